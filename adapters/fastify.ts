@@ -1,0 +1,70 @@
+/** Serves an endpoint from Fastify 4 and 5. */
+
+import type { IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
+import fp from 'fastify-plugin'
+import type { Endpoint } from '../src/protocol/endpoint.ts'
+import { requireEndpoint, requirePath } from './mount.ts'
+import { NodeRequest } from './node-http.ts'
+
+/** What is used of a Fastify request. */
+export interface FastifyRequestLike {
+  readonly raw: IncomingMessage
+  readonly body: unknown
+}
+
+/** What is used of a Fastify reply. */
+export interface FastifyReplyLike {
+  readonly sent: boolean
+  code(status: number): unknown
+  headers(headers: Record<string, string>): unknown
+  send(body: string): unknown
+}
+
+/** What is used of a Fastify instance. */
+export interface FastifyScope {
+  removeAllContentTypeParsers(): void
+  addContentTypeParser(
+    type: string,
+    parser: (request: unknown, payload: Readable, done: (error: null, body: Readable) => void) => void,
+  ): unknown
+  all(path: string, handler: (request: FastifyRequestLike, reply: FastifyReplyLike) => void): unknown
+}
+
+/** What `app.register` takes beside the plugin; Fastify itself reads `prefix`. */
+export interface FastifyServeOptions {
+  /** The path of an endpoint that has one path, below the prefix. Default `/`. */
+  readonly path?: string
+}
+
+/** A Fastify plugin. */
+export type FastifyServePlugin = (scope: FastifyScope, options: FastifyServeOptions, done: (error?: Error) => void) => void
+
+/**
+ * Makes a Fastify plugin. Its body parser stays inside it: other routes keep theirs.
+ *
+ * @example
+ * app.register(serve(receiver), { path: '/webhooks' })
+ */
+export function serve(endpoint: Endpoint): FastifyServePlugin {
+  requireEndpoint(endpoint)
+  const plugin: FastifyServePlugin = (scope, { path }, done) => {
+    if (path !== undefined) requirePath(endpoint, path)
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('*', (_request, payload, parsed) => parsed(null, payload))
+    for (const route of endpoint.routes ?? [path ?? '/']) {
+      scope.all(route, (request, reply) => {
+        const body = request.body as Readable | undefined
+        const answered = endpoint.handle(new NodeRequest(request.raw, route, request, body))
+        void answered?.then((answer) => {
+          if (reply.sent) return
+          reply.code(answer.status)
+          reply.headers({ ...answer.headers })
+          reply.send(answer.body)
+        })
+      })
+    }
+    done()
+  }
+  return fp(plugin as never, { name: 'hookline', fastify: '4.x || 5.x', encapsulate: true }) as unknown as FastifyServePlugin
+}

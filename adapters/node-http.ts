@@ -1,0 +1,64 @@
+/** A request and an answer of node:http or node:http2, for the adapters whose framework stands on them. */
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { Readable } from 'node:stream'
+import { type Body, bodyAborted } from '../src/protocol/body.ts'
+import type { EndpointAnswer, EndpointRequest, Headers } from '../src/protocol/endpoint.ts'
+import { findParsed, isUnread, type ParsedBody, readStream } from './body.ts'
+
+/** A request of node:http, or of node:http2 through its compatible API. */
+export type NodeIncoming = IncomingMessage | Http2ServerRequest
+
+/** The answer to a {@link NodeIncoming}. */
+export type NodeOutgoing = ServerResponse | Http2ServerResponse
+
+/** A request of node:http or node:http2, and what a framework made of it. */
+export class NodeRequest implements EndpointRequest {
+  readonly path: string
+  readonly #incoming: NodeIncoming
+  readonly #parsed: ParsedBody
+  readonly #stream: Readable
+
+  /**
+   * @param url Relative to the mount; a query is cut off.
+   * @param parsed Where the framework keeps what a parser read.
+   * @param stream Where the framework reads the body from, when that is not the request itself.
+   */
+  constructor(incoming: NodeIncoming, url: string, parsed: ParsedBody, stream: Readable = incoming) {
+    const query = url.indexOf('?')
+    this.path = query === -1 ? url : url.slice(0, query)
+    this.#incoming = incoming
+    this.#parsed = parsed
+    this.#stream = stream
+  }
+
+  get method(): string {
+    return this.#incoming.method ?? ''
+  }
+
+  get headers(): Headers {
+    return this.#incoming.headers
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.#incoming.socket?.remoteAddress
+  }
+
+  async readBody(limit: number): Promise<Body> {
+    const isOwn = this.#stream === this.#incoming
+    const body = isUnread(this.#stream)
+      ? await readStream(this.#stream, limit, isOwn ? this.#incoming.headers['content-length'] : undefined)
+      : findParsed(this.#parsed, limit)
+    // A cancelled HTTP/2 stream ends as if it were complete.
+    if (this.#incoming.aborted) throw bodyAborted()
+    return body
+  }
+}
+
+/** Writes an answer, unless the host has answered for us or the client is gone. */
+export function send(outgoing: NodeOutgoing, { status, headers, body }: EndpointAnswer): void {
+  if (outgoing.headersSent || outgoing.destroyed) return
+  const response = outgoing as ServerResponse // HTTP/2's has the same two calls, under types of its own.
+  response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body)
+}

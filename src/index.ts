@@ -1,0 +1,30 @@
+/** The package's face: the receiving side. */
+
+export type { Body, BodySource } from './protocol/body.ts'
+export type { Clock } from './protocol/clock.ts'
+export type { Endpoint, EndpointAnswer, EndpointRequest, Headers } from './protocol/endpoint.ts'
+export { HooklineError, type HooklineErrorCode, type HooklineErrorOptions } from './protocol/error.ts'
+export type {
+  AliasMessage,
+  Context,
+  DeleteMessage,
+  Fields,
+  GroupMessage,
+  IdentifyMessage,
+  Message,
+  MessageType,
+  PageMessage,
+  PageProperties,
+  ScreenMessage,
+  TrackMessage,
+} from './protocol/message.ts'
+export { parse } from './protocol/parse.ts'
+export { sign, verify } from './protocol/signature.ts'
+export type { MessageOf, Received, Receiver, TrackOf } from './receiver/api.ts'
+export type { Delivery } from './receiver/delivery.ts'
+export type { AudienceHandlers, Handler } from './receiver/handlers.ts'
+export type { HeadersLike } from './receiver/headers.ts'
+export type { FailedRequest, ReceiverOptions, RejectedMessage } from './receiver/options.ts'
+export { createReceiver } from './receiver/receiver.ts'
+export type { EventSchemas, Output, Schema, TraitSchemas } from './receiver/schema.ts'
+export type { SecretProvider, Secrets } from './receiver/secrets.ts'

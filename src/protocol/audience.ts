@@ -1,0 +1,35 @@
+/** Audiences as they travel: the trait that stands for one, and what a message says about membership. */
+
+import type { Message } from './message.ts'
+
+/**
+ * The trait of an audience or a computed trait: its name in snake_case ("Outbound event delivery",
+ * Audience and computed-trait delivery 2). `High Value Users` and `highValueUsers` are `high_value_users`.
+ *
+ * @throws TypeError for a name without a letter or a digit.
+ */
+export function traitName(name: string): string {
+  const words = name
+    .replace(/(\p{Ll}|\p{N})(\p{Lu})/gu, '$1 $2')
+    .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')
+    .match(/[\p{L}\p{M}\p{N}]+/gu)
+  if (words === null) throw new TypeError('audience: the name needs at least one letter or digit.')
+  return words.join('_').toLowerCase()
+}
+
+/**
+ * What a message says about an audience: true for entered, false for left, undefined for nothing. Read from the
+ * boolean trait of an identify, and from a track named `Audience Entered` or `Audience Exited` whose
+ * `audience_key` is the trait.
+ */
+export function membership(message: Message, trait: string): boolean | undefined {
+  if (message.type === 'identify') {
+    const value = Object.hasOwn(message.traits ?? {}, trait) ? message.traits?.[trait] : undefined
+    return typeof value === 'boolean' ? value : undefined
+  }
+  if (message.type === 'track' && message.properties?.audience_key === trait) {
+    if (message.event === 'Audience Entered') return true
+    if (message.event === 'Audience Exited') return false
+  }
+  return undefined
+}

@@ -1,0 +1,58 @@
+/** The bytes of a request's body and where they were found. */
+
+import { isUint8Array } from 'node:util/types'
+import { HooklineError } from './error.ts'
+
+/**
+ * Where the bytes of a body were found: the `stream` itself; `rawBody` or `body` as a Buffer; either as text, which was
+ * decoded and is encoded again; `reserialised`, `JSON.stringify` of what a parser mounted earlier left; or the
+ * `argument` of a direct call.
+ */
+export type BodySource =
+  | 'stream'
+  | 'rawBody'
+  | 'rawBody-text'
+  | 'body'
+  | 'body-text'
+  | 'reserialised'
+  | 'argument'
+
+/** A body that was read in full. */
+export interface Body {
+  readonly bytes: Uint8Array
+  readonly source: BodySource
+}
+
+/** Whether a body from here is certain to be, byte for byte, what was sent. */
+export function isExact(source: BodySource): boolean {
+  return source === 'stream' || source === 'rawBody' || source === 'body' || source === 'argument'
+}
+
+/** The error for bytes that a parser mounted earlier has lost, with the way to get them back. */
+export function bodyConsumed(found: string): HooklineError {
+  return new HooklineError(
+    'body_consumed',
+    `A body parser ran before this endpoint, and ${found}, so the signature cannot be checked. ` +
+      'Mount the webhook route before express.json(), koa-bodyparser and the like, or let the parser keep the bytes as rawBody (a Buffer).',
+  )
+}
+
+/** The error for a body over the limit. */
+export function bodyTooLarge(limit: number): HooklineError {
+  return new HooklineError('body_too_large', `The body is larger than the limit of ${limit} bytes.`)
+}
+
+/** The error for a body that ended before it was complete. */
+export function bodyAborted(): HooklineError {
+  return new HooklineError('body_aborted', 'The client went away before the body was complete.')
+}
+
+/**
+ * Lets bytes pass.
+ *
+ * @throws TypeError with this message for anything else.
+ */
+export function requireBytes(value: unknown, otherwise: string): Uint8Array {
+  if (isUint8Array(value)) return value // instanceof fails across realms, as under Jest with jsdom
+  throw new TypeError(otherwise)
+}

@@ -1,0 +1,58 @@
+/** The one error of the wire: a stable code, and the only code → status table. */
+
+/** What the sender is answered for each code. A 4xx ends its retries, so a fault of ours is a 5xx. */
+const STATUS = {
+  shutting_down: 503,
+  method_not_allowed: 405,
+  content_type_unsupported: 415,
+  content_encoding_unsupported: 415,
+  body_too_large: 413,
+  body_timeout: 503,
+  body_aborted: 400,
+  body_consumed: 500,
+  body_not_json: 400,
+  signature_missing: 401,
+  signature_malformed: 401,
+  signature_mismatch: 401,
+  secret_unavailable: 503,
+  message_invalid: 422,
+  message_type_unknown: 422,
+  schema_mismatch: 422,
+  handler_failed: 500,
+  handler_timeout: 503,
+  internal: 500,
+} as const
+
+/** Names what went wrong. Codes are stable: they may be added, never renamed. */
+export type HooklineErrorCode = keyof typeof STATUS
+
+/** What may accompany a {@link HooklineError}. */
+export interface HooklineErrorOptions {
+  /** The field of the message that is at fault, as a dotted path: `properties.total`. */
+  readonly path?: string
+  /** What a handler, a provider or a callback of yours threw. Never set from bytes of the wire. */
+  readonly cause?: unknown
+}
+
+/**
+ * Why a request was refused or failed. Its message never holds a secret, a digest or any part of a
+ * body, so it is safe to log and to send.
+ *
+ * Mistakes in the developer's own call (an option, an argument) are a `TypeError` instead.
+ */
+export class HooklineError extends Error {
+  override readonly name = 'HooklineError'
+  /** What went wrong. */
+  readonly code: HooklineErrorCode
+  /** The HTTP status the sender is answered. */
+  readonly status: number
+  /** The field at fault, as a dotted path, where there is one. */
+  readonly path: string | undefined
+
+  constructor(code: HooklineErrorCode, message: string, options: HooklineErrorOptions = {}) {
+    super(message, 'cause' in options ? { cause: options.cause } : undefined)
+    this.code = code
+    this.status = STATUS[code]
+    this.path = options.path
+  }
+}

@@ -1,0 +1,40 @@
+/** Every number of the protocol, named, with its source. */
+
+/**
+ * How long an endpoint may take to answer, in milliseconds.
+ * Outbound event delivery, "Limits": response time allowed per request.
+ */
+export const RESPONSE_TIME_MS = 5_000
+
+/**
+ * Default deadline of a receiver, in milliseconds: the sender's {@link RESPONSE_TIME_MS} less half
+ * a second for the network, so that the sender reads our 503 instead of timing out.
+ */
+export const DEADLINE_MS = RESPONSE_TIME_MS - 500
+
+/**
+ * Default limit of a request body, in bytes. The documents state none for deliveries; one call is
+ * at most 32 KB and a batch 500 KB ("Go client library", Limits), so 512 KiB leaves room above both.
+ */
+export const BODY_LIMIT = 512 * 1024
+
+/** Length of an `X-Signature`: SHA-1 is 20 bytes, two hexadecimal digits each. */
+export const SIGNATURE_LENGTH = 40
+
+/** What `Retry-After` asks of a sender while we shut down, in seconds. */
+export const RETRY_AFTER_S = 5
+
+/** How long a secret from an async provider is used before it is asked again, in milliseconds. */
+export const SECRET_MAX_AGE_MS = 5 * 60_000
+
+/**
+ * The least time between two questions to an async provider that a failed signature causes, in
+ * milliseconds: a rotation is seen at once, and a flood of forgeries is not a flood of questions.
+ */
+export const SECRET_COOLDOWN_MS = 10_000
+
+/**
+ * How much of a body over the limit is read and dropped before it is refused, in bytes: a sender that is cut off in
+ * the middle of writing would see a reset, and not the answer.
+ */
+export const DISCARD_LIMIT = 1024 * 1024

@@ -1,0 +1,133 @@
+/** Turns the bytes of a body into a message, or into an error that names the field. */
+
+import { scan } from 'secure-json-parse'
+import { requireBytes } from './body.ts'
+import { HooklineError } from './error.ts'
+import { isMessageType, type Message, TYPE_NAMES } from './message.ts'
+
+/** A JSON object whose fields are not checked yet. */
+type Json = Record<string, unknown>
+
+/**
+ * Parses a body into one of the seven messages ("Outbound event delivery", Delivered message fields).
+ * Says nothing about who sent it: verify the bytes first.
+ *
+ * Checked: `type`; an id (`userId`, or `anonymousId` beside a null or absent `userId`; `delete` needs `userId`);
+ * `event` of a track, `groupId` of a group, both ids of an alias, under either spelling; `timestamp` is a string and
+ * `properties`, `traits` and `context` are objects when given. Other fields stay as they are, but for
+ * `__proto__` and `constructor.prototype`, which are dropped wherever they stand.
+ *
+ * @param body UTF-8 bytes of one JSON object.
+ * @throws HooklineError `body_not_json`, `message_type_unknown`, or `message_invalid` with the field as `path`.
+ * @throws TypeError for a body that is not bytes.
+ */
+export function parse(body: Uint8Array): Message {
+  return toMessage(readObject(requireBytes(body, 'parse: body must be bytes (a Uint8Array).')))
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+function readObject(bytes: Uint8Array): Json {
+  const value = readJson(decode(bytes))
+  if (Array.isArray(value)) {
+    throw notJson('The body is an array. Batches are refused: send one message a request, as one JSON object.')
+  }
+  if (typeof value !== 'object' || value === null) throw notJson('The body is not a JSON object.')
+  return value as Json
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    throw notJson('The body is not valid UTF-8.')
+  }
+}
+
+function readJson(text: string): unknown {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    // What JSON.parse says quotes the body; only the place may leave here.
+    const place = / at position \d+/.exec(String(error))?.[0] ?? ''
+    throw notJson(text === '' ? 'The body is empty.' : `The body is not valid JSON${place}.`)
+  }
+  if (mayPoison(text) && typeof value === 'object' && value !== null) {
+    scan(value, { protoAction: 'remove', constructorAction: 'remove' })
+  }
+  return value
+}
+
+/** Whether a key could be `__proto__` or `constructor`, also when spelled with escapes. */
+function mayPoison(text: string): boolean {
+  return text.includes('__proto__') || text.includes('constructor') || text.includes('\\u00')
+}
+
+function toMessage(message: Json): Message {
+  const { type } = message
+  if (type === undefined) throw invalid('type', `is missing; it is one of ${TYPE_NAMES}`)
+  if (!isMessageType(type)) {
+    throw new HooklineError('message_type_unknown', `type is not one of ${TYPE_NAMES}.`, { path: 'type' })
+  }
+  for (const field of OBJECTS) {
+    const value = message[field]
+    if (value !== undefined && !isObject(value)) throw invalid(field, 'must be an object when given')
+  }
+  if (message.timestamp !== undefined && typeof message.timestamp !== 'string') {
+    throw invalid('timestamp', 'must be a string when given')
+  }
+  switch (type) {
+    case 'alias':
+      joinSpellings(message, 'Previous ID', 'previousId')
+      joinSpellings(message, 'User ID', 'userId')
+      break
+    case 'delete':
+      requireText(message, 'userId')
+      break
+    default:
+      requireActor(message)
+  }
+  if (type === 'track') requireText(message, 'event')
+  if (type === 'group') requireText(message, 'groupId')
+  return message as unknown as Message
+}
+
+const OBJECTS = ['properties', 'traits', 'context'] as const
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}
+
+function requireText(message: Json, field: string): void {
+  if (!isText(message[field])) throw invalid(field, 'must be a string that is not empty')
+}
+
+function requireActor(message: Json): void {
+  if (message.userId !== undefined && message.userId !== null) requireText(message, 'userId')
+  else if (!isText(message.anonymousId)) {
+    throw invalid('userId', 'must be a string that is not empty, or anonymousId must be one in its place')
+  }
+}
+
+/** The specification spells the ids of an alias with spaces, libraries without; afterwards both are there. */
+function joinSpellings(message: Json, spaced: string, plain: string): void {
+  const id = message[spaced] ?? message[plain]
+  if (!isText(id)) {
+    throw invalid(spaced, `must be a string that is not empty; ${plain} is accepted in its place`)
+  }
+  message[spaced] = id
+  message[plain] = id
+}
+
+function invalid(path: string, fault: string): HooklineError {
+  return new HooklineError('message_invalid', `${path} ${fault}.`, { path })
+}
+
+function notJson(message: string): HooklineError {
+  return new HooklineError('body_not_json', message)
+}

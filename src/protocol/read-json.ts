@@ -1,0 +1,36 @@
+/** Reads the body of a JSON request: method, content type, encoding and limit, in that order. */
+
+import type { Body } from './body.ts'
+import type { EndpointRequest, Headers } from './endpoint.ts'
+import { HooklineError } from './error.ts'
+
+/**
+ * Reads the body of a POST whose content type is `application/json`, whatever its parameters.
+ *
+ * @throws HooklineError `method_not_allowed`, `content_type_unsupported`,
+ *   `content_encoding_unsupported`, and (as a rejection) what `readBody` rejects with.
+ */
+export function readJson(request: EndpointRequest, limit: number): Promise<Body> {
+  if (request.method !== 'POST') {
+    throw new HooklineError('method_not_allowed', 'Send a POST request.')
+  }
+  const { headers } = request
+  if (mediaType(headers) !== 'application/json') {
+    throw new HooklineError('content_type_unsupported', 'Send the header Content-Type: application/json.')
+  }
+  const encoding = headers['content-encoding']
+  if (encoding !== undefined && String(encoding).trim().toLowerCase() !== 'identity') {
+    throw new HooklineError(
+      'content_encoding_unsupported',
+      'Send the body as it is: a compressed body is not accepted, the signature covers the plain bytes.',
+    )
+  }
+  return request.readBody(limit)
+}
+
+function mediaType(headers: Headers): string | undefined {
+  const type = headers['content-type']
+  if (type === 'application/json' || typeof type !== 'string') return type as string | undefined
+  const end = type.indexOf(';')
+  return (end === -1 ? type : type.slice(0, end)).trim().toLowerCase()
+}

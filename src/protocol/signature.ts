@@ -1,0 +1,114 @@
+/** Signs and verifies bytes with HMAC-SHA1 ("Outbound event delivery", Authentication). */
+
+import { createHash, hash, timingSafeEqual } from 'node:crypto'
+import { requireBytes } from './body.ts'
+import { SIGNATURE_LENGTH } from './limits.ts'
+
+/** A shared secret, ready to use. */
+export interface Key {
+  /** The signature of the bytes: 40 lowercase hexadecimal digits. */
+  sign(bytes: Uint8Array): string
+  /** Whether `signature` is the signature of the bytes, compared in constant time. */
+  matches(bytes: Uint8Array, signature: string): boolean
+}
+
+/**
+ * Signs a body.
+ *
+ * @param body The exact bytes that will be sent; text is encoded as UTF-8.
+ * @param secret The shared secret, not empty.
+ * @returns The value of `X-Signature`: the HMAC-SHA1 of the bytes as 40 lowercase hexadecimal digits
+ *   ("Outbound event delivery", Authentication 2).
+ * @throws TypeError for anything else than bytes or text, and for an empty secret.
+ * @example
+ * const signature = sign(JSON.stringify(message), process.env.SHARED_SECRET)
+ */
+export function sign(body: Uint8Array | string, secret: string): string {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  return createKey(secret).sign(requireBytes(bytes, 'sign: body must be a Uint8Array or a string.'))
+}
+
+/**
+ * Verifies a body ("Outbound event delivery", Authentication 3). Fails closed: a signature that is
+ * missing or is not 40 lowercase hexadecimal digits is false.
+ *
+ * @param body The exact bytes that arrived. Text or a parsed object is refused: a body that was decoded
+ *   and encoded again is another body.
+ * @param signature The value of `X-Signature`.
+ * @param secret The shared secret, or several while one replaces another.
+ * @throws TypeError for a body that is not bytes, and for an empty secret.
+ * @example
+ * if (!verify(bytes, request.headers['x-signature'], secret)) return refuse()
+ */
+export function verify(
+  body: Uint8Array,
+  signature: string | undefined,
+  secret: string | readonly string[],
+): boolean {
+  const bytes = requireBytes(
+    body,
+    'verify: body must be the exact bytes that arrived (a Uint8Array), not text and not a parsed object.',
+  )
+  const keys = createKeys(secret)
+  return isWellFormed(signature) && keys.some((key) => key.matches(bytes, signature))
+}
+
+/** Whether this has the form of a signature: 40 lowercase hexadecimal digits and nothing else. */
+export function isWellFormed(signature: unknown): signature is string {
+  return typeof signature === 'string' && /^[0-9a-f]{40}$/.test(signature)
+}
+
+/**
+ * Prepares one secret or several.
+ *
+ * @throws TypeError for an empty secret, an empty list, or anything that is not text.
+ */
+export function createKeys(secrets: string | readonly string[]): readonly Key[] {
+  const list = Array.isArray(secrets) ? secrets : [secrets]
+  if (list.length === 0) throw new TypeError('secret: the list is empty. Give at least one secret.')
+  return list.map(createKey)
+}
+
+function createKey(secret: string): Key {
+  if (typeof secret !== 'string' || secret === '') {
+    throw new TypeError('secret: must be a string that is not empty.')
+  }
+  const block = Buffer.alloc(BLOCK)
+  const bytes = Buffer.from(secret)
+  block.set(bytes.length > BLOCK ? hash('sha1', bytes, 'buffer') : bytes)
+  const inner = block.map((byte) => byte ^ 0x36)
+  const outer = Buffer.alloc(BLOCK + 20)
+  outer.set(block.map((byte) => byte ^ 0x5c))
+
+  return {
+    sign: (bytes) => hmac(inner, outer, bytes),
+    matches(bytes, signature) {
+      if (signature.length !== SIGNATURE_LENGTH) return false
+      given.write(signature, 'latin1')
+      expected.write(hmac(inner, outer, bytes), 'latin1')
+      return timingSafeEqual(given, expected)
+    },
+  }
+}
+
+const given = Buffer.alloc(SIGNATURE_LENGTH)
+const expected = Buffer.alloc(SIGNATURE_LENGTH)
+
+// Hot path. HMAC (RFC 2104) as two one-shot hashes over keys that were padded once: an Hmac object
+// costs the garbage collector more than both hashes cost the processor (bench/README.md). All of it is
+// synchronous, so every key can share the scratch.
+const BLOCK = 64
+const scratch = Buffer.allocUnsafeSlow(BLOCK + 16 * 1024)
+
+function hmac(inner: Uint8Array, outer: Buffer, bytes: Uint8Array): string {
+  outer.write(innerHash(inner, bytes), BLOCK, 'latin1')
+  return hash('sha1', outer, 'hex')
+}
+
+function innerHash(inner: Uint8Array, bytes: Uint8Array): string {
+  const length = BLOCK + bytes.length
+  if (length > scratch.length) return createHash('sha1').update(inner).update(bytes).digest('binary')
+  scratch.set(inner)
+  scratch.set(bytes, BLOCK)
+  return hash('sha1', scratch.subarray(0, length), 'binary')
+}

@@ -1,0 +1,81 @@
+/** What createReceiver() gives: types only. */
+
+import type { Endpoint, EndpointAnswer, EndpointRequest } from '../protocol/endpoint.ts'
+import type { HooklineError } from '../protocol/error.ts'
+import type { GroupMessage, IdentifyMessage, Message, MessageType, TrackMessage } from '../protocol/message.ts'
+import type { Delivery } from './delivery.ts'
+import type { AudienceHandlers, Handler } from './handlers.ts'
+import type { HeadersLike } from './headers.ts'
+import type { EventSchemas, Output, TraitSchemas } from './schema.ts'
+
+/** What became of a request: also the answer to give, so it can be returned to a host as it is. */
+export type Received =
+  | (EndpointAnswer & { readonly ok: true; readonly message: Message; readonly delivery: Delivery })
+  | (EndpointAnswer & { readonly ok: false; readonly error: HooklineError })
+
+/** The message of a type, in the shape its schema gives it. */
+export type MessageOf<Type extends MessageType, Traits extends TraitSchemas> = Type extends 'identify'
+  ? IdentifyMessage<Output<Traits['identify']>>
+  : Type extends 'group'
+    ? GroupMessage<Output<Traits['group']>>
+    : Extract<Message, { type: Type }>
+
+/** The track message of an event, in the shape its schema gives it. */
+export type TrackOf<Event extends string, Events extends EventSchemas> = TrackMessage<
+  Event,
+  Event extends keyof Events ? Output<Events[Event]> : Output<undefined>
+>
+
+/** Receives messages: mount it with an adapter's `serve`, or call `receive` yourself. */
+export interface Receiver<Events extends EventSchemas, Traits extends TraitSchemas> extends Endpoint {
+  /**
+   * Calls `handler` for every message of a type, or of any of a list of types. Handlers of one message run at the same
+   * time and all of them run; when one fails the sender is told to come back, and all run again.
+   *
+   * @throws TypeError for a type that is none of the seven.
+   */
+  on<const Type extends MessageType>(
+    type: Type | readonly Type[],
+    handler: Handler<MessageOf<Type, Traits>>,
+  ): Receiver<Events, Traits>
+  /** Calls `handler` for every message, whatever its type. */
+  on(type: '*', handler: Handler<MessageOf<MessageType, Traits>>): Receiver<Events, Traits>
+  /** Calls `handler` for the track messages of one event; its properties are what the schema of the event puts out. */
+  on<const Event extends (keyof Events & string) | (string & {})>(
+    type: 'track',
+    event: Event,
+    handler: Handler<TrackOf<Event, Events>>,
+  ): Receiver<Events, Traits>
+
+  /** Takes back what `on` with the same arguments did. */
+  off(type: MessageType | readonly MessageType[] | '*', handler: Handler<never>): Receiver<Events, Traits>
+  /** Takes back what `on` with the same arguments did. */
+  off(type: 'track', event: string, handler: Handler<never>): Receiver<Events, Traits>
+
+  /**
+   * Calls `entered` and `exited` when a user enters or leaves an audience: an `identify` whose snake_case trait is true
+   * or false ("Outbound event delivery", Audience and computed-trait delivery), or a track named `Audience Entered` or
+   * `Audience Exited` with that `audience_key`. The first sync of an audience calls `entered` for everybody in it.
+   *
+   * @param name Name of the audience (`High Value Users`) or its trait (`high_value_users`).
+   */
+  onAudience(
+    name: string,
+    handlers: AudienceHandlers<MessageOf<'identify', Traits> | TrackMessage>,
+  ): Receiver<Events, Traits>
+
+  /**
+   * Verifies, parses and dispatches one message, without any framework. Never rejects for what was sent.
+   *
+   * @param bytes The exact bytes of the body.
+   * @param headers The headers of the request; `x-signature` in any case is what matters.
+   * @throws TypeError (as a rejection) when `bytes` are not bytes or `headers` no headers.
+   */
+  receive(bytes: Uint8Array, headers: HeadersLike): Promise<Received>
+
+  /** Answers a request of any host; this is what adapters call. */
+  handle(request: EndpointRequest): Promise<Received>
+
+  /** From now on every request is answered 503 with `Retry-After`. Resolves when all before it are answered. */
+  close(): Promise<void>
+}

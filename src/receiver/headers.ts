@@ -1,0 +1,26 @@
+/** Headers as a caller may have them, in the one form used inside. */
+
+import type { Headers } from '../protocol/endpoint.ts'
+
+/** Web `Headers`, or an object with names in any case, as from node:http or a function's event. */
+export type HeadersLike = Headers | Iterable<readonly [string, string]>
+
+/** Headers by lower-case name; the object itself when it is in that form already. */
+export function readHeaders(headers: HeadersLike): Headers {
+  if (typeof headers !== 'object' || headers === null) {
+    throw new TypeError('receive: headers must be an object of headers, or Headers.')
+  }
+  if (isIterable(headers)) return lowerCased([...headers])
+  for (const name in headers) {
+    if (name !== name.toLowerCase()) return lowerCased(Object.entries(headers))
+  }
+  return headers
+}
+
+function isIterable(headers: HeadersLike): headers is Iterable<readonly [string, string]> {
+  return Symbol.iterator in headers
+}
+
+function lowerCased(entries: readonly (readonly [string, Headers[string]])[]): Headers {
+  return Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), value]))
+}

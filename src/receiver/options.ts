@@ -1,0 +1,131 @@
+/** What a receiver can be told, checked once and loudly. */
+
+import { type Clock, systemClock } from '../protocol/clock.ts'
+import type { Headers } from '../protocol/endpoint.ts'
+import type { HooklineError } from '../protocol/error.ts'
+import { BODY_LIMIT, DEADLINE_MS } from '../protocol/limits.ts'
+import { createShape, type EventSchemas, type Shape, type TraitSchemas } from './schema.ts'
+import { createMatchSecret, type MatchSecret, type SecretProvider, type Secrets } from './secrets.ts'
+
+/** An authentic message that could not be used. */
+export interface RejectedMessage {
+  /** The exact bytes of the body; their signature was checked. */
+  readonly bytes: Uint8Array
+  /** The headers of the request, names in lower case. */
+  readonly headers: Headers
+}
+
+/** The request that an error is about. Holds no body: it may not be authentic. */
+export interface FailedRequest {
+  /** The headers of the request, names in lower case. */
+  readonly headers: Headers
+  /** The address of the connection, where the host knows it. */
+  readonly remoteAddress: string | undefined
+}
+
+/** What `createReceiver` takes. Give `secret`, or `allowUnsigned: true`. */
+export interface ReceiverOptions<
+  Events extends EventSchemas = EventSchemas,
+  Traits extends TraitSchemas = TraitSchemas,
+> {
+  /**
+   * The shared secret of the destination; several while one replaces another; or a function that gets it, asked on the
+   * first request and then kept for up to 5 minutes. The type admits undefined so that `process.env.X` compiles;
+   * a missing or empty secret is a TypeError.
+   */
+  readonly secret?: Secrets | SecretProvider | undefined
+  /** Accept messages without looking at a signature, from anybody. Default false; not together with `secret`. */
+  readonly allowUnsigned?: boolean
+  /** Schemas of track properties by event name: any that speak Standard Schema. */
+  readonly events?: Events
+  /** Schemas of the traits of `identify` and `group` messages. */
+  readonly traits?: Traits
+  /** Most bytes of a body. Default 512 KiB. */
+  readonly limit?: number
+  /** When the sender is told to come back, in milliseconds after the request arrived. Default 4500, of the sender's 5000. */
+  readonly deadlineMs?: number
+  /**
+   * Gets an authentic message that could not be used, with its bytes, to store it: the sender will not send it again.
+   * Awaited inside the deadline; when it throws, the answer is 500 and the sender comes back.
+   */
+  readonly onRejected?: (error: HooklineError, message: RejectedMessage) => unknown
+  /**
+   * Sees every error, once for each request, and again for a handler that fails after the deadline. Not awaited.
+   * Default: `console.error` for the 5xx ones.
+   */
+  readonly onError?: (error: HooklineError, request: FailedRequest) => unknown
+  /** Where time comes from. Default: the machine's clock. */
+  readonly clock?: Clock
+}
+
+/** The options of a receiver, complete and ready to use. */
+export interface ReceiverSettings {
+  readonly matchSecret: MatchSecret | undefined
+  readonly shape: Shape
+  readonly limit: number
+  readonly deadlineMs: number
+  readonly onRejected: ReceiverOptions['onRejected']
+  readonly onError: NonNullable<ReceiverOptions['onError']>
+  readonly clock: Clock
+}
+
+const KNOWN: ReadonlySet<string> = new Set([
+  'secret',
+  'allowUnsigned',
+  'events',
+  'traits',
+  'limit',
+  'deadlineMs',
+  'onRejected',
+  'onError',
+  'clock',
+] satisfies (keyof ReceiverOptions)[])
+
+/**
+ * Checks and completes the options.
+ *
+ * @throws TypeError that names the option.
+ */
+export function readOptions(options: ReceiverOptions): ReceiverSettings {
+  for (const name of Object.keys(options)) {
+    if (!KNOWN.has(name)) throw new TypeError(`${name}: no such option. There are ${[...KNOWN].join(', ')}.`)
+  }
+  const { clock = systemClock, onRejected, onError = printOurFaults } = options
+  requireFunction('onRejected', onRejected)
+  requireFunction('onError', onError)
+  return {
+    matchSecret: readSecret(options, clock),
+    shape: createShape(options.events, options.traits),
+    limit: readLimit(options.limit ?? BODY_LIMIT),
+    deadlineMs: readDeadline(options.deadlineMs ?? DEADLINE_MS),
+    onRejected,
+    onError,
+    clock,
+  }
+}
+
+function readSecret({ secret, allowUnsigned = false }: ReceiverOptions, clock: Clock): MatchSecret | undefined {
+  if (typeof allowUnsigned !== 'boolean') throw new TypeError('allowUnsigned: must be true or false.')
+  if (!allowUnsigned) return createMatchSecret(secret, clock)
+  if (secret !== undefined) throw new TypeError('allowUnsigned: cannot be true beside a secret. Give one of the two.')
+  return undefined
+}
+
+function readLimit(limit: number): number {
+  if (Number.isSafeInteger(limit) && limit > 0) return limit
+  throw new TypeError('limit: must be a whole number of bytes above 0.')
+}
+
+/** Timers hold no more than 31 bits of milliseconds; past that they fire at once. */
+function readDeadline(deadlineMs: number): number {
+  if (Number.isSafeInteger(deadlineMs) && deadlineMs > 0 && deadlineMs < 2 ** 31) return deadlineMs
+  throw new TypeError('deadlineMs: must be a whole number of milliseconds above 0 and below 2^31.')
+}
+
+function requireFunction(name: string, value: unknown): void {
+  if (value !== undefined && typeof value !== 'function') throw new TypeError(`${name}: must be a function.`)
+}
+
+function printOurFaults(error: HooklineError): void {
+  if (error.status >= 500) console.error(error)
+}

@@ -1,0 +1,190 @@
+/** createReceiver(): the only receive algorithm, plain data in and out. */
+
+import { emitWarning } from 'node:process'
+import { accepted, problem } from '../protocol/answer.ts'
+import { type Body, bodyConsumed, bodyTooLarge, isExact, requireBytes } from '../protocol/body.ts'
+import { HooklineError } from '../protocol/error.ts'
+import type { Message } from '../protocol/message.ts'
+import { parse } from '../protocol/parse.ts'
+import { readJson } from '../protocol/read-json.ts'
+import { isWellFormed } from '../protocol/signature.ts'
+import type { Received, Receiver } from './api.ts'
+import { OpenDelivery } from './delivery.ts'
+import { type AudienceHandlers, createHandlers } from './handlers.ts'
+import { readHeaders } from './headers.ts'
+import { type FailedRequest, type ReceiverOptions, readOptions } from './options.ts'
+import type { EventSchemas, TraitSchemas } from './schema.ts'
+
+/**
+ * Creates a receiver of webhook messages.
+ *
+ * @throws TypeError that names the option, for a missing secret and any other mistake in the options.
+ * @example
+ * const receiver = createReceiver({ secret: process.env.SHARED_SECRET })
+ * receiver.on('track', (message) => console.log(message.event))
+ */
+export function createReceiver<
+  // biome-ignore lint/complexity/noBannedTypes: no schemas is the empty object
+  const Events extends EventSchemas = {},
+  // biome-ignore lint/complexity/noBannedTypes: no schemas is the empty object
+  const Traits extends TraitSchemas = {},
+>(options: ReceiverOptions<Events, Traits>): Receiver<Events, Traits> {
+  const { matchSecret, shape, limit, deadlineMs, onRejected, onError, clock } = readOptions(options)
+  const handlers = createHandlers()
+  let inFlight = 0
+  let isClosing = false
+  let idle: (() => void) | undefined
+  let hasWarned = false
+
+  const receiver: Receiver<Events, Traits> = {
+    on: (...selection: unknown[]) => {
+      handlers.add(selection)
+      return receiver
+    },
+    off: (...selection: unknown[]) => {
+      handlers.remove(selection)
+      return receiver
+    },
+    onAudience: (name, audience) => {
+      handlers.addAudience(name, audience as AudienceHandlers)
+      return receiver
+    },
+    handle: (request) => exchange(request, () => readJson(request, limit)),
+    receive: async (bytes, headers) => {
+      requireBytes(bytes, 'receive: bytes must be the exact bytes of the body (a Uint8Array), not text and not a parsed object.')
+      return exchange({ headers: readHeaders(headers), remoteAddress: undefined }, () => {
+        if (bytes.length > limit) throw bodyTooLarge(limit)
+        return { bytes, source: 'argument' }
+      })
+    },
+    close: () => {
+      isClosing = true
+      return new Promise((resolve) => {
+        if (inFlight === 0) return resolve()
+        const others = idle
+        idle = () => {
+          others?.()
+          resolve()
+        }
+      })
+    },
+  }
+  return receiver
+
+  /** One request from its first byte to its answer: whatever comes first, the algorithm's end or the deadline. */
+  function exchange(request: FailedRequest, read: () => Body | Promise<Body>): Promise<Received> {
+    const delivery = new OpenDelivery(request.headers, clock.now())
+    inFlight++
+    return new Promise((resolve) => {
+      const end = (received: Received): void => {
+        clock.clearTimeout(timer)
+        resolve(received)
+        if (--inFlight === 0) idle?.()
+      }
+      const fail = (error: HooklineError): void => {
+        report(error, request)
+        end({ ...problem(error), ok: false, error })
+      }
+      const timer = clock.setTimeout(() => {
+        fail(delivery.expire())
+      }, deadlineMs)
+
+      process(delivery, read).then(
+        (message) => {
+          if (!delivery.isExpired) end({ ...accepted, ok: true, message, delivery })
+        },
+        (thrown: unknown) => {
+          const error = thrown instanceof HooklineError ? thrown : internal(thrown)
+          if (!delivery.isExpired) fail(error)
+          else if (error.code === 'handler_failed') report(error, request)
+        },
+      )
+    })
+  }
+
+  /** The steps, in the order that decides which error a request with several faults is answered. */
+  async function process(delivery: OpenDelivery, read: () => Body | Promise<Body>): Promise<Message> {
+    if (isClosing) throw new HooklineError('shutting_down', 'The endpoint is shutting down. Send the message again.')
+    delivery.setBody(await read())
+
+    delivery.enter('secret')
+    const authenticated = authenticate(delivery)
+    if (authenticated !== undefined) await authenticated
+
+    delivery.enter('handlers')
+    try {
+      const wire = parse(delivery.bytes)
+      const shaped = shape(wire)
+      const message = shaped instanceof Promise ? await shaped : shaped
+      delivery.enter('handlers')
+      const dispatched = handlers.dispatch(message, wire, delivery)
+      if (dispatched !== undefined) await dispatched
+      return message
+    } catch (error) {
+      if (isUnusable(error) && delivery.verified) await handOver(error, delivery)
+      throw error
+    }
+  }
+
+  function authenticate(delivery: OpenDelivery): void | Promise<void> {
+    if (delivery.source === 'reserialised') warnOnce()
+    if (matchSecret === undefined) return
+    const signature = delivery.headers['x-signature']
+    if (signature === undefined) {
+      throw new HooklineError('signature_missing', 'The request is not signed: it has no X-Signature header.')
+    }
+    if (!isWellFormed(signature)) {
+      throw new HooklineError('signature_malformed', 'X-Signature is not 40 lowercase hexadecimal digits.')
+    }
+    const confirm = (index: number): void => {
+      if (index === -1) throw mismatch(delivery)
+      delivery.confirm(signature, index)
+    }
+    const index = matchSecret(delivery.bytes, signature)
+    return typeof index === 'number' ? confirm(index) : index.then(confirm)
+  }
+
+  /** An authentic message is not thrown away by our opinion of it: it goes to whoever keeps it, before the sender hears of it. */
+  async function handOver(error: HooklineError, { bytes, headers }: OpenDelivery): Promise<void> {
+    try {
+      await onRejected?.(error, { bytes, headers })
+    } catch (cause) {
+      throw new HooklineError('handler_failed', 'onRejected failed.', { cause })
+    }
+  }
+
+  function report(error: HooklineError, { headers, remoteAddress }: FailedRequest): void {
+    const complain = (detail: unknown): void => {
+      emitWarning('onError failed', { code: 'HOOKLINE_ON_ERROR', detail: String(detail) })
+    }
+    try {
+      Promise.resolve(onError(error, { headers, remoteAddress })).catch(complain)
+    } catch (detail) {
+      complain(detail)
+    }
+  }
+
+  function warnOnce(): void {
+    if (hasWarned) return
+    hasWarned = true
+    emitWarning(
+      'A body parser ran before the webhook endpoint, so signatures are checked over JSON.stringify(body), which is not ' +
+        'always what was sent. Mount the webhook route before the parser.',
+      { code: 'HOOKLINE_RESERIALISED' },
+    )
+  }
+}
+
+function mismatch({ source }: OpenDelivery): HooklineError {
+  if (!isExact(source)) return bodyConsumed('it did not keep the exact bytes')
+  return new HooklineError('signature_mismatch', 'X-Signature is not the signature of this body.')
+}
+
+/** Whether a message is at fault that will not be better the next time it is sent. */
+function isUnusable(error: unknown): error is HooklineError {
+  return error instanceof HooklineError && error.status < 500
+}
+
+function internal(cause: unknown): HooklineError {
+  return new HooklineError('internal', 'Something failed inside the endpoint.', { cause })
+}

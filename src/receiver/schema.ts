@@ -1,0 +1,102 @@
+/** Your schemas: any that speak Standard Schema, for the properties of an event or the traits of a user or group. */
+
+import { HooklineError } from '../protocol/error.ts'
+import type { Fields, Message } from '../protocol/message.ts'
+
+/** The part of the Standard Schema interface (standardschema.dev) used here: zod, valibot, arktype and others have it. */
+export interface Schema<Output = unknown> {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>
+    readonly types?: { readonly input: unknown; readonly output: Output } | undefined
+  }
+}
+
+interface SchemaIssue {
+  readonly message: string
+  readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined
+}
+
+type SchemaResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly SchemaIssue[] }
+
+/** Schemas of track properties, by event name. */
+export type EventSchemas = Readonly<Record<string, Schema>>
+
+/** Schemas of traits, by the message type that carries them. */
+export interface TraitSchemas {
+  /** Of the traits of a user. */
+  readonly identify?: Schema
+  /** Of the traits of a group. */
+  readonly group?: Schema
+}
+
+/** What a schema makes of its input: handlers see this. */
+export type Output<S> = S extends { readonly '~standard': { readonly types?: infer T } }
+  ? NonNullable<T> extends { readonly output: infer O }
+    ? O
+    : unknown
+  : Fields | undefined
+
+/** Puts a message into the shape of its schema; the message itself where it has none. */
+export type Shape = (message: Message) => Message | Promise<Message>
+
+/**
+ * Prepares the schemas.
+ *
+ * @throws TypeError for something that is not a Standard Schema.
+ */
+export function createShape(events: EventSchemas = {}, traits: TraitSchemas = {}): Shape {
+  const byEvent = readSchemas('events', events)
+  const byType = readSchemas('traits', { ...traits })
+  for (const type of byType.keys()) {
+    if (type !== 'identify' && type !== 'group') {
+      throw new TypeError(`traits.${type}: only identify and group messages carry traits.`)
+    }
+  }
+
+  return (message) => {
+    if (message.type === 'track') return shaped(message, 'properties', byEvent.get(message.event))
+    if (message.type === 'identify' || message.type === 'group') {
+      return shaped(message, 'traits', byType.get(message.type))
+    }
+    return message
+  }
+}
+
+function readSchemas(option: string, schemas: Readonly<Record<string, Schema>>): Map<string, Schema> {
+  if (typeof schemas !== 'object' || schemas === null) throw new TypeError(`${option}: must be an object of schemas.`)
+  const entries = Object.entries(schemas)
+  for (const [name, schema] of entries) {
+    if (typeof schema?.['~standard']?.validate !== 'function') {
+      throw new TypeError(`${option}: the schema of '${name}' does not implement Standard Schema (zod, valibot, arktype …).`)
+    }
+  }
+  return new Map(entries)
+}
+
+function shaped(
+  message: Message,
+  field: 'properties' | 'traits',
+  schema: Schema | undefined,
+): Message | Promise<Message> {
+  if (schema === undefined) return message
+  const fields = (message as unknown as Record<string, unknown>)[field] ?? {}
+  const result = schema['~standard'].validate(fields)
+  return result instanceof Promise
+    ? result.then((settled) => withOutput(message, field, settled))
+    : withOutput(message, field, result)
+}
+
+function withOutput(message: Message, field: string, result: SchemaResult<unknown>): Message {
+  if (result.issues === undefined) return { ...message, [field]: result.value }
+  const path = [field, ...keysOf(result.issues[0])].join('.')
+  // What a schema says may quote the value, so only the path goes on the error.
+  throw new HooklineError('schema_mismatch', `${path} does not fit the schema of this message.`, { path })
+}
+
+function keysOf(issue: SchemaIssue | undefined): string[] {
+  return (issue?.path ?? []).map((part) => String(typeof part === 'object' ? part.key : part))
+}

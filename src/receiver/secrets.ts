@@ -1,0 +1,71 @@
+/** Where the shared secret comes from: given once, or asked of a provider and kept for a while. */
+
+import type { Clock } from '../protocol/clock.ts'
+import { HooklineError } from '../protocol/error.ts'
+import { SECRET_COOLDOWN_MS, SECRET_MAX_AGE_MS } from '../protocol/limits.ts'
+import { createKeys, type Key } from '../protocol/signature.ts'
+
+/** One shared secret, or several while one replaces another. */
+export type Secrets = string | readonly string[]
+
+/** Asks for the shared secret, for instance in a vault. */
+export type SecretProvider = () => Secrets | undefined | Promise<Secrets | undefined>
+
+/**
+ * Finds the secret that made a signature: its place in the list, or -1. At once where the secret is known.
+ *
+ * @throws HooklineError (or a rejection) `secret_unavailable`.
+ */
+export type MatchSecret = (bytes: Uint8Array, signature: string) => number | Promise<number>
+
+/**
+ * Prepares the secrets.
+ *
+ * @throws TypeError for a secret that is missing or empty, and for an empty list.
+ */
+export function createMatchSecret(secret: Secrets | SecretProvider | undefined, clock: Clock): MatchSecret {
+  if (typeof secret === 'function') return askProvider(secret, clock)
+  if (secret === undefined) {
+    throw new TypeError(
+      'secret: missing. Give the shared secret of the destination, or allowUnsigned: true to accept messages from anybody.',
+    )
+  }
+  const keys = createKeys(secret)
+  return (bytes, signature) => indexOfMatch(keys, bytes, signature)
+}
+
+function askProvider(provider: SecretProvider, clock: Clock): MatchSecret {
+  let keys: readonly Key[] = []
+  let askedAt = Number.NEGATIVE_INFINITY
+  let answer: Promise<void> | undefined
+
+  const ask = (): Promise<void> => {
+    answer ??= (async () => {
+      try {
+        keys = createKeys((await provider()) ?? [])
+        askedAt = clock.now()
+      } catch (cause) {
+        throw new HooklineError('secret_unavailable', 'The secret provider gave no secret.', { cause })
+      } finally {
+        answer = undefined
+      }
+    })()
+    return answer
+  }
+  // A clock that was set back makes an age negative: then ask, rather than trust an old secret for longer.
+  const isYounger = (ms: number): boolean => {
+    const age = clock.now() - askedAt
+    return age >= 0 && age < ms
+  }
+
+  return (bytes, signature) => {
+    const find = (): number => indexOfMatch(keys, bytes, signature)
+    if (!isYounger(SECRET_MAX_AGE_MS)) return ask().then(find)
+    const index = find()
+    return index === -1 && !isYounger(SECRET_COOLDOWN_MS) ? ask().then(find) : index
+  }
+}
+
+function indexOfMatch(keys: readonly Key[], bytes: Uint8Array, signature: string): number {
+  return keys.findIndex((key) => key.matches(bytes, signature))
+}

@@ -1,0 +1,21 @@
+import { defineConfig } from 'tsup'
+
+export default defineConfig({
+  entry: {
+    index: 'src/index.ts',
+    testing: 'src/testing/index.ts',
+    express: 'adapters/express.ts',
+    koa: 'adapters/koa.ts',
+    fastify: 'adapters/fastify.ts',
+    node: 'adapters/node.ts',
+    fetch: 'adapters/fetch.ts',
+  },
+  format: 'esm',
+  target: 'node22',
+  platform: 'node',
+  dts: true,
+  sourcemap: true,
+  clean: true,
+  // node:sqlite and others exist under their prefix only.
+  removeNodeProtocol: false,
+})
