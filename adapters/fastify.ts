@@ -38,7 +38,11 @@ export interface FastifyServeOptions {
 }
 
 /** A Fastify plugin. */
-export type FastifyServePlugin = (scope: FastifyScope, options: FastifyServeOptions, done: (error?: Error) => void) => void
+export type FastifyServePlugin = (
+  scope: FastifyScope,
+  options: FastifyServeOptions,
+  done: (error?: Error) => void,
+) => void
 
 /**
  * Makes a Fastify plugin. Its body parser stays inside it: other routes keep theirs.
@@ -66,5 +70,9 @@ export function serve(endpoint: Endpoint): FastifyServePlugin {
     }
     done()
   }
-  return fp(plugin as never, { name: 'hookline', fastify: '4.x || 5.x', encapsulate: true }) as unknown as FastifyServePlugin
+  return fp(plugin as never, {
+    name: 'hookline',
+    fastify: '4.x || 5.x',
+    encapsulate: true,
+  }) as unknown as FastifyServePlugin
 }

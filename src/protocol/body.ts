@@ -8,14 +8,7 @@ import { HooklineError } from './error.ts'
  * decoded and is encoded again; `reserialised`, `JSON.stringify` of what a parser mounted earlier left; or the
  * `argument` of a direct call.
  */
-export type BodySource =
-  | 'stream'
-  | 'rawBody'
-  | 'rawBody-text'
-  | 'body'
-  | 'body-text'
-  | 'reserialised'
-  | 'argument'
+export type BodySource = 'stream' | 'rawBody' | 'rawBody-text' | 'body' | 'body-text' | 'reserialised' | 'argument'
 
 /** A body that was read in full. */
 export interface Body {

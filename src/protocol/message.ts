@@ -92,9 +92,7 @@ export interface IdentifyMessage<Traits = Fields | undefined> extends Common, Ac
 }
 
 /** A user did something. */
-export interface TrackMessage<Event extends string = string, Properties = Fields | undefined>
-  extends Common,
-    Actor {
+export interface TrackMessage<Event extends string = string, Properties = Fields | undefined> extends Common, Actor {
   readonly type: 'track'
   /** Name of the event. */
   readonly event: Event

@@ -40,11 +40,7 @@ export function sign(body: Uint8Array | string, secret: string): string {
  * @example
  * if (!verify(bytes, request.headers['x-signature'], secret)) return refuse()
  */
-export function verify(
-  body: Uint8Array,
-  signature: string | undefined,
-  secret: string | readonly string[],
-): boolean {
+export function verify(body: Uint8Array, signature: string | undefined, secret: string | readonly string[]): boolean {
   const bytes = requireBytes(
     body,
     'verify: body must be the exact bytes that arrived (a Uint8Array), not text and not a parsed object.',

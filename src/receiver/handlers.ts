@@ -45,7 +45,11 @@ export function createHandlers(): Handlers {
 
     remove(selection) {
       const { registry, keys, handler } = readSelection(selection)
-      for (const key of keys) registry.set(key, (registry.get(key) ?? []).filter((other) => other !== handler))
+      for (const key of keys)
+        registry.set(
+          key,
+          (registry.get(key) ?? []).filter((other) => other !== handler),
+        )
     },
 
     addAudience(name, handlers) {
@@ -74,7 +78,8 @@ export function createHandlers(): Handlers {
   function readSelection(selection: readonly unknown[]) {
     const [types, event] = selection
     const handler = selection.at(-1)
-    if (selection.length < 2 || typeof handler !== 'function') throw new TypeError('on, off: the last argument is the handler, a function.')
+    if (selection.length < 2 || typeof handler !== 'function')
+      throw new TypeError('on, off: the last argument is the handler, a function.')
     if (selection.length > 2) {
       if (types !== 'track' || typeof event !== 'string' || event === '') {
         throw new TypeError("on, off: an event name goes with type 'track': on('track', 'Order Completed', handler).")

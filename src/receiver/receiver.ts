@@ -51,7 +51,10 @@ export function createReceiver<
     },
     handle: (request) => exchange(request, () => readJson(request, limit)),
     receive: async (bytes, headers) => {
-      requireBytes(bytes, 'receive: bytes must be the exact bytes of the body (a Uint8Array), not text and not a parsed object.')
+      requireBytes(
+        bytes,
+        'receive: bytes must be the exact bytes of the body (a Uint8Array), not text and not a parsed object.',
+      )
       return exchange({ headers: readHeaders(headers), remoteAddress: undefined }, () => {
         if (bytes.length > limit) throw bodyTooLarge(limit)
         return { bytes, source: 'argument' }

@@ -71,7 +71,9 @@ function readSchemas(option: string, schemas: Readonly<Record<string, Schema>>):
   const entries = Object.entries(schemas)
   for (const [name, schema] of entries) {
     if (typeof schema?.['~standard']?.validate !== 'function') {
-      throw new TypeError(`${option}: the schema of '${name}' does not implement Standard Schema (zod, valibot, arktype …).`)
+      throw new TypeError(
+        `${option}: the schema of '${name}' does not implement Standard Schema (zod, valibot, arktype …).`,
+      )
     }
   }
   return new Map(entries)
