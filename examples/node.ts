@@ -1,0 +1,28 @@
+/** A receiver on node:http, without a framework. Start it: SHARED_SECRET=… npm exec -- node examples/node.ts */
+
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createReceiver } from 'hookline'
+import { serve } from 'hookline/node'
+
+const receiver = createReceiver({ secret: process.env.SHARED_SECRET })
+
+receiver
+  .on('track', (message) => console.log('track', message.userId, message.event, message.properties))
+  .on('identify', (message) => console.log('identify', message.userId, message.traits))
+  .on('delete', (message) => console.log('delete', message.userId))
+
+const webhook = serve(receiver)
+const server = createServer((request, response) => {
+  if (request.url === '/webhooks') webhook(request, response)
+  else response.writeHead(404).end()
+})
+
+server.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () => {
+  console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`)
+})
+
+process.once('SIGTERM', async () => {
+  await receiver.close() // Finishes what is under way; the sender keeps the rest and tries again.
+  server.close()
+})

@@ -1,0 +1,60 @@
+/** A script in a process of its own: what it printed, when it printed it, how it ended. */
+
+import { spawn } from 'node:child_process'
+
+/** A running script. */
+export interface Child {
+  /** All that it has printed, on both channels. */
+  readonly output: string
+  /** Resolves to its exit code, once all output is there. */
+  readonly exit: Promise<number | null>
+  /** Resolves when the output matches; rejects with the output when the script ends first. */
+  printed(pattern: RegExp): Promise<RegExpExecArray>
+  kill(signal: NodeJS.Signals): void
+}
+
+/** Options of {@link startNode}. */
+export interface ChildOptions {
+  readonly env?: Readonly<Record<string, string | undefined>>
+  readonly cwd?: string
+}
+
+/** Starts this Node with the arguments. */
+export function startNode(args: readonly string[], { env, cwd }: ChildOptions = {}): Child {
+  const child = spawn(process.execPath, args, {
+    cwd,
+    // The runner's own settings would follow into the child, and colours into its output.
+    env: { ...process.env, NODE_OPTIONS: '', NODE_ENV: '', NO_COLOR: '1', FORCE_COLOR: undefined, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  const listeners = new Set<() => void>()
+  const hear = (chunk: Buffer): void => {
+    output += chunk
+    for (const listener of listeners) listener()
+  }
+  child.stdout.on('data', hear)
+  child.stderr.on('data', hear)
+  const exit = new Promise<number | null>((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', resolve)
+  })
+
+  return {
+    get output() {
+      return output
+    },
+    exit,
+    printed: (pattern) =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          const match = pattern.exec(output)
+          if (match !== null) resolve(match)
+        }
+        listeners.add(look)
+        look()
+        exit.then((code) => reject(new Error(`Ended with ${code} before it printed ${pattern}:\n${output}`)), reject)
+      }),
+    kill: (signal) => void child.kill(signal),
+  }
+}
