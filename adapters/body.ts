@@ -15,7 +15,7 @@ export interface ParsedBody {
 
 /** Whether nothing has come out of the stream yet: whoever listens now gets all of it. */
 export function isUnread(stream: Readable): boolean {
-  return stream.readableDidRead === false
+  return stream.readableDidRead === false && !stream.readableEnded // An empty body ends without being read.
 }
 
 /**

@@ -10,6 +10,7 @@ import { NodeRequest } from './node-http.ts'
 /** What is used of a Fastify request. */
 export interface FastifyRequestLike {
   readonly raw: IncomingMessage
+  readonly rawBody?: unknown
   readonly body: unknown
 }
 
@@ -18,7 +19,7 @@ export interface FastifyReplyLike {
   readonly sent: boolean
   code(status: number): unknown
   headers(headers: Record<string, string>): unknown
-  send(body: string): unknown
+  send(body: Uint8Array): unknown
 }
 
 /** What is used of a Fastify instance. */
@@ -58,13 +59,13 @@ export function serve(endpoint: Endpoint): FastifyServePlugin {
     scope.addContentTypeParser('*', (_request, payload, parsed) => parsed(null, payload))
     for (const route of endpoint.routes ?? [path ?? '/']) {
       scope.all(route, (request, reply) => {
-        const body = request.body as Readable | undefined
-        const answered = endpoint.handle(new NodeRequest(request.raw, route, request, body))
+        const { raw, rawBody, body } = request
+        const answered = endpoint.handle(new NodeRequest(raw, route, { rawBody }, body as Readable | undefined))
         void answered?.then((answer) => {
           if (reply.sent) return
           reply.code(answer.status)
           reply.headers({ ...answer.headers })
-          reply.send(answer.body)
+          reply.send(Buffer.from(answer.body)) // To text, Fastify adds a charset.
         })
       })
     }

@@ -46,12 +46,12 @@ export class NodeRequest implements EndpointRequest {
   }
 
   async readBody(limit: number): Promise<Body> {
-    const isOwn = this.#stream === this.#incoming
+    const incoming = this.#incoming
+    const length = this.#stream === incoming ? incoming.headers['content-length'] : undefined
     const body = isUnread(this.#stream)
-      ? await readStream(this.#stream, limit, isOwn ? this.#incoming.headers['content-length'] : undefined)
+      ? await readStream(this.#stream, limit, length)
       : findParsed(this.#parsed, limit)
-    // A cancelled HTTP/2 stream ends as if it were complete.
-    if (this.#incoming.aborted) throw bodyAborted()
+    if (incoming.aborted) throw bodyAborted()
     return body
   }
 }

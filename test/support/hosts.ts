@@ -1,0 +1,184 @@
+/** Every framework that has an adapter, as the contract suite starts it: the endpoint at /webhooks, something mounted before it, a neighbour. */
+
+import http from 'node:http'
+import http2 from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import type { Readable } from 'node:stream'
+import express5 from 'express'
+import express4 from 'express4'
+import fastify5 from 'fastify'
+import fastify4 from 'fastify4'
+import Koa3 from 'koa'
+import Koa2 from 'koa2'
+import getRawBody from 'raw-body'
+import { serve as serveExpress } from '../../adapters/express.ts'
+import { serve as serveFastify } from '../../adapters/fastify.ts'
+import { serve as serveFetch } from '../../adapters/fetch.ts'
+import { serve as serveKoa } from '../../adapters/koa.ts'
+import { serve as serveNode } from '../../adapters/node.ts'
+import type { Endpoint } from '../../src/protocol/endpoint.ts'
+import { type Send, sendFetch, sendHttp1, sendHttp2 } from './wire.ts'
+
+/** What a host has mounted before the endpoint, by what that leaves of the body. */
+export type Before = 'nothing' | 'raw' | 'rawBody' | 'text' | 'rawBody-text' | 'json'
+
+export interface Running {
+  readonly send: Send
+  close(): Promise<void>
+}
+
+export interface Host {
+  readonly name: string
+  readonly http: 1 | 2 | undefined
+  readonly befores: readonly Before[]
+  /** Whether a path that is not the endpoint's goes on to a next handler, which answers `/neighbour` with the JSON it got. */
+  readonly hasNeighbour: boolean
+  start(endpoint: Endpoint, before: Before): Promise<Running>
+}
+
+type Server = http.Server | http2.Http2Server
+
+async function listen(server: Server, version: 1 | 2 = 1): Promise<Running> {
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    send: version === 1 ? sendHttp1(port) : sendHttp2(port),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        if ('closeAllConnections' in server) server.closeAllConnections()
+      }),
+  }
+}
+
+/** What a parser leaves on a request; none of them ever fails here. */
+async function parseAs(before: Before, stream: Readable, target: Record<string, unknown>): Promise<void> {
+  if (before === 'nothing') return
+  const bytes = await getRawBody(stream)
+  const text = new TextDecoder().decode(bytes)
+  if (before === 'raw') target.body = bytes
+  if (before === 'rawBody') target.rawBody = bytes
+  if (before === 'text') target.body = text
+  if (before === 'rawBody-text') target.rawBody = text
+  if (before === 'json') target.body = parseOrNothing(text)
+}
+
+function parseOrNothing(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function express(name: string, framework: typeof express5): Host {
+  const always = { type: () => true, limit: '1mb' }
+  const parsers = {
+    raw: () => framework.raw(always),
+    text: () => framework.text(always),
+    json: () => framework.json(always),
+  }
+  return {
+    name,
+    http: 1,
+    befores: ['nothing', 'raw', 'rawBody', 'text', 'json'],
+    hasNeighbour: true,
+    start(endpoint, before) {
+      const app = framework()
+      const parser = parsers[before as keyof typeof parsers]
+      if (parser !== undefined) app.use(parser())
+      else
+        app.use((request, _response, next) => void parseAs(before, request, request as never).then(() => next(), next))
+      app.use('/webhooks', serveExpress(endpoint))
+      app.post('/neighbour', framework.json(), (request, response) => void response.json(request.body))
+      return listen(http.createServer(app))
+    },
+  }
+}
+
+function koa(name: string, Framework: typeof Koa3): Host {
+  return {
+    name,
+    http: 1,
+    befores: ['nothing', 'raw', 'rawBody', 'text', 'rawBody-text', 'json'],
+    hasNeighbour: true,
+    start(endpoint, before) {
+      const app = new Framework()
+      app.silent = true
+      app.use(async (context, next) => {
+        await parseAs(before, context.req, context.request as never)
+        return next()
+      })
+      app.use(serveKoa(endpoint, { path: '/webhooks' }))
+      app.use(async (context) => {
+        if (context.path !== '/neighbour') return
+        const request = context.request as { body?: unknown }
+        context.body = request.body ?? JSON.parse((await getRawBody(context.req)).toString())
+      })
+      return listen(http.createServer(app.callback()))
+    },
+  }
+}
+
+function fastify(name: string, framework: typeof fastify5): Host {
+  return {
+    name,
+    http: 1,
+    befores: ['nothing', 'rawBody'],
+    hasNeighbour: true,
+    async start(endpoint, before) {
+      const app = framework({ forceCloseConnections: true })
+      if (before === 'rawBody') {
+        app.addHook('preParsing', async (request, _reply, payload) => {
+          if (request.url.startsWith('/webhooks')) await parseAs(before, payload as Readable, request as never)
+          return payload
+        })
+      }
+      app.register(serveFastify(endpoint), { path: '/webhooks' })
+      app.post('/neighbour', async (request) => request.body)
+      await app.listen({ port: 0, host: '127.0.0.1' })
+      const { port } = app.server.address() as AddressInfo
+      return { send: sendHttp1(port), close: () => app.close() }
+    },
+  }
+}
+
+function node(name: string, version: 1 | 2): Host {
+  return {
+    name,
+    http: version,
+    befores: ['nothing', 'raw', 'rawBody', 'text', 'rawBody-text', 'json'],
+    hasNeighbour: false,
+    start(endpoint, before) {
+      const listener = serveNode(endpoint, { path: '/webhooks' })
+      const wrapped = async (request: http.IncomingMessage, response: http.ServerResponse): Promise<void> => {
+        await parseAs(before, request, request as never)
+        listener(request, response)
+      }
+      return version === 1 ? listen(http.createServer(wrapped)) : listen(http2.createServer(wrapped as never), 2)
+    },
+  }
+}
+
+const fetchHost: Host = {
+  name: 'fetch',
+  http: undefined,
+  befores: ['nothing'],
+  hasNeighbour: false,
+  start: async (endpoint) => ({
+    send: sendFetch(serveFetch(endpoint, { path: '/webhooks' })),
+    close: async () => {},
+  }),
+}
+
+export const hosts: readonly Host[] = [
+  express('Express 4', express4 as unknown as typeof express5),
+  express('Express 5', express5),
+  koa('Koa 2', Koa2 as unknown as typeof Koa3),
+  koa('Koa 3', Koa3),
+  fastify('Fastify 4', fastify4 as unknown as typeof fastify5),
+  fastify('Fastify 5', fastify5),
+  node('node:http', 1),
+  node('node:http2', 2),
+  fetchHost,
+]
