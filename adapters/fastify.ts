@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import fp from 'fastify-plugin'
 import type { Endpoint } from '../src/protocol/endpoint.ts'
-import { requireEndpoint, requirePath } from './mount.ts'
+import { headersOf, requireEndpoint, requirePath } from './mount.ts'
 import { NodeRequest } from './node-http.ts'
 
 /** What is used of a Fastify request. */
@@ -64,7 +64,7 @@ export function serve(endpoint: Endpoint): FastifyServePlugin {
         void answered?.then((answer) => {
           if (reply.sent) return
           reply.code(answer.status)
-          reply.headers({ ...answer.headers })
+          reply.headers(headersOf(answer, raw.httpVersionMajor))
           reply.send(Buffer.from(answer.body)) // To text, Fastify adds a charset.
         })
       })

@@ -3,7 +3,7 @@
 import { getRawBodyWeb, type RawBodyError } from 'raw-body'
 import { type Body, bodyAborted, bodyConsumed, bodyTooLarge } from '../src/protocol/body.ts'
 import type { Endpoint, EndpointRequest } from '../src/protocol/endpoint.ts'
-import { mount, type ServeOptions } from './mount.ts'
+import { headersOf, mount, type ServeOptions } from './mount.ts'
 
 export type { ServeOptions } from './mount.ts'
 
@@ -19,11 +19,12 @@ export function serve(endpoint: Endpoint, options?: ServeOptions): (request: Req
   return async function hookline(request) {
     const given = await answer(fromFetch(request))
     if (given === undefined) return new Response(null, { status: 404 })
-    const headers = new Headers(given.headers)
-    headers.delete('connection') // The host's business, and not allowed on HTTP/2.
-    return new Response(given.body, { status: given.status, headers })
+    return new Response(given.body, { status: given.status, headers: headersOf(given, HOSTS_BUSINESS) })
   }
 }
+
+/** A Fetch handler does not know which version of HTTP its host speaks. */
+const HOSTS_BUSINESS = 0
 
 function fromFetch(request: Request): EndpointRequest {
   return {

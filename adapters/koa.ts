@@ -3,7 +3,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Endpoint } from '../src/protocol/endpoint.ts'
 import type { ParsedBody } from './body.ts'
-import { mount, type ServeOptions } from './mount.ts'
+import { headersOf, mount, type ServeOptions } from './mount.ts'
 import { NodeRequest } from './node-http.ts'
 
 export type { ServeOptions } from './mount.ts'
@@ -33,10 +33,10 @@ export function serve(
   return function hookline(context, next) {
     const answered = answer(new NodeRequest(context.req, context.path, context.request as ParsedBody))
     if (answered === undefined) return next()
-    return answered.then(({ status, headers, body }) => {
-      context.status = status
-      context.set({ ...headers })
-      context.body = body
+    return answered.then((given) => {
+      context.status = given.status
+      context.set(headersOf(given, context.req.httpVersionMajor))
+      context.body = given.body
     })
   }
 }

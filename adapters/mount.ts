@@ -26,6 +26,13 @@ export function mount(endpoint: Endpoint, { path }: ServeOptions = {}): Answer {
   return (request) => (request.path === path ? endpoint.handle(request) : undefined)
 }
 
+/** The headers of an answer; `connection` only where HTTP/1 gives it a meaning: later versions forbid it. */
+export function headersOf({ headers }: EndpointAnswer, httpVersionMajor: number): Record<string, string> {
+  if (httpVersionMajor === 1 || !('connection' in headers)) return headers
+  const { connection: _, ...others } = headers
+  return others
+}
+
 /** @throws TypeError for something that is no endpoint. */
 export function requireEndpoint(endpoint: Endpoint): void {
   if (typeof endpoint?.handle !== 'function') {

@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream'
 import { type Body, bodyAborted } from '../src/protocol/body.ts'
 import type { EndpointAnswer, EndpointRequest, Headers } from '../src/protocol/endpoint.ts'
 import { findParsed, isUnread, type ParsedBody, readStream } from './body.ts'
+import { headersOf } from './mount.ts'
 
 /** A request of node:http, or of node:http2 through its compatible API. */
 export type NodeIncoming = IncomingMessage | Http2ServerRequest
@@ -57,8 +58,9 @@ export class NodeRequest implements EndpointRequest {
 }
 
 /** Writes an answer, unless the host has answered for us or the client is gone. */
-export function send(outgoing: NodeOutgoing, { status, headers, body }: EndpointAnswer): void {
+export function send(outgoing: NodeOutgoing, answer: EndpointAnswer): void {
   if (outgoing.headersSent || outgoing.destroyed) return
   const response = outgoing as ServerResponse // HTTP/2's has the same two calls, under types of its own.
-  response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body)
+  const headers = headersOf(answer, response.req.httpVersionMajor)
+  response.writeHead(answer.status, { ...headers, 'content-length': Buffer.byteLength(answer.body) }).end(answer.body)
 }

@@ -25,7 +25,7 @@ export interface Key {
  */
 export function sign(body: Uint8Array | string, secret: string): string {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
-  return createKey(secret).sign(requireBytes(bytes, 'sign: body must be a Uint8Array or a string.'))
+  return createTextKey(secret).sign(requireBytes(bytes, 'sign: body must be a Uint8Array or a string.'))
 }
 
 /**
@@ -62,16 +62,20 @@ export function isWellFormed(signature: unknown): signature is string {
 export function createKeys(secrets: string | readonly string[]): readonly Key[] {
   const list = Array.isArray(secrets) ? secrets : [secrets]
   if (list.length === 0) throw new TypeError('secret: the list is empty. Give at least one secret.')
-  return list.map(createKey)
+  return list.map(createTextKey)
 }
 
-function createKey(secret: string): Key {
+function createTextKey(secret: string): Key {
   if (typeof secret !== 'string' || secret === '') {
     throw new TypeError('secret: must be a string that is not empty.')
   }
+  return createKey(Buffer.from(secret))
+}
+
+/** Prepares a secret of any bytes. */
+export function createKey(secret: Uint8Array): Key {
   const block = Buffer.alloc(BLOCK)
-  const bytes = Buffer.from(secret)
-  block.set(bytes.length > BLOCK ? hash('sha1', bytes, 'buffer') : bytes)
+  block.set(secret.length > BLOCK ? hash('sha1', secret, 'buffer') : secret)
   const inner = block.map((byte) => byte ^ 0x36)
   const outer = Buffer.alloc(BLOCK + 20)
   outer.set(block.map((byte) => byte ^ 0x5c))

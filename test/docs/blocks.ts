@@ -1,0 +1,63 @@
+/** The code blocks of a Markdown text, and which way each is tested. */
+
+/** A fenced block. */
+export interface Block {
+  /** Where it stands, for the name of a test: `docs/errors.md:12`. */
+  readonly place: string
+  readonly language: string
+  readonly code: string
+}
+
+/** How a block is tested. */
+export type Kind = 'script' | 'vitest' | 'node:test' | 'json' | 'shell'
+
+/**
+ * Finds the fenced blocks.
+ *
+ * @param name Name of the file, as it stands in {@link Block.place}.
+ * @throws Error for a fence that is not closed.
+ */
+export function extractBlocks(name: string, markdown: string): Block[] {
+  const blocks: Block[] = []
+  let open: { fence: string; indent: number; language: string; line: number; code: string[] } | undefined
+  for (const [index, line] of markdown.split('\n').entries()) {
+    const [, indent = '', fence = '', language = ''] = /^( *)(```+)([^`]*)$/.exec(line) ?? []
+    if (open === undefined) {
+      if (fence !== '') open = { fence, indent: indent.length, language: language.trim(), line: index + 1, code: [] }
+    } else if (fence.startsWith(open.fence) && language === '') {
+      blocks.push({ place: `${name}:${open.line}`, language: open.language, code: `${open.code.join('\n')}\n` })
+      open = undefined
+    } else {
+      open.code.push(line.slice(open.indent))
+    }
+  }
+  if (open !== undefined) throw new Error(`${name}:${open.line}: this block is not closed.`)
+  return blocks
+}
+
+/**
+ * Says how to test a block.
+ *
+ * @throws Error for a language that nothing here knows how to test.
+ */
+export function kindOf({ place, language, code }: Block): Kind {
+  switch (language) {
+    case 'ts':
+    case 'js':
+    case 'cjs':
+      if (/from 'vitest'/.test(code)) return 'vitest'
+      return /from 'node:test'/.test(code) ? 'node:test' : 'script'
+    case 'json':
+      return 'json'
+    case 'sh':
+      return 'shell'
+    default:
+      throw new Error(`${place}: no test knows blocks in '${language}'. Use ts, js, cjs, json or sh.`)
+  }
+}
+
+/** The name of the file a block becomes; unique, as places are. */
+export function fileName(block: Block): string {
+  const stem = block.place.replaceAll(/[^A-Za-z0-9]+/g, '-')
+  return `${stem}${kindOf(block) === 'vitest' ? '.test' : ''}.${block.language}`
+}

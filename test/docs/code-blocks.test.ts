@@ -1,0 +1,24 @@
+/** Every code block of the README and the guides, compiled and run. */
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { afterAll, expect, test } from 'vitest'
+import { extractBlocks } from './blocks.ts'
+import { createHarness } from './harness.ts'
+
+const root = new URL('../../', import.meta.url)
+const guides = readdirSync(new URL('docs/', root)).filter((name) => name.endsWith('.md'))
+const pages = ['README.md', ...guides.map((name) => `docs/${name}`)]
+const blocks = pages.flatMap((page) => extractBlocks(page, readFileSync(new URL(page, root), 'utf8')))
+const harness = createHarness(blocks)
+
+afterAll(() => harness.close())
+
+test('the README and every guide but the index have blocks', () => {
+  const withBlocks = new Set(blocks.map(({ place }) => place.split(':')[0]))
+
+  expect([...withBlocks].sort()).toEqual(pages.filter((page) => page !== 'docs/index.md').sort())
+})
+
+for (const block of blocks) {
+  test.concurrent(`${block.place} (${block.language})`, { timeout: 60_000 }, () => harness.check(block))
+}
