@@ -1,6 +1,7 @@
 /** createReceiver(): the only receive algorithm, plain data in and out. */
 
-import { emitWarning } from 'node:process'
+import process from 'node:process'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { accepted, problem } from '../protocol/answer.ts'
 import { type Body, bodyConsumed, bodyTooLarge, isExact, requireBytes } from '../protocol/body.ts'
 import { HooklineError } from '../protocol/error.ts'
@@ -33,7 +34,7 @@ export function createReceiver<
   const handlers = createHandlers()
   let inFlight = 0
   let isClosing = false
-  let idle: (() => void) | undefined
+  const idle: (() => void)[] = []
   let hasWarned = false
 
   const receiver: Receiver<Events, Traits> = {
@@ -60,16 +61,10 @@ export function createReceiver<
         return { bytes, source: 'argument' }
       })
     },
-    close: () => {
+    close: async () => {
       isClosing = true
-      return new Promise((resolve) => {
-        if (inFlight === 0) return resolve()
-        const others = idle
-        idle = () => {
-          others?.()
-          resolve()
-        }
-      })
+      if (inFlight > 0) await new Promise<void>((resolve) => idle.push(resolve))
+      await nextTurn() // The last answers are with their hosts, which write them now.
     },
   }
   return receiver
@@ -82,7 +77,7 @@ export function createReceiver<
       const end = (received: Received): void => {
         clock.clearTimeout(timer)
         resolve(received)
-        if (--inFlight === 0) idle?.()
+        if (--inFlight === 0) for (const resume of idle) resume()
       }
       const fail = (error: HooklineError): void => {
         report(error, request)
@@ -92,7 +87,7 @@ export function createReceiver<
         fail(delivery.expire())
       }, deadlineMs)
 
-      process(delivery, read).then(
+      run(delivery, read).then(
         (message) => {
           if (!delivery.isExpired) end({ ...accepted, ok: true, message, delivery })
         },
@@ -106,7 +101,7 @@ export function createReceiver<
   }
 
   /** The steps, in the order that decides which error a request with several faults is answered. */
-  async function process(delivery: OpenDelivery, read: () => Body | Promise<Body>): Promise<Message> {
+  async function run(delivery: OpenDelivery, read: () => Body | Promise<Body>): Promise<Message> {
     if (isClosing) throw new HooklineError('shutting_down', 'The endpoint is shutting down. Send the message again.')
     delivery.setBody(await read())
 
@@ -158,7 +153,7 @@ export function createReceiver<
 
   function report(error: HooklineError, { headers, remoteAddress }: FailedRequest): void {
     const complain = (detail: unknown): void => {
-      emitWarning('onError failed', { code: 'HOOKLINE_ON_ERROR', detail: String(detail) })
+      process.emitWarning('onError failed', { code: 'HOOKLINE_ON_ERROR', detail: String(detail) })
     }
     try {
       Promise.resolve(onError(error, { headers, remoteAddress })).catch(complain)
@@ -170,7 +165,7 @@ export function createReceiver<
   function warnOnce(): void {
     if (hasWarned) return
     hasWarned = true
-    emitWarning(
+    process.emitWarning(
       'A body parser ran before the webhook endpoint, so signatures are checked over JSON.stringify(body), which is not ' +
         'always what was sent. Mount the webhook route before the parser.',
       { code: 'HOOKLINE_RESERIALISED' },

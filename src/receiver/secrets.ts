@@ -39,17 +39,19 @@ function askProvider(provider: SecretProvider, clock: Clock): MatchSecret {
   let askedAt = Number.NEGATIVE_INFINITY
   let answer: Promise<void> | undefined
 
+  const load = async (): Promise<void> => {
+    try {
+      keys = createKeys((await provider()) ?? [])
+      askedAt = clock.now()
+    } catch (cause) {
+      throw new HooklineError('secret_unavailable', 'The secret provider gave no secret.', { cause })
+    }
+  }
+  /** Asks once for all that wait. */
   const ask = (): Promise<void> => {
-    answer ??= (async () => {
-      try {
-        keys = createKeys((await provider()) ?? [])
-        askedAt = clock.now()
-      } catch (cause) {
-        throw new HooklineError('secret_unavailable', 'The secret provider gave no secret.', { cause })
-      } finally {
-        answer = undefined
-      }
-    })()
+    answer ??= load().finally(() => {
+      answer = undefined
+    })
     return answer
   }
   // A clock that was set back makes an age negative: then ask, rather than trust an old secret for longer.

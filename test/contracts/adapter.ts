@@ -1,6 +1,7 @@
 /** The contract of an adapter: whatever the framework and whatever ran before, one outcome for one request. */
 
-import { afterEach, describe, expect, it } from 'vitest'
+import process from 'node:process'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { BodySource } from '../../src/protocol/body.ts'
 import type { HooklineError } from '../../src/protocol/error.ts'
 import type { Delivery } from '../../src/receiver/delivery.ts'
@@ -31,9 +32,19 @@ const SOURCE: Readonly<Record<Before, BodySource>> = {
   json: 'reserialised',
 }
 
+const RESERIALISED = { code: 'HOOKLINE_RESERIALISED' }
+
 const track = JSON.stringify(fixtures.track)
 
 export function adapterContract(host: Host): void {
+  const warn = vi.spyOn(process, 'emitWarning')
+  beforeAll(() => void warn.mockImplementation(() => {}))
+  afterAll(() => {
+    // Nothing but the one about a body that is serialised again.
+    expect(warn.mock.calls.map(([, options]) => options)).toEqual(warn.mock.calls.map(() => RESERIALISED))
+    warn.mockReset()
+  })
+
   const open: Running[] = []
   afterEach(async () => {
     await Promise.all(open.splice(0).map((running) => running.close()))

@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest'
+import { createReceiver } from '../../src/receiver/receiver.ts'
+
+describe('createReceiver tells the developer', () => {
+  it.each([
+    ['secret', {}],
+    ['secret', { secret: undefined }],
+    ['secret', { secret: '' }],
+    ['secret', { secret: [] }],
+    ['secret', { secret: ['good', ''] }],
+    ['secret', { secret: 5 }],
+    ['allowUnsigned', { allowUnsigned: true, secret: 's' }],
+    ['allowUnsigned', { allowUnsigned: 'yes' }],
+    ['secert', { secert: 's' }],
+    ['limit', { secret: 's', limit: 0 }],
+    ['limit', { secret: 's', limit: 1.5 }],
+    ['limit', { secret: 's', limit: Number.POSITIVE_INFINITY }],
+    ['limit', { secret: 's', limit: '1mb' }],
+    ['deadlineMs', { secret: 's', deadlineMs: 0 }],
+    ['deadlineMs', { secret: 's', deadlineMs: Number.NaN }],
+    ['deadlineMs', { secret: 's', deadlineMs: 2 ** 31 }],
+    ['onRejected', { secret: 's', onRejected: 'log' }],
+    ['onError', { secret: 's', onError: {} }],
+    ['events', { secret: 's', events: null }],
+    ['events', { secret: 's', events: { 'Order Completed': { parse: () => {} } } }],
+    ['events', { secret: 's', events: { 'Order Completed': undefined } }],
+    ['traits', { secret: 's', traits: { identify: {} } }],
+    ['traits.track', { secret: 's', traits: { track: { '~standard': { validate: () => {} } } } }],
+  ])('%s: %j', (option, options) => {
+    expect(() => createReceiver(options as never)).toThrow(TypeError)
+    expect(() => createReceiver(options as never)).toThrow(option)
+  })
+
+  it('about options that are none', () => {
+    expect(() => createReceiver(undefined as never)).toThrow(TypeError)
+    expect(() => createReceiver('secret' as never)).toThrow(TypeError)
+  })
+
+  it('never shows a secret', () => {
+    expect(() => createReceiver({ secret: 'hunter2', allowUnsigned: true })).not.toThrow('hunter2')
+  })
+})

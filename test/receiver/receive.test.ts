@@ -1,0 +1,310 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, it, vi } from 'vitest'
+import { HooklineError } from '../../src/protocol/error.ts'
+import type { Delivery } from '../../src/receiver/delivery.ts'
+import { createReceiver } from '../../src/receiver/receiver.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { signedRequest } from '../../src/testing/signed-request.ts'
+import { deliver, secret, setUp } from '../support/receive.ts'
+import { until } from '../support/until.ts'
+
+const { body, headers } = signedRequest(fixtures.track, secret)
+const bytes = Buffer.from(body)
+
+describe('receive', () => {
+  it.each(Object.values(fixtures))('handles a $type and gives an answer that any host can send', async (fixture) => {
+    const { receiver } = setUp()
+    const seen: unknown[] = []
+    receiver.on(fixture.type, (message) => seen.push(message))
+    const received = await deliver(receiver, fixture)
+    expect(received).toMatchObject({ ok: true, status: 200, body: '{"ok":true}', message: fixture })
+    expect(seen).toEqual([fixture])
+  })
+
+  it.each([
+    ['an object as node:http gives it', headers],
+    ['an object with names in any case', { 'X-Signature': headers['x-signature'] }],
+    ['web Headers', new Headers(headers)],
+    ['a Map', new Map([['X-SIGNATURE', headers['x-signature']]])],
+    ['a list of pairs', [['X-Signature', headers['x-signature']]] as [string, string][]],
+  ])('takes headers as %s', async (_form, given) => {
+    const { receiver } = setUp()
+    expect(await receiver.receive(bytes, given)).toMatchObject({ ok: true })
+  })
+
+  it('answers an error without a word on its cause', async () => {
+    const { receiver, errors } = setUp()
+    receiver.on('track', () => {
+      throw new Error('db password is hunter2')
+    })
+    const received = await deliver(receiver, fixtures.track)
+    expect(received).toMatchObject({ ok: false, status: 500, error: errors[0] })
+    expect(JSON.parse(received.body)).toEqual({
+      title: 'handler failed',
+      status: 500,
+      code: 'handler_failed',
+      detail: '1 of 1 handlers failed.',
+    })
+  })
+
+  it('refuses a body over the limit', async () => {
+    const { receiver } = setUp({ limit: bytes.length - 1 })
+    expect(await receiver.receive(bytes, headers)).toMatchObject({ ok: false, error: { code: 'body_too_large' } })
+  })
+
+  it.each([
+    ['text as bytes', body, headers],
+    ['an object as bytes', fixtures.track, headers],
+    ['no headers', bytes, undefined],
+    ['text as headers', bytes, headers['x-signature']],
+  ])('tells the developer about %s', async (_what, ...given) => {
+    const { receiver } = setUp()
+    await expect(receiver.receive(...(given as unknown as Parameters<typeof receiver.receive>))).rejects.toThrow(
+      TypeError,
+    )
+  })
+
+  it('answers internal for a fault of its own parts', async () => {
+    const broken = {
+      '~standard': {
+        version: 1,
+        vendor: 'test',
+        validate: () => {
+          throw new Error('broken schema')
+        },
+      },
+    } as const
+    const { receiver, errors } = setUp({ events: { 'Order Completed': broken } })
+    expect(await deliver(receiver, fixtures.track)).toMatchObject({ status: 500, error: { code: 'internal' } })
+    expect(errors[0]?.cause).toEqual(new Error('broken schema'))
+  })
+})
+
+describe('delivery', () => {
+  async function deliveryOf(options: Parameters<typeof setUp>[0] = {}): Promise<Delivery> {
+    const { receiver } = setUp(options)
+    const received = await receiver.receive(bytes, headers)
+    if (!received.ok) throw received.error
+    return received.delivery
+  }
+
+  it('says how the message arrived', async () => {
+    const delivery = await deliveryOf()
+    expect(delivery).toMatchObject({ bytes, headers, source: 'argument', verified: true, secretIndex: 0 })
+    expect(delivery.id).toBe(headers['x-signature'])
+    expect(delivery.receivedAt).toEqual(new Date('2026-01-15T09:30:00Z'))
+    expect(delivery.signal.aborted).toBe(false)
+  })
+
+  it('says which secret made the signature', async () => {
+    expect(await deliveryOf({ secret: ['newer', secret] })).toMatchObject({ secretIndex: 1 })
+  })
+
+  it('is known by its bytes when unsigned', async () => {
+    const delivery = await deliveryOf({ allowUnsigned: true })
+    expect(delivery).toMatchObject({ verified: false, secretIndex: undefined })
+    expect(delivery.id).toBe(createHash('sha256').update(bytes).digest('hex'))
+  })
+
+  it('fires its signal at the deadline, also for who looks only then', async () => {
+    const { receiver, clock } = setUp({ deadlineMs: 100 })
+    const signals: AbortSignal[] = []
+    let late: Delivery | undefined
+    receiver.on('track', (_message, delivery) => {
+      signals.push(delivery.signal)
+      return new Promise(() => {})
+    })
+    receiver.on('page', (_message, delivery) => {
+      late = delivery
+      return new Promise(() => {})
+    })
+    const both = Promise.all([deliver(receiver, fixtures.track), deliver(receiver, fixtures.page)])
+    await clock.advance(99)
+    expect(signals[0]?.aborted).toBe(false)
+    await clock.advance(1)
+    await both
+    expect(signals[0]?.reason).toMatchObject({ code: 'handler_timeout' })
+    expect(late?.signal.reason).toMatchObject({ code: 'handler_timeout' })
+  })
+})
+
+describe('deadline', () => {
+  it('is answered once, and a handler that fails later is reported', async () => {
+    const { receiver, clock, errors } = setUp()
+    let fail: (error: Error) => void = () => {}
+    receiver.on(
+      'track',
+      () =>
+        new Promise((_resolve, reject) => {
+          fail = reject
+        }),
+    )
+    const received = deliver(receiver, fixtures.track)
+    await clock.advance(4500)
+    expect(await received).toMatchObject({ status: 503, error: { code: 'handler_timeout' } })
+    fail(new Error('too late'))
+    await until(() => errors.length === 2)
+    expect(errors.map((error) => error.code)).toEqual(['handler_timeout', 'handler_failed'])
+    expect(clock.timers).toBe(0)
+  })
+
+  it('does not run handlers for a secret that comes too late', async () => {
+    let give: (secret: string) => void = () => {}
+    const { receiver, clock, errors } = setUp({
+      secret: () =>
+        new Promise<string>((resolve) => {
+          give = resolve
+        }),
+    })
+    const handler = vi.fn()
+    receiver.on('*', handler)
+    const received = deliver(receiver, fixtures.track)
+    await clock.advance(4500)
+    expect(await received).toMatchObject({ status: 503, error: { code: 'secret_unavailable' } })
+    give(secret)
+    await clock.advance(0)
+    expect(handler).not.toHaveBeenCalled()
+    expect(errors).toHaveLength(1)
+  })
+
+  it('does not run handlers for a schema that is done too late', async () => {
+    let pass: () => void = () => {}
+    const slow = {
+      '~standard': {
+        version: 1,
+        vendor: 'test',
+        validate: (value: unknown) =>
+          new Promise<{ value: unknown }>((resolve) => {
+            pass = () => resolve({ value })
+          }),
+      },
+    } as const
+    const { receiver, clock } = setUp({ events: { 'Order Completed': slow } })
+    const handler = vi.fn()
+    receiver.on('*', handler)
+    const received = deliver(receiver, fixtures.track)
+    await clock.advance(4500)
+    expect(await received).toMatchObject({ error: { code: 'handler_timeout' } })
+    pass()
+    await clock.advance(0)
+    expect(handler).not.toHaveBeenCalled()
+  })
+
+  it('leaves no timer behind', async () => {
+    const { receiver, clock } = setUp()
+    await deliver(receiver, fixtures.track)
+    expect(clock.timers).toBe(0)
+  })
+})
+
+describe('onRejected', () => {
+  it('is given the bytes of an authentic message that could not be used, before the sender hears of it', async () => {
+    const order: string[] = []
+    const { receiver } = setUp({
+      onRejected: async (error, message) => {
+        await new Promise((resolve) => setImmediate(resolve))
+        order.push(`${error.code} ${error.path} ${Buffer.from(message.bytes)} ${message.headers['x-signature']}`)
+      },
+    })
+    const request = signedRequest('{"type":"track","userId":"u"}', secret)
+    const received = await receiver.receive(Buffer.from(request.body), request.headers)
+    order.push(`answered ${received.status}`)
+    expect(order).toEqual([`message_invalid event ${request.body} ${request.headers['x-signature']}`, 'answered 422'])
+  })
+
+  it.each(['{', '[]', '{"type":"purchase"}', '{"type":"delete"}'])('sees %s', async (text) => {
+    const onRejected = vi.fn()
+    await deliver(setUp({ onRejected }).receiver, text)
+    expect(onRejected).toHaveBeenCalledOnce()
+  })
+
+  it('sees nothing that is not authentic', async () => {
+    const onRejected = vi.fn()
+    await deliver(setUp({ onRejected }).receiver, '{', 'another secret')
+    await deliver(setUp({ onRejected, allowUnsigned: true }).receiver, '{')
+    expect(onRejected).not.toHaveBeenCalled()
+  })
+
+  it('sees nothing that will be sent again', async () => {
+    const onRejected = vi.fn()
+    const { receiver } = setUp({ onRejected })
+    receiver.on('*', () => Promise.reject(new Error('down')))
+    await deliver(receiver, fixtures.track)
+    expect(onRejected).not.toHaveBeenCalled()
+  })
+
+  it('makes the sender come back when it fails', async () => {
+    const { receiver, errors } = setUp({ onRejected: () => Promise.reject(new Error('disk full')) })
+    expect(await deliver(receiver, '{}')).toMatchObject({ status: 500, error: { code: 'handler_failed' } })
+    expect(errors[0]?.cause).toEqual(new Error('disk full'))
+  })
+
+  it('is held to the deadline', async () => {
+    const { receiver, clock } = setUp({ onRejected: () => new Promise(() => {}) })
+    const received = deliver(receiver, '{}')
+    await clock.advance(4500)
+    expect(await received).toMatchObject({ status: 503, error: { code: 'handler_timeout' } })
+  })
+})
+
+describe('onError', () => {
+  it('sees the error and the headers of the request, and no body', async () => {
+    const { receiver, errors, failed } = setUp()
+    await receiver.receive(bytes, { 'x-signature': 'junk' })
+    expect(errors[0]).toBeInstanceOf(HooklineError)
+    expect(failed).toEqual([{ headers: { 'x-signature': 'junk' }, remoteAddress: undefined }])
+  })
+
+  it('may fail itself: the answer stands, and the process hears of it', async () => {
+    const warnings: unknown[] = []
+    const emit = vi.spyOn(process, 'emitWarning').mockImplementation((...warning) => void warnings.push(warning))
+    for (const onError of [
+      () => Promise.reject(new Error('a')),
+      () => {
+        throw new Error('b')
+      },
+    ]) {
+      expect(await deliver(setUp({ onError }).receiver, '{}')).toMatchObject({ status: 422 })
+    }
+    await until(() => warnings.length === 2)
+    expect(emit).toHaveBeenCalledWith('onError failed', { code: 'HOOKLINE_ON_ERROR', detail: 'Error: a' })
+    emit.mockRestore()
+  })
+
+  it('prints our own faults where none is given, and not those of others', async () => {
+    const print = vi.spyOn(console, 'error').mockImplementation(() => {})
+    const receiver = createReceiver({ secret }).on('page', () => Promise.reject(new Error('down')))
+    await deliver(receiver, fixtures.page, 'another secret')
+    expect(print).not.toHaveBeenCalled()
+    await deliver(receiver, fixtures.page)
+    expect(print).toHaveBeenCalledWith(expect.objectContaining({ code: 'handler_failed' }))
+    print.mockRestore()
+  })
+})
+
+describe('close', () => {
+  it('waits for what is under way, and answers 503 from then on', async () => {
+    const { receiver } = setUp()
+    let finish: () => void = () => {}
+    receiver.on(
+      'track',
+      () =>
+        new Promise<void>((resolve) => {
+          finish = resolve
+        }),
+    )
+    const order: string[] = []
+    const underWay = deliver(receiver, fixtures.track).then(({ status }) => order.push(`answered ${status}`))
+    await until(() => finish.length === 1)
+    const closed = [receiver.close(), receiver.close()].map((closing) => closing.then(() => order.push('closed')))
+    const refused = await deliver(receiver, fixtures.page)
+    expect(refused).toMatchObject({ status: 503, error: { code: 'shutting_down' } })
+    finish()
+    await Promise.all([underWay, ...closed])
+    expect(order).toEqual(['answered 200', 'closed', 'closed'])
+  })
+
+  it('is done at once when nothing is under way', async () => {
+    await expect(setUp().receiver.close()).resolves.toBeUndefined()
+  })
+})

@@ -1,0 +1,104 @@
+import * as v from 'valibot'
+import { describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { deliver, setUp } from '../support/receive.ts'
+
+const { track, identify, group } = fixtures
+
+/** The same schema in two libraries: total is made a number, what is not named is dropped. */
+const libraries = [
+  {
+    name: 'zod',
+    order: z.object({ total: z.coerce.number(), lines: z.array(z.object({ sku: z.string() })).optional() }),
+  },
+  {
+    name: 'valibot',
+    order: v.object({
+      total: v.pipe(v.union([v.string(), v.number()]), v.transform(Number), v.number()),
+      lines: v.optional(v.array(v.object({ sku: v.string() }))),
+    }),
+  },
+  { name: 'zod, asynchronous', order: z.object({ total: z.coerce.number() }).refine(async () => true) },
+]
+
+describe.each(libraries)('events, by $name', ({ name, order }) => {
+  it('gives handlers what the schema puts out', async () => {
+    const { receiver } = setUp({ events: { 'Order Completed': order } })
+    const seen: unknown[] = []
+    receiver
+      .on('track', 'Order Completed', ({ properties }) => seen.push(properties.total))
+      .on('track', ({ properties }) => seen.push(properties))
+      .on('*', (message) => seen.push(message.userId))
+    await deliver(receiver, { ...track, properties: { total: '12.5', secret: 'x' } })
+    expect(seen).toEqual([{ total: 12.5 }, 12.5, 'user-1'])
+  })
+
+  it('names the path of what does not fit, and quotes nothing', async () => {
+    const onRejected = vi.fn()
+    const { receiver, errors } = setUp({ events: { 'Order Completed': order }, onRejected })
+    const handler = vi.fn()
+    receiver.on('*', handler)
+    const received = await deliver(receiver, { ...track, properties: { total: { card: '4111' } } })
+    expect(received).toMatchObject({ status: 422, error: { code: 'schema_mismatch', path: 'properties.total' } })
+    expect(received.body + errors[0]?.stack).not.toContain('4111')
+    expect([handler.mock.calls.length, onRejected.mock.calls.length]).toEqual([0, 1])
+    if (name === 'zod, asynchronous') return
+    const deep = await deliver(receiver, { ...track, properties: { total: 1, lines: [{ sku: 'a' }, {}] } })
+    expect(deep).toMatchObject({ error: { path: 'properties.lines.1.sku' } })
+  })
+
+  it('takes a message without properties for an empty object', async () => {
+    const { receiver } = setUp({ events: { 'Order Completed': order } })
+    const received = await deliver(receiver, { type: 'track', userId: 'u', event: 'Order Completed' })
+    expect(received).toMatchObject({ error: { code: 'schema_mismatch', path: 'properties.total' } })
+  })
+
+  it('leaves events without a schema alone', async () => {
+    const { receiver } = setUp({ events: { 'Order Completed': order } })
+    expect(await deliver(receiver, { ...track, event: 'toString', properties: {} })).toMatchObject({ status: 200 })
+  })
+})
+
+describe('traits', () => {
+  it('shapes those of users and of groups, each by its own schema', async () => {
+    const { receiver } = setUp({
+      traits: { identify: z.object({ logins: z.number() }), group: v.object({ name: v.string() }) },
+    })
+    const seen: unknown[] = []
+    receiver
+      .on('identify', ({ traits }) => seen.push(traits.logins))
+      .on('group', ({ traits }) => seen.push(traits.name))
+    await deliver(receiver, identify)
+    await deliver(receiver, group)
+    expect(seen).toEqual([5, 'Analytical Engines'])
+    expect(await deliver(receiver, { ...group, traits: {} })).toMatchObject({ error: { path: 'traits.name' } })
+  })
+
+  it('does not hide an audience that the schema drops', async () => {
+    const { receiver } = setUp({ traits: { identify: z.object({ logins: z.number() }) } })
+    const entered = vi.fn()
+    receiver.onAudience('High Value Users', { entered })
+    await deliver(receiver, identify)
+    expect(entered).toHaveBeenCalledOnce()
+    expect(entered.mock.calls[0]?.[0].traits).toEqual({ logins: 5 })
+  })
+})
+
+describe('issues', () => {
+  it.each([
+    ['keys as objects', [{ key: 'lines' }, { key: 0 }], 'properties.lines.0'],
+    ['no path', undefined, 'properties'],
+  ])('with %s', async (_what, path, expected) => {
+    const validate = () => ({ issues: [{ message: 'no', ...(path ? { path } : {}) }] })
+    const schema = { '~standard': { version: 1, vendor: 'test', validate } } as const
+    const { receiver } = setUp({ events: { 'Order Completed': schema } })
+    expect(await deliver(receiver, track)).toMatchObject({ error: { path: expected } })
+  })
+
+  it('may be an empty list', async () => {
+    const schema = { '~standard': { version: 1, vendor: 'test', validate: () => ({ issues: [] }) } } as const
+    const { receiver } = setUp({ events: { 'Order Completed': schema } })
+    expect(await deliver(receiver, track)).toMatchObject({ error: { path: 'properties' } })
+  })
+})
