@@ -39,11 +39,7 @@ export interface FastifyServeOptions {
 }
 
 /** A Fastify plugin. */
-export type FastifyServePlugin = (
-  scope: FastifyScope,
-  options: FastifyServeOptions,
-  done: (error?: Error) => void,
-) => void
+export type FastifyServePlugin = (scope: FastifyScope, options: FastifyServeOptions) => Promise<void>
 
 /**
  * Makes a Fastify plugin. Its body parser stays inside it: other routes keep theirs.
@@ -53,7 +49,7 @@ export type FastifyServePlugin = (
  */
 export function serve(endpoint: Endpoint): FastifyServePlugin {
   requireEndpoint(endpoint)
-  const plugin: FastifyServePlugin = (scope, { path }, done) => {
+  const plugin: FastifyServePlugin = async (scope, { path }) => {
     if (path !== undefined) requirePath(endpoint, path)
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', (_request, payload, parsed) => parsed(null, payload))
@@ -69,7 +65,6 @@ export function serve(endpoint: Endpoint): FastifyServePlugin {
         })
       })
     }
-    done()
   }
   return fp(plugin as never, {
     name: 'hookline',

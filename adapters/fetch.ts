@@ -37,7 +37,7 @@ function fromFetch(request: Request): EndpointRequest {
 }
 
 async function readBody(request: Request, limit: number): Promise<Body> {
-  if (request.bodyUsed) throw bodyConsumed('a web request can be read only once')
+  if (request.bodyUsed || request.body?.locked) throw bodyConsumed('a web request can be read only once')
   if (request.body === null) return { bytes: new Uint8Array(), source: 'stream' }
   try {
     const length = request.headers.get('content-length')

@@ -21,12 +21,12 @@ export function isExact(source: BodySource): boolean {
   return source === 'stream' || source === 'rawBody' || source === 'body' || source === 'argument'
 }
 
-/** The error for bytes that a parser mounted earlier has lost, with the way to get them back. */
+/** The error for bytes that were lost before they came here, with the way to keep them. */
 export function bodyConsumed(found: string): HooklineError {
   return new HooklineError(
     'body_consumed',
-    `A body parser ran before this endpoint, and ${found}, so the signature cannot be checked. ` +
-      'Mount the webhook route before express.json(), koa-bodyparser and the like, or let the parser keep the bytes as rawBody (a Buffer).',
+    `The body was read before this endpoint, and ${found}, so the signature cannot be checked. Mount the webhook ` +
+      'route before what reads the body (express.json(), koa-bodyparser …), or have that keep the bytes as rawBody (a Buffer).',
   )
 }
 

@@ -1,0 +1,356 @@
+/** The parsers that people mount before a webhook route, as they come, and the way out for each. */
+
+import http from 'node:http'
+import http2 from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import koaBodyparser from '@koa/bodyparser'
+import Router from '@koa/router'
+import express5 from 'express'
+import express4 from 'express4'
+import fastify5, { type FastifyInstance } from 'fastify'
+import fastify4 from 'fastify4'
+import { Hono } from 'hono'
+import Koa from 'koa'
+import oldBodyparser from 'koa-bodyparser'
+import Koa2 from 'koa2'
+import request from 'supertest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { serve as serveExpress } from '../../adapters/express.ts'
+import { serve as serveFastify } from '../../adapters/fastify.ts'
+import { serve as serveFetch } from '../../adapters/fetch.ts'
+import { serve as serveKoa } from '../../adapters/koa.ts'
+import { serve as serveNode } from '../../adapters/node.ts'
+import type { Endpoint } from '../../src/protocol/endpoint.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { signedRequest } from '../../src/testing/signed-request.ts'
+import { secret, setUp } from '../support/receive.ts'
+import { until } from '../support/until.ts'
+
+const open: { close(): unknown }[] = []
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((server) => server.close()))
+})
+
+/** The warning about a body that is serialised again is not what is tested here. */
+beforeEach(() => {
+  vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+})
+
+const spaced = JSON.stringify(fixtures.track, undefined, 2)
+
+function post(app: Parameters<typeof request>[0], path = '/webhooks', text = spaced) {
+  const { headers, body } = signedRequest(text, secret)
+  return request(app).post(path).set(headers).send(body)
+}
+
+/** A collector in miniature: paths of its own, below wherever it is mounted. */
+const collector: Endpoint = {
+  routes: ['/v1/batch', '/v1/track'],
+  handle: ({ path, remoteAddress }) =>
+    collector.routes?.includes(path)
+      ? Promise.resolve({ status: 200, headers: {}, body: `${path} from ${remoteAddress}` })
+      : undefined,
+}
+
+describe.each([
+  { name: 'Express 4', express: express4 as unknown as typeof express5 },
+  { name: 'Express 5', express: express5 },
+])('$name', ({ express }) => {
+  it('keeps the bytes with express.json({ verify })', async () => {
+    const { receiver } = setUp()
+    const app = express()
+    app.use(
+      express.json({
+        verify: (incoming, _response, bytes) => {
+          Object.assign(incoming, { rawBody: bytes })
+        },
+      }),
+    )
+    app.post('/webhooks', serveExpress(receiver))
+    expect((await post(app)).body).toEqual({ ok: true })
+  })
+
+  it('says how to mount, when express.json() ran before', async () => {
+    const { receiver } = setUp()
+    const app = express().use(express.json()).post('/webhooks', serveExpress(receiver))
+    const { status, body } = await post(app)
+    expect([status, body.code]).toEqual([500, 'body_consumed'])
+    expect(body.detail).toContain('before express.json()')
+  })
+
+  it('never passes an error on, and passes another path on', async () => {
+    const { receiver } = setUp()
+    const onError = vi.fn()
+    const app = express()
+    app.use(serveExpress(receiver, { path: '/webhooks' }))
+    app.get('/other', (_incoming, response) => void response.send('other'))
+    app.use((error: unknown, _incoming: unknown, _response: unknown, next: (error: unknown) => void) => {
+      onError(error)
+      next(error)
+    })
+    expect((await request(app).post('/webhooks').send('{')).status).toBe(415)
+    expect((await request(app).get('/other')).text).toBe('other')
+    expect(onError).not.toHaveBeenCalled()
+  })
+
+  it('serves an endpoint with several paths below a mount', async () => {
+    const app = express().use('/analytics', serveExpress(collector))
+    expect((await post(app, '/analytics/v1/batch')).text).toMatch(/^\/v1\/batch from .*127\.0\.0\.1$/)
+    expect((await post(app, '/analytics/v2')).status).toBe(404)
+  })
+
+  it('leaves an answer alone that the host gave first', async () => {
+    const { receiver } = setUp()
+    const app = express()
+    app.post(
+      '/webhooks',
+      (_incoming, response, next) => {
+        response.status(504).send('host timeout')
+        next()
+      },
+      serveExpress(receiver),
+    )
+    expect((await post(app)).text).toBe('host timeout')
+  })
+})
+
+describe.each([
+  { name: 'Koa 2', Framework: Koa2 as unknown as typeof Koa },
+  { name: 'Koa 3', Framework: Koa },
+])('$name', ({ Framework }) => {
+  it.each([
+    ['koa-bodyparser', oldBodyparser() as unknown as Koa.Middleware],
+    ['@koa/bodyparser', koaBodyparser() as unknown as Koa.Middleware],
+  ])('takes the rawBody that %s keeps', async (_name, parser) => {
+    const { receiver } = setUp()
+    const sources: string[] = []
+    receiver.on('track', (_message, delivery) => sources.push(delivery.source))
+    const app = new Framework().use(parser).use(serveKoa(receiver, { path: '/webhooks' }))
+    expect((await post(app.callback())).body).toEqual({ ok: true })
+    expect(sources).toEqual(['rawBody-text'])
+  })
+
+  it('stands in a router', async () => {
+    const { receiver } = setUp()
+    const router = new Router()
+    router.post('/webhooks', serveKoa(receiver))
+    const app = new Framework().use(router.routes() as unknown as Koa.Middleware)
+    expect((await post(app.callback())).body).toEqual({ ok: true })
+  })
+
+  it('leaves what middleware around it to see', async () => {
+    const { receiver } = setUp()
+    const seen: unknown[] = []
+    const app = new Framework()
+    app.use(async (context, next) => {
+      await next()
+      seen.push(context.status, context.body)
+    })
+    app.use(serveKoa(receiver))
+    await post(app.callback(), '/anywhere')
+    expect(seen).toEqual([200, '{"ok":true}'])
+  })
+})
+
+describe.each([
+  { name: 'Fastify 4', fastify: fastify4 as unknown as typeof fastify5 },
+  { name: 'Fastify 5', fastify: fastify5 },
+])('$name', ({ fastify }) => {
+  function app(): FastifyInstance {
+    const instance = fastify()
+    open.push(instance)
+    return instance
+  }
+  const injected = (url: string) => {
+    const { headers, body, method } = signedRequest(spaced, secret)
+    return { url, headers, payload: body, method }
+  }
+
+  it('honours prefix, and answers app.inject', async () => {
+    const { receiver } = setUp()
+    const instance = app()
+    instance.register(serveFastify(receiver), { prefix: '/hooks', path: '/segment' })
+    const { statusCode, body } = await instance.inject(injected('/hooks/segment'))
+    expect([statusCode, body]).toEqual([200, '{"ok":true}'])
+  })
+
+  it('answers the prefix itself without a path', async () => {
+    const { receiver } = setUp()
+    const instance = app()
+    instance.register(serveFastify(receiver), { prefix: '/hooks' })
+    expect((await instance.inject(injected('/hooks'))).statusCode).toBe(200)
+  })
+
+  it('leaves the parsers of others alone, those before it and those after', async () => {
+    const { receiver } = setUp()
+    const instance = app()
+    instance.addContentTypeParser('application/xml', { parseAs: 'string' }, (_request, text, done) =>
+      done(null, { xml: text }),
+    )
+    instance.register(serveFastify(receiver), { path: '/webhooks' })
+    instance.post('/echo', async (incoming) => incoming.body)
+    const xml = await instance.inject({
+      method: 'POST',
+      url: '/echo',
+      headers: { 'content-type': 'application/xml' },
+      payload: '<a/>',
+    })
+    expect(xml.json()).toEqual({ xml: '<a/>' })
+    expect((await instance.inject({ method: 'POST', url: '/echo', payload: { a: 1 } })).json()).toEqual({ a: 1 })
+    expect(
+      (await instance.inject({ method: 'POST', url: '/echo', headers: { 'content-type': 'text/csv' }, payload: 'a' }))
+        .statusCode,
+    ).toBe(415)
+  })
+
+  it('never reaches the error handler of the host', async () => {
+    const { receiver } = setUp({ limit: 10 })
+    const instance = app()
+    const onError = vi.fn()
+    instance.setErrorHandler(onError)
+    instance.register(serveFastify(receiver), { path: '/webhooks' })
+    expect((await instance.inject(injected('/webhooks'))).statusCode).toBe(413)
+    expect(onError).not.toHaveBeenCalled()
+  })
+
+  it('reads along with a hook that keeps the raw body', async () => {
+    const { receiver } = setUp()
+    const instance = app()
+    const kept: string[] = []
+    instance.addHook('preParsing', (_incoming, _reply, payload, done) => {
+      payload.on('data', (chunk) => kept.push(String(chunk)))
+      done(null, payload)
+    })
+    instance.register(serveFastify(receiver), { path: '/webhooks' })
+    expect((await instance.inject(injected('/webhooks'))).statusCode).toBe(200)
+    expect(kept.join('')).toBe(spaced)
+  })
+
+  it('says so when a hook used the body up and kept nothing', async () => {
+    const { receiver } = setUp()
+    const instance = app()
+    instance.addHook('preParsing', async (_incoming, _reply, payload) => {
+      for await (const _ of payload);
+      return payload
+    })
+    instance.register(serveFastify(receiver), { path: '/webhooks' })
+    expect((await instance.inject(injected('/webhooks'))).json().code).toBe('body_consumed')
+  })
+
+  it('serves an endpoint with several paths', async () => {
+    const instance = app()
+    instance.register(serveFastify(collector), { prefix: '/analytics' })
+    expect((await instance.inject(injected('/analytics/v1/track'))).body).toBe('/v1/track from 127.0.0.1')
+    expect((await instance.inject(injected('/analytics/v2'))).statusCode).toBe(404)
+  })
+
+  it('leaves an answer alone that a hook gave first', async () => {
+    const { receiver, clock } = setUp()
+    const instance = app()
+    receiver.on('track', () => new Promise(() => {}))
+    instance.addHook('preHandler', (_incoming, reply, done) => {
+      setImmediate(() => reply.code(504).send('host timeout'))
+      done()
+    })
+    instance.register(serveFastify(receiver), { path: '/webhooks' })
+    expect((await instance.inject(injected('/webhooks'))).statusCode).toBe(504)
+    await clock.advance(4500)
+  })
+
+  it.each([
+    ['a path without a slash', serveFastify(setUp().receiver), { path: 'webhooks' }],
+    ['a path beside paths of its own', serveFastify(collector), { path: '/webhooks' }],
+  ])('fails at boot for %s', async (_what, plugin, options) => {
+    const instance = app()
+    instance.register(plugin, options)
+    await expect(instance.ready()).rejects.toThrow(TypeError)
+  })
+})
+
+describe('node:http2', () => {
+  it('notices a stream that was cancelled before its content-length was there', async () => {
+    const { receiver, errors } = setUp()
+    const server = http2.createServer(serveNode(receiver)).listen(0, '127.0.0.1')
+    open.push(server)
+    await until(() => server.listening)
+    const session = http2.connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const stream = session.request({ ':method': 'POST', 'content-type': 'application/json', 'content-length': '100' })
+    stream.on('error', () => {})
+    stream.write('{"type":', () => stream.close(http2.constants.NGHTTP2_CANCEL))
+    await until(() => errors.length === 1)
+    session.destroy()
+    expect(errors[0]?.code).toBe('body_aborted')
+  })
+})
+
+describe('node:http', () => {
+  it('answers 404 beside its path', async () => {
+    const { receiver } = setUp()
+    const server = http.createServer(serveNode(receiver, { path: '/webhooks' }))
+    expect((await post(server, '/webhooks/')).status).toBe(404)
+    expect((await post(server, '/webhooks')).status).toBe(200)
+  })
+
+  it('says so when an encoding was set on the stream', async () => {
+    const { receiver } = setUp()
+    const listener = serveNode(receiver)
+    const server = http.createServer((incoming, response) => listener(incoming.setEncoding('utf8'), response))
+    expect((await post(server)).body).toMatchObject({ code: 'body_consumed' })
+  })
+})
+
+describe('fetch', () => {
+  const { headers, body, method } = signedRequest(spaced, secret)
+  const codeOf = async (response: Response) => ((await response.json()) as { code: string }).code
+  const webRequest = () => new Request('http://localhost/webhooks?x=1', { method, headers, body })
+
+  it('stands in Hono', async () => {
+    const { receiver } = setUp()
+    const webhook = serveFetch(receiver)
+    const app = new Hono().post('/webhooks', (context) => webhook(context.req.raw))
+    const response = await app.request('/webhooks', { method, headers, body })
+    expect([response.status, await response.text()]).toEqual([200, '{"ok":true}'])
+  })
+
+  it('says so when the body was read before', async () => {
+    const { receiver } = setUp()
+    const incoming = webRequest()
+    await incoming.text()
+    const response = await serveFetch(receiver)(incoming)
+    expect([response.status, await codeOf(response)]).toEqual([500, 'body_consumed'])
+  })
+
+  it('says so when somebody else holds the body', async () => {
+    const { receiver } = setUp()
+    const incoming = webRequest()
+    incoming.body?.getReader()
+    const response = await serveFetch(receiver)(incoming)
+    expect([response.status, await codeOf(response)]).toEqual([500, 'body_consumed'])
+  })
+
+  it('takes a request without a body for an empty one', async () => {
+    const { receiver } = setUp()
+    const empty = signedRequest('', secret)
+    const response = await serveFetch(receiver)(new Request('http://localhost/', { method, headers: empty.headers }))
+    expect(await codeOf(response)).toBe('body_not_json')
+  })
+})
+
+describe('serve tells the developer', () => {
+  const { receiver } = setUp()
+  it.each([serveNode, serveExpress, serveKoa, serveFetch])('about a path that can never match', (serve) => {
+    for (const path of ['', 'webhooks', '/webhooks?x', '/webhooks#x', 5]) {
+      expect(() => serve(receiver, { path: path as string })).toThrow(TypeError)
+    }
+    expect(() => serve(collector, { path: '/webhooks' })).toThrow('/v1/batch')
+  })
+
+  it.each([serveNode, serveExpress, serveKoa, serveFetch, serveFastify])(
+    'about something that is no endpoint',
+    (serve) => {
+      for (const endpoint of [undefined, {}, () => {}]) {
+        expect(() => serve(endpoint as never)).toThrow('receiver or a collector')
+      }
+    },
+  )
+})

@@ -1,0 +1,91 @@
+import { expect, it } from 'vitest'
+import type { EndpointRequest } from '../../src/protocol/endpoint.ts'
+import { HooklineError, type HooklineErrorCode } from '../../src/protocol/error.ts'
+import type { ReceiverOptions } from '../../src/receiver/options.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { signedRequest } from '../../src/testing/signed-request.ts'
+import { secret, setUp } from '../support/receive.ts'
+
+interface Case {
+  readonly status: number
+  readonly headers?: Record<string, string>
+  readonly request?: Partial<EndpointRequest>
+  readonly body?: string
+  readonly options?: ReceiverOptions
+  readonly handler?: () => unknown
+  readonly closing?: true
+}
+
+const fails = (code: HooklineErrorCode) => () => Promise.reject(new HooklineError(code, 'from the host'))
+const hangs = () => new Promise<never>(() => {})
+const broken = {
+  '~standard': { version: 1, vendor: 'test', validate: () => Promise.reject(new Error('broken')) },
+} as const
+const strict = {
+  '~standard': { version: 1, vendor: 'test', validate: () => ({ issues: [{ message: 'no' }] }) },
+} as const
+
+/** Every code there is, with a request that is answered with it. The type makes the list complete. */
+const cases: Readonly<Record<HooklineErrorCode, Case>> = {
+  shutting_down: { status: 503, closing: true, headers: { 'retry-after': '5' } },
+  method_not_allowed: { status: 405, request: { method: 'GET' }, headers: { allow: 'POST' } },
+  content_type_unsupported: { status: 415, request: { headers: { 'content-type': 'text/plain' } } },
+  content_encoding_unsupported: {
+    status: 415,
+    request: { headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' } },
+  },
+  body_too_large: { status: 413, request: { readBody: fails('body_too_large') }, headers: { connection: 'close' } },
+  body_timeout: { status: 503, request: { readBody: hangs }, headers: { connection: 'close' } },
+  body_aborted: { status: 400, request: { readBody: fails('body_aborted') } },
+  body_consumed: { status: 500, request: { readBody: fails('body_consumed') } },
+  body_not_json: { status: 400, body: '[]' },
+  signature_missing: {
+    status: 401,
+    request: { headers: { 'content-type': 'application/json' } },
+    headers: { 'www-authenticate': 'HMAC-SHA1 header="X-Signature"' },
+  },
+  signature_malformed: {
+    status: 401,
+    request: { headers: { 'content-type': 'application/json', 'x-signature': 'junk' } },
+    headers: { 'www-authenticate': 'HMAC-SHA1 header="X-Signature"' },
+  },
+  signature_mismatch: {
+    status: 401,
+    options: { secret: 'another' },
+    headers: { 'www-authenticate': 'HMAC-SHA1 header="X-Signature"' },
+  },
+  secret_unavailable: { status: 503, options: { secret: async () => undefined } },
+  message_invalid: { status: 422, body: '{}' },
+  message_type_unknown: { status: 422, body: '{"type":"purchase"}' },
+  schema_mismatch: { status: 422, options: { events: { 'Order Completed': strict } } },
+  handler_failed: { status: 500, handler: () => Promise.reject(new Error('no')) },
+  handler_timeout: { status: 503, handler: hangs },
+  internal: { status: 500, options: { events: { 'Order Completed': broken } } },
+}
+
+it.each(Object.entries(cases))(
+  '%s',
+  async (code, { status, headers = {}, request, body, options, handler, closing }) => {
+    const { receiver, clock, errors } = setUp(options)
+    if (handler !== undefined) receiver.on('*', handler)
+    if (closing) await receiver.close()
+    const signed = signedRequest(body ?? fixtures.track, secret)
+    const received = receiver.handle({
+      method: 'POST',
+      path: '/',
+      headers: { ...signed.headers },
+      remoteAddress: '192.0.2.1',
+      readBody: async () => ({ bytes: Buffer.from(signed.body), source: 'stream' }),
+      ...request,
+    })
+    await clock.advance(4500)
+    expect(await received).toMatchObject({
+      ok: false,
+      status,
+      headers: { 'content-type': 'application/problem+json', ...headers },
+      error: { code },
+    })
+    expect(Object.keys((await received).headers).sort()).toEqual(['content-type', ...Object.keys(headers)].sort())
+    expect(errors.map((error) => error.code)).toEqual([code])
+  },
+)

@@ -1,0 +1,98 @@
+import * as v from 'valibot'
+import { expectTypeOf, test } from 'vitest'
+import { z } from 'zod'
+import {
+  type AliasMessage,
+  createReceiver,
+  type DeleteMessage,
+  type Delivery,
+  type Fields,
+  type GroupMessage,
+  type IdentifyMessage,
+  type Message,
+  type MessageType,
+  type PageMessage,
+  parse,
+  type Received,
+  type ScreenMessage,
+  type TrackMessage,
+} from '../../src/index.ts'
+
+const receiver = createReceiver({ secret: process.env.SHARED_SECRET })
+
+const typed = createReceiver({
+  secret: ['new', 'old'],
+  events: {
+    'Order Completed': z.object({ total: z.coerce.number() }),
+    'Trial Started': v.object({ days: v.number() }),
+  },
+  traits: { identify: z.object({ plan: z.enum(['free', 'paid']) }), group: v.object({ seats: v.number() }) },
+})
+
+test('a message narrows on its type', () => {
+  const message = parse(new Uint8Array())
+  expectTypeOf(message).toEqualTypeOf<Message>()
+  if (message.type === 'track') expectTypeOf(message).toEqualTypeOf<TrackMessage>()
+  if (message.type === 'track') expectTypeOf(message.event).toEqualTypeOf<string>()
+  if (message.type === 'alias') expectTypeOf(message['Previous ID']).toEqualTypeOf<string>()
+  if (message.type === 'delete') expectTypeOf(message.userId).toEqualTypeOf<string>()
+  if (message.type === 'page') expectTypeOf(message.userId).toEqualTypeOf<string | null | undefined>()
+})
+
+test('on by type gives the message of that type', () => {
+  receiver
+    .on('page', (message) => expectTypeOf(message).toEqualTypeOf<PageMessage>())
+    .on('screen', (message) => expectTypeOf(message).toEqualTypeOf<ScreenMessage>())
+    .on('identify', (message) => expectTypeOf(message).toEqualTypeOf<IdentifyMessage>())
+    .on('track', (message) => expectTypeOf(message).toEqualTypeOf<TrackMessage>())
+    .on('alias', (message) => expectTypeOf(message).toEqualTypeOf<AliasMessage>())
+    .on('group', (message) => expectTypeOf(message).toEqualTypeOf<GroupMessage>())
+    .on('delete', (message) => expectTypeOf(message).toEqualTypeOf<DeleteMessage>())
+    .on('*', (message, delivery) => {
+      expectTypeOf(message).toEqualTypeOf<Message>()
+      expectTypeOf(delivery).toEqualTypeOf<Delivery>()
+    })
+})
+
+test('on by event gives what its schema puts out', () => {
+  typed
+    .on('track', 'Order Completed', (message) => {
+      expectTypeOf(message.event).toEqualTypeOf<'Order Completed'>()
+      expectTypeOf(message.properties).toEqualTypeOf<{ total: number }>()
+    })
+    .on('track', 'Trial Started', (message) => expectTypeOf(message.properties.days).toEqualTypeOf<number>())
+    .on('track', 'No Schema', (message) => expectTypeOf(message.properties).toEqualTypeOf<Fields | undefined>())
+    .on('identify', (message) => expectTypeOf(message.traits.plan).toEqualTypeOf<'free' | 'paid'>())
+    .on('group', (message) => expectTypeOf(message.traits.seats).toEqualTypeOf<number>())
+})
+
+test('an event name that is only known as text', () => {
+  const name: string = 'Order Completed'
+  typed.on('track', name, (message) => expectTypeOf(message.event).toEqualTypeOf<string>())
+})
+
+test('on by a list of types gives their union', () => {
+  receiver.on(['identify', 'group'], (message) => expectTypeOf(message).toEqualTypeOf<IdentifyMessage | GroupMessage>())
+})
+
+test('on by a widened list gives every message', () => {
+  const types: MessageType[] = ['identify', 'group']
+  receiver.on(types, (message) => expectTypeOf(message).toEqualTypeOf<Message>())
+})
+
+test('a handler for every message fits everywhere', () => {
+  const handler = (message: Message): void => void message
+  receiver.on('track', handler).on(['page', 'screen'], handler).on('*', handler).off('track', handler)
+  const ofTrack = (message: TrackMessage): Promise<string> => Promise.resolve(message.event)
+  receiver.on('track', ofTrack).off('track', ofTrack)
+})
+
+test('onAudience gives an identify or a track', () => {
+  receiver.onAudience('High Value Users', {
+    entered: (message) => expectTypeOf(message).toEqualTypeOf<IdentifyMessage | TrackMessage>(),
+  })
+})
+
+test('receive says what became of it', () => {
+  expectTypeOf(receiver.receive).returns.resolves.toEqualTypeOf<Received>()
+})
