@@ -58,12 +58,12 @@ function serialise(body: unknown): string {
     const text = JSON.stringify(body)
     if (text !== undefined) return text
   } catch {} // Nested deeper than the stack: JSON.parse takes what JSON.stringify does not.
-  throw bodyConsumed('it left no body behind')
+  throw bodyConsumed('nothing of it was left')
 }
 
 function translate(error: RawBodyError, limit: number): HooklineError {
   if (error.type === 'entity.too.large') return bodyTooLarge(limit)
-  if (error.type === 'stream.encoding.set') return bodyConsumed('it set an encoding on the stream')
+  if (error.type === 'stream.encoding.set') return bodyConsumed('an encoding was set on the stream')
   return bodyAborted()
 }
 

@@ -174,7 +174,7 @@ export function createReceiver<
 }
 
 function mismatch({ source }: OpenDelivery): HooklineError {
-  if (!isExact(source)) return bodyConsumed('it did not keep the exact bytes')
+  if (!isExact(source)) return bodyConsumed('its exact bytes were not kept')
   return new HooklineError('signature_mismatch', 'X-Signature is not the signature of this body.')
 }
 

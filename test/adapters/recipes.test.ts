@@ -75,7 +75,7 @@ describe.each([
     const app = express().use(express.json()).post('/webhooks', serveExpress(receiver))
     const { status, body } = await post(app)
     expect([status, body.code]).toEqual([500, 'body_consumed'])
-    expect(body.detail).toContain('before express.json()')
+    expect(body.detail).toContain('Mount the webhook route before what reads the body (express.json()')
   })
 
   it('never passes an error on, and passes another path on', async () => {

@@ -6,6 +6,8 @@ import { spawn } from 'node:child_process'
 export interface Child {
   /** All that it has printed, on both channels. */
   readonly output: string
+  /** What it has printed on standard output alone. */
+  readonly stdout: string
   /** Resolves to its exit code, once all output is there. */
   readonly exit: Promise<number | null>
   /** Resolves when the output matches; rejects with the output when the script ends first. */
@@ -28,12 +30,16 @@ export function startNode(args: readonly string[], { env, cwd }: ChildOptions = 
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let output = ''
+  let stdout = ''
   const listeners = new Set<() => void>()
   const hear = (chunk: Buffer): void => {
     output += chunk
     for (const listener of listeners) listener()
   }
-  child.stdout.on('data', hear)
+  child.stdout.on('data', (chunk: Buffer) => {
+    stdout += chunk
+    hear(chunk)
+  })
   child.stderr.on('data', hear)
   const exit = new Promise<number | null>((resolve, reject) => {
     child.on('error', reject)
@@ -43,6 +49,9 @@ export function startNode(args: readonly string[], { env, cwd }: ChildOptions = 
   return {
     get output() {
       return output
+    },
+    get stdout() {
+      return stdout
     },
     exit,
     printed: (pattern) =>

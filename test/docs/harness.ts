@@ -1,53 +1,59 @@
 /** Tests code blocks: writes them into a directory inside the package, type-checks all at once, runs each. */
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Block, fileName, kindOf } from './blocks.ts'
 import { type Child, startNode } from './child.ts'
+import { checkCompilerOptions } from './compiler-options.ts'
 import { checkShell } from './shell.ts'
-import { checkCompilerOptions, checkTypes } from './type-check.ts'
-
-/** What every block finds in its environment. */
-const SECRET = 'the secret of the docs'
 
 /** A set of blocks, ready to be tested. */
 export interface Harness {
-  /** @throws Error that says what is wrong with a block of the set. */
+  /** @throws Error (as a rejection) that says what is wrong with a block of the set. */
   check(block: Block): Promise<void>
   /** Ends what still runs and removes the files. */
   close(): void
 }
 
+/** What every block finds in its environment. */
+const SECRET = 'the secret of the docs'
+
 const root = new URL('../../', import.meta.url)
-const runner = fileURLToPath(new URL('run-block.ts', import.meta.url))
+const cache = fileURLToPath(new URL('.cache/', root))
 const vitest = fileURLToPath(new URL('node_modules/vitest/vitest.mjs', root))
+const typeCheck = fileURLToPath(new URL('type-check.ts', import.meta.url))
+const runBlock = fileURLToPath(new URL('run-block.ts', import.meta.url))
 
 /** Prepares blocks. Their files stand below package.json, so that the package's own name leads to what is built. */
 export function createHarness(blocks: readonly Block[]): Harness {
-  const cache = fileURLToPath(new URL('.cache/', root))
+  const code = blocks.filter((block) => ['script', 'vitest', 'node:test'].includes(kindOf(block)))
   mkdirSync(cache, { recursive: true })
   const directory = mkdtempSync(join(cache, 'docs-'))
-  const secretFile = join(directory, 'secret')
-  writeFileSync(secretFile, `${SECRET}\n`)
   const pathOf = (block: Block): string => join(directory, fileName(block))
-  const code = blocks.filter((block) => ['script', 'vitest', 'node:test'].includes(kindOf(block)))
   for (const block of code) writeFileSync(pathOf(block), block.code)
+  const env = {
+    SHARED_SECRET: SECRET,
+    SHARED_SECRETS: `${SECRET},an older one`,
+    SECRET_FILE: join(directory, 'secret'),
+    NODE_COMPILE_CACHE: join(cache, 'compiled'),
+  }
+  writeFileSync(env.SECRET_FILE, `${SECRET}\n`)
   const children = new Set<Child>()
-  let types: Map<string, string[]> | undefined
-  let suites: Promise<VitestReport> | undefined
+  const waiting: (() => void)[] = []
+  let free = Math.max(2, availableParallelism())
+  let started: ReturnType<typeof start> | undefined
 
   return {
     async check(block) {
       const kind = kindOf(block)
       if (kind === 'json') return checkJson(block)
       if (kind === 'shell') return refuse(block, checkShell(block.code, SECRET))
-      types ??= checkTypes(code.map(pathOf))
-      refuse(block, types.get(pathOf(block)) ?? ['not type-checked'])
-      if (kind === 'script') return runScript(block)
-      if (kind === 'node:test') return runNodeTest(block)
-      suites ??= runSuites()
-      return findSuite(block, await suites)
+      started ??= start()
+      const types = await started.types
+      refuse(block, types[pathOf(block)] ?? ['not type-checked'])
+      await started.runs.get(block)
     },
     close() {
       for (const child of children) child.kill('SIGKILL')
@@ -55,43 +61,68 @@ export function createHarness(blocks: readonly Block[]): Harness {
     },
   }
 
-  async function runScript(block: Block): Promise<void> {
-    const output = await run([runner, pathOf(block)], block.place)
-    const { tried } = JSON.parse(output.trim().split('\n').at(-1) ?? '') as { tried: string[] }
-    for (const [pattern, target] of TARGETS) {
-      if (pattern.test(block.code) && !tried.includes(target)) throw new Error(`${block.place}: nobody tried ${target}`)
-    }
+  /** Starts everything, so that the compiler and the blocks share the time. */
+  function start() {
+    const types = run([typeCheck, ...code.map(pathOf)]).then((json) => JSON.parse(json) as Types)
+    const suites = code.some((block) => kindOf(block) === 'vitest') ? runSuites() : undefined
+    const runs = new Map(code.map((block) => [block, execute(block, suites)]))
+    for (const each of [types, suites, ...runs.values()]) each?.catch(() => {}) // Whoever checks the block hears of it.
+    return { types, runs }
   }
 
-  async function runNodeTest(block: Block): Promise<void> {
-    const output = await run(['--test', '--test-reporter', 'tap', pathOf(block)], block.place)
-    if (!/^ {4}ok 1 /m.test(output) && !/^ok 1 /m.test(output))
-      throw new Error(`${block.place}: no test ran\n${output}`)
+  async function execute(block: Block, suites: Promise<VitestReport> | undefined): Promise<void> {
+    const kind = kindOf(block)
+    if (kind === 'vitest') return findSuite(block, await suites)
+    if (kind === 'node:test') {
+      const output = await run(['--test', '--test-reporter', 'tap', pathOf(block)])
+      return refuse(block, /^ *ok 1 /m.test(output) ? [] : ['no test ran', output])
+    }
+    const output = await run([runBlock, pathOf(block)])
+    const { tried } = JSON.parse(output.trim().split('\n').at(-1) ?? '') as { tried: string[] }
+    const missed = TARGETS.filter(([pattern, target]) => pattern.test(block.code) && !tried.includes(target))
+    refuse(
+      block,
+      missed.map(([, target]) => `nobody tried ${target}`),
+    )
   }
 
   async function runSuites(): Promise<VitestReport> {
     const file = join(directory, 'report.json')
-    await run([vitest, 'run', '--root', directory, '--reporter', 'json', '--outputFile', file], 'the blocks of vitest')
-    return JSON.parse(readFileSync(file, 'utf8')) as VitestReport
+    const failed = await run([vitest, 'run', '--root', directory, '--reporter', 'json', '--outputFile', file]).then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+    try {
+      return JSON.parse(readFileSync(file, 'utf8')) as VitestReport
+    } catch (cause) {
+      throw failed ?? cause
+    }
   }
 
-  function findSuite(block: Block, report: VitestReport): void {
-    const suite = report.testResults.find(({ name }) => name.endsWith(fileName(block)))
-    const failures = suite?.assertionResults.filter(({ status }) => status !== 'passed') ?? []
-    if (suite?.status === 'passed' && suite.assertionResults.length > 0 && failures.length === 0) return
-    throw new Error(`${block.place}: ${JSON.stringify(suite ?? 'its tests did not run', undefined, 2)}`)
+  function findSuite(block: Block, report: VitestReport | undefined): void {
+    const suite = report?.testResults.find(({ name }) => name.endsWith(fileName(block)))
+    const tests = suite?.assertionResults ?? []
+    if (tests.length > 0 && tests.every(({ status }) => status === 'passed') && suite?.status === 'passed') return
+    refuse(block, [JSON.stringify(suite ?? 'its tests did not run', undefined, 2)])
   }
 
-  async function run(args: readonly string[], place: string): Promise<string> {
-    const env = { SHARED_SECRET: SECRET, SHARED_SECRETS: `${SECRET},an older one`, SECRET_FILE: secretFile }
+  /** @returns What it printed. @throws Error (as a rejection) with what it printed when it fails. */
+  async function run(args: readonly string[]): Promise<string> {
+    if (free === 0) await new Promise<void>((resolve) => waiting.push(resolve))
+    else free--
     const child = startNode(args, { env, cwd: directory })
     children.add(child)
     const code = await child.exit
-    // Vitest's report says itself which file failed.
-    if (code !== 0 && args[0] !== vitest) throw new Error(`${place}: ended with ${code}\n${child.output}`)
-    return child.output
+    children.delete(child)
+    const next = waiting.shift()
+    if (next === undefined) free++
+    else next()
+    if (code !== 0) throw new Error(`${args.at(-1)} ended with ${code}\n${child.output}`)
+    return child.stdout
   }
 }
+
+type Types = Readonly<Record<string, readonly string[]>>
 
 /** What a block that reads like this must have been tried as. */
 const TARGETS: readonly (readonly [RegExp, string])[] = [
