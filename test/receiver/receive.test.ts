@@ -94,6 +94,7 @@ describe('delivery', () => {
     expect(delivery.id).toBe(headers['x-signature'])
     expect(delivery.receivedAt).toEqual(new Date('2026-01-15T09:30:00Z'))
     expect(delivery.signal.aborted).toBe(false)
+    expect(delivery.signal).toBe(delivery.signal)
   })
 
   it('says which secret made the signature', async () => {
@@ -146,6 +147,25 @@ describe('deadline', () => {
     await until(() => errors.length === 2)
     expect(errors.map((error) => error.code)).toEqual(['handler_timeout', 'handler_failed'])
     expect(clock.timers).toBe(0)
+  })
+
+  it('is not undone by a handler that succeeds later', async () => {
+    const { receiver, clock, errors } = setUp()
+    let finish: () => void = () => {}
+    receiver.on(
+      'track',
+      () =>
+        new Promise<void>((resolve) => {
+          finish = resolve
+        }),
+    )
+    const received = deliver(receiver, fixtures.track)
+    await clock.advance(4500)
+    finish()
+    await clock.advance(0)
+    expect(await received).toMatchObject({ status: 503 })
+    expect(errors.map((error) => error.code)).toEqual(['handler_timeout'])
+    await expect(receiver.close()).resolves.toBeUndefined()
   })
 
   it('does not run handlers for a secret that comes too late', async () => {
@@ -279,6 +299,24 @@ describe('onError', () => {
     await deliver(receiver, fixtures.page)
     expect(print).toHaveBeenCalledWith(expect.objectContaining({ code: 'handler_failed' }))
     print.mockRestore()
+  })
+})
+
+describe('a body that a parser made and that is serialised again', () => {
+  it('is warned about once', async () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    const { receiver } = setUp()
+    const request = {
+      method: 'POST',
+      path: '/',
+      headers: { ...headers },
+      remoteAddress: undefined,
+      readBody: async () => ({ bytes, source: 'reserialised' }) as const,
+    }
+    for (const _ of [1, 2]) expect(await receiver.handle(request)).toMatchObject({ status: 200 })
+    expect(warn).toHaveBeenCalledOnce()
+    expect(warn).toHaveBeenCalledWith(expect.stringContaining('Mount'), { code: 'HOOKLINE_RESERIALISED' })
+    warn.mockRestore()
   })
 })
 
