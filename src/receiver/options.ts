@@ -51,7 +51,7 @@ export interface ReceiverOptions<
   readonly onRejected?: (error: HooklineError, message: RejectedMessage) => unknown
   /**
    * Sees every error, once for each request, and again for a handler that fails after the deadline. Not awaited.
-   * Default: `console.error` for the 5xx ones.
+   * Default: `console.error` for the 5xx ones but `shutting_down`.
    */
   readonly onError?: (error: HooklineError, request: FailedRequest) => unknown
   /** Where time comes from. Default: the machine's clock. */
@@ -127,5 +127,5 @@ function requireFunction(name: string, value: unknown): void {
 }
 
 function printOurFaults(error: HooklineError): void {
-  if (error.status >= 500) console.error(error)
+  if (error.status >= 500 && error.code !== 'shutting_down') console.error(error)
 }

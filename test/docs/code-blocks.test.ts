@@ -20,5 +20,5 @@ test('the README and every guide but the index have blocks', () => {
 })
 
 for (const block of blocks) {
-  test.concurrent(`${block.place} (${block.language})`, { timeout: 60_000 }, () => harness.check(block))
+  test.concurrent(`${block.place} (${block.language})`, { timeout: 120_000 }, () => harness.check(block))
 }

@@ -86,7 +86,7 @@ const harness = createHarness(cases.map(([, each]) => each))
 afterAll(() => harness.close())
 
 for (const [name, each, fault] of cases) {
-  test.concurrent(`${name} ${fault === undefined ? 'passes' : 'fails'}`, { timeout: 60_000 }, async () => {
+  test.concurrent(`${name} ${fault === undefined ? 'passes' : 'fails'}`, { timeout: 120_000 }, async () => {
     if (fault === undefined) await harness.check(each)
     else await expect(harness.check(each)).rejects.toThrow(fault)
   })
