@@ -34,7 +34,8 @@ const cases: readonly (readonly [string, Block, RegExp | undefined])[] = [
     block('js', "import { sign } from 'hookline'\nsign(1, 2)"),
     /Argument of type 'number'/,
   ],
-  ['a throw', ts("throw new Error('broken')"), /ended with 1[\s\S]*broken/],
+  ['a throw', ts("throw new Error('broken')"), /Error: broken/],
+  ['a rejection that nobody handles', ts("Promise.reject(new Error('left alone'))"), /Error: left alone/],
   [
     'a server that verifies nothing',
     ts(`${RECEIVER}void serve, receiver

@@ -1,12 +1,12 @@
 /** Tests code blocks: writes them into a directory inside the package, type-checks all at once, runs each. */
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Block, fileName, kindOf } from './blocks.ts'
 import { type Child, startNode } from './child.ts'
 import { checkCompilerOptions } from './compiler-options.ts'
+import type { BlockResult } from './run-blocks.ts'
 import { checkShell } from './shell.ts'
 
 /** A set of blocks, ready to be tested. */
@@ -24,7 +24,7 @@ const root = new URL('../../', import.meta.url)
 const cache = fileURLToPath(new URL('.cache/', root))
 const vitest = fileURLToPath(new URL('node_modules/vitest/vitest.mjs', root))
 const typeCheck = fileURLToPath(new URL('type-check.ts', import.meta.url))
-const runBlock = fileURLToPath(new URL('run-block.ts', import.meta.url))
+const runBlocks = fileURLToPath(new URL('run-blocks.ts', import.meta.url))
 
 /** Prepares blocks. Their files stand below package.json, so that the package's own name leads to what is built. */
 export function createHarness(blocks: readonly Block[]): Harness {
@@ -41,8 +41,6 @@ export function createHarness(blocks: readonly Block[]): Harness {
   }
   writeFileSync(env.SECRET_FILE, `${SECRET}\n`)
   const children = new Set<Child>()
-  const waiting: (() => void)[] = []
-  let free = Math.max(2, availableParallelism())
   let started: ReturnType<typeof start> | undefined
 
   return {
@@ -64,26 +62,40 @@ export function createHarness(blocks: readonly Block[]): Harness {
   /** Starts everything, so that the compiler and the blocks share the time. */
   function start() {
     const types = run([typeCheck, ...code.map(pathOf)]).then((json) => JSON.parse(json) as Types)
+    const scripts = runScripts(code.filter((block) => kindOf(block) === 'script').map(pathOf))
     const suites = code.some((block) => kindOf(block) === 'vitest') ? runSuites() : undefined
-    const runs = new Map(code.map((block) => [block, execute(block, suites)]))
-    for (const each of [types, suites, ...runs.values()]) each?.catch(() => {}) // Whoever checks the block hears of it.
+    const runs = new Map(code.map((block) => [block, execute(block, scripts, suites)]))
+    for (const each of [types, scripts, suites, ...runs.values()]) each?.catch(() => {}) // Whoever checks hears of it.
     return { types, runs }
   }
 
-  async function execute(block: Block, suites: Promise<VitestReport> | undefined): Promise<void> {
+  async function execute(block: Block, scripts: Promise<Results>, suites?: Promise<VitestReport>): Promise<void> {
     const kind = kindOf(block)
     if (kind === 'vitest') return findSuite(block, await suites)
     if (kind === 'node:test') {
       const output = await run(['--test', '--test-reporter', 'tap', pathOf(block)])
       return refuse(block, /^ *ok 1 /m.test(output) ? [] : ['no test ran', output])
     }
-    const output = await run([runBlock, pathOf(block)])
-    const { tried } = JSON.parse(output.trim().split('\n').at(-1) ?? '') as { tried: string[] }
-    const missed = TARGETS.filter(([pattern, target]) => pattern.test(block.code) && !tried.includes(target))
+    const result = (await scripts)[pathOf(block)] ?? { error: 'it did not run' }
+    if ('error' in result) return refuse(block, [result.error])
+    const missed = TARGETS.filter(([pattern, target]) => pattern.test(block.code) && !result.tried.includes(target))
     refuse(
       block,
       missed.map(([, target]) => `nobody tried ${target}`),
     )
+  }
+
+  /** Several blocks share a process: starting one costs more than most blocks do. */
+  async function runScripts(paths: readonly string[]): Promise<Results> {
+    const shares = Math.min(2, paths.length)
+    const reports = await Promise.all(
+      Array.from({ length: shares }, async (_, share) => {
+        const report = join(directory, `report-${share}.json`)
+        await run([runBlocks, report, ...paths.filter((_, index) => index % shares === share)])
+        return JSON.parse(readFileSync(report, 'utf8')) as Results
+      }),
+    )
+    return Object.assign({}, ...reports)
   }
 
   async function runSuites(): Promise<VitestReport> {
@@ -108,19 +120,16 @@ export function createHarness(blocks: readonly Block[]): Harness {
 
   /** @returns What it printed. @throws Error (as a rejection) with what it printed when it fails. */
   async function run(args: readonly string[]): Promise<string> {
-    if (free === 0) await new Promise<void>((resolve) => waiting.push(resolve))
-    else free--
     const child = startNode(args, { env, cwd: directory })
     children.add(child)
     const code = await child.exit
     children.delete(child)
-    const next = waiting.shift()
-    if (next === undefined) free++
-    else next()
     if (code !== 0) throw new Error(`${args.at(-1)} ended with ${code}\n${child.output}`)
     return child.stdout
   }
 }
+
+type Results = Readonly<Record<string, BlockResult>>
 
 type Types = Readonly<Record<string, readonly string[]>>
 

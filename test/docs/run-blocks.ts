@@ -1,0 +1,100 @@
+/**
+ * Runs blocks of code, one after the other, and sends messages to what each makes: a server that listens, an exported
+ * `POST`, an exported default with `fetch`, or an exported `handler` of a serverless function. All seven messages,
+ * signed, must be answered 200, and a forged one 401. Writes what came of each block into the file named first.
+ *
+ * Convention for the blocks: the secret is in SHARED_SECRET, the path is /webhooks.
+ */
+
+import { deepEqual } from 'node:assert/strict'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { type AddressInfo, Server } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
+import { fixtures, type SignedRequest, signedRequest } from 'hookline/testing'
+
+/** What came of a block: what was tried, or why it failed. */
+export type BlockResult = { readonly tried: readonly string[] } | { readonly error: string }
+
+/** Sends a request and says with what status it was answered. */
+type Send = (request: SignedRequest) => Promise<number>
+
+const PATIENCE_MS = 20_000
+
+const servers: Server[] = []
+const listen = Server.prototype.listen
+// The port a block names may be taken on the machine of the test, and blocks run side by side.
+Server.prototype.listen = function (this: Server, ...args: unknown[]) {
+  servers.push(this)
+  const callback = args.findLast((argument): argument is () => void => typeof argument === 'function')
+  return listen.call(this, { port: 0, host: '127.0.0.1' }, callback)
+} as typeof listen
+
+// What a block leaves running fails the block, not its neighbours.
+let fail: (error: unknown) => void = () => {}
+process.on('uncaughtException', (error) => fail(error))
+
+const [, , report = '', ...paths] = process.argv
+const results: Record<string, BlockResult> = {}
+for (const path of paths) {
+  results[path] = await new Promise<BlockResult>((resolve) => {
+    fail = (error) => resolve({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) })
+    const timer = setTimeout(() => fail(new Error(`It did not end within ${PATIENCE_MS} ms.`)), PATIENCE_MS)
+    tryBlock(path)
+      .then((tried) => resolve({ tried }), fail)
+      .finally(() => clearTimeout(timer))
+  })
+  for (const server of servers.splice(0)) server.close()
+}
+writeFileSync(report, JSON.stringify(results))
+process.exit()
+
+async function tryBlock(path: string): Promise<string[]> {
+  const targets = await findTargets(await import(pathToFileURL(path).href))
+  const secret = process.env.SHARED_SECRET ?? ''
+  for (const [name, send] of targets) {
+    const statuses: Record<string, number> = {}
+    for (const message of Object.values(fixtures)) statuses[message.type] = await send(signedRequest(message, secret))
+    statuses.forged = await send(signedRequest(fixtures.track, 'not the secret'))
+    const signed = Object.fromEntries(Object.keys(fixtures).map((type) => [type, 200]))
+    deepEqual(statuses, { ...signed, forged: 401 }, `${name}: wrong statuses ${JSON.stringify(statuses)}`)
+  }
+  await nextTurn() // A rejection that nobody handles is reported once the block is done.
+  return [...targets.keys()]
+}
+
+async function findTargets(block: Readonly<Record<string, unknown>>): Promise<Map<string, Send>> {
+  const targets = new Map<string, Send>()
+  for (const server of servers) {
+    if (!server.listening) await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    targets.set('listen', async (request) => {
+      const answer = await fetch(`http://127.0.0.1:${port}/webhooks`, request)
+      await answer.arrayBuffer()
+      return answer.status
+    })
+  }
+  if (typeof block.POST === 'function') targets.set('POST', viaFetch(block.POST as FetchHandler))
+  if (typeof block.default === 'object' && block.default !== null && 'fetch' in block.default) {
+    targets.set('fetch', viaFetch(block.default.fetch as FetchHandler))
+  }
+  if (typeof block.handler === 'function') targets.set('handler', viaFunction(block.handler as FunctionHandler))
+  return targets
+}
+
+type FetchHandler = (request: Request) => Promise<Response>
+
+function viaFetch(handler: FetchHandler): Send {
+  return async (request) => (await handler(new Request('http://localhost/webhooks', request))).status
+}
+
+type FunctionHandler = (event: object) => Promise<{ statusCode: number }>
+
+/** An HTTP event as the gateways of serverless functions pass it. */
+function viaFunction(handler: FunctionHandler): Send {
+  return async ({ headers, body }) => {
+    const event = { headers, body: Buffer.from(body).toString('base64'), isBase64Encoded: true }
+    return (await handler(event)).statusCode
+  }
+}
