@@ -3,7 +3,7 @@
 import type { Readable } from 'node:stream'
 import { isUint8Array } from 'node:util/types'
 import getRawBody, { type Options, type RawBodyError } from 'raw-body'
-import { type Body, bodyAborted, bodyConsumed, bodyTooLarge } from '../src/protocol/body.ts'
+import { type EndpointBody, bodyAborted, bodyConsumed, bodyTooLarge } from '../src/protocol/body.ts'
 import type { HooklineError } from '../src/protocol/error.ts'
 import { DISCARD_LIMIT } from '../src/protocol/limits.ts'
 
@@ -24,7 +24,7 @@ export function isUnread(stream: Readable): boolean {
  * @param length What `content-length` says, to notice a body that was cut off.
  * @throws HooklineError (as a rejection) `body_too_large`, `body_aborted` or `body_consumed`.
  */
-export async function readStream(stream: Readable, limit: number, length: Options['length']): Promise<Body> {
+export async function readStream(stream: Readable, limit: number, length: Options['length']): Promise<EndpointBody> {
   try {
     return { bytes: await getRawBody(stream, { limit, length: length ?? null }), source: 'stream' }
   } catch (error) {
@@ -39,13 +39,13 @@ export async function readStream(stream: Readable, limit: number, length: Option
  *
  * @throws HooklineError `body_too_large` or `body_consumed`.
  */
-export function findParsed({ rawBody, body }: ParsedBody, limit: number): Body {
+export function findParsed({ rawBody, body }: ParsedBody, limit: number): EndpointBody {
   const found = find(rawBody, body)
   if (found.bytes.length > limit) throw bodyTooLarge(limit)
   return found
 }
 
-function find(rawBody: unknown, body: unknown): Body {
+function find(rawBody: unknown, body: unknown): EndpointBody {
   if (isUint8Array(rawBody)) return { bytes: rawBody, source: 'rawBody' }
   if (typeof rawBody === 'string') return { bytes: Buffer.from(rawBody), source: 'rawBody-text' }
   if (isUint8Array(body)) return { bytes: body, source: 'body' }

@@ -1,7 +1,7 @@
 /** Serves an endpoint from anything that speaks Web Fetch: Next.js, Hono, Bun, Deno and others. */
 
 import { getRawBodyWeb, type RawBodyError } from 'raw-body'
-import { type Body, bodyAborted, bodyConsumed, bodyTooLarge } from '../src/protocol/body.ts'
+import { type EndpointBody, bodyAborted, bodyConsumed, bodyTooLarge } from '../src/protocol/body.ts'
 import type { Endpoint, EndpointRequest } from '../src/protocol/endpoint.ts'
 import { headersOf, mount, type ServeOptions } from './mount.ts'
 
@@ -36,7 +36,7 @@ function fromFetch(request: Request): EndpointRequest {
   }
 }
 
-async function readBody(request: Request, limit: number): Promise<Body> {
+async function readBody(request: Request, limit: number): Promise<EndpointBody> {
   if (request.bodyUsed || request.body?.locked) throw bodyConsumed('a web request can be read only once')
   if (request.body === null) return { bytes: new Uint8Array(), source: 'stream' }
   try {

@@ -3,8 +3,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Readable } from 'node:stream'
-import { type Body, bodyAborted } from '../src/protocol/body.ts'
-import type { EndpointAnswer, EndpointRequest, Headers } from '../src/protocol/endpoint.ts'
+import { type EndpointBody, bodyAborted } from '../src/protocol/body.ts'
+import type { EndpointAnswer, EndpointRequest, EndpointHeaders } from '../src/protocol/endpoint.ts'
 import { findParsed, isUnread, type ParsedBody, readStream } from './body.ts'
 import { headersOf } from './mount.ts'
 
@@ -38,7 +38,7 @@ export class NodeRequest implements EndpointRequest {
     return this.#incoming.method ?? ''
   }
 
-  get headers(): Headers {
+  get headers(): EndpointHeaders {
     return this.#incoming.headers
   }
 
@@ -46,7 +46,7 @@ export class NodeRequest implements EndpointRequest {
     return this.#incoming.socket?.remoteAddress
   }
 
-  async readBody(limit: number): Promise<Body> {
+  async readBody(limit: number): Promise<EndpointBody> {
     const incoming = this.#incoming
     const length = this.#stream === incoming ? incoming.headers['content-length'] : undefined
     const body = isUnread(this.#stream)

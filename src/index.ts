@@ -1,8 +1,8 @@
 /** The package's face: the receiving side. */
 
-export type { Body, BodySource } from './protocol/body.ts'
+export type { BodySource, EndpointBody } from './protocol/body.ts'
 export type { Clock } from './protocol/clock.ts'
-export type { Endpoint, EndpointAnswer, EndpointRequest, Headers } from './protocol/endpoint.ts'
+export type { Endpoint, EndpointAnswer, EndpointHeaders, EndpointRequest } from './protocol/endpoint.ts'
 export { HooklineError, type HooklineErrorCode, type HooklineErrorOptions } from './protocol/error.ts'
 export type {
   AliasMessage,
@@ -26,5 +26,5 @@ export type { AudienceHandlers, Handler } from './receiver/handlers.ts'
 export type { HeadersLike } from './receiver/headers.ts'
 export type { FailedRequest, ReceiverOptions, RejectedMessage } from './receiver/options.ts'
 export { createReceiver } from './receiver/receiver.ts'
-export type { EventSchemas, Output, Schema, TraitSchemas } from './receiver/schema.ts'
+export type { EventSchemas, Schema, SchemaOutput, TraitSchemas } from './receiver/schema.ts'
 export type { SecretProvider, Secrets } from './receiver/secrets.ts'

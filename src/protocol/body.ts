@@ -11,7 +11,7 @@ import { HooklineError } from './error.ts'
 export type BodySource = 'stream' | 'rawBody' | 'rawBody-text' | 'body' | 'body-text' | 'reserialised' | 'argument'
 
 /** A body that was read in full. */
-export interface Body {
+export interface EndpointBody {
   readonly bytes: Uint8Array
   readonly source: BodySource
 }

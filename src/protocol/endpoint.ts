@@ -1,9 +1,9 @@
 /** The seam between an HTTP host and what answers it: adapters stand on one side, endpoints on the other. */
 
-import type { Body } from './body.ts'
+import type { EndpointBody } from './body.ts'
 
 /** Header names in lower case, as node:http gives them; a repeated header is joined or a list. */
-export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
+export type EndpointHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /** A request as an endpoint sees it, whatever the framework. */
 export interface EndpointRequest {
@@ -11,7 +11,7 @@ export interface EndpointRequest {
   readonly method: string
   /** Relative to where the endpoint is mounted, without the query. */
   readonly path: string
-  readonly headers: Headers
+  readonly headers: EndpointHeaders
   /** The address of the connection, where the host knows it. */
   readonly remoteAddress: string | undefined
   /**
@@ -19,7 +19,7 @@ export interface EndpointRequest {
    *
    * @throws HooklineError (as a rejection) `body_too_large`, `body_aborted` or `body_consumed`.
    */
-  readBody(limit: number): Promise<Body>
+  readBody(limit: number): Promise<EndpointBody>
 }
 
 /** What to answer. */

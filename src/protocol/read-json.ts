@@ -1,7 +1,7 @@
 /** Reads the body of a JSON request: method, content type, encoding and limit, in that order. */
 
-import type { Body } from './body.ts'
-import type { EndpointRequest, Headers } from './endpoint.ts'
+import type { EndpointBody } from './body.ts'
+import type { EndpointHeaders, EndpointRequest } from './endpoint.ts'
 import { HooklineError } from './error.ts'
 
 /**
@@ -10,7 +10,7 @@ import { HooklineError } from './error.ts'
  * @throws HooklineError `method_not_allowed`, `content_type_unsupported`,
  *   `content_encoding_unsupported`, and (as a rejection) what `readBody` rejects with.
  */
-export function readJson(request: EndpointRequest, limit: number): Promise<Body> {
+export function readJson(request: EndpointRequest, limit: number): Promise<EndpointBody> {
   if (request.method !== 'POST') {
     throw new HooklineError('method_not_allowed', 'Send a POST request.')
   }
@@ -28,7 +28,7 @@ export function readJson(request: EndpointRequest, limit: number): Promise<Body>
   return request.readBody(limit)
 }
 
-function mediaType(headers: Headers): string | undefined {
+function mediaType(headers: EndpointHeaders): string | undefined {
   const type = headers['content-type']
   if (type === 'application/json' || typeof type !== 'string') return type as string | undefined
   const end = type.indexOf(';')

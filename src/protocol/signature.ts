@@ -25,7 +25,7 @@ export interface Key {
  */
 export function sign(body: Uint8Array | string, secret: string): string {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
-  return createTextKey(secret).sign(requireBytes(bytes, 'sign: body must be a Uint8Array or a string.'))
+  return createTextKey(secret, 'secret').sign(requireBytes(bytes, 'sign: body must be a Uint8Array or a string.'))
 }
 
 /**
@@ -59,15 +59,15 @@ export function isWellFormed(signature: unknown): signature is string {
  *
  * @throws TypeError for an empty secret, an empty list, or anything that is not text.
  */
-export function createKeys(secrets: string | readonly string[]): readonly Key[] {
+export function createKeys(secrets: string | readonly (string | undefined)[]): readonly Key[] {
   const list = Array.isArray(secrets) ? secrets : [secrets]
   if (list.length === 0) throw new TypeError('secret: the list is empty. Give at least one secret.')
-  return list.map(createTextKey)
+  return list.map((secret, index) => createTextKey(secret, list === secrets ? `secret[${index}]` : 'secret'))
 }
 
-function createTextKey(secret: string): Key {
+function createTextKey(secret: unknown, name: string): Key {
   if (typeof secret !== 'string' || secret === '') {
-    throw new TypeError('secret: must be a string that is not empty.')
+    throw new TypeError(`${name}: must be a string that is not empty.`)
   }
   return createKey(Buffer.from(secret))
 }

@@ -6,7 +6,7 @@ import type { GroupMessage, IdentifyMessage, Message, MessageType, TrackMessage 
 import type { Delivery } from './delivery.ts'
 import type { AudienceHandlers, Handler } from './handlers.ts'
 import type { HeadersLike } from './headers.ts'
-import type { EventSchemas, Output, TraitSchemas } from './schema.ts'
+import type { EventSchemas, SchemaOutput, TraitSchemas } from './schema.ts'
 
 /** What became of a request: also the answer to give, so it can be returned to a host as it is. */
 export type Received =
@@ -15,15 +15,15 @@ export type Received =
 
 /** The message of a type, in the shape its schema gives it. */
 export type MessageOf<Type extends MessageType, Traits extends TraitSchemas> = Type extends 'identify'
-  ? IdentifyMessage<Output<Traits['identify']>>
+  ? IdentifyMessage<SchemaOutput<Traits['identify']>>
   : Type extends 'group'
-    ? GroupMessage<Output<Traits['group']>>
+    ? GroupMessage<SchemaOutput<Traits['group']>>
     : Extract<Message, { type: Type }>
 
 /** The track message of an event, in the shape its schema gives it. */
 export type TrackOf<Event extends string, Events extends EventSchemas> = TrackMessage<
   Event,
-  Event extends keyof Events ? Output<Events[Event]> : Output<undefined>
+  Event extends keyof Events ? SchemaOutput<Events[Event]> : SchemaOutput<undefined>
 >
 
 /** Receives messages: mount it with an adapter's `serve`, or call `receive` yourself. */

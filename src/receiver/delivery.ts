@@ -1,8 +1,8 @@
 /** What a handler is told about a message beside the message itself. */
 
 import { createHash } from 'node:crypto'
-import type { Body, BodySource } from '../protocol/body.ts'
-import type { Headers } from '../protocol/endpoint.ts'
+import type { BodySource, EndpointBody } from '../protocol/body.ts'
+import type { EndpointHeaders } from '../protocol/endpoint.ts'
 import { HooklineError } from '../protocol/error.ts'
 
 /** How a message arrived. */
@@ -19,7 +19,7 @@ export interface Delivery {
   /** When the request arrived. */
   readonly receivedAt: Date
   /** The headers of the request, names in lower case. */
-  readonly headers: Headers
+  readonly headers: EndpointHeaders
   /** Whether the signature was checked; false only under `allowUnsigned`. */
   readonly verified: boolean
   /** Which of your secrets made the signature, counted from 0; undefined when unsigned. */
@@ -39,7 +39,7 @@ const LATE: Readonly<Record<Stage, () => HooklineError>> = {
 
 /** A delivery under way: filled in step by step, its costly parts only when somebody looks. */
 export class OpenDelivery implements Delivery {
-  readonly headers: Headers
+  readonly headers: EndpointHeaders
   bytes: Uint8Array = NO_BYTES
   source: BodySource = 'stream'
   secretIndex: number | undefined
@@ -49,7 +49,7 @@ export class OpenDelivery implements Delivery {
   #signature: string | undefined
   #abort: AbortController | undefined
 
-  constructor(headers: Headers, receivedAt: number) {
+  constructor(headers: EndpointHeaders, receivedAt: number) {
     this.headers = headers
     this.#receivedAt = receivedAt
   }
@@ -84,7 +84,7 @@ export class OpenDelivery implements Delivery {
     this.#stage = stage
   }
 
-  setBody({ bytes, source }: Body): void {
+  setBody({ bytes, source }: EndpointBody): void {
     this.bytes = bytes
     this.source = source
   }

@@ -1,12 +1,12 @@
 /** Headers as a caller may have them, in the one form used inside. */
 
-import type { Headers } from '../protocol/endpoint.ts'
+import type { EndpointHeaders } from '../protocol/endpoint.ts'
 
 /** Web `Headers`, or an object with names in any case, as from node:http or a function's event. */
-export type HeadersLike = Headers | Iterable<readonly [string, string]>
+export type HeadersLike = EndpointHeaders | Iterable<readonly [string, string]>
 
 /** Headers by lower-case name; the object itself when it is in that form already. */
-export function readHeaders(headers: HeadersLike): Headers {
+export function readHeaders(headers: HeadersLike): EndpointHeaders {
   if (typeof headers !== 'object' || headers === null) {
     throw new TypeError('receive: headers must be an object of headers, or Headers.')
   }
@@ -21,6 +21,6 @@ function isIterable(headers: HeadersLike): headers is Iterable<readonly [string,
   return Symbol.iterator in headers
 }
 
-function lowerCased(entries: readonly (readonly [string, Headers[string]])[]): Headers {
+function lowerCased(entries: readonly (readonly [string, EndpointHeaders[string]])[]): EndpointHeaders {
   return Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), value]))
 }

@@ -1,7 +1,7 @@
 /** What a receiver can be told, checked once and loudly. */
 
 import { type Clock, systemClock } from '../protocol/clock.ts'
-import type { Headers } from '../protocol/endpoint.ts'
+import type { EndpointHeaders } from '../protocol/endpoint.ts'
 import type { HooklineError } from '../protocol/error.ts'
 import { BODY_LIMIT, DEADLINE_MS } from '../protocol/limits.ts'
 import { createShape, type EventSchemas, type Shape, type TraitSchemas } from './schema.ts'
@@ -12,13 +12,13 @@ export interface RejectedMessage {
   /** The exact bytes of the body; their signature was checked. */
   readonly bytes: Uint8Array
   /** The headers of the request, names in lower case. */
-  readonly headers: Headers
+  readonly headers: EndpointHeaders
 }
 
 /** The request that an error is about. Holds no body: it may not be authentic. */
 export interface FailedRequest {
   /** The headers of the request, names in lower case. */
-  readonly headers: Headers
+  readonly headers: EndpointHeaders
   /** The address of the connection, where the host knows it. */
   readonly remoteAddress: string | undefined
 }
@@ -38,7 +38,7 @@ export interface ReceiverOptions<
   readonly allowUnsigned?: boolean
   /** Schemas of track properties by event name: any that speak Standard Schema. */
   readonly events?: Events
-  /** Schemas of the traits of `identify` and `group` messages. */
+  /** Schemas of the traits of `identify` and `group` messages; an audience sync carries one trait only. */
   readonly traits?: Traits
   /** Most bytes of a body. Default 512 KiB. */
   readonly limit?: number

@@ -3,7 +3,7 @@
 import process from 'node:process'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { accepted, problem } from '../protocol/answer.ts'
-import { type Body, bodyConsumed, bodyTooLarge, isExact, requireBytes } from '../protocol/body.ts'
+import { bodyConsumed, bodyTooLarge, type EndpointBody, isExact, requireBytes } from '../protocol/body.ts'
 import { HooklineError } from '../protocol/error.ts'
 import type { Message } from '../protocol/message.ts'
 import { parse } from '../protocol/parse.ts'
@@ -70,7 +70,7 @@ export function createReceiver<
   return receiver
 
   /** One request from its first byte to its answer: whatever comes first, the algorithm's end or the deadline. */
-  function exchange(request: FailedRequest, read: () => Body | Promise<Body>): Promise<Received> {
+  function exchange(request: FailedRequest, read: () => EndpointBody | Promise<EndpointBody>): Promise<Received> {
     const delivery = new OpenDelivery(request.headers, clock.now())
     inFlight++
     return new Promise((resolve) => {
@@ -101,7 +101,7 @@ export function createReceiver<
   }
 
   /** The steps, in the order that decides which error a request with several faults is answered. */
-  async function run(delivery: OpenDelivery, read: () => Body | Promise<Body>): Promise<Message> {
+  async function run(delivery: OpenDelivery, read: () => EndpointBody | Promise<EndpointBody>): Promise<Message> {
     if (isClosing) throw new HooklineError('shutting_down', 'The endpoint is shutting down. Send the message again.')
     delivery.setBody(await read())
 

@@ -22,19 +22,22 @@ type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] }
 
-/** Schemas of track properties, by event name. */
-export type EventSchemas = Readonly<Record<string, Schema>>
+/** Schemas of track properties, by event name; each puts out an object. */
+export type EventSchemas = Readonly<Record<string, Schema<object>>>
 
-/** Schemas of traits, by the message type that carries them. */
+/**
+ * Schemas of traits, by the message type that carries them. A message with one trait, as an audience sync sends, has to
+ * fit too: make fields optional that only some messages carry.
+ */
 export interface TraitSchemas {
   /** Of the traits of a user. */
-  readonly identify?: Schema
+  readonly identify?: Schema<object>
   /** Of the traits of a group. */
-  readonly group?: Schema
+  readonly group?: Schema<object>
 }
 
 /** What a schema makes of its input: handlers see this. */
-export type Output<S> = S extends { readonly '~standard': { readonly types?: infer T } }
+export type SchemaOutput<S> = S extends { readonly '~standard': { readonly types?: infer T } }
   ? NonNullable<T> extends { readonly output: infer O }
     ? O
     : unknown

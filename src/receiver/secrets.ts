@@ -6,7 +6,7 @@ import { SECRET_COOLDOWN_MS, SECRET_MAX_AGE_MS } from '../protocol/limits.ts'
 import { createKeys, type Key } from '../protocol/signature.ts'
 
 /** One shared secret, or several while one replaces another. */
-export type Secrets = string | readonly string[]
+export type Secrets = string | readonly (string | undefined)[]
 
 /** Asks for the shared secret, for instance in a vault. */
 export type SecretProvider = () => Secrets | undefined | Promise<Secrets | undefined>
@@ -36,15 +36,21 @@ export function createMatchSecret(secret: Secrets | SecretProvider | undefined, 
 
 function askProvider(provider: SecretProvider, clock: Clock): MatchSecret {
   let keys: readonly Key[] = []
+  let loadedAt = Number.NEGATIVE_INFINITY
   let askedAt = Number.NEGATIVE_INFINITY
+  let failure: HooklineError | undefined
   let answer: Promise<void> | undefined
 
   const load = async (): Promise<void> => {
     try {
       keys = createKeys((await provider()) ?? [])
-      askedAt = clock.now()
+      loadedAt = clock.now()
+      failure = undefined
     } catch (cause) {
-      throw new HooklineError('secret_unavailable', 'The secret provider gave no secret.', { cause })
+      failure = new HooklineError('secret_unavailable', 'The secret provider gave no secret.', { cause })
+      throw failure
+    } finally {
+      askedAt = clock.now()
     }
   }
   /** Asks once for all that wait. */
@@ -55,16 +61,19 @@ function askProvider(provider: SecretProvider, clock: Clock): MatchSecret {
     return answer
   }
   // A clock that was set back makes an age negative: then ask, rather than trust an old secret for longer.
-  const isYounger = (ms: number): boolean => {
-    const age = clock.now() - askedAt
+  const isWithin = (ms: number, since: number): boolean => {
+    const age = clock.now() - since
     return age >= 0 && age < ms
   }
 
   return (bytes, signature) => {
     const find = (): number => indexOfMatch(keys, bytes, signature)
-    if (!isYounger(SECRET_MAX_AGE_MS)) return ask().then(find)
+    if (!isWithin(SECRET_MAX_AGE_MS, loadedAt)) return ask().then(find)
     const index = find()
-    return index === -1 && !isYounger(SECRET_COOLDOWN_MS) ? ask().then(find) : index
+    if (index !== -1) return index
+    if (!isWithin(SECRET_COOLDOWN_MS, askedAt)) return ask().then(find)
+    if (failure !== undefined) throw failure // A newer secret may be there; nobody could tell us.
+    return -1
   }
 }
 

@@ -8,6 +8,8 @@ export interface SignedRequest {
   readonly headers: { readonly 'content-type': string; readonly 'user-agent': string; readonly 'x-signature': string }
   /** The exact text that was signed: send it as it is. */
   readonly body: string
+  /** The same as bytes, for `receiver.receive`. */
+  readonly bytes: Uint8Array
 }
 
 /**
@@ -29,5 +31,6 @@ export function signedRequest(message: object | string, secret: string): SignedR
       'x-signature': sign(body, secret),
     },
     body,
+    bytes: Buffer.from(body),
   }
 }

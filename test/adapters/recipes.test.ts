@@ -246,7 +246,9 @@ describe.each([
 
   it('leaves an answer alone that a hook gave first', async () => {
     const { receiver, clock } = setUp()
-    const instance = app()
+    const logs: string[] = []
+    const instance = fastify({ logger: { level: 'warn', stream: { write: (line: string) => void logs.push(line) } } })
+    open.push(instance)
     receiver.on('track', () => new Promise(() => {}))
     instance.addHook('preHandler', (_incoming, reply, done) => {
       setImmediate(() => reply.code(504).send('host timeout'))
@@ -255,6 +257,7 @@ describe.each([
     instance.register(serveFastify(receiver), { path: '/webhooks' })
     expect((await instance.inject(injected('/webhooks'))).statusCode).toBe(504)
     await clock.advance(4500)
+    expect(logs).toEqual([])
   })
 
   it.each([
@@ -326,6 +329,15 @@ describe('fetch', () => {
     incoming.body?.getReader()
     const response = await serveFetch(receiver)(incoming)
     expect([response.status, await codeOf(response)]).toEqual([500, 'body_consumed'])
+  })
+
+  it('cancels a body over the limit', async () => {
+    const { receiver } = setUp({ limit: 10 })
+    const cancel = vi.fn()
+    const endless = new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(8)), cancel })
+    const incoming = new Request('http://localhost/', { method, headers, body: endless, duplex: 'half' } as RequestInit)
+    expect((await serveFetch(receiver)(incoming)).status).toBe(413)
+    expect(cancel).toHaveBeenCalledOnce()
   })
 
   it('takes a request without a body for an empty one', async () => {

@@ -74,6 +74,7 @@ export function adapterContract(host: Host): void {
     expect('www-authenticate' in headers).toBe(reply?.status === 401)
     expect(headers.allow).toBe(code === 'method_not_allowed' ? 'POST' : undefined)
     expect(headers['retry-after']).toBe(code === 'shutting_down' ? '5' : undefined)
+    if (host.http !== 1) expect(headers.connection).toBeUndefined()
     if (host.http === 1 && (code === 'body_too_large' || code === 'body_timeout'))
       expect(headers.connection).toBe('close')
     expect(reply?.text).not.toContain(secret)
@@ -175,6 +176,12 @@ export function adapterContract(host: Host): void {
     await until(() => errors.length > 0)
     expect(errors.map((error) => error.code)).toEqual(['body_aborted'])
     expect(handled).toEqual([])
+  })
+
+  it('a body that never ends: body_too_large', async () => {
+    const { send, errors } = await start({ limit: 1000 })
+    const chunks = Array.from({ length: 40 }, () => Buffer.alloc(64 * 1024, 'x'))
+    expectProblem(await send(signed('', {}, { chunks, chunked: true, ending: 'nothing' })), 'body_too_large', errors)
   })
 
   it('closing: shutting_down', async () => {

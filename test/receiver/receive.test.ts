@@ -165,7 +165,17 @@ describe('deadline', () => {
     await clock.advance(0)
     expect(await received).toMatchObject({ status: 503 })
     expect(errors.map((error) => error.code)).toEqual(['handler_timeout'])
-    await expect(receiver.close()).resolves.toBeUndefined()
+
+    let isClosed = false
+    const next = deliver(receiver, fixtures.track)
+    await clock.advance(0)
+    const closed = receiver.close().then(() => {
+      isClosed = true
+    })
+    await clock.advance(0)
+    expect(isClosed).toBe(false)
+    finish()
+    await Promise.all([next, closed])
   })
 
   it('does not run handlers for a secret that comes too late', async () => {
@@ -194,8 +204,8 @@ describe('deadline', () => {
         version: 1,
         vendor: 'test',
         validate: (value: unknown) =>
-          new Promise<{ value: unknown }>((resolve) => {
-            pass = () => resolve({ value })
+          new Promise<{ value: object }>((resolve) => {
+            pass = () => resolve({ value: Object(value) })
           }),
       },
     } as const

@@ -49,6 +49,26 @@ describe('a secret provider', () => {
     expect(provider).toHaveBeenCalledTimes(2)
   })
 
+  it('that fails is not asked again by a flood either, and nobody is refused for its fault', async () => {
+    const provider = vi.fn(async () => 'old')
+    const { receiver, clock } = setUp({ secret: provider })
+    await deliver(receiver, track, 'old')
+    provider.mockRejectedValue(new Error('sealed'))
+    await clock.advance(10_000)
+    for (let request = 0; request < 100; request++) {
+      expect(await deliver(receiver, track, 'new')).toMatchObject({
+        status: 503,
+        error: { code: 'secret_unavailable' },
+      })
+    }
+    expect(provider).toHaveBeenCalledTimes(2)
+    expect(await deliver(receiver, track, 'old')).toMatchObject({ status: 200 })
+    provider.mockResolvedValue('new')
+    await clock.advance(10_000)
+    expect(await deliver(receiver, track, 'new')).toMatchObject({ status: 200 })
+    expect(await deliver(receiver, track, 'guess')).toMatchObject({ status: 401 })
+  })
+
   it('is asked again when the clock was set back', async () => {
     const provider = vi.fn(async () => secret)
     const { receiver, clock } = setUp({ secret: provider })
