@@ -25,6 +25,7 @@ import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 import { secret, setUp } from '../support/receive.ts'
 import { until } from '../support/until.ts'
+import { sendHttp1, sendHttp2 } from '../support/wire.ts'
 
 const open: { close(): unknown }[] = []
 afterEach(async () => {
@@ -282,6 +283,25 @@ describe('node:http2', () => {
     stream.write('{"type":', () => stream.close(http2.constants.NGHTTP2_CANCEL))
     await until(() => errors.length === 1)
     session.destroy()
+    expect(errors[0]?.code).toBe('body_aborted')
+  })
+})
+
+describe.each([1, 2] as const)('a client that goes away before the endpoint looks, HTTP/%i', (version) => {
+  it('is told from a bad signature', async () => {
+    const { receiver, errors } = setUp()
+    const listener = serveNode(receiver)
+    const late: typeof listener = (incoming, response) =>
+      void incoming.on('aborted', () => listener(incoming, response))
+    const server = version === 1 ? http.createServer(late) : http2.createServer(late)
+    server.listen(0, '127.0.0.1')
+    open.push(server)
+    await until(() => server.listening)
+    const { port } = server.address() as AddressInfo
+    const send = version === 1 ? sendHttp1(port) : sendHttp2(port)
+    const { headers, body } = signedRequest(spaced, secret)
+    await send({ headers: { ...headers }, chunks: [Buffer.from(body.slice(0, 20))], chunked: true, ending: 'abort' })
+    await until(() => errors.length === 1)
     expect(errors[0]?.code).toBe('body_aborted')
   })
 })
