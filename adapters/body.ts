@@ -3,7 +3,7 @@
 import type { Readable } from 'node:stream'
 import { isUint8Array } from 'node:util/types'
 import getRawBody, { type Options, type RawBodyError } from 'raw-body'
-import { type EndpointBody, bodyAborted, bodyConsumed, bodyTooLarge } from '../src/protocol/body.ts'
+import { bodyAborted, bodyConsumed, bodyTooLarge, type EndpointBody } from '../src/protocol/body.ts'
 import type { HooklineError } from '../src/protocol/error.ts'
 import { DISCARD_LIMIT } from '../src/protocol/limits.ts'
 

@@ -1,7 +1,7 @@
 /** Serves an endpoint from anything that speaks Web Fetch: Next.js, Hono, Bun, Deno and others. */
 
 import { getRawBodyWeb, type RawBodyError } from 'raw-body'
-import { type EndpointBody, bodyAborted, bodyConsumed, bodyTooLarge } from '../src/protocol/body.ts'
+import { bodyAborted, bodyConsumed, bodyTooLarge, type EndpointBody } from '../src/protocol/body.ts'
 import type { Endpoint, EndpointRequest } from '../src/protocol/endpoint.ts'
 import { headersOf, mount, type ServeOptions } from './mount.ts'
 

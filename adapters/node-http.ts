@@ -3,8 +3,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Readable } from 'node:stream'
-import { type EndpointBody, bodyAborted } from '../src/protocol/body.ts'
-import type { EndpointAnswer, EndpointRequest, EndpointHeaders } from '../src/protocol/endpoint.ts'
+import type { EndpointBody } from '../src/protocol/body.ts'
+import type { EndpointAnswer, EndpointHeaders, EndpointRequest } from '../src/protocol/endpoint.ts'
 import { findParsed, isUnread, type ParsedBody, readStream } from './body.ts'
 import { headersOf } from './mount.ts'
 
@@ -47,13 +47,9 @@ export class NodeRequest implements EndpointRequest {
   }
 
   async readBody(limit: number): Promise<EndpointBody> {
-    const incoming = this.#incoming
-    const length = this.#stream === incoming ? incoming.headers['content-length'] : undefined
-    const body = isUnread(this.#stream)
-      ? await readStream(this.#stream, limit, length)
-      : findParsed(this.#parsed, limit)
-    if (incoming.aborted) throw bodyAborted()
-    return body
+    const stream = this.#stream
+    if (!isUnread(stream)) return findParsed(this.#parsed, limit)
+    return readStream(stream, limit, stream === this.#incoming ? this.#incoming.headers['content-length'] : undefined)
   }
 }
 
