@@ -1,0 +1,89 @@
+/** Which file may import which: floors, siblings and cycles, read from the imports themselves. */
+
+import { posix } from 'node:path'
+import ts from 'typescript'
+
+/** Source texts by path from the root of the repository. */
+export type Sources = ReadonlyMap<string, string>
+
+/** The floor of each folder of src; a folder imports only from floors below its own. */
+const FLOORS: Readonly<Record<string, number>> = {
+  protocol: 0,
+  queues: 0,
+  receiver: 1,
+  sender: 1,
+  client: 1,
+  collector: 2,
+  testing: 2,
+}
+const TOP = 3
+
+/** Folders of interchangeable siblings, and the files that those share. */
+const FAMILIES: Readonly<Record<string, readonly string[]>> = {
+  'src/queues': ['queue.ts', 'loop.ts'],
+  adapters: ['mount.ts', 'body.ts', 'node-http.ts'],
+}
+
+/** Every import that goes up, sideways or round in a circle, one readable line each. */
+export function findViolations(sources: Sources): string[] {
+  const graph = new Map([...sources].map(([path, text]) => [path, readImports(path, text)]))
+  const violations: string[] = []
+  for (const [from, targets] of graph) {
+    for (const to of targets) {
+      const reason = refuse(from, to, sources)
+      if (reason !== undefined) violations.push(`${from} → ${to}: ${reason}`)
+    }
+  }
+  return [...violations, ...findCycles(graph)]
+}
+
+/** What a file imports of this repository, type-only, dynamic and re-exported included: paths from its root. */
+function readImports(path: string, text: string): string[] {
+  const { importedFiles, referencedFiles } = ts.preProcessFile(text, true, true)
+  const specifiers = [...importedFiles, ...referencedFiles].map(({ fileName }) => fileName)
+  return specifiers
+    .filter((specifier) => /^(\.|hookline(\/|$))/.test(specifier))
+    .map((specifier) => (specifier.startsWith('.') ? posix.join(posix.dirname(path), specifier) : specifier))
+}
+
+function refuse(from: string, to: string, sources: Sources): string | undefined {
+  if (to.startsWith('hookline')) return 'imports the package by its own name'
+  if (!sources.has(to)) return 'is no source file'
+  const folder = posix.dirname(from)
+  if (posix.dirname(to) === folder) return refuseSibling(from, to, FAMILIES[folder])
+  if (to.startsWith('adapters/')) return 'only adapters import adapters'
+  if (from.startsWith('adapters/'))
+    return to.startsWith('src/protocol/') ? undefined : 'adapters import src/protocol only'
+  const [above, below] = [floorOf(from), floorOf(to)]
+  if (above === undefined || below === undefined) return 'a folder without a floor'
+  if (below > above) return `goes up, from floor ${above} to floor ${below}`
+  if (below === above) return `goes sideways on floor ${above}`
+  return undefined
+}
+
+function refuseSibling(from: string, to: string, shared: readonly string[] | undefined): string | undefined {
+  if (shared === undefined || shared.includes(posix.basename(to))) return undefined
+  return shared.includes(posix.basename(from)) ? 'a shared file imports a sibling' : 'goes sideways, to a sibling'
+}
+
+function floorOf(path: string): number | undefined {
+  const [, folder, file] = path.split('/')
+  return file === undefined ? TOP : FLOORS[folder ?? '']
+}
+
+/** Every circle of imports, found from the file that closes it. */
+function findCycles(graph: ReadonlyMap<string, readonly string[]>): string[] {
+  const cycles: string[] = []
+  const done = new Set<string>()
+
+  const visit = (path: string, trail: readonly string[]): void => {
+    const start = trail.indexOf(path)
+    if (start !== -1) cycles.push(`${[...trail.slice(start), path].join(' → ')}: a cycle`)
+    if (start !== -1 || done.has(path)) return
+    for (const target of graph.get(path) ?? []) visit(target, [...trail, path])
+    done.add(path)
+  }
+
+  for (const path of graph.keys()) visit(path, [])
+  return cycles
+}
