@@ -1,0 +1,32 @@
+/** Other Nodes than the one that runs the tests: npm has each as a package. */
+
+import { access, copyFile, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { run } from './run.ts'
+
+/**
+ * Installs a Node below `.cache/`, once.
+ *
+ * @param version What npm takes after `node@`.
+ * @returns The path of the program.
+ */
+export async function installNode(version: string): Promise<string> {
+  const directory = fileURLToPath(new URL(`../../.cache/node/${version}`, import.meta.url))
+  const program = join(directory, 'node_modules/node/bin/node')
+  if (await exists(program)) return program
+  await mkdir(directory, { recursive: true })
+  await writeFile(join(directory, 'package.json'), '{ "private": true, "allowScripts": { "node": true } }')
+  await copyFile(new URL('../../.npmrc', import.meta.url), join(directory, '.npmrc'))
+  await run('npm', ['install', '--no-save', '--no-audit', '--no-fund', `node@${version}`], directory)
+  return program
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await access(path)
+    return true
+  } catch {
+    return false
+  }
+}

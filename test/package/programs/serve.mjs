@@ -1,0 +1,17 @@
+// Serves a receiver on loopback, sends it an authentic and a forged message, and prints what became of each.
+import { createServer } from 'node:http'
+import { createReceiver } from 'hookline'
+import { serve } from 'hookline/node'
+import { fixtures, signedRequest } from 'hookline/testing'
+
+const seen = []
+const receiver = createReceiver({ secret: 'package-test' }).on('track', (message) => seen.push(message.event))
+const server = createServer(serve(receiver, { path: '/webhooks' })).listen(0, '127.0.0.1', async () => {
+  const url = `http://127.0.0.1:${server.address().port}/webhooks`
+  const authentic = await fetch(url, signedRequest(fixtures.track, 'package-test'))
+  const forged = await fetch(url, signedRequest(fixtures.track, 'another secret'))
+  const elsewhere = await fetch(`${url}/elsewhere`, signedRequest(fixtures.track, 'package-test'))
+  console.log(JSON.stringify({ statuses: [authentic.status, forged.status, elsewhere.status], seen }))
+  server.close()
+  server.closeAllConnections()
+})

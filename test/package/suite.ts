@@ -1,0 +1,83 @@
+/** What must hold for the packed tarball on one Node. */
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
+import { createProject, type Project } from './project.ts'
+import { run } from './run.ts'
+
+/** Every subpath, and the names it exports. */
+const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
+  hookline: ['HooklineError', 'createReceiver', 'parse', 'sign', 'verify'],
+  'hookline/express': ['serve'],
+  'hookline/koa': ['serve'],
+  'hookline/fastify': ['serve'],
+  'hookline/node': ['serve'],
+  'hookline/fetch': ['serve'],
+  'hookline/testing': ['fixtures', 'manualClock', 'signedRequest'],
+}
+
+/**
+ * Declares the tests.
+ *
+ * @param version What `node --version` must begin with.
+ * @param findNode Gives the path of that Node.
+ */
+export function testPackage(version: string, findNode: () => Promise<string>): void {
+  describe(`the packed tarball on Node ${version}`, () => {
+    let node: string
+    let project: Project
+    beforeAll(async () => {
+      node = await findNode()
+      project = await createProject()
+    }, 120_000)
+    afterAll(() => project?.remove())
+
+    it('runs on the Node it says', async () => {
+      const { stdout } = await run(node, ['--version'], project.directory)
+      expect(stdout).toMatch(new RegExp(`^v${version}\\.`))
+    })
+
+    it('holds what is built, and no sources', () => {
+      const others = project.files.filter((path) => !path.startsWith('dist/')).sort()
+      expect(others).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'])
+      expect(project.files.filter((path) => path.startsWith('dist/'))).toEqual(
+        expect.arrayContaining(['dist/index.js', 'dist/index.d.ts']),
+      )
+    })
+
+    it('has every subpath of package.json tested here', () => {
+      const keys = Object.keys(manifest.exports).filter((key) => key !== './package.json')
+      expect(keys.map((key) => key.replace('.', 'hookline'))).toEqual(Object.keys(SUBPATHS))
+    })
+
+    describe.each(Object.entries(SUBPATHS))('%s', (subpath, names) => {
+      it.each(['import.mjs', 'require.cjs'])('%s: gives its names, without a warning', async (program) => {
+        const { stdout, stderr } = await project.run(node, program, subpath)
+        expect(JSON.parse(stdout).sort()).toEqual(names)
+        expect(stderr).toBe('')
+      })
+    })
+
+    it('gives its package.json', async () => {
+      const { stdout } = await project.run(node, 'require.cjs', 'hookline/package.json')
+      expect(JSON.parse(stdout)).toContain('version')
+    })
+
+    it.each(['serve.mjs', 'serve.cjs'])('%s: takes an authentic message and refuses a forged one', async (program) => {
+      const { stdout } = await project.run(node, program)
+      expect(JSON.parse(stdout)).toEqual({ statuses: [200, 401, 404], seen: ['Order Completed'] })
+    })
+
+    it('throws one and the same HooklineError from every subpath', async () => {
+      const { stdout } = await project.run(node, 'errors.mjs')
+      expect(JSON.parse(stdout)).toEqual({
+        'hookline/node': 'body_too_large',
+        'hookline/express': 'body_too_large',
+        'hookline/koa': 'body_too_large',
+        'hookline/fastify': 'body_too_large',
+        'hookline/fetch': 'body_too_large',
+        require: true,
+      })
+    })
+  })
+}

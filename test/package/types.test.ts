@@ -1,0 +1,121 @@
+/** The declarations of the packed tarball under every module setting that can take them, and what the others say. */
+
+import { cp, mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import ts from 'typescript'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createProject, type Project } from './project.ts'
+
+type Options = Readonly<Record<string, unknown>>
+
+const TAKEN: readonly Options[] = [
+  { module: 'nodenext' },
+  { module: 'node20' },
+  { module: 'esnext', moduleResolution: 'bundler' },
+  { module: 'preserve', moduleResolution: 'bundler' },
+  { module: 'commonjs', moduleResolution: 'bundler' },
+]
+
+describe('an empty project', () => {
+  const project = useProject(['@types/node@24'])
+
+  describe.each(['module', 'commonjs'])('of type %s', (type) => {
+    it.each(TAKEN)('compiles under $module, $moduleResolution', async (options) => {
+      expect(await compile(project(), type, 'use.ts', options)).toBe('')
+    })
+  })
+
+  it('compiles as strictly as the compiler can be, without the types of a browser', async () => {
+    const options = {
+      module: 'nodenext',
+      lib: ['es2023'],
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
+      verbatimModuleSyntax: true,
+      isolatedModules: true,
+      erasableSyntaxOnly: true,
+    }
+    expect(await compile(project(), 'module', 'use.ts', options)).toBe('')
+  })
+
+  it.each(['node16', 'node18'])(
+    'of type commonjs is refused under %s, which cannot require() a module',
+    async (module) => {
+      const output = await compile(project(), 'commonjs', 'use.ts', { module })
+      expect(output).toContain(
+        "error TS1479: The current file is a CommonJS module whose imports will produce 'require'",
+      )
+    },
+  )
+
+  it.each(['node16', 'node18'])('of type module compiles under %s', async (module) => {
+    expect(await compile(project(), 'module', 'use.ts', { module })).toBe('')
+  })
+
+  it('is refused under node10, which does not read exports', async () => {
+    const options = { module: 'commonjs', moduleResolution: 'node10', ignoreDeprecations: '6.0' }
+    const output = await compile(project(), 'commonjs', 'use.ts', options)
+    expect(output).toContain(
+      "error TS2307: Cannot find module 'hookline/express' or its corresponding type declarations",
+    )
+  })
+
+  it('is refused a wrong type', async () => {
+    const wrong = "import { createReceiver } from 'hookline'\ncreateReceiver({ secret: 1 })\n"
+    await writeFile(join(project().directory, 'wrong.ts'), wrong)
+    expect(await compile(project(), 'module', 'wrong.ts', { module: 'nodenext' })).toContain('error TS2322')
+  })
+})
+
+describe.each([
+  ['the newest majors', ['@types/node@24', 'express@5', '@types/express@5', 'koa@3', '@types/koa@3', 'fastify@5']],
+  ['the majors before', ['@types/node@22', 'express@4', '@types/express@4', 'koa@2', '@types/koa@2', 'fastify@4']],
+])('a project with %s of the frameworks', (_name, packages) => {
+  const project = useProject(packages)
+
+  it.each(['module', 'commonjs'])('of type %s compiles', async (type) => {
+    expect(await compile(project(), type, 'frameworks.ts', { module: 'nodenext' })).toBe('')
+    expect(await compile(project(), type, 'use.ts', { module: 'nodenext' })).toBe('')
+  })
+})
+
+function useProject(packages: readonly string[]): () => Project {
+  let project: Project
+  beforeAll(async () => {
+    project = await createProject(packages)
+  })
+  afterAll(() => project?.remove())
+  return () => project
+}
+
+/**
+ * Compiles one of `programs/` and returns what the compiler says of it and of our declarations. Those of other packages
+ * are not ours to judge, and some majors of them contradict each other.
+ */
+async function compile({ directory }: Project, type: string, program: string, options: Options): Promise<string> {
+  const place = join(directory, type)
+  await mkdir(place, { recursive: true })
+  await cp(join(directory, program), join(place, program))
+  await writeFile(join(place, 'package.json'), JSON.stringify({ private: true, type }))
+  const compilerOptions = { strict: true, noEmit: true, target: 'es2022', types: ['node'], ...options }
+  const config = ts.parseJsonConfigFileContent({ compilerOptions, files: [program] }, ts.sys, place)
+  const compiled = ts.createProgram({
+    rootNames: config.fileNames,
+    options: config.options,
+    configFileParsingDiagnostics: config.errors,
+  })
+  const ours = compiled
+    .getSourceFiles()
+    .filter(({ fileName }) => fileName.startsWith(`${place}/`) || fileName.includes('/hookline/dist/'))
+  const diagnostics = [
+    ...compiled.getConfigFileParsingDiagnostics(),
+    ...compiled.getOptionsDiagnostics(),
+    ...compiled.getGlobalDiagnostics(),
+    ...ours.flatMap((file) => [...compiled.getSyntacticDiagnostics(file), ...compiled.getSemanticDiagnostics(file)]),
+  ]
+  return ts.formatDiagnostics(diagnostics, {
+    getCanonicalFileName: (path) => path,
+    getCurrentDirectory: () => place,
+    getNewLine: () => '\n',
+  })
+}
