@@ -113,7 +113,7 @@ describe('the rule itself', () => {
 describe('what a subpath loads', () => {
   /** Of the packages that package.json names. */
   const LOADS: Readonly<Record<string, readonly string[]>> = {
-    hookline: ['secure-json-parse'],
+    hookline: [],
     'hookline/express': ['raw-body'],
     'hookline/koa': ['raw-body'],
     'hookline/fastify': ['fastify-plugin', 'raw-body'],

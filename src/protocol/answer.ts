@@ -31,6 +31,6 @@ export function problem(error: HooklineError): EndpointAnswer {
   return {
     status,
     headers: { 'content-type': 'application/problem+json', ...HEADERS[code] },
-    body: JSON.stringify({ title: code.replaceAll('_', ' '), status, code, detail: message, path }),
+    body: JSON.stringify({ status, code, detail: message, path }),
   }
 }

@@ -21,12 +21,15 @@ export function isExact(source: BodySource): boolean {
   return source === 'stream' || source === 'rawBody' || source === 'body' || source === 'argument'
 }
 
-/** The error for bytes that were lost before they came here, with the way to keep them. */
+/** How to keep the exact bytes of a body. */
+export const KEEP_THE_BYTES =
+  'Mount the webhook route before what reads the body (express.json(), koa-bodyparser …), or have that keep the bytes as rawBody (a Buffer).'
+
+/** The error for bytes that were lost before they came here. */
 export function bodyConsumed(found: string): HooklineError {
   return new HooklineError(
     'body_consumed',
-    `The body was read before this endpoint, and ${found}, so the signature cannot be checked. Mount the webhook ` +
-      'route before what reads the body (express.json(), koa-bodyparser …), or have that keep the bytes as rawBody (a Buffer).',
+    `The body was read before, and ${found}, so the signature cannot be checked. ${KEEP_THE_BYTES}`,
   )
 }
 
@@ -43,9 +46,9 @@ export function bodyAborted(): HooklineError {
 /**
  * Lets bytes pass.
  *
- * @throws TypeError with this message for anything else.
+ * @throws TypeError that names the argument, for anything else.
  */
-export function requireBytes(value: unknown, otherwise: string): Uint8Array {
+export function requireBytes(value: unknown, name: string): Uint8Array {
   if (isUint8Array(value)) return value // instanceof fails across realms, as under Jest with jsdom
-  throw new TypeError(otherwise)
+  throw new TypeError(`${name} must be the exact bytes (a Uint8Array), not text and not a parsed object.`)
 }

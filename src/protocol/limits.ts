@@ -4,10 +4,10 @@
  * How long an endpoint may take to answer, in milliseconds.
  * Outbound event delivery, "Limits": response time allowed per request.
  */
-export const RESPONSE_TIME_MS = 5_000
+const RESPONSE_TIME_MS = 5_000
 
 /**
- * Default deadline of a receiver, in milliseconds: the sender's {@link RESPONSE_TIME_MS} less half
+ * Default deadline of a receiver, in milliseconds: the sender's 5 seconds less half
  * a second for the network, so that the sender reads our 503 instead of timing out.
  */
 export const DEADLINE_MS = RESPONSE_TIME_MS - 500

@@ -1,8 +1,8 @@
 /** Turns the bytes of a body into a message, or into an error that names the field. */
 
-import { scan } from 'secure-json-parse'
 import { requireBytes } from './body.ts'
 import { HooklineError } from './error.ts'
+import { dropHostileKeys, mayHoldHostileKeys } from './hostile-keys.ts'
 import { isMessageType, type Message, TYPE_NAMES } from './message.ts'
 
 /** A JSON object whose fields are not checked yet. */
@@ -22,7 +22,7 @@ type Json = Record<string, unknown>
  * @throws TypeError for a body that is not bytes.
  */
 export function parse(body: Uint8Array): Message {
-  return toMessage(readObject(requireBytes(body, 'parse: body must be bytes (a Uint8Array).')))
+  return toMessage(readObject(requireBytes(body, 'parse: body')))
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -30,7 +30,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 function readObject(bytes: Uint8Array): Json {
   const value = readJson(decode(bytes))
   if (Array.isArray(value)) {
-    throw notJson('The body is an array. Batches are refused: send one message a request, as one JSON object.')
+    throw notJson('The body is an array. Batches are refused: send one message a request.')
   }
   if (typeof value !== 'object' || value === null) throw notJson('The body is not a JSON object.')
   return value as Json
@@ -53,15 +53,8 @@ function readJson(text: string): unknown {
     const place = / at position \d+/.exec(String(error))?.[0] ?? ''
     throw notJson(text === '' ? 'The body is empty.' : `The body is not valid JSON${place}.`)
   }
-  if (mayPoison(text) && typeof value === 'object' && value !== null) {
-    scan(value, { protoAction: 'remove', constructorAction: 'remove' })
-  }
+  if (mayHoldHostileKeys(text)) dropHostileKeys(value)
   return value
-}
-
-/** Whether a key could be `__proto__` or `constructor`, also when spelled with escapes. */
-function mayPoison(text: string): boolean {
-  return text.includes('__proto__') || text.includes('constructor') || text.includes('\\u00')
 }
 
 function toMessage(message: Json): Message {
@@ -99,18 +92,20 @@ function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+const NO_TEXT = 'must be a string that is not empty'
+
 function isText(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
 }
 
 function requireText(message: Json, field: string): void {
-  if (!isText(message[field])) throw invalid(field, 'must be a string that is not empty')
+  if (!isText(message[field])) throw invalid(field, NO_TEXT)
 }
 
 function requireActor(message: Json): void {
   if (message.userId !== undefined && message.userId !== null) requireText(message, 'userId')
   else if (!isText(message.anonymousId)) {
-    throw invalid('userId', 'must be a string that is not empty, or anonymousId must be one in its place')
+    throw invalid('userId', `${NO_TEXT}, or anonymousId in its place`)
   }
 }
 
@@ -118,7 +113,7 @@ function requireActor(message: Json): void {
 function joinSpellings(message: Json, spaced: string, plain: string): void {
   const id = message[spaced] ?? message[plain]
   if (!isText(id)) {
-    throw invalid(spaced, `must be a string that is not empty; ${plain} is accepted in its place`)
+    throw invalid(spaced, `${NO_TEXT}, or ${plain} in its place`)
   }
   message[spaced] = id
   message[plain] = id

@@ -22,7 +22,7 @@ export function readJson(request: EndpointRequest, limit: number): Promise<Endpo
   if (encoding !== undefined && String(encoding).trim().toLowerCase() !== 'identity') {
     throw new HooklineError(
       'content_encoding_unsupported',
-      'Send the body as it is: a compressed body is not accepted, the signature covers the plain bytes.',
+      'Send the body without compression: the signature covers the plain bytes.',
     )
   }
   return request.readBody(limit)

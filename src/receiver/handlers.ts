@@ -77,23 +77,23 @@ export function createHandlers(): Handlers {
 
   function readSelection(selection: readonly unknown[]) {
     const [types, event] = selection
-    const handler = selection.at(-1)
-    if (selection.length < 2 || typeof handler !== 'function')
-      throw new TypeError('on, off: the last argument is the handler, a function.')
+    const handler = selection.at(-1) as Handler
+    if (typeof handler !== 'function' || selection.length < 2) throw misuse()
     if (selection.length > 2) {
-      if (types !== 'track' || typeof event !== 'string' || event === '') {
-        throw new TypeError("on, off: an event name goes with type 'track': on('track', 'Order Completed', handler).")
-      }
-      return { registry: byEvent, keys: new Set([event]), handler: handler as Handler }
+      if (types !== 'track' || typeof event !== 'string' || event === '') throw misuse()
+      return { registry: byEvent, keys: new Set([event]), handler }
     }
-    const keys = new Set<unknown>(Array.isArray(types) ? types : [types])
-    for (const type of keys) {
-      if (type !== '*' && !isMessageType(type)) {
-        throw new TypeError(`on, off: '${String(type)}' is no message type. Use ${TYPE_NAMES}, a list of them, or '*'.`)
-      }
-    }
-    return { registry: byType, keys: keys as Set<string>, handler: handler as Handler }
+    const keys = new Set(Array.isArray(types) ? types : [types])
+    for (const type of keys) if (type !== '*' && !isMessageType(type)) throw misuse()
+    return { registry: byType, keys, handler }
   }
+}
+
+function misuse(): TypeError {
+  return new TypeError(
+    "on, off: call them as on(type, handler), on([type, …], handler), on('*', handler) or on('track', event, handler); " +
+      `handler is a function, type is one of ${TYPE_NAMES}.`,
+  )
 }
 
 /** The calls that one message causes: started at once, then waited for together. */

@@ -25,8 +25,10 @@ export interface FailedRequest {
 
 /** What `createReceiver` takes. Give `secret`, or `allowUnsigned: true`. */
 export interface ReceiverOptions<
-  Events extends EventSchemas = EventSchemas,
-  Traits extends TraitSchemas = TraitSchemas,
+  // biome-ignore lint/complexity/noBannedTypes: no schemas is the empty object
+  Events extends EventSchemas = {},
+  // biome-ignore lint/complexity/noBannedTypes: no schemas is the empty object
+  Traits extends TraitSchemas = {},
 > {
   /**
    * The shared secret of the destination; several while one replaces another; or a function that gets it, asked on the
@@ -96,8 +98,8 @@ export function readOptions(options: ReceiverOptions): ReceiverSettings {
   return {
     matchSecret: readSecret(options, clock),
     shape: createShape(options.events, options.traits),
-    limit: readLimit(options.limit ?? BODY_LIMIT),
-    deadlineMs: readDeadline(options.deadlineMs ?? DEADLINE_MS),
+    limit: readWhole('limit', options.limit ?? BODY_LIMIT),
+    deadlineMs: readWhole('deadlineMs', options.deadlineMs ?? DEADLINE_MS),
     onRejected,
     onError,
     clock,
@@ -111,15 +113,10 @@ function readSecret({ secret, allowUnsigned = false }: ReceiverOptions, clock: C
   return undefined
 }
 
-function readLimit(limit: number): number {
-  if (Number.isSafeInteger(limit) && limit > 0) return limit
-  throw new TypeError('limit: must be a whole number of bytes above 0.')
-}
-
 /** Timers hold no more than 31 bits of milliseconds; past that they fire at once. */
-function readDeadline(deadlineMs: number): number {
-  if (Number.isSafeInteger(deadlineMs) && deadlineMs > 0 && deadlineMs < 2 ** 31) return deadlineMs
-  throw new TypeError('deadlineMs: must be a whole number of milliseconds above 0 and below 2^31.')
+function readWhole(name: string, value: number): number {
+  if (Number.isInteger(value) && value > 0 && value < 2 ** 31) return value
+  throw new TypeError(`${name}: must be a whole number above 0 and below 2^31.`)
 }
 
 function requireFunction(name: string, value: unknown): void {

@@ -1,9 +1,15 @@
 /** createReceiver(): the only receive algorithm, plain data in and out. */
 
-import process from 'node:process'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { accepted, problem } from '../protocol/answer.ts'
-import { bodyConsumed, bodyTooLarge, type EndpointBody, isExact, requireBytes } from '../protocol/body.ts'
+import {
+  bodyConsumed,
+  bodyTooLarge,
+  type EndpointBody,
+  isExact,
+  KEEP_THE_BYTES,
+  requireBytes,
+} from '../protocol/body.ts'
 import { HooklineError } from '../protocol/error.ts'
 import type { Message } from '../protocol/message.ts'
 import { parse } from '../protocol/parse.ts'
@@ -52,10 +58,7 @@ export function createReceiver<
     },
     handle: (request) => exchange(request, () => readJson(request, limit)),
     receive: async (bytes, headers) => {
-      requireBytes(
-        bytes,
-        'receive: bytes must be the exact bytes of the body (a Uint8Array), not text and not a parsed object.',
-      )
+      requireBytes(bytes, 'receive: bytes')
       return exchange({ headers: readHeaders(headers), remoteAddress: undefined }, () => {
         if (bytes.length > limit) throw bodyTooLarge(limit)
         return { bytes, source: 'argument' }
@@ -80,7 +83,7 @@ export function createReceiver<
         if (--inFlight === 0) for (const resume of idle) resume()
       }
       const fail = (error: HooklineError): void => {
-        report(error, request)
+        void report(error, request)
         end({ ...problem(error), ok: false, error })
       }
       const timer = clock.setTimeout(() => {
@@ -94,7 +97,7 @@ export function createReceiver<
         (thrown: unknown) => {
           const error = thrown instanceof HooklineError ? thrown : internal(thrown)
           if (!delivery.isExpired) fail(error)
-          else if (error.code === 'handler_failed') report(error, request)
+          else if (error.code === 'handler_failed') void report(error, request)
         },
       )
     })
@@ -151,14 +154,11 @@ export function createReceiver<
     }
   }
 
-  function report(error: HooklineError, { headers, remoteAddress }: FailedRequest): void {
-    const complain = (detail: unknown): void => {
-      process.emitWarning('onError failed', { code: 'HOOKLINE_ON_ERROR', detail: String(detail) })
-    }
+  async function report(error: HooklineError, { headers, remoteAddress }: FailedRequest): Promise<void> {
     try {
-      Promise.resolve(onError(error, { headers, remoteAddress })).catch(complain)
-    } catch (detail) {
-      complain(detail)
+      await onError(error, { headers, remoteAddress })
+    } catch (failure) {
+      process.emitWarning('onError failed', { code: 'HOOKLINE_ON_ERROR', detail: String(failure) })
     }
   }
 
@@ -166,8 +166,7 @@ export function createReceiver<
     if (hasWarned) return
     hasWarned = true
     process.emitWarning(
-      'A body parser ran before the webhook endpoint, so signatures are checked over JSON.stringify(body), which is not ' +
-        'always what was sent. Mount the webhook route before the parser.',
+      `Signatures are checked over JSON.stringify(body), which is not always what was sent. ${KEEP_THE_BYTES}`,
       { code: 'HOOKLINE_RESERIALISED' },
     )
   }

@@ -124,9 +124,18 @@ describe('hostile keys', () => {
     '{"type":"track","userId":"u","event":"e","properties":{"constructor":{"prototype":{"admin":true}},"total":1}}',
     '{"type":"track","userId":"u","event":"e","properties":{"\\u0063onstructor":{"prototype":{"admin":true}},"total":1}}',
   ])('drops them wherever they stand: %s', (body) => {
-    const message = parse(bytesOf(body)) as { properties?: object }
-    expect(message.properties).toEqual({ total: 1 })
-    expect(Object.getOwnPropertyNames(message.properties)).toEqual(['total'])
+    const { properties = {} } = parse(bytesOf(body)) as { properties?: Record<string, unknown> }
+    expect(properties.total).toBe(1)
+    expect(Object.hasOwn(properties, '__proto__')).toBe(false)
+    if (Object.hasOwn(properties, 'constructor')) expect(properties.constructor).toEqual({})
+  })
+
+  it('drops them below more levels than the stack has', () => {
+    const depth = 50_000
+    const nested = `${'{"a":'.repeat(depth)}{"__proto__":{"admin":true}}${'}'.repeat(depth)}`
+    let value: unknown = parse(bytesOf(`{"type":"track","userId":"u","event":"e","properties":${nested}}`))
+    for (const key of ['properties', ...Array<string>(depth).fill('a')]) value = (value as Record<string, unknown>)[key]
+    expect(Object.getOwnPropertyNames(value)).toEqual([])
   })
 
   it('keeps values of those names, and keys that are harmless', () => {

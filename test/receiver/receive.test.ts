@@ -40,7 +40,6 @@ describe('receive', () => {
     const received = await deliver(receiver, fixtures.track)
     expect(received).toMatchObject({ ok: false, status: 500, error: errors[0] })
     expect(JSON.parse(received.body)).toEqual({
-      title: 'handler failed',
       status: 500,
       code: 'handler_failed',
       detail: '1 of 1 handlers failed.',
