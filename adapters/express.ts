@@ -1,4 +1,8 @@
-/** Serves an endpoint from Express 4 and 5. */
+/**
+ * Serves an endpoint from Express 4 and 5.
+ *
+ * @module hookline/express
+ */
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Endpoint } from '../src/protocol/endpoint.ts'
@@ -6,6 +10,7 @@ import type { ParsedBody } from './body.ts'
 import { mount, type ServeOptions } from './mount.ts'
 import { NodeRequest, send } from './node-http.ts'
 
+export type { ParsedBody } from './body.ts'
 export type { ServeOptions } from './mount.ts'
 
 /**

@@ -1,4 +1,8 @@
-/** Serves an endpoint from Fastify 4 and 5. */
+/**
+ * Serves an endpoint from Fastify 4 and 5.
+ *
+ * @module hookline/fastify
+ */
 
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'

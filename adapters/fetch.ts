@@ -1,4 +1,8 @@
-/** Serves an endpoint from anything that speaks Web Fetch: Next.js, Hono, Bun, Deno and others. */
+/**
+ * Serves an endpoint from anything that speaks Web Fetch: Next.js, Hono, Bun, Deno and others.
+ *
+ * @module hookline/fetch
+ */
 
 import { getRawBodyWeb, type RawBodyError } from 'raw-body'
 import { bodyAborted, bodyConsumed, bodyTooLarge, type EndpointBody } from '../src/protocol/body.ts'

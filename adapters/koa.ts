@@ -1,4 +1,8 @@
-/** Serves an endpoint from Koa 2 and 3. */
+/**
+ * Serves an endpoint from Koa 2 and 3.
+ *
+ * @module hookline/koa
+ */
 
 import type { IncomingMessage } from 'node:http'
 import type { Endpoint } from '../src/protocol/endpoint.ts'

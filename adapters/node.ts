@@ -1,4 +1,8 @@
-/** Serves an endpoint from node:http, node:https and node:http2. */
+/**
+ * Serves an endpoint from node:http, node:https and node:http2.
+ *
+ * @module hookline/node
+ */
 
 import type { Endpoint } from '../src/protocol/endpoint.ts'
 import type { ParsedBody } from './body.ts'
@@ -6,6 +10,7 @@ import { mount, type ServeOptions } from './mount.ts'
 import { type NodeIncoming, type NodeOutgoing, NodeRequest, send } from './node-http.ts'
 
 export type { ServeOptions } from './mount.ts'
+export type { NodeIncoming, NodeOutgoing } from './node-http.ts'
 
 /**
  * Makes a request listener. A path that is not the endpoint's is answered 404.

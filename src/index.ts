@@ -1,4 +1,8 @@
-/** The package's face: the receiving side. */
+/**
+ * The package's face: the receiving side.
+ *
+ * @module hookline
+ */
 
 export type { BodySource, EndpointBody } from './protocol/body.ts'
 export type { Clock } from './protocol/clock.ts'
@@ -26,5 +30,5 @@ export type { AudienceHandlers, Handler } from './receiver/handlers.ts'
 export type { HeadersLike } from './receiver/headers.ts'
 export type { FailedRequest, ReceiverOptions, RejectedMessage } from './receiver/options.ts'
 export { createReceiver } from './receiver/receiver.ts'
-export type { EventSchemas, Schema, SchemaOutput, TraitSchemas } from './receiver/schema.ts'
+export type { EventSchemas, Schema, SchemaIssue, SchemaOutput, SchemaResult, TraitSchemas } from './receiver/schema.ts'
 export type { SecretProvider, Secrets } from './receiver/secrets.ts'

@@ -1,7 +1,29 @@
 /** The one error of the wire: a stable code, and the only code → status table. */
 
+/** Names what went wrong. Codes are stable: they may be added, never renamed. */
+export type HooklineErrorCode =
+  | 'shutting_down'
+  | 'method_not_allowed'
+  | 'content_type_unsupported'
+  | 'content_encoding_unsupported'
+  | 'body_too_large'
+  | 'body_timeout'
+  | 'body_aborted'
+  | 'body_consumed'
+  | 'body_not_json'
+  | 'signature_missing'
+  | 'signature_malformed'
+  | 'signature_mismatch'
+  | 'secret_unavailable'
+  | 'message_invalid'
+  | 'message_type_unknown'
+  | 'schema_mismatch'
+  | 'handler_failed'
+  | 'handler_timeout'
+  | 'internal'
+
 /** What the sender is answered for each code. A 4xx ends its retries, so a fault of ours is a 5xx. */
-const STATUS = {
+const STATUS: Readonly<Record<HooklineErrorCode, number>> = {
   shutting_down: 503,
   method_not_allowed: 405,
   content_type_unsupported: 415,
@@ -21,10 +43,7 @@ const STATUS = {
   handler_failed: 500,
   handler_timeout: 503,
   internal: 500,
-} as const
-
-/** Names what went wrong. Codes are stable: they may be added, never renamed. */
-export type HooklineErrorCode = keyof typeof STATUS
+}
 
 /** What may accompany a {@link HooklineError}. */
 export interface HooklineErrorOptions {

@@ -13,12 +13,14 @@ export interface Schema<Output = unknown> {
   }
 }
 
-interface SchemaIssue {
+/** One thing that is wrong with a value, and where. */
+export interface SchemaIssue {
   readonly message: string
   readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined
 }
 
-type SchemaResult<Output> =
+/** What a schema makes of a value: its output, or what is wrong with it. */
+export type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] }
 
