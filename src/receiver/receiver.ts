@@ -16,6 +16,7 @@ import { parse } from '../protocol/parse.ts'
 import { readJson } from '../protocol/read-json.ts'
 import { isWellFormed } from '../protocol/signature.ts'
 import type { Received, Receiver } from './api.ts'
+import { createDeadlines } from './deadlines.ts'
 import { OpenDelivery } from './delivery.ts'
 import { type AudienceHandlers, createHandlers } from './handlers.ts'
 import { readHeaders } from './headers.ts'
@@ -38,6 +39,7 @@ export function createReceiver<
 >(options: ReceiverOptions<Events, Traits>): Receiver<Events, Traits> {
   const { matchSecret, shape, limit, deadlineMs, onRejected, onError, clock } = readOptions(options)
   const handlers = createHandlers()
+  const deadlines = createDeadlines(deadlineMs, clock)
   let inFlight = 0
   let isClosing = false
   const idle: (() => void)[] = []
@@ -74,11 +76,12 @@ export function createReceiver<
 
   /** One request from its first byte to its answer: whatever comes first, the algorithm's end or the deadline. */
   function exchange(request: FailedRequest, read: () => EndpointBody | Promise<EndpointBody>): Promise<Received> {
-    const delivery = new OpenDelivery(request.headers, clock.now())
+    const receivedAt = clock.now()
+    const delivery = new OpenDelivery(request.headers, receivedAt)
     inFlight++
     return new Promise((resolve) => {
       const end = (received: Received): void => {
-        clock.clearTimeout(timer)
+        deadlines.clear(deadline)
         resolve(received)
         if (--inFlight === 0) for (const resume of idle) resume()
       }
@@ -86,9 +89,7 @@ export function createReceiver<
         void report(error, request)
         end({ ...problem(error), ok: false, error })
       }
-      const timer = clock.setTimeout(() => {
-        fail(delivery.expire())
-      }, deadlineMs)
+      const deadline = deadlines.set(receivedAt, () => fail(delivery.expire()))
 
       run(delivery, read).then(
         (message) => {
