@@ -46,7 +46,7 @@ export class NodeRequest implements EndpointRequest {
     return this.#incoming.socket?.remoteAddress
   }
 
-  async readBody(limit: number): Promise<EndpointBody> {
+  readBody(limit: number): EndpointBody | Promise<EndpointBody> {
     const stream = this.#stream
     if (!isUnread(stream)) return findParsed(this.#parsed, limit)
     return readStream(stream, limit, stream === this.#incoming ? this.#incoming.headers['content-length'] : undefined)
@@ -56,7 +56,13 @@ export class NodeRequest implements EndpointRequest {
 /** Writes an answer, unless the host has answered for us or the client is gone. */
 export function send(outgoing: NodeOutgoing, answer: EndpointAnswer): void {
   if (outgoing.headersSent || outgoing.destroyed) return
-  const response = outgoing as ServerResponse // HTTP/2's has the same two calls, under types of its own.
+  const response = outgoing as ServerResponse // HTTP/2's has the same calls, under types of its own.
+  const { status, body } = answer
   const headers = headersOf(answer, response.req.httpVersionMajor)
-  response.writeHead(answer.status, { ...headers, 'content-length': Buffer.byteLength(answer.body) }).end(answer.body)
+  try {
+    response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) })
+    response.end(response.req.method === 'HEAD' ? undefined : body)
+  } catch {
+    response.destroy() // Something around the response threw: better no answer than one that never ends.
+  }
 }

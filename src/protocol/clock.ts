@@ -4,6 +4,8 @@
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number
+  /** Milliseconds since whenever; never goes back, also when somebody sets the clock. Ages are measured with it. */
+  monotonic(): number
   /** Calls `callback` once, `ms` milliseconds from now. Returns what {@link clearTimeout} takes. */
   setTimeout(callback: () => void, ms: number): unknown
   /** Cancels a timer; does nothing for one that has fired. */
@@ -13,6 +15,7 @@ export interface Clock {
 /** The clock of the machine. */
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonic: () => performance.now(),
   setTimeout: (callback, ms) => setTimeout(callback, ms),
   clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
 }

@@ -17,9 +17,9 @@ export interface EndpointRequest {
   /**
    * Reads the body, at most `limit` bytes of it.
    *
-   * @throws HooklineError (as a rejection) `body_too_large`, `body_aborted` or `body_consumed`.
+   * @throws HooklineError (or a rejection) `body_too_large`, `body_aborted` or `body_consumed`.
    */
-  readBody(limit: number): Promise<EndpointBody>
+  readBody(limit: number): EndpointBody | Promise<EndpointBody>
 }
 
 /** What to answer. */

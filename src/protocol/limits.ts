@@ -33,8 +33,14 @@ export const SECRET_MAX_AGE_MS = 5 * 60_000
  */
 export const SECRET_COOLDOWN_MS = 10_000
 
+/** The least time between two questions to an async provider that fails while no secret is known, in milliseconds. */
+export const SECRET_RETRY_MS = 1_000
+
 /**
  * How much of a body over the limit is read and dropped before it is refused, in bytes: a sender that is cut off in
  * the middle of writing would see a reset, and not the answer.
  */
 export const DISCARD_LIMIT = 1024 * 1024
+
+/** How long that may take, in milliseconds: a sender that is not writing need not wait for its answer. */
+export const DISCARD_MS = 500

@@ -8,9 +8,9 @@ import { HooklineError } from './error.ts'
  * Reads the body of a POST whose content type is `application/json`, whatever its parameters.
  *
  * @throws HooklineError `method_not_allowed`, `content_type_unsupported`,
- *   `content_encoding_unsupported`, and (as a rejection) what `readBody` rejects with.
+ *   `content_encoding_unsupported`, and what `readBody` throws.
  */
-export function readJson(request: EndpointRequest, limit: number): Promise<EndpointBody> {
+export function readJson(request: EndpointRequest, limit: number): EndpointBody | Promise<EndpointBody> {
   if (request.method !== 'POST') {
     throw new HooklineError('method_not_allowed', 'Send a POST request.')
   }
@@ -19,7 +19,7 @@ export function readJson(request: EndpointRequest, limit: number): Promise<Endpo
     throw new HooklineError('content_type_unsupported', 'Send the header Content-Type: application/json.')
   }
   const encoding = headers['content-encoding']
-  if (encoding !== undefined && String(encoding).trim().toLowerCase() !== 'identity') {
+  if (encoding && String(encoding).trim().toLowerCase() !== 'identity') {
     throw new HooklineError(
       'content_encoding_unsupported',
       'Send the body without compression: the signature covers the plain bytes.',

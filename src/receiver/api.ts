@@ -27,7 +27,8 @@ export type TrackOf<Event extends string, Events extends EventSchemas> = TrackMe
 >
 
 /** Receives messages: mount it with an adapter's `serve`, or call `receive` yourself. */
-export interface Receiver<Events extends EventSchemas, Traits extends TraitSchemas> extends Endpoint {
+// biome-ignore lint/complexity/noBannedTypes: no schemas is the empty object
+export interface Receiver<Events extends EventSchemas = {}, Traits extends TraitSchemas = {}> extends Endpoint {
   /**
    * Calls `handler` for every message of a type, or of any of a list of types. Handlers of one message run at the same
    * time and all of them run; when one fails the sender is told to come back, and all run again.
@@ -76,6 +77,9 @@ export interface Receiver<Events extends EventSchemas, Traits extends TraitSchem
   /** Answers a request of any host; this is what adapters call. */
   handle(request: EndpointRequest): Promise<Received>
 
-  /** From now on every request is answered 503 with `Retry-After`. Resolves when all before it are answered. */
+  /**
+   * From now on every request is answered 503 with `Retry-After`. Resolves when all before it are answered; awaited in a
+   * handler it would wait for itself, until the deadline.
+   */
   close(): Promise<void>
 }

@@ -5,7 +5,7 @@ import type { BodySource, EndpointBody } from '../protocol/body.ts'
 import type { EndpointHeaders } from '../protocol/endpoint.ts'
 import { HooklineError } from '../protocol/error.ts'
 
-/** How a message arrived. */
+/** How a message arrived. Some fields are computed when they are read: pass the object on, a copy by spread loses them. */
 export interface Delivery {
   /**
    * Identifies the delivery and every retry of it, which are the same bytes: the verified signature, or the SHA-256 of

@@ -4,6 +4,7 @@ import { membership, traitName } from '../protocol/audience.ts'
 import { HooklineError } from '../protocol/error.ts'
 import { isMessageType, type Message, TYPE_NAMES } from '../protocol/message.ts'
 import type { Delivery } from './delivery.ts'
+import { isThenable } from './thenable.ts'
 
 /** Your code. It may return a promise; what it returns or resolves to is not looked at. */
 export type Handler<M = Message> = (message: M, delivery: Delivery) => unknown
@@ -35,7 +36,7 @@ export interface Handlers {
 export function createHandlers(): Handlers {
   const byType = new Map<string, readonly Handler[]>()
   const byEvent = new Map<string, readonly Handler[]>()
-  const audiences: { readonly trait: string; readonly handlers: AudienceHandlers }[] = []
+  const audiences: (AudienceHandlers & { readonly trait: string })[] = []
 
   return {
     add(selection) {
@@ -58,20 +59,20 @@ export function createHandlers(): Handlers {
       if (given.length === 0 || given.some((handler) => typeof handler !== 'function')) {
         throw new TypeError('onAudience: give a function as entered, as exited, or both.')
       }
-      audiences.push({ trait: traitName(name), handlers })
+      audiences.push({ ...handlers, trait: traitName(name) })
     },
 
     dispatch(message, wire, delivery) {
-      const calls = new Calls(message, delivery)
-      calls.run(byType.get(message.type))
-      if (wire.type === 'track') calls.run(byEvent.get(wire.event))
-      for (const { trait, handlers } of audiences) {
+      // All of them first: a handler may change the message and the registry.
+      const matching = [...(byType.get(message.type) ?? NONE)]
+      if (wire.type === 'track') matching.push(...(byEvent.get(wire.event) ?? NONE))
+      for (const { trait, entered, exited } of audiences) {
         const isMember = membership(wire, trait)
-        const handler = isMember === undefined ? undefined : isMember ? handlers.entered : handlers.exited
-        if (handler !== undefined) calls.run([handler])
+        if (isMember === true && entered !== undefined) matching.push(entered)
+        if (isMember === false && exited !== undefined) matching.push(exited)
       }
-      calls.run(byType.get('*'))
-      return calls.done()
+      matching.push(...(byType.get('*') ?? NONE))
+      return callAll(matching, message, delivery)
     },
   }
 
@@ -84,6 +85,7 @@ export function createHandlers(): Handlers {
       return { registry: byEvent, keys: new Set([event]), handler }
     }
     const keys = new Set(Array.isArray(types) ? types : [types])
+    if (keys.size === 0) throw misuse()
     for (const type of keys) if (type !== '*' && !isMessageType(type)) throw misuse()
     return { registry: byType, keys, handler }
   }
@@ -96,55 +98,27 @@ function misuse(): TypeError {
   )
 }
 
-/** The calls that one message causes: started at once, then waited for together. */
-class Calls {
-  readonly #message: Message
-  readonly #delivery: Delivery
-  readonly #failures: unknown[] = []
-  #pending: Promise<void>[] | undefined
-  #count = 0
+const NONE: readonly Handler[] = []
 
-  constructor(message: Message, delivery: Delivery) {
-    this.#message = message
-    this.#delivery = delivery
+/** Starts all of them, then waits for all of them. */
+function callAll(handlers: readonly Handler[], message: Message, delivery: Delivery): Promise<void> | undefined {
+  const failures: unknown[] = []
+  const pending: Promise<unknown>[] = []
+  const fail = (failure: unknown): void => {
+    failures.push(failure)
   }
-
-  run(handlers: readonly Handler[] | undefined): void {
-    if (handlers === undefined) return
-    for (const handler of handlers) {
-      this.#count++
-      try {
-        const result = handler(this.#message, this.#delivery)
-        if (isThenable(result)) this.#wait(result)
-      } catch (failure) {
-        this.#failures.push(failure)
-      }
+  for (const handler of handlers) {
+    try {
+      const result = handler(message, delivery)
+      if (isThenable(result)) pending.push(Promise.resolve(result).catch(fail))
+    } catch (failure) {
+      fail(failure)
     }
   }
-
-  done(): Promise<void> | undefined {
-    if (this.#pending === undefined) return this.#throwIfAnyFailed()
-    return Promise.all(this.#pending).then(() => this.#throwIfAnyFailed())
+  const throwIfAnyFailed = (): undefined => {
+    if (failures.length === 0) return
+    const cause = new AggregateError(failures, 'handlers failed')
+    throw new HooklineError('handler_failed', `${failures.length} of ${handlers.length} handlers failed.`, { cause })
   }
-
-  #wait(result: PromiseLike<unknown>): void {
-    this.#pending ??= []
-    this.#pending.push(
-      Promise.resolve(result).then(
-        () => {},
-        (failure) => void this.#failures.push(failure),
-      ),
-    )
-  }
-
-  #throwIfAnyFailed(): undefined {
-    if (this.#failures.length === 0) return
-    const cause = new AggregateError(this.#failures, 'handlers failed')
-    const message = `${this.#failures.length} of ${this.#count} handlers failed.`
-    throw new HooklineError('handler_failed', message, { cause })
-  }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
+  return pending.length === 0 ? throwIfAnyFailed() : Promise.all(pending).then(throwIfAnyFailed)
 }

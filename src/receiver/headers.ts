@@ -22,5 +22,10 @@ function isIterable(headers: HeadersLike): headers is Iterable<readonly [string,
 }
 
 function lowerCased(entries: readonly (readonly [string, EndpointHeaders[string]])[]): EndpointHeaders {
-  return Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), value]))
+  const headers = new Map<string, EndpointHeaders[string]>()
+  for (const [name, value] of entries) {
+    const key = name.toLowerCase()
+    headers.set(key, headers.has(key) ? `${headers.get(key)}, ${value}` : value)
+  }
+  return Object.fromEntries(headers)
 }

@@ -89,17 +89,24 @@ const KNOWN: ReadonlySet<string> = new Set([
  * @throws TypeError that names the option.
  */
 export function readOptions(options: ReceiverOptions): ReceiverSettings {
+  if (typeof options !== 'object' || options === null) {
+    throw new TypeError('createReceiver: give it options, at least { secret }.')
+  }
   for (const name of Object.keys(options)) {
     if (!KNOWN.has(name)) throw new TypeError(`${name}: no such option. There are ${[...KNOWN].join(', ')}.`)
   }
   const { clock = systemClock, onRejected, onError = printOurFaults } = options
+  const { limit = BODY_LIMIT, deadlineMs = DEADLINE_MS } = options
   requireFunction('onRejected', onRejected)
   requireFunction('onError', onError)
+  for (const name of ['now', 'monotonic', 'setTimeout', 'clearTimeout'] as const) {
+    requireFunction(`clock.${name}`, clock?.[name] ?? null)
+  }
   return {
     matchSecret: readSecret(options, clock),
     shape: createShape(options.events, options.traits),
-    limit: readWhole('limit', options.limit ?? BODY_LIMIT),
-    deadlineMs: readWhole('deadlineMs', options.deadlineMs ?? DEADLINE_MS),
+    limit: readWhole('limit', limit),
+    deadlineMs: readWhole('deadlineMs', deadlineMs),
     onRejected,
     onError,
     clock,

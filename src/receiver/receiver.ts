@@ -22,6 +22,7 @@ import { type AudienceHandlers, createHandlers } from './handlers.ts'
 import { readHeaders } from './headers.ts'
 import { type FailedRequest, type ReceiverOptions, readOptions } from './options.ts'
 import type { EventSchemas, TraitSchemas } from './schema.ts'
+import { isThenable } from './thenable.ts'
 
 /**
  * Creates a receiver of webhook messages.
@@ -76,8 +77,7 @@ export function createReceiver<
 
   /** One request from its first byte to its answer: whatever comes first, the algorithm's end or the deadline. */
   function exchange(request: FailedRequest, read: () => EndpointBody | Promise<EndpointBody>): Promise<Received> {
-    const receivedAt = clock.now()
-    const delivery = new OpenDelivery(request.headers, receivedAt)
+    const delivery = new OpenDelivery(request.headers, clock.now())
     inFlight++
     return new Promise((resolve) => {
       const end = (received: Received): void => {
@@ -89,11 +89,11 @@ export function createReceiver<
         void report(error, request)
         end({ ...problem(error), ok: false, error })
       }
-      const deadline = deadlines.set(receivedAt, () => fail(delivery.expire()))
+      const deadline = deadlines.set(() => fail(delivery.expire()))
 
       run(delivery, read).then(
         (message) => {
-          if (!delivery.isExpired) end({ ...accepted, ok: true, message, delivery })
+          if (!delivery.isExpired) end({ status, headers, body, ok: true, message, delivery })
         },
         (thrown: unknown) => {
           const error = thrown instanceof HooklineError ? thrown : internal(thrown)
@@ -117,7 +117,7 @@ export function createReceiver<
     try {
       const wire = parse(delivery.bytes)
       const shaped = shape(wire)
-      const message = shaped instanceof Promise ? await shaped : shaped
+      const message = isThenable(shaped) ? await shaped : shaped
       delivery.enter('handlers')
       const dispatched = handlers.dispatch(message, wire, delivery)
       if (dispatched !== undefined) await dispatched
@@ -159,7 +159,10 @@ export function createReceiver<
     try {
       await onError(error, { headers, remoteAddress })
     } catch (failure) {
-      process.emitWarning('onError failed', { code: 'HOOKLINE_ON_ERROR', detail: String(failure) })
+      process.emitWarning('onError failed', {
+        code: 'HOOKLINE_ON_ERROR',
+        detail: failure instanceof Error ? failure.message : 'It threw what is no Error.',
+      })
     }
   }
 
@@ -172,6 +175,8 @@ export function createReceiver<
     )
   }
 }
+
+const { status, headers, body } = accepted
 
 function mismatch({ source }: OpenDelivery): HooklineError {
   if (!isExact(source)) return bodyConsumed('its exact bytes were not kept')

@@ -2,6 +2,7 @@
 
 import { HooklineError } from '../protocol/error.ts'
 import type { Fields, Message } from '../protocol/message.ts'
+import { isThenable } from './thenable.ts'
 
 /** The part of the Standard Schema interface (standardschema.dev) used here: zod, valibot, arktype and others have it. */
 export interface Schema<Output = unknown> {
@@ -46,7 +47,7 @@ export type SchemaOutput<S> = S extends { readonly '~standard': { readonly types
   : Fields | undefined
 
 /** Puts a message into the shape of its schema; the message itself where it has none. */
-export type Shape = (message: Message) => Message | Promise<Message>
+export type Shape = (message: Message) => Message | PromiseLike<Message>
 
 /**
  * Prepares the schemas.
@@ -55,7 +56,7 @@ export type Shape = (message: Message) => Message | Promise<Message>
  */
 export function createShape(events: EventSchemas = {}, traits: TraitSchemas = {}): Shape {
   const byEvent = readSchemas('events', events)
-  const byType = readSchemas('traits', { ...traits })
+  const byType = readSchemas('traits', traits as EventSchemas)
   for (const type of byType.keys()) {
     if (type !== 'identify' && type !== 'group') {
       throw new TypeError(`traits.${type}: only identify and group messages carry traits.`)
@@ -72,7 +73,7 @@ export function createShape(events: EventSchemas = {}, traits: TraitSchemas = {}
 }
 
 function readSchemas(option: string, schemas: Readonly<Record<string, Schema>>): Map<string, Schema> {
-  if (typeof schemas !== 'object' || schemas === null) throw new TypeError(`${option}: must be an object of schemas.`)
+  if (!isPlainObject(schemas)) throw new TypeError(`${option}: must be an object of schemas.`)
   const entries = Object.entries(schemas)
   for (const [name, schema] of entries) {
     if (typeof schema?.['~standard']?.validate !== 'function') {
@@ -84,26 +85,38 @@ function readSchemas(option: string, schemas: Readonly<Record<string, Schema>>):
   return new Map(entries)
 }
 
+function isPlainObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(Symbol.iterator in value)
+}
+
 function shaped(
   message: Message,
   field: 'properties' | 'traits',
   schema: Schema | undefined,
-): Message | Promise<Message> {
+): Message | PromiseLike<Message> {
   if (schema === undefined) return message
   const fields = (message as unknown as Record<string, unknown>)[field] ?? {}
   const result = schema['~standard'].validate(fields)
-  return result instanceof Promise
+  return isThenable(result)
     ? result.then((settled) => withOutput(message, field, settled))
     : withOutput(message, field, result)
 }
 
 function withOutput(message: Message, field: string, result: SchemaResult<unknown>): Message {
-  if (result.issues === undefined) return { ...message, [field]: result.value }
+  if (result.issues === undefined) {
+    if ('value' in result) return { ...message, [field]: result.value }
+    throw new TypeError('The schema gave neither a value nor issues.')
+  }
   const path = [field, ...keysOf(result.issues[0])].join('.')
   // What a schema says may quote the value, so only the path goes on the error.
   throw new HooklineError('schema_mismatch', `${path} does not fit the schema of this message.`, { path })
 }
 
 function keysOf(issue: SchemaIssue | undefined): string[] {
-  return (issue?.path ?? []).map((part) => String(typeof part === 'object' ? part.key : part))
+  return (issue?.path ?? []).map((part) => keyOf(typeof part === 'object' ? part.key : part))
+}
+
+/** A key as it may be printed: where the keys are data too, as in a record, they may be anything. */
+function keyOf(key: PropertyKey): string {
+  return /^[\w$ -]{1,64}$/.test(String(key)) ? String(key) : '…'
 }

@@ -2,7 +2,7 @@
 
 import type { Clock } from '../protocol/clock.ts'
 import { HooklineError } from '../protocol/error.ts'
-import { SECRET_COOLDOWN_MS, SECRET_MAX_AGE_MS } from '../protocol/limits.ts'
+import { SECRET_COOLDOWN_MS, SECRET_MAX_AGE_MS, SECRET_RETRY_MS } from '../protocol/limits.ts'
 import { createKeys, type Key } from '../protocol/signature.ts'
 
 /** One shared secret, or several while one replaces another. */
@@ -39,39 +39,44 @@ function askProvider(provider: SecretProvider, clock: Clock): MatchSecret {
   let loadedAt = Number.NEGATIVE_INFINITY
   let askedAt = Number.NEGATIVE_INFINITY
   let failure: HooklineError | undefined
-  let answer: Promise<void> | undefined
+  let question: Promise<void> | undefined
+
+  const isWithin = (ms: number, since: number): boolean => clock.monotonic() - since < ms
 
   const load = async (): Promise<void> => {
+    const time = clock.monotonic()
+    askedAt = time
     try {
-      keys = createKeys((await provider()) ?? [])
-      loadedAt = clock.now()
+      const loaded = createKeys((await provider()) ?? [])
+      if (time < loadedAt) return // A later question was answered sooner.
+      keys = loaded
+      loadedAt = time
       failure = undefined
     } catch (cause) {
-      failure = new HooklineError('secret_unavailable', 'The secret provider gave no secret.', { cause })
-      throw failure
-    } finally {
-      askedAt = clock.now()
+      const error = new HooklineError('secret_unavailable', 'The secret provider gave no secret.', { cause })
+      if (time >= loadedAt) failure = error
+      throw error
     }
   }
-  /** Asks once for all that wait. */
+  /** Asks once for all that wait; a question that got no answer for long is asked again. */
   const ask = (): Promise<void> => {
-    answer ??= load().finally(() => {
-      answer = undefined
+    if (question !== undefined && isWithin(SECRET_COOLDOWN_MS, askedAt)) return question
+    const asked = load().finally(() => {
+      if (question === asked) question = undefined
     })
-    return answer
-  }
-  // A clock that was set back makes an age negative: then ask, rather than trust an old secret for longer.
-  const isWithin = (ms: number, since: number): boolean => {
-    const age = clock.now() - since
-    return age >= 0 && age < ms
+    question = asked
+    return asked
   }
 
   return (bytes, signature) => {
     const find = (): number => indexOfMatch(keys, bytes, signature)
-    if (!isWithin(SECRET_MAX_AGE_MS, loadedAt)) return ask().then(find)
+    if (!isWithin(SECRET_MAX_AGE_MS, loadedAt)) {
+      if (failure !== undefined && isWithin(SECRET_RETRY_MS, askedAt)) throw failure
+      return ask().then(find)
+    }
     const index = find()
     if (index !== -1) return index
-    if (!isWithin(SECRET_COOLDOWN_MS, askedAt)) return ask().then(find)
+    if (question !== undefined || !isWithin(SECRET_COOLDOWN_MS, askedAt)) return ask().then(find)
     if (failure !== undefined) throw failure // A newer secret may be there; nobody could tell us.
     return -1
   }

@@ -38,6 +38,7 @@ export function manualClock(start: number = Date.UTC(2026, 0, 15, 9, 30)): Manua
 
   return {
     now: () => now,
+    monotonic: () => now - start,
     setTimeout(callback, ms) {
       const timer = { at: now + ms, callback }
       timers.add(timer)

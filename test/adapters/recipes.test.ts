@@ -245,6 +245,16 @@ describe.each([
     expect((await instance.inject(injected('/analytics/v2'))).statusCode).toBe(404)
   })
 
+  it('passes an error of a hook on, and a path that is not the endpoint’s', async () => {
+    const instance = app()
+    instance.addHook('preHandler', async (incoming) => {
+      if (incoming.headers['x-fail']) throw new Error('from a hook')
+    })
+    instance.register(serveFastify({ handle: () => undefined }), { path: '/webhooks' })
+    expect((await instance.inject({ url: '/webhooks', headers: { 'x-fail': '1' } })).json().message).toBe('from a hook')
+    expect((await instance.inject(injected('/webhooks'))).statusCode).toBe(404)
+  })
+
   it('leaves an answer alone that a hook gave first', async () => {
     const { receiver, clock } = setUp()
     const logs: string[] = []
@@ -307,6 +317,34 @@ describe.each([1, 2] as const)('a client that goes away before the endpoint look
 })
 
 describe('node:http', () => {
+  it('answers HEAD without a body, also to a server that insists', async () => {
+    const { receiver } = setUp()
+    const server = http.createServer({ rejectNonStandardBodyWrites: true }, serveNode(receiver))
+    expect((await request(server).head('/webhooks')).status).toBe(405)
+  })
+
+  it('hangs up when something around the response throws', async () => {
+    const { receiver } = setUp()
+    const listener = serveNode(receiver)
+    const server = http.createServer((incoming, response) => {
+      response.writeHead = () => {
+        throw new Error('from a middleware')
+      }
+      listener(incoming, response)
+    })
+    await expect(post(server)).rejects.toThrow('socket hang up')
+  })
+
+  it('reads a stream that somebody paused', async () => {
+    const { receiver } = setUp()
+    const listener = serveNode(receiver)
+    const server = http.createServer((incoming, response) => {
+      incoming.pause()
+      setImmediate(() => listener(incoming, response))
+    })
+    expect((await post(server)).status).toBe(200)
+  })
+
   it('answers 404 beside its path', async () => {
     const { receiver } = setUp()
     const server = http.createServer(serveNode(receiver, { path: '/webhooks' }))

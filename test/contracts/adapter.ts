@@ -184,6 +184,21 @@ export function adapterContract(host: Host): void {
     expectProblem(await send(signed('', {}, { chunks, chunked: true, ending: 'nothing' })), 'body_too_large', errors)
   })
 
+  it.each([
+    ['declared', { contentLength: track.length, chunks: [] }],
+    ['sent', { chunked: true, chunks: [Buffer.from(track)] }],
+  ])('a body over the limit whose sender waits, when that is %s: body_too_large', async (_when, body) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      const { send, errors } = await start({ limit: track.length - 1 })
+      const reply = send(signed(track, {}, { ...body, ending: 'nothing' }))
+      await until(() => errors.length > 0 || vi.advanceTimersByTime(1) === undefined)
+      expectProblem(await reply, 'body_too_large', errors)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   it('closing: shutting_down', async () => {
     const { send, receiver, errors, handled } = await start()
     await receiver.close()

@@ -122,6 +122,11 @@ export const conditions: readonly Condition[] = [
     outcome: 'content_type_unsupported',
   },
   {
+    name: 'a malformed content type',
+    wire: signed(track, { 'content-type': 'junk' }),
+    outcome: 'content_type_unsupported',
+  },
+  {
     name: 'charset parameter',
     wire: signed(track, { 'content-type': 'application/json; charset=utf-8' }),
     outcome: 200,

@@ -8,7 +8,7 @@ function setUp() {
   const clock = manualClock()
   const deadlines = createDeadlines(100, clock)
   const passed: string[] = []
-  const set = (name: string): Deadline => deadlines.set(clock.now(), () => passed.push(name))
+  const set = (name: string): Deadline => deadlines.set(() => passed.push(name))
   return { clock, deadlines, passed, set }
 }
 
@@ -53,13 +53,13 @@ describe('deadlines', () => {
         let last: Deadline | undefined
         for (const { wait, clear } of steps) {
           await clock.advance(wait)
-          if (clear && last !== undefined && last.at > clock.now()) {
+          if (clear && last !== undefined && last.at > clock.monotonic()) {
             deadlines.clear(last)
             expected.pop()
             last = undefined
           }
           const at = clock.now() + 100
-          last = deadlines.set(clock.now(), () => passed.push(clock.now() - at))
+          last = deadlines.set(() => passed.push(clock.now() - at))
           expected.push(0)
         }
         await clock.advance(1000)
@@ -70,23 +70,41 @@ describe('deadlines', () => {
     )
   })
 
-  it('pass also when the clock is set back, at most as late again', async () => {
+  it('pass at their time when somebody sets the clock', async () => {
     const { clock, passed, set } = setUp()
     set('first')
-    await clock.advance(50)
-    set('second')
-    const now = clock.now
-    vi.spyOn(clock, 'now').mockImplementation(() => now() - 3_600_000)
-    await clock.advance(50)
+    vi.spyOn(clock, 'now').mockReturnValue(0)
+    await clock.advance(99)
+    expect(passed).toEqual([])
+    await clock.advance(1)
     expect(passed).toEqual(['first'])
-    await clock.advance(100)
-    expect(passed).toEqual(['first', 'second'])
   })
 
-  it('do not keep the process alive', () => {
+  it('may be set while one passes', async () => {
+    const { clock, deadlines, passed, set } = setUp()
+    deadlines.set(() => void set('from the first'))
+    await clock.advance(50)
+    set('second')
+    await clock.advance(50)
+    expect(clock.timers).toBe(1)
+    await clock.advance(50)
+    expect(passed).toEqual(['second'])
+    await clock.advance(49)
+    expect(passed).toEqual(['second'])
+    await clock.advance(1)
+    expect(passed).toEqual(['second', 'from the first'])
+  })
+
+  it('keep the process alive while something waits, and not when nothing does', () => {
     const timeouts = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
     const before = timeouts()
-    createDeadlines(60_000, systemClock).set(Date.now(), () => {})
+    const deadlines = createDeadlines(60_000, systemClock)
+    const [first, second] = [deadlines.set(() => {}), deadlines.set(() => {})]
+    deadlines.clear(first)
+    expect(timeouts()).toBe(before + 1)
+    deadlines.clear(second)
+    expect(timeouts()).toBe(before)
+    deadlines.clear(deadlines.set(() => {}))
     expect(timeouts()).toBe(before)
   })
 })

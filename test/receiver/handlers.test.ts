@@ -42,6 +42,7 @@ describe('on', () => {
     ['an unknown type in a list', [['track', 'tracks'], () => {}]],
     ['a type that every object has', ['constructor', () => {}]],
     ['an event of another type', ['page', 'Home', () => {}]],
+    ['an empty list', [[], () => {}]],
     ['an empty event', ['track', '', () => {}]],
   ])('tells the developer about %s', (_what, selection) => {
     const { receiver } = setUp()
@@ -109,15 +110,24 @@ describe('dispatch', () => {
     expect(await deliver(receiver, track)).toMatchObject({ status: 500 })
   })
 
+  it('is not changed by a handler that changes the message', async () => {
+    const { receiver } = setUp()
+    const entered = vi.fn()
+    receiver.on('identify', ({ traits }) => void Reflect.deleteProperty(traits ?? {}, 'high_value_users'))
+    receiver.onAudience('High Value Users', { entered })
+    await deliver(receiver, identify)
+    expect(entered).toHaveBeenCalledOnce()
+  })
+
   it('is not changed by handlers that come and go while it runs', async () => {
     const { receiver } = setUp()
     const late = vi.fn()
-    const once = vi.fn(() => void receiver.off('track', once).on('track', late))
+    const once = vi.fn(() => void receiver.off('track', once).on('track', late).on('*', late))
     receiver.on('track', once)
     await deliver(receiver, track)
     expect([once.mock.calls.length, late.mock.calls.length]).toEqual([1, 0])
     await deliver(receiver, track)
-    expect([once.mock.calls.length, late.mock.calls.length]).toEqual([1, 1])
+    expect([once.mock.calls.length, late.mock.calls.length]).toEqual([1, 2])
   })
 })
 

@@ -20,6 +20,12 @@ describe('createReceiver tells the developer', () => {
     ['deadlineMs', { secret: 's', deadlineMs: 0 }],
     ['deadlineMs', { secret: 's', deadlineMs: Number.NaN }],
     ['deadlineMs', { secret: 's', deadlineMs: 2 ** 31 }],
+    ['limit', { secret: 's', limit: null }],
+    ['clock.now', { secret: 's', clock: null }],
+    ['clock.setTimeout', { secret: 's', clock: { now: () => 0, monotonic: () => 0 } }],
+    ['events', { secret: 's', events: [] }],
+    ['events', { secret: 's', events: new Map() }],
+    ['traits', { secret: 's', traits: null }],
     ['onRejected', { secret: 's', onRejected: 'log' }],
     ['onError', { secret: 's', onError: {} }],
     ['events', { secret: 's', events: null }],
@@ -33,7 +39,7 @@ describe('createReceiver tells the developer', () => {
   })
 
   it('about options that are none', () => {
-    expect(() => createReceiver(undefined as never)).toThrow(TypeError)
+    expect(() => createReceiver(undefined as never)).toThrow('at least { secret }')
     expect(() => createReceiver('secret' as never)).toThrow(TypeError)
   })
 

@@ -25,11 +25,21 @@ describe('receive', () => {
     ['an object as node:http gives it', headers],
     ['an object with names in any case', { 'X-Signature': headers['x-signature'] }],
     ['web Headers', new Headers(headers)],
+    ['an object with a list', { 'x-signature': headers['x-signature'], 'x-forwarded-for': ['192.0.2.1', '192.0.2.2'] }],
     ['a Map', new Map([['X-SIGNATURE', headers['x-signature']]])],
     ['a list of pairs', [['X-Signature', headers['x-signature']]] as [string, string][]],
   ])('takes headers as %s', async (_form, given) => {
     const { receiver } = setUp()
     expect(await receiver.receive(bytes, given)).toMatchObject({ ok: true })
+  })
+
+  it('takes a signature that is repeated for none, in whatever form', async () => {
+    const { receiver } = setUp()
+    const [first, second] = [['x-signature', 'junk'] as const, ['X-Signature', headers['x-signature']] as const]
+    const repeated = [[first, second], Object.fromEntries([first, second]), { 'x-signature': [second[1], second[1]] }]
+    for (const given of repeated) {
+      expect(await receiver.receive(bytes, given)).toMatchObject({ error: { code: 'signature_malformed' } })
+    }
   })
 
   it('answers an error without a word on its cause', async () => {
@@ -280,16 +290,17 @@ describe('onError', () => {
   it('may fail itself: the answer stands, and the process hears of it', async () => {
     const warnings: unknown[] = []
     const emit = vi.spyOn(process, 'emitWarning').mockImplementation((...warning) => void warnings.push(warning))
-    for (const onError of [
+    const hostile = [
       () => Promise.reject(new Error('a')),
       () => {
-        throw new Error('b')
+        throw Object.create(null)
       },
-    ]) {
+    ]
+    for (const onError of hostile) {
       expect(await deliver(setUp({ onError }).receiver, '{}')).toMatchObject({ status: 422 })
     }
     await until(() => warnings.length === 2)
-    expect(emit).toHaveBeenCalledWith('onError failed', { code: 'HOOKLINE_ON_ERROR', detail: 'Error: a' })
+    expect(emit).toHaveBeenCalledWith('onError failed', { code: 'HOOKLINE_ON_ERROR', detail: 'a' })
     emit.mockRestore()
   })
 

@@ -96,6 +96,23 @@ describe('issues', () => {
     expect(await deliver(receiver, track)).toMatchObject({ error: { path: expected } })
   })
 
+  it('whose keys are data: what may be anything is not repeated', async () => {
+    const { receiver } = setUp({ events: { 'Order Completed': z.record(z.string(), z.number()) } })
+    const received = await deliver(receiver, { ...track, properties: { 'ada@shop.example\nFAKE LOG LINE': 'x' } })
+    expect(received).toMatchObject({ error: { path: 'properties.…' } })
+    expect(received.body).not.toContain('ada')
+  })
+
+  it.each([
+    // biome-ignore lint/suspicious/noThenProperty: a thenable is what is tested
+    ['issues of any promise', { then: (done: (result: object) => void) => done({ issues: [] }) }, 'schema_mismatch'],
+    ['neither issues nor a value', {}, 'internal'],
+  ])('%s', async (_what, result, code) => {
+    const schema = { '~standard': { version: 1, vendor: 'test', validate: () => result as never } } as const
+    const { receiver } = setUp({ events: { 'Order Completed': schema } })
+    expect(await deliver(receiver, track)).toMatchObject({ error: { code } })
+  })
+
   it('may be an empty list', async () => {
     const schema = { '~standard': { version: 1, vendor: 'test', validate: () => ({ issues: [] }) } } as const
     const { receiver } = setUp({ events: { 'Order Completed': schema } })

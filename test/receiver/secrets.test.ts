@@ -69,13 +69,44 @@ describe('a secret provider', () => {
     expect(await deliver(receiver, track, 'guess')).toMatchObject({ status: 401 })
   })
 
-  it('is asked again when the clock was set back', async () => {
-    const provider = vi.fn(async () => secret)
+  it('that hangs once is asked again after the cooldown, and its late answer counts for nothing', async () => {
+    let answerLate: (secret: string) => void = () => {}
+    const provider = vi.fn<() => Promise<string>>(async () => secret)
+    provider.mockImplementationOnce(
+      () =>
+        new Promise((resolve) => {
+          answerLate = resolve
+        }),
+    )
     const { receiver, clock } = setUp({ secret: provider })
-    await deliver(receiver, track)
-    vi.spyOn(clock, 'now').mockReturnValue(0)
-    await deliver(receiver, track)
+    const first = deliver(receiver, track)
+    await clock.advance(4_500)
+    expect(await first).toMatchObject({ status: 503, error: { code: 'secret_unavailable' } })
+    await clock.advance(5_500)
+    expect(await deliver(receiver, track)).toMatchObject({ status: 200 })
+    answerLate('an old secret')
+    await clock.advance(0)
+    expect(await deliver(receiver, track)).toMatchObject({ status: 200 })
     expect(provider).toHaveBeenCalledTimes(2)
+  })
+
+  it('that hangs and then fails, after a later question was answered, does no harm', async () => {
+    let fail: (error: Error) => void = () => {}
+    const provider = vi.fn<() => Promise<string>>(async () => secret)
+    provider.mockImplementationOnce(
+      () =>
+        new Promise((_resolve, reject) => {
+          fail = reject
+        }),
+    )
+    const { receiver, clock } = setUp({ secret: provider })
+    const first = deliver(receiver, track)
+    await clock.advance(10_000)
+    await first
+    expect(await deliver(receiver, track)).toMatchObject({ status: 200 })
+    fail(new Error('too late'))
+    await clock.advance(0)
+    expect(await deliver(receiver, track, 'guess')).toMatchObject({ status: 401 })
   })
 
   it.each([
@@ -90,12 +121,16 @@ describe('a secret provider', () => {
     ['gives an empty secret', async () => ''],
     ['gives an empty list', async () => []],
     ['gives something else', async () => 5 as never],
-  ])('that %s: 503, and it is asked again next time', async (_what, fail) => {
+  ])('that %s: 503, and it is asked again a second later', async (_what, fail) => {
     const provider = vi.fn<() => Promise<string>>(async () => secret)
     provider.mockImplementationOnce(fail as never)
-    const { receiver, errors } = setUp({ secret: provider })
+    const { receiver, errors, clock } = setUp({ secret: provider })
     expect(await deliver(receiver, track)).toMatchObject({ status: 503, error: { code: 'secret_unavailable' } })
     expect(errors[0]?.cause).toBeInstanceOf(Error)
+    await clock.advance(999)
+    expect(await deliver(receiver, track)).toMatchObject({ status: 503 })
+    expect(provider).toHaveBeenCalledOnce()
+    await clock.advance(1)
     expect(await deliver(receiver, track)).toMatchObject({ status: 200 })
   })
 
