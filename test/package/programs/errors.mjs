@@ -44,9 +44,10 @@ let route
 const scope = {
   removeAllContentTypeParsers() {},
   addContentTypeParser() {},
+  setErrorHandler() {},
   all: (_path, handler) => (route = handler),
 }
-serveFastify(tooSmallFor('hookline/fastify'))(scope, {}, () => {})
+await serveFastify(tooSmallFor('hookline/fastify'))(scope, {})
 await post((raw, res) => {
   route({ raw, body: raw }, { sent: false, code() {}, headers() {}, send: () => res.end() })
 })
