@@ -4,49 +4,14 @@
  * @module hookline/fastify
  */
 
-import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import fp from 'fastify-plugin'
 import type { Endpoint } from '../src/protocol/endpoint.ts'
+import type { FastifyReplyLike, FastifyRequestLike, FastifyServePlugin } from './fastify-types.ts'
 import { headersOf, requireEndpoint, requirePath } from './mount.ts'
 import { NodeRequest } from './node-http.ts'
 
-/** What is used of a Fastify request. */
-export interface FastifyRequestLike {
-  readonly raw: IncomingMessage
-  readonly rawBody?: unknown
-  readonly body: unknown
-}
-
-/** What is used of a Fastify reply. */
-export interface FastifyReplyLike {
-  readonly sent: boolean
-  readonly raw: { destroy(): unknown }
-  code(status: number): unknown
-  headers(headers: Record<string, string>): unknown
-  send(body: Uint8Array): unknown
-  callNotFound(): unknown
-}
-
-/** What is used of a Fastify instance. */
-export interface FastifyScope {
-  removeAllContentTypeParsers(): void
-  addContentTypeParser(
-    type: string,
-    parser: (request: unknown, payload: Readable, done: (error: null, body: Readable) => void) => void,
-  ): unknown
-  setErrorHandler(handler: (error: Error, request: FastifyRequestLike, reply: FastifyReplyLike) => unknown): unknown
-  all(path: string, handler: (request: FastifyRequestLike, reply: FastifyReplyLike) => void): unknown
-}
-
-/** What `app.register` takes beside the plugin; Fastify itself reads `prefix`. */
-export interface FastifyServeOptions {
-  /** The path of an endpoint that has one path, below the prefix. Default `/`. */
-  readonly path?: string
-}
-
-/** A Fastify plugin. */
-export type FastifyServePlugin = (scope: FastifyScope, options: FastifyServeOptions) => Promise<void>
+export type * from './fastify-types.ts'
 
 /**
  * Makes a Fastify plugin. Its body parser stays inside it: other routes keep theirs.
@@ -61,13 +26,14 @@ export function serve(endpoint: Endpoint): FastifyServePlugin {
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', (_request, payload, parsed) => parsed(null, payload))
     for (const route of endpoint.routes ?? [path ?? '/']) {
-      scope.all(route, (request, reply) => answer(endpoint, route, request, reply))
+      const handler = (request: FastifyRequestLike, reply: FastifyReplyLike) => answer(endpoint, route, request, reply)
+      // Before it parses a body, Fastify refuses a content type that it cannot read. That is for the endpoint to say.
+      const errorHandler = (error: Error, request: FastifyRequestLike, reply: FastifyReplyLike) => {
+        if (!('code' in error) || error.code !== 'FST_ERR_CTP_INVALID_MEDIA_TYPE') throw error
+        handler(request, reply)
+      }
+      scope.all(route, { errorHandler }, handler)
     }
-    // Before it parses a body, Fastify refuses a content type that it cannot read. That is for the endpoint to say.
-    scope.setErrorHandler((error, request, reply) => {
-      if (!('code' in error) || error.code !== 'FST_ERR_CTP_INVALID_MEDIA_TYPE') throw error
-      answer(endpoint, path ?? '/', request, reply)
-    })
   }
   return fp(plugin as never, {
     name: 'hookline',

@@ -21,7 +21,7 @@ const TOP = 3
 /** Folders of interchangeable siblings, and the files that those share. */
 const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'src/queues': ['queue.ts', 'loop.ts'],
-  adapters: ['mount.ts', 'body.ts', 'node-http.ts'],
+  adapters: ['fastify-types.ts', 'mount.ts', 'body.ts', 'node-http.ts'],
 }
 
 /** Every import that goes up, sideways or round in a circle, one readable line each. */

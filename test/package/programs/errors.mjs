@@ -44,8 +44,7 @@ let route
 const scope = {
   removeAllContentTypeParsers() {},
   addContentTypeParser() {},
-  setErrorHandler() {},
-  all: (_path, handler) => (route = handler),
+  all: (_path, _options, handler) => (route = handler),
 }
 await serveFastify(tooSmallFor('hookline/fastify'))(scope, {})
 await post((raw, res) => {
