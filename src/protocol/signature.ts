@@ -92,7 +92,7 @@ const given = Buffer.alloc(SIGNATURE_LENGTH)
 const expected = Buffer.alloc(SIGNATURE_LENGTH)
 
 // Hot path. HMAC (RFC 2104) as two one-shot hashes over keys that were padded once: an Hmac object
-// costs the garbage collector more than both hashes cost the processor (bench/README.md). All of it is
+// costs a server under load more than both hashes, in work for the garbage collector. All of it is
 // synchronous, so every key can share the scratch.
 const BLOCK = 64
 const scratch = Buffer.allocUnsafeSlow(BLOCK + 16 * 1024)

@@ -15,7 +15,7 @@ export interface Deadlines {
 }
 
 /**
- * Hot path: a timer of its own for each request costs a server about 4 % of its processor time (bench/README.md). The one
+ * Hot path: a timer of its own for each request cost a node:http server about 6 % of its processor time (bench/README.md). The one
  * timer is set for the oldest deadline and is left to fire when that is cleared; it keeps the process alive only while
  * something waits.
  */
