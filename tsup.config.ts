@@ -3,6 +3,10 @@ import { defineConfig } from 'tsup'
 export default defineConfig({
   entry: {
     index: 'src/index.ts',
+    sender: 'src/sender/index.ts',
+    collector: 'src/collector/index.ts',
+    client: 'src/client/index.ts',
+    'queues/memory': 'src/queues/memory.ts',
     testing: 'src/testing/index.ts',
     express: 'adapters/express.ts',
     koa: 'adapters/koa.ts',

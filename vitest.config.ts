@@ -7,10 +7,14 @@ export default defineConfig({
     typecheck: { enabled: true, include: ['test/**/*.test-d.ts'], tsconfig: 'tsconfig.json' },
     coverage: {
       provider: 'v8',
-      include: ['src/protocol/**', 'src/receiver/**', 'src/testing/**', 'adapters/**'],
+      include: ['src/protocol/**', 'src/**', 'adapters/**'],
       thresholds: {
         'src/protocol/**': { lines: 100, branches: 97 },
         'src/receiver/**': { lines: 100, branches: 97 },
+        'src/queues/**': { lines: 100, branches: 97 },
+        'src/sender/**': { lines: 100, branches: 97 },
+        'src/collector/**': { lines: 100, branches: 97 },
+        'src/client/**': { lines: 100, branches: 97 },
       },
     },
   },

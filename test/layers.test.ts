@@ -44,6 +44,7 @@ describe('the rule itself', () => {
     ['two floors down', 'src/collector/collector.ts', '../sender/sender.ts'],
     ['from the top', 'src/index.ts', './receiver/receiver.ts'],
     ['inside a folder', 'src/receiver/receiver.ts', './options.ts'],
+    ['from a queue to the protocol', 'src/queues/memory.ts', '../protocol/parse.ts'],
     ['from a queue to the contract', 'src/queues/memory.ts', './queue.ts'],
     ['from the fixtures to the protocol', 'src/testing/fixtures.ts', '../protocol/parse.ts'],
     ['from an adapter to a shared file', 'adapters/koa.ts', './body.ts'],
@@ -54,10 +55,10 @@ describe('the rule itself', () => {
   })
 
   it.each([
-    ['upstairs', 'src/protocol/parse.ts', '../receiver/receiver.ts', 'goes up, from floor 0 to floor 1'],
-    ['to the top', 'src/testing/fixtures.ts', '../index.ts', 'goes up, from floor 2 to floor 3'],
-    ['next door', 'src/receiver/receiver.ts', '../sender/sender.ts', 'goes sideways on floor 1'],
-    ['next door on the ground', 'src/queues/queue.ts', '../protocol/parse.ts', 'goes sideways on floor 0'],
+    ['upstairs', 'src/protocol/parse.ts', '../receiver/receiver.ts', 'goes up, from floor 0 to floor 2'],
+    ['to the top', 'src/testing/fixtures.ts', '../index.ts', 'goes up, from floor 3 to floor 4'],
+    ['next door', 'src/receiver/receiver.ts', '../sender/sender.ts', 'goes sideways on floor 2'],
+    ['from a queue upstairs', 'src/queues/queue.ts', '../receiver/receiver.ts', 'goes up, from floor 1 to floor 2'],
     ['from queue to queue', 'src/queues/memory.ts', './sqlite.ts', 'goes sideways, to a sibling'],
     ['from framework to framework', 'adapters/koa.ts', './express.ts', 'goes sideways, to a sibling'],
     ['from a shared file to a framework', 'adapters/body.ts', './express.ts', 'a shared file imports a sibling'],
@@ -119,6 +120,10 @@ describe('what a subpath loads', () => {
     'hookline/fastify': ['fastify-plugin'],
     'hookline/node': [],
     'hookline/fetch': ['raw-body'],
+    'hookline/sender': ['undici'],
+    'hookline/collector': [],
+    'hookline/client': ['debug', 'undici'],
+    'hookline/queues/memory': [],
     'hookline/testing': [],
   }
 

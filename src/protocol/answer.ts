@@ -11,18 +11,24 @@ export const accepted: EndpointAnswer = {
   body: '{"ok":true}',
 }
 
+const basic = { 'www-authenticate': 'Basic realm="write key"' }
 const challenge = { 'www-authenticate': 'HMAC-SHA1 header="X-Signature"' }
 // The rest of the body is still on its way, and nobody is going to read it.
 const hangUp = { connection: 'close' }
 
+const comeBack = { 'retry-after': String(RETRY_AFTER_S) }
+
 const HEADERS: { readonly [Code in HooklineErrorCode]?: Readonly<Record<string, string>> } = {
-  shutting_down: { 'retry-after': String(RETRY_AFTER_S) },
+  shutting_down: comeBack,
+  queue_full: comeBack,
   method_not_allowed: { allow: 'POST' },
   body_too_large: hangUp,
   body_timeout: hangUp,
   signature_missing: challenge,
   signature_malformed: challenge,
   signature_mismatch: challenge,
+  write_key_missing: basic,
+  write_key_unknown: basic,
 }
 
 /** The answer to an error: its code and what it says, nothing of its cause. */

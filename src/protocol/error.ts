@@ -20,6 +20,11 @@ export type HooklineErrorCode =
   | 'schema_mismatch'
   | 'handler_failed'
   | 'handler_timeout'
+  | 'write_key_missing'
+  | 'write_key_unknown'
+  | 'call_invalid'
+  | 'call_too_large'
+  | 'queue_full'
   | 'internal'
 
 /** What the sender is answered for each code. A 4xx ends its retries, so a fault of ours is a 5xx. */
@@ -42,6 +47,11 @@ const STATUS: Readonly<Record<HooklineErrorCode, number>> = {
   schema_mismatch: 422,
   handler_failed: 500,
   handler_timeout: 503,
+  write_key_missing: 401,
+  write_key_unknown: 401,
+  call_invalid: 400,
+  call_too_large: 413,
+  queue_full: 503,
   internal: 500,
 }
 

@@ -4,7 +4,7 @@
  * How long an endpoint may take to answer, in milliseconds.
  * Outbound event delivery, "Limits": response time allowed per request.
  */
-const RESPONSE_TIME_MS = 5_000
+export const RESPONSE_TIME_MS = 5_000
 
 /**
  * Default deadline of a receiver, in milliseconds: the sender's 5 seconds less half
@@ -21,7 +21,7 @@ export const BODY_LIMIT = 512 * 1024
 /** Length of an `X-Signature`: SHA-1 is 20 bytes, two hexadecimal digits each. */
 export const SIGNATURE_LENGTH = 40
 
-/** What `Retry-After` asks of a sender while we shut down, in seconds. */
+/** What `Retry-After` asks of a sender while we shut down or have no room, in seconds. */
 export const RETRY_AFTER_S = 5
 
 /** How long a secret from an async provider is used before it is asked again, in milliseconds. */
@@ -44,3 +44,24 @@ export const DISCARD_LIMIT = 1024 * 1024
 
 /** How long that may take, in milliseconds: a sender that is not writing need not wait for its answer. */
 export const DISCARD_MS = 500
+
+/** Most webhook URLs of a destination. Outbound event delivery, "Limits". */
+export const WEBHOOKS_LIMIT = 5
+
+/** How long a message is retried, in milliseconds: 4 hours. Outbound event delivery, "Limits": retry window. */
+export const RETRY_WINDOW_MS = 4 * 60 * 60_000
+
+/** The name of the destination in an integrations object. Outbound event delivery, "What the service does" 3. */
+export const INTEGRATION_NAME = 'Webhooks'
+
+/** Most bytes of one call: 32 KB. Go client library, "Limits". */
+export const CALL_LIMIT = 32 * 1024
+
+/** Most bytes of one batch request: 500 KB. Go client library, "Limits". */
+export const BATCH_LIMIT = 500 * 1024
+
+/** Messages that a client queues before it flushes them. Go client library, "Limits". */
+export const FLUSH_AT = 20
+
+/** How long after the last flush a client flushes again, in milliseconds. Go client library, "Limits". */
+export const FLUSH_AFTER_MS = 5_000

@@ -22,7 +22,7 @@ type Json = Record<string, unknown>
  * @throws TypeError for a body that is not bytes.
  */
 export function parse(body: Uint8Array): Message {
-  return toMessage(readObject(requireBytes(body, 'parse: body')))
+  return checkMessage(readObject(requireBytes(body, 'parse: body')))
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -57,7 +57,12 @@ function readJson(text: string): unknown {
   return value
 }
 
-function toMessage(message: Json): Message {
+/**
+ * Checks an object that is to be a message; see {@link parse} for what is checked. Completes the spellings of an alias.
+ *
+ * @throws HooklineError `message_type_unknown`, or `message_invalid` with the field as `path`.
+ */
+export function checkMessage(message: Json): Message {
   const { type } = message
   if (type === undefined) throw invalid('type', `is missing; it is one of ${TYPE_NAMES}`)
   if (!isMessageType(type)) {

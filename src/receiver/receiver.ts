@@ -10,13 +10,13 @@ import {
   KEEP_THE_BYTES,
   requireBytes,
 } from '../protocol/body.ts'
+import { createDeadlines } from '../protocol/deadlines.ts'
 import { HooklineError } from '../protocol/error.ts'
 import type { Message } from '../protocol/message.ts'
 import { parse } from '../protocol/parse.ts'
 import { readJson } from '../protocol/read-json.ts'
 import { isWellFormed } from '../protocol/signature.ts'
 import type { Received, Receiver } from './api.ts'
-import { createDeadlines } from './deadlines.ts'
 import { OpenDelivery } from './delivery.ts'
 import { type AudienceHandlers, createHandlers } from './handlers.ts'
 import { readHeaders } from './headers.ts'

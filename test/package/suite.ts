@@ -13,6 +13,10 @@ const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
   'hookline/fastify': ['serve'],
   'hookline/node': ['serve'],
   'hookline/fetch': ['serve'],
+  'hookline/sender': ['createDestination', 'createSender'],
+  'hookline/collector': ['createCollector'],
+  'hookline/client': ['createClient'],
+  'hookline/queues/memory': ['memoryQueue'],
   'hookline/testing': ['fixtures', 'manualClock', 'signedRequest'],
 }
 

@@ -25,8 +25,13 @@ const strict = {
   '~standard': { version: 1, vendor: 'test', validate: () => ({ issues: [{ message: 'no' }] }) },
 } as const
 
-/** Every code there is, with a request that is answered with it. The type makes the list complete. */
-const cases: Readonly<Record<HooklineErrorCode, Case>> = {
+type ReceiverCode = Exclude<
+  HooklineErrorCode,
+  'write_key_missing' | 'write_key_unknown' | 'call_invalid' | 'call_too_large' | 'queue_full'
+>
+
+/** Every code of a receiver, with a request that is answered with it. The type makes the list complete. */
+const cases: Readonly<Record<ReceiverCode, Case>> = {
   shutting_down: { status: 503, closing: true, headers: { 'retry-after': '5' } },
   method_not_allowed: { status: 405, request: { method: 'GET' }, headers: { allow: 'POST' } },
   content_type_unsupported: { status: 415, request: { headers: { 'content-type': 'text/plain' } } },

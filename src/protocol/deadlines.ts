@@ -1,6 +1,6 @@
 /** Deadlines that are all equally far off: they pass in the order in which they were set, so one timer serves them all. */
 
-import type { Clock } from '../protocol/clock.ts'
+import type { Clock } from './clock.ts'
 
 /** What happens when time is up. */
 export interface Deadline {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { systemClock } from '../../src/protocol/clock.ts'
-import { createDeadlines, type Deadline } from '../../src/receiver/deadlines.ts'
+import { createDeadlines, type Deadline } from '../../src/protocol/deadlines.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 
 function setUp() {

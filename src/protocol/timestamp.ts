@@ -1,0 +1,21 @@
+/** Times as they are delivered ("Outbound event delivery", Delivered message fields). */
+
+const ISO_8601 = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?)(?:Z|([+-]\d{2})(?::?(\d{2}))?)?)?$/i
+
+/**
+ * A time in the one form in which it is delivered, ISO 8601 in UTC with milliseconds: `2026-01-15T09:30:00.000Z`.
+ * Text without a zone is taken as UTC.
+ *
+ * @returns undefined for what is neither a Date nor an ISO 8601 date or date-time.
+ */
+export function toTimestamp(value: unknown): string | undefined {
+  const date = value instanceof Date ? value : typeof value === 'string' ? readIso(value) : undefined
+  return date === undefined || Number.isNaN(date.getTime()) ? undefined : date.toISOString()
+}
+
+function readIso(text: string): Date | undefined {
+  const parts = ISO_8601.exec(text)
+  if (parts === null) return undefined
+  const [, day, time = '00:00', hours = '+00', minutes = '00'] = parts
+  return new Date(`${day}T${time.replace(',', '.')}${hours}:${minutes}`)
+}

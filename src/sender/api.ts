@@ -1,0 +1,120 @@
+/** What createSender() and createDestination() give: types only. */
+
+import type { Calls } from '../protocol/calls.ts'
+import type { Message } from '../protocol/message.ts'
+
+/** Why a POST got no answer that counts. */
+export type AttemptError =
+  /** No complete answer within 5 seconds, connecting included. */
+  | 'timeout'
+  /** The certificate is not self-signed, and yet not good: expired, for another name, not verifiable. */
+  | 'tls'
+  /** A self-signed certificate: no byte of the request was sent. */
+  | 'self_signed'
+  /** The name of the host could not be resolved. */
+  | 'dns'
+  /** Nobody could be reached at the address. */
+  | 'refused'
+  /** The connection ended before the answer did. */
+  | 'reset'
+  /** The answer was not HTTP. */
+  | 'http'
+  /** A private address, while `allowPrivateAddresses` is false: no byte was sent. */
+  | 'private_address'
+  /** The sender was closed before there was an answer. */
+  | 'closed'
+
+/** What happened at one URL. */
+export interface Attempt {
+  /** The webhook URL; its query reads `?…`, because it may hold a token. */
+  readonly url: string
+  /** When it began, in milliseconds since the epoch. */
+  readonly at: number
+  /** From connecting to the last byte, in milliseconds. */
+  readonly durationMs: number
+  /** Whether the endpoint took the message: any 2xx. */
+  readonly ok: boolean
+  /** The status of the answer, when there was one in time. */
+  readonly status?: number
+  /** Why there was none. */
+  readonly error?: AttemptError
+  /** The same for a person: `ECONNREFUSED`, `certificate has expired`. */
+  readonly reason?: string
+  /** The beginning of the answer's body, at most 1024 bytes of it. */
+  readonly body: string
+  /** What `Retry-After` of the answer asked for, in milliseconds. */
+  readonly retryAfterMs?: number
+}
+
+/** One message, posted to every URL at once. */
+export interface Round {
+  /** Whether any URL took it ("Outbound event delivery", Errors: that is enough). */
+  readonly ok: boolean
+  /** The message that was sent. */
+  readonly message: Message
+  /** What happened at each URL, in the order of the webhooks. */
+  readonly attempts: readonly Attempt[]
+}
+
+/** What became of a message that a destination was given. */
+export type Queued =
+  | { readonly queued: true /** Names it in reports and in the list of the dead. */; readonly id: string }
+  | {
+      readonly queued: false
+      /** The destination is off, or the integrations of the message leave `Webhooks` out. */
+      readonly reason: 'switched_off' | 'not_selected'
+    }
+
+/** A message on its way into a destination's queue. */
+export interface Submission {
+  readonly message: Message
+  /** What identifies it to whoever submits it: submitted again under the same key, it is queued once. Default: nothing. */
+  readonly key?: string
+}
+
+/** Why a message failed for good. */
+export type FailureReason =
+  /** No URL is left that could still take it: each gave a final answer. */
+  | 'refused'
+  /** Four hours have passed since the first attempt. */
+  | 'window_over'
+  /** The destination was off when the four hours ended. */
+  | 'switched_off'
+
+/** What happened to a message so far. */
+export interface DeliveryReport {
+  readonly status: 'delivered' | 'retrying' | 'failed'
+  readonly id: string
+  readonly message: Message
+  /** Every attempt at every URL since the message was queued, in order. */
+  readonly attempts: readonly Attempt[]
+  /** When a message that is retrying goes again, in milliseconds since the epoch. */
+  readonly retryAt?: number
+  /** Why it failed. */
+  readonly reason?: FailureReason
+}
+
+/** A message that was given up. */
+export interface FailedDelivery {
+  readonly id: string
+  readonly message: Message
+  readonly reason: FailureReason
+  readonly attempts: readonly Attempt[]
+  /** In milliseconds since the epoch. */
+  readonly failedAt: number
+}
+
+/** One method for each of the seven message types. */
+export type CallMethods<Result> = {
+  readonly [Type in keyof Calls]: (call: Calls[Type]) => Promise<Result>
+}
+
+/** A customer's destination: takes messages, and delivers each at least once or reports that it could not. */
+export interface Destination extends CallMethods<Queued> {
+  /** Whether messages are taken and forwarded. */
+  readonly enabled: boolean
+  /** Queues a whole message. */
+  send(message: Message): Promise<Queued>
+  /** Queues messages, all of them or none. */
+  submit(submissions: readonly Submission[]): Promise<readonly Queued[]>
+}
