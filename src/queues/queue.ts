@@ -2,7 +2,10 @@
 
 /** A piece of work, as it is put into a queue. */
 export interface Job {
-  /** A UUID. One that is known is left alone: pushing twice is pushing once. */
+  /**
+   * A UUID in lower case. One that is known is left alone, so pushing twice is pushing once: that of a job that waits, is
+   * handed out or is dead, or was done within the last 24 hours or what the engine says instead.
+   */
   readonly id: string
   readonly body: Uint8Array
   /** Not handed out before this time, in milliseconds since the epoch. Default: at once. */
@@ -17,21 +20,25 @@ export interface ClaimedJob {
   readonly deliveries: number
   /** When it was handed out first, in milliseconds since the epoch. */
   readonly firstAt: number
-  /** What the outcome before asked to keep. */
+  /** What the outcome before asked to keep; undefined when that was nothing. */
   readonly state: Uint8Array | undefined
 }
 
 /** What became of a job that was handed out. */
 export type Outcome =
   | { readonly done: true }
-  /** Hand it out again at this time, in milliseconds since the epoch, with this state. */
+  /**
+   * Hand it out again at this time, in milliseconds since the epoch, with this state. A time that has passed is now:
+   * behind what is due already.
+   */
   | { readonly retryAt: number; readonly state?: Uint8Array }
   /** Put it on the list of the dead, for this reason, with this state. */
   | { readonly dead: string; readonly state?: Uint8Array }
 
 /**
- * Works on a job. The signal aborts when the queue is closed and its grace is over. A promise that rejects is a retry a
- * little later.
+ * Works on a job. The signal aborts when the queue is closed and its grace is over: end soon then. A promise that
+ * rejects, or resolves to no outcome, is a retry with the same state, 1 second later the first time and twice as long
+ * each time, up to a minute; the queue tells nobody.
  */
 export type HandleJob = (job: ClaimedJob, signal: AbortSignal) => Promise<Outcome>
 
@@ -54,8 +61,9 @@ export interface QueueCounts {
   readonly dead: number
 }
 
-/** Which page of the dead: those after this id, in the order in which they died. */
+/** Which page of the dead. */
 export interface DeadPage {
+  /** Those that died after this one; all of them when it is not, or no more, among the dead. Default: all of them. */
   readonly after?: string
   /** Most of them. Default 100. */
   readonly limit?: number
@@ -67,7 +75,7 @@ export interface CloseOptions {
   readonly graceMs: number
 }
 
-/** Keeps jobs until they are done. */
+/** Keeps jobs until they are done. Each call throws, or rejects with, a TypeError for arguments that make no sense. */
 export interface Queue {
   /**
    * Puts jobs in, all of them or none. Resolves when they are as safe as this queue makes them.
@@ -76,23 +84,31 @@ export interface Queue {
    */
   push(jobs: readonly Job[]): Promise<void>
   /**
-   * Begins to hand jobs out, so many at a time.
+   * Begins to hand jobs out, so many at a time, the longest due first.
    *
-   * @throws TypeError when somebody works on this queue already: one queue serves one destination or one inbox.
+   * @throws TypeError when somebody works on this queue already: one queue serves one destination or one inbox; and when
+   * it is closed.
    */
   work(handle: HandleJob, options: { readonly concurrency: number }): void
-  /** Resolves when no job is due and none is handed out. One that waits for its time is not due. */
+  /** Resolves when no job is due and none is handed out, or the queue is closed. One that waits for its time is not due. */
   drain(): Promise<void>
   counts(): Promise<QueueCounts>
   /** The dead, the longest dead first. */
   dead(page?: DeadPage): Promise<readonly DeadJob[]>
-  /** Hands dead jobs out anew: their count, first time and state begin again. Returns how many. */
+  /**
+   * Hands dead jobs out anew: their count, first time and state begin again. All of them or none; an id that is not among
+   * the dead is passed over. Returns how many.
+   *
+   * @throws HooklineError (as a rejection) `queue_full`, or `shutting_down` after {@link close}.
+   */
   redrive(ids: readonly string[] | 'all'): Promise<number>
-  /** Forgets dead jobs. Returns how many. */
+  /** Forgets dead jobs, their ids included. Returns how many. */
   drop(ids: readonly string[] | 'all'): Promise<number>
   /**
-   * Hands out nothing more, and gives running jobs the grace. Resolves to the jobs that would be lost with this process,
-   * none from a queue that outlives it. Closing again waits for the same end.
+   * Hands out nothing more, and gives running jobs the grace; a queue that ends with the process goes on with what is due
+   * meanwhile. When it is over their signal aborts, and what they say later changes nothing. Resolves to the jobs that
+   * would be lost with this process, the oldest first and those still running included; none from a queue that outlives
+   * it. Closing again waits for the same end.
    */
   close(options: CloseOptions): Promise<readonly Job[]>
 }

@@ -20,7 +20,17 @@ const TOP = 4
 
 /** Folders of interchangeable siblings, and the files that those share. */
 const FAMILIES: Readonly<Record<string, readonly string[]>> = {
-  'src/queues': ['queue.ts', 'loop.ts'],
+  'src/queues': [
+    'queue.ts',
+    'loop.ts',
+    'arguments.ts',
+    'fifo.ts',
+    'time-heap.ts',
+    'known-ids.ts',
+    'dead-list.ts',
+    'memory-options.ts',
+    'memory-store.ts',
+  ],
   adapters: ['fastify-types.ts', 'mount.ts', 'body.ts', 'node-http.ts'],
 }
 

@@ -1,0 +1,190 @@
+/** The loop that queues share: hands out what is due, so many at a time, and ends in good order. */
+
+import { isUint8Array } from 'node:util/types'
+import type { Clock } from '../protocol/clock.ts'
+import type { ClaimedJob, CloseOptions, HandleJob, Outcome, Queue } from './queue.ts'
+
+/**
+ * Where an engine keeps its jobs. Calls that are synchronous cost no turn. None of them fails: a store whose engine is
+ * away claims nothing, tries again by itself and wakes the loop.
+ */
+export interface Store {
+  /** Takes jobs that are due, at most so many, the longest due first. */
+  claim(limit: number): readonly ClaimedJob[] | Promise<readonly ClaimedJob[]>
+  /** Carries out what became of a job that was claimed. */
+  settle(job: ClaimedJob, outcome: Outcome): void | Promise<void>
+  /** When the next job to claim is due, in milliseconds since the epoch; undefined when none waits. */
+  nextAt(): number | undefined | Promise<number | undefined>
+}
+
+/** How to go round. */
+export interface LoopOptions {
+  readonly clock: Clock
+  /** Whether closing goes on with what is due, because it would be lost with the process. */
+  readonly finishesDue: boolean
+}
+
+/** The part of a queue that works. */
+export interface Loop extends Pick<Queue, 'work' | 'drain'> {
+  /** Looks for jobs: there may be new ones, or sooner ones. */
+  wake(): void
+  /** Ends. Every outcome that comes later is ignored: the store may give away what is left. */
+  close(options: CloseOptions): Promise<void>
+}
+
+/** Makes a loop over a store. */
+export function createLoop(store: Store, { clock, finishesDue }: LoopOptions): Loop {
+  const ending = new AbortController() // One for all jobs: to make one costs more than the rest of the loop.
+  let handle: HandleJob | undefined
+  let concurrency = 0
+  let phase: 'open' | 'closing' | 'closed' = 'open'
+  let active = 0
+  let looking = false
+  let missed = false
+  let handedOut = 0
+  let alarm: { readonly at: number; readonly timer: unknown } | undefined
+  let waiting: (() => void)[] = []
+
+  function wake(): void {
+    if (looking) {
+      missed = true
+    } else if (phase !== 'closed') {
+      looking = true
+      if (handedOut < TURN) queueMicrotask(look)
+      else setImmediate(lookInNewTurn)
+    }
+  }
+
+  function lookInNewTurn(): void {
+    handedOut = 0
+    void look()
+  }
+
+  /** Awaits only what is a promise: with a synchronous store it runs through. */
+  async function look(): Promise<void> {
+    missed = false
+    const limit = isClaiming() ? Math.min(concurrency - active, TURN - handedOut) : 0
+    if (limit > 0) {
+      const claim = store.claim(limit)
+      handOut(claim instanceof Promise ? await claim : claim)
+    }
+    const next = store.nextAt()
+    const nextAt = next instanceof Promise ? await next : next
+    looking = false
+    if (missed) wake()
+    else rest(nextAt)
+  }
+
+  function isClaiming(): boolean {
+    return phase === 'open' || (phase === 'closing' && finishesDue && handle !== undefined && !ending.signal.aborted)
+  }
+
+  function handOut(jobs: readonly ClaimedJob[]): void {
+    if (phase === 'closed') return // It was claimed too late, and is the store's to give away.
+    handedOut += jobs.length
+    active += jobs.length
+    for (const job of jobs) void run(job)
+  }
+
+  async function run(job: ClaimedJob): Promise<void> {
+    const outcome = await attempt(job)
+    if (phase === 'closed') return
+    const settled = store.settle(job, outcome)
+    if (settled instanceof Promise) await settled
+    active -= 1
+    wake()
+  }
+
+  async function attempt(job: ClaimedJob): Promise<Outcome> {
+    try {
+      const outcome = await handle?.(job, ending.signal)
+      if (isOutcome(outcome)) return outcome
+    } catch {
+      // What failed is for the handler to report.
+    }
+    const retryAt = clock.now() + Math.min(FIRST_RETRY_MS * 2 ** (job.deliveries - 1), LAST_RETRY_MS)
+    return job.state === undefined ? { retryAt } : { retryAt, state: job.state }
+  }
+
+  /** Nothing changed since the store was asked, so this is how it stands. */
+  function rest(nextAt: number | undefined): void {
+    const isDue = nextAt !== undefined && nextAt <= clock.now()
+    if (isDue && active < concurrency && isClaiming()) wake()
+    if (active === 0 && !(isDue && isClaiming())) release()
+    if (concurrency > 0) setAlarm(isDue ? undefined : nextAt)
+  }
+
+  function release(): void {
+    for (const resolve of waiting) resolve()
+    waiting = []
+  }
+
+  /** It keeps the process alive: a job that waits would be lost with it. */
+  function setAlarm(at: number | undefined): void {
+    if (at === alarm?.at) return
+    if (alarm !== undefined) clock.clearTimeout(alarm.timer)
+    alarm = undefined
+    if (at === undefined || phase === 'closed') return
+    const timer = clock.setTimeout(ring, Math.min(at - clock.now(), LONGEST_TIMER_MS))
+    alarm = { at, timer }
+  }
+
+  function ring(): void {
+    alarm = undefined
+    wake()
+  }
+
+  function drain(): Promise<void> {
+    if (phase === 'closed') return Promise.resolve()
+    wake()
+    return new Promise((resolve) => waiting.push(resolve))
+  }
+
+  async function waitForGrace(graceMs: number): Promise<void> {
+    let timer: unknown
+    const over = new Promise<void>((resolve) => {
+      timer = clock.setTimeout(resolve, graceMs)
+    })
+    await Promise.race([drain(), over])
+    clock.clearTimeout(timer)
+  }
+
+  return {
+    wake,
+    drain,
+    work(handler, options) {
+      if (handle !== undefined)
+        throw new TypeError('work: somebody works on this queue already. Make one for each use.')
+      if (phase !== 'open') throw new TypeError('work: the queue is closed. Make a new one.')
+      if (typeof handler !== 'function') throw new TypeError('handle: must be a function.')
+      if (!(Number.isSafeInteger(options?.concurrency) && options.concurrency > 0))
+        throw new TypeError('concurrency: must be a whole number above 0.')
+      handle = handler
+      concurrency = options.concurrency
+      wake()
+    },
+    async close({ graceMs }) {
+      phase = 'closing'
+      if (graceMs > 0) await waitForGrace(graceMs)
+      ending.abort()
+      if (active > 0) await new Promise((resolve) => setImmediate(resolve)) // For those that obey the signal.
+      phase = 'closed'
+      setAlarm(undefined)
+      release()
+    },
+  }
+}
+
+/** Hand-outs until everything else in the process has its turn. */
+const TURN = 256
+const FIRST_RETRY_MS = 1_000
+const LAST_RETRY_MS = 60_000
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+function isOutcome(value: unknown): value is Outcome {
+  if (typeof value !== 'object' || value === null) return false
+  if ('done' in value) return value.done === true
+  if ('state' in value && value.state !== undefined && !isUint8Array(value.state)) return false
+  if ('retryAt' in value) return Number.isFinite(value.retryAt)
+  return 'dead' in value && typeof value.dead === 'string'
+}
