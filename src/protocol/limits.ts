@@ -65,3 +65,6 @@ export const FLUSH_AT = 20
 
 /** How long after the last flush a client flushes again, in milliseconds. Go client library, "Limits". */
 export const FLUSH_AFTER_MS = 5_000
+
+/** Most bytes of an answer that a sender reads; what comes after decides nothing. */
+export const RESPONSE_LIMIT = 64 * 1024

@@ -1,0 +1,39 @@
+/** What an error of a connection means. */
+
+import type { AttemptError } from './api.ts'
+
+/** Thrown by the guard of addresses; see private-address.ts. */
+export const PRIVATE_ADDRESS = 'HOOKLINE_PRIVATE_ADDRESS'
+
+/** The class of an error, and what it says. */
+export function explain(error: unknown): { readonly error: AttemptError; readonly reason: string } {
+  const code = codeOf(error)
+  const said = error instanceof Error && error.message !== '' ? error.message : code
+  return { error: classify(code), reason: said.slice(0, MOST_SAID) }
+}
+
+const MOST_SAID = 200
+
+/** Of several addresses that were tried, any one tells. */
+function codeOf(error: unknown): string {
+  const { code, errors, cause } = error as { code?: unknown; errors?: readonly unknown[]; cause?: unknown }
+  if (typeof code === 'string') return code
+  if (errors?.[0] !== undefined) return codeOf(errors[0])
+  return cause === undefined || cause === null ? 'unknown' : codeOf(cause)
+}
+
+function classify(code: string): AttemptError {
+  for (const [pattern, error] of CLASSES) if (pattern.test(code)) return error
+  return 'reset'
+}
+
+const CLASSES: readonly (readonly [RegExp, AttemptError])[] = [
+  [/SELF_SIGNED_CERT/, 'self_signed'],
+  [/TIMEOUT|ETIMEDOUT/, 'timeout'],
+  [/^(CERT_|UNABLE_TO_|ERR_TLS|ERR_SSL|ERR_OSSL|ERROR_IN_CERT|INVALID_|EPROTO|HOSTNAME_MISMATCH|PATH_LENGTH)/, 'tls'],
+  [/^(ENOTFOUND|EAI_|ENODATA|ESERVFAIL)/, 'dns'],
+  [/^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|EADDRNOTAVAIL|EACCES|EMFILE|ENFILE)/, 'refused'],
+  [/^(HPE_|UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES)/, 'http'],
+  [/^(UND_ERR_DESTROYED|UND_ERR_CLOSED)/, 'closed'],
+  [new RegExp(`^${PRIVATE_ADDRESS}$`), 'private_address'],
+]

@@ -1,0 +1,68 @@
+/** Signs bytes and posts them to the URLs of a destination: what a sender and a destination share. */
+
+import { Pool } from 'undici'
+import { createDeadlines } from '../protocol/deadlines.ts'
+import type { Attempt } from './api.ts'
+import { attempt, type DispatcherLike, type PendingAttempt, type Post } from './attempt.ts'
+import { createGuardedConnector } from './private-address.ts'
+import type { SenderSettings } from './sender-options.ts'
+import type { Target } from './webhooks.ts'
+
+/** Posts bytes. */
+export interface PostOffice {
+  /** The headers of a request, names and values in turns. */
+  headersFor(target: Target, signature: string | undefined): string[]
+  /** The value of `X-Signature`, where there is a secret. */
+  sign(bytes: Uint8Array): string | undefined
+  /** Posts the same bytes, signed once, to all of these at once. Never rejects. */
+  postAll(bytes: Uint8Array, targets: readonly Target[]): Promise<readonly Attempt[]>
+  /** Posts to one, as it is told. */
+  post(target: Target, post: Post): Promise<Attempt>
+  /** Ends every POST under way: their attempts read `closed`. */
+  abort(): void
+  /** Waits for what is under way, and lets go of the connections. */
+  close(): Promise<void>
+}
+
+/** Opens one. */
+export function createPostOffice(settings: SenderSettings): PostOffice {
+  const { targets, key, userAgent, clock } = settings
+  const pending = new Set<PendingAttempt>()
+  const transport = { clock, pending, deadlines: createDeadlines(settings.timeoutMs, clock) }
+  const pools = settings.dispatcher === undefined ? createPools(settings) : new Map<string, Pool>()
+  const common = ['Content-Type', 'application/json', 'User-Agent', userAgent]
+  const fixed = new Map(targets.map((target) => [target, [...common, ...Object.entries(target.headers).flat()]]))
+
+  const office: PostOffice = {
+    headersFor(target, signature) {
+      const headers = fixed.get(target) as string[]
+      return signature === undefined ? [...headers] : [...headers, 'X-Signature', signature]
+    },
+    sign: (bytes) => key?.sign(bytes),
+    postAll(bytes, chosen) {
+      const signature = office.sign(bytes)
+      return Promise.all(
+        chosen.map((target) => office.post(target, { headers: office.headersFor(target, signature), body: bytes })),
+      )
+    },
+    post(target, post) {
+      const dispatcher = settings.dispatcher ?? (pools.get(target.origin) as DispatcherLike)
+      return attempt(dispatcher, target, post, transport)
+    },
+    abort() {
+      for (const post of pending) post.stop('closed', 'The sender was closed.')
+    },
+    async close() {
+      await Promise.all([...pools.values()].map((pool) => pool.close()))
+    },
+  }
+  return office
+}
+
+function createPools({ targets, ca, allowPrivateAddresses, timeoutMs }: SenderSettings): Map<string, Pool> {
+  // Certificates are checked whatever the environment of the process says.
+  const connecting = { rejectUnauthorized: true, timeout: timeoutMs, allowH2: false, ...(ca !== undefined && { ca }) }
+  const connect = allowPrivateAddresses ? connecting : createGuardedConnector(connecting)
+  const origins = new Set(targets.map(({ origin }) => origin))
+  return new Map([...origins].map((origin) => [origin, new Pool(origin, { connect, allowH2: false })]))
+}

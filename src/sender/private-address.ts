@@ -1,0 +1,120 @@
+/** The guard of addresses: refuses to connect to what is not on the public internet. */
+
+import { type LookupAddress, type LookupOptions, lookup } from 'node:dns'
+import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net'
+import { buildConnector } from 'undici'
+import { PRIVATE_ADDRESS } from './failure.ts'
+
+/** A connector of undici. */
+type Connector = buildConnector.connector
+
+/**
+ * Wraps a connector so that it refuses private, loopback and other special addresses, whether the URL names them, a
+ * name resolves to them, or the socket ends up at one.
+ */
+export function createGuardedConnector(options: buildConnector.BuildOptions): Connector {
+  const connect = buildConnector({ ...options, lookup: guardedLookup } as buildConnector.BuildOptions)
+  return (target, callback) => {
+    const host = target.hostname.replace(/^\[|\]$/g, '')
+    if (isIP(host) !== 0 && isPrivateAddress(host)) return void callback(refusal(), null)
+    connect(target, (...outcome) => {
+      const [, socket] = outcome
+      const address = socket?.remoteAddress
+      if (socket === null || (address !== undefined && !isPrivateAddress(address))) return callback(...outcome)
+      socket.destroy()
+      callback(refusal(), null)
+    })
+  }
+}
+
+/** One private address among several is enough to refuse a name: whoever answers for it is not to be trusted. */
+const guardedLookup: LookupFunction = (hostname, options, callback) => {
+  lookup(hostname, { ...options, all: true } as LookupOptions & { all: true }, (error, addresses: LookupAddress[]) => {
+    const [first] = addresses ?? []
+    if (error !== null || first === undefined) return callback(error, '', 0)
+    if (addresses.some(({ address }) => isPrivateAddress(address))) return callback(refusal(), '', 0)
+    if (options.all) callback(null, addresses)
+    else callback(null, first.address, first.family)
+  })
+}
+
+function refusal(): NodeJS.ErrnoException {
+  return Object.assign(new Error('The address is private. Set allowPrivateAddresses to reach it.'), {
+    code: PRIVATE_ADDRESS,
+  })
+}
+
+/** Whether an IP address belongs to no host on the public internet. Text that is no address counts as private. */
+export function isPrivateAddress(address: string): boolean {
+  const plain = address.replace(/%.*$/, '')
+  if (!isIPv6(plain)) return isIP(plain) === 0 || special.check(plain, 'ipv4')
+  const embedded = embeddedAddress(plain)
+  return special.check(plain, 'ipv6') || (embedded !== undefined && special.check(embedded, 'ipv4'))
+}
+
+const special = new BlockList()
+for (const [network, bits] of [
+  ['0.0.0.0', 8], // this network
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10], // carrier-grade NAT
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16], // link-local, metadata services
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24], // documentation
+  ['192.88.99.0', 24], // 6to4 relays
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15], // benchmarks
+  ['198.51.100.0', 24], // documentation
+  ['203.0.113.0', 24], // documentation
+  ['224.0.0.0', 4], // multicast
+  ['240.0.0.0', 4], // reserved, broadcast
+] as const) {
+  special.addSubnet(network, bits, 'ipv4')
+}
+for (const [network, bits] of [
+  ['::', 128],
+  ['::1', 128],
+  ['64:ff9b:1::', 48], // NAT64 inside a network
+  ['100::', 64], // discard
+  ['2001::', 32], // Teredo
+  ['2001:db8::', 32], // documentation
+  ['fc00::', 7], // unique local
+  ['fe80::', 10], // link-local
+  ['fec0::', 10], // site-local
+  ['ff00::', 8], // multicast
+] as const) {
+  special.addSubnet(network, bits, 'ipv6')
+}
+
+const MAPPED = new BlockList()
+for (const [network, bits] of [
+  ['::', 96], // IPv4-compatible
+  ['::ffff:0:0', 96], // IPv4-mapped
+  ['::ffff:0:0:0', 96], // IPv4-translated
+  ['64:ff9b::', 96], // NAT64
+] as const) {
+  MAPPED.addSubnet(network, bits, 'ipv6')
+}
+
+/** The IPv4 address inside an IPv6 one, where there is one. */
+function embeddedAddress(address: string): string | undefined {
+  const groups = expand(address)
+  if (MAPPED.check(address, 'ipv6')) return dotted(groups[6], groups[7])
+  if (groups[0] === 0x2002) return dotted(groups[1], groups[2]) // 6to4
+  return undefined
+}
+
+/** The eight numbers of an IPv6 address. */
+function expand(address: string): number[] {
+  const text = new URL(`http://[${address}]`).hostname.slice(1, -1) // In its shortest form, without dots.
+  const [head = '', tail] = text.split('::')
+  const left = head === '' ? [] : head.split(':')
+  const right = tail === undefined || tail === '' ? [] : tail.split(':')
+  const zeros = tail === undefined ? [] : Array<string>(8 - left.length - right.length).fill('0')
+  return [...left, ...zeros, ...right].map((group) => Number.parseInt(group, 16))
+}
+
+function dotted(high = 0, low = 0): string {
+  return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.')
+}
