@@ -2,11 +2,8 @@
 
 import { requireBytes } from './body.ts'
 import { HooklineError } from './error.ts'
-import { dropHostileKeys, mayHoldHostileKeys } from './hostile-keys.ts'
+import { isObject, type Json, notJson, parseJson } from './json.ts'
 import { isMessageType, type Message, TYPE_NAMES } from './message.ts'
-
-/** A JSON object whose fields are not checked yet. */
-type Json = Record<string, unknown>
 
 /**
  * Parses a body into one of the seven messages ("Outbound event delivery", Delivered message fields).
@@ -25,36 +22,14 @@ export function parse(body: Uint8Array): Message {
   return checkMessage(readObject(requireBytes(body, 'parse: body')))
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true })
-
 function readObject(bytes: Uint8Array): Json {
-  const value = readJson(decode(bytes))
-  if (Array.isArray(value)) {
-    throw notJson('The body is an array. Batches are refused: send one message a request.')
-  }
-  if (typeof value !== 'object' || value === null) throw notJson('The body is not a JSON object.')
-  return value as Json
-}
-
-function decode(bytes: Uint8Array): string {
-  try {
-    return utf8.decode(bytes)
-  } catch {
-    throw notJson('The body is not valid UTF-8.')
-  }
-}
-
-function readJson(text: string): unknown {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (error) {
-    // What JSON.parse says quotes the body; only the place may leave here.
-    const place = / at position \d+/.exec(String(error))?.[0] ?? ''
-    throw notJson(text === '' ? 'The body is empty.' : `The body is not valid JSON${place}.`)
-  }
-  if (mayHoldHostileKeys(text)) dropHostileKeys(value)
-  return value
+  const value = parseJson(bytes)
+  if (isObject(value)) return value
+  throw notJson(
+    Array.isArray(value)
+      ? 'The body is an array. Batches are refused: send one message a request.'
+      : 'The body is not a JSON object.',
+  )
 }
 
 /**
@@ -93,10 +68,6 @@ export function checkMessage(message: Json): Message {
 
 const OBJECTS = ['properties', 'traits', 'context'] as const
 
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 const NO_TEXT = 'must be a string that is not empty'
 
 function isText(value: unknown): value is string {
@@ -126,8 +97,4 @@ function joinSpellings(message: Json, spaced: string, plain: string): void {
 
 function invalid(path: string, fault: string): HooklineError {
   return new HooklineError('message_invalid', `${path} ${fault}.`, { path })
-}
-
-function notJson(message: string): HooklineError {
-  return new HooklineError('body_not_json', message)
 }

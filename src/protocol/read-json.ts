@@ -4,33 +4,38 @@ import type { EndpointBody } from './body.ts'
 import type { EndpointHeaders, EndpointRequest } from './endpoint.ts'
 import { HooklineError } from './error.ts'
 
+const JSON_ONLY: readonly string[] = ['application/json']
+
 /**
- * Reads the body of a POST whose content type is `application/json`, whatever its parameters.
+ * Reads the body of a POST whose content type is one of `mediaTypes`, whatever its parameters.
  *
+ * @param mediaTypes In lower case. Default: `application/json`.
  * @throws HooklineError `method_not_allowed`, `content_type_unsupported`,
  *   `content_encoding_unsupported`, and what `readBody` throws.
  */
-export function readJson(request: EndpointRequest, limit: number): EndpointBody | Promise<EndpointBody> {
+export function readJson(
+  request: EndpointRequest,
+  limit: number,
+  mediaTypes: readonly string[] = JSON_ONLY,
+): EndpointBody | Promise<EndpointBody> {
   if (request.method !== 'POST') {
     throw new HooklineError('method_not_allowed', 'Send a POST request.')
   }
   const { headers } = request
-  if (mediaType(headers) !== 'application/json') {
-    throw new HooklineError('content_type_unsupported', 'Send the header Content-Type: application/json.')
+  if (!mediaTypes.includes(mediaType(headers))) {
+    throw new HooklineError('content_type_unsupported', `Send the header Content-Type: ${mediaTypes.join(' or ')}.`)
   }
   const encoding = headers['content-encoding']
   if (encoding && String(encoding).trim().toLowerCase() !== 'identity') {
-    throw new HooklineError(
-      'content_encoding_unsupported',
-      'Send the body without compression: the signature covers the plain bytes.',
-    )
+    throw new HooklineError('content_encoding_unsupported', 'Send the body without compression.')
   }
   return request.readBody(limit)
 }
 
-function mediaType(headers: EndpointHeaders): string | undefined {
+function mediaType(headers: EndpointHeaders): string {
   const type = headers['content-type']
-  if (type === 'application/json' || typeof type !== 'string') return type as string | undefined
+  if (typeof type !== 'string') return ''
+  if (type === 'application/json') return type
   const end = type.indexOf(';')
   return (end === -1 ? type : type.slice(0, end)).trim().toLowerCase()
 }

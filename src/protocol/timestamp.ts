@@ -10,12 +10,23 @@ const ISO_8601 = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?
  */
 export function toTimestamp(value: unknown): string | undefined {
   const date = value instanceof Date ? value : typeof value === 'string' ? readIso(value) : undefined
-  return date === undefined || Number.isNaN(date.getTime()) ? undefined : date.toISOString()
+  if (date === undefined || Number.isNaN(date.getTime())) return undefined
+  const text = date.toISOString()
+  return text.length === LENGTH ? text : undefined // A year before 0 or after 9999 is written with a sign and six digits.
 }
+
+const LENGTH = '2026-01-15T09:30:00.000Z'.length
 
 function readIso(text: string): Date | undefined {
   const parts = ISO_8601.exec(text)
   if (parts === null) return undefined
-  const [, day, time = '00:00', hours = '+00', minutes = '00'] = parts
+  const [, day = '', time = '00:00', hours = '+00', minutes = '00'] = parts
+  if (!isDay(day)) return undefined
   return new Date(`${day}T${time.replace(',', '.')}${hours}:${minutes}`)
+}
+
+/** 30 February is no day, though Date takes it for 2 March. */
+function isDay(day: string): boolean {
+  const date = new Date(`${day}T00:00Z`)
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day)
 }
