@@ -5,15 +5,13 @@ import type { DeadJob } from './queue.ts'
 /** The list of the dead. */
 export interface DeadList {
   readonly size: number
-  /** Of bodies and states. */
-  readonly bytes: number
   has(id: string): boolean
   add(job: DeadJob): void
   /** These, once each; ids that are not on the list are passed over. */
   find(ids: readonly string[] | 'all'): readonly DeadJob[]
   /** Takes jobs that were found off the list. */
   remove(jobs: readonly DeadJob[]): void
-  /** Forgets the longest dead until no more bytes than this are left. */
+  /** Forgets the longest dead until no more bytes of bodies and states than this are left. */
   shrink(bytes: number): void
   /** Those that died after this one; from the longest dead on when it is not, or no more, on the list. */
   page(after: string | undefined, limit: number): readonly DeadJob[]
@@ -22,7 +20,7 @@ export interface DeadList {
 /** Makes an empty list; past `most` the longest dead is forgotten. */
 export function createDeadList(most: number): DeadList {
   const jobs = new Map<string, DeadJob>()
-  let bytes = 0
+  let bytes = 0 // Of bodies and states.
 
   function remove(job: DeadJob): void {
     jobs.delete(job.id)
@@ -30,16 +28,12 @@ export function createDeadList(most: number): DeadList {
   }
 
   function forgetOldest(): void {
-    const [oldest] = jobs.values()
-    if (oldest !== undefined) remove(oldest)
+    remove(jobs.values().next().value as DeadJob)
   }
 
   return {
     get size() {
       return jobs.size
-    },
-    get bytes() {
-      return bytes
     },
     has: (id) => jobs.has(id),
     add(job) {

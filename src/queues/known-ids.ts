@@ -18,14 +18,18 @@ export interface KnownIdsOptions {
   readonly most: number
 }
 
+interface KnownId {
+  readonly id: string
+  readonly until: number
+}
+
 /** Remembers nothing yet. */
 export function createKnownIds({ clock, forMs, most }: KnownIdsOptions): KnownIds {
   const known = new Set<string>()
-  const line = createFifo<{ readonly id: string; readonly until: number }>()
+  const line = createFifo<KnownId>()
 
   function forgetOldest(): void {
-    const oldest = line.shift()
-    if (oldest !== undefined) known.delete(oldest.id)
+    known.delete((line.shift() as KnownId).id)
   }
 
   function forgetOver(now: number): void {
