@@ -9,7 +9,7 @@ const api = { text: 'API reference', link: '/api/index.html', target: '_self' }
 
 export default defineConfig({
   title: 'Hookline',
-  description: 'Receive the event webhooks of a customer-data platform: verified, typed, dispatched.',
+  description: 'Receive, test and send the event webhooks of a customer-data platform.',
   srcExclude: ['api/**'],
   themeConfig: {
     nav: [{ text: 'Guides', link: '/raw-bodies' }, api],
@@ -23,6 +23,10 @@ export default defineConfig({
           { text: 'Errors', link: '/errors' },
           { text: 'Testing your endpoint', link: '/testing' },
           { text: 'Known senders', link: '/senders' },
+          { text: 'Sending', link: '/sending' },
+          { text: 'Collecting', link: '/collector' },
+          { text: 'Recording', link: '/client' },
+          { text: 'Conformance', link: '/conformance' },
           api,
         ],
       },
