@@ -42,11 +42,9 @@ export function createKnownIds({ clock, forMs, most }: KnownIdsOptions): KnownId
       return known.has(id)
     },
     add(id) {
-      const now = clock.monotonic()
-      forgetOver(now)
       if (line.size === most) forgetOldest()
       known.add(id)
-      line.push({ id, until: now + forMs })
+      line.push({ id, until: clock.monotonic() + forMs })
     },
   }
 }

@@ -63,7 +63,7 @@ export function createLoop(store: Store, { clock, finishesDue }: LoopOptions): L
   /** Awaits only what is a promise: with a synchronous store it runs through. */
   async function look(): Promise<void> {
     missed = false
-    const limit = isClaiming() ? Math.min(concurrency - active, TURN - handedOut) : 0
+    const limit = isClaiming() ? concurrency - active : 0
     if (limit > 0) {
       const claim = store.claim(limit)
       handOut(claim instanceof Promise ? await claim : claim)
@@ -108,10 +108,9 @@ export function createLoop(store: Store, { clock, finishesDue }: LoopOptions): L
 
   /** Nothing changed since the store was asked, so this is how it stands. */
   function rest(nextAt: number | undefined): void {
-    const isDue = nextAt !== undefined && nextAt <= clock.now()
-    if (isDue && active < concurrency && isClaiming()) wake()
-    if (active === 0 && !(isDue && isClaiming())) release()
-    if (concurrency > 0) setAlarm(isDue ? undefined : nextAt)
+    const next = isClaiming() ? nextAt : undefined
+    if (active === 0 && !(next !== undefined && next <= clock.now())) release()
+    if (active < concurrency) setAlarm(next)
   }
 
   function release(): void {
@@ -124,8 +123,9 @@ export function createLoop(store: Store, { clock, finishesDue }: LoopOptions): L
     if (at === alarm?.at) return
     if (alarm !== undefined) clock.clearTimeout(alarm.timer)
     alarm = undefined
-    if (at === undefined || phase === 'closed') return
-    const timer = clock.setTimeout(ring, Math.min(at - clock.now(), LONGEST_TIMER_MS))
+    if (at === undefined) return
+    const delay = Math.max(0, at - clock.now()) // It may have come due since the claim.
+    const timer = clock.setTimeout(ring, Math.min(delay, LONGEST_TIMER_MS))
     alarm = { at, timer }
   }
 

@@ -158,7 +158,6 @@ export function createMemoryStore(options: Required<MemoryQueueOptions>): Memory
       entries.clear()
       due = createFifo()
       later = createTimeHeap()
-      bytes = 0
       return left
     },
   }

@@ -82,38 +82,42 @@ export function testQueue(name: string, create: () => TestedQueue | Promise<Test
       expect(bodiesOf(seen)).toEqual(['a', 'b'])
     })
 
-    it.each([
-      ['waits', async () => {}],
+    it.each<[string, (tested: Tools & TestedQueue) => Promise<readonly ClaimedJob[]>]>([
+      ['waits', async () => []],
       [
         'is dead',
-        async ({ queue, work }: Tools & TestedQueue) => {
-          work(() => ({ dead: 'no' }))
-          await queue.drain()
-        },
+        async ({ queue, work }) =>
+          drained(
+            queue,
+            work(() => ({ dead: 'no' })),
+          ),
       ],
       [
         'is done',
-        async ({ queue, work }: Tools & TestedQueue) => {
-          work(() => done)
-          await queue.drain()
-        },
+        async ({ queue, work }) =>
+          drained(
+            queue,
+            work(() => done),
+          ),
       ],
       [
         'is handed out',
-        async ({ work }: Tools & TestedQueue) => {
+        async ({ work }) => {
           const seen = work(() => new Promise(() => {}))
           await until(() => seen.length === 1)
+          return seen
         },
       ],
     ])('leaves a job alone whose id %s', async (_what, become) => {
       const tested = await setUp()
       const job = jobOf('first')
       await tested.queue.push([job])
-      await become(tested)
+      const seen = await become(tested)
       const counts = await tested.queue.counts()
       await tested.queue.push([{ ...job, body: bytes('second') }])
       await tested.advance(0)
       expect(await tested.queue.counts()).toEqual(counts)
+      expect(bodiesOf(seen)).not.toContain('second')
     })
 
     it('puts an id that is there twice in once', async () => {
@@ -204,9 +208,10 @@ export function testQueue(name: string, create: () => TestedQueue | Promise<Test
       await queue.push([jobOf('third', { notBefore: now() + 3000 }), jobOf('first', { notBefore: now() + 1000 })])
       await queue.push([jobOf('second', { notBefore: now() + 2000 }), jobOf('zeroth')])
       await advance(3000)
+      await queue.push([jobOf('fourth')])
       const seen = work(() => done, 1)
       await queue.drain()
-      expect(bodiesOf(seen)).toEqual(['zeroth', 'first', 'second', 'third'])
+      expect(bodiesOf(seen)).toEqual(['zeroth', 'first', 'second', 'third', 'fourth'])
     })
 
     it('hands nothing out before its time', async () => {
@@ -465,6 +470,7 @@ export function testQueue(name: string, create: () => TestedQueue | Promise<Test
       await advance(5000)
       const before = now()
       expect(await queue.redrive([ids[1] ?? '', ids[1] ?? '', randomUUID()])).toBe(1)
+      await until(() => seen.length === 3)
       await queue.drain()
       expect(seen.at(-1)).toMatchObject({ id: ids[1], deliveries: 1, state: undefined })
       expect(text(seen.at(-1)?.body)).toBe('b')
@@ -543,18 +549,20 @@ export function testQueue(name: string, create: () => TestedQueue | Promise<Test
     })
 
     it('aborts the signal when the grace is over, and hears what obeys it', async () => {
-      const { queue, work, advance } = await setUp()
+      const { queue, work, advance, outlivesProcess } = await setUp()
       const seen = work(
         (_job, signal) =>
           new Promise((resolve) => signal.addEventListener('abort', () => resolve({ dead: 'aborted' }))),
+        1,
       )
-      await queue.push([jobOf('obeys')])
+      await queue.push([jobOf('obeys'), jobOf('is not begun')])
       await until(() => seen.length === 1)
       const close = queue.close({ graceMs: 5000 })
       await advance(4999)
       expect((await queue.counts()).active).toBe(1)
       await advance(1)
-      expect(await close).toEqual([])
+      expect(bodiesOf(await close)).toEqual(outlivesProcess ? [] : ['is not begun'])
+      expect(bodiesOf(seen)).toEqual(['obeys'])
       expect(await queue.dead()).toMatchObject([{ reason: 'aborted' }])
     })
 
@@ -649,6 +657,11 @@ function tools(queue: Queue): Tools {
       return seen
     },
   }
+}
+
+async function drained<T>(queue: Queue, seen: T): Promise<T> {
+  await queue.drain()
+  return seen
 }
 
 function bodiesOf(jobs: readonly { readonly body: Uint8Array }[]) {

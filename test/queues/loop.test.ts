@@ -109,15 +109,57 @@ describe('the loop', () => {
     expect(store.counts().waiting).toBe(0)
   })
 
-  it('sees what is put in while it claims', async () => {
-    const { loop, push, store } = setUp(true)
-    loop.work(async () => ({ done: true }), { concurrency: 10 })
-    push(1)
-    await Promise.resolve()
-    await Promise.resolve()
-    push(1)
-    await loop.drain()
-    expect(store.counts()).toEqual({ waiting: 0, active: 0, dead: 0 })
+  it('looks again when something was put in while the store answered', async () => {
+    const { clock, store } = setUp(false)
+    const answers: (() => void)[] = []
+    const asked: Store = {
+      ...store,
+      nextAt: () => {
+        const nextAt = store.nextAt()
+        return new Promise((resolve) => answers.push(() => resolve(nextAt)))
+      },
+    }
+    const loop = createLoop(asked, { clock, finishesDue: false })
+    let worked = 0
+    const work = async () => {
+      worked += 1
+      return { done: true } as const
+    }
+    loop.work(work, { concurrency: 10 })
+    await until(() => answers.length === 1)
+    store.push(readJobs([{ id: randomUUID(), body }]))
+    loop.wake()
+    const drain = loop.drain().then(() => worked)
+    for (let turn = 0; turn < 5; turn += 1) {
+      for (const answer of answers.splice(0)) answer()
+      await clock.advance(0)
+    }
+    expect(await drain).toBe(1)
+  })
+
+  it('hands out what comes due while the store answers', async () => {
+    const { clock, store } = setUp(false)
+    let hasPassed = false
+    const slow: Store = {
+      ...store,
+      nextAt: async () => {
+        const nextAt = store.nextAt()
+        if (!hasPassed) await clock.advance(10)
+        hasPassed = true
+        return nextAt
+      },
+    }
+    const loop = createLoop(slow, { clock, finishesDue: false })
+    store.push(readJobs([{ id: randomUUID(), body, notBefore: clock.now() + 5 }]))
+    let worked = 0
+    const work = async () => {
+      worked += 1
+      return { done: true } as const
+    }
+    loop.work(work, { concurrency: 1 })
+    await until(() => hasPassed)
+    await clock.advance(0)
+    expect(worked).toBe(1)
   })
 
   it('works on nothing that a claim brings after it was closed', async () => {
@@ -133,7 +175,13 @@ describe('the loop', () => {
       },
     }
     const loop = createLoop(late, { clock, finishesDue: false })
-    store.push(readJobs(ids(1).map((id) => ({ id, body }))))
+    const [due, later] = [randomUUID(), randomUUID()]
+    store.push(
+      readJobs([
+        { id: due, body },
+        { id: later, body, notBefore: clock.now() + 1000 },
+      ]),
+    )
     let worked = false
     loop.work(
       async () => {
@@ -145,7 +193,6 @@ describe('the loop', () => {
     await until(() => claimed)
     await loop.close({ graceMs: 0 })
     claim.resolve()
-    await until(() => true)
     await clock.advance(0)
     expect([worked, clock.timers]).toEqual([false, 0])
   })

@@ -4,7 +4,6 @@ import { type MemoryQueueOptions, memoryQueue } from '../../src/queues/memory.ts
 import type { ClaimedJob, Job, Outcome } from '../../src/queues/queue.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { testQueue } from '../contracts/queue.ts'
-import { until } from '../support/until.ts'
 
 testQueue('memory', () => {
   const clock = manualClock()
@@ -61,11 +60,11 @@ describe('memoryQueue tells the developer', () => {
 
 describe('the bounds of a queue in memory', () => {
   it('maxJobs: what waits and what is handed out, all of a push or nothing', async () => {
-    const { queue, work } = setUp({ name: 'orders', maxJobs: 3 })
+    const { queue, clock, work } = setUp({ name: 'orders', maxJobs: 3 })
     const held = Promise.withResolvers<Outcome>()
     work(() => held.promise, 1)
     await queue.push([jobOf(), jobOf()])
-    await until(() => true)
+    await clock.advance(0)
     const refused = queue.push([jobOf(), jobOf()])
     await expect(refused).rejects.toMatchObject(full)
     await expect(refused).rejects.toThrow(/orders.*maxJobs, 3\./)
@@ -269,15 +268,15 @@ describe('what a queue in memory returns when it is closed', () => {
   })
 
   it('changes no more, whatever a handler says later', async () => {
-    const { queue, work } = setUp()
+    const { queue, clock, work } = setUp()
     const late = Promise.withResolvers<Outcome>()
     work(() => late.promise)
     const job = jobOf()
     await queue.push([job])
-    await until(() => true)
+    await clock.advance(0)
     expect(await queue.close({ graceMs: 0 })).toEqual([job])
     late.resolve({ dead: 'too late' })
-    await until(() => true)
+    await clock.advance(0)
     expect(await queue.counts()).toEqual({ waiting: 0, active: 0, dead: 0 })
   })
 
