@@ -1,1 +1,13 @@
-export {}
+/**
+ * The client: records calls in server code and submits them to a collection service in batches.
+ *
+ * @module hookline/client
+ */
+
+export type { Calls, PageCall } from '../protocol/calls.ts'
+export type { Clock } from '../protocol/clock.ts'
+export { HooklineError, type HooklineErrorCode, type HooklineErrorOptions } from '../protocol/error.ts'
+export type { Client, ClientCalls, ClientPageCall, CloseOptions, RecordedCall } from './api.ts'
+export { createClient } from './client.ts'
+export { DeliveryError, type DeliveryErrorDetails, type DeliveryErrorReason } from './delivery-error.ts'
+export type { ClientOptions, DispatcherLike, WhenFull } from './options.ts'

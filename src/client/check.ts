@@ -1,0 +1,80 @@
+/** Checks the fields of a call as it is recorded ("Go client library", Message types). */
+
+import type { CallType } from './api.ts'
+
+/** A call whose fields are not checked yet. */
+export type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * Lets a complete call pass.
+ *
+ * @throws TypeError that names the call and the field: `track: event must be …`.
+ */
+export function checkCall(type: CallType, call: unknown): Fields {
+  if (!isPlain(call)) throw new TypeError(`${type}: give it a plain object, for instance { userId: 'user-1', … }.`)
+  if (type === 'alias') {
+    requireText(type, call, 'userId')
+    requireText(type, call, 'previousId')
+  } else {
+    requireActor(type, call)
+    if (type === 'track') requireText(type, call, 'event')
+    else if (type === 'group') requireText(type, call, 'groupId')
+    else if (type !== 'identify') checkView(type, call)
+  }
+  optionalText(type, call, 'messageId')
+  optionalObject(type, call, 'properties')
+  optionalObject(type, call, 'traits')
+  optionalObject(type, call, 'context')
+  optionalObject(type, call, 'integrations')
+  return call
+}
+
+/** A page or a screen. */
+function checkView(type: CallType, call: Fields): void {
+  for (const field of ['name', 'category']) {
+    const value = call[field]
+    if (value !== undefined && typeof value !== 'string') throw wrong(type, field, 'must be a string when given')
+  }
+  if (type === 'page' && call.traits !== undefined && call.properties !== undefined) {
+    throw wrong(type, 'traits', 'is another name of properties. Give one of the two')
+  }
+}
+
+const NO_TEXT = 'must be a string that is not empty'
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && value !== ''
+}
+
+function requireText(type: CallType, call: Fields, field: string): void {
+  if (!isText(call[field])) throw wrong(type, field, NO_TEXT)
+}
+
+function optionalText(type: CallType, call: Fields, field: string): void {
+  const value = call[field]
+  if (value !== undefined && !isText(value)) throw wrong(type, field, `${NO_TEXT}, when given`)
+}
+
+function requireActor(type: CallType, call: Fields): void {
+  const { userId = null, anonymousId = null } = call
+  if (userId !== null && !isText(userId)) throw wrong(type, 'userId', NO_TEXT)
+  if (anonymousId !== null && !isText(anonymousId)) throw wrong(type, 'anonymousId', NO_TEXT)
+  if (userId === null && anonymousId === null) throw wrong(type, 'userId', `${NO_TEXT}, or anonymousId in its place`)
+}
+
+function optionalObject(type: CallType, call: Fields, field: string): void {
+  const value = call[field]
+  if (value !== undefined && !isPlain(value)) throw wrong(type, field, 'must be a plain object when given')
+}
+
+/** Whether JSON holds all of it: not a list, and no object of a class, whose contents JSON may leave out (a Map). */
+function isPlain(value: unknown): value is Fields {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const prototype = Object.getPrototypeOf(value)
+  // The plain objects of another realm have another Object.prototype.
+  return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
+function wrong(type: CallType, field: string, fault: string): TypeError {
+  return new TypeError(`${type}: ${field} ${fault}.`)
+}

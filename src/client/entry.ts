@@ -1,0 +1,90 @@
+/** A call as it waits: checked, completed and written as JSON, once. */
+
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../protocol/clock.ts'
+import { HooklineError } from '../protocol/error.ts'
+import { CALL_LIMIT } from '../protocol/limits.ts'
+import { toTimestamp } from '../protocol/timestamp.ts'
+import type { CallType } from './api.ts'
+import { checkCall, type Fields } from './check.ts'
+
+/** A call as it waits. */
+export interface Entry {
+  /** The call as JSON. */
+  readonly text: string
+  /** How many bytes of UTF-8 that is. */
+  readonly bytes: number
+}
+
+/** Makes the entry of a call. */
+export type CreateEntry = (type: CallType, call: unknown) => Entry
+
+/** What every context says about who recorded the call. */
+export const LIBRARY: { readonly name: string; readonly version: string } = { name: 'hookline', version: '0.1.0' }
+
+const LIBRARY_ONLY = { library: LIBRARY }
+
+/**
+ * Makes entries.
+ *
+ * @returns A function that throws a TypeError that names the field, and a HooklineError `call_too_large` over 32 KB.
+ */
+export function createEntries(clock: Clock): CreateEntry {
+  const readNow = createNow(clock)
+
+  // Hot path: this is what a call costs. One copy and one JSON.stringify; batches are joined from the text as it is.
+  return (type, given) => {
+    const call = type === 'page' ? renameTraits(checkCall(type, given)) : checkCall(type, given)
+    const { timestamp, messageId, context } = call
+    const text = write(type, {
+      ...call,
+      type,
+      messageId: messageId ?? randomUUID(),
+      timestamp: timestamp === undefined ? readNow() : readTimestamp(type, timestamp),
+      context: context === undefined ? LIBRARY_ONLY : { library: LIBRARY, ...(context as Fields) },
+    })
+    const bytes = Buffer.byteLength(text)
+    if (bytes > CALL_LIMIT) throw tooLarge(type, bytes)
+    return { text, bytes }
+  }
+}
+
+/** The time as text. Formatting it costs as much as the rest, so that is done once a millisecond. */
+function createNow(clock: Clock): () => string {
+  let time = Number.NaN
+  let text = ''
+  return () => {
+    const now = clock.now()
+    if (now !== time) {
+      time = now
+      text = new Date(now).toISOString()
+    }
+    return text
+  }
+}
+
+/** What the specification calls the traits of a page travels as its properties. */
+function renameTraits(call: Fields): Fields {
+  const { traits, ...rest } = call
+  return traits === undefined ? call : { ...rest, properties: traits }
+}
+
+function readTimestamp(type: CallType, value: unknown): string {
+  const timestamp = toTimestamp(value)
+  if (timestamp !== undefined) return timestamp
+  throw new TypeError(`${type}: timestamp must be a Date or ISO 8601, 2026-01-15T09:30:00Z for instance.`)
+}
+
+function write(type: CallType, message: Fields): string {
+  try {
+    return JSON.stringify(message)
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : 'a toJSON() threw'
+    throw new TypeError(`${type}: the call cannot be written as JSON. ${reason}`, { cause })
+  }
+}
+
+function tooLarge(type: CallType, bytes: number): HooklineError {
+  const message = `${type}: the call is ${bytes} bytes of JSON, and the limit is ${CALL_LIMIT}.`
+  return new HooklineError('call_too_large', message)
+}

@@ -1,0 +1,267 @@
+/** What each call takes and how it travels ("Go client library", Message types and Endpoints). */
+
+import { readFileSync } from 'node:fs'
+import { describe, expect, it, test } from 'vitest'
+import type { Client } from '../../src/client/index.ts'
+import { settle, setUp } from './dispatcher.ts'
+
+type Method = 'identify' | 'track' | 'page' | 'screen' | 'group' | 'alias'
+
+const NOW = '2026-01-15T09:30:00.000Z'
+const COMPLETE: Readonly<Record<Method, object>> = {
+  identify: { userId: 'user-1' },
+  track: { userId: 'user-1', event: 'Order Completed' },
+  page: { userId: 'user-1' },
+  screen: { userId: 'user-1' },
+  group: { userId: 'user-1', groupId: 'group-1' },
+  alias: { userId: 'user-1', previousId: 'user-0' },
+}
+const METHODS = Object.keys(COMPLETE) as Method[]
+
+/** Records a call, and returns how it travelled. */
+async function travel(method: Method, call: object): Promise<Record<string, unknown>> {
+  const { client, sent } = setUp([], { flushAt: 1 })
+  record(client, method, call)
+  await settle()
+  expect(sent).toHaveLength(1)
+  return sent[0]?.calls[0] as unknown as Record<string, unknown>
+}
+
+function record(client: Client, method: Method, call: unknown): void {
+  ;(client[method] as (call: unknown) => void)(call)
+}
+
+function refusal(method: Method, call: unknown): unknown {
+  const { client } = setUp()
+  try {
+    record(client, method, call)
+  } catch (error) {
+    return error
+  }
+  return undefined
+}
+
+describe('the message table', () => {
+  it.each<[string, Method, object, object]>([
+    ['Identify · UserId', 'identify', { userId: 'user-1' }, { userId: 'user-1' }],
+    ['Identify · AnonymousId in its place', 'identify', { anonymousId: 'a-1' }, { anonymousId: 'a-1' }],
+    ['Identify · Traits', 'identify', { userId: 'u', traits: { plan: 'pro' } }, { traits: { plan: 'pro' } }],
+    ['Track · Event', 'track', { userId: 'u', event: 'Signed Up' }, { event: 'Signed Up' }],
+    ['Track · UserId', 'track', { userId: 'user-1', event: 'E' }, { userId: 'user-1' }],
+    ['Track · AnonymousId in its place', 'track', { anonymousId: 'a-1', event: 'E' }, { anonymousId: 'a-1' }],
+    ['Track · Properties', 'track', { userId: 'u', event: 'E', properties: { n: 1 } }, { properties: { n: 1 } }],
+    ['Page · UserId', 'page', { userId: 'user-1' }, { userId: 'user-1' }],
+    ['Page · Category', 'page', { userId: 'u', category: 'Docs' }, { category: 'Docs' }],
+    ['Page · Name', 'page', { userId: 'u', name: 'Home' }, { name: 'Home' }],
+    [
+      'Page · Traits url, title, referrer, path and others, which travel as properties',
+      'page',
+      { userId: 'u', traits: { url: 'https://x.test/', title: 'X', referrer: 'https://y.test/', path: '/', width: 7 } },
+      { properties: { url: 'https://x.test/', title: 'X', referrer: 'https://y.test/', path: '/', width: 7 } },
+    ],
+    [
+      'Page · Traits, by the name properties',
+      'page',
+      { userId: 'u', properties: { path: '/' } },
+      { properties: { path: '/' } },
+    ],
+    [
+      'Page · Timestamp, ISO 8601',
+      'page',
+      { userId: 'u', timestamp: '2020-02-03T04:05:06+01:00' },
+      { timestamp: '2020-02-03T03:05:06.000Z' },
+    ],
+    ['Page · Timestamp, defaults to the time of the call', 'page', { userId: 'u' }, { timestamp: NOW }],
+    ['Page · Context', 'page', { userId: 'u', context: { ip: '203.0.113.7' } }, { context: { ip: '203.0.113.7' } }],
+    ['Page · AnonymousId while the user is unknown', 'page', { anonymousId: 'a-1' }, { anonymousId: 'a-1' }],
+    ['Group · UserId', 'group', { userId: 'user-1', groupId: 'g' }, { userId: 'user-1' }],
+    ['Group · AnonymousId in its place', 'group', { anonymousId: 'a-1', groupId: 'g' }, { anonymousId: 'a-1' }],
+    ['Group · GroupId', 'group', { userId: 'u', groupId: 'group-1' }, { groupId: 'group-1' }],
+    [
+      'Group · Traits',
+      'group',
+      { userId: 'u', groupId: 'g', traits: { 'Head Count': 7 } },
+      { traits: { 'Head Count': 7 } },
+    ],
+    ['Alias · UserId', 'alias', { userId: 'user-1', previousId: 'p' }, { userId: 'user-1' }],
+    ['Alias · PreviousId', 'alias', { userId: 'u', previousId: 'user-0' }, { previousId: 'user-0' }],
+    [
+      'Screen, which is recorded likewise',
+      'screen',
+      { userId: 'u', name: 'Cart', properties: { items: 2 } },
+      { name: 'Cart', properties: { items: 2 } },
+    ],
+  ])('%s', async (_row, method, call, expected) => {
+    expect(await travel(method, call)).toMatchObject({ type: method, ...expected })
+  })
+
+  it('Page · Traits are not sent under their own name', async () => {
+    expect(await travel('page', { userId: 'u', traits: { path: '/' } })).not.toHaveProperty('traits')
+  })
+
+  it.each(METHODS)('%s · Integrations', async (method) => {
+    const integrations = { All: false, Webhooks: true, 'Another One': { key: 'value' } }
+    expect(await travel(method, { ...COMPLETE[method], integrations })).toMatchObject({ integrations })
+  })
+
+  it.each(METHODS)('%s · a userId of null stands beside an anonymousId', async (method) => {
+    if (method === 'alias') return expect(refusal('alias', { userId: null, previousId: 'p' })).toBeInstanceOf(TypeError)
+    const ids = { userId: null, anonymousId: 'a-1' }
+    expect(await travel(method, { ...COMPLETE[method], ...ids })).toMatchObject(ids)
+  })
+})
+
+describe('required fields, checked at the call', () => {
+  it.each<[string, Method, object, string]>([
+    ['Identify · one of UserId or AnonymousId', 'identify', {}, 'userId'],
+    ['Identify · UserId is text', 'identify', { userId: 7, anonymousId: 'a' }, 'userId'],
+    ['Identify · UserId is not empty', 'identify', { userId: '' }, 'userId'],
+    ['Identify · AnonymousId is text', 'identify', { userId: 'u', anonymousId: 7 }, 'anonymousId'],
+    ['Identify · AnonymousId is not empty', 'identify', { anonymousId: '' }, 'anonymousId'],
+    ['Identify · both null', 'identify', { userId: null, anonymousId: null }, 'userId'],
+    ['Identify · Traits is an object', 'identify', { userId: 'u', traits: [] }, 'traits'],
+    ['Track · Event', 'track', { userId: 'u' }, 'event'],
+    ['Track · Event is not empty', 'track', { userId: 'u', event: '' }, 'event'],
+    ['Track · Event is text', 'track', { userId: 'u', event: 7 }, 'event'],
+    ['Track · one of UserId or AnonymousId', 'track', { event: 'E' }, 'userId'],
+    ['Track · Properties is an object', 'track', { userId: 'u', event: 'E', properties: 'x' }, 'properties'],
+    [
+      'Track · Properties is no object of a class',
+      'track',
+      { userId: 'u', event: 'E', properties: new Map() },
+      'properties',
+    ],
+    ['Track · Properties is not null', 'track', { userId: 'u', event: 'E', properties: null }, 'properties'],
+    ['Page · one of UserId or AnonymousId', 'page', { name: 'Home' }, 'userId'],
+    ['Page · Category is text', 'page', { userId: 'u', category: 7 }, 'category'],
+    ['Page · Name is text', 'page', { userId: 'u', name: 7 }, 'name'],
+    ['Page · Traits is an object', 'page', { userId: 'u', traits: 'x' }, 'traits'],
+    ['Page · Traits and properties', 'page', { userId: 'u', traits: {}, properties: {} }, 'traits'],
+    ['Page · Timestamp is ISO 8601', 'page', { userId: 'u', timestamp: 'yesterday' }, 'timestamp'],
+    ['Page · Timestamp is no number', 'page', { userId: 'u', timestamp: 1768469400000 }, 'timestamp'],
+    ['Page · Timestamp is a valid Date', 'page', { userId: 'u', timestamp: new Date(Number.NaN) }, 'timestamp'],
+    ['Page · Context is an object', 'page', { userId: 'u', context: 'x' }, 'context'],
+    ['Screen · one of UserId or AnonymousId', 'screen', { name: 'Cart' }, 'userId'],
+    ['Screen · Name is text', 'screen', { userId: 'u', name: 7 }, 'name'],
+    ['Group · one of UserId or AnonymousId', 'group', { groupId: 'g' }, 'userId'],
+    ['Group · GroupId', 'group', { userId: 'u' }, 'groupId'],
+    ['Group · Traits is an object', 'group', { userId: 'u', groupId: 'g', traits: 7 }, 'traits'],
+    ['Alias · UserId', 'alias', { previousId: 'p' }, 'userId'],
+    ['Alias · PreviousId', 'alias', { userId: 'u' }, 'previousId'],
+    ['Alias · an AnonymousId is no UserId', 'alias', { anonymousId: 'a', previousId: 'p' }, 'userId'],
+    ['any · MessageId is text', 'track', { userId: 'u', event: 'E', messageId: 7 }, 'messageId'],
+    ['any · MessageId is not empty', 'track', { userId: 'u', event: 'E', messageId: '' }, 'messageId'],
+    [
+      'any · Integrations is an object',
+      'track',
+      { userId: 'u', event: 'E', integrations: ['Webhooks'] },
+      'integrations',
+    ],
+  ])('%s', (_row, method, call, field) => {
+    const error = refusal(method, call)
+    expect(error).toBeInstanceOf(TypeError)
+    expect(String(error)).toMatch(new RegExp(`^TypeError: ${method}: ${field} (must|is)`))
+  })
+
+  it.each([undefined, null, 'user-1', [], new Date(), () => {}])('a call that is no plain object: %o', (call) => {
+    expect(String(refusal('identify', call))).toMatch(/^TypeError: identify: give it a plain object/)
+  })
+
+  it('an object without a prototype, or of another realm, is plain', async () => {
+    const bare = Object.assign(Object.create(null), { userId: 'u', event: 'E' })
+    const foreign = Object.create(Object.create(null), { n: { value: 1, enumerable: true } })
+    expect(await travel('track', { ...bare, properties: foreign })).toMatchObject({ event: 'E', properties: { n: 1 } })
+    expect(await travel('track', bare)).toMatchObject({ event: 'E' })
+  })
+})
+
+describe('what is filled in', () => {
+  it.each(METHODS)('%s · type, a random messageId, the time, and the library', async (method) => {
+    const call = await travel(method, { ...COMPLETE[method], type: 'delete' })
+    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+    expect(call).toEqual({
+      ...COMPLETE[method],
+      type: method,
+      messageId: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/),
+      timestamp: NOW,
+      context: { library: { name: 'hookline', version } },
+    })
+  })
+
+  it('a messageId, a library and fields of your own are kept', async () => {
+    const own = { messageId: 'm-1', context: { library: { name: 'mine' }, ip: '203.0.113.7' }, channel: 'server' }
+    expect(await travel('track', { ...COMPLETE.track, ...own })).toMatchObject(own)
+  })
+
+  it('the time is the time of the call, not of the flush', async () => {
+    const { client, clock, dispatcher } = setUp()
+    const times = ['2026-01-15T09:30:00.000Z', '2026-01-15T09:30:00.000Z', '2026-01-15T09:30:01.234Z']
+    client.identify({ userId: 'u' })
+    client.identify({ userId: 'u' })
+    await clock.advance(1234)
+    client.identify({ userId: 'u' })
+    await client.flush()
+    expect(dispatcher.calls.map(({ timestamp }) => timestamp)).toEqual(times)
+  })
+
+  it.each([
+    [new Date(Date.UTC(2020, 0, 2, 3, 4, 5, 6)), '2020-01-02T03:04:05.006Z'],
+    ['2020-01-02', '2020-01-02T00:00:00.000Z'],
+    ['2020-01-02T03:04:05', '2020-01-02T03:04:05.000Z'],
+  ])('a timestamp of the past travels in UTC: %o', async (timestamp, expected) => {
+    expect(await travel('track', { ...COMPLETE.track, timestamp })).toMatchObject({ timestamp: expected })
+  })
+})
+
+describe('a call is written down at once', () => {
+  test('what the caller changes afterwards does not matter', async () => {
+    const { client, sent } = setUp()
+    const properties = { total: 1, items: ['a'] }
+    const call = { userId: 'user-1', event: 'E', properties }
+    client.track(call)
+    properties.total = 2
+    properties.items.push('b')
+    call.event = 'F'
+    await client.flush()
+    expect(sent[0]?.calls[0]).toMatchObject({ event: 'E', properties: { total: 1, items: ['a'] } })
+  })
+
+  test('toJSON is asked once, also when the batch is sent again', async () => {
+    let asked = 0
+    const price = { toJSON: () => ++asked }
+    const { client, clock, sent } = setUp([500, 500, 200], { flushAt: 1 })
+    client.track({ userId: 'u', event: 'E', properties: { price } })
+    await clock.advance(60_000)
+    expect(sent.map(({ calls }) => calls[0])).toMatchObject(Array(3).fill({ properties: { price: 1 } }))
+  })
+
+  const circular: Record<string, unknown> = {}
+  circular.self = circular
+  let deep: unknown = 1
+  for (let depth = 0; depth < 100_000; depth++) deep = [deep]
+  const angry = {
+    toJSON() {
+      throw 'no'
+    },
+  }
+
+  test.each([
+    ['a BigInt', { n: 1n }, /BigInt/],
+    ['a circle', circular, /circular/],
+    ['too deep a nest', { deep }, /stack/],
+    ['a toJSON that throws', { angry }, /toJSON/],
+  ])('%s is a TypeError that says so', (_name, properties, reason) => {
+    const error = refusal('track', { userId: 'u', event: 'E', properties })
+    expect(error).toBeInstanceOf(TypeError)
+    expect(String(error)).toMatch(/^TypeError: track: the call cannot be written as JSON\. /)
+    expect(String(error)).toMatch(reason)
+    expect(error).toHaveProperty('cause')
+  })
+
+  test('a call that was refused is not sent', async () => {
+    const { client, sent } = setUp()
+    expect(() => client.track({ userId: 'u', event: '' })).toThrow(TypeError)
+    await client.flush()
+    expect(sent).toHaveLength(0)
+  })
+})

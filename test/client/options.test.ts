@@ -1,0 +1,132 @@
+/** What createClient() takes ("Go client library", Client settings). */
+
+import { describe, expect, it } from 'vitest'
+import { type ClientOptions, createClient } from '../../src/client/index.ts'
+import { ENDPOINT, numbered, settle, setUp } from './dispatcher.ts'
+
+const create = (options: object, writeKey: unknown = 'write-key') =>
+  createClient(writeKey as string, { endpoint: ENDPOINT, ...options } as ClientOptions)
+
+describe('client settings', () => {
+  it.each([
+    ['Size', { size: 3 }],
+    ['FlushAt', { flushAt: 3 }],
+    ['both alike', { size: 3, flushAt: 3 }],
+  ])('%s · messages queued before a flush', async (_name, options) => {
+    const { client, sent } = setUp([], options)
+    for (let index = 0; index < 2; index++) client.track(numbered(index))
+    await settle()
+    expect(sent).toHaveLength(0)
+    client.track(numbered(2))
+    await settle()
+    expect(sent.map(({ calls }) => calls.length)).toEqual([3])
+  })
+
+  it.each([
+    ['Size', { size: 1 }],
+    ['FlushAt', { flushAt: 1 }],
+  ])('%s · 1 flushes on every message', async (_name, options) => {
+    const { client, sent } = setUp([], options)
+    for (let index = 0; index < 3; index++) client.track(numbered(index))
+    await settle()
+    expect(sent.map(({ calls }) => calls.length)).toEqual([1, 1, 1])
+  })
+
+  it('FlushAt · default 20 messages', async () => {
+    const { client, sent } = setUp()
+    for (let index = 0; index < 19; index++) client.track(numbered(index))
+    await settle()
+    expect(sent).toHaveLength(0)
+    client.track(numbered(19))
+    await settle()
+    expect(sent.map(({ calls }) => calls.length)).toEqual([20])
+  })
+
+  it.each([
+    ['FlushAfter · default 5 seconds', {}, 5000],
+    ['FlushAfter · as told', { flushAfterMs: 700 }, 700],
+  ])('%s', async (_name, options, ms) => {
+    const { client, clock, sent } = setUp([], options)
+    client.track(numbered(0))
+    await clock.advance(ms - 1)
+    expect(sent).toHaveLength(0)
+    await clock.advance(1)
+    expect(sent).toHaveLength(1)
+  })
+
+  it.each([
+    ['https://analytics.example.com/v1/batch', 'https://analytics.example.com', '/v1/batch'],
+    ['http://127.0.0.1:8080/', 'http://127.0.0.1:8080', '/'],
+    ['https://example.com/collect/?token=a%20b', 'https://example.com', '/collect/?token=a%20b'],
+  ])('Endpoint · %s is posted to as given', async (endpoint, origin, path) => {
+    const { client, sent } = setUp([], { endpoint, flushAt: 1 })
+    client.track(numbered(0))
+    await settle()
+    expect(sent[0]).toMatchObject({ method: 'POST', origin, path })
+  })
+
+  it('a default of flushAt that is above maxQueued is lowered to it', async () => {
+    const { client, sent } = setUp([], { maxQueued: 2 })
+    client.track(numbered(0))
+    client.track(numbered(1))
+    await settle()
+    expect(sent).toHaveLength(1)
+  })
+})
+
+describe('options that are refused', () => {
+  it.each([undefined, '', 7, null])('writeKey %o', (writeKey) => {
+    expect(() => createClient(writeKey as string, { endpoint: ENDPOINT })).toThrow(TypeError)
+    expect(() => createClient(writeKey as string, { endpoint: ENDPOINT })).toThrow(/^writeKey: must be/)
+  })
+
+  it('a write key with a colon, which no user name holds', () => {
+    expect(() => create({}, 'write:key')).toThrow(/^writeKey: must hold no colon/)
+  })
+
+  it.each([undefined, null, 'https://example.com'])('options %o', (options) => {
+    expect(() => createClient('write-key', options as never)).toThrow(TypeError)
+    expect(() => createClient('write-key', options as never)).toThrow(/^createClient: give it options/)
+  })
+
+  it.each<[string, object, RegExp]>([
+    ['no endpoint', { endpoint: undefined }, /^endpoint: is missing.*https:\/\/…\/v1\/batch/],
+    ['an endpoint that is no text', { endpoint: 7 }, /^endpoint: must be a full URL/],
+    ['an endpoint without a scheme', { endpoint: 'example.com/v1/batch' }, /^endpoint: must be a full URL/],
+    ['an endpoint of another scheme', { endpoint: 'ftp://example.com' }, /^endpoint: must be a full URL/],
+    ['an endpoint with a user', { endpoint: 'https://me@example.com' }, /^endpoint: must hold no user/],
+    ['an endpoint with a password', { endpoint: 'https://:pw@example.com' }, /^endpoint: must hold no user/],
+    ['an endpoint with a fragment', { endpoint: 'https://example.com/#x' }, /^endpoint: must hold no #fragment/],
+    ['size and flushAt that differ', { size: 1, flushAt: 2 }, /^size: is another name of flushAt/],
+    ['flushAt 0', { flushAt: 0 }, /^flushAt: must be a whole number from 1/],
+    ['flushAt 1.5', { flushAt: 1.5 }, /^flushAt: must be/],
+    ['flushAt as text', { flushAt: '20' }, /^flushAt: must be/],
+    ['size 0', { size: 0 }, /^size: must be a whole number from 1/],
+    ['flushAt above maxQueued', { flushAt: 3, maxQueued: 2 }, /^flushAt: must not be above maxQueued, which is 2/],
+    ['size above maxQueued', { size: 3, maxQueued: 2 }, /^size: must not be above maxQueued/],
+    ['flushAfterMs 0', { flushAfterMs: 0 }, /^flushAfterMs: must be/],
+    ['flushAfterMs too long for a timer', { flushAfterMs: 2 ** 31 }, /^flushAfterMs: must be/],
+    ['maxQueued 0', { maxQueued: 0 }, /^maxQueued: must be/],
+    ['maxQueuedBytes 0', { maxQueuedBytes: 0 }, /^maxQueuedBytes: must be/],
+    ['maxQueuedBytes below one call', { maxQueuedBytes: 32 * 1024 - 1 }, /^maxQueuedBytes: must be/],
+    ['whenFull of another kind', { whenFull: 'drop' }, /^whenFull: must be one of throw, drop-oldest, drop-newest/],
+    ['maxRetries -1', { maxRetries: -1 }, /^maxRetries: must be a whole number from 0/],
+    ['maxInFlight 0', { maxInFlight: 0 }, /^maxInFlight: must be/],
+    ['timeoutMs 0', { timeoutMs: 0 }, /^timeoutMs: must be/],
+    ['timeoutMs null', { timeoutMs: null }, /^timeoutMs: must be/],
+    ['onError that is no function', { onError: 'log' }, /^onError: must be a function/],
+    ['random that is no function', { random: 0.5 }, /^random: must be a function/],
+    ['a dispatcher without dispatch', { dispatcher: {} }, /^dispatcher: must be a Dispatcher of undici/],
+    ['a dispatcher that is null', { dispatcher: null }, /^dispatcher: must be/],
+    ['a clock without now', { clock: {} }, /^clock.now: must be a function/],
+    ['a clock that is null', { clock: null }, /^clock.now: must be a function/],
+    ['an unknown option', { flushInterval: 1 }, /^flushInterval: no such option. There are endpoint, flushAt/],
+  ])('%s', (_name, options, message) => {
+    expect(() => create(options)).toThrow(TypeError)
+    expect(() => create(options)).toThrow(message)
+  })
+
+  it('say nothing of what they hold: a URL may have a token', () => {
+    expect(() => create({ endpoint: 'https://user:pa55@example.com/?token=s3cret' })).not.toThrow(/pa55|s3cret/)
+  })
+})
