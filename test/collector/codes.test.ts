@@ -1,0 +1,138 @@
+import { expect, it, vi } from 'vitest'
+import type { EndpointRequest } from '../../src/protocol/endpoint.ts'
+import { HooklineError, type HooklineErrorCode } from '../../src/protocol/error.ts'
+import { recorder, setUpCollector, writeKey } from '../support/collect.ts'
+
+type ReceiverOnly =
+  | 'signature_missing'
+  | 'signature_malformed'
+  | 'signature_mismatch'
+  | 'secret_unavailable'
+  | 'message_invalid'
+  | 'schema_mismatch'
+  | 'handler_failed'
+  | 'handler_timeout'
+/** Lists one call of a batch, and is never the whole answer. */
+type OfACall = 'message_type_unknown'
+
+interface Case {
+  readonly status: number
+  readonly headers?: Record<string, string>
+  readonly path?: string
+  readonly body?: unknown
+  readonly request?: Partial<EndpointRequest>
+  readonly submit?: () => Promise<never>
+}
+
+const fails = (code: HooklineErrorCode) => () => Promise.reject(new HooklineError(code, 'from elsewhere'))
+const json = { 'content-type': 'application/json' }
+
+/** Every code of a collector, with a request that is answered with it. The type makes the list complete. */
+const cases: Readonly<Record<Exclude<HooklineErrorCode, ReceiverOnly | OfACall>, Case>> = {
+  method_not_allowed: { status: 405, request: { method: 'GET' }, headers: { allow: 'POST' } },
+  content_type_unsupported: { status: 415, request: { headers: { 'content-type': 'text/html' } } },
+  content_encoding_unsupported: { status: 415, request: { headers: { ...json, 'content-encoding': 'gzip' } } },
+  body_too_large: { status: 413, request: { readBody: fails('body_too_large') }, headers: { connection: 'close' } },
+  body_timeout: { status: 503, request: { readBody: () => new Promise(() => {}) }, headers: { connection: 'close' } },
+  body_aborted: { status: 400, request: { readBody: fails('body_aborted') } },
+  body_consumed: { status: 500, request: { readBody: fails('body_consumed') } },
+  body_not_json: { status: 400, body: '{' },
+  write_key_missing: {
+    status: 401,
+    request: { headers: json },
+    headers: { 'www-authenticate': 'Basic realm="write key"' },
+  },
+  write_key_unknown: {
+    status: 401,
+    request: { headers: json },
+    body: { writeKey: 'unknown' },
+    headers: { 'www-authenticate': 'Basic realm="write key"' },
+  },
+  call_invalid: { status: 400, path: '/v1/identify', body: {} },
+  call_too_large: { status: 413, path: '/v1/identify', body: { userId: 'u'.repeat(32 * 1024) } },
+  queue_full: { status: 503, submit: fails('queue_full'), headers: { 'retry-after': '5' } },
+  shutting_down: { status: 503, submit: fails('shutting_down'), headers: { 'retry-after': '5' } },
+  internal: { status: 500, submit: () => Promise.reject(new Error('no')) },
+}
+
+it.each(Object.entries(cases))(
+  '%s',
+  async (code, { status, headers = {}, path = '/v1/batch', body, request, submit }) => {
+    const destination = { ...recorder(), ...(submit && { submit }) }
+    const sources = [{ name: 'shop', writeKey, destinations: [destination] }]
+    const { post, clock, errors } = setUpCollector({ sources })
+    const answered = post(path, body ?? { batch: [{ type: 'page', userId: 'u' }] }, request)
+    await clock.advance(30_000)
+    const answer = await answered
+    const expected = {
+      'content-type': 'application/problem+json',
+      'access-control-allow-origin': '*',
+      'access-control-expose-headers': 'retry-after',
+      ...headers,
+    }
+    expect([answer.status, answer.headers]).toEqual([status, expected])
+    expect(answer.json).toMatchObject({ status, code })
+    expect(errors.map((error) => error.code)).toEqual([code])
+  },
+)
+
+it('message_type_unknown lists the call of a batch', async () => {
+  const { post, errors } = setUpCollector()
+  const answer = await post('/v1/batch', { batch: [{ type: 'purchase' }] })
+  expect([answer.status, answer.json.refused[0].code]).toEqual([200, 'message_type_unknown'])
+  expect(errors).toEqual([])
+})
+
+it('tells onError which request it was, and what a destination threw', async () => {
+  const onError = vi.fn()
+  const cause = new Error('disk on fire')
+  const destinations = [recorder(), { submit: () => Promise.reject(cause) }]
+  const { post } = setUpCollector({ onError, sources: [{ name: 'shop', writeKey, destinations }] })
+  const answer = await post('/v1/page', { userId: 'u' })
+  expect(answer.body).not.toContain('fire')
+  expect(onError.mock.calls).toEqual([
+    [
+      expect.objectContaining({ code: 'internal', cause: expect.objectContaining({ errors: [cause] }) }),
+      { path: '/v1/page', headers: expect.objectContaining(json), remoteAddress: '192.0.2.1' },
+    ],
+  ])
+})
+
+it.each([
+  ['prints a fault of ours', 'internal', 1],
+  ['does not print that a destination is closed', 'shutting_down', 0],
+  ['does not print a fault of the client', 'body_aborted', 0],
+] as const)('without onError it %s', async (_what, code, times) => {
+  const print = vi.spyOn(console, 'error').mockImplementation(() => {})
+  const { post } = setUpCollector({ onError: undefined } as never)
+  await post('/v1/batch', {}, { readBody: fails(code) })
+  expect(print).toHaveBeenCalledTimes(times)
+  print.mockRestore()
+})
+
+it.each([
+  [
+    'throws',
+    () => {
+      throw new Error('no log')
+    },
+    'no log',
+  ],
+  ['rejects with what is no Error', () => Promise.reject('no log'), 'It threw what is no Error.'],
+])('answers all the same when onError %s', async (_how, onError, detail) => {
+  const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  const { post } = setUpCollector({ onError })
+  expect((await post('/v1/batch', '')).status).toBe(400)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(warn.mock.calls).toEqual([['onError failed', { code: 'HOOKLINE_ON_ERROR', detail }]])
+  warn.mockRestore()
+})
+
+it('answers 500 when the host itself throws', async () => {
+  const { post, errors } = setUpCollector()
+  const readBody = () => {
+    throw new TypeError('a bug')
+  }
+  expect((await post('/v1/batch', '', { readBody })).json).toMatchObject({ status: 500, code: 'internal' })
+  expect(errors[0]?.cause).toEqual(new TypeError('a bug'))
+})

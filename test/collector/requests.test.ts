@@ -1,0 +1,350 @@
+import { describe, expect, it } from 'vitest'
+import { createCollector } from '../../src/collector/collector.ts'
+import { BATCH_LIMIT, CALL_LIMIT } from '../../src/protocol/limits.ts'
+import { basic, type Delivered, recorder, request, setUpCollector, writeKey } from '../support/collect.ts'
+
+const page = { type: 'page', userId: 'user-1' }
+const json = { 'content-type': 'application/json' }
+
+describe('routes', () => {
+  const calls: Readonly<Record<string, object>> = {
+    identify: {},
+    track: { event: 'Sold' },
+    page: {},
+    screen: {},
+    group: { groupId: 'g' },
+    alias: { previousId: 'p' },
+  }
+  const paths = Object.entries(calls).flatMap(([type, call]) => [
+    [`/v1/${type}`, type, call] as const,
+    [`/v1/${type[0]}`, type, call] as const,
+  ])
+
+  it('are listed', () => {
+    const { collector } = setUpCollector()
+    const batches = ['/v1/batch', '/v1/b', '/v1/import']
+    expect([...collector.routes].sort()).toEqual([...batches, ...paths.map(([path]) => path)].sort())
+  })
+
+  it.each(paths)('%s takes one %s', async (path, type, call) => {
+    const { post, destination } = setUpCollector()
+    const answer = await post(path, { userId: 'u', ...call })
+    expect([answer.status, answer.json]).toEqual([200, { success: true, accepted: 1, refused: [] }])
+    expect(destination.messages).toMatchObject([{ type, userId: 'u' }])
+    expect((await post(path, { userId: 'u', type, ...call })).status).toBe(200)
+  })
+
+  it.each(['identify', 'delete', 5])('/v1/track refuses a call of type %j', async (type) => {
+    const { post } = setUpCollector()
+    const answer = await post('/v1/track', { ...page, event: 'Sold', type })
+    expect(answer.json).toMatchObject({ status: 400, code: 'call_invalid', path: 'type' })
+  })
+
+  it.each(['/v1/batch', '/v1/b', '/v1/import'])('%s takes a batch', async (path) => {
+    const { post, destination } = setUpCollector()
+    expect((await post(path, { batch: [page, page] })).json.accepted).toBe(2)
+    expect(destination.messages).toHaveLength(2)
+  })
+
+  it.each([
+    '/',
+    '',
+    '/v1',
+    '/v1/',
+    '/v1/batch/',
+    '/v1/delete',
+    '/v1/d',
+    '/V1/batch',
+    '/analytics/v1/batch',
+    '/__proto__',
+  ])('%j is not its own', (path) => {
+    expect(setUpCollector().collector.handle(request(path, {}))).toBeUndefined()
+  })
+})
+
+describe('the write key', () => {
+  const shop = recorder()
+  const app = recorder()
+  const collector = createCollector({
+    sources: [
+      { name: 'shop', writeKey: 'key of the shop', destinations: [shop] },
+      { name: 'app', writeKey: 'key of the app', destinations: [app] },
+    ],
+    onError: () => {},
+  })
+  async function send(headers: object, body: object, path = '/v1/batch') {
+    const answer = await collector.handle(request(path, body, { headers: { ...json, ...headers } }))
+    const { code } = JSON.parse(answer?.body ?? '')
+    const to = [...shop.messages.splice(0).map(() => 'shop'), ...app.messages.splice(0).map(() => 'app')]
+    return code ?? to.join()
+  }
+
+  it.each<[string, object, object, string]>([
+    ['Basic, empty password', { authorization: basic('key of the app') }, {}, 'app'],
+    ['Basic, any password', { authorization: basic('key of the app', 'x:y') }, {}, 'app'],
+    ['Basic without a colon', { authorization: `basic ${btoa('key of the app')}` }, {}, 'app'],
+    ['in the body', {}, { writeKey: 'key of the shop' }, 'shop'],
+    ['both: the header decides', { authorization: basic('key of the app') }, { writeKey: 'key of the shop' }, 'app'],
+    ['another scheme: the body decides', { authorization: 'Bearer x' }, { writeKey: 'key of the shop' }, 'shop'],
+    ['an empty user name: the body decides', { authorization: basic('') }, { writeKey: 'key of the shop' }, 'shop'],
+    ['none', {}, {}, 'write_key_missing'],
+    ['empty', {}, { writeKey: '' }, 'write_key_missing'],
+    ['no text', {}, { writeKey: ['key of the shop'] }, 'write_key_missing'],
+    ['Basic without credentials', { authorization: 'Basic' }, {}, 'write_key_missing'],
+    ['unknown', {}, { writeKey: 'key of the sho' }, 'write_key_unknown'],
+    ['unknown, in Basic', { authorization: basic('__proto__') }, { writeKey: 'key of the shop' }, 'write_key_unknown'],
+  ])('%s', async (_how, headers, body, outcome) => {
+    expect(await send(headers, { batch: [page], ...body })).toBe(outcome)
+    expect(await send(headers, { userId: 'u', ...body }, '/v1/page')).toBe(outcome)
+  })
+
+  it('of a call inside a batch is not looked at', async () => {
+    expect(await send({}, { batch: [{ ...page, writeKey: 'key of the app' }] })).toBe('write_key_missing')
+  })
+})
+
+describe('the answer to a batch', () => {
+  it('lists what is refused, and takes the rest', async () => {
+    const { post, destination } = setUpCollector()
+    const huge = { ...page, messageId: 'huge', properties: { text: 'x'.repeat(CALL_LIMIT) } }
+    const batch = [
+      page,
+      { type: 'track', userId: 'u', messageId: 'm' },
+      5,
+      { ...page, messageId: 7, type: 'x' },
+      huge,
+      page,
+    ]
+    const { status, json } = await post('/v1/batch', { batch })
+    expect(status).toBe(200)
+    expect(json).toEqual({
+      success: true,
+      accepted: 2,
+      refused: [
+        { index: 1, messageId: 'm', code: 'call_invalid', path: 'event', detail: expect.stringContaining('event') },
+        { index: 2, code: 'call_invalid', detail: expect.any(String) },
+        { index: 3, code: 'message_type_unknown', path: 'type', detail: expect.stringContaining('identify, track') },
+        { index: 4, messageId: 'huge', code: 'call_too_large', detail: expect.stringContaining('32768') },
+      ],
+    })
+    expect([destination.submits, destination.messages.length]).toEqual([1, 2])
+  })
+
+  it('may be for nothing', async () => {
+    const { post, destination } = setUpCollector()
+    expect((await post('/v1/batch', { batch: [] })).json).toEqual({ success: true, accepted: 0, refused: [] })
+    expect(destination.submits).toBe(0)
+  })
+
+  it.each([[{}], [{ batch: null }], [{ batch: {} }], [{ batch: 'x' }]])('refuses %j whole', async (body) => {
+    const { post } = setUpCollector()
+    expect((await post('/v1/batch', body)).json).toMatchObject({ status: 400, code: 'call_invalid', path: 'batch' })
+  })
+
+  it.each(['[]', 'null', '5', '"x"', '', '{'])('refuses a body that is %j', async (body) => {
+    const { post } = setUpCollector()
+    expect((await post('/v1/batch', body)).json).toMatchObject({ status: 400, code: 'body_not_json' })
+  })
+})
+
+describe('Limits', () => {
+  const sized = (bytes: number, call: object = page) => {
+    const empty = Buffer.byteLength(JSON.stringify({ ...call, name: '' }))
+    return { ...call, name: 'é'.repeat(Math.floor((bytes - empty) / 2)) + 'x'.repeat((bytes - empty) % 2) }
+  }
+
+  it.each([
+    ['of 32 KB is taken', CALL_LIMIT, 1],
+    ['of a byte more is not', CALL_LIMIT + 1, 0],
+  ])('one call %s', async (_what, bytes, accepted) => {
+    const call = sized(bytes)
+    expect(Buffer.byteLength(JSON.stringify(call))).toBe(bytes)
+    const { post } = setUpCollector()
+    expect((await post('/v1/batch', { batch: [call] })).json.accepted).toBe(accepted)
+    const single = await post('/v1/page', call)
+    expect(single.status).toBe(accepted === 1 ? 200 : 413)
+    if (accepted === 0) expect(single.json.code).toBe('call_too_large')
+  })
+
+  it('one call: what the batch adds to it counts', async () => {
+    const { post } = setUpCollector()
+    const { json } = await post('/v1/batch', { batch: [sized(CALL_LIMIT), page], context: { a: 1 } })
+    expect([json.accepted, json.refused[0].code]).toEqual([1, 'call_too_large'])
+  })
+
+  it('one batch request is read up to 500 KB', async () => {
+    const { post } = setUpCollector()
+    let limit = 0
+    const readBody = (most: number) => {
+      limit = most
+      return { bytes: Buffer.from('{}'), source: 'stream' as const }
+    }
+    for (const path of ['/v1/batch', '/v1/page']) {
+      await post(path, '', { readBody })
+      expect(limit).toBe(BATCH_LIMIT)
+    }
+    expect(BATCH_LIMIT).toBe(512_000)
+  })
+
+  it('a batch of the smallest calls that fit is taken', async () => {
+    const { post } = setUpCollector()
+    const call = { type: 'page', userId: 'u' }
+    const batch = Array.from({ length: Math.floor(BATCH_LIMIT / (JSON.stringify(call).length + 1)) }, () => call)
+    expect((await post('/v1/batch', { batch })).json).toEqual({ success: true, accepted: batch.length, refused: [] })
+  })
+
+  it('a list of more than can be calls is refused whole', async () => {
+    const { post } = setUpCollector()
+    const list = (length: number) => ({ batch: Array.from({ length }, () => 0) })
+    expect((await post('/v1/batch', list(20_000))).json.refused).toHaveLength(20_000)
+    expect((await post('/v1/batch', list(20_001))).json).toMatchObject({
+      status: 400,
+      code: 'call_invalid',
+      path: 'batch',
+    })
+  })
+
+  it('a context that would be multiplied is refused whole', async () => {
+    const { post } = setUpCollector()
+    const context = { text: 'x'.repeat(20_000) }
+    const list = (length: number) => ({ context, batch: Array.from({ length }, () => page) })
+    expect((await post('/v1/batch', list(400))).json.accepted).toBe(400)
+    expect((await post('/v1/batch', list(450))).json).toMatchObject({
+      status: 413,
+      code: 'call_too_large',
+      path: 'context',
+    })
+  })
+
+  it.each([
+    ['as deep as it may', 498, 1],
+    ['a level deeper', 499, 0],
+    ['deeper than the stack', 16_000, 0],
+  ])('a call nested %s', async (_how, levels, accepted) => {
+    const { post } = setUpCollector()
+    const deep = `${'['.repeat(levels)}${']'.repeat(levels)}`
+    const body = `{"batch":[{"type":"page","userId":"u","properties":{"a":${deep}}}]}`
+    const { json } = await post('/v1/batch', body)
+    expect([json.accepted, json.refused.map(({ code }: Delivered) => code)]).toEqual([
+      accepted,
+      accepted === 1 ? [] : ['call_invalid'],
+    ])
+  })
+
+  it.each([
+    ['the body', `${'['.repeat(250_000)}${']'.repeat(250_000)}`, 'body_not_json'],
+    ['the batch', `{"batch":${'['.repeat(250_000)}${']'.repeat(250_000)}}`, undefined],
+    ['the context', `{"batch":[],"context":{"a":${'['.repeat(250_000)}${']'.repeat(250_000)}}}`, 'call_invalid'],
+    ['the sentAt', `{"batch":[],"sentAt":${'['.repeat(250_000)}${']'.repeat(250_000)}}`, undefined],
+    ['the write key', `{"batch":[],"writeKey":${'['.repeat(250_000)}${']'.repeat(250_000)}}`, undefined],
+  ])('%s nested 250 000 deep', async (_what, body, code) => {
+    const { post, errors } = setUpCollector()
+    expect((await post('/v1/batch', body)).json.code).toBe(code)
+    expect(errors.map((error) => error.code)).toEqual(code === undefined ? [] : [code])
+  })
+})
+
+describe('media types', () => {
+  it.each(['application/json; charset=utf-8', 'text/plain', 'text/plain;charset=UTF-8', 'Text/Plain'])(
+    'takes %s',
+    async (type) => {
+      const { post, destination } = setUpCollector()
+      const headers = { 'content-type': type }
+      expect((await post('/v1/p', { userId: 'u', writeKey }, { headers })).status).toBe(200)
+      expect(destination.messages).toHaveLength(1)
+    },
+  )
+
+  it.each(['application/x-www-form-urlencoded', 'application/json5', 'text', '', undefined])(
+    'refuses %j',
+    async (type) => {
+      const { post } = setUpCollector()
+      const headers = { 'content-type': type }
+      const { json } = await post('/v1/p', { userId: 'u', writeKey }, { headers })
+      expect(json).toMatchObject({ code: 'content_type_unsupported', detail: expect.stringContaining('text/plain') })
+    },
+  )
+})
+
+describe('CORS', () => {
+  it('lets any page ask, and read the answer', async () => {
+    const { post, errors } = setUpCollector()
+    const preflight = await post('/v1/p', '', { method: 'OPTIONS', headers: { origin: 'https://shop.example' } })
+    expect(preflight).toMatchObject({ status: 200, body: '' })
+    expect(preflight.headers).toEqual({
+      'access-control-allow-origin': '*',
+      'access-control-allow-methods': 'POST',
+      'access-control-allow-headers': 'content-type, authorization',
+      'access-control-max-age': '86400',
+    })
+    expect((await post('/v1/p', { userId: 'u' })).headers).toEqual({
+      'content-type': 'application/json',
+      'access-control-allow-origin': '*',
+    })
+    expect(errors).toEqual([])
+  })
+
+  it.each(['GET', 'HEAD', 'PUT', 'DELETE'])('%s is no method of it', async (method) => {
+    const { post } = setUpCollector()
+    expect((await post('/v1/p', '', { method })).json.code).toBe('method_not_allowed')
+  })
+})
+
+describe('hostile bodies', () => {
+  it('keys that reach a prototype are dropped, at any depth', async () => {
+    const { post, destination } = setUpCollector()
+    const call =
+      '{"type":"page","userId":"u","traits":{"__proto__":{"polluted":1},"a":[{"\\u005f_proto__":{"polluted":1}}]},' +
+      '"constructor":{"prototype":{"polluted":1}},"context":{"__proto__":{"ip":"6.6.6.6"}}}'
+    expect((await post('/v1/batch', `{"batch":[${call}],"__proto__":{"writeKey":"x"}}`)).json.accepted).toBe(1)
+    expect(JSON.stringify(destination.messages)).not.toContain('polluted')
+    expect(destination.messages[0]).toMatchObject({ properties: { a: [{}] }, context: { ip: '192.0.2.1' } })
+    expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false)
+  })
+
+  it('bytes that are not UTF-8 are refused', async () => {
+    const { post } = setUpCollector()
+    const { json } = await post('/v1/page', Buffer.from('{"userId":"\xff"}', 'latin1'))
+    expect(json).toMatchObject({ code: 'body_not_json', detail: expect.stringContaining('UTF-8') })
+  })
+
+  it('an answer quotes nothing but a messageId', async () => {
+    const { post } = setUpCollector()
+    const secret = 'hunter2'
+    expect((await post('/v1/batch', `{"password":"${secret}" x`)).body).not.toContain(secret)
+    const call = { type: secret, event: secret, userId: secret, context: secret, timestamp: secret }
+    expect((await post('/v1/batch', { batch: [call, { ...call, type: 'track' }, secret] })).body).not.toContain(secret)
+  })
+})
+
+describe('the deadline of a body', () => {
+  it('does not run while destinations work', async () => {
+    let take: (answer: []) => void = () => {}
+    const submit = () =>
+      new Promise<[]>((resolve) => {
+        take = resolve
+      })
+    const { post, clock } = setUpCollector({ sources: [{ name: 'shop', writeKey, destinations: [{ submit }] }] })
+    const answered = post('/v1/page', { userId: 'u' })
+    await clock.advance(60_000)
+    take([])
+    expect((await answered).status).toBe(200)
+  })
+
+  it.each(['body_aborted', 'a body'])('what comes after it changes nothing: %s', async (late) => {
+    const { post, clock, errors, destination } = setUpCollector({ deadlineMs: 1000 })
+    let settle = () => {}
+    const readBody = () =>
+      new Promise<never>((resolve, reject) => {
+        settle = () => (late === 'a body' ? resolve(request('', page).readBody(0) as never) : reject(new Error(late)))
+      })
+    const answered = post('/v1/page', '', { readBody })
+    await clock.advance(999)
+    expect(errors).toEqual([])
+    await clock.advance(1)
+    expect((await answered).json.code).toBe('body_timeout')
+    settle()
+    await clock.advance(1)
+    expect([errors.length, destination.messages]).toEqual([1, []])
+  })
+})

@@ -1,0 +1,78 @@
+/** A collector with one source, what its destination was given, and a request sent to it without a host. */
+
+import { createCollector } from '../../src/collector/collector.ts'
+import type { CollectorOptions } from '../../src/collector/options.ts'
+import type { EndpointAnswer, EndpointRequest } from '../../src/protocol/endpoint.ts'
+import type { HooklineError } from '../../src/protocol/error.ts'
+import { isMeantFor } from '../../src/protocol/integrations.ts'
+import { INTEGRATION_NAME } from '../../src/protocol/limits.ts'
+import type { Queued, Submission } from '../../src/sender/api.ts'
+import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
+
+export const writeKey = 'the write key of the shop'
+
+/** The message of the specification with its fields open to a test. */
+export type Delivered = Readonly<Record<string, unknown>>
+
+/** A destination that keeps what it is given, each key once, and takes what is meant for it. */
+export function recorder({ enabled = true } = {}) {
+  const messages: Delivered[] = []
+  const keys: (string | undefined)[] = []
+  let submits = 0
+  const take = ({ message, key }: Submission): Queued => {
+    if (!enabled) return { queued: false, reason: 'switched_off' }
+    if (!isMeantFor(INTEGRATION_NAME, message.integrations)) return { queued: false, reason: 'not_selected' }
+    if (key === undefined || !keys.includes(key)) messages.push(JSON.parse(JSON.stringify(message)) as Delivered)
+    keys.push(key)
+    return { queued: true, id: 'an id' }
+  }
+  return {
+    messages,
+    keys,
+    get submits() {
+      return submits
+    },
+    submit: async (submissions: readonly Submission[]): Promise<readonly Queued[]> => {
+      submits++
+      return submissions.map(take)
+    },
+  }
+}
+
+export function setUpCollector(options: Partial<CollectorOptions> = {}) {
+  const clock: ManualClock = manualClock()
+  const destination = recorder()
+  const errors: HooklineError[] = []
+  const collector = createCollector({
+    sources: [{ name: 'shop', writeKey, destinations: [destination] }],
+    clock,
+    onError: (error) => errors.push(error),
+    ...options,
+  })
+  return { collector, destination, clock, errors, post: poster(collector) }
+}
+
+/** A request of a server's client: JSON, the write key as Basic user name. Anything of it can be replaced. */
+export function request(path: string, body: unknown, changes: Partial<EndpointRequest> = {}): EndpointRequest {
+  const bytes = body instanceof Uint8Array ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+  return {
+    method: 'POST',
+    path,
+    headers: { 'content-type': 'application/json', authorization: basic(writeKey) },
+    remoteAddress: '192.0.2.1',
+    readBody: async () => ({ bytes, source: 'stream' }),
+    ...changes,
+  }
+}
+
+export function basic(user: string, password = ''): string {
+  return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+}
+
+function poster(collector: { handle(request: EndpointRequest): Promise<EndpointAnswer> | undefined }) {
+  return async (path: string, body: unknown, changes: Partial<EndpointRequest> = {}) => {
+    const answer = await collector.handle(request(path, body, changes))
+    if (answer === undefined) throw new Error(`nobody answers ${path}`)
+    return { ...answer, json: answer.body === '' ? undefined : JSON.parse(answer.body) }
+  }
+}
