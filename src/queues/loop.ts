@@ -1,7 +1,8 @@
 /** The loop that queues share: hands out what is due, so many at a time, and ends in good order. */
 
-import { isUint8Array } from 'node:util/types'
 import type { Clock } from '../protocol/clock.ts'
+import { createAlarm } from './alarm.ts'
+import { attempt } from './attempt.ts'
 import type { ClaimedJob, CloseOptions, HandleJob, Outcome, Queue } from './queue.ts'
 
 /**
@@ -34,6 +35,7 @@ export interface Loop extends Pick<Queue, 'work' | 'drain'> {
 
 /** Makes a loop over a store. */
 export function createLoop(store: Store, { clock, finishesDue }: LoopOptions): Loop {
+  const alarm = createAlarm(clock, wake)
   const ending = new AbortController() // One for all jobs: to make one costs more than the rest of the loop.
   let handle: HandleJob | undefined
   let concurrency = 0
@@ -42,7 +44,6 @@ export function createLoop(store: Store, { clock, finishesDue }: LoopOptions): L
   let looking = false
   let missed = false
   let handedOut = 0
-  let alarm: { readonly at: number; readonly timer: unknown } | undefined
   let waiting: (() => void)[] = []
 
   function wake(): void {
@@ -87,7 +88,7 @@ export function createLoop(store: Store, { clock, finishesDue }: LoopOptions): L
   }
 
   async function run(job: ClaimedJob): Promise<void> {
-    const outcome = await attempt(job)
+    const outcome = await attempt(handle as HandleJob, job, ending.signal, clock) // Nothing is claimed without it.
     if (phase === 'closed') return
     const settled = store.settle(job, outcome)
     if (settled instanceof Promise) await settled
@@ -95,43 +96,16 @@ export function createLoop(store: Store, { clock, finishesDue }: LoopOptions): L
     wake()
   }
 
-  async function attempt(job: ClaimedJob): Promise<Outcome> {
-    try {
-      const outcome = await handle?.(job, ending.signal)
-      if (isOutcome(outcome)) return outcome
-    } catch {
-      // What failed is for the handler to report.
-    }
-    const retryAt = clock.now() + Math.min(FIRST_RETRY_MS * 2 ** (job.deliveries - 1), LAST_RETRY_MS)
-    return job.state === undefined ? { retryAt } : { retryAt, state: job.state }
-  }
-
   /** Nothing changed since the store was asked, so this is how it stands. */
   function rest(nextAt: number | undefined): void {
     const next = isClaiming() ? nextAt : undefined
     if (active === 0 && !(next !== undefined && next <= clock.now())) release()
-    if (active < concurrency) setAlarm(next)
+    if (active < concurrency) alarm.set(next)
   }
 
   function release(): void {
     for (const resolve of waiting) resolve()
     waiting = []
-  }
-
-  /** It keeps the process alive: a job that waits would be lost with it. */
-  function setAlarm(at: number | undefined): void {
-    if (at === alarm?.at) return
-    if (alarm !== undefined) clock.clearTimeout(alarm.timer)
-    alarm = undefined
-    if (at === undefined) return
-    const delay = Math.max(0, at - clock.now()) // It may have come due since the claim.
-    const timer = clock.setTimeout(ring, Math.min(delay, LONGEST_TIMER_MS))
-    alarm = { at, timer }
-  }
-
-  function ring(): void {
-    alarm = undefined
-    wake()
   }
 
   function drain(): Promise<void> {
@@ -169,7 +143,7 @@ export function createLoop(store: Store, { clock, finishesDue }: LoopOptions): L
       ending.abort()
       if (active > 0) await new Promise((resolve) => setImmediate(resolve)) // For those that obey the signal.
       phase = 'closed'
-      setAlarm(undefined)
+      alarm.set(undefined)
       release()
     },
   }
@@ -177,14 +151,3 @@ export function createLoop(store: Store, { clock, finishesDue }: LoopOptions): L
 
 /** Hand-outs until everything else in the process has its turn. */
 const TURN = 256
-const FIRST_RETRY_MS = 1_000
-const LAST_RETRY_MS = 60_000
-const LONGEST_TIMER_MS = 2 ** 31 - 1
-
-function isOutcome(value: unknown): value is Outcome {
-  if (typeof value !== 'object' || value === null) return false
-  if ('done' in value) return value.done === true
-  if ('state' in value && value.state !== undefined && !isUint8Array(value.state)) return false
-  if ('retryAt' in value) return Number.isFinite(value.retryAt)
-  return 'dead' in value && typeof value.dead === 'string'
-}

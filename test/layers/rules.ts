@@ -23,6 +23,8 @@ const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'src/queues': [
     'queue.ts',
     'loop.ts',
+    'alarm.ts',
+    'attempt.ts',
     'arguments.ts',
     'fifo.ts',
     'time-heap.ts',

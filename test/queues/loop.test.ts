@@ -12,7 +12,7 @@ import { until } from '../support/until.ts'
 
 /** The same answers, each a few turns later, as from a database. */
 function slowed(store: Store): Store {
-  const later = async <T>(act: () => T): Promise<T> => {
+  const later = async <T>(act: () => T | Promise<T>): Promise<T> => {
     await Promise.resolve()
     const answer = act()
     await Promise.resolve()
@@ -122,6 +122,7 @@ describe('the loop', () => {
     const loop = createLoop(asked, { clock, finishesDue: false })
     let worked = 0
     const work = async () => {
+      await new Promise((resolve) => setImmediate(resolve))
       worked += 1
       return { done: true } as const
     }
@@ -158,8 +159,34 @@ describe('the loop', () => {
     }
     loop.work(work, { concurrency: 1 })
     await until(() => hasPassed)
+    const now = clock.now()
     await clock.advance(0)
-    expect(worked).toBe(1)
+    expect([worked, clock.now()]).toEqual([1, now])
+  })
+
+  it('is not drained of what comes due that very moment', async () => {
+    const { clock, store } = setUp(false)
+    let hasPassed = false
+    const slow: Store = {
+      ...store,
+      nextAt: async () => {
+        const nextAt = store.nextAt()
+        if (!hasPassed) await clock.advance(10)
+        hasPassed = true
+        return nextAt
+      },
+    }
+    const loop = createLoop(slow, { clock, finishesDue: false })
+    store.push(readJobs([{ id: randomUUID(), body, notBefore: clock.now() + 10 }]))
+    let isDrained = false
+    const drain = loop.drain().then(() => {
+      isDrained = true
+    })
+    await until(() => hasPassed)
+    await clock.advance(0)
+    expect(isDrained).toBe(false)
+    loop.work(async () => ({ done: true }), { concurrency: 1 })
+    await drain
   })
 
   it('works on nothing that a claim brings after it was closed', async () => {
