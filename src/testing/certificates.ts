@@ -1,0 +1,90 @@
+/** Certificates that TLS clients should refuse, made when they are needed, so that no private key is in the package. */
+
+import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { bitString, der, integer, objectId, sequence, utcTime } from './der.ts'
+
+/**
+ * What is the matter with a certificate: it is signed by itself; out of date; for another host; or nothing but that
+ * its authority is known to nobody. Trust the authority of the last three to see the fault that is named.
+ */
+export type CertificateFault = 'self_signed' | 'expired' | 'wrong_name' | 'private_ca'
+
+export const CERTIFICATE_FAULTS: readonly CertificateFault[] = ['self_signed', 'expired', 'wrong_name', 'private_ca']
+
+/** What a TLS server needs, and what a client must trust to reach it; all PEM. */
+export interface ServerCertificate {
+  readonly key: string
+  readonly cert: string
+  readonly ca: string
+}
+
+interface Party {
+  readonly name: Buffer
+  readonly keys: { readonly publicKey: KeyObject; readonly privateKey: KeyObject }
+}
+
+/** Makes a certificate for `localhost` and 127.0.0.1, with this fault. */
+export function createCertificate(fault: CertificateFault): ServerCertificate {
+  const server = createParty('localhost')
+  const authority = fault === 'self_signed' ? server : createParty('Hookline test authority')
+  const cert = certify(server, authority, {
+    until: fault === 'expired' ? '20010101000000Z' : '20491231235959Z',
+    extensions: fault === 'wrong_name' ? [namesOf('wrong.example')] : [namesOf('localhost', [127, 0, 0, 1])],
+  })
+  return {
+    key: server.keys.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
+    cert,
+    ca:
+      authority === server ? cert : certify(authority, authority, { until: '20491231235959Z', extensions: AUTHORITY }),
+  }
+}
+
+/** Names differ, because clients look an authority up by its name and a test may trust several. */
+function createParty(name: string): Party {
+  const text = (type: string, value: string) => der(0x31, sequence(objectId(type), der(0x0c, Buffer.from(value))))
+  const [organization, commonName] = ['2.5.4.10', '2.5.4.3']
+  return {
+    name: sequence(text(organization, randomBytes(8).toString('hex')), text(commonName, name)),
+    keys: generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+  }
+}
+
+const ECDSA_WITH_SHA256 = sequence(objectId('1.2.840.10045.4.3.2'))
+
+/** RFC 5280, section 4.1. The times are fixed, so that a test may set the time of its machine. */
+function certify(subject: Party, issuer: Party, terms: { until: string; extensions: readonly Buffer[] }): string {
+  const version3 = der(0xa0, integer(2))
+  const serial = Buffer.concat([Buffer.from([1]), randomBytes(15)]) // Begins with 1: neither negative nor padded.
+  const content = sequence(
+    version3,
+    integer(serial),
+    ECDSA_WITH_SHA256,
+    issuer.name,
+    sequence(utcTime('20000101000000Z'), utcTime(terms.until)),
+    subject.name,
+    subject.keys.publicKey.export({ type: 'spki', format: 'der' }),
+    der(0xa3, sequence(...terms.extensions)),
+  )
+  const signature = sign('sha256', content, issuer.keys.privateKey)
+  return toPem(sequence(content, ECDSA_WITH_SHA256, bitString(signature)))
+}
+
+const TRUE = der(0x01, Buffer.from([0xff]))
+
+/** Basic constraints and key usage: may sign certificates, and nothing else. */
+const AUTHORITY: readonly Buffer[] = [
+  sequence(objectId('2.5.29.19'), TRUE, der(0x04, sequence(TRUE))),
+  sequence(objectId('2.5.29.15'), TRUE, der(0x04, bitString(Buffer.from([0x04]), 2))),
+]
+
+/** Subject alternative names: those a client compares with the URL. */
+function namesOf(host: string, address?: readonly number[]): Buffer {
+  const names = [der(0x82, Buffer.from(host))]
+  if (address !== undefined) names.push(der(0x87, Buffer.from(address)))
+  return sequence(objectId('2.5.29.17'), der(0x04, sequence(...names)))
+}
+
+function toPem(bytes: Buffer): string {
+  const lines = bytes.toString('base64').match(/.{1,64}/g) ?? []
+  return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n')
+}

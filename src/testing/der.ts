@@ -1,0 +1,44 @@
+/** Writes ASN.1 values in DER (ITU-T X.690): as much of it as a certificate needs. */
+
+/** A value with its tag and length before it. */
+export function der(tag: number, ...content: readonly Uint8Array[]): Buffer {
+  const bytes = Buffer.concat(content)
+  return Buffer.concat([Buffer.from([tag]), lengthOf(bytes), bytes])
+}
+
+function lengthOf({ length }: Buffer): Buffer {
+  if (length < 0x80) return Buffer.from([length])
+  if (length < 0x100) return Buffer.from([0x81, length])
+  return Buffer.from([0x82, length >> 8, length & 0xff])
+}
+
+export function sequence(...content: readonly Uint8Array[]): Buffer {
+  return der(0x30, ...content)
+}
+
+/** A number of one byte, or the bytes of a longer one; the first bit is its sign. */
+export function integer(value: number | Uint8Array): Buffer {
+  return der(0x02, typeof value === 'number' ? Buffer.from([value]) : value)
+}
+
+export function bitString(bytes: Uint8Array, unusedBits = 0): Buffer {
+  return der(0x03, Buffer.from([unusedBits]), bytes)
+}
+
+/** A name in dots, as '2.5.4.3'. */
+export function objectId(dotted: string): Buffer {
+  const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number)
+  return der(0x06, Buffer.from([first * 40 + second, ...rest.flatMap(base128)]))
+}
+
+/** Seven bits a byte; all but the last have the eighth set. */
+function base128(value: number): number[] {
+  const bytes = [value & 0x7f]
+  for (let left = value >> 7; left > 0; left >>= 7) bytes.unshift((left & 0x7f) | 0x80)
+  return bytes
+}
+
+/** A time of a year before 2050, as '20491231235959Z'. */
+export function utcTime(text: string): Buffer {
+  return der(0x17, Buffer.from(text.slice(2)))
+}

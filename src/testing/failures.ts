@@ -1,0 +1,46 @@
+/** The errors that sockets give, by the names that a script has for them. */
+
+import type { CertificateFault } from './certificates.ts'
+import { CERTIFICATE_FAULTS } from './certificates.ts'
+import type { Move } from './script.ts'
+
+/**
+ * Why a request could not be sent: nobody listens (`refused`), the host has no address (`dns`), the connection is not
+ * made in time (`timeout`), or a certificate that is not good.
+ */
+export type NetworkFailure = 'refused' | 'dns' | 'timeout' | CertificateFault
+
+/** What Node and undici give, each. undici's parser gives no code. */
+const ERRORS = {
+  refused: { code: 'ECONNREFUSED', message: 'connect ECONNREFUSED' },
+  dns: { code: 'ENOTFOUND', message: 'getaddrinfo ENOTFOUND' },
+  timeout: { code: 'UND_ERR_CONNECT_TIMEOUT', message: 'Connect Timeout Error', name: 'ConnectTimeoutError' },
+  self_signed: { code: 'DEPTH_ZERO_SELF_SIGNED_CERT', message: 'self-signed certificate' },
+  expired: { code: 'CERT_HAS_EXPIRED', message: 'certificate has expired' },
+  wrong_name: { code: 'ERR_TLS_CERT_ALTNAME_INVALID', message: "Hostname/IP does not match certificate's altnames" },
+  private_ca: { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', message: 'unable to verify the first certificate' },
+  reset: { code: 'ECONNRESET', message: 'read ECONNRESET' },
+  close: { code: 'UND_ERR_SOCKET', message: 'other side closed', name: 'SocketError' },
+  garbage: { message: 'Response does not match the HTTP/1.1 protocol', name: 'HTTPParserError' },
+  aborted: { code: 'UND_ERR_ABORTED', message: 'Request aborted', name: 'AbortError' },
+} as const satisfies Readonly<Record<string, { code?: string; message: string; name?: string }>>
+
+const NETWORK_FAILURES: readonly unknown[] = [
+  'refused',
+  'dns',
+  'timeout',
+  ...CERTIFICATE_FAULTS,
+] satisfies NetworkFailure[]
+
+/** The move of a step that stands for a failure; undefined for every other. */
+export function readFailure(step: unknown): Move | undefined {
+  if (step instanceof Error) return { kind: 'fail', error: () => step }
+  if (!NETWORK_FAILURES.includes(step)) return undefined
+  return { kind: 'fail', error: () => createFailure(step as NetworkFailure) }
+}
+
+/** A new error that looks as one of a socket would. */
+export function createFailure(failure: keyof typeof ERRORS): Error {
+  const { message, ...rest } = ERRORS[failure]
+  return Object.assign(new Error(message), rest)
+}

@@ -1,0 +1,268 @@
+/** The scripted endpoint, called over real sockets. */
+
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { verify } from '../../src/protocol/signature.ts'
+import { type EndpointOptions, type ScriptedEndpoint, startEndpoint } from '../../src/testing/endpoint.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import type { Step } from '../../src/testing/script.ts'
+import { signedRequest } from '../../src/testing/signed-request.ts'
+import { until } from '../support/until.ts'
+import { errorOf, post } from './post.ts'
+
+const running: ScriptedEndpoint[] = []
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((endpoint) => endpoint.close()))
+})
+
+async function start(options?: EndpointOptions): Promise<ScriptedEndpoint> {
+  const endpoint = await startEndpoint(options)
+  running.push(endpoint)
+  return endpoint
+}
+
+async function statuses(url: string, count: number): Promise<number[]> {
+  const all: number[] = []
+  for (let left = count; left > 0; left -= 1) all.push((await post(url)).status)
+  return all
+}
+
+describe('the script', () => {
+  it('is 200 for everything when there is none', async () => {
+    const { url } = await start()
+    expect(await statuses(url, 3)).toEqual([200, 200, 200])
+  })
+
+  it('has a step for each request, and repeats the last', async () => {
+    const { url } = await start({ script: [500, 429, 204] })
+    expect(await statuses(url, 5)).toEqual([500, 429, 204, 204, 204])
+  })
+
+  it('can be replaced on the way', async () => {
+    const endpoint = await start({ script: [500] })
+    expect(await statuses(endpoint.url, 1)).toEqual([500])
+    endpoint.script([503, 200])
+    expect(await statuses(endpoint.url, 3)).toEqual([503, 200, 200])
+  })
+
+  it('is asked for the step of a request, and waited for', async () => {
+    const { url } = await start({
+      script: [async (request) => (request.path.endsWith('?a') ? 201 : { status: 202, body: request.bytes })],
+    })
+    expect(await post(`${url}?a`)).toMatchObject({ status: 201, body: '' })
+    expect(await post(url, 'hello')).toMatchObject({ status: 202, body: 'hello' })
+  })
+
+  it('answers 500 for a function that throws, and close() says why', async () => {
+    const endpoint = await startEndpoint({
+      script: [
+        () => {
+          throw new Error('not this one')
+        },
+        () => 'nonsense' as Step,
+      ],
+    })
+    expect(await statuses(endpoint.url, 2)).toEqual([500, 500])
+    await expect(endpoint.close()).rejects.toThrow('not this one')
+  })
+
+  it('names the function whose step is none', async () => {
+    const endpoint = await startEndpoint({ script: [200, () => 'nonsense' as Step] })
+    expect(await statuses(endpoint.url, 2)).toEqual([200, 500])
+    await expect(endpoint.close()).rejects.toThrow(/^script\[1\]\(request\): there is no step 'nonsense'/)
+  })
+})
+
+describe('a step', () => {
+  it('gives status, headers and body', async () => {
+    const { url } = await start({ script: [{ status: 503, headers: { 'Retry-After': '120' }, body: 'later' }] })
+    const answer = await post(url)
+    expect(answer).toMatchObject({ status: 503, body: 'later' })
+    expect(answer.headers['retry-after']).toBe('120')
+  })
+
+  it('delayMs holds the answer back', async () => {
+    const { url } = await start({ script: [{ delayMs: 40 }] })
+    const before = performance.now()
+    expect((await post(url)).status).toBe(200)
+    expect(performance.now() - before).toBeGreaterThanOrEqual(39)
+  })
+
+  it("'hang' reads the request and never answers", async () => {
+    const endpoint = await start({ script: ['hang'] })
+    const outcome = post(endpoint.url, 'body', { timeoutMs: 60 })
+    const [request] = await endpoint.received(1)
+    expect(request?.bytes.toString()).toBe('body')
+    await expect(outcome).rejects.toThrow('aborted due to timeout')
+  })
+
+  it.each<[string, Step]>([
+    ["'drip'", 'drip'],
+    ['dripMs', { dripMs: 5 }],
+  ])('%s sends headers, and bytes without end', async (_name, step) => {
+    const { url } = await start({ script: [step] })
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    socket.write('POST /webhooks HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n')
+    let text = ''
+    socket.on('data', (chunk) => {
+      text += chunk
+    })
+    await until(() => text.split('1\r\n.\r\n').length > 3)
+    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
+    socket.destroy()
+    await once(socket, 'close')
+  })
+
+  it.each<[Step, string]>([
+    ['reset', 'ECONNRESET'],
+    [{ reset: 'headers' }, 'ECONNRESET'],
+    [{ reset: 'body' }, 'ECONNRESET'],
+    ['close', 'UND_ERR_SOCKET'],
+  ])('%j ends in %s', async (step, code) => {
+    const { url } = await start({ script: [step, 200] })
+    expect(await errorOf(post(url))).toMatchObject({ code })
+    expect((await post(url)).status).toBe(200)
+  })
+
+  it("'garbage' is not HTTP", async () => {
+    const { url } = await start({ script: ['garbage'] })
+    expect(await errorOf(post(url))).toMatchObject({ name: 'HTTPParserError' })
+  })
+
+  it('reset: answer sends the first half', async () => {
+    const { url } = await start({ script: [{ reset: 'answer' }] })
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    socket.write('POST /webhooks HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n')
+    let text = ''
+    socket.on('data', (chunk) => {
+      text += chunk
+    })
+    const [error] = await once(socket, 'error').catch((error) => [error])
+    expect(error).toMatchObject({ code: 'ECONNRESET' })
+    expect(text).toMatch(/content-length: 16\r\n[\s\S]*\r\n\r\nHalf of $/)
+  })
+
+  it('reset: headers does not wait for the body, and is no request', async () => {
+    const endpoint = await start({ script: [{ reset: 'headers' }] })
+    const socket = connect(Number(new URL(endpoint.url).port), '127.0.0.1')
+    socket.write('POST /webhooks HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n')
+    await expect(once(socket, 'end')).rejects.toMatchObject({ code: 'ECONNRESET' })
+    expect(endpoint.requests).toEqual([])
+  })
+})
+
+describe('what came', () => {
+  it('is kept with everything a test may ask', async () => {
+    const endpoint = await start()
+    const { headers, body } = signedRequest(fixtures.track, 'secret')
+    const before = Date.now()
+    await post(`${endpoint.url}/eu?x=1`, body, { headers: { ...headers, 'x-twice': ['a', 'b'] } })
+    const [request] = endpoint.requests
+    expect(request).toMatchObject({ method: 'POST', url: `${endpoint.url}/eu?x=1`, path: '/webhooks/eu?x=1' })
+    expect(request?.headers).toMatchObject({ 'content-type': 'application/json', 'x-twice': 'a, b' })
+    expect(verify(request?.bytes ?? Buffer.alloc(0), request?.headers['x-signature'], 'secret')).toBe(true)
+    expect(request?.message).toEqual(fixtures.track)
+    expect(request?.message).toBe(request?.message)
+    expect(endpoint.messages).toEqual([fixtures.track])
+    expect(request?.at).toBeGreaterThanOrEqual(before)
+    expect(request?.at).toBeLessThanOrEqual(Date.now())
+  })
+
+  it('may be no message', async () => {
+    const endpoint = await start()
+    await post(endpoint.url, 'hello')
+    expect(() => endpoint.messages).toThrow('not valid JSON')
+    expect(() => endpoint.requests[0]?.message).toThrow('not valid JSON')
+  })
+
+  it('is waited for', async () => {
+    const endpoint = await start()
+    const received = endpoint.received(2)
+    await post(endpoint.url, 'one')
+    await post(endpoint.url, 'two')
+    await post(endpoint.url, 'three')
+    expect((await received).map(({ bytes }) => bytes.toString())).toEqual(['one', 'two'])
+    expect(await endpoint.received(1)).toHaveLength(1)
+  })
+
+  it('is waited for within bounds', async () => {
+    const endpoint = await start()
+    await post(endpoint.url)
+    const waited = endpoint.received(3, { timeoutMs: 20 })
+    await expect(waited).rejects.toThrow('received: waited 20 ms for 3 requests, and 1 came.')
+  })
+
+  it('is counted in connections and bytes, whole requests or not', async () => {
+    const endpoint = await start()
+    expect([endpoint.connections, endpoint.bytesReceived]).toEqual([0, 0])
+    const socket = connect(Number(new URL(endpoint.url).port), '127.0.0.1')
+    const part = 'POST /webhooks HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nhalf'
+    socket.write(part)
+    await until(() => endpoint.bytesReceived === part.length)
+    socket.destroy()
+    await post(endpoint.url, 'whole')
+    expect(endpoint.connections).toBe(2)
+    expect(endpoint.requests.map(({ bytes }) => bytes.toString())).toEqual(['whole'])
+  })
+})
+
+describe('close()', () => {
+  it('ends what hangs and stops listening; a second time does no harm', async () => {
+    const endpoint = await startEndpoint({ script: ['hang', 'drip', { delayMs: 60_000 }] })
+    const outcomes = [1, 2, 3].map(() => errorOf(post(endpoint.url)))
+    await endpoint.received(3)
+    await endpoint.close()
+    expect((await Promise.all(outcomes)).map(({ code }) => code)).toEqual(Array(3).fill('UND_ERR_SOCKET'))
+    expect(await errorOf(post(endpoint.url))).toMatchObject({ code: 'ECONNREFUSED' })
+    await endpoint.close()
+  })
+
+  it('is what `await using` does', async () => {
+    let url = ''
+    {
+      await using endpoint = await startEndpoint()
+      url = endpoint.url
+      expect((await post(url)).status).toBe(200)
+    }
+    expect(await errorOf(post(url))).toMatchObject({ code: 'ECONNREFUSED' })
+  })
+})
+
+describe('options', () => {
+  it.each<[object, RegExp]>([
+    [{ scripts: [] }, /^scripts: no such option\. There are script, path, tls\.$/],
+    [{ path: 'webhooks' }, /^path: must begin with/],
+    [{ path: 7 }, /^path: must begin with/],
+    [{ tls: 'good' }, /^tls: must be one of self_signed, expired, wrong_name, private_ca\.$/],
+    [{ script: [] }, /^script: must be a list of at least one step/],
+    [{ script: 200 }, /^script: must be a list/],
+    [{ script: [200, 'hangs'] }, /^script\[1\]: there is no step 'hangs'/],
+    [{ script: ['refused'] }, /^script\[0\]: there is no step 'refused'/],
+    [{ script: [null] }, /^script\[0\]: there is no step 'null'/],
+    [{ script: [100] }, /^script\[0\]: a status must be a whole number from 200 to 599/],
+    [{ script: [600] }, /^script\[0\]: a status/],
+    [{ script: [{ status: '200' }] }, /^script\[0\]: a status/],
+    [{ script: [{ code: 200 }] }, /^script\[0\]\.code: no such option\. There are status,/],
+    [{ script: [{ headers: { a: 1 } }] }, /^script\[0\]\.headers: must be/],
+    [{ script: [{ headers: null }] }, /^script\[0\]\.headers: must be/],
+    [{ script: [{ body: {} }] }, /^script\[0\]\.body: must be text or bytes/],
+    [{ script: [{ delayMs: -1 }] }, /^script\[0\]\.delayMs: must be a whole number from 0/],
+    [{ script: [{ delayMs: 2 ** 31 }] }, /^script\[0\]\.delayMs: must be/],
+    [{ script: [{ dripMs: 0 }] }, /^script\[0\]\.dripMs: must be a whole number from 1/],
+    [{ script: [{ dripMs: 1, body: 'x' }] }, /^script\[0\]\.dripMs: stands in place of a body/],
+    [{ script: [{ reset: 'soon' }] }, /^script\[0\]\.reset: must be 'headers', 'body' or 'answer'/],
+    [{ script: [{ reset: 'body', status: 200 }] }, /^script\[0\]\.status: no such option\. There are reset\.$/],
+  ])('%j is a TypeError', async (options, message) => {
+    const error = await errorOf(startEndpoint(options))
+    expect(error).toBeInstanceOf(TypeError)
+    expect(error.message).toMatch(message)
+  })
+
+  it('the arguments of received are checked too', async () => {
+    const endpoint = await start({ path: '/' })
+    expect(new URL(endpoint.url).pathname).toBe('/')
+    expect(() => endpoint.received(0)).toThrow(/^count: must be/)
+    expect(() => endpoint.received(1, { timeoutMs: 0.5 })).toThrow(/^timeoutMs: must be/)
+  })
+})

@@ -1,0 +1,26 @@
+/** Posts a body with undici, as the sender does, one connection a request. */
+
+import { type Dispatcher, getGlobalDispatcher, request } from 'undici'
+
+interface PostOptions {
+  readonly headers?: Record<string, string | string[]>
+  readonly timeoutMs?: number
+  readonly dispatcher?: Dispatcher
+}
+
+export async function post(url: string, body = '{}', options: PostOptions = {}) {
+  const { headers = {}, timeoutMs, dispatcher = getGlobalDispatcher() } = options
+  const signal = timeoutMs === undefined ? null : AbortSignal.timeout(timeoutMs)
+  const answer = await request(url, { method: 'POST', headers, body, signal, dispatcher, reset: true })
+  return { status: answer.statusCode, headers: answer.headers, body: await answer.body.text() }
+}
+
+/** What a promise rejects with, which it must. */
+export async function errorOf(promise: Promise<unknown>): Promise<Error & { code?: string }> {
+  return promise.then(
+    (value) => {
+      throw new Error(`It resolved to ${JSON.stringify(value)}.`)
+    },
+    (error) => error,
+  )
+}
