@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest'
+import { HooklineError } from '../../src/protocol/error.ts'
+import { recorder, setUpCollector } from '../support/collect.ts'
+
+function setUpThree() {
+  const [shared, shop, off, app] = [recorder(), recorder(), recorder({ enabled: false }), recorder()]
+  const { collector } = setUpCollector({
+    sources: [
+      { name: 'shop', writeKey: 'k1', destinations: [shared, shop, off] },
+      { name: 'app', writeKey: 'k2', destinations: [shared, app] },
+      { name: 'idle', writeKey: 'k3', destinations: [] },
+    ],
+  })
+  return { collector, shared, shop, off, app }
+}
+
+const notification = { type: 'delete', userId: 'user-1', timestamp: '2026-01-15T09:30:00.000Z' }
+
+describe('Outbound event delivery, Events: delete', () => {
+  it('one notification for each affected source that has the destination enabled', async () => {
+    const { collector, shared, shop, off, app } = setUpThree()
+    expect(await collector.delete('user-1')).toEqual([
+      { source: 'shop', queued: 2 },
+      { source: 'app', queued: 2 },
+      { source: 'idle', queued: 0 },
+    ])
+    expect([shared, shop, off, app].map(({ messages }) => messages)).toEqual([
+      [notification, notification],
+      [notification],
+      [],
+      [notification],
+    ])
+  })
+
+  it('of the named sources only, each once', async () => {
+    const { collector, shop, app } = setUpThree()
+    expect(await collector.delete('user-1', { sources: ['app', 'app'] })).toEqual([{ source: 'app', queued: 2 }])
+    expect([shop.messages, app.messages]).toEqual([[], [notification]])
+  })
+
+  it('rejects when a destination has no room, after the others were told', async () => {
+    const later = recorder()
+    const full = { submit: () => Promise.reject(new HooklineError('queue_full', 'no room')) }
+    const slow = {
+      submit: async (given: never) => new Promise((resolve) => setImmediate(resolve)).then(() => later.submit(given)),
+    }
+    const { collector } = setUpCollector({
+      sources: [
+        { name: 'shop', writeKey: 'k1', destinations: [full] },
+        { name: 'app', writeKey: 'k2', destinations: [slow as never] },
+      ],
+    })
+    await expect(collector.delete('user-1')).rejects.toMatchObject({ code: 'queue_full' })
+    expect(later.messages).toEqual([notification])
+  })
+
+  it.each<[string, unknown[]]>([
+    ['userId', ['']],
+    ['userId', [undefined]],
+    ['userId', [5]],
+    ['sources: there is none of the name "web"', ['u', { sources: ['shop', 'web'] }]],
+    ['sources: there is none of the name "__proto__"', ['u', { sources: ['__proto__'] }]],
+    ['sources', ['u', { sources: [] }]],
+    ['sources', ['u', { sources: 'shop' }]],
+    ['source: no such option', ['u', { source: ['shop'] }]],
+  ])('tells the developer, and nobody else: %s of %j', async (says, args) => {
+    const { collector, shared } = setUpThree()
+    const deletion = collector.delete(...(args as [string]))
+    await expect(deletion).rejects.toThrow(TypeError)
+    await expect(deletion).rejects.toThrow(says)
+    expect(shared.messages).toEqual([])
+  })
+})

@@ -1,0 +1,161 @@
+import { describe, expect, it } from 'vitest'
+import { HooklineError } from '../../src/protocol/error.ts'
+import type { Submission } from '../../src/sender/api.ts'
+import { recorder, setUpCollector, writeKey } from '../support/collect.ts'
+
+const page = { type: 'page', userId: 'user-1', messageId: 'm-1' }
+const full = () => Promise.reject(new HooklineError('queue_full', 'no room'))
+
+function setUpTwo(submit?: (submissions: readonly Submission[]) => Promise<never>) {
+  const [first, second] = [recorder(), recorder()]
+  let isFailing = true
+  const flaky = {
+    submit: (submissions: readonly Submission[]) =>
+      isFailing && submit !== undefined ? submit(submissions) : second.submit(submissions),
+  }
+  const sources = [{ name: 'shop', writeKey, destinations: [first, flaky] }]
+  const heal = () => {
+    isFailing = false
+  }
+  return { ...setUpCollector({ sources }), first, second, heal }
+}
+
+describe('every destination of the source', () => {
+  it('gets each accepted call, in one submission', async () => {
+    const { post, first, second } = setUpTwo()
+    await post('/v1/batch', { batch: [page, {}, { ...page, messageId: 'm-2' }] })
+    for (const destination of [first, second]) {
+      expect(destination.messages).toMatchObject([{ messageId: 'm-1' }, { messageId: 'm-2' }])
+      expect(destination.submits).toBe(1)
+    }
+  })
+
+  it('is waited for', async () => {
+    let take = (_answer: never) => {}
+    const { post, first } = setUpTwo(
+      () =>
+        new Promise((resolve) => {
+          take = resolve
+        }),
+    )
+    let isAnswered = false
+    const answered = post('/v1/page', page).then(() => {
+      isAnswered = true
+    })
+    await new Promise((resolve) => setImmediate(resolve))
+    expect([first.messages.length, isAnswered]).toEqual([1, false])
+    take([] as never)
+    await answered
+  })
+
+  it('is none of another source', async () => {
+    const [shop, app] = [recorder(), recorder()]
+    const { post } = setUpCollector({
+      sources: [
+        { name: 'shop', writeKey, destinations: [shop] },
+        { name: 'app', writeKey: 'another', destinations: [app] },
+      ],
+    })
+    await post('/v1/page', page)
+    expect([shop.messages.length, app.messages.length]).toEqual([1, 0])
+  })
+
+  it('may be off', async () => {
+    const off = recorder({ enabled: false })
+    const { post } = setUpCollector({ sources: [{ name: 'shop', writeKey, destinations: [off] }] })
+    expect((await post('/v1/page', page)).json).toMatchObject({ success: true, accepted: 1 })
+    expect(off.messages).toEqual([])
+  })
+})
+
+describe('a destination without room', () => {
+  it('turns the request away, and what comes again is no duplicate where it was taken', async () => {
+    const { post, first, second, heal } = setUpTwo(full)
+    const body = { batch: [page, { ...page, messageId: 'm-2' }] }
+    const refused = await post('/v1/batch', body)
+    expect([refused.status, refused.json.code, refused.headers['retry-after']]).toEqual([503, 'queue_full', '5'])
+    heal()
+    expect((await post('/v1/batch', { ...body, sentAt: '2026-01-15T09:31:00Z' })).status).toBe(200)
+    for (const { messages } of [first, second])
+      expect(messages).toMatchObject([{ messageId: 'm-1' }, { messageId: 'm-2' }])
+  })
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('a bug')
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('a bug'))],
+    ['rejects with a fault of the client', () => Promise.reject(new HooklineError('message_invalid', 'no'))],
+  ])('beside one that %s: internal', async (_how, submit) => {
+    const destinations = [{ submit: full }, { submit }, recorder()]
+    const { post, errors } = setUpCollector({ sources: [{ name: 'shop', writeKey, destinations }] })
+    expect((await post('/v1/page', page)).json).toMatchObject({ status: 500, code: 'internal' })
+    expect(errors[0]?.cause).toMatchObject({ errors: [expect.any(Error), expect.any(Error)] })
+    expect(destinations[2]).toMatchObject({ messages: [{ messageId: 'm-1' }] })
+  })
+})
+
+describe('the key of a submission', () => {
+  async function keysOf(...calls: readonly (readonly [path: string, call: object])[]) {
+    const destination = recorder()
+    const { post } = setUpCollector({
+      sources: [
+        { name: 'shop', writeKey, destinations: [destination] },
+        { name: 'app', writeKey: 'another', destinations: [destination] },
+      ],
+    })
+    for (const [path, call] of calls) await post(path, call)
+    return destination.keys
+  }
+  const track = { userId: 'u', event: 'e', messageId: 'm', properties: { a: 1 } }
+
+  it('is the same for the same call', async () => {
+    const [first, second] = await keysOf(['/v1/track', track], ['/v1/t', track])
+    expect(first).toMatch(/^[0-9a-f]{64}$/)
+    expect(second).toBe(first)
+  })
+
+  it.each<[string, string, object]>([
+    ['another messageId', '/v1/track', { ...track, messageId: 'n' }],
+    ['a guessed messageId', '/v1/track', { ...track, properties: { a: 2 } }],
+    ['another type', '/v1/page', track],
+    ['another context of the batch', '/v1/batch', { batch: [{ ...track, type: 'track' }], context: { a: 1 } }],
+  ])('differs for %s', async (_what, path, call) => {
+    const keys = await keysOf(['/v1/track', track], [path, call])
+    expect(new Set(keys).size).toBe(2)
+  })
+
+  it('differs for another source', async () => {
+    const destination = recorder()
+    const { collector } = setUpCollector({
+      sources: [
+        { name: 'shop', writeKey, destinations: [destination] },
+        { name: 'app', writeKey: 'another', destinations: [destination] },
+      ],
+    })
+    const bytes = Buffer.from(JSON.stringify(track))
+    for (const key of [writeKey, 'another']) {
+      await collector.handle({
+        method: 'POST',
+        path: '/v1/track',
+        headers: { 'content-type': 'application/json', authorization: `Basic ${btoa(`${key}:`)}` },
+        remoteAddress: undefined,
+        readBody: () => ({ bytes, source: 'stream' }),
+      })
+    }
+    expect(new Set(destination.keys).size).toBe(2)
+  })
+
+  it.each([undefined, null, ''])(
+    'is none where the messageId is %j: two that look alike are two',
+    async (messageId) => {
+      expect(await keysOf(['/v1/track', { ...track, messageId }], ['/v1/track', { ...track, messageId }])).toEqual([
+        undefined,
+        undefined,
+      ])
+    },
+  )
+})

@@ -1,0 +1,69 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { recorder, setUpCollector, writeKey } from '../support/collect.ts'
+
+/** Values near those of calls: random JSON alone is hardly ever accepted. */
+const field = fc.oneof(fc.jsonValue(), fc.constantFrom('page', 'track', 'alias', 'user-1', '2026-01-15', {}, null))
+const names = ['type', 'userId', 'anonymousId', 'event', 'groupId', 'previousId', 'traits', 'properties', 'context']
+const others = ['integrations', 'timestamp', 'messageId', 'sentAt', 'writeKey', '__proto__', 'constructor', 'toString']
+const call = fc.oneof(
+  fc.jsonValue(),
+  fc.dictionary(fc.constantFrom(...names, ...others), field),
+  fc.record({ type: fc.constantFrom('page', 'identify', 'screen'), userId: fc.constant('u') }),
+)
+
+describe('whatever the bodies', () => {
+  it('accepted and refused are all there were, and accepted are delivered', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(call),
+        fc.dictionary(fc.constantFrom(...others, 'context'), field),
+        async (batch, rest) => {
+          const { post, destination, errors } = setUpCollector()
+          const { status, json } = await post('/v1/batch', { ...rest, batch })
+          expect([status, errors]).toEqual([200, []])
+          expect(json.accepted + json.refused.length).toBe(batch.length)
+          expect(destination.keys.length + json.refused.length).toBeLessThanOrEqual(batch.length)
+          for (const { index, code } of json.refused)
+            expect([batch.length > index, code]).toEqual([true, expect.any(String)])
+        },
+      ),
+      { numRuns: 300 },
+    )
+  })
+
+  it('every delivered message has what a message has', async () => {
+    await fc.assert(
+      fc.asyncProperty(call, async (value) => {
+        const destination = recorder()
+        const { post } = setUpCollector({ sources: [{ name: 'shop', writeKey, destinations: [destination] }] })
+        await post('/v1/batch', { batch: [value] })
+        for (const message of destination.messages) {
+          expect(message).toMatchObject({ version: 1, timestamp: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/) })
+          expect(message).not.toHaveProperty('writeKey')
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('bytes of any kind are answered, and never by an error of ours', async () => {
+    const { post } = setUpCollector()
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array(), fc.constantFrom('/v1/batch', '/v1/t'), async (bytes, path) => {
+        expect((await post(path, bytes)).status).toBeLessThan(500)
+      }),
+    )
+  })
+
+  it('write keys of any kind find their source only', async () => {
+    const { post } = setUpCollector()
+    const headers = { 'content-type': 'application/json' }
+    await fc.assert(
+      fc.asyncProperty(fc.jsonValue(), fc.string(), async (key, authorization) => {
+        const changes = { headers: { ...headers, authorization } }
+        expect((await post('/v1/batch', { batch: [], writeKey: key }, changes)).status).toBe(401)
+      }),
+    )
+  })
+})
