@@ -7,13 +7,14 @@ import type { Entry } from './entry.ts'
  * Most bytes of a batch request ("Go client library", Limits: 500 KB). A KB is 1000 bytes to some and 1024 to others; this
  * is under the limit of both.
  */
-export const BATCH_BYTES = 500_000
+const BATCH_BYTES = 500_000
 
 const OPEN = '{"batch":['
 const CLOSE = '],"sentAt":"'
 const END = '"}'
 const TIMESTAMP = '2026-01-15T09:30:00.000Z'
-const AROUND = OPEN.length + CLOSE.length + TIMESTAMP.length + END.length
+/** A comma follows each call but the last. */
+const AROUND = OPEN.length + CLOSE.length + TIMESTAMP.length + END.length - 1
 
 /** Takes the entries of the next batch: the first ones, no more than `most`, and no more than fit. */
 export function takeBatch(waiting: Fifo<Entry>, most: number): readonly Entry[] {
@@ -21,10 +22,11 @@ export function takeBatch(waiting: Fifo<Entry>, most: number): readonly Entry[] 
   let bytes = AROUND
   while (entries.length < most) {
     const next = waiting.peek()
-    if (next === undefined || bytes + next.bytes + 1 > BATCH_BYTES) break
+    if (next === undefined) break
+    bytes += next.bytes + 1
+    if (bytes > BATCH_BYTES) break
     waiting.shift()
     entries.push(next)
-    bytes += next.bytes + 1
   }
   return entries
 }

@@ -1,0 +1,181 @@
+/** What happens to calls that are not delivered: refused by the service, dropped for want of room, told to onError. */
+
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { DeliveryError, HooklineError } from '../../src/client/index.ts'
+import { eventsOf, numbered, settle, setUp } from './dispatcher.ts'
+
+afterEach(() => vi.restoreAllMocks())
+
+describe('calls that the answer lists as refused', () => {
+  async function failuresAfter(body: unknown) {
+    const text = typeof body === 'string' ? body : JSON.stringify(body)
+    const { client, failures, sent } = setUp([{ status: 200, body: text }])
+    for (let index = 0; index < 3; index++) client.track(numbered(index))
+    await client.flush()
+    expect(sent).toHaveLength(1)
+    return failures
+  }
+
+  it('are told with what is wrong with them', async () => {
+    const refused = [
+      { index: 2, messageId: 'm', code: 'call_invalid', path: 'properties.items[0]', detail: 'it is' },
+      { index: 0, code: 'call_too_large' },
+    ]
+    const failures = await failuresAfter({ success: true, accepted: 1, refused })
+    expect(failures.map(({ calls }) => eventsOf(calls))).toEqual([['Event 2'], ['Event 0']])
+    expect(failures.map(({ error }) => error)).toEqual([
+      expect.objectContaining({
+        reason: 'call_refused',
+        code: 'call_invalid',
+        path: 'properties.items[0]',
+        attempts: 1,
+      }),
+      expect.objectContaining({ reason: 'call_refused', code: 'call_too_large', path: undefined }),
+    ])
+    expect(failures[0]?.error.message).toBe('refused by the collection service: call_invalid, properties.items[0].')
+  })
+
+  it('are told without a reason when there is none that can be printed', async () => {
+    const failures = await failuresAfter({ refused: [{ index: 1, code: 'a\nb', path: 7 }] })
+    expect(failures.map(({ calls }) => eventsOf(calls))).toEqual([['Event 1']])
+    expect(failures[0]?.error).toMatchObject({ code: undefined, path: undefined })
+    expect(failures[0]?.error.message).toBe('refused by the collection service: no reason given.')
+  })
+
+  it('are told once, also when listed twice', async () => {
+    expect(await failuresAfter({ refused: [{ index: 1 }, { index: 1 }] })).toHaveLength(1)
+  })
+
+  it.each([
+    ['nothing', ''],
+    ['text', 'ok "refused"'],
+    ['null', 'null'],
+    ['a list', ['refused']],
+    ['another body', { success: true }],
+    ['a list that is none', { refused: 'many' }],
+    ['items that are none', { refused: [null, 7, 'x', {}, []] }],
+    [
+      'places that are none',
+      { refused: [{ index: 3 }, { index: -1 }, { index: 0.5 }, { index: '0' }, { index: 'length' }] },
+    ],
+  ])('an answer of %s lists none', async (_name, body) => {
+    expect(await failuresAfter(body)).toEqual([])
+  })
+})
+
+describe('when there is no room', () => {
+  const full = { maxQueued: 3, flushAt: 3, maxInFlight: 1 } as const
+
+  it('throw, the default: the call throws queue_full and is not recorded', async () => {
+    const { client, clock, dispatcher, failures } = setUp(['silence'], { maxQueued: 3, flushAt: 3 })
+    for (let index = 0; index < 3; index++) client.track(numbered(index))
+    await settle()
+    expect(() => client.track(numbered(3))).toThrow(HooklineError)
+    expect(() => client.track(numbered(3))).toThrow(expect.objectContaining({ code: 'queue_full' }))
+    expect(() => client.track(numbered(3))).toThrow(/^3 calls \(\d+ bytes\) wait to be delivered already/)
+    await clock.advance(11_000)
+    client.track(numbered(4))
+    await client.flush()
+    expect(eventsOf(dispatcher.calls)).toEqual([
+      'Event 0',
+      'Event 1',
+      'Event 2',
+      'Event 0',
+      'Event 1',
+      'Event 2',
+      'Event 4',
+    ])
+    expect(failures).toEqual([])
+  })
+
+  it('drop-newest: the call is told to onError', async () => {
+    const { client, dispatcher, failures } = setUp([], { ...full, whenFull: 'drop-newest' })
+    for (let index = 0; index < 5; index++) client.track(numbered(index))
+    expect(failures.map(({ calls }) => eventsOf(calls))).toEqual([['Event 3'], ['Event 4']])
+    expect(failures[0]?.error).toBeInstanceOf(DeliveryError)
+    expect(failures[0]?.error).toMatchObject({ reason: 'queue_full', attempts: 0 })
+    await client.flush()
+    expect(eventsOf(dispatcher.calls)).toEqual(['Event 0', 'Event 1', 'Event 2'])
+  })
+
+  it('drop-oldest: those that wait longest are told to onError', async () => {
+    const { client, dispatcher, failures } = setUp([], { ...full, whenFull: 'drop-oldest' })
+    for (let index = 0; index < 5; index++) client.track(numbered(index))
+    expect(failures.map(({ calls }) => eventsOf(calls))).toEqual([['Event 0'], ['Event 1']])
+    await client.flush()
+    expect(eventsOf(dispatcher.calls)).toEqual(['Event 2', 'Event 3', 'Event 4'])
+  })
+
+  it('drop-oldest: what is on its way cannot give way', async () => {
+    const { client, failures, sent } = setUp(['silence'], { ...full, whenFull: 'drop-oldest' })
+    for (let index = 0; index < 3; index++) client.track(numbered(index))
+    await settle()
+    expect(sent).toHaveLength(1)
+    client.track(numbered(3))
+    expect(failures.map(({ calls }) => eventsOf(calls))).toEqual([['Event 3']])
+  })
+
+  it('drop-oldest: a flush does not wait for what is dropped', async () => {
+    const { client, failures } = setUp(['silence'], { maxQueued: 1, flushAt: 1, whenFull: 'drop-oldest' })
+    client.track(numbered(0))
+    const flushed = client.flush()
+    client.track(numbered(1))
+    await flushed
+    expect(failures.map(({ calls }) => eventsOf(calls))).toEqual([['Event 0']])
+  })
+
+  it('bytes count as well', async () => {
+    const note = 'x'.repeat(20_000)
+    const { client, failures } = setUp([], { maxQueuedBytes: 32 * 1024, whenFull: 'drop-oldest' })
+    client.track(numbered(0))
+    client.track(numbered(1))
+    client.track({ ...numbered(2), properties: { note } })
+    expect(failures).toEqual([])
+    client.track({ ...numbered(3), properties: { note } })
+    expect(failures.map(({ calls }) => eventsOf(calls))).toEqual([['Event 0', 'Event 1', 'Event 2']])
+  })
+
+  it('what is delivered makes room, in calls and in bytes', async () => {
+    const properties = { note: 'x'.repeat(20_000) }
+    const { client, dispatcher } = setUp([200, 400], { maxQueued: 2, maxQueuedBytes: 64 * 1024 })
+    for (let index = 0; index < 10; index++) {
+      client.track({ ...numbered(index), properties })
+      await client.flush()
+    }
+    expect(dispatcher.calls).toHaveLength(10)
+  })
+})
+
+describe('onError', () => {
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('mine')
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('mine'))],
+  ])('that %s is printed, and the client goes on', async (_name, onError) => {
+    const print = vi.spyOn(console, 'error').mockImplementation(() => {})
+    const { client, dispatcher } = setUp([400], { onError })
+    client.track(numbered(0))
+    await client.flush()
+    client.track(numbered(1))
+    await client.flush()
+    expect(eventsOf(dispatcher.calls)).toEqual(['Event 0', 'Event 1'])
+    expect(print).toHaveBeenCalledExactlyOnceWith('hookline: onError of the client failed:', new Error('mine'))
+  })
+
+  it.each([
+    [1, 'hookline: 1 call not delivered: status 401 after 1 attempt.'],
+    [2, 'hookline: 2 calls not delivered: status 401 after 1 attempt.'],
+  ])('is by default a warning, without the calls and the write key: %i', async (count, line) => {
+    const print = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    const { clock, client, sent } = setUp([401], { onError: undefined } as never)
+    for (let index = 0; index < count; index++) client.track(numbered(index))
+    await client.flush()
+    expect(sent).toHaveLength(1)
+    expect(clock.timers).toBeLessThanOrEqual(1)
+    expect(print.mock.calls).toEqual([[line]])
+  })
+})

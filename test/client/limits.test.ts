@@ -1,0 +1,134 @@
+/** Sizes and thresholds ("Go client library", Limits). */
+
+import { describe, expect, it } from 'vitest'
+import { HooklineError } from '../../src/client/index.ts'
+import { eventsOf, numbered, settle, setUp } from './dispatcher.ts'
+
+/** A call that travels as so many bytes of JSON. */
+function callOf(bytes: number, event = 'E') {
+  const call = (note: string) => ({ userId: 'u', event, messageId: 'm', properties: { note } })
+  const wire = {
+    ...call(''),
+    type: 'track',
+    timestamp: '2026-01-15T09:30:00.000Z',
+    context: { library: { name: 'hookline', version: '0.1.0' } },
+  }
+  return call('x'.repeat(bytes - JSON.stringify(wire).length))
+}
+
+describe('maximum size of one call, 32 KB', () => {
+  it('exactly 32 KB is taken', async () => {
+    const { client, sent } = setUp()
+    client.track(callOf(32 * 1024))
+    await client.flush()
+    expect(JSON.stringify(sent[0]?.calls[0])).toHaveLength(32 * 1024)
+  })
+
+  it('one byte more is refused at the call, which says the size and the limit', async () => {
+    const { client, sent } = setUp()
+    const record = () => client.track(callOf(32 * 1024 + 1))
+    expect(record).toThrow(HooklineError)
+    expect(record).toThrow(expect.objectContaining({ code: 'call_too_large' }))
+    expect(record).toThrow('track: the call is 32769 bytes of JSON, and the limit is 32768.')
+    await client.flush()
+    expect(sent).toHaveLength(0)
+  })
+
+  it('it is bytes of UTF-8 that count, not characters', () => {
+    const { client } = setUp()
+    const { properties, ...call } = callOf(32 * 1024)
+    const note = `${properties.note.slice(0, -1)}é`
+    expect(() => client.track({ ...call, properties: { note } })).toThrow('32769 bytes')
+  })
+})
+
+describe('maximum size of one batch request, 500 KB', () => {
+  it('what does not fit goes into the next batch, in order', async () => {
+    const { client, sent, dispatcher } = setUp()
+    for (let index = 0; index < 20; index++) client.track(callOf(32 * 1024, `Event ${index}`))
+    await settle()
+    expect(sent.map(({ calls }) => calls.length)).toEqual([15, 5])
+    expect(eventsOf(dispatcher.calls)).toEqual(Array.from({ length: 20 }, (_, index) => `Event ${index}`))
+  })
+
+  it.each([
+    ['500 000 bytes are sent at once', 0, [500_000]],
+    ['one byte more is not', 1, [483_947, 16_101]],
+  ])('%s: 500 KB by either meaning of KB', async (_name, more, sizes) => {
+    const { client, sent } = setUp()
+    // 48 bytes around the calls, and a comma between two.
+    const around = '{"batch":[],"sentAt":"2026-01-15T09:30:00.000Z"}'.length
+    for (let index = 0; index < 15; index++) client.track(callOf(32_259))
+    client.track(callOf(500_000 - around - 15 * 32_260 + more))
+    await client.flush()
+    expect(sent.map(({ body }) => Buffer.byteLength(body))).toEqual(sizes)
+  })
+})
+
+describe('default flush threshold, 20 messages', () => {
+  it('a batch never has more, however many wait', async () => {
+    const { client, sent } = setUp()
+    for (let index = 0; index < 45; index++) client.track(numbered(index))
+    await settle()
+    expect(sent.map(({ calls }) => calls.length)).toEqual([20, 20])
+    await client.flush()
+    expect(sent.map(({ calls }) => calls.length)).toEqual([20, 20, 5])
+  })
+})
+
+describe('default flush interval, 5 seconds since the last flush', () => {
+  it('counts from the making of the client', async () => {
+    const { client, clock, sent } = setUp()
+    await clock.advance(3000)
+    client.track(numbered(0))
+    await clock.advance(1999)
+    expect(sent).toHaveLength(0)
+    await clock.advance(1)
+    expect(sent).toHaveLength(1)
+  })
+
+  it('counts from a flush of 20 messages', async () => {
+    const { client, clock, sent } = setUp()
+    client.track(numbered(0))
+    await clock.advance(3000)
+    for (let index = 1; index < 20; index++) client.track(numbered(index))
+    client.track(numbered(20))
+    await settle()
+    expect(sent).toHaveLength(1)
+    await clock.advance(4999)
+    expect(sent).toHaveLength(1)
+    await clock.advance(1)
+    expect(sent.map(({ calls }) => calls.length)).toEqual([20, 1])
+  })
+
+  it('counts from a flush that was asked for', async () => {
+    const { client, clock, sent } = setUp()
+    await clock.advance(3000)
+    await client.flush()
+    client.track(numbered(0))
+    await clock.advance(4999)
+    expect(sent).toHaveLength(0)
+    await clock.advance(1)
+    expect(sent).toHaveLength(1)
+  })
+
+  it('goes on by the interval while nothing is recorded, without a timer', async () => {
+    const { client, clock, sent } = setUp()
+    await clock.advance(61_000)
+    expect(clock.timers).toBe(0)
+    client.track(numbered(0))
+    await clock.advance(3999)
+    expect(sent).toHaveLength(0)
+    await clock.advance(1)
+    expect(sent).toHaveLength(1)
+  })
+
+  it('comes again and again', async () => {
+    const { client, clock, sent } = setUp()
+    for (let index = 0; index < 3; index++) {
+      client.track(numbered(index))
+      await clock.advance(5000)
+    }
+    expect(sent.map(({ calls }) => eventsOf(calls))).toEqual([['Event 0'], ['Event 1'], ['Event 2']])
+  })
+})

@@ -1,0 +1,49 @@
+/** What the compiler says of calls, before they are made. */
+
+import { expectTypeOf, test } from 'vitest'
+import { type Client, createClient, type DeliveryError, type RecordedCall } from '../../src/client/index.ts'
+
+declare const client: Client
+
+test('each call takes its own fields', () => {
+  client.identify({ userId: 'u', traits: { plan: 'pro' } })
+  client.track({ anonymousId: 'a', userId: null, event: 'E', timestamp: new Date() })
+  client.page({ userId: 'u', name: 'Home', category: 'Docs', traits: { path: '/', width: 7 } })
+  client.page({ userId: 'u', properties: { path: '/' } })
+  client.screen({ userId: 'u', name: 'Cart' })
+  client.group({ userId: 'u', groupId: 'g', integrations: { All: false, Webhooks: true } })
+  client.alias({ userId: 'u', previousId: 'p' })
+  expectTypeOf(client.track).returns.toBeVoid()
+})
+
+test('what is missing or wrong does not compile', () => {
+  // @ts-expect-error: event
+  client.track({ userId: 'u' })
+  // @ts-expect-error: userId or anonymousId
+  client.identify({})
+  // @ts-expect-error: groupId
+  client.group({ userId: 'u' })
+  // @ts-expect-error: previousId
+  client.alias({ userId: 'u' })
+  // @ts-expect-error: traits and properties are two names of one thing
+  client.page({ userId: 'u', traits: {}, properties: {} })
+  // @ts-expect-error: there is no delete call
+  client.delete({ userId: 'u' })
+  // @ts-expect-error: endpoint
+  createClient('write-key', {})
+})
+
+test('the write key may come from the environment', () => {
+  createClient(process.env.WRITE_KEY, { endpoint: 'https://analytics.example.com/v1/batch' })
+})
+
+test('onError and close give calls that are told apart by type', () => {
+  createClient('write-key', {
+    endpoint: 'https://analytics.example.com/v1/batch',
+    onError(error, calls) {
+      expectTypeOf(error).toEqualTypeOf<DeliveryError>()
+      for (const call of calls) if (call.type === 'track') expectTypeOf(call.event).toBeString()
+    },
+  })
+  expectTypeOf(client.close).returns.resolves.toEqualTypeOf<readonly RecordedCall[]>()
+})
