@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { HooklineError } from '../../src/protocol/error.ts'
 import { readClose, readIds, readJobs, readPage } from '../../src/queues/arguments.ts'
 import { createLoop, type Store } from '../../src/queues/loop.ts'
@@ -140,6 +140,7 @@ describe('the loop', () => {
 
   it('hands out what comes due while the store answers', async () => {
     const { clock, store } = setUp(false)
+    const timer = vi.spyOn(clock, 'setTimeout') // Node warns of a negative delay.
     let hasPassed = false
     const slow: Store = {
       ...store,
@@ -152,16 +153,16 @@ describe('the loop', () => {
     }
     const loop = createLoop(slow, { clock, finishesDue: false })
     store.push(readJobs([{ id: randomUUID(), body, notBefore: clock.now() + 5 }]))
-    const times: number[] = []
+    let worked = 0
     const work = async () => {
-      times.push(clock.now())
+      worked += 1
       return { done: true } as const
     }
     loop.work(work, { concurrency: 1 })
     await until(() => hasPassed)
-    const now = clock.now()
     await clock.advance(0)
-    expect(times).toEqual([now])
+    expect(worked).toBe(1)
+    expect(timer.mock.calls.map(([, ms]) => ms)).toEqual([0])
   })
 
   it('is not drained of what comes due that very moment', async () => {
