@@ -11,8 +11,6 @@ import type { ClientSettings } from './options.ts'
 
 /** The calls of a client, first in, first out. */
 export interface Backlog {
-  /** How many wait to be sent. */
-  readonly waiting: number
   /** How many came before the first one that waits. Places never change. */
   readonly firstPlace: number
   /** How many came in at all. */
@@ -48,7 +46,7 @@ export function createBacklog({ maxQueued, maxQueuedBytes, whenFull }: Bounds, r
   }
 
   function drop(entries: readonly Entry[]): void {
-    if (log.enabled) log('dropped %d calls: %d wait to be delivered', entries.length, held)
+    if (log.enabled) log('dropped %d, while %d wait to be delivered', entries.length, held)
     const message = `no room beside ${held} that wait to be delivered.`
     report(new DeliveryError('queue_full', message), entries)
   }
@@ -66,9 +64,6 @@ export function createBacklog({ maxQueued, maxQueuedBytes, whenFull }: Bounds, r
   }
 
   return {
-    get waiting() {
-      return line.size
-    },
     get firstPlace() {
       return places - line.size
     },

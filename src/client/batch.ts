@@ -20,9 +20,7 @@ const AROUND = OPEN.length + CLOSE.length + TIMESTAMP.length + END.length - 1
 export function takeBatch(waiting: Fifo<Entry>, most: number): readonly Entry[] {
   const entries: Entry[] = []
   let bytes = AROUND
-  while (entries.length < most) {
-    const next = waiting.peek()
-    if (next === undefined) break
+  for (let next = waiting.peek(); next !== undefined && entries.length < most; next = waiting.peek()) {
     bytes += next.bytes + 1
     if (bytes > BATCH_BYTES) break
     waiting.shift()

@@ -45,7 +45,7 @@ export function deliver(carrier: Carrier, name: string, body: Buffer, done: (end
   function settle(outcome: Outcome): void {
     if (stopped) return
     const { status } = outcome
-    if (log.enabled) log('%s: attempt %d answered %s', name, attempts, describe(outcome))
+    if (log.enabled) log('%s: attempt %d: %s', name, attempts, describe(outcome))
     if (status !== undefined && status >= 200 && status < 300) done({ body: outcome.body, attempts })
     else if (status !== undefined && !isRetried(status)) giveUp('batch_refused', outcome)
     else if (attempts > maxRetries) giveUp('out_of_retries', outcome)

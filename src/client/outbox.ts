@@ -77,7 +77,7 @@ export function createOutbox(settings: Settings, carrier: Carrier, report: Repor
     const entries = backlog.take(Math.min(flushAt, duePlace - place))
     const body = writeBatch(entries, clock.now())
     const name = `batch ${++sent}`
-    if (log.enabled) log('%s: flushed, %d calls in %d bytes', name, entries.length, body.length)
+    if (log.enabled) log('%s: flushed, calls %d, bytes %d', name, entries.length, body.length)
     const delivery = deliver(carrier, name, body, (ending) => settle(batch, ending))
     const batch = { place, entries, delivery }
     batches.add(batch)

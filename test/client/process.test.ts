@@ -74,10 +74,10 @@ describe('DEBUG=analytics', () => {
     failing = 1
     const { stderr } = await run('client.track(call); await client.close()', { DEBUG: 'analytics' })
     expect(stderr).toMatch(/analytics track: enqueued, \d+ bytes/)
-    expect(stderr).toMatch(/analytics batch 1: flushed, 1 calls in \d+ bytes/)
-    expect(stderr).toMatch(/analytics batch 1: attempt 1 answered status 500/)
+    expect(stderr).toMatch(/analytics batch 1: flushed, calls 1, bytes \d+/)
+    expect(stderr).toMatch(/analytics batch 1: attempt 1: status 500/)
     expect(stderr).toMatch(/analytics batch 1: retried in \d+ ms/)
-    expect(stderr).toMatch(/analytics batch 1: attempt 2 answered status 200/)
+    expect(stderr).toMatch(/analytics batch 1: attempt 2: status 200/)
     expect(stderr).not.toMatch(/secret/i)
     expect(stderr).not.toContain(Buffer.from('secret-write-key:').toString('base64'))
   })
@@ -92,7 +92,7 @@ describe('DEBUG=analytics', () => {
       await other.close()`
     const { port } = server.address() as AddressInfo
     const { stderr } = await run(program, { DEBUG: 'analytics', ENDPOINT: `http://127.0.0.1:${port}/` })
-    expect(stderr).toMatch(/analytics dropped 1 calls: 1 wait to be delivered/)
+    expect(stderr).toMatch(/analytics dropped 1, while 1 wait to be delivered/)
     expect(stderr).toMatch(/analytics batch 1: given up, out_of_retries/)
   })
 

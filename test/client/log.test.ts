@@ -1,0 +1,62 @@
+/** The debug log: what it says, line by line ("Go client library", What the service does 6). */
+
+import { format, stripVTControlCharacters } from 'node:util'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { log } from '../../src/client/log.ts'
+import { numbered, settle, setUp } from './dispatcher.ts'
+
+let lines: string[] = []
+
+beforeEach(() => {
+  lines = []
+  log.enabled = true
+  log.log = (...args) =>
+    lines.push(stripVTControlCharacters(format(...args)).replace(/.*analytics (.*?)( \+\d+m?s)?$/, '$1'))
+})
+afterEach(() => {
+  log.enabled = false
+})
+
+it('enqueued, flushed, answered, retried', async () => {
+  const { client, clock } = setUp([503, new Error('the write-key'), 'silence'], { flushAt: 2 })
+  client.track({ ...numbered(0), messageId: 'm' })
+  client.identify({ userId: 'user-1', messageId: 'm' })
+  await clock.advance(20_000)
+  expect(lines).toEqual([
+    'track: enqueued, 167 bytes',
+    'identify: enqueued, 152 bytes',
+    'batch 1: flushed, calls 2, bytes 368',
+    'batch 1: attempt 1: status 503',
+    'batch 1: retried in 999 ms',
+    'batch 1: attempt 2: the request failed',
+    'batch 1: retried in 1999 ms',
+    'batch 1: attempt 3: no answer in time',
+    'batch 1: retried in 3999 ms',
+    'batch 1: attempt 4: status 200',
+  ])
+})
+
+it('given up', async () => {
+  const { client } = setUp([401])
+  client.track(numbered(0))
+  await client.flush()
+  expect(lines.slice(2)).toEqual(['batch 1: attempt 1: status 401', 'batch 1: given up, batch_refused'])
+})
+
+it('dropped', async () => {
+  const { client } = setUp(['silence'], { maxQueued: 1, whenFull: 'drop-newest' })
+  client.track(numbered(0))
+  await settle()
+  client.track(numbered(1))
+  expect(lines).toContain('dropped 1, while 1 wait to be delivered')
+})
+
+it('nothing is formatted while it is off', async () => {
+  log.enabled = false
+  const print = vi.fn()
+  log.log = print
+  const { client, clock } = setUp([500, 401], { flushAt: 1 })
+  client.track(numbered(0))
+  await clock.advance(1000)
+  expect(print).not.toHaveBeenCalled()
+})
