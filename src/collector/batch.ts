@@ -7,7 +7,7 @@ import { type Arrival, readCall } from './call.ts'
 import { nestsTooDeep } from './nesting.ts'
 
 /** A call that was refused, as the answer lists it. */
-export interface RefusedCall {
+interface RefusedCall {
   /** Its place in the batch, counted from 0. */
   readonly index: number
   readonly messageId?: string
