@@ -79,9 +79,14 @@ async function collect(body: unknown): Promise<Buffer> {
   if (body === undefined || body === null) return Buffer.alloc(0)
   if (typeof body === 'string' || body instanceof Uint8Array) return Buffer.from(body)
   const chunks: Buffer[] = []
-  for await (const chunk of body as AsyncIterable<string | Uint8Array>) chunks.push(Buffer.from(chunk))
+  for await (const chunk of body as AsyncIterable<unknown>) {
+    if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) throw new TypeError(NO_BODY)
+    chunks.push(Buffer.from(chunk))
+  }
   return Buffer.concat(chunks)
 }
+
+const NO_BODY = 'body: capture() takes text, bytes, or something that gives text and bytes when iterated over.'
 
 /** undici takes names and values in turns, pairs, or an object whose values may be lists. */
 function listHeaders(headers: unknown): string[] {

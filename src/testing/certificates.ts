@@ -11,10 +11,9 @@ export type CertificateFault = 'self_signed' | 'expired' | 'wrong_name' | 'priva
 
 export const CERTIFICATE_FAULTS: readonly CertificateFault[] = ['self_signed', 'expired', 'wrong_name', 'private_ca']
 
-/** What a TLS server needs, and what a client must trust to reach it; all PEM. */
+/** What a TLS server shows, and what a client must trust to reach it; all PEM. */
 export interface ServerCertificate {
-  readonly key: string
-  readonly cert: string
+  readonly server: { readonly key: string; readonly cert: string }
   readonly ca: string
 }
 
@@ -32,8 +31,7 @@ export function createCertificate(fault: CertificateFault): ServerCertificate {
     extensions: fault === 'wrong_name' ? [namesOf('wrong.example')] : [namesOf('localhost', [127, 0, 0, 1])],
   })
   return {
-    key: server.keys.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
-    cert,
+    server: { key: server.keys.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string, cert },
     ca:
       authority === server ? cert : certify(authority, authority, { until: '20491231235959Z', extensions: AUTHORITY }),
   }

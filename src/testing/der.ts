@@ -28,7 +28,7 @@ export function bitString(bytes: Uint8Array, unusedBits = 0): Buffer {
 /** A name in dots, as '2.5.4.3'. */
 export function objectId(dotted: string): Buffer {
   const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number)
-  return der(0x06, Buffer.from([first * 40 + second, ...rest.flatMap(base128)]))
+  return der(0x06, Buffer.from([first * 40 + second, ...rest].flatMap(base128)))
 }
 
 /** Seven bits a byte; all but the last have the eighth set. */

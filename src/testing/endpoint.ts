@@ -61,7 +61,7 @@ export async function startEndpoint(options: EndpointOptions = {}): Promise<Scri
   const recorder = createRecorder()
   const faults: unknown[] = []
   const certificate = tls === undefined ? undefined : createCertificate(tls)
-  const server = certificate === undefined ? http.createServer() : https.createServer(certificate)
+  const server = certificate === undefined ? http.createServer() : https.createServer(certificate.server)
   server.keepAliveTimeout = 0 // A connection that ends by itself would be a step that no script has.
   const connections = watchConnections(server, certificate !== undefined)
 

@@ -33,7 +33,7 @@ export class Exchange implements Dispatcher.DispatchController {
         break
       case 'reset':
         if (move.after === 'answer') this.#begin(HALF_ANSWER)
-        this.fail(createFailure('reset'))
+        this.fail(createFailure(move.after === 'answer' ? 'cut_off' : 'reset'))
         break
       case 'close':
       case 'garbage':

@@ -20,6 +20,11 @@ const ERRORS = {
   wrong_name: { code: 'ERR_TLS_CERT_ALTNAME_INVALID', message: "Hostname/IP does not match certificate's altnames" },
   private_ca: { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', message: 'unable to verify the first certificate' },
   reset: { code: 'ECONNRESET', message: 'read ECONNRESET' },
+  cut_off: {
+    code: 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+    message: 'Response body length does not match content-length header',
+    name: 'ResponseContentLengthMismatchError',
+  },
   close: { code: 'UND_ERR_SOCKET', message: 'other side closed', name: 'SocketError' },
   garbage: { message: 'Response does not match the HTTP/1.1 protocol', name: 'HTTPParserError' },
   aborted: { code: 'UND_ERR_ABORTED', message: 'Request aborted', name: 'AbortError' },

@@ -17,7 +17,7 @@ const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
   'hookline/collector': ['createCollector'],
   'hookline/client': ['createClient'],
   'hookline/queues/memory': ['memoryQueue'],
-  'hookline/testing': ['fixtures', 'manualClock', 'signedRequest'],
+  'hookline/testing': ['capture', 'fixtures', 'manualClock', 'signedRequest', 'startEndpoint'],
 }
 
 /**

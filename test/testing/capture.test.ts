@@ -1,0 +1,315 @@
+/** What capture() records and answers, through undici's own request() and with the clock of the test. */
+
+import { Readable } from 'node:stream'
+import { type Dispatcher, FormData, fetch, Pool, request } from 'undici'
+import { describe, expect, expectTypeOf, it, onTestFinished, vi } from 'vitest'
+import { type Capture, type CapturedStep, capture } from '../../src/testing/capture.ts'
+import type { CertificateFault } from '../../src/testing/certificates.ts'
+import { startEndpoint } from '../../src/testing/endpoint.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+import type { Step } from '../../src/testing/script.ts'
+import { signedRequest } from '../../src/testing/signed-request.ts'
+import { errorOf, post } from './post.ts'
+
+const url = 'https://shop.example/webhooks'
+const dispatcherOf = (captured: Capture) => captured.dispatcher as Dispatcher
+
+async function send(captured: Capture, body?: unknown, headers?: Dispatcher.DispatchOptions['headers']) {
+  const options = { method: 'POST', dispatcher: dispatcherOf(captured), body: body as string, headers: headers ?? null }
+  const answer = await request(url, options)
+  return { status: answer.statusCode, headers: answer.headers, body: await answer.body.text() }
+}
+
+describe('what was sent', () => {
+  it('is kept with everything a test may ask', async () => {
+    const clock = manualClock()
+    const captured = capture({ clock })
+    const { headers, body } = signedRequest(fixtures.track, 'secret')
+    await request(`${url}?token=t`, { method: 'POST', headers, body, dispatcher: dispatcherOf(captured) })
+    expect(captured.requests[0]).toMatchObject({
+      method: 'POST',
+      url: `${url}?token=t`,
+      path: '/webhooks?token=t',
+      headers,
+      bytes: Buffer.from(body),
+      at: clock.now(),
+    })
+    expect(captured.messages).toEqual([fixtures.track])
+    expect(await captured.received(1)).toEqual(captured.requests)
+  })
+
+  it.each<[string, unknown, string]>([
+    ['nothing', undefined, ''],
+    ['null', null, ''],
+    ['text', 'é', 'é'],
+    ['bytes', Uint8Array.of(104, 105), 'hi'],
+    ['a Buffer', Buffer.from('hi'), 'hi'],
+    ['a stream', Readable.from([Buffer.from('h'), Buffer.from('i')]), 'hi'],
+    ['an iterable', new Set(['h', 'i']), 'hi'],
+    [
+      'an asynchronous iterable',
+      (async function* () {
+        yield Buffer.from('h')
+        yield Buffer.from('i')
+      })(),
+      'hi',
+    ],
+  ])('has a body of %s', async (_name, body, text) => {
+    const captured = capture()
+    await send(captured, body)
+    expect(captured.requests[0]?.bytes.toString()).toBe(text)
+  })
+
+  it('is a copy of the bytes', async () => {
+    const captured = capture()
+    const bytes = Buffer.from('before')
+    await send(captured, bytes)
+    bytes.fill('x')
+    expect(captured.requests[0]?.bytes.toString()).toBe('before')
+  })
+
+  it.each<[string, Dispatcher.DispatchOptions['headers'], object]>([
+    ['none', null, {}],
+    ['names and values in turns', ['X-A', '1', 'X-B', '2', 'x-a', '3'], { 'x-a': '1, 3', 'x-b': '2' }],
+    ['an object', { 'X-A': '1', 'X-B': ['2', '3'], 'X-C': undefined }, { 'x-a': '1', 'x-b': '2, 3' }],
+    ['pairs', new Map([['X-A', '1']]), { 'x-a': '1' }],
+    ['a list of pairs', [['X-A', '1']] as unknown as string[], { 'x-a': '1' }],
+    ['a name that is no ordinary one', ['__proto__', '1'], Object.fromEntries([['__proto__', '1']])],
+  ])('has headers of %s', async (_name, headers, expected) => {
+    const captured = capture()
+    captured.dispatcher.dispatch({ origin: 'http://x', path: '/', method: 'POST', headers: headers ?? null }, {})
+    const [recorded] = await captured.received(1)
+    expect(recorded?.headers).toEqual(expected)
+    expect(Object.keys(recorded?.headers ?? {})).toEqual(Object.keys(expected))
+  })
+
+  it('fails with what a body that breaks off threw, and is no request then', async () => {
+    const captured = capture()
+    const broken = (async function* () {
+      yield 'h'
+      throw new Error('the disk is gone')
+    })()
+    await expect(send(captured, broken)).rejects.toThrow('the disk is gone')
+    const form = new FormData()
+    form.set('name', 'value')
+    await expect(send(captured, form)).rejects.toThrow(/^body: capture\(\) takes text, bytes/)
+    expect(captured.requests).toHaveLength(0)
+  })
+
+  it('may come from fetch as well', async () => {
+    const captured = capture({ script: [{ status: 202, headers: { 'X-Kind': 'a' }, body: 'ok' }] })
+    const answer = await fetch(url, { method: 'POST', body: 'hello', dispatcher: dispatcherOf(captured) })
+    expect([answer.status, answer.headers.get('x-kind'), await answer.text()]).toEqual([202, 'a', 'ok'])
+    expect(captured.requests[0]?.bytes.toString()).toBe('hello')
+  })
+})
+
+describe('the script', () => {
+  it('is 200 without one, has a step for each request, repeats the last, and can be replaced', async () => {
+    const statuses = async (captured: Capture) => [(await send(captured)).status, (await send(captured)).status]
+    expect(await statuses(capture())).toEqual([200, 200])
+    const captured = capture({ script: [500, 204] })
+    expect(await statuses(captured)).toEqual([500, 204])
+    expect(await statuses(captured)).toEqual([204, 204])
+    captured.script([503, 200])
+    expect(await statuses(captured)).toEqual([503, 200])
+  })
+
+  it('gives status, headers by lower case and body', async () => {
+    const captured = capture({ script: [{ status: 503, headers: { 'Retry-After': '120' }, body: 'later' }] })
+    expect(await send(captured)).toEqual({ status: 503, headers: { 'retry-after': '120' }, body: 'later' })
+  })
+
+  it('is asked for the step of a request, and waited for', async () => {
+    const gate = Promise.withResolvers<CapturedStep>()
+    const captured = capture({ script: [(request) => (request.url === url ? gate.promise : 404)] })
+    const sent = errorOf(send(captured))
+    await captured.received(1)
+    gate.resolve('refused')
+    expect(await sent).toMatchObject({ code: 'ECONNREFUSED' })
+  })
+
+  it('fails with what a function throws, and with an Error that it holds', async () => {
+    const broken = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
+    const thrown = new Error('not this one')
+    const captured = capture({
+      script: [
+        broken,
+        () => {
+          throw thrown
+        },
+      ],
+    })
+    expect(await errorOf(send(captured))).toBe(broken)
+    expect(await errorOf(send(captured))).toBe(thrown)
+  })
+
+  it.each<[object, RegExp]>([
+    [{ scripts: [] }, /^scripts: no such option\. There are script, clock\.$/],
+    [{ clock: {} }, /^clock\.now: must be a function/],
+    [{ clock: null }, /^clock\.now: must be a function/],
+    [{ script: ['offline'] }, /^script\[0\]: there is no step 'offline'/],
+  ])('%j is a TypeError', (options, message) => {
+    expect(() => capture(options)).toThrow(TypeError)
+    expect(() => capture(options)).toThrow(message)
+  })
+})
+
+describe('the same step fails as on a real socket', () => {
+  const seen = ({ code, name }: Error & { code?: string }) => ({ code, name })
+  const capturedError = async (step: CapturedStep) => seen(await errorOf(send(capture({ script: [step] }))))
+
+  it.each<Step>(['reset', 'close', 'garbage', { reset: 'headers' }, { reset: 'body' }, { reset: 'answer' }])(
+    '%j',
+    async (step) => {
+      const endpoint = await startEndpoint({ script: [step] })
+      onTestFinished(() => endpoint.close())
+      expect(await capturedError(step)).toEqual(seen(await errorOf(post(endpoint.url))))
+    },
+  )
+
+  it('refused', async () => {
+    const endpoint = await startEndpoint()
+    await endpoint.close()
+    expect(await capturedError('refused')).toEqual(seen(await errorOf(post(endpoint.url))))
+  })
+
+  it.each<CertificateFault>(['self_signed', 'expired', 'wrong_name', 'private_ca'])('%s', async (tls) => {
+    const endpoint = await startEndpoint({ tls })
+    const trusted = tls === 'expired' || tls === 'wrong_name' ? { ca: endpoint.ca } : {}
+    const pool = new Pool(new URL(endpoint.url).origin, { connect: trusted, allowH2: false })
+    onTestFinished(async () => {
+      await pool.destroy()
+      await endpoint.close()
+    })
+    expect(await capturedError(tls)).toEqual(seen(await errorOf(post(endpoint.url, '', { dispatcher: pool }))))
+  })
+
+  it.each<[CapturedStep, string]>([
+    ['dns', 'ENOTFOUND'],
+    ['timeout', 'UND_ERR_CONNECT_TIMEOUT'],
+  ])('%s is %s', async (step, code) => {
+    expect(await errorOf(send(capture({ script: [step] })))).toMatchObject({ code })
+  })
+})
+
+describe('the handler', () => {
+  const options = { origin: 'https://shop.example', path: '/webhooks', method: 'POST' }
+
+  function handle(captured: Capture, overrides: Dispatcher.DispatchHandler = {}) {
+    const calls: string[] = []
+    let controller: Dispatcher.DispatchController | undefined
+    const handler: Dispatcher.DispatchHandler = {
+      onRequestStart: (given) => {
+        controller = given
+        calls.push('start')
+      },
+      onResponseStart: (_controller, status) => void calls.push(`status ${status}`),
+      onResponseData: (_controller, chunk) => void calls.push(`data ${chunk}`),
+      onResponseEnd: () => void calls.push('end'),
+      onResponseError: (_controller, error) => void calls.push(`error ${error.message}`),
+      ...overrides,
+    }
+    expect(captured.dispatcher.dispatch(options, handler)).toBe(true)
+    expect(calls).toEqual([])
+    return { calls, controller: () => controller as Dispatcher.DispatchController }
+  }
+
+  it('is answered within the microtasks of the turn', async () => {
+    const { calls, controller } = handle(capture({ script: [{ body: 'ok' }] }))
+    await manualClock().advance(0)
+    expect(calls).toEqual(['start', 'status 200', 'data ok', 'end'])
+    controller().abort(new Error('too late'))
+    expect([calls.length, controller().aborted, controller().reason]).toEqual([4, false, null])
+  })
+
+  it('is not told of a start where nothing could be sent', async () => {
+    const { calls } = handle(capture({ script: ['refused'] }))
+    await manualClock().advance(0)
+    expect(calls).toEqual(['error connect ECONNREFUSED'])
+  })
+
+  it('may abort what hangs, once', async () => {
+    const { calls, controller } = handle(capture({ script: ['hang'] }))
+    await manualClock().advance(3_600_000)
+    expect(calls).toEqual(['start'])
+    const reason = new Error('enough')
+    controller().abort(reason)
+    controller().abort(new Error('again'))
+    expect(calls).toEqual(['start', 'error enough'])
+    expect(controller()).toMatchObject({ aborted: true, reason })
+  })
+
+  it('may abort without a reason', async () => {
+    const { calls, controller } = handle(capture({ script: ['hang'] }))
+    await manualClock().advance(0)
+    controller().abort(undefined as unknown as Error)
+    expect(calls).toEqual(['start', 'error Request aborted'])
+  })
+
+  it('may abort as soon as it starts', async () => {
+    const overrides: Dispatcher.DispatchHandler = { onRequestStart: (given) => given.abort(new Error('closed')) }
+    for (const step of [200, { delayMs: 5 }, 'reset'] as const) {
+      const { calls } = handle(capture({ script: [step] }), overrides)
+      await manualClock().advance(0)
+      expect(calls).toEqual(['error closed'])
+    }
+  })
+
+  it('may abort between the headers and the body', async () => {
+    const overrides: Dispatcher.DispatchHandler = { onResponseStart: (given) => given.abort(new Error('closed')) }
+    const { calls } = handle(capture({ script: [{ body: 'ok' }] }), overrides)
+    await manualClock().advance(0)
+    expect(calls).toEqual(['start', 'error closed'])
+  })
+
+  it('that throws gets its own error', async () => {
+    const overrides: Dispatcher.DispatchHandler = {
+      onResponseData: () => {
+        throw new Error('no room')
+      },
+    }
+    const { calls } = handle(capture({ script: [{ body: 'ok' }] }), overrides)
+    await manualClock().advance(0)
+    expect(calls).toEqual(['start', 'status 200', 'error no room'])
+  })
+
+  it('may pause and resume', async () => {
+    const { controller } = handle(capture({ script: ['hang'] }))
+    await manualClock().advance(0)
+    controller().pause()
+    expect(controller().paused).toBe(true)
+    controller().resume()
+    expect(controller().paused).toBe(false)
+  })
+
+  it('waits as long as delayMs says', async () => {
+    const clock = manualClock()
+    const { calls } = handle(capture({ script: [{ delayMs: 4000 }], clock }))
+    await clock.advance(3999)
+    expect(calls).toEqual(['start'])
+    await clock.advance(1)
+    expect(calls).toEqual(['start', 'status 200', 'end'])
+  })
+
+  it('gets a drip until it has enough, and leaves no timer behind', async () => {
+    const clock = manualClock()
+    const { calls, controller } = handle(capture({ script: ['drip'], clock }))
+    await clock.advance(250)
+    expect(calls).toEqual(['start', 'status 200', 'data .', 'data .'])
+    controller().abort(new Error('enough'))
+    expect([calls.at(-1), clock.timers]).toEqual(['error enough', 0])
+  })
+
+  it('need not have a single method', async () => {
+    const captured = capture({ script: [{ body: 'x' }, 'reset'] })
+    captured.dispatcher.dispatch(options, {})
+    captured.dispatcher.dispatch(options, {})
+    await vi.waitFor(() => expect(captured.requests).toHaveLength(2))
+  })
+})
+
+it('the dispatcher is what undici and the options of a sender ask for', () => {
+  expectTypeOf<Capture['dispatcher']>().toExtend<Pick<Dispatcher, 'dispatch'>>()
+})
