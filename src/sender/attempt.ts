@@ -60,6 +60,7 @@ export class PendingAttempt implements Dispatcher.DispatchHandler {
   readonly #start: number
   readonly #deadline: Deadline
   #resolve: ((attempt: Attempt) => void) | undefined
+  #onOver: (() => void) | undefined
   #controller: Dispatcher.DispatchController | undefined
   #status = 0
   #retryAfter: unknown
@@ -81,6 +82,13 @@ export class PendingAttempt implements Dispatcher.DispatchHandler {
   stop(error: AttemptError, reason: string): void {
     this.#fail(error, reason)
     this.#controller?.abort(STOPPED)
+  }
+
+  /** Resolves when it has ended. */
+  over(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onOver = resolve
+    })
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -105,9 +113,9 @@ export class PendingAttempt implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     const status = this.#status
-    if (status >= 200 && status < 300) return this.#settle({ ok: true, status })
-    const retryAfterMs = readRetryAfter(this.#retryAfter, this.#transport.clock.now())
-    this.#settle({ ok: false, status, ...(retryAfterMs !== undefined && { retryAfterMs }) })
+    const ok = status >= 200 && status < 300
+    const retryAfterMs = ok ? undefined : readRetryAfter(this.#retryAfter, this.#transport.clock.now())
+    this.#settle({ ok, status, ...(retryAfterMs !== undefined && { retryAfterMs }) })
   }
 
   onResponseError(_controller: unknown, thrown: unknown): void {
@@ -128,6 +136,7 @@ export class PendingAttempt implements Dispatcher.DispatchHandler {
     pending.delete(this)
     const durationMs = Math.round(clock.monotonic() - this.#start)
     resolve({ url: this.#target.shown, at: this.#at, durationMs, ...outcome, body: this.#excerpt })
+    this.#onOver?.()
   }
 }
 

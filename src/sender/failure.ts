@@ -14,12 +14,13 @@ export function explain(error: unknown): { readonly error: AttemptError; readonl
 
 const MOST_SAID = 200
 
-/** Of several addresses that were tried, any one tells. */
+/** Of several addresses that were tried, the first tells; an error without a code has a cause, or at least a name. */
 function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown'
   const { code, errors, cause } = error as { code?: unknown; errors?: readonly unknown[]; cause?: unknown }
   if (typeof code === 'string') return code
-  if (errors?.[0] !== undefined) return codeOf(errors[0])
-  return cause === undefined || cause === null ? 'unknown' : codeOf(cause)
+  const inner = errors?.[0] ?? cause
+  return inner === undefined ? error.name : codeOf(inner)
 }
 
 function classify(code: string): AttemptError {
@@ -33,7 +34,7 @@ const CLASSES: readonly (readonly [RegExp, AttemptError])[] = [
   [/^(CERT_|UNABLE_TO_|ERR_TLS|ERR_SSL|ERR_OSSL|ERROR_IN_CERT|INVALID_|EPROTO|HOSTNAME_MISMATCH|PATH_LENGTH)/, 'tls'],
   [/^(ENOTFOUND|EAI_|ENODATA|ESERVFAIL)/, 'dns'],
   [/^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|EADDRNOTAVAIL|EACCES|EMFILE|ENFILE)/, 'refused'],
-  [/^(HPE_|UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES)/, 'http'],
+  [/^(HPE_|HTTPParserError|UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES)/, 'http'],
   [/^(UND_ERR_DESTROYED|UND_ERR_CLOSED)/, 'closed'],
   [new RegExp(`^${PRIVATE_ADDRESS}$`), 'private_address'],
 ]

@@ -1,10 +1,10 @@
 /** Signs bytes and posts them to the URLs of a destination: what a sender and a destination share. */
 
-import { Pool } from 'undici'
+import { buildConnector, Pool } from 'undici'
 import { createDeadlines } from '../protocol/deadlines.ts'
 import type { Attempt } from './api.ts'
 import { attempt, type DispatcherLike, type PendingAttempt, type Post } from './attempt.ts'
-import { createGuardedConnector } from './private-address.ts'
+import { createGuardedLookup, guardConnector } from './private-address.ts'
 import type { SenderSettings } from './sender-options.ts'
 import type { Target } from './webhooks.ts'
 
@@ -53,7 +53,8 @@ export function createPostOffice(settings: SenderSettings): PostOffice {
       for (const post of pending) post.stop('closed', 'The sender was closed.')
     },
     async close() {
-      await Promise.all([...pools.values()].map((pool) => pool.close()))
+      await Promise.all([...pending].map((post) => post.over()))
+      await Promise.all([...pools.values()].map((pool) => pool.destroy()))
     },
   }
   return office
@@ -62,7 +63,9 @@ export function createPostOffice(settings: SenderSettings): PostOffice {
 function createPools({ targets, ca, allowPrivateAddresses, timeoutMs }: SenderSettings): Map<string, Pool> {
   // Certificates are checked whatever the environment of the process says.
   const connecting = { rejectUnauthorized: true, timeout: timeoutMs, allowH2: false, ...(ca !== undefined && { ca }) }
-  const connect = allowPrivateAddresses ? connecting : createGuardedConnector(connecting)
+  const connect = allowPrivateAddresses
+    ? connecting
+    : guardConnector(buildConnector({ ...connecting, lookup: createGuardedLookup() } as buildConnector.BuildOptions))
   const origins = new Set(targets.map(({ origin }) => origin))
   return new Map([...origins].map((origin) => [origin, new Pool(origin, { connect, allowH2: false })]))
 }

@@ -1,47 +1,57 @@
 /** The guard of addresses: refuses to connect to what is not on the public internet. */
 
-import { type LookupAddress, type LookupOptions, lookup } from 'node:dns'
+import dns, { type LookupAddress } from 'node:dns'
 import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net'
-import { buildConnector } from 'undici'
+import type { buildConnector } from 'undici'
 import { PRIVATE_ADDRESS } from './failure.ts'
 
-/** A connector of undici. */
+/** Makes connections for undici. */
 type Connector = buildConnector.connector
 
+/** Looks a name up as `dns.lookup` does, for all of its addresses. */
+type LookUpAll = (
+  hostname: string,
+  options: dns.LookupAllOptions,
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void
+
 /**
- * Wraps a connector so that it refuses private, loopback and other special addresses, whether the URL names them, a
- * name resolves to them, or the socket ends up at one.
+ * Wraps a connector so that it connects to no address that is spelled out in a URL and private, and gives away no socket
+ * that ended up at one. Names are for {@link createGuardedLookup}, which the connector is to use.
  */
-export function createGuardedConnector(options: buildConnector.BuildOptions): Connector {
-  const connect = buildConnector({ ...options, lookup: guardedLookup } as buildConnector.BuildOptions)
+export function guardConnector(connect: Connector): Connector {
   return (target, callback) => {
     const host = target.hostname.replace(/^\[|\]$/g, '')
-    if (isIP(host) !== 0 && isPrivateAddress(host)) return void callback(refusal(), null)
-    connect(target, (...outcome) => {
-      const [, socket] = outcome
-      const address = socket?.remoteAddress
-      if (socket === null || (address !== undefined && !isPrivateAddress(address))) return callback(...outcome)
+    if (isIP(host) !== 0 && isPrivateAddress(host)) return callback(refusal(), null)
+    connect(target, (...[error, socket]) => {
+      if (error !== null) return callback(error, null)
+      const address = socket.remoteAddress
+      if (address !== undefined && !isPrivateAddress(address)) return callback(null, socket)
       socket.destroy()
       callback(refusal(), null)
     })
   }
 }
 
-/** One private address among several is enough to refuse a name: whoever answers for it is not to be trusted. */
-const guardedLookup: LookupFunction = (hostname, options, callback) => {
-  lookup(hostname, { ...options, all: true } as LookupOptions & { all: true }, (error, addresses: LookupAddress[]) => {
-    const [first] = addresses ?? []
-    if (error !== null || first === undefined) return callback(error, '', 0)
-    if (addresses.some(({ address }) => isPrivateAddress(address))) return callback(refusal(), '', 0)
-    if (options.all) callback(null, addresses)
-    else callback(null, first.address, first.family)
-  })
+/**
+ * A lookup that refuses names of private addresses. One among several is enough: whoever answers for such a name is not
+ * to be trusted.
+ */
+export function createGuardedLookup(lookUpAll: LookUpAll = dns.lookup): LookupFunction {
+  return (hostname, options, callback) => {
+    lookUpAll(hostname, { ...options, all: true } as dns.LookupAllOptions, (error, addresses) => {
+      const [first] = addresses ?? []
+      if (error !== null || first === undefined) return callback(error ?? refusal(), '', 0)
+      if (addresses.some(({ address }) => isPrivateAddress(address))) return callback(refusal(), '', 0)
+      if (options.all) callback(null, addresses)
+      else callback(null, first.address, first.family)
+    })
+  }
 }
 
 function refusal(): NodeJS.ErrnoException {
-  return Object.assign(new Error('The address is private. Set allowPrivateAddresses to reach it.'), {
-    code: PRIVATE_ADDRESS,
-  })
+  const error = new Error('The address is private. Set allowPrivateAddresses to reach it.')
+  return Object.assign(error, { code: PRIVATE_ADDRESS })
 }
 
 /** Whether an IP address belongs to no host on the public internet. Text that is no address counts as private. */

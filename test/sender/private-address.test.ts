@@ -1,5 +1,5 @@
-import { describe, expect, it, test } from 'vitest'
-import { isPrivateAddress } from '../../src/sender/private-address.ts'
+import { describe, expect, it, onTestFinished, test, vi } from 'vitest'
+import { createGuardedLookup, guardConnector, isPrivateAddress } from '../../src/sender/private-address.ts'
 import { createSender } from '../../src/sender/sender.ts'
 import { startEndpoint } from '../../src/testing/index.ts'
 
@@ -78,7 +78,8 @@ describe('allowPrivateAddresses: false', () => {
   it.each(['http', 'https'])(
     '%s: reaches no loopback address, however it is spelled, with not one connection',
     async (scheme) => {
-      await using endpoint = await startEndpoint(scheme === 'https' ? { tls: 'self_signed' } : {})
+      const endpoint = await startEndpoint(scheme === 'https' ? { tls: 'self_signed' } : {})
+      onTestFinished(() => endpoint.close())
       const { port } = new URL(endpoint.url)
       for (const host of [
         '127.0.0.1',
@@ -104,9 +105,77 @@ describe('allowPrivateAddresses: false', () => {
 })
 
 test('by default a private address is reached', async () => {
-  await using endpoint = await startEndpoint()
+  const endpoint = await startEndpoint()
+  onTestFinished(() => endpoint.close())
   const sender = createSender({ webhooks: [{ url: endpoint.url }] })
 
   expect(await sender.delete({ userId: 'u' })).toMatchObject({ ok: true })
   await sender.close()
+})
+
+describe('guardConnector', () => {
+  const connect = (hostname: string, remoteAddress: string | undefined) => {
+    const socket = { remoteAddress, destroy: vi.fn() }
+    const given = vi.fn()
+    const target = { hostname, protocol: 'http:', port: '80' }
+    guardConnector((_target, callback) => callback(null, socket as never))(target, given)
+    return { socket, outcome: given.mock.calls }
+  }
+
+  it('gives away a socket to a public address', () => {
+    const { socket, outcome } = connect('shop.example', '8.8.8.8')
+    expect(outcome).toEqual([[null, socket]])
+    expect(socket.destroy).not.toHaveBeenCalled()
+  })
+
+  it.each([['10.0.0.1'], ['::ffff:127.0.0.1'], [undefined]])('destroys a socket that ended up at %s', (address) => {
+    const { socket, outcome } = connect('shop.example', address)
+    expect(outcome).toEqual([[expect.objectContaining({ code: 'HOOKLINE_PRIVATE_ADDRESS' }), null]])
+    expect(socket.destroy).toHaveBeenCalled()
+  })
+
+  it.each(['127.0.0.1', '[::1]'])('does not connect to %s', (hostname) => {
+    const { socket, outcome } = connect(hostname, '8.8.8.8')
+    expect(outcome).toEqual([[expect.objectContaining({ code: 'HOOKLINE_PRIVATE_ADDRESS' }), null]])
+    expect(socket.destroy).not.toHaveBeenCalled()
+  })
+
+  it('passes an error on', () => {
+    const given = vi.fn()
+    const error = new Error('no')
+    guardConnector((_target, callback) => callback(error, null))({ hostname: 'a', protocol: 'http:', port: '' }, given)
+    expect(given.mock.calls).toEqual([[error, null]])
+  })
+})
+
+describe('createGuardedLookup', () => {
+  const answer = (addresses: readonly string[], options: object = {}) => {
+    const lookup = createGuardedLookup((_name, given, callback) => {
+      expect(given.all).toBe(true)
+      callback(
+        null,
+        addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
+      )
+    })
+    const given = vi.fn()
+    lookup('shop.example', options, given)
+    return given.mock.calls[0]
+  }
+
+  it('gives public addresses, one or all', () => {
+    expect(answer(['8.8.8.8', '1.1.1.1'])).toEqual([null, '8.8.8.8', 4])
+    expect(answer(['8.8.8.8'], { all: true })).toEqual([null, [{ address: '8.8.8.8', family: 4 }]])
+  })
+
+  it('refuses a name of which one address is private, and one without an address', () => {
+    expect(answer(['8.8.8.8', '10.0.0.1'])?.[0]).toMatchObject({ code: 'HOOKLINE_PRIVATE_ADDRESS' })
+    expect(answer([])?.[0]).toBeInstanceOf(Error)
+  })
+
+  it('passes an error on', () => {
+    const given = vi.fn()
+    const error = new Error('ENOTFOUND')
+    createGuardedLookup((_name, _options, callback) => callback(error, undefined as never))('a', {}, given)
+    expect(given).toHaveBeenCalledWith(error, '', 0)
+  })
 })

@@ -1,0 +1,150 @@
+import { describe, expect, it, onTestFinished, test } from 'vitest'
+import { membership } from '../../src/protocol/audience.ts'
+import { memoryQueue } from '../../src/queues/memory.ts'
+import { createDestination } from '../../src/sender/destination.ts'
+import type { DestinationOptions } from '../../src/sender/destination-options.ts'
+import { capture, manualClock } from '../../src/testing/index.ts'
+
+function setUp(options: Partial<DestinationOptions> = {}) {
+  const clock = manualClock()
+  const captured = capture()
+  const destination = createDestination({
+    webhooks: [{ url: 'https://shop.example/' }],
+    dispatcher: captured.dispatcher,
+    clock,
+    ...options,
+  })
+  onTestFinished(() => void destination.close({ graceMs: 0 }))
+  const identifies = () =>
+    captured.messages.map((message) => [message.type, message.userId, 'traits' in message && message.traits])
+  return { clock, captured, destination, identifies }
+}
+
+describe('syncAudience', () => {
+  it('the first time: an identify for every user in it, under its snake_case name', async () => {
+    const { clock, destination, identifies, captured } = setUp()
+    const kept = await destination.syncAudience('High Value Users', ['ada', 'bob', 'ada'])
+    await clock.advance(0)
+
+    expect(identifies()).toEqual([
+      ['identify', 'ada', { high_value_users: true }],
+      ['identify', 'bob', { high_value_users: true }],
+    ])
+    expect(kept).toEqual(new Set(['ada', 'bob']))
+    expect(captured.messages.map((message) => membership(message, 'high_value_users'))).toEqual([true, true])
+  })
+
+  it('later: only for users whose membership changed', async () => {
+    const { clock, destination, identifies } = setUp()
+    const kept = await destination.syncAudience('Beta', ['ada', 'cyd'], { previous: ['ada', 'bob'] })
+    await clock.advance(0)
+
+    expect(identifies()).toEqual([
+      ['identify', 'cyd', { beta: true }],
+      ['identify', 'bob', { beta: false }],
+    ])
+    expect(kept).toEqual(new Set(['ada', 'cyd']))
+    expect(await destination.syncAudience('Beta', new Set(['ada', 'cyd']), { previous: kept })).toEqual(kept)
+    await clock.advance(0)
+    expect(identifies()).toHaveLength(2)
+  })
+
+  it('while the destination is off: nothing is sent, and the next sync makes up for it', async () => {
+    const { clock, destination, identifies } = setUp({ enabled: false })
+    const kept = await destination.syncAudience('Beta', ['ada', 'bob'], { previous: ['ada'] })
+    expect(kept).toEqual(new Set(['ada']))
+
+    destination.enable()
+    expect(await destination.syncAudience('Beta', ['ada', 'bob'], { previous: kept })).toEqual(new Set(['ada', 'bob']))
+    await clock.advance(0)
+    expect(identifies()).toEqual([['identify', 'bob', { beta: true }]])
+  })
+
+  it('larger than the queue: waits for room, and sends each once', async () => {
+    const clock = manualClock()
+    const { destination, identifies } = setUp({ clock, queue: memoryQueue({ clock, maxJobs: 30 }) })
+    const members = Array.from({ length: 1_200 }, (_, index) => `user-${index}`)
+    const synced = destination.syncAudience('Everybody', members)
+    await clock.advance(600_000)
+
+    expect(await synced).toEqual(new Set(members))
+    expect(
+      identifies()
+        .map(([, userId]) => userId)
+        .sort(),
+    ).toEqual([...members].sort())
+  })
+
+  it('of a destination that closes: throws, and the sync before stands', async () => {
+    const { destination } = setUp()
+    await destination.close()
+    await expect(destination.syncAudience('Beta', ['ada'])).rejects.toMatchObject({ code: 'shutting_down' })
+  })
+
+  it.each([
+    ['a name without letters', '!!', ['ada'], 'audience: the name needs at least one letter'],
+    ['no list', 'Beta', 'ada', 'members: must be a list or a Set'],
+    ['an empty userId', 'Beta', [''], 'members: every userId must be a string'],
+    ['a number', 'Beta', [1], 'members: every userId must be a string'],
+  ])('%s is a TypeError', async (_case, name, members, message) => {
+    const { destination } = setUp()
+    await expect(destination.syncAudience(name, members as never)).rejects.toThrow(TypeError)
+    await expect(destination.syncAudience(name, members as never)).rejects.toThrow(message)
+  })
+})
+
+describe('syncTrait', () => {
+  it('the first time: an identify for everybody; later: for those whose value changed; null for those who have none', async () => {
+    const { clock, destination, identifies } = setUp()
+    const kept = await destination.syncTrait(
+      'Total Spent',
+      new Map([
+        ['ada', 10],
+        ['bob', 20],
+        ['cyd', 30],
+      ]),
+    )
+    await clock.advance(0)
+    expect(identifies()).toEqual([
+      ['identify', 'ada', { total_spent: 10 }],
+      ['identify', 'bob', { total_spent: 20 }],
+      ['identify', 'cyd', { total_spent: 30 }],
+    ])
+
+    const next = await destination.syncTrait(
+      'Total Spent',
+      [
+        ['ada', 10],
+        ['bob', 25],
+      ],
+      { previous: kept },
+    )
+    await clock.advance(0)
+    expect(identifies().slice(3)).toEqual([
+      ['identify', 'bob', { total_spent: 25 }],
+      ['identify', 'cyd', { total_spent: null }],
+    ])
+    expect(next).toEqual(
+      new Map([
+        ['ada', 10],
+        ['bob', 25],
+      ]),
+    )
+  })
+
+  it('compares values, not objects', async () => {
+    const { destination } = setUp()
+    const kept = await destination.syncTrait('Favourites', [['ada', ['a', 'b']]])
+    await destination.syncTrait('Favourites', [['ada', ['a', 'b']]], { previous: kept })
+
+    expect(await destination.close()).toEqual([])
+  })
+})
+
+test('what a sync returns can be stored as JSON', async () => {
+  const { destination } = setUp()
+  const kept = await destination.syncAudience('Beta', ['ada'])
+  const stored = JSON.parse(JSON.stringify([...kept]))
+
+  expect(await destination.syncAudience('Beta', ['ada'], { previous: stored })).toEqual(kept)
+})

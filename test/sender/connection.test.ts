@@ -1,0 +1,230 @@
+/** What can go wrong with a connection, on real sockets. */
+
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { describe, expect, it, onTestFinished, test } from 'vitest'
+import { RESPONSE_TIME_MS } from '../../src/protocol/limits.ts'
+import { createSender } from '../../src/sender/sender.ts'
+import type { SenderOptions } from '../../src/sender/sender-options.ts'
+import { type EndpointOptions, manualClock, startEndpoint } from '../../src/testing/index.ts'
+
+async function post(url: string, options: Omit<SenderOptions, 'webhooks'> = {}) {
+  const sender = createSender({ webhooks: [{ url }], ...options })
+  onTestFinished(() => sender.close())
+  const { attempts } = await sender.track({ userId: 'u', event: 'E' })
+  return attempts[0]
+}
+
+async function listen(options?: EndpointOptions) {
+  const endpoint = await startEndpoint(options)
+  onTestFinished(() => endpoint.close())
+  return endpoint
+}
+
+/** A server that does as it is told with every connection. */
+async function serve(onConnection: (socket: Socket) => void): Promise<{ url: string; server: Server }> {
+  const sockets: Socket[] = []
+  const server = createServer((socket) => {
+    sockets.push(socket.on('error', () => {}))
+    onConnection(socket)
+  })
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, server }
+}
+
+describe('the time that an endpoint has', () => {
+  const short = { timeoutMs: 60 }
+
+  it('is 5 seconds', async () => {
+    expect(RESPONSE_TIME_MS).toBe(5_000)
+    const clock = manualClock()
+    const endpoint = await listen({ script: ['hang'] })
+    const sender = createSender({ webhooks: [{ url: endpoint.url }], clock })
+    onTestFinished(() => sender.close())
+    let round: unknown
+    void sender.delete({ userId: 'u' }).then((value) => {
+      round = value
+    })
+    await endpoint.received(1)
+
+    await clock.advance(4_999)
+    expect(round).toBeUndefined()
+    await clock.advance(1)
+    expect(round).toMatchObject({ ok: false, attempts: [{ error: 'timeout', durationMs: 5_000, body: '' }] })
+  })
+
+  it('covers connecting: a host that does not answer', async () => {
+    const { url } = await serve(() => {})
+    // TLS never begins: the socket is there and says nothing.
+    expect(await post(url.replace('http:', 'https:'), short)).toMatchObject({ ok: false, error: 'timeout' })
+  })
+
+  it('covers connecting: a host whose backlog is full', async () => {
+    const { url, server } = await serve((socket) => socket.pause())
+    server.close()
+    expect(await post(url, short)).toMatchObject({ error: 'refused' })
+  })
+
+  it('covers waiting for the headers', async () => {
+    const endpoint = await listen({ script: ['hang'] })
+    expect(await post(endpoint.url, short)).toMatchObject({ ok: false, error: 'timeout' })
+    expect(endpoint.requests).toHaveLength(1)
+  })
+
+  it('covers headers that drip', async () => {
+    const { url } = await serve((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\n')
+      const timer = setInterval(() => socket.write('x-more: yes\r\n'), 5)
+      socket.on('close', () => clearInterval(timer))
+    })
+    expect(await post(url, short)).toMatchObject({ ok: false, error: 'timeout' })
+  })
+
+  it('covers a body that drips, whatever its status', async () => {
+    const endpoint = await listen({ script: ['drip'] })
+    const attempt = await post(endpoint.url, short)
+
+    expect(attempt).toMatchObject({ ok: false, error: 'timeout' })
+    expect(attempt).not.toHaveProperty('status')
+  })
+
+  it('covers a server that reads nothing of a large message', async () => {
+    const { url } = await serve((socket) => socket.pause())
+    const sender = createSender({ webhooks: [{ url }], ...short })
+    const { attempts } = await sender.identify({ userId: 'u', traits: { text: 'x'.repeat(20_000_000) } })
+
+    expect(attempts).toMatchObject([{ ok: false, error: 'timeout' }])
+    await sender.close()
+  })
+
+  it('ends the connection of an attempt that is over, and the next one has another', async () => {
+    const endpoint = await listen({ script: ['hang', 200] })
+    const sender = createSender({ webhooks: [{ url: endpoint.url }], ...short })
+    onTestFinished(() => sender.close())
+
+    expect(await sender.delete({ userId: 'u' })).toMatchObject({ ok: false })
+    expect(await sender.delete({ userId: 'u' })).toMatchObject({ ok: true })
+    expect(endpoint.connections).toBe(2)
+  })
+})
+
+describe('a certificate', () => {
+  it('that is self-signed is an error, and not one byte of the request is sent', async () => {
+    const endpoint = await listen({ tls: 'self_signed' })
+    const attempt = await post(endpoint.url)
+
+    expect(attempt).toMatchObject({ ok: false, error: 'self_signed', reason: expect.stringContaining('self-signed') })
+    expect(endpoint).toMatchObject({ connections: 1, bytesReceived: 0, requests: [] })
+  })
+
+  it('that is self-signed is an error, also where the environment says that certificates do not matter', async () => {
+    const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED
+    process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
+    onTestFinished(() => {
+      if (before === undefined) delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
+      else process.env.NODE_TLS_REJECT_UNAUTHORIZED = before
+    })
+    const endpoint = await listen({ tls: 'self_signed' })
+
+    expect(await post(endpoint.url)).toMatchObject({ error: 'self_signed' })
+    expect(endpoint.bytesReceived).toBe(0)
+  })
+
+  it.each(['expired', 'wrong_name'] as const)('that is %s is an error, and nothing is sent', async (tls) => {
+    const endpoint = await startEndpoint({ tls })
+    onTestFinished(() => endpoint.close())
+
+    expect(await post(endpoint.url, { ca: endpoint.ca })).toMatchObject({ ok: false, error: 'tls' })
+    expect(endpoint.bytesReceived).toBe(0)
+  })
+
+  it('of a private authority is an error, unless the authority is given', async () => {
+    const endpoint = await startEndpoint({ tls: 'private_ca' })
+    onTestFinished(() => endpoint.close())
+
+    expect(await post(endpoint.url)).toMatchObject({ ok: false, error: expect.stringMatching(/^(tls|self_signed)$/) })
+    expect(endpoint.bytesReceived).toBe(0)
+    expect(await post(endpoint.url, { ca: endpoint.ca })).toMatchObject({ ok: true, status: 200 })
+  })
+})
+
+describe('a fault', () => {
+  test('nobody listens', async () => {
+    const endpoint = await startEndpoint()
+    await endpoint.close()
+    expect(await post(endpoint.url)).toMatchObject({
+      error: 'refused',
+      reason: expect.stringContaining('ECONNREFUSED'),
+    })
+  })
+
+  test('the name does not resolve', async () => {
+    expect(await post('http://nobody.invalid/')).toMatchObject({ error: 'dns' })
+  })
+
+  test('a reset', async () => {
+    const endpoint = await listen({ script: ['reset'] })
+    expect(await post(endpoint.url)).toMatchObject({ error: 'reset' })
+  })
+
+  test('a connection that is closed without an answer', async () => {
+    const { url } = await serve((socket) => socket.once('data', () => socket.end()))
+    expect(await post(url)).toMatchObject({ error: 'reset' })
+  })
+
+  test('a connection that is closed in the middle of the body', async () => {
+    const { url } = await serve((socket) =>
+      socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf')),
+    )
+    const attempt = await post(url)
+    expect(attempt).toMatchObject({ ok: false, error: 'reset', body: 'half' })
+    expect(attempt).not.toHaveProperty('status')
+  })
+
+  test('an answer that is not HTTP', async () => {
+    const { url } = await serve((socket) => socket.once('data', () => socket.end('220 mail.example ESMTP\r\n')))
+    expect(await post(url)).toMatchObject({ error: 'http' })
+  })
+
+  test('headers without an end', async () => {
+    const { url } = await serve((socket) =>
+      socket.once('data', () => socket.end(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`)),
+    )
+    expect(await post(url)).toMatchObject({ error: 'http' })
+  })
+
+  test('an informational answer is not the answer', async () => {
+    const { url } = await serve((socket) =>
+      socket.once('data', () =>
+        socket.end('HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 500 No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n'),
+      ),
+    )
+    expect(await post(url)).toMatchObject({ ok: false, status: 500 })
+  })
+
+  test('http where https is spoken', async () => {
+    const endpoint = await listen()
+    expect(await post(endpoint.url.replace('http:', 'https:'))).toMatchObject({ ok: false, error: 'tls' })
+    expect(endpoint.requests).toHaveLength(0)
+  })
+
+  test('a slow accept is not a fault', async () => {
+    const { url } = await serve((socket) => {
+      socket.pause()
+      setTimeout(() => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'), 30)
+    })
+    expect(await post(url)).toMatchObject({ ok: true })
+  })
+
+  test('none of them puts the secret or the query of a URL into what is said', async () => {
+    const endpoint = await listen({ script: ['reset', 500, 'garbage'] })
+    for (let i = 0; i < 3; i++) {
+      const attempt = await post(`${endpoint.url}?token=t0ken`, { sharedSecret: 's3cret' })
+      expect(JSON.stringify(attempt)).not.toMatch(/t0ken|s3cret/)
+    }
+    expect(JSON.stringify(await post('http://nobody.invalid/?token=t0ken'))).not.toContain('t0ken')
+  })
+})

@@ -1,0 +1,476 @@
+import { createHmac } from 'node:crypto'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { describe, expect, it, onTestFinished, test, vi } from 'vitest'
+import { RESPONSE_TIME_MS, RETRY_WINDOW_MS } from '../../src/protocol/limits.ts'
+import { memoryQueue } from '../../src/queues/memory.ts'
+import type { DeliveryReport } from '../../src/sender/api.ts'
+import { createDestination } from '../../src/sender/destination.ts'
+import type { DestinationOptions } from '../../src/sender/destination-options.ts'
+import { LAST_START_MS } from '../../src/sender/schedule.ts'
+import { capture, fixtures, manualClock, type Script } from '../../src/testing/index.ts'
+
+const HOUR = 3_600_000
+
+function setUp(script: Script = [200], options: Partial<DestinationOptions> = {}) {
+  const clock = manualClock()
+  const captured = capture({ script })
+  const reports: DeliveryReport[] = []
+  const destination = createDestination({
+    webhooks: [{ url: 'https://shop.example/webhooks' }],
+    sharedSecret: 'secret',
+    dispatcher: captured.dispatcher,
+    clock,
+    random: () => 0.5,
+    onAttempt: (report) => reports.push(report),
+    ...options,
+  })
+  onTestFinished(() => void destination.close({ graceMs: 0 }))
+  const start = clock.now()
+  const startsOf = (report: DeliveryReport | undefined) => report?.attempts.map(({ at }) => at - start)
+  return { clock, captured, reports, destination, start, startsOf, last: () => reports.at(-1) }
+}
+
+describe('a message', () => {
+  it('is delivered once, signed, and reported', async () => {
+    const { clock, captured, reports, destination } = setUp()
+    const queued = await destination.track({ userId: 'u1', event: 'Order Completed' })
+    await clock.advance(0)
+
+    expect(queued).toEqual({ queued: true, id: expect.stringMatching(/^[0-9a-f-]{36}$/) })
+    const [request] = captured.requests
+    expect(captured.requests).toHaveLength(1)
+    expect(request?.message).toMatchObject({ version: 1, type: 'track', userId: 'u1', event: 'Order Completed' })
+    expect(request?.headers['x-signature']).toBe(
+      createHmac('sha1', 'secret')
+        .update(request?.bytes ?? '')
+        .digest('hex'),
+    )
+    expect(reports).toMatchObject([{ status: 'delivered', attempts: [{ ok: true, status: 200 }] }])
+    expect(reports[0]).toMatchObject({ id: (queued as { id: string }).id, message: request?.message })
+  })
+
+  it.each(Object.entries(fixtures))('%s goes out', async (type, fixture) => {
+    const { clock, captured, destination } = setUp()
+    await destination.send(fixture)
+    await clock.advance(0)
+
+    expect(captured.messages).toMatchObject([{ ...fixture, type }])
+  })
+
+  it('is the same bytes on every attempt', async () => {
+    const { clock, captured, destination } = setUp([500, 500, 200])
+    await destination.identify({ userId: 'u', traits: { a: 1 } })
+    await clock.advance(HOUR)
+
+    expect(captured.requests).toHaveLength(3)
+    expect(new Set(captured.requests.map(({ bytes }) => String(bytes))).size).toBe(1)
+    expect(new Set(captured.requests.map(({ headers }) => headers['x-signature'])).size).toBe(1)
+  })
+
+  it('that is none is refused before it is queued', async () => {
+    const { destination } = setUp()
+    await expect(destination.track({ userId: 'u' } as never)).rejects.toThrow('track: event must be')
+    await expect(destination.submit([{ message: { type: 'x' } as never }])).rejects.toThrow('send: type must be')
+  })
+
+  it('submitted again under the same key is queued once', async () => {
+    const { clock, captured, destination } = setUp()
+    const [first] = await destination.submit([{ message: fixtures.track, key: 'a' }])
+    const [again, other] = await destination.submit([
+      { message: fixtures.track, key: 'a' },
+      { message: fixtures.track, key: 'b' },
+    ])
+    await clock.advance(0)
+
+    expect(again).toEqual(first)
+    expect(other).not.toEqual(first)
+    expect(captured.requests).toHaveLength(2)
+  })
+})
+
+describe('the schedule', () => {
+  it('is exactly that of the random source', async () => {
+    const shares = [0.5, 0, 0.25, 0.75]
+    const { clock, destination, last, startsOf } = setUp([500], { random: () => shares.shift() ?? 0.9 })
+    await destination.delete({ userId: 'u' })
+    await clock.advance(60_000)
+
+    // 10 s × 0.5, at least a second, 40 s × 0.25, 80 s × 0.75.
+    expect(startsOf(last())).toEqual([0, 5_000, 6_000, 16_000])
+    expect(last()).toMatchObject({ status: 'retrying', retryAt: clock.now() + 16_000 })
+  })
+
+  it('runs for four hours, to the last moment inside them and not a moment longer', async () => {
+    const { clock, captured, destination, last, startsOf } = setUp([503])
+    await destination.delete({ userId: 'u' })
+    await clock.advance(LAST_START_MS - 1)
+    const before = captured.requests.length
+    await clock.advance(1)
+
+    expect(captured.requests.length).toBe(before + 1)
+    expect(last()).toMatchObject({ status: 'failed', reason: 'window_over' })
+    expect(startsOf(last())?.at(-1)).toBe(LAST_START_MS)
+    expect(LAST_START_MS + RESPONSE_TIME_MS).toBe(4 * HOUR)
+
+    await clock.advance(48 * HOUR)
+    expect(captured.requests.length).toBe(before + 1)
+    expect(clock.timers).toBe(0)
+  })
+
+  it('ends the last attempt inside the four hours, also when it hangs', async () => {
+    const { clock, destination, last, start } = setUp(['hang'])
+    await destination.delete({ userId: 'u' })
+    await clock.advance(5 * HOUR)
+
+    const attempt = last()?.latest[0]
+    expect(last()).toMatchObject({ status: 'failed', reason: 'window_over', latest: [{ error: 'timeout' }] })
+    expect((attempt?.at ?? 0) + (attempt?.durationMs ?? 0)).toBeLessThanOrEqual(start + RETRY_WINDOW_MS)
+  })
+
+  it('begins with the first attempt, not when the message was queued', async () => {
+    const { clock, destination, captured } = setUp([500], { enabled: true })
+    await clock.advance(HOUR)
+    await destination.delete({ userId: 'u' })
+    await clock.advance(RETRY_WINDOW_MS - HOUR / 2)
+    const count = captured.requests.length
+    await clock.advance(HOUR)
+
+    expect(captured.requests.length).toBeGreaterThan(count)
+  })
+
+  it('waits as long as Retry-After asks, inside the four hours', async () => {
+    const asks = { status: 429, headers: { 'retry-after': '3600' } }
+    const { clock, destination, last, startsOf } = setUp([asks, { ...asks, headers: { 'retry-after': '999999' } }, 200])
+    await destination.delete({ userId: 'u' })
+    await clock.advance(5 * HOUR)
+
+    expect(startsOf(last())).toEqual([0, HOUR, LAST_START_MS])
+    expect(last()).toMatchObject({ status: 'delivered' })
+  })
+
+  it('reads a Retry-After that is a date by the clock', async () => {
+    const at = new Date(manualClock().now() + 2 * HOUR).toUTCString()
+    const { clock, destination, last, startsOf } = setUp([{ status: 503, headers: { 'retry-after': at } }, 200])
+    await destination.delete({ userId: 'u' })
+    await clock.advance(3 * HOUR)
+
+    expect(startsOf(last())).toEqual([0, 2 * HOUR])
+  })
+
+  it.each([300, 302, 400, 401, 404, 410, 413, 422])('takes %i as final', async (status) => {
+    const { clock, captured, destination, reports } = setUp([status])
+    await destination.delete({ userId: 'u' })
+    await clock.advance(5 * HOUR)
+
+    expect(captured.requests).toHaveLength(1)
+    expect(reports).toMatchObject([{ status: 'failed', reason: 'refused', latest: [{ status }] }])
+  })
+})
+
+describe('several URLs', () => {
+  const webhooks = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ url: `https://${name}.example/` }))
+  const answerBy = (answers: Readonly<Record<string, number>>): Script => [
+    ({ url }) => answers[new URL(url).hostname.slice(0, 1)] ?? 500,
+  ]
+
+  it('one success of five ends the message', async () => {
+    const { clock, captured, destination, reports } = setUp(answerBy({ d: 200 }), { webhooks })
+    await destination.delete({ userId: 'u' })
+    await clock.advance(5 * HOUR)
+
+    expect(captured.requests).toHaveLength(5)
+    expect(reports).toMatchObject([{ status: 'delivered', attempts: { length: 5 } }])
+  })
+
+  it('all failing: the retryable ones go again, the final ones do not', async () => {
+    const { clock, captured, destination, last } = setUp(answerBy({ a: 404, b: 401 }), { webhooks })
+    await destination.delete({ userId: 'u' })
+    await clock.advance(4_999)
+    expect(captured.requests).toHaveLength(5)
+    await clock.advance(1)
+
+    expect(captured.requests.slice(5).map(({ url }) => new URL(url).hostname)).toEqual([
+      'c.example',
+      'd.example',
+      'e.example',
+    ])
+    await clock.advance(5 * HOUR)
+    expect(last()).toMatchObject({ status: 'failed', reason: 'window_over' })
+  })
+
+  it('all final: the message has failed', async () => {
+    const { clock, destination, reports } = setUp([404], { webhooks })
+    await destination.delete({ userId: 'u' })
+    await clock.advance(5 * HOUR)
+
+    expect(reports).toMatchObject([{ status: 'failed', reason: 'refused', attempts: { length: 5 } }])
+  })
+})
+
+describe('the switch', () => {
+  it('off: nothing is taken', async () => {
+    const { clock, captured, destination } = setUp([200], { enabled: false })
+
+    expect(destination.enabled).toBe(false)
+    expect(await destination.track({ userId: 'u', event: 'E' })).toEqual({ queued: false, reason: 'switched_off' })
+    await clock.advance(5 * HOUR)
+    expect(captured.requests).toHaveLength(0)
+  })
+
+  it('on again: messages are taken', async () => {
+    const { clock, captured, destination } = setUp([200], { enabled: false })
+    destination.enable()
+    await destination.delete({ userId: 'u' })
+    await clock.advance(0)
+
+    expect(destination.enabled).toBe(true)
+    expect(captured.requests).toHaveLength(1)
+  })
+
+  it('off in mid-retry: the message is held, and goes again within 10 s of being on', async () => {
+    const { clock, captured, destination, last } = setUp([500, 200])
+    await destination.delete({ userId: 'u' })
+    await clock.advance(1_000)
+    destination.disable()
+    await clock.advance(3 * HOUR)
+    expect(captured.requests).toHaveLength(1)
+    destination.enable()
+    await clock.advance(10_000)
+
+    expect(captured.requests).toHaveLength(2)
+    expect(last()).toMatchObject({ status: 'delivered', attempts: { length: 2 } })
+  })
+
+  it('off in mid-retry until the four hours are over: it has failed, switched_off', async () => {
+    const { clock, captured, destination, last } = setUp([500])
+    await destination.delete({ userId: 'u' })
+    await clock.advance(1_000)
+    destination.disable()
+    await clock.advance(4 * HOUR - 1_000)
+    expect(last()).toMatchObject({ status: 'retrying' })
+    await clock.advance(1)
+
+    expect(last()).toMatchObject({ status: 'failed', reason: 'switched_off', latest: [], attempts: { length: 1 } })
+    expect(captured.requests).toHaveLength(1)
+    expect(await destination.dead()).toMatchObject([{ reason: 'switched_off', message: { type: 'delete' } }])
+  })
+
+  it('off during the last attempt: it has failed, switched_off', async () => {
+    const { clock, destination, last } = setUp(['hang'])
+    await destination.delete({ userId: 'u' })
+    await clock.advance(LAST_START_MS + 1)
+    destination.disable()
+    await clock.advance(HOUR)
+
+    expect(last()).toMatchObject({ status: 'failed', reason: 'switched_off', latest: [{ error: 'timeout' }] })
+  })
+})
+
+describe('the integrations of a message', () => {
+  test.each([
+    [undefined, true],
+    [{ Webhooks: true }, true],
+    [{ Webhooks: false }, false],
+    [{ All: false }, false],
+    [{ All: false, Webhooks: true }, true],
+    [{ All: false, webhooks: true }, false],
+    [{ All: true, Webhooks: false }, false],
+    [{ all: false }, true],
+    [{ Other: false }, true],
+  ])('%j', async (integrations, queued) => {
+    const { destination } = setUp()
+    const call = { userId: 'u', event: 'E', ...(integrations && { integrations }) }
+    const answer = await destination.track(call)
+
+    expect(answer.queued).toBe(queued)
+    if (!answer.queued) expect(answer.reason).toBe('not_selected')
+  })
+})
+
+describe('failed messages', () => {
+  it('are listed, and go again for four new hours', async () => {
+    const { clock, captured, destination, last } = setUp([404, 500, 200])
+    const queued = await destination.track({ userId: 'u', event: 'E' })
+    await clock.advance(0)
+    const [failed] = await destination.dead()
+    expect(failed).toMatchObject({
+      id: (queued as { id: string }).id,
+      reason: 'refused',
+      message: { event: 'E' },
+      attempts: [{ status: 404 }],
+      failedAt: clock.now(),
+    })
+
+    await clock.advance(10 * HOUR)
+    expect(await destination.redrive('all')).toBe(1)
+    await clock.advance(HOUR)
+    expect(last()).toMatchObject({ status: 'delivered', attempts: [{ status: 500 }, { status: 200 }] })
+    expect(captured.requests).toHaveLength(3)
+    expect(await destination.dead()).toEqual([])
+  })
+})
+
+describe('close()', () => {
+  it('delivers what is due', async () => {
+    const { clock, captured, destination } = setUp()
+    await Promise.all(Array.from({ length: 200 }, () => destination.delete({ userId: 'u' })))
+    const closing = destination.close()
+    await clock.advance(0)
+
+    expect(await closing).toEqual([])
+    expect(captured.requests).toHaveLength(200)
+    expect(await destination.close()).toEqual([])
+  })
+
+  it('returns what waits for its next attempt, at once', async () => {
+    const { clock, destination } = setUp([500])
+    await destination.track({ userId: 'u', event: 'E' })
+    await clock.advance(0)
+
+    expect(await destination.close()).toMatchObject([{ type: 'track', event: 'E' }])
+  })
+
+  it('returns what hangs, after the grace', async () => {
+    const { clock, destination } = setUp(['hang'])
+    await destination.track({ userId: 'u', event: 'E' })
+    let left: unknown
+    void destination.close({ graceMs: 1_000 }).then((value) => {
+      left = value
+    })
+    await clock.advance(999)
+    expect(left).toBeUndefined()
+    await clock.advance(1)
+    await vi.waitFor(() => expect(left).toMatchObject([{ event: 'E' }]))
+  })
+
+  it('refuses what comes later', async () => {
+    const { destination } = setUp()
+    await destination.close()
+
+    await expect(destination.delete({ userId: 'u' })).rejects.toMatchObject({ code: 'shutting_down' })
+  })
+})
+
+describe('reports', () => {
+  it('default to a line for each attempt that failed, without a body, a secret or the query of a URL', async () => {
+    const lines: string[] = []
+    const warn = vi.spyOn(console, 'warn').mockImplementation((line) => void lines.push(line))
+    onTestFinished(() => warn.mockRestore())
+    const captured = capture({ script: ['hang', { status: 400, body: 'b0dy' }] })
+    const clock = manualClock()
+    const destination = createDestination({
+      webhooks: [{ url: 'https://shop.example/hooks?token=t0ken' }],
+      sharedSecret: 's3cret',
+      dispatcher: captured.dispatcher,
+      clock,
+    })
+    await destination.track({ userId: 'u', event: 'E' })
+    await clock.advance(HOUR)
+
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /^hookline: message \S+, POST https:\/\/shop.example\/hooks\?…: timeout \(.*\) after 5000 ms$/,
+      ),
+      expect.stringMatching(/^hookline: message \S+ goes again at 2026-01-15T09:30:\d\d\.\d{3}Z$/),
+      expect.stringMatching(/^hookline: message \S+, POST .*: status 400 after 0 ms$/),
+      expect.stringMatching(/^hookline: message \S+ failed: refused$/),
+    ])
+    expect(lines.join()).not.toMatch(/t0ken|s3cret|b0dy/)
+  })
+
+  it('go to the diagnostics channel hookline:attempt', async () => {
+    const published: unknown[] = []
+    const listener = (report: unknown) => void published.push(report)
+    subscribe('hookline:attempt', listener)
+    onTestFinished(() => void unsubscribe('hookline:attempt', listener))
+    const { clock, destination, reports } = setUp()
+    await destination.delete({ userId: 'u' })
+    await clock.advance(0)
+
+    expect(published).toEqual(reports)
+    expect(published).toHaveLength(1)
+  })
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('broken')
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('broken'))],
+    [
+      'throws no Error',
+      () => {
+        throw 'broken'
+      },
+    ],
+  ])('that somebody %s about lose nothing', async (_case, onAttempt) => {
+    const warnings = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    onTestFinished(() => warnings.mockRestore())
+    const { clock, captured, destination } = setUp([500, 200], { onAttempt })
+    await destination.delete({ userId: 'u' })
+    await clock.advance(HOUR)
+
+    expect(captured.requests).toHaveLength(2)
+    expect(warnings).toHaveBeenCalledWith('onAttempt failed', expect.objectContaining({ code: 'HOOKLINE_ON_ATTEMPT' }))
+  })
+})
+
+describe('options', () => {
+  const webhooks = [{ url: 'https://shop.example/' }]
+
+  it.each([
+    ['an unknown name', { webhooks, onattempt: () => {} }, 'onattempt: no such option'],
+    ['enabled', { webhooks, enabled: 1 }, 'enabled: must be true or false'],
+    ['queue', { webhooks, queue: [] }, 'queue: must be a queue'],
+    ['concurrency', { webhooks, concurrency: 0 }, 'concurrency: must be a whole number above 0'],
+    ['random', { webhooks, random: 0.5 }, 'random: must be a function'],
+    ['onAttempt', { webhooks, onAttempt: 'log' }, 'onAttempt: must be a function'],
+  ])('%s is a TypeError', (_case, options, message) => {
+    expect(() => createDestination(options as never)).toThrow(TypeError)
+    expect(() => createDestination(options as never)).toThrow(message)
+  })
+
+  it('queue: one that serves somebody already is a TypeError', () => {
+    const queue = memoryQueue()
+    createDestination({ webhooks, queue })
+    expect(() => createDestination({ webhooks, queue })).toThrow(TypeError)
+  })
+
+  it('queue: a full one is a clear error, and what is in it stays', async () => {
+    const clock = manualClock()
+    const { destination, captured } = setUp(['hang'], { queue: memoryQueue({ name: 'orders', maxJobs: 2, clock }) })
+    await destination.delete({ userId: 'u1' })
+    await destination.delete({ userId: 'u2' })
+
+    await expect(destination.delete({ userId: 'u3' })).rejects.toMatchObject({
+      code: 'queue_full',
+      status: 503,
+      message: expect.stringContaining('orders'),
+    })
+    await vi.waitFor(() => expect(captured.requests).toHaveLength(2))
+  })
+
+  it('concurrency: so many at a time', async () => {
+    const { clock, captured, destination } = setUp(['hang'], { concurrency: 3 })
+    await Promise.all(Array.from({ length: 9 }, () => destination.delete({ userId: 'u' })))
+    await clock.advance(0)
+    expect(captured.requests).toHaveLength(3)
+    await clock.advance(RESPONSE_TIME_MS)
+    expect(captured.requests).toHaveLength(6)
+  })
+})
+
+test('a dead endpoint does not hold up another destination', async () => {
+  const dead = setUp(['hang'], { concurrency: 5 })
+  const alive = setUp()
+  for (let i = 0; i < 100; i++) {
+    await dead.destination.delete({ userId: 'u' })
+    await alive.destination.delete({ userId: 'u' })
+  }
+  await alive.clock.advance(0)
+
+  expect(alive.captured.requests).toHaveLength(100)
+  expect(dead.captured.requests).toHaveLength(5)
+})

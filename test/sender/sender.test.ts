@@ -1,0 +1,397 @@
+import { createHmac } from 'node:crypto'
+import { Agent, MockAgent } from 'undici'
+import { describe, expect, it, onTestFinished, test, vi } from 'vitest'
+import { RESPONSE_LIMIT } from '../../src/protocol/limits.ts'
+import type { DispatcherLike } from '../../src/sender/attempt.ts'
+import { createSender } from '../../src/sender/sender.ts'
+import type { SenderOptions } from '../../src/sender/sender-options.ts'
+import {
+  type EndpointOptions,
+  fixtures,
+  manualClock,
+  type ScriptedEndpoint,
+  startEndpoint,
+} from '../../src/testing/index.ts'
+
+const sharedSecret = 'secret'
+
+async function listen(options?: EndpointOptions): Promise<ScriptedEndpoint> {
+  const endpoint = await startEndpoint(options)
+  onTestFinished(() => endpoint.close())
+  return endpoint
+}
+
+function open(options: SenderOptions) {
+  const sender = createSender(options)
+  onTestFinished(() => sender.close())
+  return sender
+}
+
+describe('a request', () => {
+  it('is one signed POST to exactly the URL', async () => {
+    const endpoint = await listen()
+    const sender = open({
+      webhooks: [{ url: `${endpoint.url}?tenant=7`, headers: { 'X-Team': 'growth' } }],
+      sharedSecret,
+    })
+
+    const round = await sender.track({ userId: 'u1', event: 'Order Completed', properties: { total: 12 } })
+
+    expect(endpoint.requests).toHaveLength(1)
+    const [request] = endpoint.requests
+    expect(request).toMatchObject({ method: 'POST', path: '/webhooks?tenant=7' })
+    expect(request?.headers).toMatchObject({
+      'content-type': 'application/json',
+      'user-agent': 'Hookline/1.0',
+      'x-team': 'growth',
+      'x-signature': createHmac('sha1', sharedSecret)
+        .update(request?.bytes ?? '')
+        .digest('hex'),
+      'content-length': String(request?.bytes.length),
+    })
+    expect(JSON.parse(String(Buffer.from(request?.bytes ?? [])))).toEqual(round.message)
+    expect(round).toMatchObject({ ok: true, attempts: [{ ok: true, status: 200, url: `${endpoint.url}?…` }] })
+  })
+
+  it('is not signed without a secret', async () => {
+    const endpoint = await listen()
+    await open({ webhooks: [{ url: endpoint.url }] }).delete({ userId: 'u1' })
+
+    expect(endpoint.requests[0]?.headers).not.toHaveProperty('x-signature')
+  })
+
+  it('carries the product token that was set', async () => {
+    const endpoint = await listen()
+    await open({ webhooks: [{ url: endpoint.url }], userAgent: 'Acme' }).delete({ userId: 'u1' })
+
+    expect(endpoint.requests[0]?.headers).toMatchObject({ 'user-agent': 'Acme/1.0' })
+  })
+
+  it('goes to all of five URLs at once, with the same bytes and the headers of each', async () => {
+    const endpoint = await listen()
+    const names = ['a', 'b', 'c', 'd', 'e']
+    const webhooks = names.map((name) => ({ url: `${endpoint.url}/${name}`, headers: { 'x-name': name } }))
+    const round = await open({ webhooks, sharedSecret }).identify({ userId: 'u1', traits: { plan: 'pro' } })
+
+    expect(round.attempts.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+    expect(endpoint.requests.map(({ path, headers }) => [path, headers['x-name']]).sort()).toEqual(
+      names.map((name) => [`/webhooks/${name}`, name]),
+    )
+    expect(new Set(endpoint.requests.map(({ bytes }) => String(bytes))).size).toBe(1)
+    expect(new Set(endpoint.requests.map(({ headers }) => headers['x-signature'])).size).toBe(1)
+  })
+
+  it('uses a connection that is open already', async () => {
+    const endpoint = await listen()
+    const sender = open({ webhooks: [{ url: endpoint.url }] })
+    for (let i = 0; i < 5; i++) await sender.delete({ userId: 'u1' })
+
+    expect(endpoint.requests).toHaveLength(5)
+    expect(endpoint.connections).toBeLessThan(3)
+  })
+})
+
+describe('a message', () => {
+  const sender = createSender({ webhooks: [{ url: 'http://localhost/' }], sharedSecret })
+  const bodyOf = (message: object) => JSON.parse(String(Buffer.from(sender.request(message as never).body)))
+
+  it.each(Object.entries(fixtures))('%s: is completed and otherwise as it was given', (type, fixture) => {
+    const body = bodyOf(fixture)
+    if (type === 'delete') {
+      expect(body).toEqual(fixture)
+    } else {
+      const { previousId: _, ...expected } = fixture as Record<string, unknown>
+      expect(body).toEqual({ context: {}, ...expected, messageId: expect.stringMatching(/^[0-9a-f-]{36}$/) })
+    }
+  })
+
+  it('of an alias spells its ids with spaces', () => {
+    const alias = { type: 'alias', userId: 'new', previousId: 'old' }
+    expect(bodyOf(alias)).toMatchObject({ userId: 'new', 'User ID': 'new', 'Previous ID': 'old' })
+    expect(bodyOf(alias)).not.toHaveProperty('previousId')
+  })
+
+  it('keeps the messageId and the context it has', () => {
+    expect(bodyOf({ ...fixtures.track, messageId: 'm1', context: { ip: '1.2.3.4' } })).toMatchObject({
+      messageId: 'm1',
+      context: { ip: '1.2.3.4' },
+    })
+  })
+
+  it.each([
+    ['no object', null, 'send: type must be one of page'],
+    ['an unknown type', { type: 'order' }, 'send: type must be one of page'],
+    ['a track without an event', { type: 'track', userId: 'u' }, 'track: event must be a string that is not empty.'],
+    ['nobody', { type: 'page' }, 'page: userId must be a string that is not empty, or anonymousId in its place.'],
+    ['a group without its id', { type: 'group', userId: 'u' }, 'group: groupId must be'],
+    ['an alias without the old id', { type: 'alias', userId: 'u' }, 'alias: Previous ID must be'],
+    ['a delete of nobody', { type: 'delete' }, 'delete: userId must be'],
+    ['a timestamp that is none', { type: 'page', userId: 'u', timestamp: 'now' }, 'page: timestamp must be a Date'],
+    ['traits that are no object', { type: 'identify', userId: 'u', traits: [] }, 'identify: traits must be an object'],
+    ['a BigInt', { type: 'track', userId: 'u', event: 'e', properties: { n: 1n } }, /BigInt/],
+  ])('%s is a TypeError of the developer', async (_case, message, expected) => {
+    expect(() => sender.request(message as never)).toThrow(TypeError)
+    expect(() => sender.request(message as never)).toThrow(expected)
+    await expect(sender.send(message as never)).rejects.toThrow(TypeError)
+  })
+
+  it('of a method is checked as well', async () => {
+    await expect(sender.track(undefined as never)).rejects.toThrow('track: give it an object of fields.')
+    await expect(sender.group({ userId: 'u' } as never)).rejects.toThrow('group: groupId must be')
+  })
+})
+
+describe('an answer', () => {
+  it.each([200, 201, 202, 204, 299])('%i is a success', async (status) => {
+    const endpoint = await listen({ script: [status] })
+    const round = await open({ webhooks: [{ url: endpoint.url }] }).delete({ userId: 'u' })
+
+    expect(round).toMatchObject({ ok: true, attempts: [{ ok: true, status }] })
+  })
+
+  it.each([300, 304, 400, 404, 500, 503])('%i is none', async (status) => {
+    const endpoint = await listen({ script: [status] })
+    const round = await open({ webhooks: [{ url: endpoint.url }] }).delete({ userId: 'u' })
+
+    expect(round).toMatchObject({ ok: false, attempts: [{ ok: false, status }] })
+  })
+
+  it('that redirects is not followed', async () => {
+    const elsewhere = await listen()
+    const endpoint = await listen({ script: [{ status: 307, headers: { location: elsewhere.url } }] })
+    const round = await open({ webhooks: [{ url: endpoint.url }] }).delete({ userId: 'u' })
+
+    expect(round.attempts).toMatchObject([{ ok: false, status: 307 }])
+    expect(elsewhere.requests).toHaveLength(0)
+  })
+
+  it('of any URL makes the round a success', async () => {
+    const bad = await listen({ script: [500] })
+    const good = await listen()
+    const round = await open({ webhooks: [{ url: bad.url }, { url: good.url }] }).delete({ userId: 'u' })
+
+    expect(round).toMatchObject({ ok: true, attempts: [{ status: 500 }, { status: 200 }] })
+  })
+
+  it('is quoted, as far as 256 bytes', async () => {
+    const endpoint = await listen({ script: [{ status: 422, body: 'x'.repeat(5_000) }] })
+    const round = await open({ webhooks: [{ url: endpoint.url }] }).delete({ userId: 'u' })
+
+    expect(round.attempts[0]?.body).toBe('x'.repeat(256))
+  })
+
+  it('is read no further than 64 KiB', async () => {
+    expect(RESPONSE_LIMIT).toBe(64 * 1024)
+    const endpoint = await listen({ script: [{ status: 200, body: 'x'.repeat(50_000_000) }, 200] })
+    const sender = open({ webhooks: [{ url: endpoint.url }] })
+    const round = await sender.delete({ userId: 'u' })
+
+    expect(round).toMatchObject({ ok: true, attempts: [{ status: 200, body: 'x'.repeat(256) }] })
+    expect(await sender.delete({ userId: 'u' })).toMatchObject({ ok: true })
+    expect(endpoint.connections).toBe(2)
+  })
+
+  it.each([
+    ['7', 7_000],
+    ['0', 0],
+    ['soon', undefined],
+  ])('may ask for time: Retry-After: %s', async (value, retryAfterMs) => {
+    const endpoint = await listen({ script: [{ status: 503, headers: { 'retry-after': value } }] })
+    const round = await open({ webhooks: [{ url: endpoint.url }] }).delete({ userId: 'u' })
+
+    expect(round.attempts[0]?.retryAfterMs).toBe(retryAfterMs)
+  })
+})
+
+describe('request(), with tampering', () => {
+  const sender = createSender({
+    webhooks: [{ url: 'http://a.example/' }, { url: 'http://b.example/?q' }],
+    sharedSecret,
+  })
+  const plain = (body: Uint8Array) => createHmac('sha1', sharedSecret).update(body).digest('hex')
+  const message = { ...fixtures.track, messageId: 'm', context: {} }
+  const original = sender.request(message)
+
+  it('gives the exact request without it', () => {
+    expect(original).toMatchObject({ url: 'http://a.example/', method: 'POST', isChunked: false, copies: 1 })
+    expect(original.headers['X-Signature']).toBe(plain(original.body))
+    expect(sender.request(message, { webhook: 1 }).url).toBe('http://b.example/?q')
+    expect(() => sender.request(message, { webhook: 2 })).toThrow('webhook: must be a whole number below 2.')
+  })
+
+  it.each(['bad-signature', 'wrong-secret'] as const)('%s: another signature of the right form', (tamper) => {
+    const { headers, body } = sender.request(message, { tamper })
+    expect(body).toEqual(original.body)
+    expect(headers['X-Signature']).toMatch(/^[0-9a-f]{40}$/)
+    expect(headers['X-Signature']).not.toBe(plain(body))
+  })
+
+  it('no-signature: no header', () => {
+    expect(sender.request(message, { tamper: 'no-signature' }).headers).not.toHaveProperty('X-Signature')
+  })
+
+  it('truncated: a byte less under the same signature', () => {
+    const { headers, body } = sender.request(message, { tamper: 'truncated' })
+    expect(body).toEqual(original.body.slice(0, -1))
+    expect(headers).toEqual(original.headers)
+  })
+
+  it('reserialised: the same JSON in other bytes under the same signature', () => {
+    const { headers, body } = sender.request(message, { tamper: 'reserialised' })
+    expect(JSON.parse(String(Buffer.from(body)))).toEqual(JSON.parse(String(Buffer.from(original.body))))
+    expect(body).not.toEqual(original.body)
+    expect(headers).toEqual(original.headers)
+  })
+
+  it.each(['chunked', 'repeated'] as const)('%s: the same request', (tamper) => {
+    expect(sender.request(message, { tamper })).toEqual({
+      ...original,
+      isChunked: tamper === 'chunked',
+      copies: tamper === 'repeated' ? 2 : 1,
+    })
+  })
+
+  it('refuses a way that there is not, and signatures where nothing is signed', () => {
+    expect(() => sender.request(message, { tamper: 'harder' as never })).toThrow(
+      /^tamper: must be one of bad-signature/,
+    )
+    const unsigned = createSender({ webhooks: [{ url: 'http://a.example/' }] })
+    expect(() => unsigned.request(message, { tamper: 'bad-signature' })).toThrow('tamper: there is no signature')
+  })
+})
+
+describe('send(), with tampering', () => {
+  it('chunked: sends the body without its length', async () => {
+    const endpoint = await listen()
+    await open({ webhooks: [{ url: endpoint.url }], sharedSecret }).send(fixtures.page, { tamper: 'chunked' })
+
+    const [request] = endpoint.requests
+    expect(request?.headers).toMatchObject({ 'transfer-encoding': 'chunked' })
+    expect(request?.headers).not.toHaveProperty('content-length')
+    expect(request?.headers['x-signature']).toBe(
+      createHmac('sha1', sharedSecret)
+        .update(request?.bytes ?? '')
+        .digest('hex'),
+    )
+  })
+
+  it('repeated: sends the same bytes twice', async () => {
+    const endpoint = await listen()
+    const round = await open({ webhooks: [{ url: endpoint.url }], sharedSecret }).send(fixtures.page, {
+      tamper: 'repeated',
+    })
+
+    expect(round.attempts).toHaveLength(2)
+    expect(endpoint.requests[0]?.bytes).toEqual(endpoint.requests[1]?.bytes)
+  })
+
+  it('truncated: what the endpoint reads does not fit its signature', async () => {
+    const endpoint = await listen()
+    await open({ webhooks: [{ url: endpoint.url }], sharedSecret }).send(fixtures.page, { tamper: 'truncated' })
+
+    const [request] = endpoint.requests
+    expect(request?.headers['x-signature']).not.toBe(
+      createHmac('sha1', sharedSecret)
+        .update(request?.bytes ?? '')
+        .digest('hex'),
+    )
+  })
+})
+
+test.each(Object.keys(fixtures) as (keyof typeof fixtures)[])('%s() sends a message of its type', async (type) => {
+  const endpoint = await listen()
+  const { type: _, ...call } = fixtures[type]
+  await open({ webhooks: [{ url: endpoint.url }] })[type](call as never)
+
+  expect(endpoint.messages).toMatchObject([{ type, userId: 'user-1' }])
+})
+
+test('a dispatcher that throws is an attempt that failed', async () => {
+  const dispatcher = {
+    dispatch() {
+      throw new Error('broken')
+    },
+  }
+  const round = await open({ webhooks: [{ url: 'http://shop.example/' }], dispatcher }).delete({ userId: 'u' })
+
+  expect(round).toMatchObject({ ok: false, attempts: [{ error: 'reset', reason: 'broken' }] })
+})
+
+test('an attempt that is over before it has a connection is never sent', async () => {
+  const clock = manualClock()
+  const abort = vi.fn()
+  let start: (() => void) | undefined
+  const dispatcher: DispatcherLike = {
+    dispatch: (_options, handler) => {
+      start = () => handler.onRequestStart?.({ abort } as never, null)
+      return true
+    },
+  }
+  const sender = createSender({ webhooks: [{ url: 'http://shop.example/' }], dispatcher, clock })
+  const round = sender.delete({ userId: 'u' })
+  await clock.advance(5_000)
+  start?.()
+
+  expect(await round).toMatchObject({ attempts: [{ error: 'timeout' }] })
+  expect(abort).toHaveBeenCalledOnce()
+})
+
+describe('options', () => {
+  const webhooks = [{ url: 'http://localhost/' }]
+
+  it.each([
+    ['nothing', undefined, 'createSender: give it options'],
+    ['an unknown name', { webhooks, secret: 's' }, 'secret: no such option. There are webhooks, sharedSecret'],
+    ['no webhooks', {}, 'webhooks: must be a list'],
+    ['an unset secret', { webhooks, sharedSecret: undefined }, 'sharedSecret: must be a string that is not empty'],
+    ['an empty secret', { webhooks, sharedSecret: '' }, 'sharedSecret: must be'],
+    ['a user agent with a version', { webhooks, userAgent: 'Acme/2' }, 'userAgent: must be a product token'],
+    [
+      'a longer time than the specification gives',
+      { webhooks, timeoutMs: 5_001 },
+      'timeoutMs: must be a whole number from 1 to 5000',
+    ],
+    ['no time', { webhooks, timeoutMs: 0 }, 'timeoutMs: must be'],
+    ['half a millisecond', { webhooks, timeoutMs: 0.5 }, 'timeoutMs: must be'],
+    [
+      'a guard that is no boolean',
+      { webhooks, allowPrivateAddresses: 'no' },
+      'allowPrivateAddresses: must be true or false',
+    ],
+    ['no dispatcher', { webhooks, dispatcher: {} }, 'dispatcher: must be a Dispatcher'],
+    ['a dispatcher and ca', { webhooks, dispatcher: new Agent(), ca: 'x' }, 'dispatcher: makes its own connections'],
+    [
+      'a dispatcher and a guard',
+      { webhooks, dispatcher: new Agent(), allowPrivateAddresses: false },
+      'dispatcher: makes its own',
+    ],
+    ['no clock', { webhooks, clock: {} }, 'clock.now: must be a function'],
+  ])('%s is a TypeError', (_case, options, message) => {
+    expect(() => createSender(options as never)).toThrow(TypeError)
+    expect(() => createSender(options as never)).toThrow(message)
+  })
+
+  it('dispatcher: any of undici sends the requests', async () => {
+    const agent = new MockAgent()
+    agent.disableNetConnect()
+    agent.get('http://shop.example').intercept({ path: '/hooks?a=1', method: 'POST' }).reply(202, 'thanks')
+    const sender = open({ webhooks: [{ url: 'http://shop.example/hooks?a=1' }], dispatcher: agent })
+
+    expect(await sender.delete({ userId: 'u' })).toMatchObject({
+      ok: true,
+      attempts: [{ status: 202, body: 'thanks' }],
+    })
+    expect(await sender.delete({ userId: 'u' })).toMatchObject({ ok: false })
+  })
+})
+
+test('close() lets what is under way end, and refuses what comes later', async () => {
+  const endpoint = await listen({ script: [{ status: 200, delayMs: 50 }] })
+  const sender = createSender({ webhooks: [{ url: endpoint.url }] })
+  const round = sender.delete({ userId: 'u' })
+  await sender.close()
+
+  expect(await round).toMatchObject({ ok: true })
+  await expect(sender.delete({ userId: 'u' })).rejects.toMatchObject({ code: 'shutting_down' })
+  await sender.close()
+})
