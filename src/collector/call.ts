@@ -54,7 +54,7 @@ function withShared(call: Json, { context, integrations }: Json): Json {
 /** A batch's call says its type; a call with a path of its own need not, and may not say another. */
 function readType({ type }: Json, route: Route): CallType {
   if (route !== 'batch') {
-    if (type === undefined || type === null || type === route) return route
+    if (type === undefined || type === route) return route
     throw invalid('type', `is not ${route}, which is what this path takes`)
   }
   if (type === undefined) throw invalid('type', `is missing; it is one of ${CALL_TYPES}`)

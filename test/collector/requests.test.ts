@@ -1,6 +1,7 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { createCollector } from '../../src/collector/collector.ts'
 import { BATCH_LIMIT, CALL_LIMIT } from '../../src/protocol/limits.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
 import { basic, type Delivered, recorder, request, setUpCollector, writeKey } from '../support/collect.ts'
 
 const page = { type: 'page', userId: 'user-1' }
@@ -34,7 +35,7 @@ describe('routes', () => {
     expect((await post(path, { userId: 'u', type, ...call })).status).toBe(200)
   })
 
-  it.each(['identify', 'delete', 5])('/v1/track refuses a call of type %j', async (type) => {
+  it.each(['identify', 'delete', 5, null])('/v1/track refuses a call of type %j', async (type) => {
     const { post } = setUpCollector()
     const answer = await post('/v1/track', { ...page, event: 'Sold', type })
     expect(answer.json).toMatchObject({ status: 400, code: 'call_invalid', path: 'type' })
@@ -318,6 +319,14 @@ describe('hostile bodies', () => {
 })
 
 describe('the deadline of a body', () => {
+  it('keeps no process alive once the body is there', async () => {
+    const unref = vi.fn()
+    const clock = { ...manualClock(), setTimeout: () => ({ unref }) }
+    const { post } = setUpCollector({ clock })
+    await post('/v1/page', page)
+    expect(unref).toHaveBeenCalledOnce()
+  })
+
   it('does not run while destinations work', async () => {
     let take: (answer: []) => void = () => {}
     const submit = () =>
