@@ -69,7 +69,7 @@ function optionalObject(type: CallType, call: Fields, field: string): void {
 
 /** Whether JSON holds all of it: not a list, and no object of a class, whose contents JSON may leave out (a Map). */
 function isPlain(value: unknown): value is Fields {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  if (typeof value !== 'object' || value === null) return false
   const prototype = Object.getPrototypeOf(value)
   // The plain objects of another realm have another Object.prototype.
   return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null

@@ -74,7 +74,7 @@ export function createOutbox(settings: Settings, carrier: Carrier, report: Repor
 
   function sendBatch(): void {
     const place = backlog.firstPlace
-    const entries = backlog.take(Math.min(flushAt, duePlace - place))
+    const entries = backlog.take(flushAt) // What is not due yet fills it up.
     const body = writeBatch(entries, clock.now())
     const name = `batch ${++sent}`
     if (log.enabled) log('%s: flushed, calls %d, bytes %d', name, entries.length, body.length)

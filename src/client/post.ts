@@ -79,8 +79,7 @@ class PendingPost implements Post, Dispatcher.DispatchHandler {
   }
 
   onResponseStart(_controller: unknown, status: number, headers: Readonly<Record<string, unknown>>): void {
-    if (status < 200) return // Informational: the answer is still to come.
-    this.#status = status
+    this.#status = status // An informational one first, perhaps; the last one counts.
     this.#retryAfter = headers['retry-after']
   }
 

@@ -76,6 +76,28 @@ describe('default flush threshold, 20 messages', () => {
   })
 })
 
+describe('a flush that waits for its turn', () => {
+  it('is filled up with what came meanwhile, which does not count for the next one', async () => {
+    const { client, clock, sent } = setUp([500], { flushAt: 3, maxInFlight: 1, flushAfterMs: 60_000 })
+    client.track(numbered(0))
+    client.flush()
+    await settle()
+    client.track(numbered(1))
+    client.flush()
+    client.track(numbered(2))
+    await clock.advance(1000)
+    const inOrder = [['Event 0'], ['Event 0'], ['Event 1', 'Event 2']]
+    expect(sent.map(({ calls }) => eventsOf(calls))).toEqual(inOrder)
+    client.track(numbered(3))
+    client.track(numbered(4))
+    await settle()
+    expect(sent).toHaveLength(3)
+    client.track(numbered(5))
+    await settle()
+    expect(eventsOf(sent[3]?.calls ?? [])).toEqual(['Event 3', 'Event 4', 'Event 5'])
+  })
+})
+
 describe('default flush interval, 5 seconds since the last flush', () => {
   it('counts from the making of the client', async () => {
     const { client, clock, sent } = setUp()

@@ -87,6 +87,7 @@ it('no more connections than batches on their way', async () => {
 
 it('close lets go of the connections', async () => {
   const { server, sockets, endpoint } = await serve()
+  server.keepAliveTimeout = 0 // The server would keep it for ever.
   const { client } = clientOf(endpoint)
   client.track(numbered(0))
   await client.close()
