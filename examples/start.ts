@@ -1,87 +1,163 @@
-/** The demo behind `npm start`: a receiver on loopback, and one real request of every kind sent to it. */
+/** The demo behind `npm start`, on loopback: a client records calls, a collector takes them, a destination posts them, a receiver handles them. */
 
-import type { AddressInfo } from 'node:net'
 import express from 'express'
-import { createReceiver, type Delivery } from 'hookline'
+import { createReceiver } from 'hookline'
+import { createClient } from 'hookline/client'
+import { type CollectorDestination, createCollector } from 'hookline/collector'
 import { serve } from 'hookline/express'
-import { fixtures, type SignedRequest, signedRequest } from 'hookline/testing'
-import { createDeliveries, head, isRight, type Outcome, toCurl, toLine } from './demo/deliveries.ts'
+import { createDestination, createSender } from 'hookline/sender'
+import { fixtures } from 'hookline/testing'
+import { expectations, findFaults, nameOf, toAnswer } from './demo/expectations.ts'
+import { createJournal } from './demo/journal.ts'
+import { listen } from './demo/listen.ts'
+import { head, toCurl, toLine } from './demo/table.ts'
 
+const PATIENCE_MS = 3_000
 const isOnce = process.argv.includes('--once')
-const secret = process.env.SHARED_SECRET || 'only-for-this-demo'
-const port = Number(process.env.PORT || 3000)
-if (!Number.isInteger(port) || port < 0 || port > 65_535) stop('PORT: must be a whole number from 0 to 65535.')
+const sharedSecret = process.env.SHARED_SECRET || 'only-for-this-demo'
+const writeKey = 'demo-write-key'
 
-const seen = new Map<string, string>()
-let isOpenToAll = false
+const journal = createJournal()
+const app = express()
+const { server, origin } = await listen(app)
 
+// The receiver verifies messages, and hands each to the handlers of its type.
 const receiver = createReceiver({
-  secret,
-  onError: (error) => {
-    if (isOpenToAll) console.log(`✗ ${error.status} ${error.code}: ${error.message}`)
+  secret: sharedSecret,
+  onError: ({ status, code, message }) => journal.refuse('receiver', `${status} ${code}: ${message}`),
+})
+receiver
+  .on('page', (message) => journal.pass('receiver', message, `${message.userId} looked at ${message.properties?.path}`))
+  .on('screen', (message) => {
+    const { userId, name, context } = message
+    journal.pass('receiver', message, `${userId} opened ${name} on a ${context?.device?.model}`)
+  })
+  .on('identify', (message) => {
+    const { userId, traits } = message
+    if (traits?.name !== undefined) journal.pass('receiver', message, `${userId} is ${traits.name}`)
+  })
+  .on('track', (message) => {
+    const { userId, event, properties } = message
+    journal.pass('receiver', message, `${userId}: ${event}, ${properties?.total} ${properties?.currency}`)
+  })
+  .on('alias', (message) => journal.pass('receiver', message, `${message.previousId} is ${message.userId}`))
+  .on('group', (message) => journal.pass('receiver', message, `${message.userId} belongs to ${message.traits?.name}`))
+  .on('delete', (message) => journal.pass('receiver', message, `${message.userId} wants to be forgotten`))
+  .onAudience('High Value Users', {
+    entered: (message) => journal.pass('receiver', message, `${message.userId} entered High Value Users`),
+  })
+app.post('/webhooks', serve(receiver))
+
+// The destination signs messages and posts them to the receiver: again and again for four hours, if need be.
+const webhooks = [{ url: `${origin}/webhooks` }]
+const destination = createDestination({
+  webhooks,
+  sharedSecret,
+  onAttempt({ status, message, latest }) {
+    if (status === 'delivered') journal.pass('destination', message)
+    else journal.fail('destination', nameOf(message), `${status}, ${latest.map(toAnswer).join()}`)
   },
 })
 
-receiver
-  .on('page', (message, delivery) => saw(delivery, `${message.userId} looked at ${message.properties?.path}`))
-  .on('screen', (message, delivery) =>
-    saw(delivery, `${message.userId} opened ${message.name} on a ${message.context?.device?.model}`),
-  )
-  .on('identify', (message, delivery) => saw(delivery, `${message.userId} is ${message.traits?.name}`))
-  .on('track', ({ userId, event, properties }, delivery) =>
-    saw(delivery, `${userId}: ${event}, ${properties?.total} ${properties?.currency}`),
-  )
-  .on('alias', (message, delivery) => saw(delivery, `${message.previousId} is ${message.userId}`))
-  .on('group', (message, delivery) => saw(delivery, `${message.userId} belongs to ${message.traits?.name}`))
-  .on('delete', (message, delivery) => saw(delivery, `${message.userId} wants to be forgotten`))
+// What the collector gives to its destination passes here. Without the journal, give it the destination itself.
+const observed: CollectorDestination = {
+  async submit(submissions) {
+    const answers = await destination.submit(submissions)
+    for (const { message } of submissions) journal.pass('collector', message)
+    return answers
+  },
+}
 
-const app = express()
-app.post('/webhooks', serve(receiver))
+// The collector takes calls over HTTP, and answers when they are in the destination's queue.
+const collector = createCollector({
+  sources: [{ name: 'shop', writeKey, destinations: [observed] }],
+  onError: ({ status, code, message }) => journal.refuse('collector', `${status} ${code}: ${message}`),
+})
+app.use('/analytics', serve(collector))
 
-const server = app.listen(port, '127.0.0.1', (error) => {
-  if (error === undefined) return void run(`http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`)
-  const isTaken = 'code' in error && error.code === 'EADDRINUSE'
-  stop(isTaken ? `Port ${port} is taken. Take any free one: PORT=0 npm start` : error.message)
+// The client records calls, and sends them to the collector in batches.
+const client = createClient(writeKey, {
+  endpoint: `${origin}/analytics/v1/batch`,
+  onError(error, calls) {
+    for (const { type } of calls) journal.fail('client', type, error.message)
+  },
 })
 
-async function run(url: string): Promise<void> {
-  console.log(`A receiver listens at ${url}\n\n${head}`)
-  const deliveries = createDeliveries(secret)
-  let right = 0
-  for (const delivery of deliveries) {
-    const outcome = await send(url, delivery.request)
-    console.log(toLine(delivery, outcome))
-    if (isRight(delivery, outcome)) right++
+console.log(`Client, collector, destination and receiver run at ${origin}\n\n${head}`)
+recordCalls()
+void client.flush() // It would flush by itself, after 20 calls or 5 seconds.
+await syncAudience()
+await deleteUser()
+await sendWrongly()
+await journal.settled(
+  expectations.map(({ name }) => name),
+  PATIENCE_MS,
+)
+if (!printTable()) process.exitCode = 1
+if (isOnce) await close()
+else stayUp()
+
+function recordCalls(): void {
+  const userId = 'user-1'
+  const calls = {
+    identify: () => client.identify({ userId, traits: { name: 'Ada Lovelace' } }),
+    page: () => client.page({ userId, properties: { path: '/pricing' } }),
+    screen: () => client.screen({ userId, name: 'Basket', context: { device: { model: 'Pixel 9' } } }),
+    track: () => client.track({ userId, event: 'Order Completed', properties: { total: 39.95, currency: 'EUR' } }),
+    group: () => client.group({ userId, groupId: 'group-1', traits: { name: 'Analytical Engines' } }),
+    alias: () => client.alias({ userId, previousId: 'anonymous-1' }),
   }
-  console.log(`\n${right} of ${deliveries.length} came out as they must.`)
-  if (right !== deliveries.length) process.exitCode = 1
-  if (isOnce) return void server.close()
-
-  isOpenToAll = true
-  const request = signedRequest({ ...fixtures.track, event: 'Order Refunded' }, secret)
-  console.log(
-    `\nYour turn. Paste this into another terminal; Ctrl+C here ends the receiver.\n\n${toCurl(url, request)}\n`,
-  )
-}
-
-async function send(url: string, request: SignedRequest): Promise<Outcome> {
-  try {
-    const response = await fetch(url, request)
-    const problem: unknown = await response.json()
-    const saw = response.ok ? seen.get(request.headers['x-signature']) : (problem as { code?: string }).code
-    return { status: response.status, saw: saw ?? 'nothing' }
-  } catch (error) {
-    return { status: 0, saw: String(error) }
+  for (const [name, record] of Object.entries(calls)) {
+    journal.begin(name)
+    record()
+    journal.pass('client', name)
   }
 }
 
-/** The id of a signed delivery is its signature, which tells the sending half of the demo what became of its request. */
-function saw(delivery: Delivery, text: string): void {
-  seen.set(delivery.id, text)
-  if (isOpenToAll) console.log(`✓ 200 ${text}`)
+async function syncAudience(): Promise<void> {
+  journal.begin('audience')
+  await destination.syncAudience('High Value Users', ['user-1'])
 }
 
-function stop(reason: string): never {
-  console.error(reason)
-  process.exit(1)
+async function deleteUser(): Promise<void> {
+  journal.begin('delete')
+  await collector.delete('user-2')
+}
+
+/** What the receiver must refuse. */
+async function sendWrongly(): Promise<void> {
+  const sender = createSender({ webhooks, sharedSecret })
+  const forged = await sender.send(fixtures.track, { tamper: 'bad-signature' })
+  journal.fail('receiver', 'track, forged', forged.attempts.map(toAnswer).join())
+  const truncated = await sender.send(fixtures.track, { tamper: 'truncated' })
+  journal.fail('receiver', 'track, truncated', truncated.attempts.map(toAnswer).join())
+  await sender.close()
+}
+
+/** Returns whether everything came out as it must. */
+function printTable(): boolean {
+  const rows = expectations.map((expected) => ({ expected, outcome: journal.outcome(expected.name) }))
+  for (const { expected, outcome } of rows) console.log(toLine(expected, outcome))
+  const right = rows.filter(({ expected, outcome }) => findFaults(expected, outcome).length === 0)
+  console.log('\nTimes count from the call. Delivered comes last: the receiver answers when the handlers are done.')
+  console.log(`${right.length} of ${rows.length} came out as they must.`)
+  return right.length === rows.length
+}
+
+function stayUp(): void {
+  const refund = { userId: 'user-1', event: 'Order Refunded', properties: { total: 39.95, currency: 'EUR' } }
+  const command = toCurl(`${origin}/analytics/v1/track`, writeKey, refund)
+  console.log(`\nYour turn. The write key is ${writeKey}. Paste this into another terminal; Ctrl+C here ends it all.`)
+  console.log(`\n${command}\n`)
+  journal.follow()
+  process.once('SIGINT', close)
+  process.once('SIGTERM', close)
+}
+
+/** In the order in which messages travel, so that each can still hand on what it has. */
+async function close(): Promise<void> {
+  await client.close({ timeoutMs: 1_000 })
+  await destination.close({ graceMs: 1_000 })
+  await receiver.close()
+  server.close()
 }

@@ -4,8 +4,9 @@ import { spawnSync } from 'node:child_process'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { afterEach, expect, test } from 'vitest'
-import { createDeliveries, isRight, toCurl, toLine } from '../examples/demo/deliveries.ts'
+import { afterEach, describe, expect, test } from 'vitest'
+import { expectations, findFaults, STATIONS, toAnswer } from '../examples/demo/expectations.ts'
+import { toCurl, toLine } from '../examples/demo/table.ts'
 import { type Child, startNode } from './docs/child.ts'
 
 const START = fileURLToPath(new URL('../examples/start.ts', import.meta.url))
@@ -18,57 +19,93 @@ afterEach(() => {
   neighbour?.close()
 })
 
-test('with --once it sends nine requests, a line for each, and ends with 0', { timeout: 30_000 }, async () => {
+test('with --once everything passes its stations, a line for each, and it ends with 0', {
+  timeout: 30_000,
+}, async () => {
   demo = startNode([START, '--once'], { env: { PORT: '0' } })
 
   expect(await demo.exit).toBe(0)
-  const lines = demo.output.split('\n').filter((line) => /^[✓✗]/.test(line))
-  expect(lines).toEqual([
-    '✓ page                 200  user-1 looked at /pricing',
-    '✓ screen               200  user-1 opened Basket on a Pixel 9',
-    '✓ identify             200  user-1 is Ada Lovelace',
-    '✓ track                200  user-1: Order Completed, 39.95 EUR',
-    '✓ alias                200  anonymous-1 is user-1',
-    '✓ group                200  user-1 belongs to Analytical Engines',
-    '✓ delete               200  user-1 wants to be forgotten',
-    '✓ track, forged        401  signature_mismatch',
-    '✓ track, truncated     401  signature_mismatch',
+  expect(linesOf(demo)).toEqual([
+    '✓ identify ms ms ms ms user-1 is Ada Lovelace',
+    '✓ page ms ms ms ms user-1 looked at /pricing',
+    '✓ screen ms ms ms ms user-1 opened Basket on a Pixel 9',
+    '✓ track ms ms ms ms user-1: Order Completed, 39.95 EUR',
+    '✓ group ms ms ms ms user-1 belongs to Analytical Engines',
+    '✓ alias ms ms ms ms anonymous-1 is user-1',
+    '✓ audience – – ms ms user-1 entered High Value Users',
+    '✓ delete – ms ms ms user-2 wants to be forgotten',
+    '✓ track, forged – – – – 401 signature_mismatch',
+    '✓ track, truncated – – – – 401 signature_mismatch',
   ])
-  expect(demo.output).toContain('9 of 9 came out as they must.')
+  expect(demo.output).toMatch(/^10 of 10 came out as they must\.\n$/m)
   expect(demo.output).not.toContain('curl')
 })
 
-test('it stays up, and the command it prints works when it is pasted', { timeout: 30_000 }, async () => {
+test('it stays up, and the command it prints goes through every station when it is pasted', {
+  timeout: 30_000,
+}, async () => {
   demo = startNode([START], { env: { PORT: '0' } })
-  const [command] = await demo.printed(/^curl [\s\S]*?'\n$/m)
+  const [command] = await demo.printed(/^curl [\s\S]*?}'\n$/m)
 
-  expect(paste(command)).toContain('{"ok":true}')
-  await demo.printed(/✓ 200 user-1: Order Refunded, 39\.95 EUR/)
-  expect(paste(command.replace('Refunded', 'Completed'))).toContain('signature_mismatch')
-  await demo.printed(/✗ 401 signature_mismatch/)
+  expect(paste(command)).toContain('{"success":true,"accepted":1,"refused":[]}')
+  await demo.printed(/^✓ [\d:.]{12} {2}destination +delivered +track$/m)
+  expect(demo.output).toMatch(/^✓ [\d:.]{12} {2}collector +accepted +track$/m)
+  expect(demo.output).toMatch(/^✓ [\d:.]{12} {2}receiver +handled +user-1: Order Refunded, 39\.95 EUR$/m)
+
+  expect(paste(command.replace('demo-write-key', 'another-key'))).toContain('write_key_unknown')
+  await demo.printed(/^✗ [\d:.]{12} {2}collector +401 write_key_unknown: /m)
+  expect(demo.output).toContain('The write key is demo-write-key.')
 })
 
-test('it ends with 1 when an outcome was wrong', { timeout: 30_000 }, async () => {
-  const answersAlways200 = 'globalThis.fetch = async () => Response.json({ ok: true })'
+test.each(['SIGINT', 'SIGTERM'] as const)('%s ends it in good order', { timeout: 30_000 }, async (signal) => {
+  demo = startNode([START], { env: { PORT: '0' } })
+  await demo.printed(/^curl [\s\S]*?}'\n$/m)
 
-  demo = startNode(['--import', `data:text/javascript,${encodeURIComponent(answersAlways200)}`, START, '--once'], {
-    env: { PORT: '0' },
-  })
+  demo.kill(signal)
 
-  expect(await demo.exit).toBe(1)
-  expect(demo.output).toContain('✗ track, forged        200  nothing (expected 401, signature_mismatch)')
-  expect(demo.output).toContain('0 of 9 came out as they must.')
+  expect(await demo.exit).toBe(0)
 })
 
-test('it ends with 1 when the receiver cannot be reached', { timeout: 30_000 }, async () => {
-  const failsAlways = "globalThis.fetch = async () => { throw new Error('unreachable') }"
+describe('it ends with 1 when', () => {
+  test('a receiver takes everything and hands nothing to a handler', { timeout: 30_000 }, async () => {
+    demo = startBroken('/webhooks', 'response.end(\'{"ok":true}\')')
 
-  demo = startNode(['--import', `data:text/javascript,${encodeURIComponent(failsAlways)}`, START, '--once'], {
-    env: { PORT: '0' },
+    expect(await demo.exit).toBe(1)
+    expect(linesOf(demo)).toContain(
+      '✗ identify ms ms – ms nothing (expected user-1 is Ada Lovelace; did not pass receiver)',
+    )
+    expect(linesOf(demo)).toContain('✗ track, forged – – – – 200 (expected 401 signature_mismatch)')
+    expect(demo.output).toContain('0 of 10 came out as they must.')
   })
 
-  expect(await demo.exit).toBe(1)
-  expect(demo.output).toContain('✗ page                   0  Error: unreachable')
+  test('the receiver cannot be reached', { timeout: 30_000 }, async () => {
+    demo = startBroken('/webhooks', 'request.socket.destroy()')
+
+    expect(await demo.exit).toBe(1)
+    expect(linesOf(demo)).toContain(
+      '✗ delete – ms – – retrying, reset (expected user-2 wants to be forgotten; did not pass receiver, destination)',
+    )
+    expect(linesOf(demo)).toContain('✗ track, forged – – – – reset (expected 401 signature_mismatch)')
+    expect(demo.output).toContain('0 of 10 came out as they must.')
+  })
+
+  test('the collector refuses the batch', { timeout: 30_000 }, async () => {
+    demo = startBroken('/analytics', 'response.writeHead(401).end()')
+
+    expect(await demo.exit).toBe(1)
+    expect(demo.output).toMatch(/✗ track .* 401.* \(expected user-1: Order Completed, 39\.95 EUR; did not pass coll/)
+    expect(demo.output).toContain('4 of 10 came out as they must.')
+  })
+
+  test('what was recorded does not arrive in time', { timeout: 30_000 }, async () => {
+    demo = startBroken('/analytics', '')
+
+    expect(await demo.exit).toBe(1)
+    expect(linesOf(demo)).toContain(
+      '✗ page ms – – – nothing (expected user-1 looked at /pricing; did not pass collector, receiver, destination)',
+    )
+    expect(demo.output).toContain('4 of 10 came out as they must.')
+  })
 })
 
 test('a port that is taken is one line', { timeout: 30_000 }, async () => {
@@ -90,25 +127,66 @@ test('a port that is no port is one line', { timeout: 30_000 }, async () => {
   expect(demo.output).toBe('PORT: must be a whole number from 0 to 65535.\n')
 })
 
-test('the check of an outcome looks at the status and at what came of it', () => {
-  const [page] = createDeliveries('s')
-  if (page === undefined) throw new Error('The demo sends nothing.')
+test('the check of an outcome looks at every station and at what came of it', () => {
+  const [identify] = expectations
+  if (identify === undefined) throw new Error('The demo sends nothing.')
+  const passed = new Map(STATIONS.map((station, index) => [station, index * 1.4]))
+  const right = { passed, saw: identify.saw }
+  const late = { passed: new Map([...passed].slice(0, -1)), saw: identify.saw }
 
-  expect(isRight(page, page.expected)).toBe(true)
-  expect(isRight(page, { ...page.expected, status: 202 })).toBe(false)
-  expect(isRight(page, { ...page.expected, saw: 'nothing' })).toBe(false)
-  expect(toLine(page, { status: 202, saw: 'nothing' })).toMatch(
-    /^✗ page .* 202 {2}nothing \(expected 200, user-1 looked at/,
-  )
+  expect(findFaults(identify, right)).toEqual([])
+  expect(toLine(identify, right)).toMatch(/^✓ identify +0 ms +1 ms +3 ms +4 ms {2}user-1 is Ada Lovelace$/)
+  expect(findFaults(identify, late)).toEqual(['did not pass destination'])
+  expect(findFaults(identify, { ...right, saw: 'nothing' })).toEqual(['expected user-1 is Ada Lovelace'])
+  expect(toLine(identify, late)).toMatch(/^✗ identify .* – {2}user-1 is Ada Lovelace \(did not pass destination\)$/)
+})
+
+test.each([
+  ['401 signature_mismatch', { status: 401, body: '{"status":401,"code":"signature_mismatch"}' }],
+  ['200', { status: 200, body: '{"ok":true}' }],
+  ['refused', { error: 'refused', body: '' }],
+] as const)('an answer reads %s', (text, answer) => {
+  expect(toAnswer({ url: 'http://127.0.0.1/', at: 0, durationMs: 1, ok: false, ...answer })).toBe(text)
 })
 
 test('the command quotes for a shell', () => {
-  const request = { method: 'POST', headers: {}, body: `{"name":"O'Hara $HOME \`id\`"}` } as never
+  const call = { name: "O'Hara $HOME `id`" }
 
-  const command = toCurl('http://127.0.0.1:1/webhooks', request).replace(/^curl -i /, 'printf "%s" ')
+  const command = toCurl('http://127.0.0.1:1/v1/track', "it's", call).replace(/^curl -i /, 'printf "%s\\n" ')
 
-  expect(spawnSync('sh', ['-c', command], { encoding: 'utf8' }).stdout).toContain(`{"name":"O'Hara $HOME \`id\`"}`)
+  const { stdout } = spawnSync('sh', ['-c', command], { encoding: 'utf8' })
+  expect(stdout.split('\n')).toEqual([
+    'http://127.0.0.1:1/v1/track',
+    '-u',
+    "it's:",
+    '-H',
+    'content-type: application/json',
+    '--data-raw',
+    JSON.stringify(call),
+    '',
+  ])
 })
+
+/** The lines of the table, without their spaces and without the numbers, which are never the same. */
+function linesOf({ output }: Child): string[] {
+  const lines = output.split('\n').filter((line) => /^[✓✗]/.test(line))
+  return lines.map((line) => line.replaceAll(/\d+ ms/g, 'ms').replaceAll(/ +/g, ' '))
+}
+
+/** Starts the demo in a Node whose server does something else with the requests to a path. */
+function startBroken(path: string, instead: string): Child {
+  const preload = `
+    import { Server } from 'node:http'
+    const emit = Server.prototype.emit
+    Server.prototype.emit = function (name, request, response) {
+      if (name !== 'request' || !request.url.startsWith('${path}')) return emit.apply(this, arguments)
+      request.resume()
+      ${instead}
+      return true
+    }`
+  const args = ['--import', `data:text/javascript,${encodeURIComponent(preload)}`, START, '--once']
+  return startNode(args, { env: { PORT: '0' } })
+}
 
 /** What a shell makes of the command; where there is no curl, a function with its name stands in. */
 function paste(command: string): string {
@@ -122,5 +200,6 @@ const FETCH_LIKE_CURL = `
   const [, url, ...rest] = process.argv.slice(1)
   const values = (flag) => rest.filter((_, index) => rest[index - 1] === flag)
   const headers = values("-H").map((header) => header.split(": "))
+  headers.push(["authorization", "Basic " + btoa(values("-u")[0])])
   fetch(url, { method: "POST", headers, body: values("--data-raw")[0] }).then(async (answer) => console.log(await answer.text()))
 `
