@@ -1,0 +1,80 @@
+/** Notes which stations each message of the demo has passed, and when; and prints what passes by, once that is wanted. */
+
+import type { Message } from 'hookline'
+import { nameOf, type Outcome, type Station } from './expectations.ts'
+import { toFailure, toPassing } from './table.ts'
+
+/** What is known of the messages so far, by their names. */
+export interface Journal {
+  /** A call is about to be made: its milliseconds count from here. */
+  begin(name: string): void
+  /** A message, or the call that one is to be made of, passed a station; the receiver says what its handler saw. */
+  pass(station: Station, what: Message | string, saw?: string): void
+  /** It came to nothing, or has to be tried again. */
+  fail(station: Station, name: string, reason: string): void
+  /** A station refused a request of which the name is not known. */
+  refuse(station: Station, reason: string): void
+  /** What came of a message so far. */
+  outcome(name: string): Outcome
+  /** Resolves when each of these is delivered or has failed, or else after so many milliseconds. */
+  settled(names: readonly string[], patienceMs: number): Promise<void>
+  /** Prints a line for whatever happens from now on. */
+  follow(): void
+}
+
+interface Entry {
+  readonly begunAt: number
+  readonly passed: Map<Station, number>
+  saw: string
+  isSettled: boolean
+}
+
+/** Starts an empty one. */
+export function createJournal(): Journal {
+  const entries = new Map<string, Entry>()
+  let changed = (): void => {}
+  let print = (_line: string): void => {}
+
+  function begin(name: string): Entry {
+    const entry = { begunAt: performance.now(), passed: new Map(), saw: 'nothing', isSettled: false }
+    entries.set(name, entry)
+    return entry
+  }
+
+  function find(name: string): Entry {
+    return entries.get(name) ?? begin(name)
+  }
+
+  return {
+    begin: (name) => void begin(name),
+    pass(station, what, saw) {
+      const name = typeof what === 'string' ? what : nameOf(what)
+      const entry = find(name)
+      entry.passed.set(station, performance.now() - entry.begunAt)
+      if (saw !== undefined) entry.saw = saw
+      if (station === 'destination') entry.isSettled = true
+      changed()
+      print(toPassing(station, saw ?? name))
+    },
+    fail(station, name, reason) {
+      Object.assign(find(name), { saw: reason, isSettled: true })
+      changed()
+      print(toFailure(station, `${name}: ${reason}`))
+    },
+    refuse: (station, reason) => print(toFailure(station, reason)),
+    outcome: find,
+    settled: (names, patienceMs) =>
+      new Promise((resolve) => {
+        const timer = setTimeout(resolve, patienceMs)
+        changed = () => {
+          if (!names.every((name) => find(name).isSettled)) return
+          clearTimeout(timer)
+          resolve()
+        }
+        changed()
+      }),
+    follow() {
+      print = console.log
+    },
+  }
+}

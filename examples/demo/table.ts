@@ -1,0 +1,64 @@
+/** What the demo prints: the lines of its table, the lines of what passes by afterwards, and a command for a shell. */
+
+import { type Expectation, findFaults, type Outcome, STATIONS, type Station } from './expectations.ts'
+
+const NAME_WIDTH = 18
+const TIME_WIDTH = 13
+
+/** What each station does with a message. */
+const DOES: Readonly<Record<Station, string>> = {
+  client: 'recorded',
+  collector: 'accepted',
+  receiver: 'handled',
+  destination: 'delivered',
+}
+
+/** The head of the table, two lines. */
+export const head: string = [
+  `  ${toColumns('', STATIONS)}`,
+  `  ${toColumns('message', Object.values(DOES))}  what came of it`,
+].join('\n')
+
+/** One line of the table; a wrong outcome says what is wrong with it. */
+export function toLine(expected: Expectation, outcome: Outcome): string {
+  const times = STATIONS.map((station) => toTime(outcome.passed.get(station)))
+  const line = `${toColumns(expected.name, times)}  ${outcome.saw}`
+  const faults = findFaults(expected, outcome)
+  return faults.length === 0 ? `✓ ${line}` : `✗ ${line} (${faults.join('; ')})`
+}
+
+/** One line for a message that passes a station, with the time of day. */
+export function toPassing(station: Station, text: string): string {
+  return `✓ ${timeOfDay()}  ${station.padEnd(TIME_WIDTH)}${DOES[station].padEnd(TIME_WIDTH)}${text}`
+}
+
+/** One line for what a station refused, or could not do. */
+export function toFailure(station: Station, text: string): string {
+  return `✗ ${timeOfDay()}  ${station.padEnd(TIME_WIDTH)}${text}`
+}
+
+/** The call as a command for a shell, in single quotes throughout. */
+export function toCurl(url: string, writeKey: string, call: object): string {
+  return [
+    `curl -i ${quote(url)}`,
+    `-u ${quote(`${writeKey}:`)}`,
+    `-H ${quote('content-type: application/json')}`,
+    `--data-raw ${quote(JSON.stringify(call))}`,
+  ].join(' \\\n  ')
+}
+
+function toColumns(name: string, values: readonly string[]): string {
+  return name.padEnd(NAME_WIDTH) + values.map((value) => value.padStart(TIME_WIDTH)).join('')
+}
+
+function toTime(ms: number | undefined): string {
+  return ms === undefined ? '–' : `${Math.round(ms)} ms`
+}
+
+function timeOfDay(): string {
+  return new Date().toISOString().slice(11, 23)
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
+}
