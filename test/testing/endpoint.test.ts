@@ -169,6 +169,15 @@ describe('what came', () => {
     expect(request?.at).toBeLessThanOrEqual(Date.now())
   })
 
+  it('may come over one connection, which the endpoint never ends by itself', async () => {
+    const endpoint = await start()
+    for (const body of ['one', 'two']) {
+      const answer = await fetch(endpoint.url, { method: 'POST', body })
+      expect([await answer.text(), answer.headers.get('keep-alive')]).toEqual(['', null])
+    }
+    expect([endpoint.requests.length, endpoint.connections]).toEqual([2, 1])
+  })
+
   it('may be no message', async () => {
     const endpoint = await start()
     await post(endpoint.url, 'hello')
