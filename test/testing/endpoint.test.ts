@@ -2,6 +2,7 @@
 
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { Pool } from 'undici'
 import { afterEach, describe, expect, it } from 'vitest'
 import { verify } from '../../src/protocol/signature.ts'
 import { type EndpointOptions, type ScriptedEndpoint, startEndpoint } from '../../src/testing/endpoint.ts'
@@ -171,10 +172,12 @@ describe('what came', () => {
 
   it('may come over one connection, which the endpoint never ends by itself', async () => {
     const endpoint = await start()
+    const pool = new Pool(new URL(endpoint.url).origin, { connections: 1 })
     for (const body of ['one', 'two']) {
-      const answer = await fetch(endpoint.url, { method: 'POST', body })
-      expect([await answer.text(), answer.headers.get('keep-alive')]).toEqual(['', null])
+      const answer = await pool.request({ path: '/webhooks', method: 'POST', body })
+      expect([await answer.body.text(), answer.headers['keep-alive']]).toEqual(['', undefined])
     }
+    await pool.close()
     expect([endpoint.requests.length, endpoint.connections]).toEqual([2, 1])
   })
 
