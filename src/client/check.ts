@@ -1,9 +1,7 @@
 /** Checks the fields of a call as it is recorded ("Go client library", Message types). */
 
+import type { Fields } from '../protocol/message.ts'
 import type { CallType } from './api.ts'
-
-/** A call whose fields are not checked yet. */
-export type Fields = Readonly<Record<string, unknown>>
 
 /**
  * Lets a complete call pass.

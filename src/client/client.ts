@@ -38,8 +38,7 @@ export function createClient(writeKey: string | undefined, options: ClientOption
   function record(type: CallType, call: object): void {
     if (closing !== undefined) throw new HooklineError('shutting_down', `${type}: the client is closed.`)
     const entry = createEntry(type, call)
-    outbox.add(entry)
-    if (log.enabled) log('%s: enqueued, %d bytes', type, entry.bytes)
+    if (outbox.add(entry) && log.enabled) log('%s: enqueued, %d bytes', type, entry.bytes)
   }
 
   async function end(timeoutMs: number): Promise<readonly RecordedCall[]> {

@@ -4,9 +4,10 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../protocol/clock.ts'
 import { HooklineError } from '../protocol/error.ts'
 import { CALL_LIMIT } from '../protocol/limits.ts'
+import type { Fields } from '../protocol/message.ts'
 import { toTimestamp } from '../protocol/timestamp.ts'
 import type { CallType } from './api.ts'
-import { checkCall, type Fields } from './check.ts'
+import { checkCall } from './check.ts'
 
 /** A call as it waits. */
 export interface Entry {
@@ -19,9 +20,8 @@ export interface Entry {
 /** Makes the entry of a call. */
 export type CreateEntry = (type: CallType, call: unknown) => Entry
 
-/** What every context says about who recorded the call. */
-export const LIBRARY: { readonly name: string; readonly version: string } = { name: 'hookline', version: '0.1.0' }
-
+/** What every context says about who recorded the call: the name and the version of this package. */
+const LIBRARY = { name: 'hookline', version: '0.1.0' }
 const LIBRARY_ONLY = { library: LIBRARY }
 
 /**

@@ -11,8 +11,12 @@ import type { ClientSettings } from './options.ts'
 
 /** The calls of a client, on their way out. */
 export interface Outbox {
-  /** @throws HooklineError `queue_full`. */
-  add(entry: Entry): void
+  /**
+   * Lets one in. Returns false when it was dropped in place of others.
+   *
+   * @throws HooklineError `queue_full`.
+   */
+  add(entry: Entry): boolean
   /** Sends what waits. Resolves when everything added before is delivered or given up. Never rejects. */
   flush(): Promise<void>
   /** Stops what is on its way. Returns what is neither delivered nor given up, in order. */
@@ -104,10 +108,11 @@ export function createOutbox(settings: Settings, carrier: Carrier, report: Repor
 
   return {
     add(entry) {
-      if (!backlog.add(entry)) return
+      if (!backlog.add(entry)) return false
       if (backlog.places - Math.max(duePlace, backlog.firstPlace) >= flushAt) startFlush()
       else timer ??= timers.set(startFlush, untilNextFlush())
       if (waiters.length > 0) resolveWaiters() // Room may have been made by dropping what somebody waits for.
+      return true
     },
     flush() {
       startFlush()

@@ -5,7 +5,7 @@ import { type ClientOptions, createClient, type RecordedCall } from '../../src/c
 import { manualClock } from '../../src/testing/manual-clock.ts'
 
 /** A request as it was dispatched. */
-export interface Sent {
+interface Sent {
   readonly origin: string
   readonly path: string
   readonly method: string
@@ -22,7 +22,7 @@ export type Answer =
   | 'silence'
 
 /** Answers the first request with the first answer and so on; those after the last are taken with 200. */
-export function scripted(answers: Iterable<Answer> = []) {
+function scripted(answers: Iterable<Answer> = []) {
   const script = answers[Symbol.iterator]()
   const sent: Sent[] = []
   const aborted: Sent[] = []

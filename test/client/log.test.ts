@@ -48,7 +48,8 @@ it('dropped', async () => {
   client.track(numbered(0))
   await settle()
   client.track(numbered(1))
-  expect(lines).toContain('dropped 1, while 1 wait to be delivered')
+  const dropped = 'dropped 1, while 1 wait to be delivered'
+  expect(lines).toEqual([expect.stringContaining('enqueued'), expect.stringContaining('flushed'), dropped])
 })
 
 it('nothing is formatted while it is off', async () => {
