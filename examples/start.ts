@@ -145,13 +145,13 @@ function printTable(): boolean {
 }
 
 function stayUp(): void {
+  process.once('SIGINT', close)
+  process.once('SIGTERM', close)
+  journal.follow()
   const refund = { userId: 'user-1', event: 'Order Refunded', properties: { total: 39.95, currency: 'EUR' } }
   const command = toCurl(`${origin}/analytics/v1/track`, writeKey, refund)
   console.log(`\nYour turn. The write key is ${writeKey}. Paste this into another terminal; Ctrl+C here ends it all.`)
   console.log(`\n${command}\n`)
-  journal.follow()
-  process.once('SIGINT', close)
-  process.once('SIGTERM', close)
 }
 
 /** In the order in which messages travel, so that each can still hand on what it has. */

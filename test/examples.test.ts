@@ -2,14 +2,14 @@
 
 import { fileURLToPath } from 'node:url'
 import { fixtures, signedRequest } from 'hookline/testing'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { type Child, startNode } from './docs/child.ts'
 
 const SECRET = 'the secret of the examples'
 
-let app: Child
+let app: Child | undefined
 
-afterEach(() => app.kill('SIGKILL'))
+afterEach(() => app?.kill('SIGKILL'))
 
 for (const name of ['express', 'koa', 'fastify', 'node', 'fetch']) {
   test(`examples/${name}.ts takes a signed message, refuses a forged one and shuts down`, {
@@ -55,6 +55,29 @@ test('an example without a secret does not start', { timeout: 30_000 }, async ()
   expect(app.output).toContain('secret: missing')
 })
 
+describe('the integration test of an app that the examples show', () => {
+  test('passes with node:test', { timeout: 30_000 }, async () => {
+    app = startNode(['--test', '--test-reporter=tap', fileIn('testing/orders.node.test.ts')])
+
+    expect(await app.exit, app.output).toBe(0)
+    expect(app.output).toMatch(/^# pass 7$/m)
+  })
+
+  test('passes with vitest', { timeout: 60_000 }, async () => {
+    const vitest = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import.meta.url))
+    const here = ['--root', fileIn('testing')] // Its own root, as in a project that has no settings for vitest.
+
+    app = startNode([vitest, 'run', ...here, 'orders.vitest.test.ts'])
+
+    expect(await app.exit, app.output).toBe(0)
+    expect(app.output).toMatch(/^ +Tests +7 passed \(7\)$/m)
+  })
+})
+
 function start(name: string, env: Readonly<Record<string, string | undefined>>): Child {
-  return startNode([fileURLToPath(new URL(`../examples/${name}.ts`, import.meta.url))], { env })
+  return startNode([fileIn(`${name}.ts`)], { env })
+}
+
+function fileIn(path: string): string {
+  return fileURLToPath(new URL(`../examples/${path}`, import.meta.url))
 }

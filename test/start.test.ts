@@ -57,7 +57,7 @@ test('it stays up, and the command it prints goes through every station when it 
   expect(demo.output).toContain('The write key is demo-write-key.')
 })
 
-test.each(['SIGINT', 'SIGTERM'] as const)('%s ends it in good order', { timeout: 30_000 }, async (signal) => {
+test.each(['SIGINT', 'SIGTERM'] as const)('%s closes everything, and it ends with 0', { timeout: 30_000 }, async (signal) => {
   demo = startNode([START], { env: { PORT: '0' } })
   await demo.printed(/^curl [\s\S]*?}'\n$/m)
 
