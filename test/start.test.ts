@@ -57,14 +57,18 @@ test('it stays up, and the command it prints goes through every station when it 
   expect(demo.output).toContain('The write key is demo-write-key.')
 })
 
-test.each(['SIGINT', 'SIGTERM'] as const)('%s closes everything, and it ends with 0', { timeout: 30_000 }, async (signal) => {
-  demo = startNode([START], { env: { PORT: '0' } })
-  await demo.printed(/^curl [\s\S]*?}'\n$/m)
+test.each(['SIGINT', 'SIGTERM'] as const)(
+  '%s closes everything, and it ends with 0',
+  { timeout: 30_000 },
+  async (signal) => {
+    demo = startNode([START], { env: { PORT: '0' } })
+    await demo.printed(/^curl [\s\S]*?}'\n$/m)
 
-  demo.kill(signal)
+    demo.kill(signal)
 
-  expect(await demo.exit).toBe(0)
-})
+    expect(await demo.exit).toBe(0)
+  },
+)
 
 describe('it ends with 1 when', () => {
   test('a receiver takes everything and hands nothing to a handler', { timeout: 30_000 }, async () => {
