@@ -1,8 +1,9 @@
 /** One batch on its way: sent, and sent again, until it is delivered or given up. */
 
+import type { PendingPost, PostOutcome } from '../protocol/post.ts'
 import { DeliveryError } from './delivery-error.ts'
 import { log } from './log.ts'
-import { type Outcome, type Post, post, type Route } from './post.ts'
+import { describe, postBatch, type Route } from './post.ts'
 import { backoff, isRetried } from './retry.ts'
 import type { Timers } from './timers.ts'
 
@@ -33,23 +34,23 @@ export function deliver(carrier: Carrier, name: string, body: Buffer, done: (end
   const { route, timers, maxRetries, random } = carrier
   let attempts = 0
   let stopped = false
-  let underWay: Post | undefined
+  let underWay: PendingPost | undefined
   let timer: object | undefined
 
   function send(): void {
     timer = undefined
     attempts++
-    underWay = post(route, body, attempts, settle)
+    underWay = postBatch(route, body, attempts, settle)
   }
 
-  function settle(outcome: Outcome): void {
+  function settle(outcome: PostOutcome): void {
     if (stopped) return
     const { status } = outcome
     if (log.enabled) log('%s: attempt %d: %s', name, attempts, describe(outcome))
-    if (status !== undefined && status >= 200 && status < 300) done({ body: outcome.body, attempts })
+    if (status !== undefined && status >= 200 && status < 300) done({ body: outcome.body.toString(), attempts })
     else if (status !== undefined && !isRetried(status)) giveUp('batch_refused', outcome)
     else if (attempts > maxRetries) giveUp('out_of_retries', outcome)
-    else retry(status === undefined ? undefined : outcome.retryAfterMs)
+    else retry(outcome.retryAfterMs)
   }
 
   function retry(askedMs: number | undefined): void {
@@ -58,7 +59,7 @@ export function deliver(carrier: Carrier, name: string, body: Buffer, done: (end
     timer = timers.set(send, ms)
   }
 
-  function giveUp(reason: 'batch_refused' | 'out_of_retries', outcome: Outcome): void {
+  function giveUp(reason: 'batch_refused' | 'out_of_retries', outcome: PostOutcome): void {
     const { status } = outcome
     const message = `${describe(outcome)} after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}.`
     if (log.enabled) log('%s: given up, %s', name, reason)
@@ -69,12 +70,10 @@ export function deliver(carrier: Carrier, name: string, body: Buffer, done: (end
   return {
     stop() {
       stopped = true
-      underWay?.stop()
+      underWay?.stop(STOPPED)
       if (timer !== undefined) timers.clear(timer)
     },
   }
 }
 
-function describe(outcome: Outcome): string {
-  return outcome.status === undefined ? outcome.reason : `status ${outcome.status}`
-}
+const STOPPED = new Error('The client was closed.')

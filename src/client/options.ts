@@ -1,14 +1,11 @@
 /** What createClient() can be told, checked once and loudly. */
 
-import type { Dispatcher } from 'undici'
 import { type Clock, systemClock } from '../protocol/clock.ts'
 import { CALL_LIMIT, FLUSH_AFTER_MS, FLUSH_AT } from '../protocol/limits.ts'
+import type { DispatcherLike } from '../protocol/post.ts'
 import type { RecordedCall } from './api.ts'
 import type { DeliveryError } from './delivery-error.ts'
 import { printFailure } from './failure-report.ts'
-
-/** Anything that sends requests as undici's dispatchers do. */
-export type DispatcherLike = Pick<Dispatcher, 'dispatch'>
 
 /** What becomes of a call when there is no room. */
 export type WhenFull = 'throw' | 'drop-oldest' | 'drop-newest'

@@ -2,7 +2,6 @@
 
 import { createHash, randomUUID } from 'node:crypto'
 import { channel } from 'node:diagnostics_channel'
-import { HooklineError } from '../protocol/error.ts'
 import { isMeantFor } from '../protocol/integrations.ts'
 import { INTEGRATION_NAME, RESPONSE_TIME_MS, RETRY_WINDOW_MS } from '../protocol/limits.ts'
 import { parse } from '../protocol/parse.ts'
@@ -35,14 +34,12 @@ export function createDestination(options: DestinationOptions): Destination {
   const { targets, clock, queue, concurrency, random, onAttempt } = settings
   const office = createPostOffice(settings)
   let { enabled } = settings
-  let isClosing = false
   let watched: AbortSignal | undefined
 
   async function submit(
     composed: readonly Composed[],
     keys: readonly (string | undefined)[],
   ): Promise<readonly Queued[]> {
-    if (isClosing) throw new HooklineError('shutting_down', 'The destination is closed.')
     if (!enabled) return composed.map(() => ({ queued: false, reason: 'switched_off' }))
     const jobs: Job[] = []
     const answers = composed.map(({ message, bytes }, index): Queued => {
@@ -65,8 +62,8 @@ export function createDestination(options: DestinationOptions): Destination {
     const before = readProgress(job.state)
     const now = clock.now()
     const end = job.firstAt + RETRY_WINDOW_MS
-    if (now > end) return fail(job, before, [], enabled ? 'window_over' : 'switched_off')
-    if (!enabled) return { retryAt: Math.min(now + HOLD_MS, end + 1), ...(job.state && { state: job.state }) }
+    if (now >= end) return fail(job, before, [], enabled ? 'window_over' : 'switched_off')
+    if (!enabled) return { retryAt: Math.min(now + HOLD_MS, end), ...(job.state && { state: job.state }) }
 
     abortWith(signal)
     const chosen = chooseTargets(targets, before, now)
@@ -156,7 +153,6 @@ export function createDestination(options: DestinationOptions): Destination {
     },
     redrive: (ids) => queue.redrive(ids),
     close: async ({ graceMs = RESPONSE_TIME_MS } = {}) => {
-      isClosing = true
       const left = await queue.close({ graceMs })
       await office.close()
       return left.map(({ body }) => parse(body))

@@ -29,12 +29,15 @@ function classify(code: string): AttemptError {
 }
 
 const CLASSES: readonly (readonly [RegExp, AttemptError])[] = [
-  [/SELF_SIGNED_CERT/, 'self_signed'],
+  [/^DEPTH_ZERO_SELF_SIGNED_CERT/, 'self_signed'],
   [/TIMEOUT|ETIMEDOUT/, 'timeout'],
-  [/^(CERT_|UNABLE_TO_|ERR_TLS|ERR_SSL|ERR_OSSL|ERROR_IN_CERT|INVALID_|EPROTO|HOSTNAME_MISMATCH|PATH_LENGTH)/, 'tls'],
+  [
+    /^(CERT_|UNABLE_TO_|SELF_SIGNED_CERT_IN_CHAIN|ERR_TLS|ERR_SSL|ERR_OSSL|ERROR_IN_CERT|INVALID_|EPROTO|HOSTNAME_MISMATCH|PATH_LENGTH)/,
+    'tls',
+  ],
   [/^(ENOTFOUND|EAI_|ENODATA|ESERVFAIL)/, 'dns'],
   [/^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|EADDRNOTAVAIL|EACCES|EMFILE|ENFILE)/, 'refused'],
-  [/^(HPE_|HTTPParserError|UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES)/, 'http'],
+  [/^(HPE_|HTTPParserError|UND_ERR_HEADERS_OVERFLOW)/, 'http'],
   [/^(UND_ERR_DESTROYED|UND_ERR_CLOSED)/, 'closed'],
   [new RegExp(`^${PRIVATE_ADDRESS}$`), 'private_address'],
 ]

@@ -17,8 +17,8 @@ export type {
   TrackCall,
 } from '../protocol/calls.ts'
 export type { Clock } from '../protocol/clock.ts'
+export type { DispatcherLike } from '../protocol/post.ts'
 export type * from './api.ts'
-export type { DispatcherLike } from './attempt.ts'
 export { createDestination } from './destination.ts'
 export type { DestinationOptions } from './destination-options.ts'
 export { createSender, type RequestOptions, type Sender, type SenderRequest, type SendOptions } from './sender.ts'

@@ -2,9 +2,11 @@
 
 import { buildConnector, Pool } from 'undici'
 import { createDeadlines } from '../protocol/deadlines.ts'
+import type { DispatcherLike, PendingPost, PostRequest } from '../protocol/post.ts'
 import type { Attempt } from './api.ts'
-import { attempt, type DispatcherLike, type PendingAttempt, type Post } from './attempt.ts'
+import { attempt, type Transport } from './attempt.ts'
 import { createGuardedLookup, guardConnector } from './private-address.ts'
+import { refuseSelfSigned } from './self-signed.ts'
 import type { SenderSettings } from './sender-options.ts'
 import type { Target } from './webhooks.ts'
 
@@ -17,7 +19,7 @@ export interface PostOffice {
   /** Posts the same bytes, signed once, to all of these at once. Never rejects. */
   postAll(bytes: Uint8Array, targets: readonly Target[]): Promise<readonly Attempt[]>
   /** Posts to one, as it is told. */
-  post(target: Target, post: Post): Promise<Attempt>
+  post(target: Target, request: Pick<PostRequest, 'headers' | 'body'>): Promise<Attempt>
   /** Ends every POST under way: their attempts read `closed`. */
   abort(): void
   /** Waits for what is under way, and lets go of the connections. */
@@ -27,9 +29,24 @@ export interface PostOffice {
 /** Opens one. */
 export function createPostOffice(settings: SenderSettings): PostOffice {
   const { targets, key, userAgent, clock } = settings
-  const pending = new Set<PendingAttempt>()
-  const transport = { clock, pending, deadlines: createDeadlines(settings.timeoutMs, clock) }
+  const underWay = new Set<PendingPost>()
+  let resume: (() => void) | undefined
+  const transport: Omit<Transport, 'dispatcher'> = {
+    clock,
+    deadlines: createDeadlines(settings.timeoutMs, clock),
+    begin: (post) => void underWay.add(post),
+    end(post) {
+      underWay.delete(post)
+      if (underWay.size === 0) resume?.()
+    },
+  }
   const pools = settings.dispatcher === undefined ? createPools(settings) : new Map<string, Pool>()
+  const transports = new Map(
+    targets.map(({ origin }) => {
+      const dispatcher = settings.dispatcher ?? (pools.get(origin) as DispatcherLike)
+      return [origin, { ...transport, dispatcher }]
+    }),
+  )
   const common = ['Content-Type', 'application/json', 'User-Agent', userAgent]
   const fixed = new Map(targets.map((target) => [target, [...common, ...Object.entries(target.headers).flat()]]))
 
@@ -45,27 +62,30 @@ export function createPostOffice(settings: SenderSettings): PostOffice {
         chosen.map((target) => office.post(target, { headers: office.headersFor(target, signature), body: bytes })),
       )
     },
-    post(target, post) {
-      const dispatcher = settings.dispatcher ?? (pools.get(target.origin) as DispatcherLike)
-      return attempt(dispatcher, target, post, transport)
-    },
+    post: (target, request) => attempt(transports.get(target.origin) as Transport, target, request),
     abort() {
-      for (const post of pending) post.stop('closed', 'The sender was closed.')
+      for (const post of underWay) post.stop(CLOSED)
     },
     async close() {
-      await Promise.all([...pending].map((post) => post.over()))
+      if (underWay.size > 0) {
+        await new Promise<void>((resolve) => {
+          resume = resolve
+        })
+      }
       await Promise.all([...pools.values()].map((pool) => pool.destroy()))
     },
   }
   return office
 }
 
+const CLOSED = Object.assign(new Error('The sender was closed.'), { code: 'UND_ERR_CLOSED' })
+
 function createPools({ targets, ca, allowPrivateAddresses, timeoutMs }: SenderSettings): Map<string, Pool> {
   // Certificates are checked whatever the environment of the process says.
   const connecting = { rejectUnauthorized: true, timeout: timeoutMs, allowH2: false, ...(ca !== undefined && { ca }) }
-  const connect = allowPrivateAddresses
-    ? connecting
-    : guardConnector(buildConnector({ ...connecting, lookup: createGuardedLookup() } as buildConnector.BuildOptions))
+  const lookup = allowPrivateAddresses ? undefined : createGuardedLookup()
+  const plain = refuseSelfSigned(buildConnector({ ...connecting, lookup } as buildConnector.BuildOptions))
+  const connect = allowPrivateAddresses ? plain : guardConnector(plain)
   const origins = new Set(targets.map(({ origin }) => origin))
   return new Map([...origins].map((origin) => [origin, new Pool(origin, { connect, allowH2: false })]))
 }

@@ -3,8 +3,8 @@
 import type { ConnectionOptions } from 'node:tls'
 import { type Clock, systemClock } from '../protocol/clock.ts'
 import { RESPONSE_TIME_MS } from '../protocol/limits.ts'
+import type { DispatcherLike } from '../protocol/post.ts'
 import { createKeys, type Key } from '../protocol/signature.ts'
-import type { DispatcherLike } from './attempt.ts'
 import { readWebhooks, type Target, type Webhook } from './webhooks.ts'
 
 /** What `createSender` takes. */

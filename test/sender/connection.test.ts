@@ -1,11 +1,15 @@
 /** What can go wrong with a connection, on real sockets. */
 
+import { createSecureServer } from 'node:http2'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
-import { describe, expect, it, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished, test, vi } from 'vitest'
 import { RESPONSE_TIME_MS } from '../../src/protocol/limits.ts'
+import { createDestination } from '../../src/sender/destination.ts'
 import { createSender } from '../../src/sender/sender.ts'
 import type { SenderOptions } from '../../src/sender/sender-options.ts'
+import { createCertificate } from '../../src/testing/certificates.ts'
 import { type EndpointOptions, manualClock, startEndpoint } from '../../src/testing/index.ts'
+import { until } from '../support/until.ts'
 
 async function post(url: string, options: Omit<SenderOptions, 'webhooks'> = {}) {
   const sender = createSender({ webhooks: [{ url }], ...options })
@@ -133,6 +137,14 @@ describe('a certificate', () => {
     expect(endpoint.bytesReceived).toBe(0)
   })
 
+  it('that is self-signed is an error, also where it is trusted', async () => {
+    const endpoint = await startEndpoint({ tls: 'self_signed' })
+    onTestFinished(() => endpoint.close())
+
+    expect(await post(endpoint.url, { ca: endpoint.ca })).toMatchObject({ ok: false, error: 'self_signed' })
+    expect(endpoint.bytesReceived).toBe(0)
+  })
+
   it.each(['expired', 'wrong_name'] as const)('that is %s is an error, and nothing is sent', async (tls) => {
     const endpoint = await startEndpoint({ tls })
     onTestFinished(() => endpoint.close())
@@ -145,13 +157,105 @@ describe('a certificate', () => {
     const endpoint = await startEndpoint({ tls: 'private_ca' })
     onTestFinished(() => endpoint.close())
 
-    expect(await post(endpoint.url)).toMatchObject({ ok: false, error: expect.stringMatching(/^(tls|self_signed)$/) })
+    expect(await post(endpoint.url)).toMatchObject({ ok: false, error: 'tls' })
     expect(endpoint.bytesReceived).toBe(0)
     expect(await post(endpoint.url, { ca: endpoint.ca })).toMatchObject({ ok: true, status: 200 })
   })
 })
 
+describe('an attempt', () => {
+  it('speaks HTTP/1.1, also with an endpoint that offers HTTP/2', async () => {
+    const { ca, server: credentials } = createCertificate('private_ca')
+    const versions: string[] = []
+    const server = createSecureServer({ ...credentials, allowHTTP1: true }, (request, response) => {
+      versions.push(request.httpVersion)
+      response.end()
+    })
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+
+    expect(await post(`https://localhost:${(server.address() as AddressInfo).port}/`, { ca })).toMatchObject({
+      ok: true,
+    })
+    expect(versions).toEqual(['1.1'])
+  })
+
+  it('reads no more than 64 KiB of an answer without an end', async () => {
+    const { url } = await serve((socket) => {
+      const chunk = Buffer.alloc(16 * 1024, 'x')
+      const write = (): void => {
+        if (!socket.destroyed) socket.write(chunk, write)
+      }
+      socket.once('data', () => socket.write('HTTP/1.1 202 OK\r\n\r\n', write))
+    })
+    expect(await post(url, { timeoutMs: 2_000 })).toMatchObject({ ok: true, status: 202, body: 'x'.repeat(256) })
+  })
+
+  it('quotes 256 bytes, however they come', async () => {
+    const { url } = await serve((socket) =>
+      socket.once('data', () => {
+        socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 400\r\n\r\n${'a'.repeat(200)}`)
+        setTimeout(() => socket.write('b'.repeat(200)), 10)
+      }),
+    )
+    expect((await post(url))?.body).toBe('a'.repeat(200) + 'b'.repeat(56))
+  })
+
+  it('that is over leaves no connection behind', async () => {
+    let open = 0
+    const count = (socket: Socket) => {
+      open += 1
+      socket.on('close', () => {
+        open -= 1
+      })
+    }
+    const silent = await serve((socket) => count(socket.resume()))
+    expect(await post(silent.url, { timeoutMs: 50 })).toMatchObject({ error: 'timeout' })
+    await until(() => open === 0)
+
+    expect(await post(silent.url.replace('http:', 'https:'), { timeoutMs: 50 })).toMatchObject({ error: 'timeout' })
+    await until(() => open === 0)
+  })
+})
+
+test('close() lets go of every connection', async () => {
+  let open = 0
+  const { url } = await serve((socket) => {
+    open += 1
+    socket.on('close', () => {
+      open -= 1
+    })
+    socket.on('data', () => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'))
+  })
+  const sender = createSender({ webhooks: [{ url }] })
+  await Promise.all([1, 2, 3].map(() => sender.delete({ userId: 'u' })))
+  expect(open).toBe(3)
+  await sender.close()
+  await until(() => open === 0)
+
+  const destination = createDestination({ webhooks: [{ url }] })
+  await destination.delete({ userId: 'u' })
+  await destination.close()
+  await until(() => open === 0)
+})
+
+test('an attempt that is over keeps no timer alive', async () => {
+  const timers: { unref: () => void }[] = []
+  const unref = vi.fn()
+  const clock = { ...manualClock(), setTimeout: () => timers[timers.push({ unref }) - 1] }
+  const endpoint = await listen()
+  expect(await post(endpoint.url, { clock })).toMatchObject({ ok: true })
+
+  expect(timers).toHaveLength(1)
+  expect(unref).toHaveBeenCalledOnce()
+})
+
 describe('a fault', () => {
+  test('an answer that is cut off', async () => {
+    const endpoint = await listen({ script: [{ reset: 'answer' }] })
+    expect(await post(endpoint.url)).toMatchObject({ error: 'reset' })
+  })
+
   test('nobody listens', async () => {
     const endpoint = await startEndpoint()
     await endpoint.close()

@@ -246,7 +246,7 @@ describe('the switch', () => {
     await destination.delete({ userId: 'u' })
     await clock.advance(1_000)
     destination.disable()
-    await clock.advance(4 * HOUR - 1_000)
+    await clock.advance(4 * HOUR - 1_001)
     expect(last()).toMatchObject({ status: 'retrying' })
     await clock.advance(1)
 
@@ -331,7 +331,7 @@ describe('close()', () => {
   })
 
   it('returns what hangs, after the grace', async () => {
-    const { clock, destination } = setUp(['hang'])
+    const { clock, destination, reports } = setUp(['hang'])
     await destination.track({ userId: 'u', event: 'E' })
     let left: unknown
     void destination.close({ graceMs: 1_000 }).then((value) => {
@@ -341,6 +341,7 @@ describe('close()', () => {
     expect(left).toBeUndefined()
     await clock.advance(1)
     await vi.waitFor(() => expect(left).toMatchObject([{ event: 'E' }]))
+    expect(reports).toEqual([])
   })
 
   it('refuses what comes later', async () => {

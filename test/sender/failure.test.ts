@@ -6,7 +6,7 @@ const coded = (code: string, message = code) => Object.assign(new Error(message)
 describe('explain', () => {
   it.each([
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'self_signed'],
-    ['SELF_SIGNED_CERT_IN_CHAIN', 'self_signed'],
+    ['SELF_SIGNED_CERT_IN_CHAIN', 'tls'],
     ['CERT_HAS_EXPIRED', 'tls'],
     ['CERT_NOT_YET_VALID', 'tls'],
     ['ERR_TLS_CERT_ALTNAME_INVALID', 'tls'],
@@ -26,6 +26,7 @@ describe('explain', () => {
     ['ECONNRESET', 'reset'],
     ['EPIPE', 'reset'],
     ['UND_ERR_SOCKET', 'reset'],
+    ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'reset'],
     ['HPE_INVALID_CONSTANT', 'http'],
     ['UND_ERR_HEADERS_OVERFLOW', 'http'],
     ['UND_ERR_DESTROYED', 'closed'],

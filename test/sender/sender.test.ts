@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { Agent, MockAgent } from 'undici'
 import { describe, expect, it, onTestFinished, test, vi } from 'vitest'
 import { RESPONSE_LIMIT } from '../../src/protocol/limits.ts'
-import type { DispatcherLike } from '../../src/sender/attempt.ts'
+import type { DispatcherLike } from '../../src/protocol/post.ts'
 import { createSender } from '../../src/sender/sender.ts'
 import type { SenderOptions } from '../../src/sender/sender-options.ts'
 import {

@@ -1,0 +1,26 @@
+/** Refuses endpoints with a self-signed certificate ("Outbound event delivery", Authentication 4). */
+
+import { TLSSocket } from 'node:tls'
+import type { buildConnector } from 'undici'
+
+/**
+ * Wraps a connector so that it gives away no socket to an endpoint whose own certificate is self-signed, also where that
+ * certificate is trusted: by the option `ca`, or by the machine. Others that are not trusted fail before this.
+ */
+export function refuseSelfSigned(connect: buildConnector.connector): buildConnector.connector {
+  return (target, callback) => {
+    connect(target, (...[error, socket]) => {
+      if (error !== null) return callback(error, null)
+      if (!isSelfSigned(socket)) return callback(null, socket)
+      socket.destroy()
+      const refusal = new Error('self-signed certificate')
+      callback(Object.assign(refusal, { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }), null)
+    })
+  }
+}
+
+function isSelfSigned(socket: object): boolean {
+  if (!(socket instanceof TLSSocket)) return false
+  const certificate = socket.getPeerX509Certificate()
+  return certificate?.checkIssued(certificate) ?? false
+}

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { readRetryAfter } from '../../src/protocol/retry-after.ts'
+
+const now = Date.UTC(2026, 0, 15, 9, 30)
+
+test.each([
+  ['120', 120_000],
+  ['0', 0],
+  [' 7 ', 7_000],
+  ['999999999', 999_999_999_000],
+  ['Thu, 15 Jan 2026 09:31:00 GMT', 60_000],
+  ['Thursday, 15-Jan-26 09:31:00 GMT', 60_000],
+  ['Thu, 15 Jan 2026 09:00:00 GMT', 0],
+])('%s is %i ms', (header, expected) => {
+  expect(readRetryAfter(header, now)).toBe(expected)
+})
+
+test.each([
+  undefined,
+  null,
+  120,
+  ['120'],
+  '',
+  'soon',
+  '-1',
+  '1.5',
+  '1e3',
+  '0x10',
+  '9999999999',
+  '2026-01-15',
+  'Thu, 99 Foo 2026',
+])('%j says nothing', (header) => {
+  expect(readRetryAfter(header, now)).toBeUndefined()
+})
