@@ -3,27 +3,33 @@
 import { parseArgs } from 'node:util'
 
 /** The parts of the benchmark. */
-const parts = ['http', 'receive', 'size'] as const
+const parts = ['http', 'receive', 'size', 'sender', 'destination', 'client', 'collector', 'neighbours'] as const
 
 type Part = (typeof parts)[number]
 
 export interface BenchOptions {
   /** The parts to run. */
   readonly parts: readonly Part[]
-  /** How long each server is measured in each round, in seconds. */
+  /** How long `http` measures each server in each round, in seconds. */
   readonly seconds: number
   readonly rounds: number
+  /** What the slices of messages of the sending side are shares of: README.md says which. */
+  readonly messages: number
 }
 
 /**
- * Reads the command line: `[http] [receive] [size] [--seconds 3] [--rounds 5]`, all parts by default.
+ * Reads the command line: `[part …] [--seconds 3] [--rounds 5] [--messages 100000]`, all parts by default.
  *
  * @throws TypeError that names what is wrong.
  */
 export function readOptions(): BenchOptions {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { seconds: { type: 'string', default: '3' }, rounds: { type: 'string', default: '5' } },
+    options: {
+      seconds: { type: 'string', default: '3' },
+      rounds: { type: 'string', default: '5' },
+      messages: { type: 'string', default: '100000' },
+    },
   })
   for (const name of positionals) {
     if (!parts.some((part) => part === name))
@@ -33,6 +39,7 @@ export function readOptions(): BenchOptions {
     parts: positionals.length === 0 ? parts : (positionals as Part[]),
     seconds: readNumber('seconds', values.seconds),
     rounds: readNumber('rounds', values.rounds),
+    messages: readNumber('messages', values.messages),
   }
 }
 

@@ -6,9 +6,14 @@ import { printMachine } from './machine.ts'
 import { readOptions } from './options.ts'
 import { installPeers } from './peers.ts'
 import { compareWithFloor } from './receive.ts'
+import { compareClients } from './send/clients.ts'
+import { compareCollector } from './send/collector.ts'
+import { compareNeighbours } from './send/neighbours.ts'
+import { compareDestination } from './send/queued.ts'
+import { compareSender } from './send/single.ts'
 import { printSize } from './size.ts'
 
-const { parts, rounds, seconds } = readOptions()
+const { parts, rounds, seconds, messages } = readOptions()
 
 execFileSync('npm', ['run', '--silent', 'build', '--', '--silent'], { stdio: ['ignore', 'ignore', 'inherit'] })
 
@@ -19,3 +24,8 @@ if (parts.includes('http')) {
 }
 if (parts.includes('receive')) await compareWithFloor(rounds)
 if (parts.includes('size')) printSize()
+if (parts.includes('sender')) await compareSender(rounds, messages)
+if (parts.includes('destination')) await compareDestination(rounds, messages)
+if (parts.includes('client')) await compareClients(rounds, messages)
+if (parts.includes('collector')) await compareCollector(rounds, messages)
+if (parts.includes('neighbours')) await compareNeighbours(rounds, messages)

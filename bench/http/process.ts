@@ -1,11 +1,10 @@
 /** A server in its own process on its own core, as the benchmark sees it. */
 
-import type { ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { startChild } from '../child.ts'
 import { answer, path } from './contenders.ts'
 import type { ContenderName, Framework } from './frameworks.ts'
-import { SERVER_CORE, spawnOn } from './pin.ts'
+import { SERVER_CORE } from './pin.ts'
 import type { Usage } from './server.ts'
 
 /** A server that is up. */
@@ -19,23 +18,8 @@ export interface RunningServer {
 /** Starts a server and waits until it listens. */
 export async function startServer(framework: Framework, contender: ContenderName): Promise<RunningServer> {
   const program = fileURLToPath(new URL('server.ts', import.meta.url))
-  const child = spawnOn(SERVER_CORE, process.execPath, [program, framework, contender], {
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    env: { ...process.env, NODE_ENV: 'production' },
-  })
-  const url = `http://127.0.0.1:${await heard<number>(child)}${path}`
-  return {
-    url,
-    usage: () => {
-      child.send('usage')
-      return heard<Usage>(child)
-    },
-    async stop() {
-      const exited = once(child, 'exit')
-      child.disconnect()
-      await exited
-    },
-  }
+  const [child, port] = await startChild<number>(SERVER_CORE, [program, framework, contender])
+  return { url: `http://127.0.0.1:${port}${path}`, usage: () => child.ask('usage'), stop: child.stop }
 }
 
 /**
@@ -63,17 +47,4 @@ async function post(url: string, headers: Readonly<Record<string, string>>, body
   const response = await fetch(url, { method: 'POST', headers, body: new Uint8Array(body) })
   const [type, length] = [response.headers.get('content-type'), response.headers.get('content-length')]
   return { status: response.status, printed: `${response.status} ${type} ${length} ${await response.text()}` }
-}
-
-async function heard<Message>(child: ChildProcess): Promise<Message> {
-  if (!child.connected) throw new Error('The server has ended.')
-  const stop = new AbortController()
-  const { signal } = stop
-  try {
-    const ended = once(child, 'exit', { signal }).then(() => Promise.reject(new Error('The server has ended.')))
-    const [message] = (await Promise.race([once(child, 'message', { signal }), ended])) as [Message]
-    return message
-  } finally {
-    stop.abort()
-  }
 }
