@@ -5,7 +5,7 @@ import { createReceiver } from 'hookline'
 import { serve } from 'hookline/express'
 
 /** A completed order. */
-export interface Order {
+interface Order {
   readonly userId: string | null | undefined
   readonly orderId: unknown
   readonly total: unknown

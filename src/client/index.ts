@@ -6,7 +6,6 @@
 
 export type { Calls, PageCall } from '../protocol/calls.ts'
 export type { Clock } from '../protocol/clock.ts'
-export { HooklineError, type HooklineErrorCode, type HooklineErrorOptions } from '../protocol/error.ts'
 export type { DispatcherLike } from '../protocol/post.ts'
 export type { Client, ClientCalls, ClientPageCall, CloseOptions, RecordedCall } from './api.ts'
 export { createClient } from './client.ts'

@@ -45,7 +45,7 @@ export interface PendingPost {
 }
 
 /** What a POST fails with when its time is up. */
-export const TIMED_OUT: Error = Object.assign(new Error('No complete answer in time.'), { code: 'ETIMEDOUT' })
+const TIMED_OUT: Error = Object.assign(new Error('No complete answer in time.'), { code: 'ETIMEDOUT' })
 
 /**
  * Posts, following no redirect.

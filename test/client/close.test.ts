@@ -1,7 +1,7 @@
 /** flush() and close(): what they wait for and what they give back. */
 
 import { describe, expect, it } from 'vitest'
-import { HooklineError } from '../../src/client/index.ts'
+import { HooklineError } from '../../src/protocol/error.ts'
 import { eventsOf, numbered, settle, setUp } from './dispatcher.ts'
 
 /** Says whether a promise is settled already. */

@@ -1,7 +1,8 @@
 /** What happens to calls that are not delivered: refused by the service, dropped for want of room, told to onError. */
 
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { DeliveryError, HooklineError } from '../../src/client/index.ts'
+import { DeliveryError } from '../../src/client/index.ts'
+import { HooklineError } from '../../src/protocol/error.ts'
 import { eventsOf, numbered, settle, setUp } from './dispatcher.ts'
 
 afterEach(() => vi.restoreAllMocks())

@@ -1,7 +1,7 @@
 /** Sizes and thresholds ("Go client library", Limits). */
 
 import { describe, expect, it } from 'vitest'
-import { HooklineError } from '../../src/client/index.ts'
+import { HooklineError } from '../../src/protocol/error.ts'
 import { eventsOf, numbered, settle, setUp } from './dispatcher.ts'
 
 /** A call that travels as so many bytes of JSON. */

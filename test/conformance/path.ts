@@ -16,7 +16,7 @@ import { capture, manualClock, type Script } from '../../src/testing/index.ts'
 export const CLIENT_ADDRESS = '203.0.113.7'
 
 /** A request that a client made of a collector. */
-export interface ClientRequest {
+interface ClientRequest {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer

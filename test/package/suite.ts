@@ -15,7 +15,7 @@ const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
   'hookline/fetch': ['serve'],
   'hookline/sender': ['createDestination', 'createSender'],
   'hookline/collector': ['createCollector'],
-  'hookline/client': ['createClient'],
+  'hookline/client': ['DeliveryError', 'createClient'],
   'hookline/queues/memory': ['memoryQueue'],
   'hookline/testing': ['capture', 'fixtures', 'manualClock', 'signedRequest', 'startEndpoint'],
 }
