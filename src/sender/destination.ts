@@ -2,6 +2,7 @@
 
 import { createHash, randomUUID } from 'node:crypto'
 import { channel } from 'node:diagnostics_channel'
+import { HooklineError } from '../protocol/error.ts'
 import { isMeantFor } from '../protocol/integrations.ts'
 import { INTEGRATION_NAME, RESPONSE_TIME_MS, RETRY_WINDOW_MS } from '../protocol/limits.ts'
 import { parse } from '../protocol/parse.ts'
@@ -34,12 +35,14 @@ export function createDestination(options: DestinationOptions): Destination {
   const { targets, clock, queue, concurrency, random, onAttempt } = settings
   const office = createPostOffice(settings)
   let { enabled } = settings
+  let isClosed = false
   let watched: AbortSignal | undefined
 
   async function submit(
     composed: readonly Composed[],
     keys: readonly (string | undefined)[],
   ): Promise<readonly Queued[]> {
+    if (isClosed) throw new HooklineError('shutting_down', 'The destination is closed.')
     if (!enabled) return composed.map(() => ({ queued: false, reason: 'switched_off' }))
     const jobs: Job[] = []
     const answers = composed.map(({ message, bytes }, index): Queued => {
@@ -153,6 +156,7 @@ export function createDestination(options: DestinationOptions): Destination {
     },
     redrive: (ids) => queue.redrive(ids),
     close: async ({ graceMs = RESPONSE_TIME_MS } = {}) => {
+      isClosed = true
       const left = await queue.close({ graceMs })
       await office.close()
       return left.map(({ body }) => parse(body))

@@ -344,8 +344,8 @@ describe('close()', () => {
     expect(reports).toEqual([])
   })
 
-  it('refuses what comes later', async () => {
-    const { destination } = setUp()
+  it.each([true, false])('refuses what comes later, switched on: %s', async (enabled) => {
+    const { destination } = setUp([200], { enabled })
     await destination.close()
 
     await expect(destination.delete({ userId: 'u' })).rejects.toMatchObject({ code: 'shutting_down' })
