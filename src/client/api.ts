@@ -42,7 +42,7 @@ export interface CloseOptions {
  * from any number of requests at once.
  *
  * Each method throws a TypeError that names the field for a call that is not complete or cannot be written as JSON, and
- * a HooklineError: `call_too_large` over 32 KB, `queue_full` (see `whenFull`), `shutting_down` after {@link close}.
+ * a HooklineError: `call_too_large` over 32 KB, `queue_full` (see `whenFull`), `shutting_down` after `close`.
  */
 export type Client = {
   readonly [Type in CallType]: (call: ClientCalls[Type]) => void

@@ -7,7 +7,7 @@
 export type { Calls, PageCall } from '../protocol/calls.ts'
 export type { Clock } from '../protocol/clock.ts'
 export type { DispatcherLike } from '../protocol/post.ts'
-export type { Client, ClientCalls, ClientPageCall, CloseOptions, RecordedCall } from './api.ts'
+export type { CallType, Client, ClientCalls, ClientPageCall, CloseOptions, RecordedCall } from './api.ts'
 export { createClient } from './client.ts'
 export { DeliveryError, type DeliveryErrorDetails, type DeliveryErrorReason } from './delivery-error.ts'
 export type { ClientOptions, WhenFull } from './options.ts'
