@@ -9,6 +9,7 @@ import type { Message } from './message.ts'
  * @throws TypeError for a name without a letter or a digit.
  */
 export function traitName(name: string): string {
+  if (typeof name !== 'string') throw new TypeError('audience: the name must be a string.')
   const words = name
     .replace(/(\p{Ll}|\p{N})(\p{Lu})/gu, '$1 $2')
     .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')

@@ -17,10 +17,24 @@ export function compose(type: MessageType, fields: object, now: number): Message
   const { timestamp, version: _version, type: _type, ...rest } = fields as Readonly<Record<string, unknown>>
   const time = timestamp === undefined ? new Date(now).toISOString() : toTimestamp(timestamp)
   if (time === undefined) {
-    const path = 'timestamp'
-    throw new HooklineError('message_invalid', 'timestamp must be a Date or ISO 8601: 2026-01-15T09:30:00Z.', { path })
+    throw invalid('timestamp', 'must be a Date or ISO 8601: 2026-01-15T09:30:00Z')
   }
+  for (const path of PLAIN) requirePlain(path, rest[path])
+  requirePlain('toJSON', rest)
   return checkMessage(type === 'delete' ? { type, userId: rest.userId, timestamp: time } : fill(type, rest, time))
+}
+
+const PLAIN = ['properties', 'traits', 'context', 'integrations'] as const
+
+/** What has a `toJSON` would be written as something else than was checked. */
+function requirePlain(path: string, value: unknown): void {
+  if (typeof value === 'object' && value !== null && 'toJSON' in value && typeof value.toJSON === 'function') {
+    throw invalid(path, 'must be a plain object, without toJSON')
+  }
+}
+
+function invalid(path: string, fault: string): HooklineError {
+  return new HooklineError('message_invalid', `${path} ${fault}.`, { path })
 }
 
 function fill(
@@ -28,7 +42,7 @@ function fill(
   fields: Readonly<Record<string, unknown>>,
   timestamp: string,
 ): Record<string, unknown> {
-  const message: Record<string, unknown> = { ...fields, version: 1, type, timestamp }
+  const message: Record<string, unknown> = { version: 1, type, ...fields, timestamp }
   message.messageId ??= randomUUID()
   message.context ??= {}
   return message

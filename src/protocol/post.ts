@@ -15,7 +15,7 @@ export interface PostRequest {
   readonly origin: string
   readonly path: string
   /** Names and values in turns. */
-  readonly headers: string[]
+  readonly headers: readonly string[]
   /** Bytes, or a stream of them, which travels in chunks. */
   readonly body: Uint8Array | Readable
 }
@@ -59,8 +59,10 @@ export function post(
   done: (outcome: PostOutcome) => void,
 ): PendingPost {
   const pending = new Exchange(timing, done)
+  // The deadline covers every phase; undici's own timers cover one each.
+  const timeouts = { headersTimeout: 0, bodyTimeout: 0 }
   try {
-    dispatcher.dispatch({ origin, path, method: 'POST', headers, body, headersTimeout: 0, bodyTimeout: 0 }, pending)
+    dispatcher.dispatch({ origin, path, method: 'POST', headers: headers as string[], body, ...timeouts }, pending)
   } catch (error) {
     pending.onResponseError(undefined, error)
   }

@@ -24,7 +24,7 @@ export interface MemoryStore extends Store {
 
 interface Entry {
   readonly id: string
-  readonly body: Uint8Array
+  body: Uint8Array
   state: Uint8Array | undefined
   deliveries: number
   firstAt: number
@@ -85,6 +85,7 @@ export function createMemoryStore(options: Required<MemoryQueueOptions>): Memory
 
   function retry(entry: Entry, retryAt: number, state: Uint8Array | undefined): void {
     bytes -= bytesOf(entry)
+    entry.body = unpooled(entry.body)
     entry.state = state
     entry.dueAt = retryAt
     bytes += bytesOf(entry)
@@ -94,7 +95,7 @@ export function createMemoryStore(options: Required<MemoryQueueOptions>): Memory
 
   function bury(entry: Entry, reason: string, state: Uint8Array | undefined): void {
     remove(entry)
-    dead.add({ id: entry.id, body: entry.body, reason, state, diedAt: clock.now() })
+    dead.add({ id: entry.id, body: unpooled(entry.body), reason, state, diedAt: clock.now() })
     dead.shrink(maxBytes - bytes)
   }
 
@@ -165,3 +166,8 @@ export function createMemoryStore(options: Required<MemoryQueueOptions>): Memory
 
 /** Not when it came due: somebody may have set the clock back since. */
 const LONG_AGO = 0
+
+/** A small Buffer is a view of a pool, all of which it keeps in memory; what stays for long gets bytes of its own. */
+function unpooled(bytes: Uint8Array): Uint8Array {
+  return bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
+}

@@ -89,7 +89,7 @@ export interface DeliveryReport {
   readonly message: Message
   /** What happened at each URL in the round that this is about; none when there was no time or no leave to try again. */
   readonly latest: readonly Attempt[]
-  /** Every attempt at every URL since the message was queued, in order. */
+  /** Every attempt at every URL since the message was queued, in order; those before the latest round without what was said. */
   readonly attempts: readonly Attempt[]
   /** When a message that is retrying goes again, in milliseconds since the epoch. */
   readonly retryAt?: number

@@ -32,7 +32,8 @@ export function attempt(
       const { status, retryAfterMs, error } = outcome
       const durationMs = Math.round(clock.monotonic() - start)
       const excerpt = outcome.body.toString('utf8', 0, EXCERPT)
-      if (status === undefined) return resolve({ url, at, durationMs, ok: false, ...explain(error), body: excerpt })
+      if (status === undefined)
+        return resolve({ url, at, durationMs, ok: false, ...explain(error, target), body: excerpt })
       const ok = status >= 200 && status < 300
       resolve({
         url,

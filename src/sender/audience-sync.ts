@@ -1,19 +1,27 @@
 /** Audiences and computed traits: what changed since the sync before, as identify calls ("Outbound event delivery", Audience and computed-trait delivery). */
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { traitName } from '../protocol/audience.ts'
 import type { Clock } from '../protocol/clock.ts'
 import { HooklineError } from '../protocol/error.ts'
-import type { Destination, Queued } from './api.ts'
+import { refuseUnknown } from '../protocol/options.ts'
+import type { Destination, Queued, SyncOptions } from './api.ts'
 import { type Composed, composeCall } from './methods.ts'
 
 /** What a sync needs of its destination. */
 export interface SyncTarget {
   readonly clock: Clock
   submit(composed: readonly Composed[]): Promise<readonly Queued[]>
+  /** Whether its queue is empty. */
+  isEmpty(): Promise<boolean>
 }
 
-/** A value that a user has now, or null. */
-type Change<Value> = readonly [userId: string, value: Value | null]
+/** What a user has now; `gone` once there is nothing any more. */
+interface Change<Value> {
+  readonly userId: string
+  readonly value: Value
+  readonly isGone: boolean
+}
 
 /** How many calls are queued at once. */
 const CHUNK = 500
@@ -24,24 +32,22 @@ const FULL_MS = 1_000
 /** The two syncs of a destination. */
 export function createAudienceSync(target: SyncTarget): Pick<Destination, 'syncAudience' | 'syncTrait'> {
   return {
-    syncAudience: async (name, members, { previous = [] } = {}) => {
-      const trait = traitName(name)
+    syncAudience: async (name, members, options = {}) => {
+      refuseUnknown(options, ['previous'])
       const now = mapMembers(members, 'members')
-      const kept = mapMembers(previous, 'previous')
-      const left = [...kept.keys()].filter((userId) => !now.has(userId))
-      const changes = [...changesOf(now, kept), ...left.map((userId) => [userId, false] as const)]
-      await send(target, trait, changes, (userId, value) => (value ? kept.set(userId, true) : kept.delete(userId)))
+      const kept = mapMembers(options.previous ?? [], 'previous')
+      await sync<boolean>(target, traitName(name), now, kept, false)
       return new Set(kept.keys())
     },
-    syncTrait: async (name, values, { previous = [] } = {}) => {
-      const trait = traitName(name)
+    syncTrait: async <Value>(
+      name: string,
+      values: Iterable<readonly [string, Value]>,
+      options: SyncOptions<Iterable<readonly [string, Value]>> = {},
+    ) => {
+      refuseUnknown(options, ['previous'])
       const now = mapValues(values, 'values')
-      const kept = mapValues(previous, 'previous')
-      const left = [...kept.keys()].filter((userId) => !now.has(userId))
-      const changes = [...changesOf(now, kept), ...left.map((userId) => [userId, null] as const)]
-      await send(target, trait, changes, (userId, value) =>
-        value === null ? kept.delete(userId) : kept.set(userId, value),
-      )
+      const kept = mapValues(options.previous ?? [], 'previous')
+      await sync<Value | null>(target, traitName(name), now, kept, null)
       return kept
     },
   }
@@ -52,9 +58,15 @@ function mapMembers(members: Iterable<string>, name: string): Map<string, boolea
   return new Map(Array.from(members, (userId) => [requireUserId(userId, name), true]))
 }
 
+/** The values are copied: whoever changes one later has another value then, which the next sync is to see. */
 function mapValues<Value>(values: Iterable<readonly [string, Value]>, name: string): Map<string, Value> {
   requireIterable(values, name, 'a Map, or a list of [userId, value]')
-  return new Map(Array.from(values, ([userId, value]) => [requireUserId(userId, name), value]))
+  return new Map(
+    Array.from(values, (entry) => {
+      if (!Array.isArray(entry)) throw new TypeError(`${name}: must be a Map, or a list of [userId, value].`)
+      return [requireUserId(entry[0], name), structuredClone(entry[1])]
+    }),
+  )
 }
 
 function requireIterable(value: unknown, name: string, what: string): void {
@@ -67,33 +79,47 @@ function requireUserId(userId: unknown, name: string): string {
   throw new TypeError(`${name}: every userId must be a string that is not empty.`)
 }
 
-/** Who is new, or has another value. */
-function changesOf<Value>(now: ReadonlyMap<string, Value>, before: ReadonlyMap<string, Value>): Change<Value>[] {
-  return [...now].filter(
-    ([userId, value]) => !before.has(userId) || JSON.stringify(before.get(userId)) !== JSON.stringify(value),
-  )
-}
-
-/** Queues an identify for each change, and keeps those that were queued. Waits while the queue is full. */
-async function send<Value>(
-  { clock, submit }: SyncTarget,
+/** Queues an identify for each user whose value is not what was kept, and keeps what was queued. Waits while the queue is full. */
+async function sync<Value>(
+  { clock, submit, isEmpty }: SyncTarget,
   trait: string,
-  changes: readonly Change<Value>[],
-  keep: (userId: string, value: Value | null) => unknown,
+  now: ReadonlyMap<string, Value>,
+  kept: Map<string, Value>,
+  gone: Value,
 ): Promise<void> {
+  const changes = findChanges(now, kept, gone)
   let size = CHUNK
   for (let start = 0; start < changes.length; ) {
     const chunk = changes.slice(start, start + size)
-    const now = clock.now()
-    const calls = chunk.map(([userId, value]) => composeCall('identify', { userId, traits: { [trait]: value } }, now))
+    const at = clock.now()
+    const calls = chunk.map(({ userId, value }) => composeCall('identify', { userId, traits: { [trait]: value } }, at))
     try {
       const answers = await submit(calls)
-      for (const [index, [userId, value]] of chunk.entries()) if (answers[index]?.queued) keep(userId, value)
+      for (const [index, change] of chunk.entries()) if (answers[index]?.queued) keep(kept, change)
       start += size
+      await nextTurn() // A large audience must not hold up the deliveries.
     } catch (error) {
       if (!(error instanceof HooklineError) || error.code !== 'queue_full') throw error
-      size = Math.ceil(size / 2) // The queue may never have room for so many at once.
+      if (size === 1 && (await isEmpty())) throw error // It will never have room.
+      size = Math.ceil(size / 2)
       await new Promise<void>((resolve) => void clock.setTimeout(resolve, FULL_MS))
     }
   }
+}
+
+function findChanges<Value>(
+  now: ReadonlyMap<string, Value>,
+  kept: ReadonlyMap<string, Value>,
+  gone: Value,
+): readonly Change<Value>[] {
+  const changed = [...now]
+    .filter(([userId, value]) => !kept.has(userId) || JSON.stringify(kept.get(userId)) !== JSON.stringify(value))
+    .map(([userId, value]) => ({ userId, value, isGone: false }))
+  const left = [...kept.keys()].filter((userId) => !now.has(userId))
+  return [...changed, ...left.map((userId) => ({ userId, value: gone, isGone: true }))]
+}
+
+function keep<Value>(kept: Map<string, Value>, { userId, value, isGone }: Change<Value>): void {
+  if (isGone) kept.delete(userId)
+  else kept.set(userId, value)
 }

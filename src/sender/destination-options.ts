@@ -1,12 +1,13 @@
 /** What createDestination() can be told, checked once and loudly. */
 
+import { requireBoolean, requireFunction, requireWhole } from '../protocol/options.ts'
 import { memoryQueue } from '../queues/memory.ts'
 import type { Queue } from '../queues/queue.ts'
 import type { DeliveryReport } from './api.ts'
 import { logFailures } from './log.ts'
 import {
   readSenderOptions,
-  refuseUnknown,
+  requireOptions,
   SENDER_OPTIONS,
   type SenderOptions,
   type SenderSettings,
@@ -18,7 +19,7 @@ export interface DestinationOptions extends SenderOptions {
   readonly enabled?: boolean
   /** Keeps the messages until they are delivered; for this destination alone. Default: a `memoryQueue`, which ends with the process. */
   readonly queue?: Queue
-  /** Most messages that are posted at a time. Default 50. */
+  /** Most messages that are posted at a time; one URL that hangs holds a message for 5 seconds. Default 50. */
   readonly concurrency?: number
   /** Chance, for the schedule: a number from 0 to below 1. Default `Math.random`. */
   readonly random?: () => number
@@ -49,18 +50,22 @@ const KNOWN: readonly string[] = [
  * @throws TypeError that names the option.
  */
 export function readDestinationOptions(options: DestinationOptions): DestinationSettings {
-  refuseUnknown('createDestination', options, KNOWN)
+  requireOptions('createDestination', options, KNOWN)
   const sender = readSenderOptions(options)
   const { enabled = true, concurrency = 50, random = Math.random, onAttempt = logFailures } = options
   const { queue = memoryQueue({ name: 'destination', clock: sender.clock }) } = options
-  if (typeof enabled !== 'boolean') throw new TypeError('enabled: must be true or false.')
+  requireBoolean('enabled', enabled)
   if (typeof queue?.push !== 'function' || typeof queue.work !== 'function') {
     throw new TypeError('queue: must be a queue, for instance memoryQueue({ name }) of hookline/queues/memory.')
   }
-  if (!Number.isInteger(concurrency) || concurrency < 1) {
-    throw new TypeError('concurrency: must be a whole number above 0.')
-  }
-  if (typeof random !== 'function') throw new TypeError('random: must be a function.')
-  if (typeof onAttempt !== 'function') throw new TypeError('onAttempt: must be a function.')
-  return { ...sender, enabled, queue, concurrency, random, onAttempt }
+  requireWhole('concurrency', concurrency, 1)
+  requireFunction('random', random)
+  requireFunction('onAttempt', onAttempt)
+  const connections = Math.max(sender.connections, concurrency * sender.targets.length)
+  return { ...sender, connections, enabled, queue, concurrency, random: () => readChance(random()), onAttempt }
+}
+
+/** What is no number from 0 to below 1 would be no delay. */
+function readChance(share: number): number {
+  return share >= 0 && share < 1 ? share : Math.random()
 }

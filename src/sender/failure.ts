@@ -1,15 +1,21 @@
 /** What an error of a connection means. */
 
 import type { AttemptError } from './api.ts'
+import type { Target } from './webhooks.ts'
 
 /** Thrown by the guard of addresses; see private-address.ts. */
 export const PRIVATE_ADDRESS = 'HOOKLINE_PRIVATE_ADDRESS'
 
 /** The class of an error, and what it says. */
-export function explain(error: unknown): { readonly error: AttemptError; readonly reason: string } {
+export function explain(
+  error: unknown,
+  { path, shown }: Pick<Target, 'path' | 'shown'>,
+): { readonly error: AttemptError; readonly reason: string } {
   const code = codeOf(error)
   const said = error instanceof Error && error.message !== '' ? error.message : code
-  return { error: classify(code), reason: said.slice(0, MOST_SAID) }
+  // Not ours to trust: a dispatcher may quote the path, and its query may hold a token.
+  const reason = path.includes('?') ? said.replaceAll(path, shown) : said
+  return { error: classify(code), reason: reason.slice(0, MOST_SAID) }
 }
 
 const MOST_SAID = 200

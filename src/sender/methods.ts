@@ -35,8 +35,8 @@ export function composeCall(type: MessageType, call: object, now: number): Compo
     const message = compose(type, call, now)
     return { message, bytes: serialise(message) }
   } catch (error) {
-    if (error instanceof HooklineError) throw new TypeError(`${type}: ${error.message}`)
-    throw error // Of JSON.stringify: a circle, or a BigInt.
+    const fault = error instanceof Error ? error.message : 'unknown'
+    throw new TypeError(`${type}: ${error instanceof HooklineError ? fault : `cannot be written as JSON: ${fault}`}`)
   }
 }
 

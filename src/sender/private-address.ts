@@ -28,7 +28,7 @@ export function guardConnector(connect: Connector): Connector {
       const address = socket.remoteAddress
       if (address !== undefined && !isPrivateAddress(address)) return callback(null, socket)
       socket.destroy()
-      callback(refusal(), null)
+      callback(address === undefined ? closed() : refusal(), null)
     })
   }
 }
@@ -47,6 +47,11 @@ export function createGuardedLookup(lookUpAll: LookUpAll = dns.lookup): LookupFu
       else callback(null, first.address, first.family)
     })
   }
+}
+
+/** A socket that is gone already has no address. */
+function closed(): NodeJS.ErrnoException {
+  return Object.assign(new Error('The connection was closed.'), { code: 'ECONNRESET' })
 }
 
 function refusal(): NodeJS.ErrnoException {

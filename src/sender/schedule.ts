@@ -40,5 +40,5 @@ export function nextDelay(round: number, elapsedMs: number, random: number): num
  */
 export function isRetryable({ status, error }: Attempt): boolean {
   if (status === undefined) return error !== 'self_signed' && error !== 'private_address'
-  return status === 408 || status === 429 || status >= 500
+  return status === 408 || status === 429 || (status >= 500 && status < 600)
 }

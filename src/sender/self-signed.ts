@@ -22,5 +22,6 @@ export function refuseSelfSigned(connect: buildConnector.connector): buildConnec
 function isSelfSigned(socket: object): boolean {
   if (!(socket instanceof TLSSocket)) return false
   const certificate = socket.getPeerX509Certificate()
-  return certificate?.checkIssued(certificate) ?? false
+  if (certificate === undefined) return false
+  return certificate.checkIssued(certificate) && certificate.verify(certificate.publicKey)
 }

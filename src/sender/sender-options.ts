@@ -1,8 +1,10 @@
 /** What createSender() can be told, checked once and loudly. */
 
+import { X509Certificate } from 'node:crypto'
 import type { ConnectionOptions } from 'node:tls'
 import { type Clock, systemClock } from '../protocol/clock.ts'
 import { RESPONSE_TIME_MS } from '../protocol/limits.ts'
+import { refuseUnknown, requireBoolean, requireClock, requireWhole } from '../protocol/options.ts'
 import type { DispatcherLike } from '../protocol/post.ts'
 import { createKeys, type Key } from '../protocol/signature.ts'
 import { readWebhooks, type Target, type Webhook } from './webhooks.ts'
@@ -21,7 +23,10 @@ export interface SenderOptions {
   readonly ca?: NonNullable<ConnectionOptions['ca']>
   /** Whether private, loopback and other special addresses may be reached. Default true; false for URLs of strangers. */
   readonly allowPrivateAddresses?: boolean
-  /** Sends the requests: any Dispatcher of undici, for instance a proxy's. It is not closed by `close`. Default: pools of its own. */
+  /**
+   * Sends the requests: any Dispatcher of undici, for instance a proxy's. It makes its own connections, checks certificates
+   * its own way, and is not closed by `close`. Default: pools, of up to 128 connections for each origin.
+   */
   readonly dispatcher?: DispatcherLike
   /** Where time comes from. Default: the machine's clock. */
   readonly clock?: Clock
@@ -33,11 +38,16 @@ export interface SenderSettings {
   readonly key: Key | undefined
   readonly userAgent: string
   readonly timeoutMs: number
+  /** Most connections to one origin. */
+  readonly connections: number
   readonly ca: ConnectionOptions['ca']
   readonly allowPrivateAddresses: boolean
   readonly dispatcher: DispatcherLike | undefined
   readonly clock: Clock
 }
+
+/** Most connections to one origin: what is sent beyond that waits its turn, and its time begins then. */
+const CONNECTIONS = 128
 
 /** The names of the options. */
 export const SENDER_OPTIONS = [
@@ -62,24 +72,22 @@ export function readSenderOptions(options: SenderOptions): SenderSettings {
   if (typeof userAgent !== 'string' || !/^[\w!#$%&'*+.^`|~-]+$/.test(userAgent)) {
     throw new TypeError("userAgent: must be a product token without a version, for instance 'Hookline'.")
   }
-  if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > RESPONSE_TIME_MS) {
-    throw new TypeError(`timeoutMs: must be a whole number from 1 to ${RESPONSE_TIME_MS}.`)
-  }
-  if (typeof allowPrivateAddresses !== 'boolean') throw new TypeError('allowPrivateAddresses: must be true or false.')
+  requireWhole('timeoutMs', timeoutMs, 1, RESPONSE_TIME_MS)
+  requireBoolean('allowPrivateAddresses', allowPrivateAddresses)
+  if (ca !== undefined) requireCertificates(ca)
   if (dispatcher !== undefined && typeof dispatcher?.dispatch !== 'function') {
     throw new TypeError('dispatcher: must be a Dispatcher of undici, with its function dispatch.')
   }
   if (dispatcher !== undefined && (ca !== undefined || !allowPrivateAddresses)) {
     throw new TypeError('dispatcher: makes its own connections, so ca and allowPrivateAddresses are for it to know.')
   }
-  for (const name of ['now', 'monotonic', 'setTimeout', 'clearTimeout'] as const) {
-    if (typeof clock?.[name] !== 'function') throw new TypeError(`clock.${name}: must be a function.`)
-  }
+  requireClock(clock)
   return {
     targets: readWebhooks(options.webhooks),
     key: readKey(options),
     userAgent: `${userAgent}/1.0`,
     timeoutMs,
+    connections: CONNECTIONS,
     ca,
     allowPrivateAddresses,
     dispatcher,
@@ -87,13 +95,22 @@ export function readSenderOptions(options: SenderOptions): SenderSettings {
   }
 }
 
-/** @throws TypeError for an option that does not exist. */
-export function refuseUnknown(caller: string, options: object, known: readonly string[]): void {
+/** @throws TypeError for what are no options, and for one that does not exist. */
+export function requireOptions(caller: string, options: object, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null) {
     throw new TypeError(`${caller}: give it options, at least { webhooks: [{ url }] }.`)
   }
-  for (const name of Object.keys(options)) {
-    if (!known.includes(name)) throw new TypeError(`${name}: no such option. There are ${known.join(', ')}.`)
+  refuseUnknown(options, known)
+}
+
+/** What Node cannot read as a certificate it may silently leave out, and then refuse every endpoint. */
+function requireCertificates(ca: SenderOptions['ca']): void {
+  const list: readonly unknown[] = Array.isArray(ca) ? ca : [ca]
+  try {
+    if (list.length === 0) throw new Error('none')
+    for (const certificate of list) new X509Certificate(certificate as string)
+  } catch {
+    throw new TypeError('ca: must be one certificate or a list of them, each as PEM.')
   }
 }
 

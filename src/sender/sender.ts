@@ -3,10 +3,11 @@
 import { Readable } from 'node:stream'
 import { HooklineError } from '../protocol/error.ts'
 import type { Message, MessageType } from '../protocol/message.ts'
+import { refuseUnknown } from '../protocol/options.ts'
 import type { Attempt, CallMethods, Round } from './api.ts'
 import { type Composed, composeCall, composeMessage, toMethods } from './methods.ts'
 import { createPostOffice } from './post-office.ts'
-import { readSenderOptions, refuseUnknown, SENDER_OPTIONS, type SenderOptions } from './sender-options.ts'
+import { readSenderOptions, requireOptions, SENDER_OPTIONS, type SenderOptions } from './sender-options.ts'
 import { type Tampering, tamper } from './tamper.ts'
 
 /** How to send. */
@@ -62,7 +63,7 @@ export interface Sender extends CallMethods<Round> {
  * const round = await sender.track({ userId: 'user-1', event: 'Order Completed', properties: { total: 12 } })
  */
 export function createSender(options: SenderOptions): Sender {
-  refuseUnknown('createSender', options, SENDER_OPTIONS)
+  requireOptions('createSender', options, SENDER_OPTIONS)
   const settings = readSenderOptions(options)
   const { targets, clock } = settings
   const office = createPostOffice(settings)
@@ -89,8 +90,13 @@ export function createSender(options: SenderOptions): Sender {
 
   return {
     ...toMethods(async (type: MessageType, call) => send(composeCall(type, call, clock.now()), undefined)),
-    send: async (message, { tamper: way } = {}) => send(composeMessage(message, clock.now()), way),
-    request(message, { webhook = 0, tamper: way } = {}) {
+    send: async (message, options = {}) => {
+      refuseUnknown(options, ['tamper'])
+      return send(composeMessage(message, clock.now()), options.tamper)
+    },
+    request(message, options = {}) {
+      refuseUnknown(options, ['tamper', 'webhook'])
+      const { webhook = 0, tamper: way } = options
       const target = targets[webhook]
       if (target === undefined) throw new TypeError(`webhook: must be a whole number below ${targets.length}.`)
       const original = composeMessage(message, clock.now()).bytes

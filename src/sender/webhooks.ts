@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { WEBHOOKS_LIMIT } from '../protocol/limits.ts'
+import { refuseUnknown } from '../protocol/options.ts'
 
 /** One URL of a destination. */
 export interface Webhook {
@@ -43,10 +44,7 @@ export function readWebhooks(webhooks: unknown): readonly Target[] {
 
 function readWebhook(webhook: unknown, name: string): Target {
   if (typeof webhook !== 'object' || webhook === null) throw new TypeError(`${name}: must be { url, headers }.`)
-  for (const key of Object.keys(webhook)) {
-    if (key !== 'url' && key !== 'headers')
-      throw new TypeError(`${name}.${key}: no such option. There are url, headers.`)
-  }
+  refuseUnknown(webhook, ['url', 'headers'], `${name}.`)
   const { url, headers = {} } = webhook as Partial<Webhook>
   const { href, origin, pathname, search } = readUrl(url, `${name}.url`)
   return {
@@ -91,8 +89,8 @@ const RESERVED: ReadonlySet<string> = new Set([
 ])
 
 function readHeaders(headers: unknown, name: string): Readonly<Record<string, string>> {
-  if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) {
-    throw new TypeError(`${name}: must be an object of names and values.`)
+  if (typeof headers !== 'object' || headers === null || Symbol.iterator in headers) {
+    throw new TypeError(`${name}: must be a plain object of names and values.`)
   }
   const seen = new Set<string>()
   for (const [header, value] of Object.entries(headers)) {

@@ -1,5 +1,6 @@
 /** A clock that stands still until a test moves it. */
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../protocol/clock.ts'
 
 /** A {@link Clock} that a test moves. */
@@ -69,6 +70,8 @@ function countUntil(timers: readonly Timer[], at: number): number {
   return low
 }
 
-function settle(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
+/** Two turns: what yields to the event loop once, so that others have their turn, goes on in the second. */
+async function settle(): Promise<void> {
+  await nextTurn()
+  await nextTurn()
 }

@@ -75,6 +75,38 @@ describe('syncAudience', () => {
     ).toEqual([...members].sort())
   })
 
+  it('larger than the queue will ever have room for: throws, and does not wait for ever', async () => {
+    const clock = manualClock()
+    const { destination } = setUp({ clock, queue: memoryQueue({ clock, maxBytes: 20 }) })
+    const synced = destination.syncAudience('Beta', ['ada'])
+    await expect(synced).rejects.toMatchObject({ code: 'queue_full' })
+  })
+
+  it('leaves the deliveries their turns', async () => {
+    const { destination } = setUp()
+    let turns = 0
+    const count = (): void => {
+      turns += 1
+      turning = setImmediate(count)
+    }
+    let turning = setImmediate(count)
+    await destination.syncAudience(
+      'Everybody',
+      Array.from({ length: 5_000 }, (_, index) => `user-${index}`),
+    )
+    clearImmediate(turning)
+
+    expect(turns).toBeGreaterThanOrEqual(10)
+  })
+
+  it('refuses an option that does not exist: without previous, everybody would be told again', async () => {
+    const { destination } = setUp()
+    const options = { prevous: ['ada'] } as never
+
+    await expect(destination.syncAudience('Beta', ['ada'], options)).rejects.toThrow('prevous: no such option')
+    await expect(destination.syncTrait('Beta', [['ada', 1]], options)).rejects.toThrow('prevous: no such option')
+  })
+
   it('of a destination that closes: throws, and the sync before stands', async () => {
     const { destination } = setUp()
     await destination.close()
@@ -85,11 +117,12 @@ describe('syncAudience', () => {
     ['a name without letters', '!!', ['ada'], 'audience: the name needs at least one letter'],
     ['no list', 'Beta', 'ada', 'members: must be a list or a Set'],
     ['an empty userId', 'Beta', [''], 'members: every userId must be a string'],
+    ['a name that is no text', 5, ['ada'], 'audience: the name must be a string'],
     ['a number', 'Beta', [1], 'members: every userId must be a string'],
   ])('%s is a TypeError', async (_case, name, members, message) => {
     const { destination } = setUp()
-    await expect(destination.syncAudience(name, members as never)).rejects.toThrow(TypeError)
-    await expect(destination.syncAudience(name, members as never)).rejects.toThrow(message)
+    await expect(destination.syncAudience(name as never, members as never)).rejects.toThrow(TypeError)
+    await expect(destination.syncAudience(name as never, members as never)).rejects.toThrow(message)
   })
 })
 
@@ -132,12 +165,32 @@ describe('syncTrait', () => {
     )
   })
 
-  it('compares values, not objects', async () => {
-    const { destination } = setUp()
-    const kept = await destination.syncTrait('Favourites', [['ada', ['a', 'b']]])
+  it('compares values, not objects, and sees one that was changed in place', async () => {
+    const { clock, destination, identifies } = setUp()
+    const favourites = ['a', 'b']
+    const kept = await destination.syncTrait('Favourites', [['ada', favourites]])
     await destination.syncTrait('Favourites', [['ada', ['a', 'b']]], { previous: kept })
+    await clock.advance(0)
+    expect(identifies()).toHaveLength(1)
 
-    expect(await destination.close()).toEqual([])
+    favourites.push('c')
+    await destination.syncTrait('Favourites', [['ada', favourites]], { previous: kept })
+    await clock.advance(0)
+    expect(identifies()[1]).toEqual(['identify', 'ada', { favourites: ['a', 'b', 'c'] }])
+  })
+
+  it('takes null for a value like any other', async () => {
+    const { clock, destination, identifies } = setUp()
+    const kept = await destination.syncTrait('Plan', [['ada', null]])
+    expect(await destination.syncTrait('Plan', [['ada', null]], { previous: kept })).toEqual(new Map([['ada', null]]))
+    await clock.advance(0)
+
+    expect(identifies()).toEqual([['identify', 'ada', { plan: null }]])
+  })
+
+  it.each([[['ada', 'bob']], [new Set(['ada'])], ['ada']])('%j for values is a TypeError', async (values) => {
+    const { destination } = setUp()
+    await expect(destination.syncTrait('Plan', values as never)).rejects.toThrow('values: must be a Map, or a list of')
   })
 })
 

@@ -1,7 +1,9 @@
 /** What can go wrong with a connection, on real sockets. */
 
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { createSecureServer } from 'node:http2'
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished, test, vi } from 'vitest'
 import { RESPONSE_TIME_MS } from '../../src/protocol/limits.ts'
 import { createDestination } from '../../src/sender/destination.ts'
@@ -25,7 +27,7 @@ async function listen(options?: EndpointOptions) {
 }
 
 /** A server that does as it is told with every connection. */
-async function serve(onConnection: (socket: Socket) => void): Promise<{ url: string; server: Server }> {
+async function serve(onConnection: (socket: Socket) => void): Promise<{ url: string }> {
   const sockets: Socket[] = []
   const server = createServer((socket) => {
     sockets.push(socket.on('error', () => {}))
@@ -36,7 +38,7 @@ async function serve(onConnection: (socket: Socket) => void): Promise<{ url: str
     server.close()
     for (const socket of sockets) socket.destroy()
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, server }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }
 }
 
 describe('the time that an endpoint has', () => {
@@ -67,9 +69,24 @@ describe('the time that an endpoint has', () => {
   })
 
   it('covers connecting: a host whose backlog is full', async () => {
-    const { url, server } = await serve((socket) => socket.pause())
-    server.close()
-    expect(await post(url, short)).toMatchObject({ error: 'refused' })
+    const program = `
+      const server = require('node:net').createServer()
+      server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
+        require('node:fs').writeSync(1, String(server.address().port))
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0) // It accepts nobody.
+      })`
+    const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const [printed] = await once(child.stdout, 'data')
+    const port = Number(printed)
+    const probes = Array.from({ length: 8 }, () => connect(port, '127.0.0.1').on('error', () => {}))
+    onTestFinished(() => {
+      for (const probe of probes) probe.destroy()
+    })
+    await until(() => probes.some(({ connecting }) => !connecting))
+
+    expect(await post(`http://127.0.0.1:${port}/`, short)).toMatchObject({ ok: false, error: 'timeout' })
+    expect(probes.some(({ connecting }) => connecting)).toBe(true) // So the backlog is full.
   })
 
   it('covers waiting for the headers', async () => {
@@ -181,14 +198,25 @@ describe('an attempt', () => {
   })
 
   it('reads no more than 64 KiB of an answer without an end', async () => {
+    let written = 0
+    let isOver = false
     const { url } = await serve((socket) => {
       const chunk = Buffer.alloc(16 * 1024, 'x')
       const write = (): void => {
+        written += chunk.length
         if (!socket.destroyed) socket.write(chunk, write)
       }
       socket.once('data', () => socket.write('HTTP/1.1 202 OK\r\n\r\n', write))
+      socket.once('close', () => {
+        isOver = true
+      })
     })
-    expect(await post(url, { timeoutMs: 2_000 })).toMatchObject({ ok: true, status: 202, body: 'x'.repeat(256) })
+    const sender = createSender({ webhooks: [{ url }] })
+    const { attempts } = await sender.delete({ userId: 'u' })
+    expect(attempts).toMatchObject([{ ok: true, status: 202, body: 'x'.repeat(256) }])
+    await until(() => isOver)
+    expect(written).toBeLessThan(8 * 1024 * 1024) // What the buffers of two sockets take, and not more.
+    await sender.close()
   })
 
   it('quotes 256 bytes, however they come', async () => {
@@ -231,12 +259,12 @@ test('close() lets go of every connection', async () => {
   await Promise.all([1, 2, 3].map(() => sender.delete({ userId: 'u' })))
   expect(open).toBe(3)
   await sender.close()
-  await until(() => open === 0)
+  await vi.waitFor(() => expect(open).toBe(0), { timeout: 500 })
 
   const destination = createDestination({ webhooks: [{ url }] })
   await destination.delete({ userId: 'u' })
   await destination.close()
-  await until(() => open === 0)
+  await vi.waitFor(() => expect(open).toBe(0), { timeout: 500 })
 })
 
 test('an attempt that is over keeps no timer alive', async () => {

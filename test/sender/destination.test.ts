@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { getEventListeners } from 'node:events'
 import { describe, expect, it, onTestFinished, test, vi } from 'vitest'
 import { RESPONSE_TIME_MS, RETRY_WINDOW_MS } from '../../src/protocol/limits.ts'
 import { memoryQueue } from '../../src/queues/memory.ts'
@@ -7,12 +8,12 @@ import type { DeliveryReport } from '../../src/sender/api.ts'
 import { createDestination } from '../../src/sender/destination.ts'
 import type { DestinationOptions } from '../../src/sender/destination-options.ts'
 import { LAST_START_MS } from '../../src/sender/schedule.ts'
-import { capture, fixtures, manualClock, type Script } from '../../src/testing/index.ts'
+import { capture, fixtures, type ManualClock, manualClock, type Script } from '../../src/testing/index.ts'
 
 const HOUR = 3_600_000
 
 function setUp(script: Script = [200], options: Partial<DestinationOptions> = {}) {
-  const clock = manualClock()
+  const clock = (options.clock as ManualClock | undefined) ?? manualClock()
   const captured = capture({ script })
   const reports: DeliveryReport[] = []
   const destination = createDestination({
@@ -71,6 +72,8 @@ describe('a message', () => {
     const { destination } = setUp()
     await expect(destination.track({ userId: 'u' } as never)).rejects.toThrow('track: event must be')
     await expect(destination.submit([{ message: { type: 'x' } as never }])).rejects.toThrow('send: type must be')
+    const keyed = destination.submit([{ message: fixtures.page, key: 5 as never }])
+    await expect(keyed).rejects.toThrow('key: must be a string that is not empty')
   })
 
   it('submitted again under the same key is queued once', async () => {
@@ -98,6 +101,22 @@ describe('the schedule', () => {
     // 10 s × 0.5, at least a second, 40 s × 0.25, 80 s × 0.75.
     expect(startsOf(last())).toEqual([0, 5_000, 6_000, 16_000])
     expect(last()).toMatchObject({ status: 'retrying', retryAt: clock.now() + 16_000 })
+  })
+
+  it('counts a delay from the end of a round, not from its beginning', async () => {
+    const { clock, destination, last, startsOf } = setUp(['hang', 200])
+    await destination.delete({ userId: 'u' })
+    await clock.advance(60_000)
+
+    expect(startsOf(last())).toEqual([0, RESPONSE_TIME_MS + 5_000])
+  })
+
+  it('does without a random source that gives no share', async () => {
+    const { clock, destination, last } = setUp([500], { random: () => Number.NaN })
+    await destination.delete({ userId: 'u' })
+    await clock.advance(RETRY_WINDOW_MS)
+
+    expect(last()).toMatchObject({ status: 'failed', reason: 'window_over' })
   })
 
   it('runs for four hours, to the last moment inside them and not a moment longer', async () => {
@@ -310,7 +329,72 @@ describe('failed messages', () => {
   })
 })
 
+describe('what the queue gives back', () => {
+  it('may hold a state that cannot be read: the message is delivered all the same', async () => {
+    const clock = manualClock()
+    const queue = memoryQueue({ clock })
+    const broken = { ...queue, work: broke(queue.work) }
+    const { captured, destination } = setUp([500, 200], { queue: broken, clock })
+    await destination.delete({ userId: 'u' })
+    await clock.advance(HOUR)
+
+    expect(captured.requests).toHaveLength(2)
+  })
+
+  /** Hands out every job with a state that is none. */
+  function broke(work: ReturnType<typeof memoryQueue>['work']): typeof work {
+    return (handle, options) =>
+      work((job, signal) => handle({ ...job, state: job.state && Buffer.from('{"rounds":') }, signal), options)
+  }
+
+  it('may be many jobs under one signal, which is listened to once', async () => {
+    const clock = manualClock()
+    const queue = memoryQueue({ clock })
+    const signals = new Set<AbortSignal>()
+    const work: typeof queue.work = (handle, options) =>
+      queue.work((job, signal) => {
+        signals.add(signal)
+        return handle(job, signal)
+      }, options)
+    const { destination } = setUp([200], { queue: { ...queue, work }, clock })
+    for (let i = 0; i < 20; i++) await destination.delete({ userId: 'u' })
+    await clock.advance(0)
+
+    expect(signals.size).toBe(1)
+    for (const signal of signals) expect(getEventListeners(signal, 'abort')).toHaveLength(1)
+  })
+
+  it('may be a job after the signal: nothing is posted', async () => {
+    const clock = manualClock()
+    const queue = memoryQueue({ clock })
+    const work: typeof queue.work = (handle, options) => queue.work((job) => handle(job, AbortSignal.abort()), options)
+    const { captured, destination, reports } = setUp([200], { queue: { ...queue, work }, clock })
+    await destination.track({ userId: 'u', event: 'E' })
+    const left = destination.close({ graceMs: 0 })
+
+    expect(await left).toMatchObject([{ event: 'E' }])
+    expect([captured.requests.length, reports.length]).toEqual([0, 0])
+  })
+})
+
 describe('close()', () => {
+  it.each([-1, 0.5, '5', Number.NaN])('graceMs: %s is a TypeError, and nothing is closed', async (graceMs) => {
+    const { destination } = setUp()
+
+    await expect(destination.close({ graceMs } as never)).rejects.toThrow('graceMs: must be a whole number')
+    await expect(destination.close({ grace: 1 } as never)).rejects.toThrow('grace: no such option')
+    expect(await destination.delete({ userId: 'u' })).toMatchObject({ queued: true })
+  })
+
+  it('returns an alias with both spellings of its ids', async () => {
+    const { destination } = setUp(['hang'])
+    await destination.alias({ userId: 'new', previousId: 'old' })
+
+    expect(await destination.close({ graceMs: 0 })).toMatchObject([
+      { userId: 'new', previousId: 'old', 'User ID': 'new', 'Previous ID': 'old' },
+    ])
+  })
+
   it('delivers what is due', async () => {
     const { clock, captured, destination } = setUp()
     await Promise.all(Array.from({ length: 200 }, () => destination.delete({ userId: 'u' })))
@@ -425,7 +509,7 @@ describe('options', () => {
     ['an unknown name', { webhooks, onattempt: () => {} }, 'onattempt: no such option'],
     ['enabled', { webhooks, enabled: 1 }, 'enabled: must be true or false'],
     ['queue', { webhooks, queue: [] }, 'queue: must be a queue'],
-    ['concurrency', { webhooks, concurrency: 0 }, 'concurrency: must be a whole number above 0'],
+    ['concurrency', { webhooks, concurrency: 0 }, 'concurrency: must be a whole number from 1'],
     ['random', { webhooks, random: 0.5 }, 'random: must be a function'],
     ['onAttempt', { webhooks, onAttempt: 'log' }, 'onAttempt: must be a function'],
   ])('%s is a TypeError', (_case, options, message) => {

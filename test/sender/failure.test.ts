@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { explain } from '../../src/sender/failure.ts'
+import { explain as explainAt } from '../../src/sender/failure.ts'
+
+const target = { path: '/hooks?token=t0ken', shown: 'https://shop.example/hooks?…' }
+const explain = (error: unknown) => explainAt(error, target)
 
 const coded = (code: string, message = code) => Object.assign(new Error(message), { code })
 
@@ -53,6 +56,12 @@ describe('explain', () => {
 
   it.each([[undefined], [null], ['text'], [{}]])('takes %j for a broken connection', (thrown) => {
     expect(explain(thrown)).toMatchObject({ error: 'reset' })
+  })
+
+  it('does not say the query of the URL', () => {
+    expect(explain(new Error('nobody for /hooks?token=t0ken here')).reason).toBe(
+      'nobody for https://shop.example/hooks?… here',
+    )
   })
 
   it('says no more than 200 characters', () => {

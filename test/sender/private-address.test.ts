@@ -26,6 +26,8 @@ describe('isPrivateAddress', () => {
     'fc00::1',
     'fd12:3456::1',
     'fe80::1',
+    'fec0::1',
+    'feff::1',
     'fe80::1%eth0',
     'ff02::1',
     '2001:db8::1',
@@ -128,9 +130,13 @@ describe('guardConnector', () => {
     expect(socket.destroy).not.toHaveBeenCalled()
   })
 
-  it.each([['10.0.0.1'], ['::ffff:127.0.0.1'], [undefined]])('destroys a socket that ended up at %s', (address) => {
+  it.each([
+    ['10.0.0.1', 'HOOKLINE_PRIVATE_ADDRESS'],
+    ['::ffff:127.0.0.1', 'HOOKLINE_PRIVATE_ADDRESS'],
+    [undefined, 'ECONNRESET'],
+  ])('destroys a socket that ended up at %s', (address, code) => {
     const { socket, outcome } = connect('shop.example', address)
-    expect(outcome).toEqual([[expect.objectContaining({ code: 'HOOKLINE_PRIVATE_ADDRESS' }), null]])
+    expect(outcome).toEqual([[expect.objectContaining({ code }), null]])
     expect(socket.destroy).toHaveBeenCalled()
   })
 

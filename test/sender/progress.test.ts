@@ -6,7 +6,7 @@ import { readWebhooks } from '../../src/sender/webhooks.ts'
 
 const targets = readWebhooks(['a', 'b', 'c'].map((name) => ({ url: `http://${name}.example/` })))
 const [a, b, c] = targets as [(typeof targets)[0], (typeof targets)[0], (typeof targets)[0]]
-const fresh = readProgress(undefined)
+const fresh = readProgress(undefined, targets)
 const times = { firstAt: 1_000_000, now: 1_002_000, random: 0.5 }
 const failed = (outcome: Partial<Attempt>): Attempt => ({
   url: 'http://a.example/',
@@ -95,14 +95,46 @@ test('when no time is left for one URL, another that waits for the last moment s
   expect(chooseTargets([a, b], step.progress, times.firstAt + LAST_START_MS)).toEqual([b])
 })
 
-test('progress survives the queue', () => {
-  const { progress } = nextStep(
-    targets,
-    fresh,
-    targets,
-    targets.map(() => failed({ error: 'reset' })),
-    times,
-  )
+test('progress survives the queue, with what the latest round was told', () => {
+  const said = [
+    failed({ status: 500, body: 'sorry' }),
+    failed({ url: 'http://b.example/', error: 'reset', reason: 'hung up' }),
+    failed({ url: 'http://c.example/', status: 503 }),
+  ]
+  const { progress } = nextStep(targets, fresh, targets, said, times)
+  const read = readProgress(writeProgress(progress, targets), targets)
+  expect(read).toEqual({ ...progress, attempts: said })
 
-  expect(readProgress(writeProgress(progress))).toEqual(progress)
+  const second = nextStep(targets, read, [a], [failed({ status: 502, body: 'again' })], times)
+  expect(second.progress.attempts).toMatchObject([
+    { status: 500, body: '' },
+    { error: 'reset', body: '' },
+    { status: 503, body: '' },
+    { status: 502, body: 'again' },
+  ])
+  expect(second.progress.attempts[1]).not.toHaveProperty('reason')
 })
+
+test('progress stays small: a hundred attempts are no more than 5 KB', () => {
+  let progress = fresh
+  for (let round = 0; round < 33; round++) {
+    const attempts = targets.map(() => failed({ status: 503, body: 'x'.repeat(256) }))
+    progress = nextStep(targets, progress, targets, attempts, times).progress
+  }
+  expect(progress.attempts).toHaveLength(99)
+  expect(writeProgress(progress, targets).byteLength).toBeLessThan(5_000)
+})
+
+test('a URL that was taken out of the settings since is named as such', () => {
+  const { progress } = nextStep(targets, fresh, targets, [failed({ status: 500 }), failed({}), failed({})], times)
+  const read = readProgress(writeProgress(progress, targets), [b])
+
+  expect(read.attempts[0]).toMatchObject({ url: 'a URL that is no longer there', status: 500 })
+})
+
+test.each(['', 'not JSON', '{}', 'null', '[]', '{"rounds":1,"ids":["x"],"kept":5}'])(
+  'what cannot be read, %j, is as if the message had never been tried',
+  (text) => {
+    expect(readProgress(Buffer.from(text), targets)).toEqual(fresh)
+  },
+)

@@ -74,7 +74,7 @@ describe('isRetryable', () => {
     expect(isRetryable(attempt({ status }))).toBe(true)
   })
 
-  test.each([301, 302, 307, 400, 401, 403, 404, 410, 413, 422])('status %i: final', (status) => {
+  test.each([101, 301, 302, 307, 600, 999, 400, 401, 403, 404, 410, 413, 422])('status %i: final', (status) => {
     expect(isRetryable(attempt({ status }))).toBe(false)
   })
 

@@ -5,7 +5,9 @@ import { RESPONSE_LIMIT } from '../../src/protocol/limits.ts'
 import type { DispatcherLike } from '../../src/protocol/post.ts'
 import { createSender } from '../../src/sender/sender.ts'
 import type { SenderOptions } from '../../src/sender/sender-options.ts'
+import { createCertificate } from '../../src/testing/certificates.ts'
 import {
+  capture,
   type EndpointOptions,
   fixtures,
   manualClock,
@@ -128,11 +130,28 @@ describe('a message', () => {
     ['a delete of nobody', { type: 'delete' }, 'delete: userId must be'],
     ['a timestamp that is none', { type: 'page', userId: 'u', timestamp: 'now' }, 'page: timestamp must be a Date'],
     ['traits that are no object', { type: 'identify', userId: 'u', traits: [] }, 'identify: traits must be an object'],
-    ['a BigInt', { type: 'track', userId: 'u', event: 'e', properties: { n: 1n } }, /BigInt/],
+    [
+      'a BigInt',
+      { type: 'track', userId: 'u', event: 'e', properties: { n: 1n } },
+      /^track: cannot be written as JSON.*BigInt/,
+    ],
+    [
+      'a Date for traits',
+      { type: 'identify', userId: 'u', traits: new Date(0) },
+      'identify: traits must be a plain object',
+    ],
+    ['its own toJSON', { type: 'page', userId: 'u', toJSON: () => 5 }, 'page: toJSON must be a plain object'],
   ])('%s is a TypeError of the developer', async (_case, message, expected) => {
     expect(() => sender.request(message as never)).toThrow(TypeError)
     expect(() => sender.request(message as never)).toThrow(expected)
     await expect(sender.send(message as never)).rejects.toThrow(TypeError)
+  })
+
+  it.each([
+    ['send', () => sender.send(fixtures.page, { tampr: 'truncated' } as never)],
+    ['request', async () => sender.request(fixtures.page, { webook: 1 } as never)],
+  ])('%s: an option that does not exist is a TypeError', async (_name, call) => {
+    await expect(call()).rejects.toThrow(/^(tampr|webook): no such option/)
   })
 
   it('of a method is checked as well', async () => {
@@ -337,6 +356,7 @@ test('an attempt that is over before it has a connection is never sent', async (
 })
 
 describe('options', () => {
+  const { ca } = createCertificate('private_ca')
   const webhooks = [{ url: 'http://localhost/' }]
 
   it.each([
@@ -359,13 +379,17 @@ describe('options', () => {
       'allowPrivateAddresses: must be true or false',
     ],
     ['no dispatcher', { webhooks, dispatcher: {} }, 'dispatcher: must be a Dispatcher'],
-    ['a dispatcher and ca', { webhooks, dispatcher: new Agent(), ca: 'x' }, 'dispatcher: makes its own connections'],
+    ['a dispatcher and ca', { webhooks, dispatcher: new Agent(), ca }, 'dispatcher: makes its own connections'],
     [
       'a dispatcher and a guard',
       { webhooks, dispatcher: new Agent(), allowPrivateAddresses: false },
       'dispatcher: makes its own',
     ],
     ['no clock', { webhooks, clock: {} }, 'clock.now: must be a function'],
+    ['a number for ca', { webhooks, ca: 5 }, 'ca: must be one certificate or a list of them'],
+    ['an empty ca', { webhooks, ca: '' }, 'ca: must be'],
+    ['no ca in a list', { webhooks, ca: [] }, 'ca: must be'],
+    ['what is no certificate', { webhooks, ca: [ca, 'garbage'] }, 'ca: must be'],
   ])('%s is a TypeError', (_case, options, message) => {
     expect(() => createSender(options as never)).toThrow(TypeError)
     expect(() => createSender(options as never)).toThrow(message)
@@ -383,6 +407,31 @@ describe('options', () => {
     })
     expect(await sender.delete({ userId: 'u' })).toMatchObject({ ok: false })
   })
+})
+
+test('ten thousand at once: each has its 5 seconds from when it is its turn, over 128 connections at most', async () => {
+  const endpoint = await listen()
+  const sender = open({ webhooks: [{ url: endpoint.url }] })
+  const rounds = await Promise.all(Array.from({ length: 10_000 }, () => sender.delete({ userId: 'u' })))
+
+  expect(rounds.filter(({ ok }) => !ok)).toEqual([])
+  expect(endpoint.connections).toBeLessThanOrEqual(128)
+}, 30_000)
+
+test('the time of an attempt begins when it is its turn', async () => {
+  const clock = manualClock()
+  const captured = capture({ script: ['hang'] })
+  const sender = createSender({ webhooks: [{ url: 'http://shop.example/' }], dispatcher: captured.dispatcher, clock })
+  const rounds = Promise.all(Array.from({ length: 129 }, () => sender.delete({ userId: 'u' })))
+  await clock.advance(0)
+  expect(captured.requests).toHaveLength(128)
+  await clock.advance(5_000)
+  expect(captured.requests).toHaveLength(129)
+  await clock.advance(5_000)
+
+  const starts = (await rounds).map(({ attempts }) => attempts[0]?.at)
+  expect(new Set(starts).size).toBe(2)
+  await sender.close()
 })
 
 test('close() lets what is under way end, and refuses what comes later', async () => {

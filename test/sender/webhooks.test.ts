@@ -81,6 +81,8 @@ describe('Setting · static headers', () => {
     'te',
     'trailer',
     'expect',
+    'keep-alive',
+    'proxy-connection',
     'X-SIGNATURE',
     'Host',
   ])('may not replace %s', (name) => {
@@ -97,8 +99,10 @@ describe('Setting · static headers', () => {
     ['a name with a line break', { 'X-Team\r\nX': 'a' }, /no header name/],
     ['an empty name', { '': 'a' }, /no header name/],
     ['one name in two cases', { 'X-Team': 'a', 'x-team': 'b' }, /is there twice/],
-    ['a list', ['X-Team: a'], /must be an object/],
-    ['null', null, /must be an object/],
+    ['a list', ['X-Team: a'], /must be a plain object/],
+    ['a Map', new Map([['X-Team', 'a']]), /must be a plain object/],
+    ['Headers', new Headers({ 'X-Team': 'a' }), /must be a plain object/],
+    ['null', null, /must be a plain object/],
   ])('refuses %s', (_case, headers, expected) => {
     expect(() => withHeaders(headers)).toThrow(expected)
   })
