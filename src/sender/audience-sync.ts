@@ -100,8 +100,8 @@ async function sync<Value>(
       await nextTurn() // A large audience must not hold up the deliveries.
     } catch (error) {
       if (!(error instanceof HooklineError) || error.code !== 'queue_full') throw error
-      if (size === 1 && (await isEmpty())) throw error // It will never have room.
-      size = Math.ceil(size / 2)
+      if (chunk.length === 1 && (await isEmpty())) throw error // It will never have room.
+      size = Math.ceil(chunk.length / 2)
       await new Promise<void>((resolve) => void clock.setTimeout(resolve, FULL_MS))
     }
   }

@@ -68,10 +68,15 @@ function createLines(settings: SenderSettings): ReadonlyMap<string, Line> {
   return new Map([...origins].map((origin) => [origin, open(origin)]))
 }
 
-function createPool(origin: string, { ca, allowPrivateAddresses, timeoutMs }: SenderSettings): Pool {
+function createPool(origin: string, settings: SenderSettings): Pool {
+  const { ca, allowPrivateAddresses, timeoutMs, connections } = settings
   // Certificates are checked whatever the environment of the process says.
   const connecting = { rejectUnauthorized: true, timeout: timeoutMs, allowH2: false, ...(ca !== undefined && { ca }) }
   const lookup = allowPrivateAddresses ? undefined : createGuardedLookup()
   const plain = refuseSelfSigned(buildConnector({ ...connecting, lookup } as buildConnector.BuildOptions))
-  return new Pool(origin, { connect: allowPrivateAddresses ? plain : guardConnector(plain), allowH2: false })
+  return new Pool(origin, {
+    connect: allowPrivateAddresses ? plain : guardConnector(plain),
+    connections,
+    allowH2: false,
+  })
 }
