@@ -1,6 +1,7 @@
 /** One timer, for the earliest of all that wait. */
 
 import type { Clock } from '../protocol/clock.ts'
+import { LONGEST_TIMER_MS } from '../protocol/options.ts'
 
 /** The timer. */
 export interface Alarm {
@@ -23,11 +24,9 @@ export function createAlarm(clock: Clock, ring: () => void): Alarm {
       if (current !== undefined) clock.clearTimeout(current.timer)
       current = undefined
       if (at === undefined) return
+      // A timer waits no longer: this one rings early then, and is set again.
       const delay = Math.max(0, Math.min(at - clock.now(), LONGEST_TIMER_MS))
       current = { at, timer: clock.setTimeout(ringOnce, delay) }
     },
   }
 }
-
-/** Past that a timer fires at once. This one rings early instead, and is set again. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1

@@ -1,6 +1,7 @@
 /** What the calls of a queue are given, checked: the same for every engine. */
 
 import { requireBytes } from '../protocol/body.ts'
+import { requireWhole } from '../protocol/options.ts'
 import type { CloseOptions, DeadPage, Job } from './queue.ts'
 
 /**
@@ -33,19 +34,12 @@ export function readIds(ids: readonly string[] | 'all'): readonly string[] | 'al
 export function readPage(page: DeadPage): { readonly after: string | undefined; readonly limit: number } {
   const { after, limit = 100 } = page
   if (after !== undefined) requireId('after', after)
-  if (!(Number.isSafeInteger(limit) && limit > 0)) throw new TypeError('limit: must be a whole number above 0.')
-  return { after, limit }
+  return { after, limit: requireWhole('limit', limit, 1) }
 }
 
-/**
- * Timers hold no more than 31 bits of milliseconds; past that they fire at once.
- *
- * @throws TypeError that names the option.
- */
+/** @throws TypeError that names the option. */
 export function readClose(options: CloseOptions): CloseOptions {
-  const graceMs = options?.graceMs
-  if (Number.isInteger(graceMs) && graceMs >= 0 && graceMs < 2 ** 31) return { graceMs }
-  throw new TypeError('graceMs: must be a whole number, 0 or more and below 2^31.')
+  return { graceMs: requireWhole('graceMs', options?.graceMs, 0) }
 }
 
 /** In lower case only: engines that store the 16 bytes take the other spelling for the same id, and others do not. */

@@ -1,8 +1,9 @@
 /** The loop that queues share: hands out what is due, so many at a time, and ends in good order. */
 
 import type { Clock } from '../protocol/clock.ts'
+import { requireFunction, requireWhole } from '../protocol/options.ts'
 import { createAlarm } from './alarm.ts'
-import { attempt } from './attempt.ts'
+import { handleJob } from './handle-job.ts'
 import type { ClaimedJob, CloseOptions, HandleJob, Outcome, Queue } from './queue.ts'
 
 /**
@@ -88,7 +89,7 @@ export function createLoop(store: Store, { clock, finishesDue }: LoopOptions): L
   }
 
   async function run(job: ClaimedJob): Promise<void> {
-    const outcome = await attempt(handle as HandleJob, job, ending.signal, clock) // Nothing is claimed without it.
+    const outcome = await handleJob(handle as HandleJob, job, ending.signal, clock) // Nothing is claimed without it.
     if (phase === 'closed') return
     const settled = store.settle(job, outcome)
     if (settled instanceof Promise) await settled
@@ -130,11 +131,9 @@ export function createLoop(store: Store, { clock, finishesDue }: LoopOptions): L
       if (handle !== undefined)
         throw new TypeError('work: somebody works on this queue already. Make one for each use.')
       if (phase !== 'open') throw new TypeError('work: the queue is closed. Make a new one.')
-      if (typeof handler !== 'function') throw new TypeError('handle: must be a function.')
-      if (!(Number.isSafeInteger(options?.concurrency) && options.concurrency > 0))
-        throw new TypeError('concurrency: must be a whole number above 0.')
+      requireFunction('handle', handler)
+      concurrency = requireWhole('concurrency', options?.concurrency, 1)
       handle = handler
-      concurrency = options.concurrency
       wake()
     },
     async close({ graceMs }) {

@@ -1,6 +1,7 @@
 /** What a queue in memory can be told, checked once and loudly. */
 
 import { type Clock, systemClock } from '../protocol/clock.ts'
+import { refuseUnknown, requireClock, requireText, requireWhole } from '../protocol/options.ts'
 
 /** What `memoryQueue` takes. */
 export interface MemoryQueueOptions {
@@ -21,14 +22,14 @@ export interface MemoryQueueOptions {
   readonly clock?: Clock
 }
 
-const KNOWN: ReadonlySet<string> = new Set([
+const KNOWN = [
   'name',
   'maxJobs',
   'maxBytes',
   'maxDead',
   'knownForMs',
   'clock',
-] satisfies (keyof MemoryQueueOptions)[])
+] as const satisfies (keyof MemoryQueueOptions)[]
 
 /**
  * Checks and completes the options.
@@ -37,26 +38,19 @@ const KNOWN: ReadonlySet<string> = new Set([
  */
 export function readOptions(options: MemoryQueueOptions): Required<MemoryQueueOptions> {
   if (typeof options !== 'object' || options === null) throw new TypeError('memoryQueue: its options are an object.')
-  for (const name of Object.keys(options)) {
-    if (!KNOWN.has(name)) throw new TypeError(`${name}: no such option. There are ${[...KNOWN].join(', ')}.`)
-  }
+  refuseUnknown(options, KNOWN)
   const { name = 'memory', maxJobs = 100_000, maxBytes = 256 * 1024 * 1024, maxDead = 10_000 } = options
   const { knownForMs = 24 * 60 * 60_000, clock = systemClock } = options
-  if (typeof name !== 'string' || name === '') throw new TypeError('name: must be a string that is not empty.')
-  for (const method of ['now', 'monotonic', 'setTimeout', 'clearTimeout'] as const) {
-    if (typeof clock?.[method] !== 'function') throw new TypeError(`clock.${method}: must be a function.`)
-  }
+  requireText('name', name)
+  requireClock(clock)
   return {
     name,
-    maxJobs: readWhole('maxJobs', maxJobs),
-    maxBytes: readWhole('maxBytes', maxBytes),
-    maxDead: readWhole('maxDead', maxDead),
-    knownForMs: readWhole('knownForMs', knownForMs),
+    maxJobs: requireWhole('maxJobs', maxJobs, 1, MOST),
+    maxBytes: requireWhole('maxBytes', maxBytes, 1, MOST),
+    maxDead: requireWhole('maxDead', maxDead, 1, MOST),
+    knownForMs: requireWhole('knownForMs', knownForMs, 1, MOST),
     clock,
   }
 }
 
-function readWhole(name: string, value: number): number {
-  if (Number.isSafeInteger(value) && value > 0) return value
-  throw new TypeError(`${name}: must be a whole number above 0.`)
-}
+const MOST = Number.MAX_SAFE_INTEGER

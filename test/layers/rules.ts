@@ -24,7 +24,7 @@ const FAMILIES: Readonly<Record<string, readonly string[]>> = {
     'queue.ts',
     'loop.ts',
     'alarm.ts',
-    'attempt.ts',
+    'handle-job.ts',
     'arguments.ts',
     'fifo.ts',
     'time-heap.ts',

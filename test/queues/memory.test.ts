@@ -31,6 +31,21 @@ function setUp(options: MemoryQueueOptions = {}) {
   return { clock, queue, seen, work }
 }
 
+it('holds on to no pool of small buffers for a job that waits for long, or is dead', async () => {
+  const { queue, clock, work, seen } = setUp()
+  work(({ deliveries }) => (deliveries === 1 ? { retryAt: clock.now() } : { dead: 'no' }))
+  await queue.push([
+    { ...jobOf(), body: Buffer.from('small') },
+    { ...jobOf(), body: Buffer.from('bytes') },
+  ])
+  await clock.advance(0)
+
+  const again = seen.filter(({ deliveries }) => deliveries === 2).map(({ body }) => body)
+  const dead = (await queue.dead()).map(({ body }) => body)
+  expect([...again, ...dead].map((body) => String(Buffer.from(body)))).toEqual(['small', 'bytes', 'small', 'bytes'])
+  for (const body of [...again, ...dead]) expect(body.buffer.byteLength).toBe(body.byteLength)
+})
+
 describe('memoryQueue tells the developer', () => {
   it.each([
     ['name', { name: '' }],

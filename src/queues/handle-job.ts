@@ -5,7 +5,12 @@ import type { Clock } from '../protocol/clock.ts'
 import type { ClaimedJob, HandleJob, Outcome } from './queue.ts'
 
 /** Has a job handled. Never rejects: a handler that does is a retry a little later, with the same state. */
-export async function attempt(handle: HandleJob, job: ClaimedJob, signal: AbortSignal, clock: Clock): Promise<Outcome> {
+export async function handleJob(
+  handle: HandleJob,
+  job: ClaimedJob,
+  signal: AbortSignal,
+  clock: Clock,
+): Promise<Outcome> {
   try {
     const outcome: unknown = await handle(job, signal)
     if (isOutcome(outcome)) return outcome
