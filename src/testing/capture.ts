@@ -2,10 +2,11 @@
 
 import type { Dispatcher } from 'undici'
 import { type Clock, systemClock } from '../protocol/clock.ts'
+import { refuseUnknown, requireClock } from '../protocol/options.ts'
 import { Exchange } from './exchange.ts'
 import { type NetworkFailure, readFailure } from './failures.ts'
 import { createRecorder, joinHeaders, type Recorded } from './recorder.ts'
-import { type Cue, createPrompter, type Move, refuseOthers, type Script, type Step } from './script.ts'
+import { type Cue, createPrompter, type Move, type Script, type Step } from './script.ts'
 
 /** What becomes of one request that is captured. An Error is what the connection fails with; give it a `code`. */
 export type CapturedStep = Step | NetworkFailure | Error
@@ -20,7 +21,10 @@ export interface CaptureOptions {
 
 /** What was sent so far: every request that was handed over, also one that could not be sent. */
 export interface Capture extends Recorded {
-  /** For the option `dispatcher` of `createSender` and `createDestination`, and for whatever else takes one of undici. */
+  /**
+   * For the option `dispatcher` of `createSender`, `createDestination` and `createClient`, and for whatever else takes
+   * one of undici 8. Node's own `fetch` does not: it is that of an older undici, and fails with a TypeError.
+   */
   readonly dispatcher: Pick<Dispatcher, 'dispatch'>
   /** Forgets what is left of the script and goes on with these steps. */
   script(steps: Script<CapturedStep>): void
@@ -37,11 +41,9 @@ export interface Capture extends Recorded {
  * captured.messages[0].event
  */
 export function capture(options: CaptureOptions = {}): Capture {
-  refuseOthers(options, ['script', 'clock'])
+  refuseUnknown(options, ['script', 'clock'])
   const { script, clock = systemClock } = options
-  for (const name of ['now', 'setTimeout', 'clearTimeout'] as const) {
-    if (typeof clock?.[name] !== 'function') throw new TypeError(`clock.${name}: must be a function.`)
-  }
+  requireClock(clock)
   const prompter = createPrompter(script, readFailure)
   const recorder = createRecorder()
 
@@ -61,6 +63,7 @@ export function capture(options: CaptureOptions = {}): Capture {
   return {
     dispatcher: {
       dispatch(options, handler) {
+        if (typeof handler.onRequestStart !== 'function') throw new TypeError(OTHER_UNDICI)
         const exchange = new Exchange(handler, clock)
         void decide(prompter.next(), options).then((move) => exchange.play(move))
         return true
@@ -74,6 +77,10 @@ export function capture(options: CaptureOptions = {}): Capture {
     script: prompter.replace,
   }
 }
+
+/** Handlers of undici 7 and before have other methods, so that none of them would ever hear of an answer. */
+const OTHER_UNDICI =
+  "handler: has no onRequestStart, so it is of another undici. Use the fetch of undici 8: Node's own brings an older undici."
 
 async function collect(body: unknown): Promise<Buffer> {
   if (body === undefined || body === null) return Buffer.alloc(0)

@@ -13,6 +13,7 @@ import { signedRequest } from '../../src/testing/signed-request.ts'
 import { errorOf, post } from './post.ts'
 
 const url = 'https://shop.example/webhooks'
+const silent: Dispatcher.DispatchHandler = { onRequestStart() {} }
 const dispatcherOf = (captured: Capture) => captured.dispatcher as Dispatcher
 
 async function send(captured: Capture, body?: unknown, headers?: Dispatcher.DispatchOptions['headers']) {
@@ -78,7 +79,7 @@ describe('what was sent', () => {
     ['a name that is no ordinary one', ['__proto__', '1'], Object.fromEntries([['__proto__', '1']])],
   ])('has headers of %s', async (_name, headers, expected) => {
     const captured = capture()
-    captured.dispatcher.dispatch({ origin: 'http://x', path: '/', method: 'POST', headers: headers ?? null }, {})
+    captured.dispatcher.dispatch({ origin: 'http://x', path: '/', method: 'POST', headers: headers ?? null }, silent)
     const [recorded] = await captured.received(1)
     expect(recorded?.headers).toEqual(expected)
     expect(Object.keys(recorded?.headers ?? {})).toEqual(Object.keys(expected))
@@ -103,6 +104,19 @@ describe('what was sent', () => {
     expect([answer.status, answer.headers.get('x-kind'), await answer.text()]).toEqual([202, 'a', 'ok'])
     expect(captured.requests[0]?.bytes.toString()).toBe('hello')
   })
+})
+
+it('refuses a handler of another undici, such as the fetch that Node brings', async () => {
+  const captured = capture()
+  const own = globalThis.fetch(url, {
+    method: 'POST',
+    body: 'hello',
+    dispatcher: dispatcherOf(captured),
+  } as RequestInit)
+  const { cause } = await errorOf(own)
+  expect(cause).toBeInstanceOf(TypeError)
+  expect(cause).toHaveProperty('message', expect.stringMatching(/^handler: has no onRequestStart.*fetch of undici 8/))
+  expect(captured.requests).toHaveLength(0)
 })
 
 describe('the script', () => {
@@ -302,10 +316,10 @@ describe('the handler', () => {
     expect([calls.at(-1), clock.timers]).toEqual(['error enough', 0])
   })
 
-  it('need not have a single method', async () => {
+  it('need not listen to what comes after the start', async () => {
     const captured = capture({ script: [{ body: 'x' }, 'reset'] })
-    captured.dispatcher.dispatch(options, {})
-    captured.dispatcher.dispatch(options, {})
+    captured.dispatcher.dispatch(options, silent)
+    captured.dispatcher.dispatch(options, silent)
     await vi.waitFor(() => expect(captured.requests).toHaveLength(2))
   })
 })
