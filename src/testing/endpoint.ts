@@ -3,11 +3,12 @@
 import http from 'node:http'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { refuseUnknown } from '../protocol/options.ts'
 import { CERTIFICATE_FAULTS, type CertificateFault, createCertificate } from './certificates.ts'
 import { watchConnections } from './connections.ts'
 import { play } from './play.ts'
 import { createRecorder, joinHeaders, type Recorded } from './recorder.ts'
-import { createPrompter, refuseOthers, type Script } from './script.ts'
+import { createPrompter, type Script } from './script.ts'
 
 /** What `startEndpoint` takes. */
 export interface EndpointOptions {
@@ -121,7 +122,7 @@ function readOptions(options: EndpointOptions): {
   path: string
   tls: CertificateFault | undefined
 } {
-  refuseOthers(options, ['script', 'path', 'tls'])
+  refuseUnknown(options, ['script', 'path', 'tls'])
   const { script, path = '/webhooks', tls } = options
   if (typeof path !== 'string' || !path.startsWith('/')) throw new TypeError("path: must begin with '/'.")
   if (tls !== undefined && !CERTIFICATE_FAULTS.includes(tls)) {

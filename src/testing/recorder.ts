@@ -1,6 +1,7 @@
 /** Keeps the requests that came, and lets a test wait for them. */
 
 import type { Message } from '../protocol/message.ts'
+import { refuseUnknown, requireWhole } from '../protocol/options.ts'
 import { parse } from '../protocol/parse.ts'
 
 /** The parts of a request. */
@@ -53,7 +54,8 @@ export interface Recorded {
   /** Every request so far, in the order they came. */
   readonly requests: readonly RecordedRequest[]
   /**
-   * Their messages.
+   * Their messages, where what sends them is a destination: each delivery is one message. The batches of a client are
+   * none; read the `bytes` of their requests.
    *
    * @throws HooklineError when one of the bodies is not a message.
    */
@@ -63,6 +65,7 @@ export interface Recorded {
    *
    * @param options `timeoutMs`: how long to wait, in real milliseconds. Default 5000.
    * @throws Error (as a rejection) that says how many came instead.
+   * @throws TypeError (as a rejection) that names the argument.
    */
   received(count: number, options?: { readonly timeoutMs?: number }): Promise<readonly RecordedRequest[]>
 }
@@ -87,7 +90,9 @@ export function createRecorder(): Recorder {
       for (const look of waiting) look()
       return request
     },
-    received(count, { timeoutMs = 5000 } = {}) {
+    async received(count, options = {}) {
+      refuseUnknown(options, ['timeoutMs'])
+      const { timeoutMs = 5000 } = options
       requireWhole('count', count, 1)
       requireWhole('timeoutMs', timeoutMs, 1)
       return new Promise((resolve, reject) => {
@@ -117,10 +122,4 @@ export function joinHeaders(turns: readonly string[]): Readonly<Record<string, s
     headers.set(name, before === undefined ? value : `${before}, ${value}`)
   }
   return Object.fromEntries(headers)
-}
-
-/** Timers hold no more than 31 bits of milliseconds. @throws TypeError that names the value. */
-export function requireWhole(name: string, value: unknown, least: number): void {
-  if (Number.isInteger(value) && (value as number) >= least && (value as number) < 2 ** 31) return
-  throw new TypeError(`${name}: must be a whole number from ${least} on, below 2^31.`)
 }

@@ -1,6 +1,7 @@
 /** What a scripted endpoint does with each request: the steps a test writes, and what they mean. */
 
-import { type RecordedRequest, requireWhole } from './recorder.ts'
+import { refuseUnknown, requireWhole } from '../protocol/options.ts'
+import type { RecordedRequest } from './recorder.ts'
 
 /** An answer in full. */
 export interface ScriptedAnswer {
@@ -121,14 +122,14 @@ function readStep(step: unknown, name: string, readOther: ReadOther): Move {
 }
 
 function readReset(step: object & Record<'reset', unknown>, name: string): Move {
-  refuseOthers(step, ['reset'], name)
+  refuseUnknown(step, ['reset'], `${name}.`)
   const { reset } = step
   if (reset === 'headers' || reset === 'body' || reset === 'answer') return { kind: 'reset', after: reset }
   throw new TypeError(`${name}.reset: must be 'headers', 'body' or 'answer'.`)
 }
 
 function readAnswer(step: ScriptedAnswer, name: string): Move {
-  refuseOthers(step, ['status', 'headers', 'body', 'delayMs', 'dripMs'], name)
+  refuseUnknown(step, ['status', 'headers', 'body', 'delayMs', 'dripMs'], `${name}.`)
   const { status = 200, headers = {}, body = '', delayMs = 0, dripMs } = step
   if (!Number.isInteger(status) || status < 200 || status > 599) {
     throw new TypeError(`${name}: a status must be a whole number from 200 to 599.`)
@@ -143,12 +144,4 @@ function readAnswer(step: ScriptedAnswer, name: string): Move {
   if (dripMs !== undefined) requireWhole(`${name}.dripMs`, dripMs, 1)
   if (dripMs !== undefined && body !== '') throw new TypeError(`${name}.dripMs: stands in place of a body.`)
   return { kind: 'answer', answer: { status, headers: { ...headers }, body: Buffer.from(body) }, delayMs, dripMs }
-}
-
-/** @throws TypeError for an option that does not exist. */
-export function refuseOthers(options: object, known: readonly string[], name?: string): void {
-  for (const key of Object.keys(options)) {
-    if (known.includes(key)) continue
-    throw new TypeError(`${name === undefined ? '' : `${name}.`}${key}: no such option. There are ${known.join(', ')}.`)
-  }
 }

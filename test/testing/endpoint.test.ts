@@ -274,7 +274,8 @@ describe('options', () => {
   it('the arguments of received are checked too', async () => {
     const endpoint = await start({ path: '/' })
     expect(new URL(endpoint.url).pathname).toBe('/')
-    expect(() => endpoint.received(0)).toThrow(/^count: must be/)
-    expect(() => endpoint.received(1, { timeoutMs: 0.5 })).toThrow(/^timeoutMs: must be/)
+    await expect(endpoint.received(0)).rejects.toThrow(/^count: must be a whole number from 1 to 2147483647\.$/)
+    await expect(endpoint.received(1, { timeoutMs: 0.5 })).rejects.toThrow(/^timeoutMs: must be/)
+    await expect(endpoint.received(1, { timeout: 5 } as never)).rejects.toThrow(/^timeout: no such option/)
   })
 })
