@@ -11,7 +11,7 @@ import type { Target } from './webhooks.ts'
 export interface Line {
   /** Posts, as soon as it is its turn; the time of an attempt begins then. */
   post(target: Target, request: Pick<PostRequest, 'headers' | 'body'>): Promise<Attempt>
-  /** Ends every POST, those that wait included: their attempts read `closed`. */
+  /** Ends every POST that is under way: their attempts read `closed`. */
   abort(): void
   /** Waits until nothing is under way, and lets go of the connections. */
   close(): Promise<void>
@@ -26,16 +26,12 @@ export function createLine(
 ): Line {
   const underWay = new Set<PendingPost>()
   const waiting = createFifo<() => void>()
-  let isAborted = false
   let resume: (() => void) | undefined
   const transport = {
     dispatcher,
     clock,
     deadlines,
-    begin(post: PendingPost) {
-      underWay.add(post)
-      if (isAborted) post.stop(CLOSED)
-    },
+    begin: (post: PendingPost) => void underWay.add(post),
     end(post: PendingPost) {
       underWay.delete(post)
       waiting.shift()?.()
@@ -49,7 +45,6 @@ export function createLine(
       return new Promise((resolve) => waiting.push(() => resolve(attempt(transport, target, request))))
     },
     abort() {
-      isAborted = true
       for (const post of underWay) post.stop(CLOSED)
     },
     async close() {

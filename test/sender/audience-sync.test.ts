@@ -82,6 +82,19 @@ describe('syncAudience', () => {
     await expect(synced).rejects.toMatchObject({ code: 'queue_full' })
   })
 
+  it('waits also for a queue that has room for one alone', async () => {
+    const clock = manualClock()
+    const captured = capture({ script: ['hang', 200], clock })
+    const queue = memoryQueue({ clock, maxJobs: 1 })
+    const { destination } = setUp({ clock, queue, dispatcher: captured.dispatcher, onAttempt: () => {} })
+    await destination.delete({ userId: 'u' })
+    const synced = destination.syncAudience('Beta', ['ada'])
+    await clock.advance(120_000)
+
+    expect(await synced).toEqual(new Set(['ada']))
+    expect(captured.messages.at(-1)).toMatchObject({ type: 'identify', userId: 'ada' })
+  })
+
   it('leaves the deliveries their turns', async () => {
     const { destination } = setUp()
     let turns = 0

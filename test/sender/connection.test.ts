@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createSecureServer } from 'node:http2'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
 import { describe, expect, it, onTestFinished, test, vi } from 'vitest'
 import { RESPONSE_TIME_MS } from '../../src/protocol/limits.ts'
 import { createDestination } from '../../src/sender/destination.ts'
@@ -142,12 +143,8 @@ describe('a certificate', () => {
   })
 
   it('that is self-signed is an error, also where the environment says that certificates do not matter', async () => {
-    const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED
-    process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
-    onTestFinished(() => {
-      if (before === undefined) delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
-      else process.env.NODE_TLS_REJECT_UNAUTHORIZED = before
-    })
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+    onTestFinished(() => void vi.unstubAllEnvs())
     const endpoint = await listen({ tls: 'self_signed' })
 
     expect(await post(endpoint.url)).toMatchObject({ error: 'self_signed' })
@@ -159,6 +156,35 @@ describe('a certificate', () => {
     onTestFinished(() => endpoint.close())
 
     expect(await post(endpoint.url, { ca: endpoint.ca })).toMatchObject({ ok: false, error: 'self_signed' })
+    expect(endpoint.bytesReceived).toBe(0)
+  })
+
+  it('that is refused costs no connection that stays', async () => {
+    const { ca, server: credentials } = createCertificate('self_signed')
+    let open = 0
+    const server = createTlsServer(credentials, (socket) => {
+      open += 1
+      socket
+        .on('error', () => {})
+        .on('close', () => {
+          open -= 1
+        })
+    })
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void server.close())
+    const url = `https://localhost:${(server.address() as AddressInfo).port}/`
+
+    expect(await post(url, { ca })).toMatchObject({ error: 'self_signed' })
+    await vi.waitFor(() => expect(open).toBe(0), { timeout: 1_000 })
+  })
+
+  it('that has expired is an error, also where the environment says that certificates do not matter', async () => {
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const endpoint = await startEndpoint({ tls: 'expired' })
+    onTestFinished(() => endpoint.close())
+
+    expect(await post(endpoint.url, { ca: endpoint.ca })).toMatchObject({ error: 'tls' })
     expect(endpoint.bytesReceived).toBe(0)
   })
 
@@ -217,6 +243,16 @@ describe('an attempt', () => {
     await until(() => isOver)
     expect(written).toBeLessThan(8 * 1024 * 1024) // What the buffers of two sockets take, and not more.
     await sender.close()
+  })
+
+  it('does not wait for what comes after 64 KiB of an answer', async () => {
+    const { url } = await serve((socket) =>
+      socket.once('data', () => {
+        socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n')
+        socket.write(Buffer.alloc(64 * 1024 + 1, 'x'))
+      }),
+    )
+    expect(await post(url, { timeoutMs: 1_000 })).toMatchObject({ ok: true, status: 200 })
   })
 
   it('quotes 256 bytes, however they come', async () => {

@@ -463,6 +463,18 @@ describe('reports', () => {
     expect(lines.join()).not.toMatch(/t0ken|s3cret|b0dy/)
   })
 
+  it('default to nothing for a message that any URL took', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    onTestFinished(() => warn.mockRestore())
+    const webhooks = [{ url: 'https://a.example/' }, { url: 'https://b.example/' }]
+    const { dispatcher } = capture({ script: [500, 200] })
+    const destination = createDestination({ webhooks, dispatcher })
+    await destination.delete({ userId: 'u' })
+    await destination.close()
+
+    expect(warn).not.toHaveBeenCalled()
+  })
+
   it('go to the diagnostics channel hookline:attempt', async () => {
     const published: unknown[] = []
     const listener = (report: unknown) => void published.push(report)
@@ -535,6 +547,14 @@ describe('options', () => {
       message: expect.stringContaining('orders'),
     })
     await vi.waitFor(() => expect(captured.requests).toHaveLength(2))
+  })
+
+  it('concurrency: also more than a sender has connections', async () => {
+    const { clock, captured, destination } = setUp(['hang'], { concurrency: 200 })
+    await Promise.all(Array.from({ length: 200 }, () => destination.delete({ userId: 'u' })))
+    await clock.advance(0)
+
+    expect(captured.requests).toHaveLength(200)
   })
 
   it('concurrency: so many at a time', async () => {

@@ -175,6 +175,13 @@ describe('an answer', () => {
     expect(round).toMatchObject({ ok: false, attempts: [{ ok: false, status }] })
   })
 
+  it('of 200 asks for no time, whatever its headers say', async () => {
+    const endpoint = await listen({ script: [{ status: 200, headers: { 'retry-after': '7' } }] })
+    const round = await open({ webhooks: [{ url: endpoint.url }] }).delete({ userId: 'u' })
+
+    expect(round.attempts[0]).not.toHaveProperty('retryAfterMs')
+  })
+
   it('that redirects is not followed', async () => {
     const elsewhere = await listen()
     const endpoint = await listen({ script: [{ status: 307, headers: { location: elsewhere.url } }] })
@@ -435,12 +442,14 @@ test('the time of an attempt begins when it is its turn', async () => {
 })
 
 test('close() lets what is under way end, and refuses what comes later', async () => {
-  const endpoint = await listen({ script: [{ status: 200, delayMs: 50 }] })
+  const endpoint = await listen({ script: [200, { status: 200, delayMs: 50 }] })
   const sender = createSender({ webhooks: [{ url: endpoint.url }] })
   const round = sender.delete({ userId: 'u' })
+  const slow = sender.delete({ userId: 'u' })
   await sender.close()
 
   expect(await round).toMatchObject({ ok: true })
+  expect(await slow).toMatchObject({ ok: true })
   await expect(sender.delete({ userId: 'u' })).rejects.toMatchObject({ code: 'shutting_down' })
   await sender.close()
 })
