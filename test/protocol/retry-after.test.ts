@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { readRetryAfter } from '../../src/protocol/retry-after.ts'
 
 const now = Date.UTC(2026, 0, 15, 9, 30)
@@ -36,4 +36,12 @@ test.each([
   'Thu, 99 Foo 2026',
 ])('%j says nothing', (header) => {
   expect(readRetryAfter(header, now)).toBeUndefined()
+})
+
+test('a date without a zone is meant in GMT, wherever the machine stands', () => {
+  vi.stubEnv('TZ', 'America/New_York')
+  onTestFinished(() => void vi.unstubAllEnvs())
+
+  expect(new Date(now).getTimezoneOffset()).not.toBe(0)
+  expect(readRetryAfter('Thu Jan 15 09:31:00 2026', now)).toBe(60_000)
 })
