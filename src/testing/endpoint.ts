@@ -1,9 +1,10 @@
 /** A webhook endpoint on a real socket that answers as a test tells it to. */
 
+import { once } from 'node:events'
 import http from 'node:http'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { refuseUnknown } from '../protocol/options.ts'
+import { refuseUnknown, requireWhole } from '../protocol/options.ts'
 import { CERTIFICATE_FAULTS, type CertificateFault, createCertificate } from './certificates.ts'
 import { watchConnections } from './connections.ts'
 import { play } from './play.ts'
@@ -16,11 +17,13 @@ export interface EndpointOptions {
   readonly script?: Script
   /** The path of the `url`; every other path is answered just the same. Default `/webhooks`. */
   readonly path?: string
+  /** Where to listen: the port of an endpoint that was closed, to start it again. Default 0: any that is free. */
+  readonly port?: number
   /** Listens on https, with a certificate of this kind. Default: http. */
   readonly tls?: CertificateFault
 }
 
-/** A webhook endpoint on a free port of this machine. */
+/** A webhook endpoint on this machine. */
 export interface ScriptedEndpoint extends Recorded, AsyncDisposable {
   /** `http://127.0.0.1:<port>/webhooks`, or `https://localhost:<port>/webhooks`. */
   readonly url: string
@@ -33,7 +36,8 @@ export interface ScriptedEndpoint extends Recorded, AsyncDisposable {
   /**
    * Ends every connection and stops listening.
    *
-   * @throws What a function of the script threw (as a rejection); its request was answered 500.
+   * @throws What a function of the script threw, or what was wrong with its step (as a rejection); its request was
+   * answered 500.
    */
   close(): Promise<void>
 }
@@ -45,9 +49,10 @@ export interface SecureEndpoint extends ScriptedEndpoint {
 }
 
 /**
- * Starts an endpoint on a free port of this machine.
+ * Starts an endpoint on this machine.
  *
  * @throws TypeError (as a rejection) that names the option.
+ * @throws Error (as a rejection) with the code `EADDRINUSE` when the port is taken.
  * @example
  * const endpoint = await startEndpoint({ script: [500, 'hang', 200] })
  * // … what is tested posts to endpoint.url …
@@ -57,7 +62,7 @@ export interface SecureEndpoint extends ScriptedEndpoint {
 export async function startEndpoint(options: EndpointOptions & { tls: CertificateFault }): Promise<SecureEndpoint>
 export async function startEndpoint(options?: EndpointOptions): Promise<ScriptedEndpoint>
 export async function startEndpoint(options: EndpointOptions = {}): Promise<ScriptedEndpoint> {
-  const { script, path, tls } = readOptions(options)
+  const { script, path, port: wantedPort, tls } = readOptions(options)
   const prompter = createPrompter(script)
   const recorder = createRecorder()
   const faults: unknown[] = []
@@ -79,13 +84,14 @@ export async function startEndpoint(options: EndpointOptions = {}): Promise<Scri
     const headers = joinHeaders(rawHeaders)
     const recorded = recorder.add({ method, url: origin + url, path: url, headers, bytes, at: Date.now() })
     try {
-      play('kind' in cue ? cue : await cue(recorded), response, reset)
+      await play('kind' in cue ? cue : await cue(recorded), response, reset)
     } catch (fault) {
       faults.push(fault)
-      response.writeHead(500).end()
+      response.writeHead(500, { 'content-length': '0' }).end() // Node remembers the length of a head that it refused.
     }
   })
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  server.listen(wantedPort, '127.0.0.1')
+  await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   const origin = certificate === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${port}`
 
@@ -120,15 +126,17 @@ export async function startEndpoint(options: EndpointOptions = {}): Promise<Scri
 function readOptions(options: EndpointOptions): {
   script: Script | undefined
   path: string
+  port: number
   tls: CertificateFault | undefined
 } {
-  refuseUnknown(options, ['script', 'path', 'tls'])
-  const { script, path = '/webhooks', tls } = options
+  refuseUnknown(options, ['script', 'path', 'port', 'tls'])
+  const { script, path = '/webhooks', port = 0, tls } = options
   if (typeof path !== 'string' || !path.startsWith('/')) throw new TypeError("path: must begin with '/'.")
+  requireWhole('port', port, 0, 65_535)
   if (tls !== undefined && !CERTIFICATE_FAULTS.includes(tls)) {
     throw new TypeError(`tls: must be one of ${CERTIFICATE_FAULTS.join(', ')}.`)
   }
-  return { script, path, tls }
+  return { script, path, port, tls }
 }
 
 /** The whole body, or undefined when the client went away in the middle of it: that is no request. */

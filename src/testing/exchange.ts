@@ -3,7 +3,10 @@
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../protocol/clock.ts'
 import { createFailure } from './failures.ts'
-import { type Answer, HALF_ANSWER, type Move } from './script.ts'
+import type { Answer, Move } from './script.ts'
+
+/** What undici makes of a reset: while it reads an answer, it says what the answer lacks. */
+const RESETS = { headers: 'reset', body: 'reset', answer: 'cut_off', chunk: 'cut_off_chunk' } as const
 
 /** What a handler gets as its controller. */
 export class Exchange implements Dispatcher.DispatchController {
@@ -32,8 +35,8 @@ export class Exchange implements Dispatcher.DispatchController {
         this.#wait(move.delayMs, () => this.#answer(move.answer, move.dripMs))
         break
       case 'reset':
-        if (move.after === 'answer') this.#begin(HALF_ANSWER)
-        this.fail(createFailure(move.after === 'answer' ? 'cut_off' : 'reset'))
+        if (move.half !== undefined) this.#begin(move.half)
+        this.fail(createFailure(RESETS[move.after]))
         break
       case 'close':
       case 'garbage':

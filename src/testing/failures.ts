@@ -25,6 +25,10 @@ const ERRORS = {
     message: 'Response body length does not match content-length header',
     name: 'ResponseContentLengthMismatchError',
   },
+  cut_off_chunk: {
+    message: 'Response does not match the HTTP/1.1 protocol (Invalid EOF state)',
+    name: 'HTTPParserError',
+  },
   close: { code: 'UND_ERR_SOCKET', message: 'other side closed', name: 'SocketError' },
   garbage: { message: 'Response does not match the HTTP/1.1 protocol', name: 'HTTPParserError' },
   aborted: { code: 'UND_ERR_ABORTED', message: 'Request aborted', name: 'AbortError' },

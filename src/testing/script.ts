@@ -1,5 +1,6 @@
 /** What a scripted endpoint does with each request: the steps a test writes, and what they mean. */
 
+import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { refuseUnknown, requireWhole } from '../protocol/options.ts'
 import type { RecordedRequest } from './recorder.ts'
 
@@ -19,8 +20,11 @@ export interface ScriptedAnswer {
 
 /** Ends the connection with RST. */
 export interface ScriptedReset {
-  /** When: the headers of the request are there; the whole request is; or the first half of an answer was sent. */
-  readonly reset: 'headers' | 'body' | 'answer'
+  /**
+   * When: the headers of the request are there; the whole request is; the first half of an answer was sent; or the first
+   * chunk of an answer that does not say how long it is.
+   */
+  readonly reset: 'headers' | 'body' | 'answer' | 'chunk'
 }
 
 /**
@@ -37,13 +41,10 @@ export type Step = number | ScriptedAnswer | ScriptedReset | 'hang' | 'drip' | '
 /** One step for each request; the last is repeated. A function is asked what the step is. */
 export type Script<Steps = Step> = readonly (Steps | ((request: RecordedRequest) => Steps | Promise<Steps>))[]
 
-/** What an answer that is cut off begins with. */
-export const HALF_ANSWER: Answer = { status: 200, headers: { 'content-length': '16' }, body: Buffer.from('Half of ') }
-
 /** A step, complete and ready to play. */
 export type Move =
   | { readonly kind: 'answer'; readonly answer: Answer; readonly delayMs: number; readonly dripMs: number | undefined }
-  | { readonly kind: 'reset'; readonly after: ScriptedReset['reset'] }
+  | { readonly kind: 'reset'; readonly after: ScriptedReset['reset']; readonly half?: Answer }
   | { readonly kind: 'fail'; readonly error: () => Error }
   | { readonly kind: 'hang' | 'close' | 'garbage' }
 
@@ -124,8 +125,15 @@ function readStep(step: unknown, name: string, readOther: ReadOther): Move {
 function readReset(step: object & Record<'reset', unknown>, name: string): Move {
   refuseUnknown(step, ['reset'], `${name}.`)
   const { reset } = step
-  if (reset === 'headers' || reset === 'body' || reset === 'answer') return { kind: 'reset', after: reset }
-  throw new TypeError(`${name}.reset: must be 'headers', 'body' or 'answer'.`)
+  if (reset === 'headers' || reset === 'body') return { kind: 'reset', after: reset }
+  if (reset === 'answer' || reset === 'chunk') return { kind: 'reset', after: reset, half: HALF_ANSWERS[reset] }
+  throw new TypeError(`${name}.reset: must be 'headers', 'body', 'answer' or 'chunk'.`)
+}
+
+/** What an answer that is cut off begins with. One without a length comes in chunks. */
+const HALF_ANSWERS: Readonly<Record<'answer' | 'chunk', Answer>> = {
+  answer: { status: 200, headers: { 'content-length': '16' }, body: Buffer.from('Half of ') },
+  chunk: { status: 200, headers: {}, body: Buffer.from('Half of ') },
 }
 
 function readAnswer(step: ScriptedAnswer, name: string): Move {
@@ -134,9 +142,7 @@ function readAnswer(step: ScriptedAnswer, name: string): Move {
   if (!Number.isInteger(status) || status < 200 || status > 599) {
     throw new TypeError(`${name}: a status must be a whole number from 200 to 599.`)
   }
-  if (typeof headers !== 'object' || headers === null || !Object.values(headers).every((x) => typeof x === 'string')) {
-    throw new TypeError(`${name}.headers: must be an object of names and text.`)
-  }
+  requireHeaders(`${name}.headers`, headers)
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
     throw new TypeError(`${name}.body: must be text or bytes.`)
   }
@@ -144,4 +150,19 @@ function readAnswer(step: ScriptedAnswer, name: string): Move {
   if (dripMs !== undefined) requireWhole(`${name}.dripMs`, dripMs, 1)
   if (dripMs !== undefined && body !== '') throw new TypeError(`${name}.dripMs: stands in place of a body.`)
   return { kind: 'answer', answer: { status, headers: { ...headers }, body: Buffer.from(body) }, delayMs, dripMs }
+}
+
+/** Lets headers pass that Node sends. */
+function requireHeaders(name: string, headers: unknown): void {
+  if (typeof headers !== 'object' || headers === null || !Object.values(headers).every((x) => typeof x === 'string')) {
+    throw new TypeError(`${name}: must be an object of names and text.`)
+  }
+  for (const [header, value] of Object.entries(headers)) {
+    try {
+      validateHeaderName(header)
+      validateHeaderValue(header, value)
+    } catch (error) {
+      throw new TypeError(`${name}: cannot be sent. ${(error as Error).message}.`)
+    }
+  }
 }

@@ -108,11 +108,8 @@ describe('what was sent', () => {
 
 it('refuses a handler of another undici, such as the fetch that Node brings', async () => {
   const captured = capture()
-  const own = globalThis.fetch(url, {
-    method: 'POST',
-    body: 'hello',
-    dispatcher: dispatcherOf(captured),
-  } as RequestInit)
+  const init = { method: 'POST', body: 'hello', dispatcher: captured.dispatcher as never }
+  const own = globalThis.fetch(url, init)
   const { cause } = await errorOf(own)
   expect(cause).toBeInstanceOf(TypeError)
   expect(cause).toHaveProperty('message', expect.stringMatching(/^handler: has no onRequestStart.*fetch of undici 8/))
@@ -159,6 +156,11 @@ describe('the script', () => {
     expect(await errorOf(send(captured))).toBe(thrown)
   })
 
+  it('fails with a header that cannot be sent, where a function gives it', async () => {
+    const captured = capture({ script: [() => ({ headers: { 'x a': '1' } })] })
+    expect((await errorOf(send(captured))).message).toMatch(/^script\[0\]\(request\)\.headers: .*"x a"/)
+  })
+
   it.each<[object, RegExp]>([
     [{ scripts: [] }, /^scripts: no such option\. There are script, clock\.$/],
     [{ clock: {} }, /^clock\.now: must be a function/],
@@ -174,14 +176,19 @@ describe('the same step fails as on a real socket', () => {
   const seen = ({ code, name }: Error & { code?: string }) => ({ code, name })
   const capturedError = async (step: CapturedStep) => seen(await errorOf(send(capture({ script: [step] }))))
 
-  it.each<Step>(['reset', 'close', 'garbage', { reset: 'headers' }, { reset: 'body' }, { reset: 'answer' }])(
-    '%j',
-    async (step) => {
-      const endpoint = await startEndpoint({ script: [step] })
-      onTestFinished(() => endpoint.close())
-      expect(await capturedError(step)).toEqual(seen(await errorOf(post(endpoint.url))))
-    },
-  )
+  it.each<Step>([
+    'reset',
+    'close',
+    'garbage',
+    { reset: 'headers' },
+    { reset: 'body' },
+    { reset: 'answer' },
+    { reset: 'chunk' },
+  ])('%j', async (step) => {
+    const endpoint = await startEndpoint({ script: [step] })
+    onTestFinished(() => endpoint.close())
+    expect(await capturedError(step)).toEqual(seen(await errorOf(post(endpoint.url))))
+  })
 
   it('refused', async () => {
     const endpoint = await startEndpoint()

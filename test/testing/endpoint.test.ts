@@ -68,6 +68,19 @@ describe('the script', () => {
     await expect(endpoint.close()).rejects.toThrow('not this one')
   })
 
+  it('answers 500 for a header that cannot be sent, and close() says which', async () => {
+    const endpoint = await startEndpoint({ script: [() => ({ headers: { 'x-a': 'a\nb' } })] })
+    expect(await statuses(endpoint.url, 1)).toEqual([500])
+    await expect(endpoint.close()).rejects.toThrow(/^script\[0\]\(request\)\.headers: .*"x-a"/)
+  })
+
+  it.each([0, 5])('answers 500 for headers that do not go together, after %i ms too', async (delayMs) => {
+    const headers = { 'content-length': '2', trailer: 'x-sum' }
+    const endpoint = await startEndpoint({ script: [{ headers, body: 'ok', delayMs }] })
+    expect(await statuses(endpoint.url, 1)).toEqual([500])
+    await expect(endpoint.close()).rejects.toThrow('Trailers are invalid')
+  })
+
   it('names the function whose step is none', async () => {
     const endpoint = await startEndpoint({ script: [200, () => 'nonsense' as Step] })
     expect(await statuses(endpoint.url, 2)).toEqual([200, 500])
@@ -131,8 +144,11 @@ describe('a step', () => {
     expect(await errorOf(post(url))).toMatchObject({ name: 'HTTPParserError' })
   })
 
-  it('reset: answer sends the first half', async () => {
-    const { url } = await start({ script: [{ reset: 'answer' }] })
+  it.each<['answer' | 'chunk', RegExp]>([
+    ['answer', /content-length: 16\r\n(.+\r\n)*\r\nHalf of $/],
+    ['chunk', /transfer-encoding: chunked\r\n(.+\r\n)*\r\n8\r\nHalf of \r\n$/i],
+  ])('reset: %s sends the first half', async (reset, half) => {
+    const { url } = await start({ script: [{ reset }] })
     const socket = connect(Number(new URL(url).port), '127.0.0.1')
     socket.write('POST /webhooks HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n')
     let text = ''
@@ -141,7 +157,7 @@ describe('a step', () => {
     })
     const [error] = await once(socket, 'error').catch((error) => [error])
     expect(error).toMatchObject({ code: 'ECONNRESET' })
-    expect(text).toMatch(/content-length: 16\r\n(.+\r\n)*\r\nHalf of $/)
+    expect(text).toMatch(half)
   })
 
   it('reset: headers does not wait for the body, and is no request', async () => {
@@ -225,9 +241,22 @@ describe('close()', () => {
     const outcomes = [1, 2, 3].map(() => errorOf(post(endpoint.url)))
     await endpoint.received(3)
     await endpoint.close()
-    expect((await Promise.all(outcomes)).map(({ code }) => code)).toEqual(Array(3).fill('UND_ERR_SOCKET'))
+    const [hung, dripped, held] = await Promise.all(outcomes)
+    expect([hung?.code, held?.code]).toEqual(['UND_ERR_SOCKET', 'UND_ERR_SOCKET'])
+    expect(dripped).toBeInstanceOf(Error) // The headers of its answer were there, or not yet.
     expect(await errorOf(post(endpoint.url))).toMatchObject({ code: 'ECONNREFUSED' })
     await endpoint.close()
+  })
+
+  it('leaves the port to the next', async () => {
+    const first = await startEndpoint()
+    const port = Number(new URL(first.url).port)
+    expect(await errorOf(startEndpoint({ port }))).toMatchObject({ code: 'EADDRINUSE' })
+    await post(first.url)
+    await first.close()
+    const second = await start({ port, script: [201] })
+    expect(second.url).toBe(first.url)
+    expect((await post(first.url)).status).toBe(201)
   })
 
   it('is what `await using` does', async () => {
@@ -243,9 +272,10 @@ describe('close()', () => {
 
 describe('options', () => {
   it.each<[object, RegExp]>([
-    [{ scripts: [] }, /^scripts: no such option\. There are script, path, tls\.$/],
+    [{ scripts: [] }, /^scripts: no such option\. There are script, path, port, tls\.$/],
     [{ path: 'webhooks' }, /^path: must begin with/],
     [{ path: 7 }, /^path: must begin with/],
+    [{ port: 65_536 }, /^port: must be a whole number from 0 to 65535\.$/],
     [{ tls: 'good' }, /^tls: must be one of self_signed, expired, wrong_name, private_ca\.$/],
     [{ script: [] }, /^script: must be a list of at least one step/],
     [{ script: 200 }, /^script: must be a list/],
@@ -258,12 +288,14 @@ describe('options', () => {
     [{ script: [{ code: 200 }] }, /^script\[0\]\.code: no such option\. There are status,/],
     [{ script: [{ headers: { a: 1 } }] }, /^script\[0\]\.headers: must be/],
     [{ script: [{ headers: null }] }, /^script\[0\]\.headers: must be/],
+    [{ script: [{ headers: { 'x a': '1' } }] }, /^script\[0\]\.headers: .*"x a"/],
+    [{ script: [{ headers: { 'x-a': '1\n2' } }] }, /^script\[0\]\.headers: .*"x-a"/],
     [{ script: [{ body: {} }] }, /^script\[0\]\.body: must be text or bytes/],
     [{ script: [{ delayMs: -1 }] }, /^script\[0\]\.delayMs: must be a whole number from 0/],
     [{ script: [{ delayMs: 2 ** 31 }] }, /^script\[0\]\.delayMs: must be/],
     [{ script: [{ dripMs: 0 }] }, /^script\[0\]\.dripMs: must be a whole number from 1/],
     [{ script: [{ dripMs: 1, body: 'x' }] }, /^script\[0\]\.dripMs: stands in place of a body/],
-    [{ script: [{ reset: 'soon' }] }, /^script\[0\]\.reset: must be 'headers', 'body' or 'answer'/],
+    [{ script: [{ reset: 'soon' }] }, /^script\[0\]\.reset: must be 'headers', 'body', 'answer' or 'chunk'/],
     [{ script: [{ reset: 'body', status: 200 }] }, /^script\[0\]\.status: no such option\. There are reset\.$/],
   ])('%j is a TypeError', async (options, message) => {
     const error = await errorOf(startEndpoint(options))

@@ -2,10 +2,12 @@
 
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import { connect } from 'node:net'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { startEndpoint } from '../../src/testing/endpoint.ts'
 import { play } from '../../src/testing/play.ts'
 import { createRecorder } from '../../src/testing/recorder.ts'
-import { createPrompter, type Move } from '../../src/testing/script.ts'
+import { createPrompter, type Move, type Step } from '../../src/testing/script.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] }))
 afterEach(() => void vi.useRealTimers())
@@ -25,12 +27,44 @@ it('received() that was fulfilled, and one that was not', async () => {
   await failed
 })
 
-it.each([{ delayMs: 60_000 }, { dripMs: 1000 }])('an answer of %j whose connection ended', (step) => {
-  const response = Object.assign(new EventEmitter(), { writeHead: vi.fn(), flushHeaders: vi.fn(), write: vi.fn() })
-  play(createPrompter([step]).next() as Move, response as unknown as ServerResponse, () => {})
-  vi.advanceTimersByTime(5000)
+it.each([{ delayMs: 60_000 }, { dripMs: 1000 }])('an answer of %j whose connection ended', async (step) => {
+  const response = createResponse()
+  void play(createPrompter([step]).next() as Move, response as unknown as ServerResponse, () => {})
+  await vi.advanceTimersByTimeAsync(5000)
   expect(response.write).toHaveBeenCalledTimes(step.dripMs === undefined ? 0 : 5)
   expect(vi.getTimerCount()).toBe(1)
   response.emit('close')
   expect(vi.getTimerCount()).toBe(0)
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(response.writeHead).toHaveBeenCalledTimes(step.dripMs === undefined ? 0 : 1)
 })
+
+it.each<Step>([200, 'drip', { delayMs: 60_000 }, 'garbage', { reset: 'answer' }])(
+  'a step of %j that is known when the connection has ended',
+  async (step) => {
+    const move = createPrompter([step]).next() as Move
+    const [response, other] = [createResponse({ destroyed: true }), createResponse({ socket: { destroyed: true } })]
+    await play(move, response as unknown as ServerResponse, () => expect.unreachable())
+    await play(move, other as unknown as ServerResponse, () => expect.unreachable())
+    expect([vi.getTimerCount(), response.writeHead.mock.calls, other.writeHead.mock.calls]).toEqual([0, [], []])
+  },
+)
+
+it.each<Step>(['drip', { delayMs: 60_000 }])('a step of %j that a function gives after close()', async (step) => {
+  const gate = Promise.withResolvers<Step>()
+  const endpoint = await startEndpoint({ script: [() => gate.promise] })
+  const socket = connect(Number(new URL(endpoint.url).port), '127.0.0.1')
+  socket.write('POST /webhooks HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n')
+  await endpoint.received(1)
+  socket.destroy()
+  await endpoint.close()
+  gate.resolve(step)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+function createResponse(state: { destroyed?: boolean; socket?: { destroyed: boolean } } = {}) {
+  const { destroyed = false, socket = { destroyed: false } } = state
+  const methods = { writeHead: vi.fn(), flushHeaders: vi.fn(), write: vi.fn() }
+  return Object.assign(new EventEmitter(), { destroyed, socket: { ...socket, end: vi.fn() } }, methods)
+}
