@@ -26,7 +26,7 @@ export interface Arrival {
 
 /**
  * Makes the message of a call ("Go client library", Message types), and a key under which a client that sends the call
- * again sends the same one: a digest of all of it, because a `messageId` alone can be guessed.
+ * again sends the same one: a digest of all that it does not change then, because a `messageId` alone can be guessed.
  *
  * @throws HooklineError `call_invalid`, `call_too_large` or `message_type_unknown`.
  */
@@ -41,7 +41,14 @@ export function readCall(value: unknown, arrival: Arrival): Submission {
   const type = readType(call, arrival.route)
   const message = toMessage(type, call, arrival)
   if (!call.messageId) return { message }
-  return { message, key: hash('sha256', `${JSON.stringify([arrival.source, type])}${text}`) }
+  return { message, key: hash('sha256', `${JSON.stringify([arrival.source, type])}${lastingText(call, text)}`) }
+}
+
+/** When analytics.js sends a call again, it stamps `sentAt` anew and counts the attempt in `_metadata`. */
+function lastingText(call: Json, text: string): string {
+  if (call.sentAt === undefined && call._metadata === undefined) return text
+  const { sentAt: _sentAt, _metadata, ...lasting } = call
+  return JSON.stringify(lasting)
 }
 
 function withShared(call: Json, { context, integrations }: Json): Json {

@@ -118,10 +118,22 @@ describe('the key of a submission', () => {
     expect(second).toBe(first)
   })
 
+  it.each<[string, object, object]>([
+    ['another sentAt', { sentAt: '2026-01-15T09:30:00.000Z' }, { sentAt: '2026-01-15T09:30:07.000Z' }],
+    ['a sentAt that was not there before', {}, { sentAt: '2026-01-15T09:30:07.000Z' }],
+    ['another count of attempts', { _metadata: { bundled: [] } }, { _metadata: { bundled: [], retryCount: 1 } }],
+    ['a count of attempts that was not there before', {}, { _metadata: { retryCount: 1 } }],
+    ['both', { sentAt: 'now', _metadata: { retryCount: 1 } }, { sentAt: 'later', _metadata: { retryCount: 2 } }],
+  ])('is the same for %s, which a browser changes when it sends a call again', async (_what, first, again) => {
+    const keys = await keysOf(['/v1/t', { ...track, ...first }], ['/v1/t', { ...track, ...again }])
+    expect(keys).toEqual([expect.any(String), keys[0]])
+  })
+
   it.each<[string, string, object]>([
     ['another messageId', '/v1/track', { ...track, messageId: 'n' }],
     ['a guessed messageId', '/v1/track', { ...track, properties: { a: 2 } }],
     ['another type', '/v1/page', track],
+    ['a sentAt that is not the one of the call', '/v1/track', { ...track, properties: { a: 1, sentAt: 'now' } }],
     ['another context of the batch', '/v1/batch', { batch: [{ ...track, type: 'track' }], context: { a: 1 } }],
   ])('differs for %s', async (_what, path, call) => {
     const keys = await keysOf(['/v1/track', track], [path, call])
