@@ -30,11 +30,11 @@ export function createCertificate(fault: CertificateFault): ServerCertificate {
     until: fault === 'expired' ? '20010101000000Z' : '20491231235959Z',
     extensions: fault === 'wrong_name' ? [namesOf('wrong.example')] : [namesOf('localhost', [127, 0, 0, 1])],
   })
-  return {
-    server: { key: server.keys.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string, cert },
-    ca:
-      authority === server ? cert : certify(authority, authority, { until: '20491231235959Z', extensions: AUTHORITY }),
-  }
+  const ca =
+    authority === server ? cert : certify(authority, authority, { until: '20491231235959Z', extensions: AUTHORITY })
+  const key = server.keys.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+  // Private authorities are often sent along. Clients that do not trust them say so in words of their own.
+  return { server: { key, cert: fault === 'private_ca' ? cert + ca : cert }, ca }
 }
 
 /** Names differ, because clients look an authority up by its name and a test may trust several. */

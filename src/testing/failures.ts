@@ -18,7 +18,7 @@ const ERRORS = {
   self_signed: { code: 'DEPTH_ZERO_SELF_SIGNED_CERT', message: 'self-signed certificate' },
   expired: { code: 'CERT_HAS_EXPIRED', message: 'certificate has expired' },
   wrong_name: { code: 'ERR_TLS_CERT_ALTNAME_INVALID', message: "Hostname/IP does not match certificate's altnames" },
-  private_ca: { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', message: 'unable to verify the first certificate' },
+  private_ca: { code: 'SELF_SIGNED_CERT_IN_CHAIN', message: 'self-signed certificate in certificate chain' },
   reset: { code: 'ECONNRESET', message: 'read ECONNRESET' },
   cut_off: {
     code: 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
