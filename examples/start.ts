@@ -14,6 +14,11 @@ import { head, toCurl, toLine } from './demo/table.ts'
 
 const PATIENCE_MS = 3_000
 const isOnce = process.argv.includes('--once')
+const unknown = process.argv.slice(2).find((option) => option !== '--once')
+if (unknown !== undefined) {
+  console.error(`${unknown}: no such option. There is --once.`)
+  process.exit(1)
+}
 const sharedSecret = process.env.SHARED_SECRET || 'only-for-this-demo'
 const writeKey = 'demo-write-key'
 

@@ -131,6 +131,13 @@ test('a port that is no port is one line', { timeout: 30_000 }, async () => {
   expect(demo.output).toBe('PORT: must be a whole number from 0 to 65535.\n')
 })
 
+test('an option that does not exist is one line', { timeout: 30_000 }, async () => {
+  demo = startNode([START, '--bogus'], { env: { PORT: '0' } })
+
+  expect(await demo.exit).toBe(1)
+  expect(demo.output).toBe('--bogus: no such option. There is --once.\n')
+})
+
 test('the check of an outcome looks at every station and at what came of it', () => {
   const [identify] = expectations
   if (identify === undefined) throw new Error('The demo sends nothing.')
