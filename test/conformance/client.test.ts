@@ -6,6 +6,7 @@ import { expect, test } from 'vitest'
 import type { Client } from '../../src/client/api.ts'
 import { createClient } from '../../src/client/client.ts'
 import { BATCH_LIMIT, CALL_LIMIT, FLUSH_AFTER_MS, FLUSH_AT } from '../../src/protocol/limits.ts'
+import { manualClock } from '../../src/testing/index.ts'
 import { layPath } from './path.ts'
 
 /** Records one call and says what arrives. */
@@ -14,6 +15,13 @@ async function arrival(record: (client: Client) => void) {
   record(path.client)
   const [message] = await path.arrive()
   return { ...path, message }
+}
+
+/** A call without a timestamp, posted straight to a collector whose clock is an hour ahead of every other. */
+async function stampOf(type: string, call: object) {
+  const { post, captured } = layPath({ collector: { clock: manualClock(Date.UTC(2026, 0, 15, 10, 30)) } })
+  await post(type, call)
+  return captured.messages[0]?.timestamp
 }
 
 const refuses = (record: (client: Client) => void, expected: RegExp) => {
@@ -85,6 +93,7 @@ test('Client · What it does · 7 any call accepts a timestamp; without one the 
   expect(past.message?.timestamp).toBe('2019-05-01T10:00:00.000Z')
   const now = await arrival((client) => client.track({ userId: 'u', event: 'E' }))
   expect(now.message?.timestamp).toBe(new Date(now.clock.now()).toISOString())
+  expect(await stampOf('track', { userId: 'u', event: 'E' })).toBe('2026-01-15T10:30:00.000Z')
 })
 
 test('Client · Settings · Size: messages queued before a flush; 1 flushes on every message', async () => {
@@ -190,6 +199,7 @@ test('Client · Messages · Page · Timestamp: ISO 8601, defaults to the time of
   expect(message?.timestamp).toBe('2020-01-01T00:00:00.000Z')
   const { message: later, clock } = await arrival((client) => client.page({ userId: 'u' }))
   expect(later?.timestamp).toBe(new Date(clock.now()).toISOString())
+  expect(await stampOf('page', { userId: 'u' })).toBe('2026-01-15T10:30:00.000Z')
   refuses((client) => client.page({ userId: 'u', timestamp: 'yesterday' }), /timestamp/)
 })
 

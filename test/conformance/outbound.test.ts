@@ -28,15 +28,7 @@ const bodyOf = (message: object) => JSON.parse(Buffer.from(requestOf(message).bo
 /** A call posted straight to the collector, and what arrived of it. */
 async function arrivalOf(type: string, call: object) {
   const path = layPath()
-  const body = Buffer.from(JSON.stringify({ ...call, writeKey: 'key' }))
-  const answer = await path.collector.handle({
-    method: 'POST',
-    path: `/v1/${type}`,
-    headers: { 'content-type': 'application/json' },
-    remoteAddress: CLIENT_ADDRESS,
-    readBody: () => ({ bytes: body, source: 'stream' }),
-  })
-  await path.clock.advance(0)
+  const answer = await path.post(type, call)
   return { ...path, answer, message: path.captured.messages[0], request: path.captured.requests[0] }
 }
 

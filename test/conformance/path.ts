@@ -6,6 +6,7 @@ import { createClient } from '../../src/client/client.ts'
 import type { ClientOptions } from '../../src/client/options.ts'
 import type { Collector } from '../../src/collector/api.ts'
 import { createCollector } from '../../src/collector/collector.ts'
+import type { CollectorOptions } from '../../src/collector/options.ts'
 import type { EndpointAnswer } from '../../src/protocol/endpoint.ts'
 import type { DeliveryReport } from '../../src/sender/api.ts'
 import { createDestination } from '../../src/sender/destination.ts'
@@ -26,13 +27,20 @@ interface ClientRequest {
 /** What the path is made of. */
 export interface PathOptions {
   readonly client?: Partial<ClientOptions>
+  readonly collector?: Partial<CollectorOptions>
   readonly destination?: Partial<DestinationOptions>
   /** What the customer's endpoint answers. Default: 200 to everything. */
   readonly script?: Script
 }
 
 /** Lays the path. */
-export function layPath({ client: clientOptions, destination: destinationOptions, script = [200] }: PathOptions = {}) {
+export function layPath(options: PathOptions = {}) {
+  const {
+    client: clientOptions,
+    collector: collectorOptions,
+    destination: destinationOptions,
+    script = [200],
+  } = options
   const clock = manualClock()
   const captured = capture({ script })
   const reports: DeliveryReport[] = []
@@ -47,6 +55,7 @@ export function layPath({ client: clientOptions, destination: destinationOptions
   const collector = createCollector({
     sources: [{ name: 'shop', writeKey: 'key', destinations: [destination] }],
     clock,
+    ...collectorOptions,
   })
   const requests: ClientRequest[] = []
   const client = createClient('key', {
@@ -70,6 +79,19 @@ export function layPath({ client: clientOptions, destination: destinationOptions
     /** What arrived at the customer's endpoint. */
     captured,
     reports,
+    /** Posts a call straight to the collector, and takes what comes of it all the way. */
+    async post(type: string, call: object) {
+      const body = Buffer.from(JSON.stringify({ ...call, writeKey: 'key' }))
+      const answer = await collector.handle({
+        method: 'POST',
+        path: `/v1/${type}`,
+        headers: { 'content-type': 'application/json' },
+        remoteAddress: CLIENT_ADDRESS,
+        readBody: () => ({ bytes: body, source: 'stream' }),
+      })
+      await clock.advance(0)
+      return answer
+    },
     /** Sends what is recorded all the way. */
     async arrive() {
       const flushed = client.flush()
