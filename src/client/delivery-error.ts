@@ -4,9 +4,11 @@
  * - `batch_refused`: the answer to a batch was final, a 401 for instance.
  * - `out_of_retries`: each attempt failed in a way that is worth another one.
  * - `call_refused`: the collection service took the batch, and listed this call as refused.
+ * - `maybe_refused`: the collection service took the batch, and its answer does not say (to the end) which calls it refused.
+ *   Those that are told with this were delivered, or refused; the message counts the refused ones where that is known.
  * - `queue_full`: the call was dropped, because there was no room.
  */
-export type DeliveryErrorReason = 'batch_refused' | 'out_of_retries' | 'call_refused' | 'queue_full'
+export type DeliveryErrorReason = 'batch_refused' | 'out_of_retries' | 'call_refused' | 'maybe_refused' | 'queue_full'
 
 /** What is known about a failure. */
 export interface DeliveryErrorDetails {

@@ -1,5 +1,6 @@
 /** One POST of a batch, and what came of it. */
 
+import { BATCH_RESPONSE_LIMIT } from '../protocol/limits.ts'
 import { type DispatcherLike, type PendingPost, type PostOutcome, type PostTiming, post } from '../protocol/post.ts'
 
 /** Where batches go, and how. */
@@ -24,7 +25,8 @@ export function postBatch(
   done: (outcome: PostOutcome) => void,
 ): PendingPost {
   const headers = attempt === 1 ? [...fixed] : [...fixed, 'X-Retry-Count', String(attempt - 1)]
-  return post(dispatcher, { origin, path, headers, body }, timing, done)
+  const request = { origin, path, headers, body, responseLimit: BATCH_RESPONSE_LIMIT }
+  return post(dispatcher, request, timing, done)
 }
 
 /** What became of a batch, for a person. The message of a network error may quote what came over the wire; its code does not. */

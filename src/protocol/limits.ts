@@ -68,3 +68,6 @@ export const FLUSH_AFTER_MS = 5_000
 
 /** Most bytes of an answer that a sender reads; what comes after decides nothing. */
 export const RESPONSE_LIMIT = 64 * 1024
+
+/** Most bytes of an answer that a client reads: it may list the calls of a batch that were refused. */
+export const BATCH_RESPONSE_LIMIT = 1024 * 1024

@@ -18,6 +18,8 @@ export interface PostRequest {
   readonly headers: readonly string[]
   /** Bytes, or a stream of them, which travels in chunks. */
   readonly body: Uint8Array | Readable
+  /** Most bytes of the answer that are read; one that is longer ends there. Default: 64 KiB. */
+  readonly responseLimit?: number
 }
 
 /** How long it may take, by which clock. */
@@ -32,7 +34,7 @@ export interface PostOutcome {
   readonly status: number | undefined
   /** What `Retry-After` of it asked for, in milliseconds. */
   readonly retryAfterMs: number | undefined
-  /** The body of the answer as far as it was read, 64 KiB at most. */
+  /** The body of the answer as far as it was read, `responseLimit` bytes at most. */
   readonly body: Buffer
   /** What the connection failed with, or what it was stopped with. */
   readonly error: unknown
@@ -54,15 +56,22 @@ const TIMED_OUT: Error = Object.assign(new Error('No complete answer in time.'),
  */
 export function post(
   dispatcher: DispatcherLike,
-  { origin, path, headers, body }: PostRequest,
+  { origin, path, headers, body, responseLimit = RESPONSE_LIMIT }: PostRequest,
   timing: PostTiming,
   done: (outcome: PostOutcome) => void,
 ): PendingPost {
-  const pending = new Exchange(timing, done)
-  // The deadline covers every phase; undici's own timers cover one each.
-  const timeouts = { headersTimeout: 0, bodyTimeout: 0 }
+  const pending = new Exchange(timing, responseLimit, done)
+  const options = {
+    origin,
+    path,
+    method: 'POST',
+    headers: headers as string[],
+    body,
+    headersTimeout: 0, // The deadline covers every phase; these would cover one each.
+    bodyTimeout: 0,
+  } as const
   try {
-    dispatcher.dispatch({ origin, path, method: 'POST', headers: headers as string[], body, ...timeouts }, pending)
+    dispatcher.dispatch(options, pending)
   } catch (error) {
     pending.onResponseError(undefined, error)
   }
@@ -75,6 +84,7 @@ export function post(
  */
 class Exchange implements PendingPost, Dispatcher.DispatchHandler {
   readonly #timing: PostTiming
+  readonly #responseLimit: number
   readonly #deadline: Deadline
   #done: ((outcome: PostOutcome) => void) | undefined
   #controller: Dispatcher.DispatchController | undefined
@@ -83,8 +93,9 @@ class Exchange implements PendingPost, Dispatcher.DispatchHandler {
   #chunks: Buffer[] = []
   #size = 0
 
-  constructor(timing: PostTiming, done: (outcome: PostOutcome) => void) {
+  constructor(timing: PostTiming, responseLimit: number, done: (outcome: PostOutcome) => void) {
     this.#timing = timing
+    this.#responseLimit = responseLimit
     this.#done = done
     this.#deadline = timing.deadlines.set(() => this.stop(TIMED_OUT))
   }
@@ -108,7 +119,7 @@ class Exchange implements PendingPost, Dispatcher.DispatchHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#chunks.push(chunk)
     this.#size += chunk.length
-    if (this.#size <= RESPONSE_LIMIT) return
+    if (this.#size <= this.#responseLimit) return
     this.onResponseEnd()
     controller.abort(ENOUGH)
   }
@@ -129,7 +140,7 @@ class Exchange implements PendingPost, Dispatcher.DispatchHandler {
     deadlines.clear(this.#deadline)
     const retryAfterMs = status === undefined ? undefined : readRetryAfter(this.#retryAfter, clock.now())
     const body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks)
-    queueMicrotask(() => done({ status, retryAfterMs, body: body.subarray(0, RESPONSE_LIMIT), error }))
+    queueMicrotask(() => done({ status, retryAfterMs, body: body.subarray(0, this.#responseLimit), error }))
   }
 }
 

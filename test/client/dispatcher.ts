@@ -102,6 +102,14 @@ export function numbered(index: number) {
   return { userId: 'user-1', event: `Event ${index}` }
 }
 
+/** A body as it comes over the wire. */
+export function inChunks(body: string): Buffer[] {
+  const bytes = Buffer.from(body)
+  return Array.from({ length: Math.ceil(bytes.length / 65_536) }, (_, at) =>
+    bytes.subarray(at * 65_536, (at + 1) * 65_536),
+  )
+}
+
 /** The events of track calls. */
 export function eventsOf(calls: readonly RecordedCall[]): unknown[] {
   return calls.map((call) => (call.type === 'track' ? call.event : call.type))

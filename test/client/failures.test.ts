@@ -3,7 +3,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { DeliveryError } from '../../src/client/index.ts'
 import { HooklineError } from '../../src/protocol/error.ts'
-import { eventsOf, numbered, settle, setUp } from './dispatcher.ts'
+import { eventsOf, inChunks, numbered, settle, setUp } from './dispatcher.ts'
 
 afterEach(() => vi.restoreAllMocks())
 
@@ -45,6 +45,55 @@ describe('calls that the answer lists as refused', () => {
 
   it('are told once, also when listed twice', async () => {
     expect(await failuresAfter({ refused: [{ index: 1 }, { index: 1 }] })).toHaveLength(1)
+  })
+
+  it('are told also when the list is long: 500 refusals with long ids', async () => {
+    const refused = Array.from({ length: 500 }, (_, index) => ({
+      index,
+      messageId: 'm'.repeat(900),
+      code: 'call_invalid',
+    }))
+    const body = JSON.stringify({ success: true, accepted: 0, refused })
+    const { client, failures } = setUp([{ status: 200, body: inChunks(body) }], { flushAt: 500 })
+    for (let index = 0; index < 500; index++) client.track(numbered(index))
+    await client.flush()
+    expect(body.length).toBeGreaterThan(400_000)
+    expect(failures.map(({ calls }) => eventsOf(calls))).toEqual(refused.map(({ index }) => [`Event ${index}`]))
+  })
+
+  it.each<[string, object, string, string[]]>([
+    ['some', { accepted: 1, refused: [{ index: 1 }] }, '1 of these 2 calls was', ['Event 0', 'Event 2']],
+    ['all', { accepted: 0, refused: [] }, '3 of these 3 calls were', ['Event 0', 'Event 1', 'Event 2']],
+  ])('are told together when the answer counts them and does not list them: %s', async (_name, body, text, events) => {
+    const failures = await failuresAfter(body)
+    const { error, calls } = failures.at(-1) ?? {}
+    expect(failures.slice(0, -1).every(({ error }) => 'reason' in error && error.reason === 'call_refused')).toBe(true)
+    expect(error).toMatchObject({ reason: 'maybe_refused', attempts: 1, code: undefined })
+    expect(error?.message).toBe(`${text} refused by the collection service, and its answer does not list which.`)
+    expect(eventsOf(calls ?? [])).toEqual(events)
+  })
+
+  it.each([
+    ['one that takes more than there are', { accepted: 9, refused: [] }],
+    ['one that is no number', { accepted: true, refused: [] }],
+    ['one that is none', { accepted: -1, refused: [] }],
+    ['one that is not of a collector', { accepted: 0 }],
+  ])('a count of what is accepted tells of nothing: %s', async (_name, body) => {
+    expect(await failuresAfter(body)).toEqual([])
+  })
+
+  it.each([
+    ['that is cut', [JSON.stringify({ success: true, refused: [{ index: 0, detail: 'x'.repeat(1024 * 1024) }] })]],
+    ['that is no JSON', ['{"success":true,"refused":[{"index":0},']],
+  ])('are told as one batch when they cannot be read from an answer %s', async (_name, body) => {
+    const { client, failures } = setUp([{ status: 200, body: body.flatMap(inChunks) }])
+    for (let index = 0; index < 3; index++) client.track(numbered(index))
+    await client.flush()
+    expect(failures.map(({ calls }) => eventsOf(calls))).toEqual([['Event 0', 'Event 1', 'Event 2']])
+    expect(failures[0]?.error).toMatchObject({
+      reason: 'maybe_refused',
+      message: 'which of these calls the collection service refused cannot be read from its answer.',
+    })
   })
 
   it.each([
