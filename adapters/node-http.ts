@@ -22,13 +22,14 @@ export class NodeRequest implements EndpointRequest {
   readonly #stream: Readable
 
   /**
-   * @param url Relative to the mount; a query is cut off.
+   * @param url Relative to the mount; a query is cut off, and so is what an absolute one names before its path.
    * @param parsed Where the framework keeps what a parser read.
    * @param stream Where the framework reads the body from, when that is not the request itself.
    */
   constructor(incoming: NodeIncoming, url: string, parsed: ParsedBody, stream: Readable = incoming) {
-    const query = url.indexOf('?')
-    this.path = query === -1 ? url : url.slice(0, query)
+    const target = url.startsWith('/') ? url : withoutHost(url)
+    const query = target.indexOf('?')
+    this.path = query === -1 ? target : target.slice(0, query)
     this.#incoming = incoming
     this.#parsed = parsed
     this.#stream = stream
@@ -51,6 +52,11 @@ export class NodeRequest implements EndpointRequest {
     if (!isUnread(stream)) return findParsed(this.#parsed, limit)
     return readStream(stream, limit, stream === this.#incoming ? this.#incoming.headers['content-length'] : undefined)
   }
+}
+
+/** A request may name all of the URL, as to a proxy (absolute form, RFC 9112, 3.2.2). */
+function withoutHost(target: string): string {
+  return target.replace(/^https?:\/\/[^/?]*\/?/i, '/')
 }
 
 /** Writes an answer, unless the host has answered for us or the client is gone. */

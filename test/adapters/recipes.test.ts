@@ -20,6 +20,7 @@ import { serve as serveFastify } from '../../adapters/fastify.ts'
 import { serve as serveFetch } from '../../adapters/fetch.ts'
 import { serve as serveKoa } from '../../adapters/koa.ts'
 import { serve as serveNode } from '../../adapters/node.ts'
+import { NodeRequest } from '../../adapters/node-http.ts'
 import type { Endpoint } from '../../src/protocol/endpoint.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
@@ -350,6 +351,16 @@ describe('node:http', () => {
     const server = http.createServer(serveNode(receiver, { path: '/webhooks' }))
     expect((await post(server, '/webhooks/')).status).toBe(404)
     expect((await post(server, '/webhooks')).status).toBe(200)
+  })
+
+  it.each([
+    ['HTTP://hookline.example/webhooks', '/webhooks'],
+    ['https://hookline.example', '/'],
+    ['http://hookline.example?from=/webhooks', '/'],
+    ['*', '*'],
+    ['ftp://hookline.example/webhooks', 'ftp://hookline.example/webhooks'],
+  ])('takes the path of the request target %s', (url, path) => {
+    expect(new NodeRequest({} as http.IncomingMessage, url, {}).path).toBe(path)
   })
 
   it('says so when an encoding was set on the stream', async () => {

@@ -78,6 +78,19 @@ const hosts: Readonly<Record<string, (collector: Collector) => Promise<Ask> | As
   },
 }
 
+/** What a preflight is answered whose request names all of the URL ("absolute form", RFC 9112, 3.2.2). */
+function statusOf({ hostname, port, href }: URL): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    http
+      .request({ hostname, port, path: href, method: 'OPTIONS' }, (response) => {
+        response.resume()
+        resolve(response.statusCode)
+      })
+      .on('error', reject)
+      .end()
+  })
+}
+
 describe.each(Object.entries(hosts))('%s', (name, start) => {
   const json = { 'content-type': 'application/json', authorization: basic(writeKey) }
   const call = JSON.stringify({ userId: 'u', event: 'Sold' })
@@ -106,6 +119,12 @@ describe.each(Object.entries(hosts))('%s', (name, start) => {
     const answer = await ask('/v1/t', { method: 'OPTIONS' })
     expect([answer.status, await answer.text()]).toEqual([200, ''])
     expect(answer.headers.get('access-control-allow-methods')).toBe('POST')
+  })
+
+  it.skipIf(name === 'Fetch')('takes the path of an absolute request target', async () => {
+    const ask = await start(setUpCollector().collector)
+    const { url } = await ask('/v1/t?from=test', { method: 'OPTIONS' })
+    expect(await statusOf(new URL(url))).toBe(200)
   })
 
   it('leaves other paths alone', async () => {

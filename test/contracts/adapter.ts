@@ -120,6 +120,16 @@ export function adapterContract(host: Host): void {
     expectSuccess(await send({ ...signed(track), path: '/webhooks?from=destination' }))
   })
 
+  it.runIf(host.http === 1).each([
+    ['http://hookline.example/webhooks', 200],
+    ['https://hookline.example:8080/webhooks?from=destination', 200],
+    ['http://hookline.example/other/webhooks', 404],
+    ['http://hookline.example', 404],
+  ])('takes the path of an absolute request target: %s', async (path, status) => {
+    const { send } = await start()
+    expect((await send({ ...signed(track), path }))?.status).toBe(status)
+  })
+
   it('leaves the routes beside it alone', async () => {
     const { send, errors, handled } = await start()
     const body = '{"total": 39.0}'
