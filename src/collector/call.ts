@@ -55,8 +55,14 @@ function withShared(call: Json, { context, integrations }: Json): Json {
   const complete = { ...call }
   if (context !== undefined) complete.context ??= context
   if (integrations !== undefined) complete.integrations ??= integrations
+  for (const field of OBJECTS) {
+    if (complete[field] === null) Reflect.deleteProperty(complete, field)
+  }
   return complete
 }
+
+/** Null in their place is the same as nothing. */
+const OBJECTS = ['properties', 'traits', 'context', 'integrations'] as const
 
 /** A batch's call says its type; a call with a path of its own need not, and may not say another. */
 function readType({ type }: Json, route: Route): CallType {
@@ -71,6 +77,9 @@ function readType({ type }: Json, route: Route): CallType {
 
 function toMessage(type: CallType, call: Json, { now, ip, shared }: Arrival): Message {
   if (!isObject(call.integrations ?? {})) throw invalid('integrations', 'must be an object when given')
+  for (const id of ['messageId', 'anonymousId'] as const) {
+    if (typeof (call[id] ?? '') !== 'string') throw invalid(id, 'must be a string when given')
+  }
   const { writeKey: _, sentAt = shared.sentAt, ...fields } = call
   const sent = toTimestamp(sentAt)
   try {

@@ -5,7 +5,7 @@ import type { EndpointRequest } from '../protocol/endpoint.ts'
 
 /**
  * The IP address of a client: the last entry of the header, where there is such a header, else that of the connection. An
- * IPv4 address that a server for both families writes as IPv6 comes back as IPv4.
+ * IPv4 address that a server for both families writes as IPv6 comes back as IPv4; a port is cut off.
  *
  * @param header In lower case.
  * @returns undefined where neither holds an address.
@@ -16,6 +16,12 @@ export function readAddress(
 ): string | undefined {
   const listed = header === undefined ? undefined : headers[header]
   const entry = listed === undefined ? remoteAddress : String(listed).split(',').at(-1)
-  const address = (entry ?? '').trim().replace(/^::ffff:(?=[\d.]+$)/i, '')
+  const address = withoutPort((entry ?? '').trim()).replace(/^::ffff:(?=[\d.]+$)/i, '')
   return isIP(address) === 0 ? undefined : address
+}
+
+/** Proxies write `192.0.2.1:80` and `[2001:db8::1]:80`. */
+function withoutPort(entry: string): string {
+  const [, ipv6, ipv4] = /^(?:\[(.+)\]|([\d.]+))(?::\d+)?$/.exec(entry) ?? []
+  return ipv6 ?? ipv4 ?? entry
 }

@@ -116,7 +116,11 @@ describe('Go client library, Message types: what is required', () => {
     ['Traits that are a list', { type: 'identify', ...who, traits: [] }, 'traits'],
     ['Page traits that are text', { type: 'page', ...who, traits: 'abc' }, 'traits'],
     ['Page properties that are text', { type: 'page', ...who, properties: 'abc', traits: {} }, 'properties'],
-    ['Properties that are null', { type: 'track', ...who, event: 'e', properties: null }, 'properties'],
+    ['AnonymousId that is a number', { type: 'identify', ...who, anonymousId: 5 }, 'anonymousId'],
+    ['AnonymousId that is null', { type: 'identify', ...who, anonymousId: null }, undefined],
+    ['messageId that is a number', { type: 'identify', ...who, messageId: 5 }, 'messageId'],
+    ['messageId that is an object', { type: 'alias', ...who, previousId: 'p', messageId: {} }, 'messageId'],
+    ['messageId that is false', { type: 'identify', ...who, messageId: false }, 'messageId'],
     ['Context that is text', { type: 'page', ...who, context: 'abc' }, 'context'],
     ['Integrations that are text', { type: 'page', ...who, integrations: 'none' }, 'integrations'],
     ['Integrations that are a list', { type: 'page', ...who, integrations: ['Webhooks'] }, 'integrations'],
@@ -134,6 +138,26 @@ describe('Go client library, Message types: what is required', () => {
 
   it.each([null, 5, 'call', [], [[]], true])('a call that is %j', async (call) => {
     expect(await refuse(call)).toEqual({ index: 0, code: 'call_invalid', detail: 'The call is not a JSON object.' })
+  })
+})
+
+describe('null in place of an object is none', () => {
+  it.each([
+    ['traits', { type: 'identify', traits: null }],
+    ['properties', { type: 'track', event: 'e', properties: null }],
+    ['traits of a page', { type: 'page', traits: null, properties: { path: '/' } }],
+    ['properties of a page', { type: 'page', properties: null, traits: { path: '/' } }],
+    ['context', { type: 'page', context: null }],
+    ['integrations', { type: 'page', integrations: null }],
+  ])('%s', async (_row, call) => {
+    const given = Object.fromEntries(Object.entries(call).filter(([, value]) => value !== null))
+    const base = { ...who, messageId: 'm' }
+    expect(await deliver({ ...base, ...call })).toEqual(await deliver({ ...base, ...given }))
+  })
+
+  it('also in a batch', async () => {
+    const call = { ...who, type: 'page', messageId: 'm' }
+    expect(await deliver(call, { context: null, integrations: null })).toEqual(await deliver(call))
   })
 })
 
@@ -219,6 +243,22 @@ describe('context.ip', () => {
       { headers: { ...forwarded, 'x-forwarded-for': ['203.0.113.1', '203.0.113.2'] } },
       '203.0.113.2',
     ],
+    ...[
+      ['203.0.113.7:8080', '203.0.113.7'],
+      ['[2001:db8::1]:8080', '2001:db8::1'],
+      ['[2001:db8::1]', '2001:db8::1'],
+      ['[::ffff:192.0.2.5]:80', '192.0.2.5'],
+      ['2001:db8::1:80', '2001:db8::1:80'],
+      ['203.0.113.7:', undefined],
+      ['[203.0.113.7', undefined],
+      ['[]:80', undefined],
+    ].map(([entry, ip]): [string, object, object, object, string | undefined] => [
+      `is ${ip} where that header holds ${entry}`,
+      {},
+      trusting,
+      { headers: { ...forwarded, 'x-forwarded-for': `198.51.100.9, ${entry}` } },
+      ip,
+    ]),
     ['is the connection where that header is absent', {}, trusting, {}, '192.0.2.1'],
     [
       'is absent where that header holds none',
