@@ -13,18 +13,20 @@ export const preflight: EndpointAnswer = {
   headers: {
     ...cors,
     'access-control-allow-methods': 'POST',
-    'access-control-allow-headers': 'content-type, authorization',
+    'access-control-allow-headers': '*, authorization', // The star is every header but this one.
+
     'access-control-max-age': '86400',
   },
   body: '',
 }
 
 /** The answer to calls, when those that are accepted are in every queue. */
-export function collected({ accepted, refused }: SortedCalls): EndpointAnswer {
+export function collected({ accepted, refused, refusedCount }: SortedCalls): EndpointAnswer {
+  const counts = { accepted: accepted.length, ...(refusedCount > refused.length && { refusedCount }) }
   return {
     status: 200,
     headers: { 'content-type': 'application/json', ...cors },
-    body: JSON.stringify({ success: true, accepted: accepted.length, refused }),
+    body: JSON.stringify({ success: true, ...counts, refused }),
   }
 }
 

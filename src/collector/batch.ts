@@ -19,11 +19,17 @@ interface RefusedCall {
 /** What became of the calls of a request. */
 export interface SortedCalls {
   readonly accepted: readonly Submission[]
+  /** The first of those that were refused. */
   readonly refused: readonly RefusedCall[]
+  /** How many were refused, listed or not. */
+  readonly refusedCount: number
 }
 
 /** No 500 KB hold more calls that are valid; it bounds the work for those that are not. */
 const CALLS_LIMIT = 20_000
+
+/** Most refused calls that are listed: the reason is longer than a call can be, and a small request gets no huge answer. */
+const LISTED_LIMIT = 500
 
 /** Most bytes that the context and the integrations of a batch come to when each of its calls gets them. */
 const SHARED_LIMIT = 8 * 1024 * 1024
@@ -34,7 +40,7 @@ const SHARED_LIMIT = 8 * 1024 * 1024
  * @throws HooklineError what {@link readCall} throws.
  */
 export function readSingle(body: Json, arrival: Omit<Arrival, 'shared'>): SortedCalls {
-  return { accepted: [readCall(body, { ...arrival, shared: {} })], refused: [] }
+  return { accepted: [readCall(body, { ...arrival, shared: {} })], refused: [], refusedCount: 0 }
 }
 
 /**
@@ -51,15 +57,17 @@ export function readBatch(body: Json, arrival: Omit<Arrival, 'shared'>): SortedC
   const shared = { context, integrations, sentAt }
   const accepted: Submission[] = []
   const refused: RefusedCall[] = []
+  let refusedCount = 0
   for (const [index, call] of batch.entries()) {
     try {
       accepted.push(readCall(call, { ...arrival, shared }))
     } catch (error) {
       if (!(error instanceof HooklineError)) throw error
-      refused.push(describe(error, index, call))
+      refusedCount++
+      if (refused.length < LISTED_LIMIT) refused.push(describe(error, index, call))
     }
   }
-  return { accepted, refused }
+  return { accepted, refused, refusedCount }
 }
 
 /** One request must not become more messages' worth of bytes than memory holds. */

@@ -197,12 +197,23 @@ describe('Limits', () => {
   it('a list of more than can be calls is refused whole', async () => {
     const { post } = setUpCollector()
     const list = (length: number) => ({ batch: Array.from({ length }, () => 0) })
-    expect((await post('/v1/batch', list(20_000))).json.refused).toHaveLength(20_000)
+    expect((await post('/v1/batch', list(20_000))).json.refusedCount).toBe(20_000)
     expect((await post('/v1/batch', list(20_001))).json).toMatchObject({
       status: 400,
       code: 'call_invalid',
       path: 'batch',
     })
+  })
+
+  it.each([
+    [500, undefined],
+    [501, 501],
+  ])('of %i refused calls 500 are listed at most, and all are counted', async (length, refusedCount) => {
+    const { post, destination } = setUpCollector()
+    const batch = [...Array.from({ length }, () => 0), page]
+    const { json } = await post('/v1/batch', { batch })
+    expect([json.accepted, json.refused.length, json.refusedCount]).toEqual([1, 500, refusedCount])
+    expect([json.refused[499].index, destination.messages.length]).toEqual([499, 1])
   })
 
   it('a context that would be multiplied is refused whole', async () => {
@@ -275,7 +286,7 @@ describe('CORS', () => {
     expect(preflight.headers).toEqual({
       'access-control-allow-origin': '*',
       'access-control-allow-methods': 'POST',
-      'access-control-allow-headers': 'content-type, authorization',
+      'access-control-allow-headers': '*, authorization',
       'access-control-max-age': '86400',
     })
     expect((await post('/v1/p', { userId: 'u' })).headers).toEqual({
