@@ -11,7 +11,8 @@ export const accepted: EndpointAnswer = {
   body: '{"ok":true}',
 }
 
-const basic = { 'www-authenticate': 'Basic realm="write key"' }
+// Not `Basic`, although it is taken: to that, a browser shows visitors of the collector's own site a login dialog.
+const writeKey = { 'www-authenticate': 'WriteKey realm="collector"' }
 const challenge = { 'www-authenticate': 'HMAC-SHA1 header="X-Signature"' }
 // The rest of the body is still on its way, and nobody is going to read it.
 const hangUp = { connection: 'close' }
@@ -27,8 +28,8 @@ const HEADERS: { readonly [Code in HooklineErrorCode]?: Readonly<Record<string, 
   signature_missing: challenge,
   signature_malformed: challenge,
   signature_mismatch: challenge,
-  write_key_missing: basic,
-  write_key_unknown: basic,
+  write_key_missing: writeKey,
+  write_key_unknown: writeKey,
 }
 
 /** The answer to an error: its code and what it says, nothing of its cause. */
