@@ -7,12 +7,14 @@ import type { EndpointAnswer, EndpointRequest } from '../protocol/endpoint.ts'
 import { HooklineError } from '../protocol/error.ts'
 import { isObject, notJson, parseJson } from '../protocol/json.ts'
 import { BATCH_LIMIT } from '../protocol/limits.ts'
+import { refuseUnknown, requireText } from '../protocol/options.ts'
 import { readJson } from '../protocol/read-json.ts'
+import { report } from '../protocol/report.ts'
 import { collected, failed, preflight } from './answers.ts'
 import type { Collector, QueuedDeletion } from './api.ts'
 import { readBatch, readSingle, type SortedCalls } from './batch.ts'
 import { readAddress } from './client-address.ts'
-import { type CollectorOptions, type ReadySource, readOptions, refuseUnknown } from './options.ts'
+import { type CollectorOptions, type ReadySource, readOptions } from './options.ts'
 import { ROUTES, type Route } from './routes.ts'
 import { submitToAll } from './submit.ts'
 import { readWriteKey } from './write-key.ts'
@@ -44,10 +46,10 @@ export function createCollector(options: CollectorOptions): Collector {
     },
 
     async delete(userId, scope = {}) {
-      refuseUnknown('', scope, ['sources'])
+      if (typeof scope !== 'object' || scope === null) throw new TypeError('delete: give it { sources }, or nothing.')
+      refuseUnknown(scope, ['sources'])
       const { sources: names = [...byName.keys()] } = scope
-      if (typeof userId !== 'string' || userId === '')
-        throw new TypeError('userId: must be a string that is not empty.')
+      requireText('userId', userId)
       const message = compose('delete', { userId }, clock.now())
       const deletions = findSources(names).map(async ({ name, destinations }): Promise<QueuedDeletion> => {
         const answers = await submitToAll(destinations, [{ message }])
@@ -64,7 +66,8 @@ export function createCollector(options: CollectorOptions): Collector {
       return collected(await collect(request, route))
     } catch (thrown) {
       const error = thrown instanceof HooklineError ? thrown : internal(thrown)
-      void report(error, request)
+      const { path, headers, remoteAddress } = request
+      void report(onError, error, { path, headers, remoteAddress })
       return failed(error)
     }
   }
@@ -102,17 +105,6 @@ export function createCollector(options: CollectorOptions): Collector {
       if (source === undefined) throw new TypeError(`sources: there is none of the name ${JSON.stringify(name)}.`)
       return source
     })
-  }
-
-  async function report(error: HooklineError, { path, headers, remoteAddress }: EndpointRequest): Promise<void> {
-    try {
-      await onError(error, { path, headers, remoteAddress })
-    } catch (failure) {
-      process.emitWarning('onError failed', {
-        code: 'HOOKLINE_ON_ERROR',
-        detail: failure instanceof Error ? failure.message : 'It threw what is no Error.',
-      })
-    }
   }
 }
 

@@ -3,6 +3,8 @@
 import { type Clock, systemClock } from '../protocol/clock.ts'
 import type { EndpointHeaders } from '../protocol/endpoint.ts'
 import type { HooklineError } from '../protocol/error.ts'
+import { refuseUnknown, requireClock, requireFunction, requireText, requireWhole } from '../protocol/options.ts'
+import { printOurFaults } from '../protocol/report.ts'
 import type { CollectorDestination, Source } from './api.ts'
 
 /** The request that an error is about. Holds no body. */
@@ -63,18 +65,14 @@ export function readOptions(options: CollectorOptions): CollectorSettings {
   if (typeof options !== 'object' || options === null) {
     throw new TypeError('createCollector: give it options, at least { sources: [{ name, writeKey, destinations }] }.')
   }
-  refuseUnknown('', options, OPTIONS)
+  refuseUnknown(options, OPTIONS)
   const { ipHeader, deadlineMs = 30_000, onError = printOurFaults, clock = systemClock } = options
   if (ipHeader !== undefined && (typeof ipHeader !== 'string' || ipHeader === '')) {
     throw new TypeError("ipHeader: must be the name of a header, for instance 'x-forwarded-for'.")
   }
-  if (!Number.isInteger(deadlineMs) || deadlineMs < 1 || deadlineMs >= 2 ** 31) {
-    throw new TypeError('deadlineMs: must be a whole number above 0 and below 2^31.')
-  }
+  requireWhole('deadlineMs', deadlineMs, 1)
   requireFunction('onError', onError)
-  for (const name of ['now', 'monotonic', 'setTimeout', 'clearTimeout'] as const) {
-    requireFunction(`clock.${name}`, clock?.[name])
-  }
+  requireClock(clock)
   return { sources: readSources(options.sources), ipHeader: ipHeader?.toLowerCase(), deadlineMs, onError, clock }
 }
 
@@ -100,7 +98,7 @@ function readSource(source: unknown, option: string): ReadySource {
   if (typeof source !== 'object' || source === null) {
     throw new TypeError(`${option}: must be { name, writeKey, destinations }.`)
   }
-  refuseUnknown(`${option}.`, source, SOURCE)
+  refuseUnknown(source, SOURCE, `${option}.`)
   const { name, writeKey, destinations } = source as Partial<Source>
   requireText(`${option}.name`, name)
   requireText(`${option}.writeKey`, writeKey)
@@ -117,28 +115,11 @@ function readSource(source: unknown, option: string): ReadySource {
   return { name, writeKey, destinations: [...destinations] }
 }
 
-/** @throws TypeError for an option that does not exist: what it was to change would stay as it is. */
-export function refuseUnknown(prefix: string, options: object, known: readonly string[]): void {
-  for (const name of Object.keys(options)) {
-    if (!known.includes(name)) throw new TypeError(`${prefix}${name}: no such option. There are ${known.join(', ')}.`)
-  }
-}
-
 function requireUnique(values: readonly unknown[], nameOf: (index: number) => string): void {
+  const places = new Map<unknown, number>()
   for (const [index, value] of values.entries()) {
-    const first = values.indexOf(value)
-    if (first !== index) throw new TypeError(`${nameOf(index)}: is the same as ${nameOf(first)}.`)
+    const first = places.get(value)
+    if (first !== undefined) throw new TypeError(`${nameOf(index)}: is the same as ${nameOf(first)}.`)
+    places.set(value, index)
   }
-}
-
-function requireText(name: string, value: unknown): asserts value is string {
-  if (typeof value !== 'string' || value === '') throw new TypeError(`${name}: must be a string that is not empty.`)
-}
-
-function requireFunction(name: string, value: unknown): void {
-  if (typeof value !== 'function') throw new TypeError(`${name}: must be a function.`)
-}
-
-function printOurFaults(error: HooklineError): void {
-  if (error.status >= 500 && error.code !== 'shutting_down') console.error(error)
 }

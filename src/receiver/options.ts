@@ -4,6 +4,8 @@ import { type Clock, systemClock } from '../protocol/clock.ts'
 import type { EndpointHeaders } from '../protocol/endpoint.ts'
 import type { HooklineError } from '../protocol/error.ts'
 import { BODY_LIMIT, DEADLINE_MS } from '../protocol/limits.ts'
+import { refuseUnknown, requireBoolean, requireClock, requireFunction, requireWhole } from '../protocol/options.ts'
+import { printOurFaults } from '../protocol/report.ts'
 import { createShape, type EventSchemas, type Shape, type TraitSchemas } from './schema.ts'
 import { createMatchSecret, type MatchSecret, type SecretProvider, type Secrets } from './secrets.ts'
 
@@ -71,7 +73,7 @@ export interface ReceiverSettings {
   readonly clock: Clock
 }
 
-const KNOWN: ReadonlySet<string> = new Set([
+const KNOWN = [
   'secret',
   'allowUnsigned',
   'events',
@@ -81,7 +83,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   'onRejected',
   'onError',
   'clock',
-] satisfies (keyof ReceiverOptions)[])
+] as const satisfies (keyof ReceiverOptions)[]
 
 /**
  * Checks and completes the options.
@@ -92,21 +94,17 @@ export function readOptions(options: ReceiverOptions): ReceiverSettings {
   if (typeof options !== 'object' || options === null) {
     throw new TypeError('createReceiver: give it options, at least { secret }.')
   }
-  for (const name of Object.keys(options)) {
-    if (!KNOWN.has(name)) throw new TypeError(`${name}: no such option. There are ${[...KNOWN].join(', ')}.`)
-  }
+  refuseUnknown(options, KNOWN)
   const { clock = systemClock, onRejected, onError = printOurFaults } = options
   const { limit = BODY_LIMIT, deadlineMs = DEADLINE_MS } = options
-  requireFunction('onRejected', onRejected)
+  if (onRejected !== undefined) requireFunction('onRejected', onRejected)
   requireFunction('onError', onError)
-  for (const name of ['now', 'monotonic', 'setTimeout', 'clearTimeout'] as const) {
-    requireFunction(`clock.${name}`, clock?.[name] ?? null)
-  }
+  requireClock(clock)
   return {
     matchSecret: readSecret(options, clock),
     shape: createShape(options.events, options.traits),
-    limit: readWhole('limit', limit),
-    deadlineMs: readWhole('deadlineMs', deadlineMs),
+    limit: requireWhole('limit', limit, 1),
+    deadlineMs: requireWhole('deadlineMs', deadlineMs, 1),
     onRejected,
     onError,
     clock,
@@ -114,22 +112,8 @@ export function readOptions(options: ReceiverOptions): ReceiverSettings {
 }
 
 function readSecret({ secret, allowUnsigned = false }: ReceiverOptions, clock: Clock): MatchSecret | undefined {
-  if (typeof allowUnsigned !== 'boolean') throw new TypeError('allowUnsigned: must be true or false.')
+  requireBoolean('allowUnsigned', allowUnsigned)
   if (!allowUnsigned) return createMatchSecret(secret, clock)
   if (secret !== undefined) throw new TypeError('allowUnsigned: cannot be true beside a secret. Give one of the two.')
   return undefined
-}
-
-/** Timers hold no more than 31 bits of milliseconds; past that they fire at once. */
-function readWhole(name: string, value: number): number {
-  if (Number.isInteger(value) && value > 0 && value < 2 ** 31) return value
-  throw new TypeError(`${name}: must be a whole number above 0 and below 2^31.`)
-}
-
-function requireFunction(name: string, value: unknown): void {
-  if (value !== undefined && typeof value !== 'function') throw new TypeError(`${name}: must be a function.`)
-}
-
-function printOurFaults(error: HooklineError): void {
-  if (error.status >= 500 && error.code !== 'shutting_down') console.error(error)
 }

@@ -15,6 +15,7 @@ import { HooklineError } from '../protocol/error.ts'
 import type { Message } from '../protocol/message.ts'
 import { parse } from '../protocol/parse.ts'
 import { readJson } from '../protocol/read-json.ts'
+import { report } from '../protocol/report.ts'
 import { isWellFormed } from '../protocol/signature.ts'
 import type { Received, Receiver } from './api.ts'
 import { OpenDelivery } from './delivery.ts'
@@ -86,7 +87,7 @@ export function createReceiver<
         if (--inFlight === 0) for (const resume of idle) resume()
       }
       const fail = (error: HooklineError): void => {
-        void report(error, request)
+        tell(error, request)
         end({ ...problem(error), ok: false, error })
       }
       const deadline = deadlines.set(() => fail(delivery.expire()))
@@ -98,7 +99,7 @@ export function createReceiver<
         (thrown: unknown) => {
           const error = thrown instanceof HooklineError ? thrown : internal(thrown)
           if (!delivery.isExpired) fail(error)
-          else if (error.code === 'handler_failed') void report(error, request)
+          else if (error.code === 'handler_failed') tell(error, request)
         },
       )
     })
@@ -155,15 +156,8 @@ export function createReceiver<
     }
   }
 
-  async function report(error: HooklineError, { headers, remoteAddress }: FailedRequest): Promise<void> {
-    try {
-      await onError(error, { headers, remoteAddress })
-    } catch (failure) {
-      process.emitWarning('onError failed', {
-        code: 'HOOKLINE_ON_ERROR',
-        detail: failure instanceof Error ? failure.message : 'It threw what is no Error.',
-      })
-    }
+  function tell(error: HooklineError, { headers, remoteAddress }: FailedRequest): void {
+    void report(onError, error, { headers, remoteAddress })
   }
 
   function warnOnce(): void {

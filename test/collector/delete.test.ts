@@ -62,6 +62,8 @@ describe('Outbound event delivery, Events: delete', () => {
     ['sources: there is none of the name "__proto__"', ['u', { sources: ['__proto__'] }]],
     ['sources', ['u', { sources: [] }]],
     ['sources', ['u', { sources: 'shop' }]],
+    ['delete: give it', ['u', null]],
+    ['delete: give it', ['u', 'shop']],
     ['source: no such option', ['u', { source: ['shop'] }]],
   ])('tells the developer, and nobody else: %s of %j', async (says, args) => {
     const { collector, shared } = setUpThree()
