@@ -26,7 +26,7 @@ export function postBatch(
 ): PendingPost {
   const headers = attempt === 1 ? [...fixed] : [...fixed, 'X-Retry-Count', String(attempt - 1)]
   const request = { origin, path, headers, body, responseLimit: BATCH_RESPONSE_LIMIT }
-  return post(dispatcher, request, timing, done)
+  return post(dispatcher, request, timing, (outcome) => queueMicrotask(() => done(outcome)))
 }
 
 /** What became of a batch, for a person. The message of a network error may quote what came over the wire; its code does not. */

@@ -52,7 +52,8 @@ const TIMED_OUT: Error = Object.assign(new Error('No complete answer in time.'),
 /**
  * Posts, following no redirect.
  *
- * @param done Called once, never before this returns.
+ * @param done Called once, never before this returns. undici may be in the middle of its work then: whatever posts again
+ *   does so in a microtask of its own.
  */
 export function post(
   dispatcher: DispatcherLike,
@@ -75,6 +76,7 @@ export function post(
   } catch (error) {
     pending.onResponseError(undefined, error)
   }
+  pending.isReturned = true
   return pending
 }
 
@@ -83,6 +85,8 @@ export function post(
  * request is dear; this reads the few bytes of an answer as they come.
  */
 class Exchange implements PendingPost, Dispatcher.DispatchHandler {
+  /** Whether the caller of {@link post} has it in hand. */
+  isReturned = false
   readonly #timing: PostTiming
   readonly #responseLimit: number
   readonly #deadline: Deadline
@@ -140,7 +144,9 @@ class Exchange implements PendingPost, Dispatcher.DispatchHandler {
     deadlines.clear(this.#deadline)
     const retryAfterMs = status === undefined ? undefined : readRetryAfter(this.#retryAfter, clock.now())
     const body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks)
-    queueMicrotask(() => done({ status, retryAfterMs, body: body.subarray(0, this.#responseLimit), error }))
+    const outcome = { status, retryAfterMs, body: body.subarray(0, this.#responseLimit), error }
+    if (this.isReturned) done(outcome)
+    else queueMicrotask(() => done(outcome))
   }
 }
 

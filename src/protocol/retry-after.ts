@@ -12,6 +12,7 @@ const MOST_S = 1e9
  * @returns undefined when there is no such header, or it says neither.
  */
 export function readRetryAfter(header: unknown, now: number): number | undefined {
+  if (header === undefined) return undefined
   const times = [header].flat().flatMap((value) => readOne(value, now) ?? [])
   return times.length === 0 ? undefined : Math.max(...times)
 }

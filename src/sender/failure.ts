@@ -25,6 +25,7 @@ function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
   const { code, errors, cause } = error as { code?: unknown; errors?: readonly unknown[]; cause?: unknown }
   if (typeof code === 'string') return code
+  if (error.name === 'HTTPParserError' && error.message.includes('EOF')) return 'ECONNRESET' // Cut off between chunks.
   const inner = errors?.[0] ?? cause
   return inner === undefined ? error.name : codeOf(inner)
 }

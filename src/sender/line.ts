@@ -34,8 +34,9 @@ export function createLine(
     begin: (post: PendingPost) => void underWay.add(post),
     end(post: PendingPost) {
       underWay.delete(post)
-      waiting.shift()?.()
-      if (underWay.size === 0) resume?.()
+      const next = waiting.shift()
+      if (next !== undefined) queueMicrotask(next)
+      else if (underWay.size === 0) resume?.()
     },
   }
 

@@ -315,8 +315,8 @@ test('an attempt that is over keeps no timer alive', async () => {
 })
 
 describe('a fault', () => {
-  test('an answer that is cut off', async () => {
-    const endpoint = await listen({ script: [{ reset: 'answer' }] })
+  test.each(['answer', 'chunk'] as const)('an answer that is cut off in the %s', async (reset) => {
+    const endpoint = await listen({ script: [{ reset }] })
     expect(await post(endpoint.url)).toMatchObject({ error: 'reset' })
   })
 
