@@ -48,8 +48,8 @@ export type Client = {
   readonly [Type in CallType]: (call: ClientCalls[Type]) => void
 } & {
   /**
-   * Sends what is queued. Resolves when every call recorded before is delivered or given up, retries included. Never
-   * rejects: what could not be delivered is told to `onError`.
+   * Sends what is queued. Resolves when every call recorded before is delivered or given up, retries included, and what
+   * `onError` returned is settled. Never rejects: what could not be delivered is told to `onError`.
    */
   flush(): Promise<void>
   /**

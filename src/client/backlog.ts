@@ -37,6 +37,7 @@ export function createBacklog({ maxQueued, maxQueuedBytes, whenFull }: Bounds, r
   let places = 0
   let held = 0
   let heldBytes = 0
+  let dropping = false
 
   const isFull = (entry: Entry): boolean => held >= maxQueued || heldBytes + entry.bytes > maxQueuedBytes
 
@@ -48,7 +49,9 @@ export function createBacklog({ maxQueued, maxQueuedBytes, whenFull }: Bounds, r
   function drop(entries: readonly Entry[]): void {
     if (log.enabled) log('dropped %d, while %d wait to be delivered', entries.length, held)
     const message = `no room beside ${held} that wait to be delivered.`
+    dropping = true
     report(new DeliveryError('queue_full', message), entries)
+    dropping = false
   }
 
   /** Drops the oldest until there is room. What is on its way already cannot give way. */
@@ -73,7 +76,8 @@ export function createBacklog({ maxQueued, maxQueuedBytes, whenFull }: Bounds, r
     add(entry) {
       let dropped: readonly Entry[] = []
       if (isFull(entry)) {
-        if (whenFull === 'throw') throw queueFull(held, heldBytes)
+        // What onError records again of what is dropped would be dropped again, and told, and so on.
+        if (whenFull === 'throw' || dropping) throw queueFull(held, heldBytes)
         if (whenFull === 'drop-oldest') dropped = dropOldest(entry)
       }
       const fits = !isFull(entry)

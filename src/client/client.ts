@@ -5,7 +5,7 @@ import { createDeadlines } from '../protocol/deadlines.ts'
 import { HooklineError } from '../protocol/error.ts'
 import type { CallType, Client, CloseOptions, RecordedCall } from './api.ts'
 import { createEntries } from './entry.ts'
-import { createReport, toCall } from './failure-report.ts'
+import { createReports, toCall } from './failure-report.ts'
 import { log } from './log.ts'
 import { type ClientOptions, type ClientSettings, readOptions, requireWhole } from './options.ts'
 import { createOutbox } from './outbox.ts'
@@ -32,7 +32,8 @@ export function createClient(writeKey: string | undefined, options: ClientOption
   const route = createRoute(settings, pool)
   const timers = createTimers(clock)
   const createEntry = createEntries(clock)
-  const outbox = createOutbox(settings, { route, timers, maxRetries, random }, createReport(settings.onError))
+  const reports = createReports(settings.onError, clock)
+  const outbox = createOutbox(settings, { route, timers, maxRetries, random }, reports.report)
   let closing: Promise<readonly RecordedCall[]> | undefined
 
   function record(type: CallType, call: object): void {
@@ -42,10 +43,15 @@ export function createClient(writeKey: string | undefined, options: ClientOption
   }
 
   async function end(timeoutMs: number): Promise<readonly RecordedCall[]> {
-    await within(timeoutMs, outbox.flush())
+    await within(timeoutMs, flush())
     const rest = outbox.abort()
     await pool?.destroy()
     return rest.map(toCall)
+  }
+
+  async function flush(): Promise<void> {
+    await outbox.flush()
+    await reports.told()
   }
 
   function within(ms: number, work: Promise<void>): Promise<void> {
@@ -65,7 +71,7 @@ export function createClient(writeKey: string | undefined, options: ClientOption
     screen: (call) => record('screen', call),
     group: (call) => record('group', call),
     alias: (call) => record('alias', call),
-    flush: () => outbox.flush(),
+    flush,
     async close({ timeoutMs = 10_000 }: CloseOptions = {}) {
       closing ??= end(requireWhole('timeoutMs', timeoutMs, 0))
       return closing

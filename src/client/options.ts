@@ -5,7 +5,6 @@ import { CALL_LIMIT, FLUSH_AFTER_MS, FLUSH_AT } from '../protocol/limits.ts'
 import type { DispatcherLike } from '../protocol/post.ts'
 import type { RecordedCall } from './api.ts'
 import type { DeliveryError } from './delivery-error.ts'
-import { printFailure } from './failure-report.ts'
 
 /** What becomes of a call when there is no room. */
 export type WhenFull = 'throw' | 'drop-oldest' | 'drop-newest'
@@ -36,7 +35,10 @@ export interface ClientOptions {
   readonly maxInFlight?: number
   /** How long one request may take, connecting included, in milliseconds. Default 10 000. */
   readonly timeoutMs?: number
-  /** Gets the calls that could not be delivered, and why. What it throws is printed. Default: a `console.warn`. */
+  /**
+   * Gets the calls that could not be delivered, and why. `flush` and `close` wait for what it returns, so it must not wait for
+   * them. What it throws is printed. Default: a `console.warn`, at most one a second for calls that are dropped.
+   */
   readonly onError?: (error: DeliveryError, calls: readonly RecordedCall[]) => unknown
   /** Sends the requests: any Dispatcher of undici, for instance a proxy's. `close` leaves it open. Default: a pool of its own. */
   readonly dispatcher?: DispatcherLike
@@ -59,7 +61,7 @@ export interface ClientSettings {
   readonly maxRetries: number
   readonly maxInFlight: number
   readonly timeoutMs: number
-  readonly onError: NonNullable<ClientOptions['onError']>
+  readonly onError: ClientOptions['onError']
   readonly dispatcher: DispatcherLike | undefined
   readonly clock: Clock
   readonly random: () => number
@@ -97,14 +99,14 @@ export function readOptions(writeKey: string | undefined, options: ClientOptions
   for (const name of Object.keys(options)) {
     if (!KNOWN.has(name)) throw new TypeError(`${name}: no such option. There are ${[...KNOWN].join(', ')}.`)
   }
-  const { clock = systemClock, random = Math.random, onError = printFailure, whenFull = 'throw', dispatcher } = options
+  const { clock = systemClock, random = Math.random, onError, whenFull = 'throw', dispatcher } = options
   const { flushAfterMs = FLUSH_AFTER_MS, timeoutMs = 10_000, maxRetries = 10, maxInFlight = 4 } = options
   const { maxQueued = 10_000, maxQueuedBytes = 32 * 1024 * 1024 } = options
   for (const name of ['now', 'monotonic', 'setTimeout', 'clearTimeout'] as const) {
     requireFunction(`clock.${name}`, clock?.[name])
   }
   requireFunction('random', random)
-  requireFunction('onError', onError)
+  if (onError !== undefined) requireFunction('onError', onError)
   if (dispatcher !== undefined && typeof dispatcher?.dispatch !== 'function') {
     throw new TypeError('dispatcher: must be a Dispatcher of undici, with its function dispatch.')
   }

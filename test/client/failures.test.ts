@@ -216,6 +216,118 @@ describe('onError', () => {
     expect(print).toHaveBeenCalledExactlyOnceWith('hookline: onError of the client failed:', new Error('mine'))
   })
 
+  it('that is async is awaited by flush', async () => {
+    let stored = () => {}
+    const { client } = setUp([400], {
+      onError: () =>
+        new Promise<void>((resolve) => {
+          stored = resolve
+        }),
+    })
+    client.track(numbered(0))
+    let flushed = false
+    const flushing = client.flush().then(() => {
+      flushed = true
+    })
+    await settle()
+    expect(flushed).toBe(false)
+    stored()
+    await flushing
+    const again = setUp([400], { onError: () => Promise.reject(new Error('mine')) })
+    const print = vi.spyOn(console, 'error').mockImplementation(() => {})
+    again.client.track(numbered(0))
+    await again.client.flush()
+    expect(print).toHaveBeenCalledOnce()
+  })
+
+  it('that is async is awaited by close, as long as its time lasts', async () => {
+    const { client, clock } = setUp([400], { onError: () => new Promise(() => {}) })
+    client.track(numbered(0))
+    let rest: unknown
+    const closing = client.close({ timeoutMs: 500 }).then((calls) => {
+      rest = calls
+    })
+    await clock.advance(499)
+    expect(rest).toBeUndefined()
+    await clock.advance(1)
+    await closing
+    expect(rest).toEqual([])
+  })
+
+  it.each([
+    ['drop-newest', ['Event 0', 'Event 1', 'Event 2']],
+    ['drop-oldest', ['Event 1', 'Event 2', 'Event 3']],
+  ] as const)(
+    'that records again while there is no room throws, and nothing else is lost: %s',
+    async (whenFull, events) => {
+      const print = vi.spyOn(console, 'error').mockImplementation(() => {})
+      const { client, dispatcher } = setUp([], {
+        maxQueued: 3,
+        flushAt: 3,
+        whenFull,
+        onError: (_error, calls) => {
+          for (const call of calls) if (call.type === 'track') client.track(call)
+        },
+      })
+      for (let index = 0; index < 4; index++) client.track(numbered(index))
+      await client.flush()
+      expect(print.mock.calls).toEqual([
+        ['hookline: onError of the client failed:', expect.objectContaining({ code: 'queue_full' })],
+      ])
+      expect(eventsOf(dispatcher.calls)).toEqual(events)
+      client.track(numbered(9))
+      await client.flush()
+      expect(eventsOf(dispatcher.calls)).toEqual([...events, 'Event 9'])
+    },
+  )
+
+  describe('by default, while there is no room', () => {
+    function setUpFull() {
+      const print = vi.spyOn(console, 'warn').mockImplementation(() => {})
+      const options = { onError: undefined, maxQueued: 1, whenFull: 'drop-newest', maxRetries: 0, timeoutMs: 5000 }
+      const { client, clock } = setUp(['silence'], options as never)
+      client.track(numbered(0))
+      const drop = (count: number) => {
+        for (let index = 0; index < count; index++) client.track(numbered(index))
+      }
+      return { client, clock, drop, lines: () => print.mock.calls.map(([line]) => line) }
+    }
+    const dropped = (calls: string) => `hookline: ${calls} not delivered: no room beside 1 that wait to be delivered.`
+
+    it('warns at most once a second, with how many there were', async () => {
+      const { clock, drop, lines } = setUpFull()
+      drop(10)
+      await clock.advance(999)
+      drop(10)
+      expect(lines()).toEqual([dropped('1 call')])
+      await clock.advance(1)
+      drop(1)
+      expect(lines()).toEqual([dropped('1 call'), dropped('20 calls')])
+    })
+
+    it.each(['flush', 'close'] as const)('%s warns of those that nobody heard of', async (end) => {
+      const { client, clock, drop, lines } = setUpFull()
+      drop(5)
+      const ended = client[end]()
+      await clock.advance(10_000)
+      await ended
+      expect(lines()).toEqual([
+        dropped('1 call'),
+        'hookline: 1 call not delivered: no answer in time after 1 attempt.',
+        dropped('4 calls'),
+      ])
+    })
+
+    it('close warns of them also when its time is over', async () => {
+      const { client, clock, drop, lines } = setUpFull()
+      drop(5)
+      const closed = client.close({ timeoutMs: 1 })
+      await clock.advance(1)
+      expect(await closed).toHaveLength(1)
+      expect(lines()).toEqual([dropped('1 call'), dropped('4 calls')])
+    })
+  })
+
   it.each([
     [1, 'hookline: 1 call not delivered: status 401 after 1 attempt.'],
     [2, 'hookline: 2 calls not delivered: status 401 after 1 attempt.'],
