@@ -1,4 +1,4 @@
-/** Checks the fields of a call as it is recorded ("Go client library", Message types). */
+/** Copies a call as it is recorded, and checks its fields ("Go client library", Message types). */
 
 import type { Fields } from '../protocol/message.ts'
 import type { CallType } from './api.ts'
@@ -6,10 +6,12 @@ import type { CallType } from './api.ts'
 /**
  * Lets a complete call pass.
  *
+ * @returns A copy, whose fields are what was checked, whatever getters say later.
  * @throws TypeError that names the call and the field: `track: event must be …`.
  */
-export function checkCall(type: CallType, call: unknown): Fields {
-  if (!isPlain(call)) throw new TypeError(`${type}: give it a plain object, for instance { userId: 'user-1', … }.`)
+export function copyChecked(type: CallType, given: unknown): Record<string, unknown> {
+  const call = copy(type, given)
+  if (hasToJson(call)) throw wrong(type, 'toJSON', 'must not be there: the call is written as it is')
   if (type === 'alias') {
     requireText(type, call, 'userId')
     requireText(type, call, 'previousId')
@@ -25,6 +27,20 @@ export function checkCall(type: CallType, call: unknown): Fields {
   optionalObject(type, call, 'context')
   optionalObject(type, call, 'integrations')
   return call
+}
+
+function copy(type: CallType, given: unknown): Record<string, unknown> {
+  if (!isPlain(given)) throw new TypeError(`${type}: give it a plain object, for instance { userId: 'user-1', … }.`)
+  try {
+    return { ...given }
+  } catch (cause) {
+    throw new TypeError(`${type}: the call cannot be read. ${reasonOf(cause)}`, { cause })
+  }
+}
+
+/** Whether something else would be written in its place. */
+function hasToJson(value: Fields): boolean {
+  return typeof value.toJSON === 'function'
 }
 
 /** A page or a screen. */
@@ -62,7 +78,9 @@ function requireActor(type: CallType, call: Fields): void {
 
 function optionalObject(type: CallType, call: Fields, field: string): void {
   const value = call[field]
-  if (value !== undefined && !isPlain(value)) throw wrong(type, field, 'must be a plain object when given')
+  if (value === undefined) return
+  if (!isPlain(value)) throw wrong(type, field, 'must be a plain object when given')
+  if (hasToJson(value)) throw wrong(type, field, 'must have no toJSON: it is written as it is')
 }
 
 /** Whether JSON holds all of it: not a list, and no object of a class, whose contents JSON may leave out (a Map). */
@@ -71,6 +89,11 @@ function isPlain(value: unknown): value is Fields {
   const prototype = Object.getPrototypeOf(value)
   // The plain objects of another realm have another Object.prototype.
   return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
+/** What was thrown, for a person. */
+export function reasonOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : 'A getter or a toJSON() threw.'
 }
 
 function wrong(type: CallType, field: string, fault: string): TypeError {

@@ -7,7 +7,7 @@ import { CALL_LIMIT } from '../protocol/limits.ts'
 import type { Fields } from '../protocol/message.ts'
 import { toTimestamp } from '../protocol/timestamp.ts'
 import type { CallType } from './api.ts'
-import { checkCall } from './check.ts'
+import { copyChecked, reasonOf } from './check.ts'
 
 /** A call as it waits. */
 export interface Entry {
@@ -34,15 +34,12 @@ export function createEntries(clock: Clock): CreateEntry {
 
   // Hot path: this is what a call costs. One copy and one JSON.stringify; batches are joined from the text as it is.
   return (type, given) => {
-    const call = type === 'page' ? renameTraits(checkCall(type, given)) : checkCall(type, given)
-    const { timestamp, messageId, context } = call
-    const text = write(type, {
-      ...call,
-      type,
-      messageId: messageId ?? randomUUID(),
-      timestamp: timestamp === undefined ? readNow() : readTimestamp(type, timestamp),
-      context: context === undefined ? LIBRARY_ONLY : { library: LIBRARY, ...(context as Fields) },
-    })
+    const call = copyChecked(type, given)
+    const { timestamp } = call
+    call.type = type
+    call.messageId ??= randomUUID()
+    call.timestamp = timestamp === undefined ? readNow() : readTimestamp(type, timestamp)
+    const text = write(type, call)
     const bytes = Buffer.byteLength(text)
     if (bytes > CALL_LIMIT) throw tooLarge(type, bytes)
     return { text, bytes }
@@ -63,24 +60,36 @@ function createNow(clock: Clock): () => string {
   }
 }
 
-/** What the specification calls the traits of a page travels as its properties. */
-function renameTraits(call: Fields): Fields {
-  const { traits, ...rest } = call
-  return traits === undefined ? call : { ...rest, properties: traits }
-}
-
 function readTimestamp(type: CallType, value: unknown): string {
   const timestamp = toTimestamp(value)
   if (timestamp !== undefined) return timestamp
   throw new TypeError(`${type}: timestamp must be a Date or ISO 8601, 2026-01-15T09:30:00Z for instance.`)
 }
 
-function write(type: CallType, message: Fields): string {
+/** The call as JSON, with its context filled in. */
+function write(type: CallType, call: Record<string, unknown>): string {
+  const { context } = call
   try {
-    return JSON.stringify(message)
+    call.context = context === undefined ? LIBRARY_ONLY : { library: LIBRARY, ...(context as Fields) }
+    return JSON.stringify(type === 'page' ? renameTraits(call) : call)
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : 'a toJSON() threw'
-    throw new TypeError(`${type}: the call cannot be written as JSON. ${reason}`, { cause })
+    const culprit = Object.keys(call).find((field) => !canBeWritten(call[field])) ?? 'the call'
+    throw new TypeError(`${type}: ${culprit} cannot be written as JSON. ${reasonOf(cause)}`, { cause })
+  }
+}
+
+/** What the specification calls the traits of a page travels as its properties. */
+function renameTraits(call: Fields): Fields {
+  const { traits, ...rest } = call
+  return traits === undefined ? call : { ...rest, properties: traits }
+}
+
+function canBeWritten(value: unknown): boolean {
+  try {
+    JSON.stringify(value)
+    return true
+  } catch {
+    return false
   }
 }
 

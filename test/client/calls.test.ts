@@ -235,6 +235,85 @@ describe('a call is written down at once', () => {
     expect(sent.map(({ calls }) => calls[0])).toMatchObject(Array(3).fill({ properties: { price: 1 } }))
   })
 
+  test('a getter is asked once: what is checked is what travels', async () => {
+    let asked = 0
+    const call = {
+      event: 'E',
+      get userId() {
+        return asked++ === 0 ? 'user-1' : 7
+      },
+    }
+    expect(await travel('track', call)).toMatchObject({ userId: 'user-1' })
+    expect(asked).toBe(1)
+  })
+
+  test('what JSON leaves out is not there', () => {
+    const hidden = Object.defineProperty({ event: 'E' }, 'userId', { value: 'user-1', enumerable: false })
+    const inherited = Object.create(Object.assign(Object.create(null), { userId: 'user-1' }), {
+      event: { value: 'E', enumerable: true },
+    })
+    expect(String(refusal('track', hidden))).toMatch(/^TypeError: track: userId must/)
+    expect(String(refusal('track', inherited))).toMatch(/^TypeError: track: userId must/)
+  })
+
+  test('a call with toJSON is refused, which would travel in its place', () => {
+    for (const toJSON of [() => undefined, () => ({})]) {
+      const error = refusal('track', { userId: 'u', event: 'E', toJSON })
+      expect(error).toBeInstanceOf(TypeError)
+      expect(String(error)).toBe('TypeError: track: toJSON must not be there: the call is written as it is.')
+    }
+  })
+
+  test.each(['properties', 'traits', 'context', 'integrations'])('%s with toJSON are refused', (field) => {
+    const own = { toJSON: () => undefined }
+    const inherited = Object.create(Object.assign(Object.create(null), own))
+    for (const value of [own, inherited]) {
+      const error = refusal('identify', { userId: 'u', [field]: value })
+      expect(error).toBeInstanceOf(TypeError)
+      expect(String(error)).toBe(`TypeError: identify: ${field} must have no toJSON: it is written as it is.`)
+    }
+  })
+
+  test('toJSON that is no function is a field like others', async () => {
+    const fields = { toJSON: 'yes', properties: { toJSON: 1 } }
+    expect(await travel('track', { userId: 'u', event: 'E', ...fields })).toMatchObject(fields)
+  })
+
+  const throwing = (name: string) =>
+    Object.defineProperty({}, name, {
+      enumerable: true,
+      get() {
+        throw new Error('not now')
+      },
+    })
+
+  test('a getter of the call that throws is a TypeError that names it', () => {
+    const error = refusal('track', throwing('userId'))
+    expect(error).toMatchObject({ name: 'TypeError', cause: new Error('not now') })
+    expect(String(error)).toBe('TypeError: track: the call cannot be read. not now')
+  })
+
+  test.each(['properties', 'traits', 'context', 'integrations'])(
+    'a getter in %s that throws is a TypeError that names the field',
+    (field) => {
+      const error = refusal('identify', { userId: 'u', [field]: throwing('x') })
+      expect(error).toMatchObject({ name: 'TypeError', cause: new Error('not now') })
+      expect(String(error)).toBe(`TypeError: identify: ${field} cannot be written as JSON. not now`)
+    },
+  )
+
+  test('what cannot be written only once names the call', () => {
+    let asked = 0
+    const properties = {
+      get x() {
+        if (asked++ === 0) throw new Error('not now')
+        return 1
+      },
+    }
+    const error = refusal('track', { userId: 'u', event: 'E', properties })
+    expect(String(error)).toBe('TypeError: track: the call cannot be written as JSON. not now')
+  })
+
   const circular: Record<string, unknown> = {}
   circular.self = circular
   let deep: unknown = 1
@@ -253,7 +332,7 @@ describe('a call is written down at once', () => {
   ])('%s is a TypeError that says so', (_name, properties, reason) => {
     const error = refusal('track', { userId: 'u', event: 'E', properties })
     expect(error).toBeInstanceOf(TypeError)
-    expect(String(error)).toMatch(/^TypeError: track: the call cannot be written as JSON\. /)
+    expect(String(error)).toMatch(/^TypeError: track: properties cannot be written as JSON\. /)
     expect(String(error)).toMatch(reason)
     expect(error).toHaveProperty('cause')
   })
