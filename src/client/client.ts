@@ -3,11 +3,12 @@
 import { Pool } from 'undici'
 import { createDeadlines } from '../protocol/deadlines.ts'
 import { HooklineError } from '../protocol/error.ts'
+import { refuseUnknown, requireWhole } from '../protocol/options.ts'
 import type { CallType, Client, CloseOptions, RecordedCall } from './api.ts'
 import { createEntries } from './entry.ts'
 import { createReports, toCall } from './failure-report.ts'
 import { log } from './log.ts'
-import { type ClientOptions, type ClientSettings, readOptions, requireWhole } from './options.ts'
+import { type ClientOptions, type ClientSettings, readOptions } from './options.ts'
 import { createOutbox } from './outbox.ts'
 import type { Route } from './post.ts'
 import { createTimers } from './timers.ts'
@@ -72,11 +73,22 @@ export function createClient(writeKey: string | undefined, options: ClientOption
     group: (call) => record('group', call),
     alias: (call) => record('alias', call),
     flush,
-    async close({ timeoutMs = 10_000 }: CloseOptions = {}) {
-      closing ??= end(requireWhole('timeoutMs', timeoutMs, 0))
+    async close(options) {
+      const timeoutMs = readTimeout(options)
+      closing ??= end(timeoutMs)
       return closing
     },
   }
+}
+
+/** @throws TypeError that names the option. */
+function readTimeout(options: CloseOptions = {}): number {
+  if (typeof options !== 'object' || options === null) {
+    throw new TypeError('close: give it options, { timeoutMs: 5000 } for instance, or nothing.')
+  }
+  refuseUnknown(options, ['timeoutMs'])
+  const { timeoutMs = 10_000 } = options
+  return requireWhole('timeoutMs', timeoutMs, 0)
 }
 
 function createPool({ origin, maxInFlight, timeoutMs }: ClientSettings): Pool {

@@ -2,6 +2,7 @@
 
 import { type Clock, systemClock } from '../protocol/clock.ts'
 import { CALL_LIMIT, FLUSH_AFTER_MS, FLUSH_AT } from '../protocol/limits.ts'
+import { refuseUnknown, requireClock, requireFunction, requireText, requireWhole } from '../protocol/options.ts'
 import type { DispatcherLike } from '../protocol/post.ts'
 import type { RecordedCall } from './api.ts'
 import type { DeliveryError } from './delivery-error.ts'
@@ -21,7 +22,7 @@ export interface ClientOptions {
   readonly flushAfterMs?: number
   /** Most calls that are recorded and not delivered yet, those on their way included. Default 10 000. */
   readonly maxQueued?: number
-  /** Most bytes of them, as JSON, at least the 32 KB of one call. Default 32 MiB. */
+  /** Most bytes of them, counted as JSON in UTF-8, at least the 32 KB of one call. Default 32 MiB. */
   readonly maxQueuedBytes?: number
   /**
    * What happens to a call when there is no room: `throw` has the method throw a HooklineError `queue_full`,
@@ -67,7 +68,7 @@ export interface ClientSettings {
   readonly random: () => number
 }
 
-const KNOWN: ReadonlySet<string> = new Set([
+const KNOWN: readonly string[] = [
   'endpoint',
   'flushAt',
   'size',
@@ -82,7 +83,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   'dispatcher',
   'clock',
   'random',
-] satisfies (keyof ClientOptions)[])
+] satisfies (keyof ClientOptions)[]
 
 const WHEN_FULL: readonly unknown[] = ['throw', 'drop-oldest', 'drop-newest'] satisfies WhenFull[]
 
@@ -96,15 +97,11 @@ export function readOptions(writeKey: string | undefined, options: ClientOptions
   if (typeof options !== 'object' || options === null) {
     throw new TypeError("createClient: give it options, at least { endpoint: 'https://…' }.")
   }
-  for (const name of Object.keys(options)) {
-    if (!KNOWN.has(name)) throw new TypeError(`${name}: no such option. There are ${[...KNOWN].join(', ')}.`)
-  }
+  refuseUnknown(options, KNOWN)
   const { clock = systemClock, random = Math.random, onError, whenFull = 'throw', dispatcher } = options
   const { flushAfterMs = FLUSH_AFTER_MS, timeoutMs = 10_000, maxRetries = 10, maxInFlight = 4 } = options
   const { maxQueued = 10_000, maxQueuedBytes = 32 * 1024 * 1024 } = options
-  for (const name of ['now', 'monotonic', 'setTimeout', 'clearTimeout'] as const) {
-    requireFunction(`clock.${name}`, clock?.[name])
-  }
+  requireClock(clock)
   requireFunction('random', random)
   if (onError !== undefined) requireFunction('onError', onError)
   if (dispatcher !== undefined && typeof dispatcher?.dispatch !== 'function') {
@@ -129,21 +126,9 @@ export function readOptions(writeKey: string | undefined, options: ClientOptions
   }
 }
 
-/**
- * Lets a whole number from `least` on pass. Timers hold no more than 31 bits of milliseconds; past that they fire at once.
- *
- * @throws TypeError that names the option.
- */
-export function requireWhole(name: string, value: number, least: number): number {
-  if (Number.isInteger(value) && value >= least && value < 2 ** 31) return value
-  throw new TypeError(`${name}: must be a whole number from ${least} on and below 2^31.`)
-}
-
 /** Basic authentication: the write key as user name, and no password. A user name holds no colon (RFC 7617). */
 function readWriteKey(writeKey: unknown): string {
-  if (typeof writeKey !== 'string' || writeKey === '') {
-    throw new TypeError("writeKey: must be the source's write key, a string that is not empty.")
-  }
+  requireText('writeKey', writeKey)
   if (writeKey.includes(':')) throw new TypeError('writeKey: must hold no colon.')
   return `Basic ${Buffer.from(`${writeKey}:`).toString('base64')}`
 }
@@ -172,8 +157,4 @@ function readFlushAt({ flushAt, size }: ClientOptions, maxQueued: number): numbe
   const value = requireWhole(name, flushAt ?? size ?? Math.min(FLUSH_AT, maxQueued), 1)
   if (value > maxQueued) throw new TypeError(`${name}: must not be above maxQueued, which is ${maxQueued}.`)
   return value
-}
-
-function requireFunction(name: string, value: unknown): void {
-  if (typeof value !== 'function') throw new TypeError(`${name}: must be a function.`)
 }

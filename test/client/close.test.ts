@@ -164,6 +164,21 @@ describe('close', () => {
     expect(sent).toHaveLength(1)
   })
 
+  it.each([
+    [{ timeout: 500 }, 'timeout: no such option. There are timeoutMs.'],
+    [5, 'close: give it options, { timeoutMs: 5000 } for instance, or nothing.'],
+    [null, 'close: give it options, { timeoutMs: 5000 } for instance, or nothing.'],
+    ['5', 'close: give it options, { timeoutMs: 5000 } for instance, or nothing.'],
+  ])('%o is a TypeError, and closes nothing', async (options, message) => {
+    const { client, dispatcher } = setUp()
+    await expect(client.close(options as never)).rejects.toThrow(new TypeError(message))
+    client.track(numbered(0))
+    await client.flush()
+    expect(dispatcher.calls).toHaveLength(1)
+    await client.close()
+    await expect(client.close(options as never)).rejects.toThrow(TypeError)
+  })
+
   it.each([-1, 1.5, 2 ** 31, '100', null])('timeoutMs %o is a TypeError, and closes nothing', async (timeoutMs) => {
     const { client, dispatcher } = setUp()
     await expect(client.close({ timeoutMs: timeoutMs as number })).rejects.toThrow(/^timeoutMs: must be a whole number/)
