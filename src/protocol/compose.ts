@@ -14,14 +14,12 @@ import { toTimestamp } from './timestamp.ts'
  * @throws HooklineError `message_invalid` with the field as `path`.
  */
 export function compose(type: MessageType, fields: object, now: number): Message {
-  const { timestamp, version: _version, type: _type, ...rest } = fields as Readonly<Record<string, unknown>>
-  const time = timestamp === undefined ? new Date(now).toISOString() : toTimestamp(timestamp)
-  if (time === undefined) {
-    throw invalid('timestamp', 'must be a Date or ISO 8601: 2026-01-15T09:30:00Z')
-  }
-  for (const path of PLAIN) requirePlain(path, rest[path])
-  requirePlain('toJSON', rest)
-  return checkMessage(type === 'delete' ? { type, userId: rest.userId, timestamp: time } : fill(type, rest, time))
+  const given = fields as Readonly<Record<string, unknown>>
+  const timestamp = given.timestamp === undefined ? new Date(now).toISOString() : toTimestamp(given.timestamp)
+  if (timestamp === undefined) throw invalid('timestamp', 'must be a Date or ISO 8601: 2026-01-15T09:30:00Z')
+  for (const path of PLAIN) requirePlain(path, given[path])
+  requirePlain('toJSON', given)
+  return checkMessage(type === 'delete' ? { type, userId: given.userId, timestamp } : fill(type, given, timestamp))
 }
 
 const PLAIN = ['properties', 'traits', 'context', 'integrations'] as const
@@ -37,12 +35,10 @@ function invalid(path: string, fault: string): HooklineError {
   return new HooklineError('message_invalid', `${path} ${fault}.`, { path })
 }
 
-function fill(
-  type: MessageType,
-  fields: Readonly<Record<string, unknown>>,
-  timestamp: string,
-): Record<string, unknown> {
-  const message: Record<string, unknown> = { version: 1, type, ...fields, timestamp }
+function fill(type: MessageType, given: Readonly<Record<string, unknown>>, timestamp: string): Record<string, unknown> {
+  const message: Record<string, unknown> = { version: 1, type, ...given, timestamp }
+  message.version = 1 // Whatever was given.
+  message.type = type
   message.messageId ??= randomUUID()
   message.context ??= {}
   return message

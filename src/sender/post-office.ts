@@ -41,9 +41,10 @@ export function createPostOffice(settings: SenderSettings): PostOffice {
     sign: (bytes) => key?.sign(bytes),
     postAll(bytes, chosen) {
       const signature = office.sign(bytes)
-      return Promise.all(
-        chosen.map((target) => office.post(target, { headers: office.headersFor(target, signature), body: bytes })),
+      const posts = chosen.map((target) =>
+        office.post(target, { headers: office.headersFor(target, signature), body: bytes }),
       )
+      return posts.length === 1 ? (posts[0] as Promise<Attempt>).then((only) => [only]) : Promise.all(posts)
     },
     post: (target, request) => (lines.get(target.origin) as Line).post(target, request),
     abort() {

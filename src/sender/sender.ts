@@ -69,8 +69,11 @@ export function createSender(options: SenderOptions): Sender {
   const office = createPostOffice(settings)
   let closed: Promise<void> | undefined
 
-  async function send({ message, bytes }: Composed, way: Tampering | undefined): Promise<Round> {
+  async function send(compose: () => Composed, options: SendOptions): Promise<Round> {
+    refuseUnknown(options, ['tamper'])
+    const { message, bytes } = compose()
     if (closed !== undefined) throw new HooklineError('shutting_down', 'The sender is closed.')
+    const { tamper: way } = options
     const attempts = await (way === undefined ? office.postAll(bytes, targets) : postTampered(bytes, way))
     return { ok: attempts.some(({ ok }) => ok), message, attempts }
   }
@@ -89,11 +92,8 @@ export function createSender(options: SenderOptions): Sender {
   }
 
   return {
-    ...toMethods(async (type: MessageType, call) => send(composeCall(type, call, clock.now()), undefined)),
-    send: async (message, options = {}) => {
-      refuseUnknown(options, ['tamper'])
-      return send(composeMessage(message, clock.now()), options.tamper)
-    },
+    ...toMethods((type: MessageType, call) => send(() => composeCall(type, call, clock.now()), {})),
+    send: (message, options = {}) => send(() => composeMessage(message, clock.now()), options),
     request(message, options = {}) {
       refuseUnknown(options, ['tamper', 'webhook'])
       const { webhook = 0, tamper: way } = options

@@ -121,11 +121,13 @@ describe.each(Object.entries(hosts))('%s', (name, start) => {
     expect(answer.headers.get('access-control-allow-methods')).toBe('POST')
   })
 
-  it.skipIf(name === 'Fetch')('takes the path of an absolute request target', async () => {
-    const ask = await start(setUpCollector().collector)
-    const { url } = await ask('/v1/t?from=test', { method: 'OPTIONS' })
-    expect(await statusOf(new URL(url))).toBe(200)
-  })
+  if (name !== 'Fetch') {
+    it('takes the path of an absolute request target', async () => {
+      const ask = await start(setUpCollector().collector)
+      const { url } = await ask('/v1/t?from=test', { method: 'OPTIONS' })
+      expect(await statusOf(new URL(url))).toBe(200)
+    })
+  }
 
   it('leaves other paths alone', async () => {
     const ask = await start(setUpCollector().collector)

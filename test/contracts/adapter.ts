@@ -120,12 +120,14 @@ export function adapterContract(host: Host): void {
     expectSuccess(await send({ ...signed(track), path: '/webhooks?from=destination' }))
   })
 
-  it.runIf(host.http === 1).each([
+  /** HTTP/2 has no such target, and a web request has a URL. */
+  const targets: readonly (readonly [string, number])[] = [
     ['http://hookline.example/webhooks', 200],
     ['https://hookline.example:8080/webhooks?from=destination', 200],
     ['http://hookline.example/other/webhooks', 404],
     ['http://hookline.example', 404],
-  ])('takes the path of an absolute request target: %s', async (path, status) => {
+  ]
+  it.each(host.http === 1 ? targets : [])('takes the path of an absolute request target: %s', async (path, status) => {
     const { send } = await start()
     expect((await send({ ...signed(track), path }))?.status).toBe(status)
   })
