@@ -17,7 +17,7 @@ export interface Reports {
 }
 
 /** The `onError` of a client: what it throws is printed, and nothing else comes of it. */
-export type OnError = (error: DeliveryError, calls: readonly RecordedCall[]) => unknown
+type OnError = (error: DeliveryError, calls: readonly RecordedCall[]) => unknown
 
 /** Makes reports to `onError`, or to the console when there is none. */
 export function createReports(onError: OnError | undefined, clock: Clock): Reports {

@@ -18,6 +18,8 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
   fc.constantFrom<Answer>(400, 401, 413, 429, 500, 503, 'silence', new Error('reset')),
   fc.constant({ status: 429, headers: { 'retry-after': '3' } }),
   fc.constant({ status: 200, body: '{"refused":[{"index":0},{"index":99}]}' }),
+  fc.constant({ status: 200, body: '{"accepted":0,"refused":[{"index":0}]}' }),
+  fc.constant({ status: 200, body: '{"accepted":0,"refused":[{"index":0}' }),
 )
 
 const options: fc.Arbitrary<Partial<ClientOptions>> = fc.record({
