@@ -67,7 +67,7 @@ export function createCollector(options: CollectorOptions): Collector {
     } catch (thrown) {
       const error = thrown instanceof HooklineError ? thrown : internal(thrown)
       const { path, headers, remoteAddress } = request
-      void report(onError, error, { path, headers, remoteAddress })
+      report(onError, error, { path, headers, remoteAddress })
       return failed(error)
     }
   }

@@ -1,20 +1,32 @@
-/** Tells the developer's `onError` what failed. */
+/** Tells the developer's callbacks what happened. Whatever they do changes nothing: when one fails, the process is warned. */
 
 import type { HooklineError } from './error.ts'
+import { isThenable } from './thenable.ts'
 
-/** Gives an error to `onError`. Whatever that does, the answer is not changed: when it fails, the process is warned. */
-export async function report<Request>(
+/** Gives an error to `onError`. */
+export function report<Request>(
   onError: (error: HooklineError, request: Request) => unknown,
   error: HooklineError,
   request: Request,
-): Promise<void> {
+): void {
+  tell(() => onError(error, request), 'onError', 'HOOKLINE_ON_ERROR')
+}
+
+/**
+ * Calls a callback, and does not wait for it.
+ *
+ * @param name Of the option, for the warning; `code` of the warning likewise.
+ */
+export function tell(callback: () => unknown, name: string, code: string): void {
+  const warn = (failure: unknown): void => {
+    const detail = failure instanceof Error ? failure.message : 'It threw what is no Error.'
+    process.emitWarning(`${name} failed`, { code, detail })
+  }
   try {
-    await onError(error, request)
+    const told = callback()
+    if (isThenable(told)) told.then(undefined, warn)
   } catch (failure) {
-    process.emitWarning('onError failed', {
-      code: 'HOOKLINE_ON_ERROR',
-      detail: failure instanceof Error ? failure.message : 'It threw what is no Error.',
-    })
+    warn(failure)
   }
 }
 

@@ -3,8 +3,8 @@
 import { membership, traitName } from '../protocol/audience.ts'
 import { HooklineError } from '../protocol/error.ts'
 import { isMessageType, type Message, TYPE_NAMES } from '../protocol/message.ts'
+import { isThenable } from '../protocol/thenable.ts'
 import type { Delivery } from './delivery.ts'
-import { isThenable } from './thenable.ts'
 
 /** Your code. It may return a promise; what it returns or resolves to is not looked at. */
 export type Handler<M = Message> = (message: M, delivery: Delivery) => unknown

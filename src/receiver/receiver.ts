@@ -17,13 +17,13 @@ import { parse } from '../protocol/parse.ts'
 import { readJson } from '../protocol/read-json.ts'
 import { report } from '../protocol/report.ts'
 import { isWellFormed } from '../protocol/signature.ts'
+import { isThenable } from '../protocol/thenable.ts'
 import type { Received, Receiver } from './api.ts'
 import { OpenDelivery } from './delivery.ts'
 import { type AudienceHandlers, createHandlers } from './handlers.ts'
 import { readHeaders } from './headers.ts'
 import { type FailedRequest, type ReceiverOptions, readOptions } from './options.ts'
 import type { EventSchemas, TraitSchemas } from './schema.ts'
-import { isThenable } from './thenable.ts'
 
 /**
  * Creates a receiver of webhook messages.
@@ -157,7 +157,7 @@ export function createReceiver<
   }
 
   function tell(error: HooklineError, { headers, remoteAddress }: FailedRequest): void {
-    void report(onError, error, { headers, remoteAddress })
+    report(onError, error, { headers, remoteAddress })
   }
 
   function warnOnce(): void {

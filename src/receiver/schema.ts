@@ -2,7 +2,7 @@
 
 import { HooklineError } from '../protocol/error.ts'
 import type { Fields, Message } from '../protocol/message.ts'
-import { isThenable } from './thenable.ts'
+import { isThenable } from '../protocol/thenable.ts'
 
 /** The part of the Standard Schema interface (standardschema.dev) used here: zod, valibot, arktype and others have it. */
 export interface Schema<Output = unknown> {

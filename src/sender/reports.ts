@@ -2,6 +2,7 @@
 
 import { channel } from 'node:diagnostics_channel'
 import type { Message } from '../protocol/message.ts'
+import { tell } from '../protocol/report.ts'
 import type { ClaimedJob } from '../queues/queue.ts'
 import type { DeliveryReport } from './api.ts'
 
@@ -12,17 +13,6 @@ const attempts = channel('hookline:attempt')
 
 /** Makes it. */
 export function createReport(onAttempt: (report: DeliveryReport) => unknown): Report {
-  async function tell(report: DeliveryReport): Promise<void> {
-    try {
-      await onAttempt(report)
-    } catch (failure) {
-      process.emitWarning('onAttempt failed', {
-        code: 'HOOKLINE_ON_ATTEMPT',
-        detail: failure instanceof Error ? failure.message : 'It threw what is no Error.',
-      })
-    }
-  }
-
   return ({ id, body }, what) => {
     const report: DeliveryReport = {
       id,
@@ -32,7 +22,7 @@ export function createReport(onAttempt: (report: DeliveryReport) => unknown): Re
       },
     }
     attempts.publish(report)
-    void tell(report)
+    tell(() => onAttempt(report), 'onAttempt', 'HOOKLINE_ON_ATTEMPT')
   }
 }
 
