@@ -13,8 +13,12 @@ import { readWebhooks, type Target, type Webhook } from './webhooks.ts'
 export interface SenderOptions {
   /** One to five URLs ("Outbound event delivery", Destination settings). Every message is posted to each. */
   readonly webhooks: readonly Webhook[]
-  /** Signs every request when given, as `X-Signature` ("Outbound event delivery", Authentication). Leave it out to send unsigned. */
-  readonly sharedSecret?: string
+  /**
+   * Signs every request when given, as `X-Signature` ("Outbound event delivery", Authentication). Leave it out to send
+   * unsigned. The type admits undefined so that `process.env.X` compiles; a secret that is given and missing or empty is a
+   * TypeError.
+   */
+  readonly sharedSecret?: string | undefined
   /** Product token of the header `User-Agent`. Default `Hookline`, which makes it `Hookline/1.0`. */
   readonly userAgent?: string
   /** How long an endpoint may take to answer, connecting included, in milliseconds. Default and most: 5000. */
