@@ -86,6 +86,7 @@ export type FailureReason =
 export interface DeliveryReport {
   readonly status: 'delivered' | 'retrying' | 'failed'
   readonly id: string
+  /** Read from the bytes when it is asked for: a report that is spread, or written as JSON, is without it. */
   readonly message: Message
   /** What happened at each URL in the round that this is about; none when there was no time or no leave to try again. */
   readonly latest: readonly Attempt[]
