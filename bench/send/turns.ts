@@ -16,16 +16,14 @@ export async function takeTurns(
   [them, us]: readonly [Worker, Worker],
   slices: number,
   messages: number,
-  afterSlice: (slice: number) => Promise<void> = async () => {},
 ): Promise<Turns> {
   const theirs: Effort[] = []
   const ours: Effort[] = []
   await them.send(messages)
   await us.send(messages)
-  for (let slice = 1; slice <= slices; slice++) {
+  for (let slice = 0; slice < slices; slice++) {
     theirs.push(await them.send(messages))
     ours.push(await us.send(messages))
-    await afterSlice(slice)
   }
   return { messages, theirs, ours }
 }
