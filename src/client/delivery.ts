@@ -1,10 +1,11 @@
 /** One batch on its way: sent, and sent again, until it is delivered or given up. */
 
 import type { PendingPost, PostOutcome } from '../protocol/post.ts'
+import { isTransient } from '../protocol/transient.ts'
 import { DeliveryError } from './delivery-error.ts'
 import { log } from './log.ts'
 import { describe, postBatch, type Route } from './post.ts'
-import { backoff, isRetried } from './retry.ts'
+import { backoff } from './retry.ts'
 import type { Timers } from './timers.ts'
 
 /** How batches are delivered. */
@@ -48,7 +49,7 @@ export function deliver(carrier: Carrier, name: string, body: Buffer, done: (end
     const { status } = outcome
     if (log.enabled) log('%s: attempt %d: %s', name, attempts, describe(outcome))
     if (status !== undefined && status >= 200 && status < 300) done({ body: outcome.body.toString(), attempts })
-    else if (status !== undefined && !isRetried(status)) giveUp('batch_refused', outcome)
+    else if (status !== undefined && !isTransient(status)) giveUp('batch_refused', outcome)
     else if (attempts > maxRetries) giveUp('out_of_retries', outcome)
     else retry(outcome.retryAfterMs)
   }

@@ -2,7 +2,14 @@
 
 import { type Clock, systemClock } from '../protocol/clock.ts'
 import { CALL_LIMIT, FLUSH_AFTER_MS, FLUSH_AT } from '../protocol/limits.ts'
-import { refuseUnknown, requireClock, requireFunction, requireText, requireWhole } from '../protocol/options.ts'
+import {
+  refuseUnknown,
+  requireClock,
+  requireFunction,
+  requireText,
+  requireUrl,
+  requireWhole,
+} from '../protocol/options.ts'
 import type { DispatcherLike } from '../protocol/post.ts'
 import type { RecordedCall } from './api.ts'
 import type { DeliveryError } from './delivery-error.ts'
@@ -138,14 +145,7 @@ function readEndpoint(endpoint: unknown): Pick<ClientSettings, 'origin' | 'path'
   if (endpoint === undefined) {
     throw new TypeError('endpoint: is missing. Give the full URL that batches are posted to, https://…/v1/batch.')
   }
-  const url = typeof endpoint === 'string' ? URL.parse(endpoint) : null
-  if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new TypeError('endpoint: must be a full URL that begins with http:// or https://.')
-  }
-  if (url.username !== '' || url.password !== '') {
-    throw new TypeError('endpoint: must hold no user and password. The write key is what identifies the source.')
-  }
-  if (url.hash !== '') throw new TypeError('endpoint: must hold no #fragment, which is never sent.')
+  const url = requireUrl('endpoint', endpoint, 'The write key is what identifies the source.')
   return { origin: url.origin, path: url.pathname + url.search }
 }
 

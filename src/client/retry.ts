@@ -9,11 +9,6 @@ const MOST_MS = 60_000
 /** Most that a `Retry-After` is followed, in milliseconds: a date far off must not hold the calls for a day. */
 const MOST_ASKED_MS = 5 * 60_000
 
-/** Whether an answer with this status is worth another attempt. */
-export function isRetried(status: number): boolean {
-  return status === 408 || status === 429 || status >= 500
-}
-
 /**
  * How long to wait: exponential backoff with full jitter, and no less than the answer asked for.
  *

@@ -37,6 +37,28 @@ export function requireWhole(name: string, value: unknown, least: number, most: 
 /** The longest that a timer waits, in milliseconds. */
 export const LONGEST_TIMER_MS: number = 2 ** 31 - 1
 
+/**
+ * Lets a full URL pass that can be posted to as it is. Errors do not quote it: it may hold a token.
+ *
+ * @param instead What to do in place of a user and password in it.
+ */
+export function requireUrl(name: string, value: unknown, instead: string): URL {
+  const url = typeof value === 'string' ? URL.parse(value) : null
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new TypeError(`${name}: must be a full URL that begins with http:// or https://.`)
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new TypeError(`${name}: must hold no user and password. ${instead}`)
+  }
+  if (url.hash !== '') throw new TypeError(`${name}: must hold no #fragment, which is never sent.`)
+  return url
+}
+
+/** Whether this is a token of HTTP (RFC 9110, section 5.6.2): the name of a header, or of a product. */
+export function isToken(value: unknown): value is string {
+  return typeof value === 'string' && /^[\w!#$%&'*+.^`|~-]+$/.test(value)
+}
+
 /** Lets a whole clock pass. */
 export function requireClock(clock: Clock): void {
   for (const name of ['now', 'monotonic', 'setTimeout', 'clearTimeout'] as const) {

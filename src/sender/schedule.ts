@@ -1,6 +1,7 @@
 /** When a message is tried again: a pure policy, for it to be looked at on its own. */
 
 import { RESPONSE_TIME_MS, RETRY_WINDOW_MS } from '../protocol/limits.ts'
+import { isTransient } from '../protocol/transient.ts'
 import type { Attempt } from './api.ts'
 
 /** The longest that the first delay can be, in milliseconds; its average is half of it. */
@@ -40,5 +41,5 @@ export function nextDelay(round: number, elapsedMs: number, random: number): num
  */
 export function isRetryable({ status, error }: Attempt): boolean {
   if (status === undefined) return error !== 'self_signed' && error !== 'private_address'
-  return status === 408 || status === 429 || (status >= 500 && status < 600)
+  return isTransient(status)
 }

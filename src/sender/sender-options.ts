@@ -4,7 +4,7 @@ import { X509Certificate } from 'node:crypto'
 import type { ConnectionOptions } from 'node:tls'
 import { type Clock, systemClock } from '../protocol/clock.ts'
 import { RESPONSE_TIME_MS } from '../protocol/limits.ts'
-import { refuseUnknown, requireBoolean, requireClock, requireWhole } from '../protocol/options.ts'
+import { isToken, refuseUnknown, requireBoolean, requireClock, requireWhole } from '../protocol/options.ts'
 import type { DispatcherLike } from '../protocol/post.ts'
 import { createKeys, type Key } from '../protocol/signature.ts'
 import { readWebhooks, type Target, type Webhook } from './webhooks.ts'
@@ -73,7 +73,7 @@ export const SENDER_OPTIONS = [
 export function readSenderOptions(options: SenderOptions): SenderSettings {
   const { userAgent = 'Hookline', timeoutMs = RESPONSE_TIME_MS, allowPrivateAddresses = true } = options
   const { ca, dispatcher, clock = systemClock } = options
-  if (typeof userAgent !== 'string' || !/^[\w!#$%&'*+.^`|~-]+$/.test(userAgent)) {
+  if (!isToken(userAgent)) {
     throw new TypeError("userAgent: must be a product token without a version, for instance 'Hookline'.")
   }
   requireWhole('timeoutMs', timeoutMs, 1, RESPONSE_TIME_MS)

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { WEBHOOKS_LIMIT } from '../protocol/limits.ts'
-import { refuseUnknown } from '../protocol/options.ts'
+import { isToken, refuseUnknown, requireUrl } from '../protocol/options.ts'
 
 /** One URL of a destination. */
 export interface Webhook {
@@ -46,7 +46,7 @@ function readWebhook(webhook: unknown, name: string): Target {
   if (typeof webhook !== 'object' || webhook === null) throw new TypeError(`${name}: must be { url, headers }.`)
   refuseUnknown(webhook, ['url', 'headers'], `${name}.`)
   const { url, headers = {} } = webhook as Partial<Webhook>
-  const { href, origin, pathname, search } = readUrl(url, `${name}.url`)
+  const { href, origin, pathname, search } = requireUrl(`${name}.url`, url, 'Give them as the header Authorization.')
   return {
     id: createHash('sha256').update(href).digest('hex').slice(0, 16),
     url: href,
@@ -55,19 +55,6 @@ function readWebhook(webhook: unknown, name: string): Target {
     path: pathname + search,
     headers: readHeaders(headers, `${name}.headers`),
   }
-}
-
-/** @throws TypeError that does not quote the URL: it may hold a token. */
-function readUrl(value: unknown, name: string): URL {
-  const url = typeof value === 'string' ? URL.parse(value) : null
-  if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new TypeError(`${name}: must be a full URL that begins with http:// or https://.`)
-  }
-  if (url.username !== '' || url.password !== '') {
-    throw new TypeError(`${name}: must hold no user and password. Give them as the header Authorization.`)
-  }
-  if (url.hash !== '') throw new TypeError(`${name}: must hold no #fragment, which is never sent.`)
-  return url
 }
 
 /** What describes the message, its signature or the connection, and is therefore the sender's own to set. */
@@ -95,7 +82,7 @@ function readHeaders(headers: unknown, name: string): Readonly<Record<string, st
   const seen = new Set<string>()
   for (const [header, value] of Object.entries(headers)) {
     const key = header.toLowerCase()
-    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(header)) throw new TypeError(`${name}: a name is no header name.`)
+    if (!isToken(header)) throw new TypeError(`${name}: a name is no header name.`)
     if (RESERVED.has(key)) throw new TypeError(`${name}.${header}: is set by the sender and cannot be replaced.`)
     if (seen.has(key)) throw new TypeError(`${name}.${header}: is there twice.`)
     if (typeof value !== 'string' || /[^\t\x20-\x7e\x80-\xff]/.test(value)) {
