@@ -20,11 +20,15 @@ export type HooklineErrorCode =
   | 'schema_mismatch'
   | 'handler_failed'
   | 'handler_timeout'
+  | 'duplicate_in_progress'
+  | 'dedupe_unavailable'
+  | 'inbox_unavailable'
   | 'write_key_missing'
   | 'write_key_unknown'
   | 'call_invalid'
   | 'call_too_large'
   | 'queue_full'
+  | 'queue_unavailable'
   | 'internal'
 
 /** What the sender is answered for each code. A 4xx ends its retries, so a fault of ours is a 5xx. */
@@ -47,11 +51,15 @@ const STATUS: Readonly<Record<HooklineErrorCode, number>> = {
   schema_mismatch: 422,
   handler_failed: 500,
   handler_timeout: 503,
+  duplicate_in_progress: 503,
+  dedupe_unavailable: 503,
+  inbox_unavailable: 503,
   write_key_missing: 401,
   write_key_unknown: 401,
   call_invalid: 400,
   call_too_large: 413,
   queue_full: 503,
+  queue_unavailable: 503,
   internal: 500,
 }
 

@@ -4,17 +4,20 @@ import type { Clock } from '../protocol/clock.ts'
 import { requireFunction, requireWhole } from '../protocol/options.ts'
 import { createAlarm } from './alarm.ts'
 import { handleJob } from './handle-job.ts'
+import { createPatience } from './patience.ts'
 import type { ClaimedJob, CloseOptions, HandleJob, Outcome, Queue } from './queue.ts'
 
 /**
- * Where an engine keeps its jobs. Calls that are synchronous cost no turn. None of them fails: a store whose engine is
- * away claims nothing, tries again by itself and wakes the loop.
+ * Where an engine keeps its jobs. Calls that are synchronous cost no turn. A call that throws or rejects is made again
+ * later, so it must be one that can be; none may take for ever.
  */
 export interface Store {
   /** Takes jobs that are due, at most so many, the longest due first. */
   claim(limit: number): readonly ClaimedJob[] | Promise<readonly ClaimedJob[]>
   /** Carries out what became of a job that was claimed. */
   settle(job: ClaimedJob, outcome: Outcome): void | Promise<void>
+  /** Gives back jobs that were claimed: they are due at once, for whoever works elsewhere. */
+  release(jobs: readonly ClaimedJob[]): void | Promise<void>
   /** When the next job to claim is due, in milliseconds since the epoch; undefined when none waits. */
   nextAt(): number | undefined | Promise<number | undefined>
 }
@@ -24,6 +27,10 @@ export interface LoopOptions {
   readonly clock: Clock
   /** Whether closing goes on with what is due, because it would be lost with the process. */
   readonly finishesDue: boolean
+  /** How often to look for jobs that another process put in, in milliseconds. Default: never. */
+  readonly pollMs?: number
+  /** Sees why a call of the store failed. Default: nobody does. */
+  readonly onError?: (error: unknown) => void
 }
 
 /** The part of a queue that works. */
@@ -35,9 +42,13 @@ export interface Loop extends Pick<Queue, 'work' | 'drain'> {
 }
 
 /** Makes a loop over a store. */
-export function createLoop(store: Store, { clock, finishesDue }: LoopOptions): Loop {
+export function createLoop(store: Store, { clock, finishesDue, pollMs, onError }: LoopOptions): Loop {
   const alarm = createAlarm(clock, wake)
   const ending = new AbortController() // One for all jobs: to make one costs more than the rest of the loop.
+  const patience = createPatience(clock, ending.signal)
+  const running = new Set<ClaimedJob>()
+  /** Calls of the store that closing waits for. */
+  const calls = new Set<Promise<unknown>>()
   let handle: HandleJob | undefined
   let concurrency = 0
   let phase: 'open' | 'closing' | 'closed' = 'open'
@@ -45,6 +56,7 @@ export function createLoop(store: Store, { clock, finishesDue }: LoopOptions): L
   let looking = false
   let missed = false
   let handedOut = 0
+  let failures = 0
   let waiting: (() => void)[] = []
 
   function wake(): void {
@@ -65,43 +77,101 @@ export function createLoop(store: Store, { clock, finishesDue }: LoopOptions): L
   /** Awaits only what is a promise: with a synchronous store it runs through. */
   async function look(): Promise<void> {
     missed = false
-    const limit = isClaiming() ? concurrency - active : 0
-    if (limit > 0) {
-      const claim = store.claim(limit)
-      handOut(claim instanceof Promise ? await claim : claim)
+    let nextAt: number | undefined
+    let isKnown = true
+    try {
+      const limit = isClaiming() ? concurrency - active : 0
+      if (limit > 0) {
+        const claim = store.claim(limit)
+        handOut(claim instanceof Promise ? await track(claim.then(giveBackLate)) : claim)
+      }
+      if (isClaiming() && (active < concurrency || handle === undefined)) {
+        const next = store.nextAt()
+        nextAt = next instanceof Promise ? await next : next
+      }
+      failures = 0
+    } catch (error) {
+      onError?.(error)
+      isKnown = false
+      nextAt = clock.now() + patience.delayAfter(failures)
+      failures += 1
     }
-    const next = store.nextAt()
-    const nextAt = next instanceof Promise ? await next : next
     looking = false
     if (missed) wake()
-    else rest(nextAt)
+    else rest(nextAt, isKnown)
   }
 
   function isClaiming(): boolean {
     return phase === 'open' || (phase === 'closing' && finishesDue && handle !== undefined && !ending.signal.aborted)
   }
 
+  /** What a claim brings after the end goes back. */
+  async function giveBackLate(jobs: readonly ClaimedJob[]): Promise<readonly ClaimedJob[]> {
+    if (phase !== 'closed' || jobs.length === 0) return jobs
+    await store.release(jobs)
+    return []
+  }
+
   function handOut(jobs: readonly ClaimedJob[]): void {
-    if (phase === 'closed') return // It was claimed too late, and is the store's to give away.
     handedOut += jobs.length
     active += jobs.length
     for (const job of jobs) void run(job)
   }
 
   async function run(job: ClaimedJob): Promise<void> {
+    running.add(job)
     const outcome = await handleJob(handle as HandleJob, job, ending.signal, clock) // Nothing is claimed without it.
     if (phase === 'closed') return
-    const settled = store.settle(job, outcome)
-    if (settled instanceof Promise) await settled
+    running.delete(job)
+    const settled = settle(job, outcome)
+    if (settled !== undefined) await track(settled)
     active -= 1
     wake()
   }
 
-  /** Nothing changed since the store was asked, so this is how it stands. */
-  function rest(nextAt: number | undefined): void {
+  function settle(job: ClaimedJob, outcome: Outcome): Promise<void> | undefined {
+    try {
+      const settled = store.settle(job, outcome)
+      return settled?.catch((error: unknown) => settleLater(job, outcome, error))
+    } catch (error) {
+      return settleLater(job, outcome, error)
+    }
+  }
+
+  /** Until it works, or the queue is closed: the lease ends by itself then, and the job is handed out again. */
+  async function settleLater(job: ClaimedJob, outcome: Outcome, error: unknown): Promise<void> {
+    onError?.(error)
+    for (let attempts = 0; ; attempts += 1) {
+      await patience.wait(attempts)
+      try {
+        return await store.settle(job, outcome)
+      } catch (again) {
+        onError?.(again)
+        if (ending.signal.aborted) return
+      }
+    }
+  }
+
+  async function track<T>(call: Promise<T>): Promise<T> {
+    calls.add(call)
+    try {
+      return await call
+    } finally {
+      calls.delete(call)
+    }
+  }
+
+  /** Nothing changed since the store was asked, so this is how it stands, unless it did not say. */
+  function rest(nextAt: number | undefined, isKnown: boolean): void {
     const next = isClaiming() ? nextAt : undefined
-    if (active === 0 && !(next !== undefined && next <= clock.now())) release()
-    if (active < concurrency) alarm.set(next)
+    if (isKnown && active === 0 && !(next !== undefined && next <= clock.now())) release()
+    if (active < concurrency || !isKnown) alarm.set(isClaiming() ? soonest(next) : next)
+  }
+
+  /** Another process may put jobs in that nobody tells of. */
+  function soonest(next: number | undefined): number | undefined {
+    if (pollMs === undefined || handle === undefined) return next
+    return Math.min(next ?? Number.POSITIVE_INFINITY, clock.now() + pollMs)
   }
 
   function release(): void {
@@ -115,13 +185,13 @@ export function createLoop(store: Store, { clock, finishesDue }: LoopOptions): L
     return new Promise((resolve) => waiting.push(resolve))
   }
 
-  async function waitForGrace(graceMs: number): Promise<void> {
-    let timer: unknown
-    const over = new Promise<void>((resolve) => {
-      timer = clock.setTimeout(resolve, graceMs)
-    })
-    await Promise.race([drain(), over])
-    clock.clearTimeout(timer)
+  async function giveBack(): Promise<void> {
+    if (calls.size > 0) await Promise.allSettled(calls)
+    try {
+      if (running.size > 0) await store.release([...running])
+    } catch (error) {
+      onError?.(error) // Their leases end by themselves.
+    }
   }
 
   return {
@@ -138,12 +208,13 @@ export function createLoop(store: Store, { clock, finishesDue }: LoopOptions): L
     },
     async close({ graceMs }) {
       phase = 'closing'
-      if (graceMs > 0) await waitForGrace(graceMs)
+      if (graceMs > 0) await patience.waitFor(drain(), graceMs)
       ending.abort()
       if (active > 0) await new Promise((resolve) => setImmediate(resolve)) // For those that obey the signal.
       phase = 'closed'
       alarm.set(undefined)
       release()
+      await giveBack()
     },
   }
 }

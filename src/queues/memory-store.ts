@@ -133,6 +133,7 @@ export function createMemoryStore(options: Required<MemoryQueueOptions>): Memory
         bury(entry, outcome.dead, outcome.state)
       }
     },
+    release() {}, // What is left is returned by close().
     nextAt: () => (due.size > 0 ? LONG_AGO : later.nextAt()),
     redrive(ids) {
       const jobs = dead.find(ids)
@@ -149,7 +150,8 @@ export function createMemoryStore(options: Required<MemoryQueueOptions>): Memory
     page: dead.page,
     counts() {
       const waiting = due.size + later.size
-      return { waiting, active: entries.size - waiting, dead: dead.size }
+      ripen()
+      return { waiting, active: entries.size - waiting, dead: dead.size, oldestDueAt: due.peek()?.dueAt }
     },
     empty() {
       const now = clock.now()

@@ -12,11 +12,14 @@ export interface Job {
   readonly notBefore?: number
 }
 
-/** A piece of work, as it is handed out. */
+/**
+ * A piece of work, as it is handed out: to one worker at a time, under a lease that is renewed while the handler runs and
+ * ends when its process dies.
+ */
 export interface ClaimedJob {
   readonly id: string
   readonly body: Uint8Array
-  /** How often it was handed out, this time included, also when that came to nothing because a process died. */
+  /** How often it was handed out, this time included, also when that came to nothing because its process died. */
   readonly deliveries: number
   /** When it was handed out first, in milliseconds since the epoch. */
   readonly firstAt: number
@@ -59,6 +62,8 @@ export interface QueueCounts {
   /** Handed out at the moment. */
   readonly active: number
   readonly dead: number
+  /** When the job that is due the longest came due, in milliseconds since the epoch; undefined when none is due. */
+  readonly oldestDueAt: number | undefined
 }
 
 /** Which page of the dead. */
@@ -80,11 +85,13 @@ export interface Queue {
   /**
    * Puts jobs in, all of them or none. Resolves when they are as safe as this queue makes them.
    *
-   * @throws HooklineError (as a rejection) `queue_full`, or `shutting_down` after {@link close}.
+   * @throws HooklineError (as a rejection) `queue_full`; `queue_unavailable` when whatever keeps the jobs does not answer
+   *   in time or says no, and then they may be in all the same; `shutting_down` after {@link close}.
    */
   push(jobs: readonly Job[]): Promise<void>
   /**
-   * Begins to hand jobs out, so many at a time, the longest due first.
+   * Begins to hand jobs out, so many at a time, the longest due first. While the engine is away nothing is handed out; it
+   * goes on by itself when the engine is back, and what became of a job meanwhile is told then.
    *
    * @throws TypeError when somebody works on this queue already: one queue serves one destination or one inbox; and when
    * it is closed.
@@ -99,16 +106,16 @@ export interface Queue {
    * Hands dead jobs out anew: their count, first time and state begin again. All of them or none; an id that is not among
    * the dead is passed over. Returns how many.
    *
-   * @throws HooklineError (as a rejection) `queue_full`, or `shutting_down` after {@link close}.
+   * @throws HooklineError (as a rejection) `queue_full`, `queue_unavailable`, or `shutting_down` after {@link close}.
    */
   redrive(ids: readonly string[] | 'all'): Promise<number>
   /** Forgets dead jobs, their ids included. Returns how many. */
   drop(ids: readonly string[] | 'all'): Promise<number>
   /**
    * Hands out nothing more, and gives running jobs the grace; a queue that ends with the process goes on with what is due
-   * meanwhile. When it is over their signal aborts, and what they say later changes nothing. Resolves to the jobs that
-   * would be lost with this process, the oldest first and those still running included; none from a queue that outlives
-   * it. Closing again waits for the same end.
+   * meanwhile. When it is over their signal aborts, and what they say later changes nothing: a queue that outlives the
+   * process hands those jobs out elsewhere at once. Resolves to the jobs that would be lost with this process, the oldest
+   * first and those still running included; none from a queue that outlives it. Closing again waits for the same end.
    */
   close(options: CloseOptions): Promise<readonly Job[]>
 }

@@ -16,6 +16,8 @@ export interface TestedQueue {
   readonly outlivesProcess: boolean
   /** How long the id of a job that is done stays known, in milliseconds. */
   readonly knownForMs: number
+  /** Opens another queue over the same jobs, as another process would. For those that outlive the process. */
+  another?(): Queue | Promise<Queue>
   /** Cleans up after the queue was closed. */
   dispose?(): Promise<void>
 }
@@ -70,13 +72,13 @@ export function testQueue(name: string, create: () => TestedQueue | Promise<Test
     it('of no job puts nothing in', async () => {
       const { queue } = await setUp()
       await queue.push([])
-      expect(await queue.counts()).toEqual({ waiting: 0, active: 0, dead: 0 })
+      expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, dead: 0 })
     })
 
     it('keeps what is put in before somebody works', async () => {
       const { queue, work } = await setUp()
       await queue.push([jobOf('a'), jobOf('b')])
-      expect(await queue.counts()).toEqual({ waiting: 2, active: 0, dead: 0 })
+      expect(await queue.counts()).toMatchObject({ waiting: 2, active: 0, dead: 0 })
       const seen = work(() => done)
       await queue.drain()
       expect(bodiesOf(seen)).toEqual(['a', 'b'])
@@ -196,11 +198,11 @@ export function testQueue(name: string, create: () => TestedQueue | Promise<Test
       }, 3)
       await queue.push(Array.from({ length: 20 }, (_, index) => jobOf(`${index}`)))
       await until(() => seen.length === 3)
-      expect(await queue.counts()).toEqual({ waiting: 17, active: 3, dead: 0 })
+      expect(await queue.counts()).toMatchObject({ waiting: 17, active: 3, dead: 0 })
       held.resolve()
       await queue.drain()
       expect([most, seen.length]).toEqual([3, 20])
-      expect(await queue.counts()).toEqual({ waiting: 0, active: 0, dead: 0 })
+      expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, dead: 0 })
     })
 
     it('hands out in the order of the times when jobs came due', async () => {
@@ -241,7 +243,7 @@ export function testQueue(name: string, create: () => TestedQueue | Promise<Test
       const seen = work(() => outcomes.shift() as Outcome)
       await queue.push([jobOf('job')])
       await queue.drain()
-      expect(await queue.counts()).toEqual({ waiting: 1, active: 0, dead: 0 })
+      expect(await queue.counts()).toMatchObject({ waiting: 1, active: 0, dead: 0 })
       await advance(4000)
       expect(seen).toHaveLength(1)
       await advance(1000)
@@ -256,7 +258,7 @@ export function testQueue(name: string, create: () => TestedQueue | Promise<Test
       ])
       expect(new Set(seen.map(({ firstAt }) => firstAt)).size).toBe(1)
       expect(new Set(seen.map(({ id }) => id)).size).toBe(1)
-      expect(await queue.counts()).toEqual({ waiting: 0, active: 0, dead: 0 })
+      expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, dead: 0 })
     })
 
     it('retries what is told a time that has passed behind what is due already', async () => {
@@ -278,7 +280,7 @@ export function testQueue(name: string, create: () => TestedQueue | Promise<Test
       await new Promise((resolve) => setImmediate(resolve))
       stop = true
       await queue.drain()
-      expect(await queue.counts()).toEqual({ waiting: 0, active: 0, dead: 0 })
+      expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, dead: 0 })
     })
 
     it.each<[string, HandleJob]>([
@@ -318,7 +320,7 @@ export function testQueue(name: string, create: () => TestedQueue | Promise<Test
         await queue.drain()
       }
       expect(seen.map(({ state }) => text(state))).toEqual([undefined, 'kept', 'kept', 'kept'])
-      expect(await queue.counts()).toEqual({ waiting: 0, active: 0, dead: 0 })
+      expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, dead: 0 })
     })
 
     it('a handler that rejects the first time: retried after a second', async () => {
@@ -326,7 +328,7 @@ export function testQueue(name: string, create: () => TestedQueue | Promise<Test
       const seen = work((job) => (job.deliveries === 1 ? Promise.reject(new Error('no')) : done))
       await queue.push([jobOf('job')])
       await queue.drain()
-      expect(await queue.counts()).toEqual({ waiting: 1, active: 0, dead: 0 })
+      expect(await queue.counts()).toMatchObject({ waiting: 1, active: 0, dead: 0 })
       await advance(1000)
       await until(() => seen.length === 2)
       expect(seen[1]?.state).toBeUndefined()
@@ -357,6 +359,25 @@ export function testQueue(name: string, create: () => TestedQueue | Promise<Test
     })
   })
 
+  describe(`${name}: counts`, () => {
+    it('say since when the job is due that is due the longest', async () => {
+      const { queue, now, advance, work } = await setUp()
+      expect((await queue.counts()).oldestDueAt).toBeUndefined()
+      const start = now()
+      await queue.push([jobOf('later', { notBefore: start + 5000 })])
+      expect((await queue.counts()).oldestDueAt).toBeUndefined()
+      await advance(5000)
+      await queue.push([jobOf('now')])
+      const { oldestDueAt = 0 } = await queue.counts()
+      expect(Math.abs(oldestDueAt - start - 5000)).toBeLessThan(1000)
+      await advance(60_000)
+      expect((await queue.counts()).oldestDueAt).toBe(oldestDueAt)
+      work(() => done)
+      await queue.drain()
+      expect(await queue.counts()).toEqual({ waiting: 0, active: 0, dead: 0, oldestDueAt: undefined })
+    })
+  })
+
   describe(`${name}: drain`, () => {
     it('resolves at once when there is nothing, also while nobody works', async () => {
       const { queue } = await setUp()
@@ -379,7 +400,7 @@ export function testQueue(name: string, create: () => TestedQueue | Promise<Test
       expect(drained).toBe(false)
       held.resolve(done)
       await drain
-      expect(await queue.counts()).toEqual({ waiting: 1, active: 0, dead: 0 })
+      expect(await queue.counts()).toMatchObject({ waiting: 1, active: 0, dead: 0 })
     })
 
     it('resolves when the queue is closed before or meanwhile', async () => {
@@ -415,7 +436,7 @@ export function testQueue(name: string, create: () => TestedQueue | Promise<Test
         ['b', 'b died', 'why'],
       ])
       for (const { diedAt } of dead) expect(now() - diedAt).toBeLessThan(60_000)
-      expect(await queue.counts()).toEqual({ waiting: 0, active: 0, dead: 2 })
+      expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, dead: 2 })
     })
 
     it('keep no state when they were given none', async () => {
@@ -475,7 +496,7 @@ export function testQueue(name: string, create: () => TestedQueue | Promise<Test
       expect(seen.at(-1)).toMatchObject({ id: ids[1], deliveries: 1, state: undefined })
       expect(text(seen.at(-1)?.body)).toBe('b')
       expect(seen.at(-1)?.firstAt).toBeGreaterThanOrEqual(before)
-      expect(await queue.counts()).toEqual({ waiting: 0, active: 0, dead: 1 })
+      expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, dead: 1 })
     })
 
     it('are re-driven all at once', async () => {
@@ -505,7 +526,7 @@ export function testQueue(name: string, create: () => TestedQueue | Promise<Test
       expect(await queue.drop([ids[0] ?? '', ids[0] ?? '', randomUUID()])).toBe(1)
       expect(bodiesOf(await queue.dead())).toEqual(['b', 'c'])
       expect(await queue.drop('all')).toBe(2)
-      expect(await queue.counts()).toEqual({ waiting: 0, active: 0, dead: 0 })
+      expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, dead: 0 })
       await queue.push([{ id: ids[0] ?? '', body: bytes('a') }])
       await queue.drain()
       expect((await queue.counts()).dead).toBe(1)
@@ -620,7 +641,7 @@ export function testQueue(name: string, create: () => TestedQueue | Promise<Test
       expect(bodiesOf(left)).toEqual(outlivesProcess ? [] : ['running', 'later', 'runs too', 'due'])
       if (outlivesProcess) return
       expect([left[0], left[1], left[3]]).toEqual([running, later, due])
-      expect(await queue.counts()).toEqual({ waiting: 0, active: 0, dead: 1 })
+      expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, dead: 1 })
     })
 
     it('goes on with what is due, when that would be lost', async () => {

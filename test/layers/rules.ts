@@ -10,6 +10,7 @@ export type Sources = ReadonlyMap<string, string>
 const FLOORS: Readonly<Record<string, number>> = {
   protocol: 0,
   queues: 1,
+  dedupe: 1,
   receiver: 2,
   sender: 2,
   client: 2,
@@ -24,6 +25,7 @@ const FAMILIES: Readonly<Record<string, readonly string[]>> = {
     'queue.ts',
     'loop.ts',
     'alarm.ts',
+    'patience.ts',
     'handle-job.ts',
     'arguments.ts',
     'fifo.ts',
@@ -33,6 +35,7 @@ const FAMILIES: Readonly<Record<string, readonly string[]>> = {
     'memory-options.ts',
     'memory-store.ts',
   ],
+  'src/dedupe': ['dedupe.ts'],
   adapters: ['fastify-types.ts', 'mount.ts', 'body.ts', 'node-http.ts'],
 }
 

@@ -19,6 +19,7 @@ function slowed(store: Store): Store {
     return answer
   }
   return {
+    release: (jobs) => later(() => store.release(jobs)),
     claim: (limit) => later(() => store.claim(limit)),
     settle: (job, outcome) => later(() => store.settle(job, outcome)),
     nextAt: () => later(() => store.nextAt()),
@@ -194,8 +195,12 @@ describe('the loop', () => {
     const { clock, store } = setUp(false)
     const claim = Promise.withResolvers<void>()
     let claimed = false
+    const released: string[] = []
     const late: Store = {
       ...store,
+      release: (jobs) => {
+        released.push(...jobs.map(({ id }) => id))
+      },
       claim: async (limit) => {
         claimed = true
         await claim.promise
@@ -219,9 +224,168 @@ describe('the loop', () => {
       { concurrency: 1 },
     )
     await until(() => claimed)
-    await loop.close({ graceMs: 0 })
-    claim.resolve()
+    const close = loop.close({ graceMs: 0 })
     await clock.advance(0)
+    claim.resolve()
+    await close
+    expect(released).toEqual([due])
     expect([worked, clock.timers]).toEqual([false, 0])
+  })
+
+  /** A store whose calls fail as long as it is away. */
+  function setUpAway() {
+    const clock = manualClock()
+    const store = createMemoryStore(readOptions({ clock }))
+    let isAway = false
+    let calls = 0
+    const fail = <Args extends unknown[], T>(act: (...args: Args) => T | Promise<T>) => {
+      return async (...args: Args): Promise<T> => {
+        if (!isAway) return act(...args)
+        calls += 1
+        throw new Error('away')
+      }
+    }
+    const errors: unknown[] = []
+    const away: Store = {
+      claim: fail(store.claim),
+      settle: fail(store.settle),
+      nextAt: fail(store.nextAt),
+      release: fail(store.release),
+    }
+    const loop = createLoop(away, { clock, finishesDue: false, onError: (error) => errors.push(error) })
+    const push = () => {
+      const id = randomUUID()
+      store.push(readJobs([{ id, body }]))
+      loop.wake()
+      return id
+    }
+    const setAway = (to: boolean) => {
+      isAway = to
+    }
+    return { clock, store, loop, push, errors, setAway, calls: () => calls }
+  }
+
+  it('goes on by itself when the store is back, and waits longer each time', async () => {
+    const { clock, loop, push, errors, setAway, store } = setUpAway()
+    setAway(true)
+    push()
+    loop.work(async () => ({ done: true }), { concurrency: 1 })
+    await clock.advance(0)
+    expect(errors).toHaveLength(1)
+    await clock.advance(500 + 1000 + 2000)
+    expect(errors).toHaveLength(4)
+    await clock.advance(3 * 60_000)
+    const soFar = errors.length
+    expect(soFar).toBeLessThan(14)
+    await clock.advance(30_000)
+    expect(errors).toHaveLength(soFar + 1)
+    setAway(false)
+    await clock.advance(30_000)
+    expect(store.counts()).toMatchObject({ waiting: 0, active: 0 })
+    setAway(true)
+    push()
+    await clock.advance(500)
+    expect(errors).toHaveLength(soFar + 3)
+  })
+
+  it('tells what became of a job when the store is back', async () => {
+    const { clock, loop, push, errors, setAway, store } = setUpAway()
+    let runs = 0
+    loop.work(
+      async () => {
+        runs += 1
+        setAway(true)
+        return { done: true }
+      },
+      { concurrency: 1 },
+    )
+    push()
+    await clock.advance(1000)
+    expect(errors.length).toBeGreaterThan(1)
+    expect(store.counts()).toMatchObject({ active: 1 })
+    setAway(false)
+    await clock.advance(2000)
+    expect([runs, store.counts()]).toMatchObject([1, { waiting: 0, active: 0 }])
+  })
+
+  it('is not drained as long as nobody knows', async () => {
+    const { clock, loop, setAway } = setUpAway()
+    setAway(true)
+    let isDrained = false
+    const drain = loop.drain().then(() => {
+      isDrained = true
+    })
+    await clock.advance(2000)
+    expect(isDrained).toBe(false)
+    setAway(false)
+    await clock.advance(30_000)
+    await drain
+  })
+
+  it('closes while the store is away, and leaves no timer behind', async () => {
+    const { clock, loop, push, setAway, errors } = setUpAway()
+    const deaf = Promise.withResolvers<{ done: true }>()
+    let runs = 0
+    loop.work(
+      async () => {
+        runs += 1
+        if (runs === 1) return deaf.promise
+        setAway(true)
+        return { done: true }
+      },
+      { concurrency: 2 },
+    )
+    push()
+    push()
+    await clock.advance(600)
+    const before = errors.length
+    await loop.close({ graceMs: 0 })
+    expect(errors.length).toBeGreaterThan(before)
+    expect([runs, clock.timers]).toEqual([2, 0])
+  })
+
+  it('gives back what runs when it is closed', async () => {
+    const { clock, store } = setUp(false)
+    const released: string[] = []
+    const watched: Store = { ...store, release: (jobs) => void released.push(...jobs.map(({ id }) => id)) }
+    const loop = createLoop(watched, { clock, finishesDue: false })
+    const [deaf, obeys] = ids(2)
+    store.push(readJobs([deaf, obeys].map((id) => ({ id: id as string, body }))))
+    loop.work(
+      ({ id }, signal) =>
+        new Promise((resolve) => {
+          if (id === obeys) signal.addEventListener('abort', () => resolve({ done: true }))
+        }),
+      { concurrency: 2 },
+    )
+    await until(() => store.counts().active === 2)
+    await loop.close({ graceMs: 0 })
+    expect(released).toEqual([deaf])
+  })
+
+  it('looks for the jobs of other processes now and then, while somebody works', async () => {
+    const { clock, store } = setUp(false)
+    const loop = createLoop(store, { clock, finishesDue: false, pollMs: 200 })
+    await loop.drain()
+    expect(clock.timers).toBe(0)
+    let runs = 0
+    loop.work(
+      async () => {
+        runs += 1
+        return { done: true }
+      },
+      { concurrency: 1 },
+    )
+    await clock.advance(0)
+    store.push(readJobs([{ id: randomUUID(), body }]))
+    await clock.advance(199)
+    expect(runs).toBe(0)
+    await clock.advance(1)
+    expect(runs).toBe(1)
+    store.push(readJobs([{ id: randomUUID(), body, notBefore: clock.now() + 50 }]))
+    await clock.advance(200)
+    expect(runs).toBe(2)
+    await loop.close({ graceMs: 0 })
+    expect(clock.timers).toBe(0)
   })
 })

@@ -81,7 +81,7 @@ it('each is done as often as its handler said, or dead, or returned', async () =
       isClosed = true
       await clock.advance(10_000)
       const dead = await queue.dead()
-      expect(await queue.counts()).toEqual({ waiting: 0, active: 0, dead: dead.length })
+      expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, dead: dead.length })
       const found = [...done, ...[...dead, ...left].map(({ id }) => id)]
       expect(found.sort()).toEqual([...accepted].sort())
     }),
