@@ -124,6 +124,8 @@ describe('what a subpath loads', () => {
     'hookline/collector': [],
     'hookline/client': ['debug', 'undici'],
     'hookline/queues/memory': [],
+    'hookline/dedupe/memory': [],
+    'hookline/dedupe/sqlite': [],
     'hookline/testing': [],
   }
 

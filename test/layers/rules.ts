@@ -16,6 +16,7 @@ const FLOORS: Readonly<Record<string, number>> = {
   client: 2,
   collector: 3,
   testing: 3,
+  otel: 3,
 }
 const TOP = 4
 
@@ -35,7 +36,7 @@ const FAMILIES: Readonly<Record<string, readonly string[]>> = {
     'memory-options.ts',
     'memory-store.ts',
   ],
-  'src/dedupe': ['dedupe.ts'],
+  'src/dedupe': ['dedupe.ts', 'settings.ts', 'expiring.ts', 'sqlite-file.ts'],
   adapters: ['fastify-types.ts', 'mount.ts', 'body.ts', 'node-http.ts'],
 }
 
