@@ -40,17 +40,16 @@ export function memoryDedupe(options: MemoryDedupeOptions = {}): Dedupe {
   let isClosed = false
 
   /** Makes room for one more key, if it can. */
-  function makeRoom(now: number): boolean {
+  function makeRoom(): boolean {
     if (claims.size + done.size < maxKeys) return true
     const oldest = done.oldest()
     if (oldest !== undefined) done.remove(oldest)
-    else forgetEnded(claims, now)
-    return claims.size + done.size < maxKeys
+    return oldest !== undefined
   }
 
   function confirm(key: string): void {
     const now = clock.monotonic()
-    if (done.get(key, now) === undefined && makeRoom(now)) done.add(key, now + windowMs)
+    if (done.get(key, now) === undefined && makeRoom()) done.add(key, now + windowMs)
   }
 
   return {
@@ -62,7 +61,7 @@ export function memoryDedupe(options: MemoryDedupeOptions = {}): Dedupe {
       forgetEnded(done, now)
       if (done.get(key, now) !== undefined) return 'done'
       if (claims.get(key, now) !== undefined) return 'in_progress'
-      if (!makeRoom(now)) {
+      if (!makeRoom()) {
         throw new HooklineError('dedupe_unavailable', `As many messages as maxKeys (${maxKeys}) are being handled.`)
       }
       const claim = claims.add(key, now + leaseMs)

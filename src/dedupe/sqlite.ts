@@ -22,7 +22,7 @@ export interface SqliteDedupeOptions extends DedupeOptions {
   /** Keeps receivers apart that share the file: each remembers what came under its name only. Default `dedupe`. */
   readonly name?: string
   /**
-   * How long a call waits while another process writes to the file, in milliseconds. Default 100. This process does
+   * How long a call waits while another process writes to the file, in milliseconds. Default 50. This process does
    * nothing else meanwhile. Past it the call throws, and the sender comes back.
    */
   readonly busyTimeoutMs?: number
@@ -124,7 +124,7 @@ function attempt<T>(step: () => T): T {
 function readOptions(options: SqliteDedupeOptions) {
   if (typeof options !== 'object' || options === null) throw new TypeError('sqliteDedupe: give it options, { path }.')
   refuseUnknown(options, [...SHARED, 'path', 'name', 'busyTimeoutMs'])
-  const { path, name = 'dedupe', busyTimeoutMs = 100 } = options
+  const { path, name = 'dedupe', busyTimeoutMs = 50 } = options
   requireText('path', path)
   requireText('name', name)
   return {

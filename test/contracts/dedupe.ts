@@ -115,6 +115,16 @@ export function testDedupe(name: string, create: () => TestedDedupe | Promise<Te
       expect(await ask()).toBe('done')
     })
 
+    it('confirmed after somebody else had the key, whose lease is over too, makes it done', async () => {
+      const { claim, ask, advance } = await setUp()
+      const late = await claim()
+      await advance(LEASE_MS)
+      await claim()
+      await advance(LEASE_MS)
+      await late.confirm()
+      expect(await ask()).toBe('done')
+    })
+
     it('confirmed while somebody else has the key changes nothing', async () => {
       const { claim, ask, advance } = await setUp()
       const late = await claim()

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { memoryDedupe } from '../../src/dedupe/memory.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { claimed, LEASE_MS, testDedupe, WINDOW_MS } from '../contracts/dedupe.ts'
@@ -46,6 +46,7 @@ it('does not take a place of others for a confirm that comes after the lease', a
   dedupe.claim('b')
   late.confirm()
   expect([dedupe.claim('a'), dedupe.claim('b')]).toEqual(['in_progress', 'in_progress'])
+  expect(() => dedupe.claim('late')).toThrow('maxKeys')
 })
 
 it('finds room among many claims that ended', async () => {
@@ -77,6 +78,17 @@ it('makes room of what ended, so that a window that moves on stays whole', async
   }
   expect(dedupe.claim('19999')).toBe('done')
   expect(dedupe.claim('19400')).toBeTypeOf('object')
+})
+
+it('lets go of what ended before it is full', async () => {
+  const clock = manualClock()
+  const dedupe = memoryDedupe({ windowMs: WINDOW_MS, clock })
+  claimed(await dedupe.claim('old')).confirm()
+  await clock.advance(WINDOW_MS)
+  const forgotten = vi.spyOn(Map.prototype, 'delete')
+  onTestFinished(() => forgotten.mockRestore())
+  dedupe.claim('new')
+  expect(forgotten).toHaveBeenCalledWith('old')
 })
 
 it('changes nothing any more when it is closed', async () => {

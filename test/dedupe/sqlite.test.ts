@@ -1,9 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type SqliteDedupeOptions, sqliteDedupe } from '../../src/dedupe/sqlite.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
@@ -226,10 +228,15 @@ describe('processes', () => {
   }, 60_000)
 
   it('that open a new file at once all get it', async () => {
-    const path = newFile()
-    const started = Array.from({ length: 6 }, (_, index) => start(path, index + 1, 1, 'confirm'))
-    for (const { child } of started) child.stdin?.write('go\n')
-    await until(() => started.every(({ lines }) => lines.includes('done')))
+    const [threads, rounds] = [3, 100]
+    const directory = dirname(newFile())
+    const gate = new Int32Array(new SharedArrayBuffer(4))
+    const program = new URL('opener.ts', import.meta.url)
+    const workers = Array.from({ length: threads }, () => {
+      return new Worker(program, { workerData: { gate, threads, rounds, directory } })
+    })
+    const errors = await Promise.all(workers.map(async (worker) => (await once(worker, 'message'))[0]))
+    expect(errors.flat()).toEqual([])
   }, 60_000)
 
   it('that are killed lose their claims with the lease', async () => {
