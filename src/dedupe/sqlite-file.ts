@@ -56,5 +56,5 @@ function patiently(step: () => void): void {
 
 /** SQLITE_BUSY and its kin, whose lowest byte is theirs. */
 function isBusy(error: unknown): boolean {
-  return error instanceof Error && 'errcode' in error && ((error.errcode as number) & 0xff) === 5
+  return (Number((error as { readonly errcode?: number }).errcode) & 0xff) === 5
 }

@@ -74,9 +74,8 @@ export function sqliteDedupe(options: SqliteDedupeOptions): Dedupe {
   /** What keeps a key from being claimed. */
   function whyNot(key: string, now: number): 'in_progress' | 'done' {
     const row = statements.look.get({ name, key, now })
-    if (row === undefined) return 'in_progress' // It was, a moment ago.
-    if (row.isAhead === 1) statements.clamp.run({ name, key, now })
-    return row.isDone === 1 ? 'done' : 'in_progress'
+    if (row?.isAhead === 1) statements.clamp.run({ name, key, now })
+    return row?.isDone === 1 ? 'done' : 'in_progress' // Without a row it was that, a moment ago.
   }
 
   return {
@@ -116,8 +115,8 @@ function attempt<T>(step: () => T): T {
   try {
     return step()
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : 'unknown'
-    throw new HooklineError('dedupe_unavailable', `The store of handled messages failed: ${reason}.`, { cause })
+    const { message } = cause as Error
+    throw new HooklineError('dedupe_unavailable', `The store of handled messages failed: ${message}.`, { cause })
   }
 }
 
