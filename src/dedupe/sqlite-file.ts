@@ -5,6 +5,8 @@ import type { DatabaseSync } from 'node:sqlite'
 /** How long opening waits for others that open or hold the file, in milliseconds: nothing else runs yet. */
 const OPENING_MS = 5000
 
+const PAUSE_MS = 5
+
 const TABLE = `
   CREATE TABLE IF NOT EXISTS hookline_dedupe (
     name TEXT NOT NULL,
@@ -44,12 +46,14 @@ function requireWal(database: DatabaseSync): void {
 }
 
 function patiently(step: () => void): void {
-  for (let attempts = 1; ; attempts += 1) {
+  const end = performance.now() + OPENING_MS
+  for (;;) {
     try {
       step()
       return
     } catch (error) {
-      if (!isBusy(error) || attempts === 10) throw error
+      if (!isBusy(error) || performance.now() > end) throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS)
     }
   }
 }
