@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type SqliteDedupeOptions, sqliteDedupe } from '../../src/dedupe/sqlite.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { claimed, LEASE_MS, testDedupe, WINDOW_MS } from '../contracts/dedupe.ts'
@@ -212,6 +212,15 @@ describe('a file that fails', () => {
     dedupe.close()
     expect(() => claim.confirm()).toThrow(unavailable)
   })
+})
+
+it('comes back to a file that somebody else opens at the moment', () => {
+  const busy = Object.assign(new Error('database is locked'), { errcode: 5 | (2 << 8) })
+  const exec = vi.spyOn(DatabaseSync.prototype, 'exec').mockImplementationOnce(() => {
+    throw busy
+  })
+  onTestFinished(() => exec.mockRestore())
+  expect(setUp().open().claim('a')).toBeTypeOf('object')
 })
 
 describe('processes', () => {
