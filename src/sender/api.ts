@@ -81,6 +81,8 @@ export type FailureReason =
   | 'window_over'
   /** The destination was off when the four hours ended. */
   | 'switched_off'
+  /** The queue lost what it kept, or somebody changed it there: nothing can be sent. */
+  | 'unreadable'
 
 /** What happened to a message so far. */
 export interface DeliveryReport {
@@ -101,7 +103,8 @@ export interface DeliveryReport {
 /** A message that was given up. */
 export interface FailedDelivery {
   readonly id: string
-  readonly message: Message
+  /** Undefined when it is `unreadable`. */
+  readonly message: Message | undefined
   readonly reason: FailureReason
   readonly attempts: readonly Attempt[]
   /** In milliseconds since the epoch. */
@@ -126,7 +129,8 @@ export interface Destination extends CallMethods<Queued> {
   /**
    * Queues a whole message. What it lacks is filled in: `version`, `timestamp`, `messageId`, `context`.
    *
-   * @throws TypeError that names the field; HooklineError `queue_full` or `shutting_down`. All as rejections.
+   * @throws TypeError that names the field; HooklineError `queue_full`, `queue_unavailable` or `shutting_down`. All as
+   *   rejections.
    */
   send(message: Message): Promise<Queued>
   /** Queues messages, all of them or none; throws as {@link send} does. */
@@ -170,6 +174,8 @@ export interface Destination extends CallMethods<Queued> {
   dead(page?: DeadPage): Promise<readonly FailedDelivery[]>
   /** Sends failed messages again, with four new hours. Returns how many. */
   redrive(ids: readonly string[] | 'all'): Promise<number>
+  /** Forgets failed messages. Returns how many. */
+  drop(ids: readonly string[] | 'all'): Promise<number>
   /**
    * Takes no more messages, and gives those that are due the grace to be delivered. Returns the messages that were not and
    * that the queue does not keep past the end of this process: none, for a durable queue.

@@ -4,6 +4,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { HooklineError } from '../protocol/error.ts'
 import { isMeantFor } from '../protocol/integrations.ts'
 import { INTEGRATION_NAME, RESPONSE_TIME_MS } from '../protocol/limits.ts'
+import type { Message } from '../protocol/message.ts'
 import { refuseUnknown, requireText, requireWhole } from '../protocol/options.ts'
 import type { Job } from '../queues/queue.ts'
 import type { Destination, FailureReason, Queued } from './api.ts'
@@ -91,13 +92,14 @@ export function createDestination(options: DestinationOptions): Destination {
       const jobs = await queue.dead(page)
       return jobs.map(({ id, body, reason, state, diedAt }) => ({
         id,
-        message: readMessage(body),
-        reason: reason as FailureReason,
+        message: tryReadMessage(body),
+        reason: FAILURE_REASONS.find((known) => known === reason) ?? 'unreadable',
         attempts: readProgress(state, targets).attempts,
         failedAt: diedAt,
       }))
     },
     redrive: (ids) => queue.redrive(ids),
+    drop: (ids) => queue.drop(ids),
     close: async (options = {}) => {
       refuseUnknown(options, ['graceMs'])
       const graceMs = requireWhole('graceMs', options.graceMs ?? RESPONSE_TIME_MS, 0)
@@ -106,6 +108,17 @@ export function createDestination(options: DestinationOptions): Destination {
       await office.close()
       return left.map(({ body }) => readMessage(body))
     },
+  }
+}
+
+/** Those that a delivery gives; any other is the queue's, for a job that it cannot read. */
+const FAILURE_REASONS: readonly FailureReason[] = ['refused', 'window_over', 'switched_off']
+
+function tryReadMessage(body: Uint8Array): Message | undefined {
+  try {
+    return readMessage(body)
+  } catch {
+    return undefined
   }
 }
 
