@@ -7,6 +7,7 @@ export default defineConfig({
     collector: 'src/collector/index.ts',
     client: 'src/client/index.ts',
     'queues/memory': 'src/queues/memory.ts',
+    'queues/bullmq': 'src/queues/bullmq.ts',
     'dedupe/memory': 'src/dedupe/memory.ts',
     'dedupe/sqlite': 'src/dedupe/sqlite.ts',
     testing: 'src/testing/index.ts',

@@ -124,6 +124,7 @@ describe('what a subpath loads', () => {
     'hookline/collector': [],
     'hookline/client': ['debug', 'undici'],
     'hookline/queues/memory': [],
+    'hookline/queues/bullmq': ['bullmq', 'debug', 'ioredis'],
     'hookline/dedupe/memory': [],
     'hookline/dedupe/sqlite': [],
     'hookline/testing': [],

@@ -17,6 +17,7 @@ const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
   'hookline/collector': ['createCollector'],
   'hookline/client': ['DeliveryError', 'createClient'],
   'hookline/queues/memory': ['memoryQueue'],
+  'hookline/queues/bullmq': ['bullmqQueue'],
   'hookline/dedupe/memory': ['memoryDedupe'],
   'hookline/dedupe/sqlite': ['sqliteDedupe'],
   'hookline/testing': ['capture', 'fixtures', 'manualClock', 'signedRequest', 'startEndpoint'],

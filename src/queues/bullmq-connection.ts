@@ -1,0 +1,115 @@
+/** The connections to Redis: how they are made, and how long a call waits for them. */
+
+import { Redis, type RedisOptions } from 'ioredis'
+import type { Clock } from '../protocol/clock.ts'
+import { HooklineError } from '../protocol/error.ts'
+import { type BullmqSettings, isInstance } from './bullmq-options.ts'
+
+/** One way to Redis. */
+export interface Connection {
+  readonly client: Redis
+  /**
+   * Makes a call, once Redis is there.
+   *
+   * @param sinceMs By the clock's `monotonic`: when the waiting began. Default: now.
+   * @throws HooklineError `queue_unavailable` when that takes too long or fails.
+   */
+  call<T>(make: () => Promise<T>, sinceMs?: number): Promise<T>
+  /** Ends it, unless somebody else made it. */
+  end(): void
+}
+
+/** Opens the connection of calls that somebody waits for: none of them waits longer than it was told. */
+export function connect(settings: BullmqSettings, clock: Clock): Connection {
+  const { name, connection, commandTimeoutMs, onError } = settings
+  const isTheirs = isInstance(connection)
+  // No queue of commands for the time when Redis is back: those who wait for them are gone by then.
+  const client = isTheirs ? connection : createClient(connection, { enableOfflineQueue: false })
+  let lastError: unknown
+
+  function notice(error: unknown): void {
+    lastError = error
+    onError(error)
+  }
+
+  function unavailable(cause: unknown): HooklineError {
+    const message = `The queue ${name} cannot be reached: Redis does not answer, or says no.`
+    return new HooklineError('queue_unavailable', message, { cause })
+  }
+
+  async function call<T>(make: () => Promise<T>, sinceMs: number = clock.monotonic()): Promise<T> {
+    const late = Promise.withResolvers<never>()
+    const left = Math.max(0, sinceMs + commandTimeoutMs - clock.monotonic())
+    const timer = clock.setTimeout(() => {
+      late.reject(lastError ?? new Error(`Redis gave no answer within ${commandTimeoutMs} milliseconds.`))
+    }, left)
+    try {
+      if (client.status === 'ready') return await Promise.race([make(), late.promise])
+      return await Promise.race([untilReady(client, late.promise).then(make), late.promise])
+    } catch (error) {
+      throw unavailable(error)
+    } finally {
+      clock.clearTimeout(timer)
+    }
+  }
+
+  client.on('error', notice)
+  return {
+    client,
+    call,
+    end() {
+      if (!isTheirs) client.disconnect()
+      client.off('error', notice)
+      client.on('error', () => {})
+    },
+  }
+}
+
+/** Where those who work connect: commands wait for Redis to be back, as many as jobs are handed out. */
+export interface WorkConnection {
+  readonly client: Redis
+  /** Ends it, and the copy of it that waits for jobs. */
+  end(): void
+}
+
+/** Opens the connection of a worker. */
+export function connectToWork({ connection, onError }: BullmqSettings): WorkConnection {
+  const client = isInstance(connection)
+    ? connection.duplicate({ maxRetriesPerRequest: null, enableOfflineQueue: true })
+    : createClient(connection, { maxRetriesPerRequest: null })
+  const all = [client]
+  const duplicate = client.duplicate.bind(client)
+  // BullMQ copies it, and ends the copy itself only when Redis is there.
+  client.duplicate = (override) => {
+    const copy = duplicate(override)
+    all.push(copy)
+    return copy
+  }
+  client.on('error', onError)
+  return {
+    client,
+    end() {
+      for (const each of all) {
+        each.on('error', () => {})
+        each.disconnect()
+      }
+    },
+  }
+}
+
+function createClient(connection: string | RedisOptions, own: RedisOptions): Redis {
+  const options = { ...own, replyMapping: 'legacy' } as const
+  return typeof connection === 'string' ? new Redis(connection, options) : new Redis({ ...connection, ...options })
+}
+
+/** Resolves when the client is ready; gives up, and leaves no listener, when `late` does. */
+async function untilReady(client: Redis, late: Promise<never>): Promise<void> {
+  if (client.status === 'wait') client.connect().catch(() => {}) // It tells as an event, too.
+  const ready = Promise.withResolvers<void>()
+  client.once('ready', ready.resolve)
+  try {
+    await Promise.race([ready.promise, late])
+  } finally {
+    client.off('ready', ready.resolve)
+  }
+}

@@ -1,0 +1,85 @@
+/** The list of the dead: the jobs that BullMQ calls failed. */
+
+import { type Queue as Engine, Job } from 'bullmq'
+import type { Redis } from 'ioredis'
+import { isRefusal, readMemo, toDead } from './bullmq-job.ts'
+import type { DeadJob } from './queue.ts'
+
+/** A page of them, the longest dead first. */
+export async function readDead(
+  engine: Engine,
+  client: Redis,
+  after: string | undefined,
+  limit: number,
+): Promise<readonly DeadJob[]> {
+  const key = engine.toKey('failed')
+  const score = after === undefined ? null : await client.zscore(key, after)
+  const from = score ?? '-inf'
+  // Redis orders those of one millisecond by their ids, so all of the first and of the last one are read.
+  const skipped = score === null ? 0 : await client.zcount(key, from, from)
+  const end = skipped + limit - 1
+  const [, to = '+inf'] = (await client.zrange(key, from, '+inf', 'BYSCORE', 'LIMIT', end, 1, 'WITHSCORES')).flat()
+  const ids = await client.zrange(key, from, to, 'BYSCORE')
+  const jobs = (await Promise.all(ids.map((id) => engine.getJob(id)))).filter((job) => job !== undefined)
+  jobs.sort(byDeath)
+  const start = score === null ? 0 : jobs.findIndex(({ id }) => id === after) + 1
+  return jobs.slice(start, start + limit).map(toDead)
+}
+
+function byDeath(a: Job, b: Job): number {
+  const [{ diedAt: first = 0 }, { diedAt: second = 0 }] = [readMemo(a), readMemo(b)]
+  return (a.finishedOn ?? 0) - (b.finishedOn ?? 0) || first - second
+}
+
+/** Hands them out anew. Returns how many. */
+export function redriveDead(
+  engine: Engine,
+  client: Redis,
+  ids: readonly string[] | 'all',
+  now: number,
+): Promise<number> {
+  return forEach(engine, client, ids, async (id) => {
+    const job = new Job(engine, '', '', {}, id)
+    await engine.updateJobProgress(id, { dueAt: now })
+    await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true })
+  })
+}
+
+/** Forgets them. Returns how many. */
+export function dropDead(engine: Engine, client: Redis, ids: readonly string[] | 'all'): Promise<number> {
+  return forEach(engine, client, ids, async (id) => {
+    await engine.remove(id)
+  })
+}
+
+/** Does it to those that are dead, some at a time. */
+async function forEach(
+  engine: Engine,
+  client: Redis,
+  ids: readonly string[] | 'all',
+  act: (id: string) => Promise<void>,
+): Promise<number> {
+  const key = engine.toKey('failed')
+  const asked = ids === 'all' ? await client.zrange(key, '0', '-1') : [...new Set(ids)]
+  let count = 0
+  for (let start = 0; start < asked.length; start += AT_A_TIME) {
+    const some = asked.slice(start, start + AT_A_TIME)
+    const scores = await client.zmscore(key, ...some)
+    const dead = some.filter((_, index) => scores[index] !== null)
+    count += (await Promise.all(dead.map((id) => succeeds(act, id)))).filter(Boolean).length
+  }
+  return count
+}
+
+/** Not with one that is not dead any more: somebody else was faster. */
+async function succeeds(act: (id: string) => Promise<void>, id: string): Promise<boolean> {
+  try {
+    await act(id)
+    return true
+  } catch (error) {
+    if (isRefusal(error)) return false
+    throw error
+  }
+}
+
+const AT_A_TIME = 500

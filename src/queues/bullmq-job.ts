@@ -1,0 +1,84 @@
+/** A job as BullMQ keeps it: the body as data, what is known of its hand-outs as progress. */
+
+import type { BulkJobOptions, Job as StoredJob } from 'bullmq'
+import type { ClaimedJob, DeadJob, Job } from './queue.ts'
+
+/** What is kept beside a body, from hand-out to hand-out. */
+export interface Memo {
+  /** When it was handed out first. */
+  readonly firstAt?: number
+  /** In base64. */
+  readonly state?: string
+  /** When it came due, where that is not when it was first. */
+  readonly dueAt?: number
+  /** When it died, finer than in milliseconds: the order of the dead. */
+  readonly diedAt?: number
+}
+
+/** A job for BullMQ to add. All of them wait for a time: BullMQ keeps only those in the order in which they come due. */
+export function toBulk(
+  { id, body, notBefore }: Job,
+  now: number,
+): {
+  readonly name: string
+  readonly data: string
+  readonly opts: BulkJobOptions
+} {
+  const dueAt = Math.max(LEAST_TIME, Math.ceil(notBefore ?? now))
+  return { name: NAME, data: encode(body), opts: { jobId: id, timestamp: dueAt - 1, delay: 1 } }
+}
+
+/** When a job came due. */
+export function dueAtOf(job: StoredJob): number {
+  return readMemo(job).dueAt ?? job.timestamp + (job.opts.delay ?? 0)
+}
+
+/** Data of a job that is done: its id is all that is left to know. */
+export const DONE = ''
+
+/** A job as it is handed out, or undefined when it is none that this queue was given. */
+export function toClaimed(job: StoredJob): ClaimedJob | undefined {
+  const body = decode(job.data)
+  if (body === undefined || job.id === undefined) return undefined
+  const deliveries = job.attemptsStarted
+  // What is known of the life before is not known of one that was re-driven.
+  const memo = deliveries > 1 ? readMemo(job) : {}
+  const { firstAt = job.processedOn ?? job.timestamp, state } = memo
+  return { id: job.id, body, deliveries, firstAt, state: decodeState(state) }
+}
+
+/** A job on the list of the dead. One that is none of this queue's has no body. */
+export function toDead(job: StoredJob): DeadJob {
+  const { id = '', finishedOn = 0 } = job
+  const body = decode(job.data) ?? new Uint8Array()
+  const reason = job.failedReason ?? ''
+  return { id, body, reason, state: decodeState(readMemo(job).state), diedAt: finishedOn }
+}
+
+export function readMemo({ progress }: StoredJob): Memo {
+  return typeof progress === 'object' && progress !== null ? progress : {}
+}
+
+/** In base64: any byte is a character of JSON then. */
+export function encode(bytes: Uint8Array): string {
+  return `${MARK}${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')}`
+}
+
+function decode(data: unknown): Uint8Array | undefined {
+  return typeof data === 'string' && data.startsWith(MARK) ? Buffer.from(data.slice(MARK.length), 'base64') : undefined
+}
+
+function decodeState(state: string | undefined): Uint8Array | undefined {
+  return decode(state)
+}
+
+/** Whether BullMQ did not do what it was told because the job is not where it was. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && typeof error.code === 'number' && error.code < 0
+}
+
+/** So that empty bytes are not the data of a job that is done. */
+const MARK = ':'
+const NAME = 'job'
+/** BullMQ takes 0 for none given. */
+const LEAST_TIME = 2

@@ -1,0 +1,92 @@
+/** What a queue on BullMQ can be told, checked once and loudly. */
+
+import type { Redis, RedisOptions } from 'ioredis'
+import { refuseUnknown, requireFunction, requireText, requireWhole } from '../protocol/options.ts'
+
+/** What `bullmqQueue` takes. */
+export interface BullmqQueueOptions {
+  /** The queue's name in Redis, without a colon: BullMQ keeps its jobs under `<prefix>:<name>:`. */
+  readonly name: string
+  /**
+   * Where Redis is: a URL that begins with redis:// or rediss://, options of ioredis, or an instance of it. An instance
+   * stays yours to close; what works on the queue takes connections of its own, copied from it.
+   */
+  readonly connection: string | RedisOptions | Redis
+  /** What the keys begin with. Default `bull`, as in BullMQ. */
+  readonly prefix?: string
+  /**
+   * How long a job stays with a process that died, in milliseconds: until another looks for it, up to as long again.
+   * BullMQ renews the lease while the handler runs. Default 60 000.
+   */
+  readonly leaseMs?: number
+  /** How long the id of a job that is done stays known, in milliseconds. Default 24 hours. */
+  readonly knownForMs?: number
+  /** How long a call waits for Redis, in milliseconds, until it is `queue_unavailable`. Default 3 000. */
+  readonly commandTimeoutMs?: number
+  /** Sees what goes wrong with Redis while nobody waits for it. Default: nobody does. */
+  readonly onError?: (error: unknown) => void
+}
+
+/** The options, complete. */
+export interface BullmqSettings extends Required<Omit<BullmqQueueOptions, 'onError'>> {
+  readonly onError: (error: unknown) => void
+}
+
+const KNOWN = [
+  'name',
+  'connection',
+  'prefix',
+  'leaseMs',
+  'knownForMs',
+  'commandTimeoutMs',
+  'onError',
+] as const satisfies (keyof BullmqQueueOptions)[]
+
+/**
+ * Checks and completes the options.
+ *
+ * @throws TypeError that names the option, and never quotes a URL.
+ */
+export function readOptions(options: BullmqQueueOptions): BullmqSettings {
+  if (typeof options !== 'object' || options === null) throw new TypeError('bullmqQueue: its options are an object.')
+  refuseUnknown(options, KNOWN)
+  const { name, connection, prefix = 'bull', leaseMs = 60_000, knownForMs = 24 * 60 * 60_000 } = options
+  const { commandTimeoutMs = 3_000, onError = () => {} } = options
+  requireText('name', name)
+  if (name.includes(':')) throw new TypeError('name: must hold no colon.')
+  requireConnection(connection)
+  requireText('prefix', prefix)
+  requireFunction('onError', onError)
+  return {
+    name,
+    connection,
+    prefix,
+    leaseMs: requireWhole('leaseMs', leaseMs, 100),
+    knownForMs: requireWhole('knownForMs', knownForMs, 1, Number.MAX_SAFE_INTEGER),
+    commandTimeoutMs: requireWhole('commandTimeoutMs', commandTimeoutMs, 1),
+    onError: (error) => tell(onError, error),
+  }
+}
+
+/** Whether this is an instance of ioredis, of whichever copy of it. */
+export function isInstance(connection: BullmqQueueOptions['connection']): connection is Redis {
+  return typeof connection === 'object' && 'duplicate' in connection && typeof connection.duplicate === 'function'
+}
+
+function requireConnection(connection: unknown): void {
+  if (typeof connection === 'string') {
+    const protocol = URL.parse(connection)?.protocol ?? ''
+    if (/^rediss?:$/.test(protocol)) return
+    throw new TypeError('connection: must be a full URL that begins with redis:// or rediss://.')
+  }
+  if (typeof connection === 'object' && connection !== null) return
+  throw new TypeError('connection: must be a URL, options of ioredis, or an instance of it.')
+}
+
+function tell(onError: (error: unknown) => void, error: unknown): void {
+  try {
+    onError(error)
+  } catch {
+    // What an observer throws is not for the queue.
+  }
+}

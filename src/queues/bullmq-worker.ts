@@ -1,0 +1,158 @@
+/** Works on a queue: BullMQ claims, locks and settles; what became of a job is told to it here. */
+
+import { DelayedError, type Job, UnrecoverableError, WaitingError, Worker } from 'bullmq'
+import type { Clock } from '../protocol/clock.ts'
+import { connectToWork } from './bullmq-connection.ts'
+import { DONE, encode, type Memo, readMemo, toClaimed } from './bullmq-job.ts'
+import type { BullmqSettings } from './bullmq-options.ts'
+import { handleJob } from './handle-job.ts'
+import { createPatience } from './patience.ts'
+import type { ClaimedJob, CloseOptions, HandleJob, Outcome } from './queue.ts'
+
+/** What works. */
+export interface Crew {
+  /** Resolves when a moment comes in which nothing is handed out here. */
+  idle(): Promise<void>
+  /** Hands out nothing more, and gives back what still runs when the grace is over. */
+  close(options: CloseOptions): Promise<void>
+}
+
+/** Begins to work. */
+export function startWork(handle: HandleJob, concurrency: number, settings: BullmqSettings, clock: Clock): Crew {
+  const { name, prefix, leaseMs, knownForMs, commandTimeoutMs, onError } = settings
+  const connection = connectToWork(settings)
+  const ending = new AbortController()
+  const patience = createPatience(clock, ending.signal)
+  const gone = Promise.withResolvers<undefined>()
+  const fresh = new Map<Job, number>()
+  const running = new Set<Promise<unknown>>()
+  let isOpen = true
+  let waiting: (() => void)[] = []
+
+  async function process(job: Job, token = ''): Promise<void> {
+    if (!isOpen) return giveBack(job, token)
+    if (job.data === DONE) return // It was done, and that was not told in full.
+    const claimed = toClaimed(job)
+    if (claimed === undefined) throw death('This is no job that the queue was given.')
+    remember(job, claimed)
+    const outcome = await Promise.race([handleJob(handle, claimed, ending.signal, clock), gone.promise])
+    fresh.delete(job)
+    if (outcome === undefined) return giveBack(job, token)
+    await settle(job, token, claimed, outcome)
+  }
+
+  async function settle(job: Job, token: string, claimed: ClaimedJob, outcome: Outcome): Promise<void> {
+    if ('done' in outcome) {
+      job.updateData(DONE).catch(onError) // What comes next says so, too.
+    } else if ('retryAt' in outcome) {
+      const dueAt = Math.max(clock.now(), Math.ceil(outcome.retryAt))
+      await letGo(() =>
+        Promise.all([note(job, { ...memoOf(claimed, outcome), dueAt }), job.moveToDelayed(dueAt, token)]),
+      )
+      throw new DelayedError()
+    } else {
+      const diedAt = performance.timeOrigin + performance.now()
+      note(job, { ...memoOf(claimed, outcome), diedAt }).catch(onError) // Goes before what comes next.
+      throw death(outcome.dead)
+    }
+  }
+
+  async function giveBack(job: Job, token: string): Promise<never> {
+    await letGo(() => job.moveToWait(token))
+    throw new WaitingError()
+  }
+
+  /** Lets the worker go on when a job is no longer this one's: its lease is over, and it is handed out elsewhere. */
+  async function letGo(move: () => Promise<unknown>): Promise<void> {
+    try {
+      await move()
+    } catch (error) {
+      onError(error)
+    }
+  }
+
+  /** When it was handed out first is kept for those that take longer than a turn; the others are done before. */
+  function remember(job: Job, { deliveries, firstAt }: ClaimedJob): void {
+    if (deliveries > 1 && readMemo(job).firstAt === firstAt) return
+    if (fresh.size === 0) setImmediate(noteFresh)
+    fresh.set(job, firstAt)
+  }
+
+  function noteFresh(): void {
+    for (const [job, firstAt] of fresh) note(job, { ...dueOnly(readMemo(job)), firstAt }).catch(onError)
+    fresh.clear()
+  }
+
+  class Hands extends Worker {
+    override async processJob(job: Job, token: string, fetchNext?: () => boolean): Promise<undefined | Job> {
+      const processed = super.processJob(job, token, fetchNext)
+      running.add(processed)
+      try {
+        return (await processed) as undefined | Job
+      } finally {
+        running.delete(processed)
+        if (running.size === 0) release()
+      }
+    }
+  }
+
+  function release(): void {
+    for (const resolve of waiting) resolve()
+    waiting = []
+  }
+
+  const worker = new Hands(name, process, {
+    connection: connection.client,
+    prefix,
+    concurrency,
+    lockDuration: leaseMs,
+    stalledInterval: Math.ceil(leaseMs / 2),
+    maxStalledCount: Number.MAX_SAFE_INTEGER, // The handler says how often is too often.
+    removeOnComplete: { age: Math.ceil(knownForMs / 1000) },
+    runRetryDelay: RETRY_MS,
+  })
+  worker.on('error', onError)
+
+  return {
+    idle: () => new Promise((resolve) => waiting.push(resolve)),
+    async close({ graceMs }) {
+      isOpen = false
+      worker.pause(true).catch(onError)
+      if (running.size > 0 && graceMs > 0) await patience.waitFor(Promise.allSettled(running), graceMs)
+      ending.abort()
+      if (running.size > 0) await new Promise((resolve) => setImmediate(resolve)) // For those that obey the signal.
+      gone.resolve(undefined)
+      const isThere = connection.client.status === 'ready'
+      const end = async () => {
+        await Promise.allSettled(running)
+        await worker.close()
+      }
+      if (isThere) await patience.waitFor(end(), commandTimeoutMs)
+      worker.close(true).catch(onError)
+      connection.end()
+      release()
+    },
+  }
+}
+
+/** Kept beside the body until the next time. */
+function note(job: Job, memo: Memo): Promise<void> {
+  return job.updateProgress(memo)
+}
+
+function memoOf({ firstAt }: ClaimedJob, { state }: { readonly state?: Uint8Array }): Memo {
+  return state === undefined ? { firstAt } : { firstAt, state: encode(state) }
+}
+
+function dueOnly({ dueAt }: Memo): Memo {
+  return dueAt === undefined ? {} : { dueAt }
+}
+
+/** Without a stack, which BullMQ would keep. */
+function death(reason: string): Error {
+  const error = new UnrecoverableError(reason)
+  error.stack = ''
+  return error
+}
+
+const RETRY_MS = 1_000
