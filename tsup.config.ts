@@ -8,6 +8,7 @@ export default defineConfig({
     client: 'src/client/index.ts',
     'queues/memory': 'src/queues/memory.ts',
     'queues/bullmq': 'src/queues/bullmq.ts',
+    'queues/pg-boss': 'src/queues/pg-boss.ts',
     'dedupe/memory': 'src/dedupe/memory.ts',
     'dedupe/sqlite': 'src/dedupe/sqlite.ts',
     testing: 'src/testing/index.ts',

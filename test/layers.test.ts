@@ -125,6 +125,7 @@ describe('what a subpath loads', () => {
     'hookline/client': ['debug', 'undici'],
     'hookline/queues/memory': [],
     'hookline/queues/bullmq': ['bullmq', 'debug', 'ioredis'],
+    'hookline/queues/pg-boss': ['pg', 'pg-boss'],
     'hookline/dedupe/memory': [],
     'hookline/dedupe/sqlite': [],
     'hookline/testing': [],

@@ -165,12 +165,18 @@ export function createLoop(store: Store, { clock, finishesDue, pollMs, onError }
   function rest(nextAt: number | undefined, isKnown: boolean): void {
     const next = isClaiming() ? nextAt : undefined
     if (isKnown && active === 0 && !(next !== undefined && next <= clock.now())) release()
-    if (active < concurrency || !isKnown) alarm.set(isClaiming() ? soonest(next) : next)
+    if (isKnown && handle === undefined) watch()
+    else if (active < concurrency || !isKnown) alarm.set(isClaiming() ? soonest(next) : next)
+  }
+
+  /** Another process may work on what somebody here waits for. */
+  function watch(): void {
+    if (pollMs !== undefined && waiting.length > 0) alarm.set(clock.now() + pollMs)
   }
 
   /** Another process may put jobs in that nobody tells of. */
   function soonest(next: number | undefined): number | undefined {
-    if (pollMs === undefined || handle === undefined) return next
+    if (pollMs === undefined) return next
     return Math.min(next ?? Number.POSITIVE_INFINITY, clock.now() + pollMs)
   }
 

@@ -18,6 +18,7 @@ const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
   'hookline/client': ['DeliveryError', 'createClient'],
   'hookline/queues/memory': ['memoryQueue'],
   'hookline/queues/bullmq': ['bullmqQueue'],
+  'hookline/queues/pg-boss': ['pgBossQueue'],
   'hookline/dedupe/memory': ['memoryDedupe'],
   'hookline/dedupe/sqlite': ['sqliteDedupe'],
   'hookline/testing': ['capture', 'fixtures', 'manualClock', 'signedRequest', 'startEndpoint'],

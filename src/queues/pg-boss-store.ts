@@ -1,0 +1,141 @@
+/** Where a queue on PostgreSQL keeps its jobs, for the loop: pg-boss hands them out, and keeps them while they run. */
+
+import { createAlarm } from './alarm.ts'
+import type { Store } from './loop.ts'
+import type { Connection } from './pg-boss-connection.ts'
+import type { Settings } from './pg-boss-options.ts'
+import { type Data, decode, encode, readData } from './pg-boss-row.ts'
+import { type Claim, createSettle, heldBy } from './pg-boss-settle.ts'
+import type { Statements } from './pg-boss-sql.ts'
+import type { ClaimedJob } from './queue.ts'
+
+/** What pg-boss hands out. */
+interface Fetched {
+  readonly id: string
+  readonly data: unknown
+  readonly retryCount: number
+  readonly heartbeatSeconds: number | null
+}
+
+/** A row that can be read. */
+interface Read {
+  readonly row: Fetched
+  readonly data: Data
+  readonly body: Uint8Array
+}
+
+/** Makes it. */
+export function createPgBossStore(
+  connection: Connection,
+  statements: Statements,
+  settings: Settings,
+  onError: (error: unknown) => void,
+): Store {
+  const { name, leaseMs, clock } = settings
+  const settle = createSettle(connection, statements, settings)
+  const claims = new WeakMap<ClaimedJob, Claim>()
+  const held = new Set<Claim>()
+  const alarm = createAlarm(clock, renew)
+
+  function renew(): void {
+    if (held.size === 0) return
+    const attempts = [...held].map(({ id, attempt }) => ({ id, retryCount: attempt }))
+    connection.call(({ boss, db }) => boss.touch(name, attempts, { db })).catch(onError)
+    renewLater()
+  }
+
+  function renewLater(): void {
+    const leases = [...held].map((claim) => claim.leaseMs)
+    alarm.set(leases.length === 0 ? undefined : clock.now() + Math.min(leaseMs, ...leases) / 3)
+  }
+
+  function letGo(claim: Claim): void {
+    held.delete(claim)
+    if (held.size === 0) alarm.set(undefined)
+  }
+
+  /** pg-boss does not say in which order it hands out what it hands out together. */
+  async function take(rows: readonly Fetched[]): Promise<ClaimedJob[]> {
+    const read = rows.map(readRow)
+    const jobs = read.filter((row) => row !== undefined).sort((one, other) => one.data.at - other.data.at)
+    for (const [index, row] of rows.entries()) if (read[index] === undefined) bury(row)
+    const lapsed = jobs.filter(({ row, data }) => data.firstAt === undefined && deliveriesOf(row, data) > 1)
+    const firstTimes = lapsed.length === 0 ? NONE : await keepFirstTimes(lapsed.map(({ row }) => row))
+    return jobs.map((job) => handOut(job, firstTimes.get(job.row.id)))
+  }
+
+  function handOut({ row, data, body }: Read, firstAt: number | undefined): ClaimedJob {
+    const claim = { ...claimOf(row), ...(firstAt !== undefined && { firstAt }) }
+    const job = {
+      id: row.id,
+      body,
+      deliveries: deliveriesOf(row, data),
+      firstAt: claim.firstAt,
+      state: decode(data.state),
+    }
+    claims.set(job, claim)
+    held.add(claim)
+    return job
+  }
+
+  function claimOf({ id, data, retryCount, heartbeatSeconds }: Fetched): Claim {
+    const firstAt = readData(data)?.firstAt ?? clock.now()
+    return { id, attempt: retryCount, firstAt, leaseMs: heartbeatSeconds === null ? leaseMs : heartbeatSeconds * 1000 }
+  }
+
+  async function keepFirstTimes(rows: readonly Fetched[]): Promise<ReadonlyMap<string, number>> {
+    const values = [name, ...heldBy(rows.map(claimOf))]
+    const { rows: kept } = await connection.call(({ db }) => db.executeSql(statements.lapsed, values))
+    return new Map(kept.map(({ id, firstAt }: { id: string; firstAt: number }) => [id, Number(firstAt)]))
+  }
+
+  /** Somebody else wrote it; it must not come again and again. */
+  function bury(row: Fetched): void {
+    const body = encode(Buffer.from(JSON.stringify(row.data)))
+    const claim = { ...claimOf(row), instead: { at: clock.now() * 1000, body } }
+    settle(claim, { dead: UNREADABLE }).catch(onError)
+  }
+
+  async function giveBack(given: readonly Claim[]): Promise<void> {
+    for (const claim of given) letGo(claim)
+    const rows = given.map(({ id, attempt, firstAt }) => ({ id, attempt, data: { firstAt } }))
+    await connection.call(({ db }) => db.executeSql(statements.release, [name, JSON.stringify(rows)]))
+  }
+
+  return {
+    async claim(limit) {
+      const rows = await connection.call(
+        ({ boss, db }) => boss.fetch<unknown>(name, { batchSize: limit, db }) as Promise<readonly Fetched[]>,
+        { late: (rows) => rows.length > 0 && giveBack(rows.map(claimOf)).catch(onError) },
+      )
+      const jobs = await take(rows)
+      if (held.size > 0) renewLater()
+      return jobs
+    },
+    async settle(job, outcome) {
+      const claim = claims.get(job) as Claim // Each job that is handed out has one.
+      await settle(claim, outcome)
+      letGo(claim)
+    },
+    release: (jobs) => giveBack(jobs.map((job) => claims.get(job) as Claim)),
+    async nextAt() {
+      const { rows } = await connection.call(({ db }) => db.executeSql(statements.next, [name]))
+      const inMs: unknown = rows[0]?.inMs
+      return inMs === null ? undefined : clock.now() + Math.max(0, Math.ceil(Number(inMs)))
+    },
+  }
+}
+
+const UNREADABLE = 'its row in the database cannot be read'
+
+const NONE: ReadonlyMap<string, number> = new Map()
+
+function readRow(row: Fetched): Read | undefined {
+  const data = readData(row.data)
+  const body = decode(data?.body)
+  return data === undefined || body === undefined ? undefined : { row, data, body }
+}
+
+function deliveriesOf({ retryCount }: Fetched, { before = 0 }: Data): number {
+  return retryCount - before + 1
+}

@@ -1,0 +1,81 @@
+/** pg-boss on the PostgreSQL of the tests: a schema of its own, and a time of its own. */
+
+import { randomUUID } from 'node:crypto'
+import pg from 'pg'
+import { PgBoss, TestClock } from 'pg-boss'
+import type { Clock } from '../../src/protocol/clock.ts'
+
+/** A schema that is gone when the tests are. */
+export interface Schema {
+  readonly name: string
+  /** Runs a statement, in which `schema.` is this one. */
+  run(statement: string, values?: unknown[]): Promise<Record<string, unknown>[]>
+  drop(): Promise<void>
+}
+
+/** Makes the name of a schema; pg-boss creates it. */
+export function createSchema(databaseUrl: string): Schema {
+  const name = `hookline_${randomUUID().replaceAll('-', '').slice(0, 16)}`
+  const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 })
+  const run: Schema['run'] = async (statement, values) => {
+    const { rows } = await pool.query(statement.replaceAll('schema.', `${name}.`), values)
+    return rows
+  }
+  return {
+    name,
+    run,
+    async drop() {
+      await run(`DROP SCHEMA IF EXISTS ${name} CASCADE`)
+      await pool.end()
+    },
+  }
+}
+
+/** A pg-boss whose time stands still until it is told. */
+export interface VirtualBoss {
+  readonly boss: PgBoss
+  /** The same time. What comes round within 50 ms, looking for what others put in, does so by the machine's clock. */
+  readonly clock: Clock
+  now(): number
+  advance(ms: number): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Starts it. */
+export async function startVirtualBoss(databaseUrl: string, schema: Schema): Promise<VirtualBoss> {
+  const time = new TestClock(Date.UTC(2026, 0, 15))
+  const boss = new PgBoss({
+    connectionString: databaseUrl,
+    schema: schema.name,
+    max: 5,
+    clock: time,
+    schedule: false,
+    supervise: false,
+    bamIntervalSeconds: 60 * 60,
+    flowIntervalSeconds: 60 * 60,
+    queueCacheIntervalSeconds: 60 * 60,
+  })
+  const errors: unknown[] = []
+  boss.on('error', (error) => errors.push(error))
+  await boss.start()
+  const isSoon = (ms: number) => ms > 0 && ms <= 50
+  const clock: Clock = {
+    now: () => time.now(),
+    monotonic: () => time.now(),
+    setTimeout: (callback, ms) => (isSoon(ms) ? setTimeout(callback, ms) : { virtual: time.setTimeout(callback, ms) }),
+    clearTimeout: (timer) => {
+      if (timer !== null && typeof timer === 'object' && 'virtual' in timer) time.clearTimeout(timer.virtual)
+      else clearTimeout(timer as NodeJS.Timeout)
+    },
+  }
+  return {
+    boss,
+    clock,
+    now: () => time.now(),
+    advance: (ms) => time.tick(ms),
+    async stop() {
+      await boss.stop({ graceful: false })
+      if (errors.length > 0) throw new AggregateError(errors, 'pg-boss reported errors')
+    },
+  }
+}
