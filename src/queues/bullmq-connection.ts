@@ -3,7 +3,7 @@
 import { Redis, type RedisOptions } from 'ioredis'
 import type { Clock } from '../protocol/clock.ts'
 import { HooklineError } from '../protocol/error.ts'
-import { type BullmqSettings, isInstance } from './bullmq-options.ts'
+import { type BullmqSettings, isInstance, withoutCommand } from './bullmq-options.ts'
 
 /** One way to Redis. */
 export interface Connection {
@@ -21,20 +21,23 @@ export interface Connection {
 
 /** Opens the connection of calls that somebody waits for: none of them waits longer than it was told. */
 export function connect(settings: BullmqSettings, clock: Clock): Connection {
-  const { name, connection, commandTimeoutMs, onError } = settings
+  const { name, connection, commandTimeoutMs } = settings
   const isTheirs = isInstance(connection)
   // No queue of commands for the time when Redis is back: those who wait for them are gone by then.
   const client = isTheirs ? connection : createClient(connection, { enableOfflineQueue: false })
   let lastError: unknown
 
   function notice(error: unknown): void {
-    lastError = error
-    onError(error)
+    lastError = error // BullMQ hears it, too, and reports it.
+  }
+
+  function forget(): void {
+    lastError = undefined
   }
 
   function unavailable(cause: unknown): HooklineError {
     const message = `The queue ${name} cannot be reached: Redis does not answer, or says no.`
-    return new HooklineError('queue_unavailable', message, { cause })
+    return new HooklineError('queue_unavailable', message, { cause: withoutCommand(cause) })
   }
 
   async function call<T>(make: () => Promise<T>, sinceMs: number = clock.monotonic()): Promise<T> {
@@ -54,13 +57,16 @@ export function connect(settings: BullmqSettings, clock: Clock): Connection {
   }
 
   client.on('error', notice)
+  client.on('ready', forget)
   return {
     client,
     call,
     end() {
-      if (!isTheirs) client.disconnect()
       client.off('error', notice)
+      client.off('ready', forget)
+      if (isTheirs) return
       client.on('error', () => {})
+      client.disconnect()
     },
   }
 }
@@ -73,26 +79,25 @@ export interface WorkConnection {
 }
 
 /** Opens the connection of a worker. */
-export function connectToWork({ connection, onError }: BullmqSettings): WorkConnection {
+export function connectToWork({ connection }: BullmqSettings): WorkConnection {
   const client = isInstance(connection)
     ? connection.duplicate({ maxRetriesPerRequest: null, enableOfflineQueue: true })
     : createClient(connection, { maxRetriesPerRequest: null })
-  const all = [client]
   const duplicate = client.duplicate.bind(client)
-  // BullMQ copies it, and ends the copy itself only when Redis is there.
-  client.duplicate = (override) => {
-    const copy = duplicate(override)
-    all.push(copy)
-    return copy
+  const all: Redis[] = []
+
+  function keep(one: Redis): Redis {
+    one.on('error', () => {}) // BullMQ reports them, while it is there.
+    all.push(one)
+    return one
   }
-  client.on('error', onError)
+
+  // BullMQ copies it, and ends the copy itself only when Redis is there.
+  client.duplicate = (override) => keep(duplicate(override))
   return {
-    client,
+    client: keep(client),
     end() {
-      for (const each of all) {
-        each.on('error', () => {})
-        each.disconnect()
-      }
+      for (const one of all) one.disconnect()
     },
   }
 }

@@ -41,18 +41,16 @@ export function toClaimed(job: StoredJob): ClaimedJob | undefined {
   const body = decode(job.data)
   if (body === undefined || job.id === undefined) return undefined
   const deliveries = job.attemptsStarted
-  // What is known of the life before is not known of one that was re-driven.
-  const memo = deliveries > 1 ? readMemo(job) : {}
-  const { firstAt = job.processedOn ?? job.timestamp, state } = memo
-  return { id: job.id, body, deliveries, firstAt, state: decodeState(state) }
+  const { firstAt = job.processedOn ?? job.timestamp, state } = readMemo(job)
+  return { id: job.id, body, deliveries, firstAt, state: decode(state) }
 }
 
-/** A job on the list of the dead. One that is none of this queue's has no body. */
+/** A job on the list of the dead. The body of one that is none of this queue's is what stands there. */
 export function toDead(job: StoredJob): DeadJob {
   const { id = '', finishedOn = 0 } = job
-  const body = decode(job.data) ?? new Uint8Array()
+  const body = decode(job.data) ?? Buffer.from(JSON.stringify(job.data))
   const reason = job.failedReason ?? ''
-  return { id, body, reason, state: decodeState(readMemo(job).state), diedAt: finishedOn }
+  return { id, body, reason, state: decode(readMemo(job).state), diedAt: finishedOn }
 }
 
 export function readMemo({ progress }: StoredJob): Memo {
@@ -66,10 +64,6 @@ export function encode(bytes: Uint8Array): string {
 
 function decode(data: unknown): Uint8Array | undefined {
   return typeof data === 'string' && data.startsWith(MARK) ? Buffer.from(data.slice(MARK.length), 'base64') : undefined
-}
-
-function decodeState(state: string | undefined): Uint8Array | undefined {
-  return decode(state)
 }
 
 /** Whether BullMQ did not do what it was told because the job is not where it was. */

@@ -73,6 +73,13 @@ export function isInstance(connection: BullmqQueueOptions['connection']): connec
   return typeof connection === 'object' && 'duplicate' in connection && typeof connection.duplicate === 'function'
 }
 
+/** An error of Redis without the command it names: there are passwords and bodies in it. */
+export function withoutCommand(error: unknown): unknown {
+  if (!(error instanceof Error) || !('command' in error)) return error
+  const { name, message, stack = '' } = error
+  return Object.assign(new Error(message), { name, stack })
+}
+
 function requireConnection(connection: unknown): void {
   if (typeof connection === 'string') {
     const protocol = URL.parse(connection)?.protocol ?? ''
@@ -85,7 +92,7 @@ function requireConnection(connection: unknown): void {
 
 function tell(onError: (error: unknown) => void, error: unknown): void {
   try {
-    onError(error)
+    onError(withoutCommand(error))
   } catch {
     // What an observer throws is not for the queue.
   }

@@ -38,7 +38,7 @@ export function openQueue(settings: BullmqSettings, clock: Clock): Queue {
     try {
       return await again.call(() => question(anew, again.client))
     } finally {
-      again.end()
+      leave(anew, again)
     }
   }
 
@@ -57,7 +57,7 @@ export function openQueue(settings: BullmqSettings, clock: Clock): Queue {
     over.abort()
     await intake.rest()
     isEnded = true
-    connection.end()
+    leave(engine, connection)
     return []
   }
 
@@ -105,6 +105,12 @@ function createEngine({ name, prefix, onError }: BullmqSettings, { client }: Con
   })
   engine.on('error', onError)
   return engine
+}
+
+/** BullMQ takes its listeners off a connection that stays open. */
+function leave(engine: Engine, connection: Connection): void {
+  engine.close().catch(() => {})
+  connection.end()
 }
 
 /** Nobody here reads them; BullMQ's own tools do. */

@@ -1,6 +1,6 @@
 /** Works on a queue: BullMQ claims, locks and settles; what became of a job is told to it here. */
 
-import { DelayedError, type Job, UnrecoverableError, WaitingError, Worker } from 'bullmq'
+import { DelayedError, type Job, type JobJson, UnrecoverableError, WaitingError, Worker } from 'bullmq'
 import type { Clock } from '../protocol/clock.ts'
 import { connectToWork } from './bullmq-connection.ts'
 import { DONE, encode, type Memo, readMemo, toClaimed } from './bullmq-job.ts'
@@ -23,22 +23,39 @@ export function startWork(handle: HandleJob, concurrency: number, settings: Bull
   const connection = connectToWork(settings)
   const ending = new AbortController()
   const patience = createPatience(clock, ending.signal)
-  const gone = Promise.withResolvers<undefined>()
+  const leaving = new Set<() => void>()
   const fresh = new Map<Job, number>()
   const running = new Set<Promise<unknown>>()
   let isOpen = true
-  let waiting: (() => void)[] = []
+  let quiet = Promise.withResolvers<void>()
 
   async function process(job: Job, token = ''): Promise<void> {
     if (!isOpen) return giveBack(job, token)
     if (job.data === DONE) return // It was done, and that was not told in full.
     const claimed = toClaimed(job)
-    if (claimed === undefined) throw death('This is no job that the queue was given.')
+    if (claimed === undefined) return setAside(job)
     remember(job, claimed)
-    const outcome = await Promise.race([handleJob(handle, claimed, ending.signal, clock), gone.promise])
+    const outcome = await waitFor(handleJob(handle, claimed, ending.signal, clock))
     fresh.delete(job)
     if (outcome === undefined) return giveBack(job, token)
     await settle(job, token, claimed, outcome)
+  }
+
+  /** Undefined when closing does not wait for it any longer. */
+  async function waitFor(outcome: Promise<Outcome>): Promise<Outcome | undefined> {
+    const { promise, resolve } = Promise.withResolvers<Outcome | undefined>()
+    const leave = () => resolve(undefined)
+    leaving.add(leave)
+    outcome.then(resolve)
+    const settled = await promise
+    leaving.delete(leave)
+    return settled
+  }
+
+  /** What somebody else put there: in a form that can be read again. */
+  async function setAside(job: Job): Promise<never> {
+    await job.updateData(job.data)
+    throw death('This is no job that the queue was given.')
   }
 
   async function settle(job: Job, token: string, claimed: ClaimedJob, outcome: Outcome): Promise<void> {
@@ -79,7 +96,7 @@ export function startWork(handle: HandleJob, concurrency: number, settings: Bull
   }
 
   function noteFresh(): void {
-    for (const [job, firstAt] of fresh) note(job, { ...dueOnly(readMemo(job)), firstAt }).catch(onError)
+    for (const [job, firstAt] of fresh) note(job, { ...readMemo(job), firstAt }).catch(onError)
     fresh.clear()
   }
 
@@ -94,11 +111,19 @@ export function startWork(handle: HandleJob, concurrency: number, settings: Bull
         if (running.size === 0) release()
       }
     }
+
+    protected override createJob(json: JobJson, id: string): Job {
+      try {
+        return super.createJob(json, id)
+      } catch {
+        return super.createJob({ ...json, data: JSON.stringify({ unreadable: json.data }) }, id)
+      }
+    }
   }
 
   function release(): void {
-    for (const resolve of waiting) resolve()
-    waiting = []
+    quiet.resolve()
+    quiet = Promise.withResolvers()
   }
 
   const worker = new Hands(name, process, {
@@ -114,14 +139,14 @@ export function startWork(handle: HandleJob, concurrency: number, settings: Bull
   worker.on('error', onError)
 
   return {
-    idle: () => new Promise((resolve) => waiting.push(resolve)),
+    idle: () => quiet.promise,
     async close({ graceMs }) {
       isOpen = false
       worker.pause(true).catch(onError)
       if (running.size > 0 && graceMs > 0) await patience.waitFor(Promise.allSettled(running), graceMs)
       ending.abort()
       if (running.size > 0) await new Promise((resolve) => setImmediate(resolve)) // For those that obey the signal.
-      gone.resolve(undefined)
+      for (const leave of leaving) leave()
       const isThere = connection.client.status === 'ready'
       const end = async () => {
         await Promise.allSettled(running)
@@ -142,10 +167,6 @@ function note(job: Job, memo: Memo): Promise<void> {
 
 function memoOf({ firstAt }: ClaimedJob, { state }: { readonly state?: Uint8Array }): Memo {
   return state === undefined ? { firstAt } : { firstAt, state: encode(state) }
-}
-
-function dueOnly({ dueAt }: Memo): Memo {
-  return dueAt === undefined ? {} : { dueAt }
 }
 
 /** Without a stack, which BullMQ would keep. */
