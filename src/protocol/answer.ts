@@ -22,6 +22,10 @@ const comeBack = { 'retry-after': String(RETRY_AFTER_S) }
 const HEADERS: { readonly [Code in HooklineErrorCode]?: Readonly<Record<string, string>> } = {
   shutting_down: comeBack,
   queue_full: comeBack,
+  queue_unavailable: comeBack,
+  inbox_unavailable: comeBack,
+  duplicate_in_progress: comeBack,
+  dedupe_unavailable: comeBack,
   method_not_allowed: { allow: 'POST' },
   body_too_large: hangUp,
   body_timeout: hangUp,

@@ -1,17 +1,53 @@
 /** What createReceiver() gives: types only. */
 
-import type { Endpoint, EndpointAnswer, EndpointRequest } from '../protocol/endpoint.ts'
+import type { Endpoint, EndpointAnswer, EndpointHeaders, EndpointRequest } from '../protocol/endpoint.ts'
 import type { HooklineError } from '../protocol/error.ts'
 import type { GroupMessage, IdentifyMessage, Message, MessageType, TrackMessage } from '../protocol/message.ts'
+import type { DeadPage } from '../queues/queue.ts'
 import type { Delivery } from './delivery.ts'
 import type { AudienceHandlers, Handler } from './handlers.ts'
 import type { HeadersLike } from './headers.ts'
+import type { Health } from './health.ts'
+import type { DeadReason, KeptError } from './history.ts'
 import type { EventSchemas, SchemaOutput, TraitSchemas } from './schema.ts'
 
-/** What became of a request: also the answer to give, so it can be returned to a host as it is. */
+/**
+ * What became of a request: also the answer to give, so it can be returned to a host as it is. With an inbox, `ok` is
+ * that the message is stored; one that cannot be used is stored and answered 200, and yet it is an error.
+ */
 export type Received =
   | (EndpointAnswer & { readonly ok: true; readonly message: Message; readonly delivery: Delivery })
   | (EndpointAnswer & { readonly ok: false; readonly error: HooklineError })
+
+/** A message as the inbox keeps it. */
+export interface StoredMessage {
+  /** Its id in the queue. */
+  readonly id: string
+  /** The exact bytes of the body; of what cannot be read, all there is. */
+  readonly bytes: Uint8Array
+  /** The headers of the request, names in lower case, without `authorization`, `proxy-authorization` and `cookie`. */
+  readonly headers: EndpointHeaders
+  /** When the request arrived; undefined when that cannot be read. */
+  readonly receivedAt: Date | undefined
+}
+
+/** A message that was given up. */
+export interface DeadMessage extends StoredMessage {
+  /** Before any schema; undefined when it is none. */
+  readonly message: Message | undefined
+  readonly reason: DeadReason
+  /** The latest error. */
+  readonly error: KeptError
+  /** How often it was tried. */
+  readonly attempts: number
+  readonly diedAt: Date
+}
+
+/** How to close a receiver. */
+export interface ReceiverCloseOptions {
+  /** How long handlers of messages from the inbox, and of claimed ones, may still take, in milliseconds. Default 10 000. */
+  readonly graceMs?: number
+}
 
 /** The message of a type, in the shape its schema gives it. */
 export type MessageOf<Type extends MessageType, Traits extends TraitSchemas> = Type extends 'identify'
@@ -78,8 +114,32 @@ export interface Receiver<Events extends EventSchemas = {}, Traits extends Trait
   handle(request: EndpointRequest): Promise<Received>
 
   /**
-   * From now on every request is answered 503 with `Retry-After`. Resolves when all before it are answered; awaited in a
-   * handler it would wait for itself, until the deadline.
+   * Begins to work on the inbox. Register the handlers before it.
+   *
+   * @throws TypeError without an inbox, when it works already, and after {@link close}.
    */
-  close(): Promise<void>
+  start(): void
+
+  /**
+   * The messages of the inbox that were given up, the longest dead first. Rejects with what the queue rejects with, and
+   * with a TypeError without an inbox, as {@link redrive} and {@link drop} do.
+   */
+  dead(page?: DeadPage): Promise<readonly DeadMessage[]>
+  /** Handles dead messages anew, as if they had just come. Returns how many. */
+  redrive(ids: readonly string[] | 'all'): Promise<number>
+  /** Forgets dead messages. Returns how many. */
+  drop(ids: readonly string[] | 'all'): Promise<number>
+
+  /** How the receiver and its inbox are. Never rejects, and takes a second at most. */
+  health(): Promise<Health>
+
+  /**
+   * From now on every request is answered 503 with `Retry-After`. Waits for the answers to all before it, and for the
+   * handlers of the inbox, or of claimed messages, as long as the grace lasts; then their `signal` fires, and what they
+   * were handed is handed out again. Closes the inbox or the store of `dedupe`. Awaited in a handler it would wait for
+   * itself, until the deadline or the end of the grace. Closing again waits for the same end.
+   *
+   * @returns The messages that would be lost with the process: none unless the inbox is in memory.
+   */
+  close(options?: ReceiverCloseOptions): Promise<readonly StoredMessage[]>
 }

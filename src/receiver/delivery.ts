@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import type { BodySource, EndpointBody } from '../protocol/body.ts'
 import type { EndpointHeaders } from '../protocol/endpoint.ts'
 import { HooklineError } from '../protocol/error.ts'
+import type { Message } from '../protocol/message.ts'
 
 /** How a message arrived. Some fields are computed when they are read: pass the object on, a copy by spread loses them. */
 export interface Delivery {
@@ -24,16 +25,22 @@ export interface Delivery {
   readonly verified: boolean
   /** Which of your secrets made the signature, counted from 0; undefined when unsigned. */
   readonly secretIndex: number | undefined
-  /** Fires at the deadline: the sender has been told to come back, what is not done yet can stop. */
+  /**
+   * Fires at the deadline: the sender has been told to come back, what is not done yet can stop. From an inbox: after
+   * `timeoutMs`, or when the grace of `close` is over; the message is handed out again.
+   */
   readonly signal: AbortSignal
 }
 
 /** What a delivery waits for; its deadline says which error that is. */
-type Stage = 'body' | 'secret' | 'handlers'
+type Stage = 'body' | 'secret' | 'inbox' | 'dedupe' | 'handlers' | 'confirm'
 
 const LATE: Readonly<Record<Stage, () => HooklineError>> = {
   body: () => new HooklineError('body_timeout', 'The body did not arrive in time.'),
   secret: () => new HooklineError('secret_unavailable', 'The secret provider gave no secret in time.'),
+  inbox: () => new HooklineError('inbox_unavailable', 'The inbox did not store the message in time. Send it again.'),
+  dedupe: () => new HooklineError('dedupe_unavailable', 'Whether this is a duplicate was not known in time.'),
+  confirm: () => new HooklineError('dedupe_unavailable', 'The message was handled; that was not noted in time.'),
   handlers: () => new HooklineError('handler_timeout', 'The message was not handled in time. Send it again.'),
 }
 
@@ -46,6 +53,9 @@ export class OpenDelivery implements Delivery {
   readonly #receivedAt: number
   #stage: Stage = 'body'
   #expired: HooklineError | undefined
+  #failure: HooklineError | undefined
+  #handed: Message | undefined
+  #startedAt: number | undefined
   #signature: string | undefined
   #abort: AbortController | undefined
 
@@ -78,6 +88,21 @@ export class OpenDelivery implements Delivery {
     return this.#expired !== undefined
   }
 
+  /** The message as its handlers got it; undefined while they have not. */
+  get handed(): Message | undefined {
+    return this.#handed
+  }
+
+  /** When they got it, by a monotonic clock; undefined when nobody wants to know. */
+  get startedAt(): number | undefined {
+    return this.#startedAt
+  }
+
+  /** Whether they are done, and all that is left is to note it. */
+  get isHandled(): boolean {
+    return this.#stage === 'confirm'
+  }
+
   /** Goes on to the next stage. Throws when the deadline has passed: nobody waits for the rest. */
   enter(stage: Stage): void {
     if (this.#expired !== undefined) throw this.#expired
@@ -94,11 +119,27 @@ export class OpenDelivery implements Delivery {
     this.secretIndex = secretIndex
   }
 
-  /** The deadline has passed: returns the error to answer. */
-  expire(): HooklineError {
-    this.#expired = LATE[this.#stage]()
-    this.#abort?.abort(this.#expired)
-    return this.#expired
+  /** The handlers get the message now. */
+  handOver(message: Message, startedAt: number | undefined): void {
+    this.#handed = message
+    this.#startedAt = startedAt
+  }
+
+  /** The handlers are done. */
+  complete(): void {
+    this.#stage = 'confirm'
+  }
+
+  /** This is what went wrong, however long what comes now takes. */
+  fail(error: HooklineError): void {
+    this.#failure = error
+  }
+
+  /** Time is up: returns the error to answer. */
+  expire(error: HooklineError = this.#failure ?? LATE[this.#stage]()): HooklineError {
+    this.#expired = error
+    this.#abort?.abort(error)
+    return error
   }
 }
 

@@ -38,7 +38,7 @@ export interface HandledEvent {
 
 /** `hookline:failed`: handlers of a message failed, or took too long. */
 export interface FailedEvent extends Omit<HandledEvent, 'message'> {
-  /** Undefined when it cannot be read: what is in the inbox is not what this receiver takes. */
+  /** Undefined when no handler got it: what is in the inbox is not what this receiver takes, or processes died of it. */
   readonly message: Message | undefined
   readonly error: HooklineError
   /** What comes next: the inbox hands it out again, or puts it on the list of the dead; without one, the sender comes back. */

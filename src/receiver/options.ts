@@ -1,11 +1,15 @@
 /** What a receiver can be told, checked once and loudly. */
 
+import type { Dedupe } from '../dedupe/dedupe.ts'
 import { type Clock, systemClock } from '../protocol/clock.ts'
 import type { EndpointHeaders } from '../protocol/endpoint.ts'
 import type { HooklineError } from '../protocol/error.ts'
 import { BODY_LIMIT, DEADLINE_MS } from '../protocol/limits.ts'
 import { refuseUnknown, requireBoolean, requireClock, requireFunction, requireWhole } from '../protocol/options.ts'
 import { printOurFaults } from '../protocol/report.ts'
+import type { Queue } from '../queues/queue.ts'
+import { type InboxOptions, type InboxSettings, readInboxOptions } from './inbox-options.ts'
+import { type DedupeOptions, readDedupe } from './once.ts'
 import { createShape, type EventSchemas, type Shape, type TraitSchemas } from './schema.ts'
 import { createMatchSecret, type MatchSecret, type SecretProvider, type Secrets } from './secrets.ts'
 
@@ -49,12 +53,25 @@ export interface ReceiverOptions<
   /** When the sender is told to come back, in milliseconds after the request arrived. Default 4500, of the sender's 5000. */
   readonly deadlineMs?: number
   /**
+   * Stores each message durably, answers, and hands it to the handlers then, with retries: a queue of its own, or that and
+   * how to work on it. Call `start` to work on it. An authentic message that cannot be used is stored too, and answered
+   * 200: it goes to the dead.
+   */
+  readonly inbox?: Queue | InboxOptions
+  /**
+   * Without an inbox: hands a message to the handlers once, however often it comes. A copy of one that was handled is
+   * answered 200; of one that is being handled, 503 `duplicate_in_progress`.
+   */
+  readonly dedupe?: Dedupe | DedupeOptions
+  /**
    * Gets an authentic message that could not be used, with its bytes, to store it: the sender will not send it again.
    * Awaited inside the deadline; when it throws, the answer is 500 and the sender comes back.
+   * Not beside an inbox, which keeps such messages itself.
    */
   readonly onRejected?: (error: HooklineError, message: RejectedMessage) => unknown
   /**
-   * Sees every error, once for each request, and again for a handler that fails after the deadline. Not awaited.
+   * Sees every error, once for each request, and again for a handler that fails after the deadline. With an inbox also
+   * each attempt that fails; `remoteAddress` is not known then. Not awaited.
    * Default: `console.error` for the 5xx ones but `shutting_down`.
    */
   readonly onError?: (error: HooklineError, request: FailedRequest) => unknown
@@ -68,6 +85,8 @@ export interface ReceiverSettings {
   readonly shape: Shape
   readonly limit: number
   readonly deadlineMs: number
+  readonly inbox: InboxSettings | undefined
+  readonly dedupe: DedupeOptions | undefined
   readonly onRejected: ReceiverOptions['onRejected']
   readonly onError: NonNullable<ReceiverOptions['onError']>
   readonly clock: Clock
@@ -80,6 +99,8 @@ const KNOWN = [
   'traits',
   'limit',
   'deadlineMs',
+  'inbox',
+  'dedupe',
   'onRejected',
   'onError',
   'clock',
@@ -96,8 +117,14 @@ export function readOptions(options: ReceiverOptions): ReceiverSettings {
   }
   refuseUnknown(options, KNOWN)
   const { clock = systemClock, onRejected, onError = printOurFaults } = options
-  const { limit = BODY_LIMIT, deadlineMs = DEADLINE_MS } = options
+  const { limit = BODY_LIMIT, deadlineMs = DEADLINE_MS, inbox, dedupe } = options
   if (onRejected !== undefined) requireFunction('onRejected', onRejected)
+  if (inbox !== undefined && onRejected !== undefined) {
+    throw new TypeError('onRejected: not beside an inbox, which keeps what cannot be used: see receiver.dead().')
+  }
+  if (inbox !== undefined && dedupe !== undefined) {
+    throw new TypeError('dedupe: not beside an inbox, which tells duplicates itself.')
+  }
   requireFunction('onError', onError)
   requireClock(clock)
   return {
@@ -105,6 +132,8 @@ export function readOptions(options: ReceiverOptions): ReceiverSettings {
     shape: createShape(options.events, options.traits),
     limit: requireWhole('limit', limit, 1),
     deadlineMs: requireWhole('deadlineMs', deadlineMs, 1),
+    inbox: inbox === undefined ? undefined : readInboxOptions(inbox),
+    dedupe: dedupe === undefined ? undefined : readDedupe(dedupe),
     onRejected,
     onError,
     clock,

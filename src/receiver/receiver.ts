@@ -13,15 +13,28 @@ import {
 import { createDeadlines } from '../protocol/deadlines.ts'
 import { HooklineError } from '../protocol/error.ts'
 import type { Message } from '../protocol/message.ts'
+import { refuseUnknown, requireWhole } from '../protocol/options.ts'
 import { parse } from '../protocol/parse.ts'
 import { readJson } from '../protocol/read-json.ts'
 import { report } from '../protocol/report.ts'
 import { isWellFormed } from '../protocol/signature.ts'
 import { isThenable } from '../protocol/thenable.ts'
-import type { Received, Receiver } from './api.ts'
+import {
+  announceFailed,
+  announceHandled,
+  announceReceived,
+  announceRejected,
+  announceStored,
+  startOf,
+} from './announce.ts'
+import type { Received, Receiver, ReceiverCloseOptions, StoredMessage } from './api.ts'
 import { OpenDelivery } from './delivery.ts'
+import { isUnusable, toError } from './faults.ts'
 import { type AudienceHandlers, createHandlers } from './handlers.ts'
 import { readHeaders } from './headers.ts'
+import { checkHealth } from './health.ts'
+import { createInbox, type Inbox } from './inbox.ts'
+import { createOnce } from './once.ts'
 import { type FailedRequest, type ReceiverOptions, readOptions } from './options.ts'
 import type { EventSchemas, TraitSchemas } from './schema.ts'
 
@@ -39,11 +52,14 @@ export function createReceiver<
   // biome-ignore lint/complexity/noBannedTypes: no schemas is the empty object
   const Traits extends TraitSchemas = {},
 >(options: ReceiverOptions<Events, Traits>): Receiver<Events, Traits> {
-  const { matchSecret, shape, limit, deadlineMs, onRejected, onError, clock } = readOptions(options)
+  const settings = readOptions(options)
+  const { matchSecret, shape, limit, deadlineMs, onRejected, onError, clock } = settings
   const handlers = createHandlers()
+  const inbox = settings.inbox && createInbox(settings.inbox, settings, handlers)
+  const once = settings.dedupe && createOnce(settings.dedupe, clock)
   const deadlines = createDeadlines(deadlineMs, clock)
   let inFlight = 0
-  let isClosing = false
+  let closed: Promise<readonly StoredMessage[]> | undefined
   const idle: (() => void)[] = []
   let hasWarned = false
 
@@ -68,13 +84,36 @@ export function createReceiver<
         return { bytes, source: 'argument' }
       })
     },
-    close: async () => {
-      isClosing = true
-      if (inFlight > 0) await new Promise<void>((resolve) => idle.push(resolve))
-      await nextTurn() // The last answers are with their hosts, which write them now.
+    start() {
+      if (closed !== undefined) throw new TypeError('start: the receiver is closed. Make a new one.')
+      inboxFor('start').start()
+    },
+    dead: async (page) => inboxFor('dead').dead(page),
+    redrive: async (ids) => inboxFor('redrive').redrive(ids),
+    drop: async (ids) => inboxFor('drop').drop(ids),
+    health: () => checkHealth(inbox?.counts, closed !== undefined, clock),
+    close: async (options: ReceiverCloseOptions = {}) => {
+      refuseUnknown(options, ['graceMs'])
+      const graceMs = requireWhole('graceMs', options.graceMs ?? GRACE_MS, 0)
+      closed ??= end(graceMs)
+      return closed
     },
   }
   return receiver
+
+  function inboxFor(call: string): Inbox {
+    if (inbox !== undefined) return inbox
+    throw new TypeError(`${call}: the receiver has no inbox. Give createReceiver one.`)
+  }
+
+  async function end(graceMs: number): Promise<readonly StoredMessage[]> {
+    const since = clock.monotonic()
+    if (inFlight > 0) await new Promise<void>((resolve) => idle.push(resolve))
+    await nextTurn() // The last answers are with their hosts, which write them now.
+    const rest = Math.max(0, Math.ceil(graceMs - (clock.monotonic() - since)))
+    await once?.close(rest)
+    return (await inbox?.close(rest)) ?? []
+  }
 
   /** One request from its first byte to its answer: whatever comes first, the algorithm's end or the deadline. */
   function exchange(request: FailedRequest, read: () => EndpointBody | Promise<EndpointBody>): Promise<Received> {
@@ -84,20 +123,33 @@ export function createReceiver<
       const end = (received: Received): void => {
         deadlines.clear(deadline)
         resolve(received)
-        if (--inFlight === 0) for (const resume of idle) resume()
+        if (--inFlight === 0) for (const resume of idle.splice(0)) resume()
       }
-      const fail = (error: HooklineError): void => {
+      const succeed = (message: Message): void => {
+        if (delivery.startedAt !== undefined) announceHandled(delivery, 1, clock)
+        end({ status, headers, body, ok: true, message, delivery })
+      }
+      const fail = (error: HooklineError, answer = problem(error)): void => {
         tell(error, request)
-        end({ ...problem(error), ok: false, error })
+        if (delivery.handed === undefined) announceRejected(error, request)
+        else announceFailed(delivery, 1, clock, { error, next: 'sender' })
+        end({ ...answer, ok: false, error })
       }
-      const deadline = deadlines.set(() => fail(delivery.expire()))
+      const deadline = deadlines.set(() => {
+        const error = delivery.expire()
+        if (!delivery.isHandled) return fail(error)
+        tell(error, request)
+        succeed(delivery.handed as Message)
+      })
 
-      run(delivery, read).then(
+      run(delivery, read, request).then(
         (message) => {
-          if (!delivery.isExpired) end({ status, headers, body, ok: true, message, delivery })
+          if (delivery.isExpired) return
+          if (message instanceof HooklineError) fail(message, accepted)
+          else succeed(message)
         },
         (thrown: unknown) => {
-          const error = thrown instanceof HooklineError ? thrown : internal(thrown)
+          const error = toError(thrown)
           if (!delivery.isExpired) fail(error)
           else if (error.code === 'handler_failed') tell(error, request)
         },
@@ -105,28 +157,70 @@ export function createReceiver<
     })
   }
 
-  /** The steps, in the order that decides which error a request with several faults is answered. */
-  async function run(delivery: OpenDelivery, read: () => EndpointBody | Promise<EndpointBody>): Promise<Message> {
-    if (isClosing) throw new HooklineError('shutting_down', 'The endpoint is shutting down. Send the message again.')
+  /**
+   * The steps, in the order that decides which error a request with several faults is answered. Resolves to an error for
+   * what is in the inbox and cannot be used.
+   */
+  async function run(
+    delivery: OpenDelivery,
+    read: () => EndpointBody | Promise<EndpointBody>,
+    request: FailedRequest,
+  ): Promise<Message | HooklineError> {
+    if (closed !== undefined) {
+      throw new HooklineError('shutting_down', 'The endpoint is shutting down. Send the message again.')
+    }
     delivery.setBody(await read())
 
     delivery.enter('secret')
     const authenticated = authenticate(delivery)
     if (authenticated !== undefined) await authenticated
 
+    if (inbox !== undefined) return store(inbox, delivery)
     delivery.enter('handlers')
     try {
       const wire = parse(delivery.bytes)
       const shaped = shape(wire)
       const message = isThenable(shaped) ? await shaped : shaped
-      delivery.enter('handlers')
-      const dispatched = handlers.dispatch(message, wire, delivery)
-      if (dispatched !== undefined) await dispatched
+      const handled =
+        once === undefined
+          ? dispatch(message, wire, delivery)
+          : once.run(
+              wire,
+              delivery,
+              () => dispatch(message, wire, delivery),
+              (error) => tell(error, request),
+            )
+      if (handled !== undefined) await handled
       return message
     } catch (error) {
       if (isUnusable(error) && delivery.verified) await handOver(error, delivery)
       throw error
     }
+  }
+
+  function dispatch(message: Message, wire: Message, delivery: OpenDelivery): Promise<void> | undefined {
+    delivery.enter('handlers')
+    announceReceived(message, delivery)
+    delivery.handOver(message, startOf('handled', clock))
+    return handlers.dispatch(message, wire, delivery)
+  }
+
+  async function store(to: Inbox, delivery: OpenDelivery): Promise<Message | HooklineError> {
+    delivery.enter('inbox')
+    let message: Message | undefined
+    let unusable: HooklineError | undefined
+    try {
+      message = parse(delivery.bytes)
+      announceReceived(message, delivery)
+    } catch (error) {
+      if (!isUnusable(error) || !delivery.verified) throw error
+      unusable = error
+    }
+    const startedAt = startOf('stored', clock)
+    await to.store(delivery, message)
+    if (unusable !== undefined) return unusable
+    if (startedAt !== undefined && !delivery.isExpired) announceStored(message as Message, delivery, startedAt, clock)
+    return message as Message
   }
 
   function authenticate(delivery: OpenDelivery): void | Promise<void> {
@@ -177,11 +271,5 @@ function mismatch({ source }: OpenDelivery): HooklineError {
   return new HooklineError('signature_mismatch', 'X-Signature is not the signature of this body.')
 }
 
-/** Whether a message is at fault that will not be better the next time it is sent. */
-function isUnusable(error: unknown): error is HooklineError {
-  return error instanceof HooklineError && error.status < 500
-}
-
-function internal(cause: unknown): HooklineError {
-  return new HooklineError('internal', 'Something failed inside the endpoint.', { cause })
-}
+/** The default of `close({ graceMs })`. */
+const GRACE_MS = 10_000

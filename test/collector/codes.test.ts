@@ -12,6 +12,9 @@ type ReceiverOnly =
   | 'schema_mismatch'
   | 'handler_failed'
   | 'handler_timeout'
+  | 'inbox_unavailable'
+  | 'duplicate_in_progress'
+  | 'dedupe_unavailable'
 /** Lists one call of a batch, and is never the whole answer. */
 type OfACall = 'message_type_unknown'
 
@@ -51,6 +54,7 @@ const cases: Readonly<Record<Exclude<HooklineErrorCode, ReceiverOnly | OfACall>,
   call_invalid: { status: 400, path: '/v1/identify', body: {} },
   call_too_large: { status: 413, path: '/v1/identify', body: { userId: 'u'.repeat(32 * 1024) } },
   queue_full: { status: 503, submit: fails('queue_full'), headers: { 'retry-after': '5' } },
+  queue_unavailable: { status: 503, submit: fails('queue_unavailable'), headers: { 'retry-after': '5' } },
   shutting_down: { status: 503, submit: fails('shutting_down'), headers: { 'retry-after': '5' } },
   internal: { status: 500, submit: () => Promise.reject(new Error('no')) },
 }

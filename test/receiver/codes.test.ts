@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import type { EndpointRequest } from '../../src/protocol/endpoint.ts'
 import { HooklineError, type HooklineErrorCode } from '../../src/protocol/error.ts'
+import { memoryQueue } from '../../src/queues/memory.ts'
 import type { ReceiverOptions } from '../../src/receiver/options.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
@@ -18,6 +19,7 @@ interface Case {
 
 const fails = (code: HooklineErrorCode) => () => Promise.reject(new HooklineError(code, 'from the host'))
 const hangs = () => new Promise<never>(() => {})
+const full = { ...memoryQueue(), push: fails('queue_full') }
 const broken = {
   '~standard': { version: 1, vendor: 'test', validate: () => Promise.reject(new Error('broken')) },
 } as const
@@ -27,7 +29,7 @@ const strict = {
 
 type ReceiverCode = Exclude<
   HooklineErrorCode,
-  'write_key_missing' | 'write_key_unknown' | 'call_invalid' | 'call_too_large' | 'queue_full'
+  'write_key_missing' | 'write_key_unknown' | 'call_invalid' | 'call_too_large' | 'queue_full' | 'queue_unavailable'
 >
 
 /** Every code of a receiver, with a request that is answered with it. The type makes the list complete. */
@@ -65,6 +67,17 @@ const cases: Readonly<Record<ReceiverCode, Case>> = {
   schema_mismatch: { status: 422, options: { events: { 'Order Completed': strict } } },
   handler_failed: { status: 500, handler: () => Promise.reject(new Error('no')) },
   handler_timeout: { status: 503, handler: hangs },
+  inbox_unavailable: { status: 503, options: { inbox: full }, headers: { 'retry-after': '5' } },
+  duplicate_in_progress: {
+    status: 503,
+    options: { dedupe: { claim: () => 'in_progress', close() {} } },
+    headers: { 'retry-after': '5' },
+  },
+  dedupe_unavailable: {
+    status: 503,
+    options: { dedupe: { claim: fails('dedupe_unavailable'), close() {} } },
+    headers: { 'retry-after': '5' },
+  },
   internal: { status: 500, options: { events: { 'Order Completed': broken } } },
 }
 

@@ -358,6 +358,6 @@ describe('close', () => {
   })
 
   it('is done at once when nothing is under way', async () => {
-    await expect(setUp().receiver.close()).resolves.toBeUndefined()
+    await expect(setUp().receiver.close()).resolves.toEqual([])
   })
 })
