@@ -24,6 +24,7 @@ const TOP = 4
 const FAMILIES: Readonly<Record<string, readonly string[]>> = {
   'src/queues': [
     'queue.ts',
+    'job-id.ts',
     'loop.ts',
     'alarm.ts',
     'patience.ts',
