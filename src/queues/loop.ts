@@ -85,7 +85,7 @@ export function createLoop(store: Store, { clock, finishesDue, pollMs, onError }
         const claim = store.claim(limit)
         handOut(claim instanceof Promise ? await track(claim.then(giveBackLate)) : claim)
       }
-      if (isClaiming() && (active < concurrency || handle === undefined)) {
+      if (isClaiming() && (handle === undefined ? waiting.length > 0 : active < concurrency)) {
         const next = store.nextAt()
         nextAt = next instanceof Promise ? await next : next
       }

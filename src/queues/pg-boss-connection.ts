@@ -4,6 +4,7 @@ import { PgBoss } from 'pg-boss'
 import { report } from '../protocol/report.ts'
 import { unavailable } from './pg-boss-error.ts'
 import type { Settings } from './pg-boss-options.ts'
+import { FOREVER_SECONDS } from './pg-boss-row.ts'
 
 /** What pg-boss runs statements on. */
 export type Database = ReturnType<PgBoss['getDb']>
@@ -147,6 +148,8 @@ async function openOwn(settings: Settings): Promise<Opened> {
 
 async function createQueue(boss: PgBoss, { name, schema }: Settings): Promise<void> {
   await boss.createQueue(name)
+  // Also of one that is there: pg-boss is to give up no job by itself, and to delete none that waits.
+  await boss.updateQueue(name, { retryLimit: FOREVER_SECONDS, retryDelay: 0, retentionSeconds: FOREVER_SECONDS })
   const { rows } = await boss.getDb().executeSql(`SELECT FROM ${schema}.queue WHERE name = $1`, [name])
   if (rows.length === 0) throw new Error(`the boss has another schema than ${schema}: say which`)
 }

@@ -84,31 +84,21 @@ interface Insert {
   readonly startAfter: string
 }
 
-function toInserts(rows: readonly Row[], { knownForMs, leaseMs, clock }: Settings): Insert[] {
-  const common = {
-    ...KEPT,
-    deleteAfterSeconds: secondsOf(knownForMs),
-    heartbeatSeconds: secondsOf(leaseMs),
-  }
+/** pg-boss itself gives up no job: its leases end by the heartbeat only. */
+function toInserts(rows: readonly Row[], { leaseMs, clock }: Settings): Insert[] {
+  const heartbeatSeconds = secondsOf(leaseMs)
   return rows.map(({ id, notBefore, data }, index) => ({
     id,
     data,
     priority: priorityAt(data.at),
     startAfter: startAfter(notBefore, rows.length - index, clock),
-    ...common,
+    heartbeatSeconds,
+    expireInSeconds: FOREVER_SECONDS,
+    group: { id: GROUP },
   }))
 }
 
 /** As an interval. What is due at once is so by a microsecond longer than what comes after it. */
 function startAfter(notBefore: number | undefined, place: number, clock: Clock): string {
   return notBefore === undefined ? `-${place} microseconds` : `${delayUntil(notBefore, clock)} milliseconds`
-}
-
-/** pg-boss itself gives up no job: its leases end by the heartbeat only, and as often as it takes. */
-const KEPT = {
-  retryLimit: FOREVER_SECONDS,
-  retryDelay: 0,
-  expireInSeconds: FOREVER_SECONDS,
-  retentionSeconds: FOREVER_SECONDS,
-  group: { id: GROUP },
 }

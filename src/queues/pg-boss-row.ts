@@ -77,5 +77,5 @@ export function secondsOf(ms: number): number {
   return Math.min(Math.ceil(ms / 1000), FOREVER_SECONDS)
 }
 
-/** 68 years. */
+/** 68 years; also the most that a column of whole numbers takes. */
 export const FOREVER_SECONDS: number = 2 ** 31 - 1
