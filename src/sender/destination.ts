@@ -1,11 +1,12 @@
 /** createDestination(): a customer's destination, with its switch, its queue and four hours of retries. */
 
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { HooklineError } from '../protocol/error.ts'
 import { isMeantFor } from '../protocol/integrations.ts'
 import { INTEGRATION_NAME, RESPONSE_TIME_MS } from '../protocol/limits.ts'
 import type { Message } from '../protocol/message.ts'
 import { refuseUnknown, requireText, requireWhole } from '../protocol/options.ts'
+import { jobIdFromKey } from '../queues/job-id.ts'
 import type { Job } from '../queues/queue.ts'
 import type { Destination, FailureReason, Queued } from './api.ts'
 import { createAudienceSync } from './audience-sync.ts'
@@ -122,12 +123,8 @@ function tryReadMessage(body: Uint8Array): Message | undefined {
   }
 }
 
-/** A UUID, the same one for the same key. */
 function createId(key: string | undefined): string {
   if (key === undefined) return randomUUID()
   requireText('key', key)
-  const hex = createHash('sha256').update(key).digest('hex')
-  return [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`, hex.slice(20, 32)].join(
-    '-',
-  )
+  return jobIdFromKey(key)
 }
