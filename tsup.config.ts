@@ -11,6 +11,7 @@ export default defineConfig({
     'queues/pg-boss': 'src/queues/pg-boss.ts',
     'dedupe/memory': 'src/dedupe/memory.ts',
     'dedupe/sqlite': 'src/dedupe/sqlite.ts',
+    otel: 'src/otel/index.ts',
     testing: 'src/testing/index.ts',
     express: 'adapters/express.ts',
     koa: 'adapters/koa.ts',

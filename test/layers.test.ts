@@ -128,6 +128,7 @@ describe('what a subpath loads', () => {
     'hookline/queues/pg-boss': ['pg', 'pg-boss'],
     'hookline/dedupe/memory': [],
     'hookline/dedupe/sqlite': [],
+    'hookline/otel': ['@opentelemetry/api'],
     'hookline/testing': [],
   }
 

@@ -21,6 +21,7 @@ const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
   'hookline/queues/pg-boss': ['pgBossQueue'],
   'hookline/dedupe/memory': ['memoryDedupe'],
   'hookline/dedupe/sqlite': ['sqliteDedupe'],
+  'hookline/otel': ['inTrace', 'observe'],
   'hookline/testing': ['capture', 'fixtures', 'manualClock', 'signedRequest', 'startEndpoint'],
 }
 

@@ -1,0 +1,110 @@
+import { channel } from 'node:diagnostics_channel'
+import { context, propagation, trace } from '@opentelemetry/api'
+import { expect, it, onTestFinished, vi } from 'vitest'
+import { type Health, inTrace, observe } from '../../src/otel/index.ts'
+import { fixtures } from '../../src/testing/index.ts'
+import { deliver, setUp } from '../support/receive.ts'
+import { until } from '../support/until.ts'
+import { setUpTelemetry } from './telemetry.ts'
+
+const NAMES = ['received', 'rejected', 'stored', 'handled', 'failed', 'attempt']
+
+it('ends: nothing is subscribed, observed or collected any more', async () => {
+  const { spans, collect } = setUpTelemetry()
+  const health = vi.fn(async (): Promise<Health> => counts)
+  const stop = observe({ health })
+  expect(NAMES.map((name) => channel(`hookline:${name}`).hasSubscribers)).toEqual(Array(6).fill(true))
+  stop()
+  stop()
+  expect(NAMES.map((name) => channel(`hookline:${name}`).hasSubscribers)).toEqual(Array(6).fill(false))
+  await deliver(setUp().receiver, fixtures.track)
+  await collect()
+  expect(spans()).toEqual([])
+  expect(health).not.toHaveBeenCalled()
+})
+
+const counts: Health = { status: 'ok', waiting: 3, active: 2, dead: 1, oldestDueAgeMs: 1500 }
+
+it('reads the gauges of the health check whenever metrics are collected', async () => {
+  const { collect } = setUpTelemetry()
+  let now = counts
+  onTestFinished(observe({ health: async () => now }))
+  const read = async () => {
+    const metrics = await collect()
+    return ['waiting', 'active', 'dead', 'oldest_due_age'].map(
+      (name) => metrics.get(`hookline.inbox.${name}`)?.[0]?.value,
+    )
+  }
+  expect(await read()).toEqual([3, 2, 1, 1.5])
+  now = { ...counts, waiting: 5, oldestDueAgeMs: 0 }
+  expect(await read()).toEqual([5, 2, 1, 0])
+})
+
+it('says nothing of an inbox that does not answer: its zeros are not how it is', async () => {
+  const { collect } = setUpTelemetry()
+  const health = async () => ({ status: 'unavailable', waiting: 0, active: 0, dead: 0, oldestDueAgeMs: 0 }) as const
+  onTestFinished(observe({ health }))
+  expect([...(await collect()).keys()]).toEqual([])
+})
+
+it('takes the health of a receiver', async () => {
+  const { collect } = setUpTelemetry()
+  const { receiver } = setUp()
+  onTestFinished(observe({ health: () => receiver.health() }))
+  expect((await collect()).get('hookline.inbox.waiting')).toMatchObject([{ value: 0 }])
+})
+
+it.each(['startSpan', 'extract'] as const)(
+  'what OpenTelemetry throws in %s is a warning, and no more',
+  async (where) => {
+    const { spans } = setUpTelemetry()
+    const warnings: Error[] = []
+    const onWarning = (warning: Error) => warnings.push(warning)
+    process.on('warning', onWarning)
+    onTestFinished(() => void process.off('warning', onWarning))
+    const boom = () => {
+      throw new Error('out of order')
+    }
+    if (where === 'extract') {
+      propagation.disable()
+      propagation.setGlobalPropagator({ extract: boom, inject: boom, fields: () => [] })
+    } else {
+      trace.disable()
+      trace.setGlobalTracerProvider({ getTracer: () => ({ startSpan: boom, startActiveSpan: boom }) })
+    }
+    onTestFinished(observe())
+    const { receiver } = setUp()
+    const handled: unknown[] = []
+    receiver.on(
+      'track',
+      inTrace((message) => handled.push(message)),
+    )
+    expect(await deliver(receiver, fixtures.track)).toMatchObject({ status: 200 })
+    expect(handled).toHaveLength(1)
+    await until(() => warnings.length > 0)
+    expect(warnings[0]).toMatchObject({ message: 'observe failed', code: 'HOOKLINE_OTEL', detail: 'out of order' })
+    expect(spans()).toEqual([])
+  },
+)
+
+it('works without OpenTelemetry set up, and makes nothing', async () => {
+  onTestFinished(observe())
+  const { receiver } = setUp()
+  const seen: unknown[] = []
+  receiver.on(
+    'track',
+    inTrace(() => seen.push(trace.getSpan(context.active()))),
+  )
+  expect(await deliver(receiver, fixtures.track)).toMatchObject({ status: 200 })
+  expect(seen).toEqual([undefined])
+})
+
+it.each([
+  [5, 'observe: its options are an object'],
+  [null, 'observe: its options are an object'],
+  [{ helth: () => {} }, 'helth: no such option'],
+  [{ health: true }, 'health: must be a function'],
+])('refuses options that make no sense: %j', (options, message) => {
+  expect(() => observe(options as never)).toThrow(TypeError)
+  expect(() => observe(options as never)).toThrow(message)
+})
