@@ -34,10 +34,12 @@ export function createSchema(databaseUrl: string): Schema {
 /** A pg-boss whose time stands still until it is told. */
 export interface VirtualBoss {
   readonly boss: PgBoss
-  /** The same time. What comes round within 50 ms, looking for what others put in, does so by the machine's clock. */
+  /** The same time. What is due within 50 ms, as looking for what others put in is, is so by the machine's clock. */
   readonly clock: Clock
   now(): number
   advance(ms: number): Promise<void>
+  /** As if the process had slept. */
+  jump(ms: number): Promise<void>
   stop(): Promise<void>
 }
 
@@ -50,7 +52,9 @@ export async function startVirtualBoss(databaseUrl: string, schema: Schema): Pro
     max: 5,
     clock: time,
     schedule: false,
-    supervise: false,
+    supervise: false, // By the tests themselves.
+    monitorIntervalSeconds: 1,
+    maintenanceIntervalSeconds: 1,
     bamIntervalSeconds: 60 * 60,
     flowIntervalSeconds: 60 * 60,
     queueCacheIntervalSeconds: 60 * 60,
@@ -58,7 +62,7 @@ export async function startVirtualBoss(databaseUrl: string, schema: Schema): Pro
   const errors: unknown[] = []
   boss.on('error', (error) => errors.push(error))
   await boss.start()
-  const isSoon = (ms: number) => ms > 0 && ms <= 50
+  const isSoon = (ms: number) => ms <= 50
   const clock: Clock = {
     now: () => time.now(),
     monotonic: () => time.now(),
@@ -73,6 +77,7 @@ export async function startVirtualBoss(databaseUrl: string, schema: Schema): Pro
     clock,
     now: () => time.now(),
     advance: (ms) => time.tick(ms),
+    jump: (ms) => time.setTime(time.now() + ms),
     async stop() {
       await boss.stop({ graceful: false })
       if (errors.length > 0) throw new AggregateError(errors, 'pg-boss reported errors')

@@ -1,0 +1,236 @@
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import { inspect } from 'node:util'
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
+import type { PgBossQueueOptions } from '../../src/queues/pg-boss.ts'
+import { pgBossQueue } from '../../src/queues/pg-boss.ts'
+import type { ClaimedJob, Job, Outcome, Queue } from '../../src/queues/queue.ts'
+import { createSchema, type Schema } from '../support/postgres.ts'
+import { createProxy } from '../support/postgres-proxy.ts'
+import { createPostgres, findPostgres, type PostgresServer } from '../support/postgres-server.ts'
+import { until } from '../support/until.ts'
+
+const databaseUrl = inject('databaseUrl')
+const programs = await findPostgres()
+const done: Outcome = { done: true }
+const away = { code: 'queue_unavailable', status: 503 }
+const jobOf = (text = 'body'): Job => ({ id: randomUUID(), body: Buffer.from(text) })
+
+const open: Queue[] = []
+afterEach(async () => {
+  for (const queue of open.splice(0)) await queue.close({ graceMs: 0 })
+})
+
+function create(options: Partial<PgBossQueueOptions>): Queue {
+  const queue = pgBossQueue({ name: randomUUID(), leaseMs: 1000, pollMs: 50, onError: () => {}, ...options })
+  open.push(queue)
+  return queue
+}
+
+function work(queue: Queue, decide: (job: ClaimedJob) => Outcome | Promise<Outcome> = () => done): ClaimedJob[] {
+  const seen: ClaimedJob[] = []
+  queue.work(
+    async (job) => {
+      seen.push(job)
+      return decide(job)
+    },
+    { concurrency: 10 },
+  )
+  return seen
+}
+
+describe.skipIf(databaseUrl === undefined)('pg-boss, when the way to PostgreSQL fails', () => {
+  let schema: Schema
+  beforeAll(() => {
+    schema = createSchema(databaseUrl as string)
+  })
+  afterAll(() => schema.drop())
+
+  it('starts in several processes at once, in a schema that is not there yet', async () => {
+    const name = randomUUID()
+    const queues = [1, 2, 3].map(() =>
+      create({ name, connectionString: databaseUrl as string, schema: schema.name, timeoutMs: 10_000 }),
+    )
+    await Promise.all(queues.map((queue) => queue.push([jobOf()])))
+    expect((await queues[0]?.counts())?.waiting).toBe(3)
+  })
+
+  it('a connection that is cut in mid-push: refused, never a false success; the next goes through', async () => {
+    const proxy = await createProxy(databaseUrl as string)
+    const errors: unknown[] = []
+    const queue = create({ connectionString: proxy.url, schema: schema.name, onError: (error) => errors.push(error) })
+    await queue.push([jobOf()])
+    proxy.cutAfter('json_to_recordset')
+    const job = jobOf()
+    await expect(queue.push([job])).rejects.toMatchObject(away)
+    await queue.push([job])
+    const seen = work(queue)
+    await queue.drain()
+    expect(seen).toHaveLength(2)
+    await queue.close({ graceMs: 0 })
+    await proxy.close()
+  })
+
+  it('a connection that answers nothing any more: refused in time, all that wait; work goes on afterwards', async () => {
+    const proxy = await createProxy(databaseUrl as string)
+    const errors: unknown[] = []
+    const queue = create({
+      connectionString: proxy.url,
+      schema: schema.name,
+      timeoutMs: 500,
+      onError: (error) => errors.push(error),
+    })
+    const seen = work(queue)
+    await queue.push([jobOf()])
+    await until(() => seen.length === 1)
+    proxy.swallow(true)
+    const start = performance.now()
+    const pushes = Array.from({ length: 5 }, () => queue.push([jobOf()]))
+    const late = new Promise((resolve) => setImmediate(resolve)).then(() => queue.push([jobOf()]))
+    for (const push of [...pushes, late]) await expect(push).rejects.toMatchObject(away)
+    expect(performance.now() - start).toBeLessThan(1000)
+    await until(() => errors.length > 0)
+    expect(errors[0]).toMatchObject(away)
+    proxy.swallow(false)
+    await untilPushed(queue, jobOf('after'))
+    await until(() => seen.some(({ body }) => String(body) === 'after'))
+    await queue.close({ graceMs: 0 })
+    await proxy.close()
+  })
+
+  it('a worker that was killed: its job comes back, counted, with its first time', { timeout: 20_000 }, async () => {
+    const options = { name: randomUUID(), connectionString: databaseUrl as string, schema: schema.name, leaseMs: 1000 }
+    const queue = create(options)
+    await queue.push([jobOf('survives')])
+    const program = fileURLToPath(new URL('../support/postgres-worker.ts', import.meta.url))
+    const child = spawn(process.execPath, [program, JSON.stringify(options)], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const firstAt = await new Promise((resolve) => child.stdout.once('data', (data) => resolve(Number(String(data)))))
+    const ended = new Promise((resolve) => child.once('exit', resolve))
+    child.kill('SIGKILL')
+    await ended
+    const seen = work(queue)
+    await until(() => seen.length === 1)
+    expect([String(seen[0]?.body), seen[0]?.deliveries]).toEqual(['survives', 2])
+    expect(Math.abs((seen[0]?.firstAt ?? 0) - Number(firstAt))).toBeLessThan(3000)
+    await queue.drain()
+    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, dead: 0 })
+  })
+
+  it('a user that PostgreSQL does not know: says so, and no password', async () => {
+    const url = new URL(databaseUrl as string)
+    url.username = `nobody_${schema.name}`
+    url.password = 'swordfish'
+    const queue = create({ connectionString: url.href, schema: schema.name })
+    const error = await queue.push([jobOf()]).catch((reason: unknown) => reason)
+    expect(error).toMatchObject(away)
+    expect(String(error)).toContain(url.username)
+    expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('swordfish')
+  })
+
+  it('a job that PostgreSQL refuses: refused alone, and neither body nor row in the error', async () => {
+    const queue = create({ connectionString: databaseUrl as string, schema: schema.name })
+    const [bad, good] = [jobOf('top secret'), jobOf('good')]
+    await queue.push([jobOf('first')])
+    await schema.run(`CREATE FUNCTION schema.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      RAISE EXCEPTION 'no: %', NEW.data USING ERRCODE = '22023', DETAIL = NEW.data::text; END $$`)
+    await schema.run(`CREATE TRIGGER refuse BEFORE INSERT ON schema.job_common FOR EACH ROW
+      WHEN (NEW.id = '${bad.id}') EXECUTE FUNCTION schema.refuse()`)
+    const [refused, taken] = await Promise.allSettled([queue.push([bad]), queue.push([good])])
+    await schema.run('DROP TRIGGER refuse ON schema.job_common')
+    expect(taken.status).toBe('fulfilled')
+    expect(refused).toMatchObject({ reason: away })
+    const told = inspect(refused, { depth: 9, showHidden: true })
+    expect(told).toContain('22023')
+    expect(told).not.toContain(Buffer.from(bad.body).toString('base64').slice(0, 10))
+    expect((await queue.counts()).waiting).toBe(2)
+  })
+
+  it('a boss of another schema: says so', async () => {
+    const { PgBoss } = await import('pg-boss')
+    const boss = new PgBoss({ connectionString: databaseUrl as string, schema: schema.name, supervise: false })
+    await boss.start()
+    const queue = create({ boss, schema: 'nowhere_at_all' })
+    await expect(queue.push([jobOf()])).rejects.toThrow('nowhere_at_all')
+    await queue.close({ graceMs: 0 })
+    await boss.stop({ graceful: false })
+  })
+})
+
+describe.skipIf(programs === undefined)('pg-boss, when PostgreSQL itself stops (needs its programs)', () => {
+  let server: PostgresServer
+  beforeAll(async () => {
+    server = await createPostgres(programs as string)
+  }, 30_000)
+  afterAll(() => server.dispose(), 30_000)
+
+  it('loses nothing that it acknowledged, and goes on by itself', { timeout: 60_000 }, async () => {
+    const queue = create({ connectionString: server.url, timeoutMs: 1000 })
+    await expect(queue.push([jobOf()])).rejects.toMatchObject(away) // It is not there yet.
+    const seen = work(queue)
+    await server.start()
+    await untilPushed(queue, jobOf())
+
+    const acknowledged = new Set<string>()
+    const refused: unknown[] = []
+    let isLoading = true
+    async function load(): Promise<void> {
+      while (isLoading) {
+        const job = jobOf()
+        await queue.push([job]).then(
+          () => acknowledged.add(job.id),
+          (error: unknown) => refused.push(error),
+        )
+      }
+    }
+    const loads = Array.from({ length: 10 }, load)
+    await until(() => acknowledged.size > 500)
+    await server.stop()
+    await until(() => refused.length > 20)
+    const before = acknowledged.size
+    expect(refused).toEqual(refused.map(() => expect.objectContaining(away)))
+    await server.start()
+    await until(() => acknowledged.size > before + 500)
+    isLoading = false
+    await Promise.all(loads)
+
+    await untilCounted(queue, ({ waiting, active }) => waiting + active === 0)
+    const handled = new Set(seen.map(({ id }) => id))
+    expect([...acknowledged].filter((id) => !handled.has(id))).toEqual([])
+  })
+
+  it('leaves nothing open after close, and is read all the same', { timeout: 30_000 }, async () => {
+    const queue = create({ connectionString: server.url })
+    work(queue, () => ({ dead: 'no' }))
+    await queue.push([jobOf('dead')])
+    await queue.drain()
+    await queue.close({ graceMs: 1000 })
+    expect((await queue.dead()).map(({ body }) => String(body))).toEqual(['dead'])
+    const client = new pg.Client(server.url)
+    await client.connect()
+    const connections = async () => {
+      const { rows } = await client.query(
+        `SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'hookline'`,
+      )
+      return rows[0].n
+    }
+    while ((await connections()) > 0);
+    await client.end()
+  })
+})
+
+/** A backoff may have to pass first. */
+async function untilPushed(queue: Queue, job: Job): Promise<void> {
+  while (
+    !(await queue.push([job]).then(
+      () => true,
+      () => false,
+    ))
+  )
+    await new Promise((resolve) => setImmediate(resolve))
+}
+
+async function untilCounted(queue: Queue, isTrue: (counts: Awaited<ReturnType<Queue['counts']>>) => boolean) {
+  while (!isTrue(await queue.counts())) await new Promise((resolve) => setImmediate(resolve))
+}

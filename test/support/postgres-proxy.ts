@@ -1,0 +1,65 @@
+/** Stands between a client and PostgreSQL, and fails it. */
+
+import { connect, createServer, type Socket } from 'node:net'
+
+/** The proxy. */
+export interface Proxy {
+  /** The same URL, through the proxy. */
+  readonly url: string
+  /** Lets a statement that holds this text through, and cuts the connection before its answer. */
+  cutAfter(text: string): void
+  /** Swallows everything, both ways, until it is told otherwise. */
+  swallow(isSwallowing: boolean): void
+  close(): Promise<void>
+}
+
+/** Listens in front of it. */
+export async function createProxy(databaseUrl: string): Promise<Proxy> {
+  const sockets = new Set<Socket>()
+  let fatal: string | undefined
+  let isSwallowing = false
+  const to = new URL(databaseUrl)
+
+  const server = createServer((client) => {
+    const database = connect(Number(to.port || 5432), to.hostname)
+    let isCut = false
+    for (const socket of [client, database]) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        sockets.delete(socket)
+        client.destroy()
+        database.destroy()
+      })
+    }
+    client.on('data', (data) => {
+      if (isSwallowing) return
+      if (fatal !== undefined && data.includes(fatal)) {
+        isCut = true
+        fatal = undefined
+      }
+      database.write(data)
+    })
+    database.on('data', (data) => {
+      if (isCut) client.destroy()
+      else if (!isSwallowing) client.write(data)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const through = new URL(databaseUrl)
+  through.host = `127.0.0.1:${(server.address() as { port: number }).port}`
+  return {
+    url: through.href,
+    cutAfter(text) {
+      fatal = text
+    },
+    swallow(swallowing) {
+      isSwallowing = swallowing
+    },
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve))
+      for (const socket of sockets) socket.destroy()
+      await closed
+    },
+  }
+}
