@@ -21,6 +21,7 @@ export default defineConfig({
           { text: 'Secrets', link: '/secrets' },
           { text: 'Typed events', link: '/typed-events' },
           { text: 'Errors', link: '/errors' },
+          { text: 'Observability', link: '/observability' },
           { text: 'Testing your endpoint', link: '/testing' },
           { text: 'Known senders', link: '/senders' },
           { text: 'Sending', link: '/sending' },
