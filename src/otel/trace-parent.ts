@@ -1,6 +1,6 @@
 /** The trace that a delivery belongs to: that of its `traceparent` header. */
 
-import { type Context, context, isSpanContextValid, propagation, trace } from '@opentelemetry/api'
+import { type Context, context, propagation, trace } from '@opentelemetry/api'
 import type { Delivery } from '../receiver/delivery.ts'
 import type { Handler } from '../receiver/handlers.ts'
 
@@ -11,9 +11,8 @@ import type { Handler } from '../receiver/handlers.ts'
 export function contextOf({ headers }: Delivery): Context {
   const active = context.active()
   const extracted = propagation.extract(active, headers)
-  const ambient = trace.getSpanContext(active)
-  if (ambient === undefined || !isSpanContextValid(ambient)) return extracted
-  return trace.getSpanContext(extracted)?.traceId === ambient.traceId ? active : extracted
+  const isSameTrace = trace.getSpanContext(extracted)?.traceId === trace.getSpanContext(active)?.traceId
+  return isSameTrace ? active : extracted
 }
 
 /**

@@ -79,3 +79,11 @@ it('every URL of a round is an attempt', async () => {
     ['b.example', 80],
   ])
 })
+
+it('URLs that differ in their query only are told apart by nothing, and yet neither was posted to before', async () => {
+  const { clock, destination, spans } = setUp([200], ['http://a.example/?a', 'http://a.example/?b'])
+  await destination.identify({ userId: 'u1' })
+  await clock.advance(1000)
+  expect(spans()).toHaveLength(2)
+  for (const span of spans()) expect(span.attributes).not.toHaveProperty('http.request.resend_count')
+})

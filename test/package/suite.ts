@@ -25,6 +25,11 @@ const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
   'hookline/testing': ['capture', 'fixtures', 'manualClock', 'signedRequest', 'startEndpoint'],
 }
 
+/** Packages that a subpath needs and that a user installs beside Hookline. */
+const PEERS = (['@opentelemetry/api', 'bullmq', 'ioredis', 'pg-boss'] as const).map(
+  (name) => `${name}@${manifest.devDependencies[name]}`,
+)
+
 /**
  * Declares the tests.
  *
@@ -37,7 +42,7 @@ export function testPackage(version: string, findNode: () => Promise<string>): v
     let project: Project
     beforeAll(async () => {
       node = await findNode()
-      project = await createProject()
+      project = await createProject(PEERS)
     }, 120_000)
     afterAll(() => project?.remove())
 
