@@ -74,17 +74,20 @@ export function connect(settings: BullmqSettings, clock: Clock): Connection {
 /** Where those who work connect: commands wait for Redis to be back, as many as jobs are handed out. */
 export interface WorkConnection {
   readonly client: Redis
-  /** Ends it, and the copy of it that waits for jobs. */
+  /** Ends the copy of it that waits for jobs: Redis gives it nothing any more then, which others would miss. */
+  stopWaiting(): Promise<unknown>
+  /** Ends both. */
   end(): void
 }
 
 /** Opens the connection of a worker. */
 export function connectToWork({ connection }: BullmqSettings): WorkConnection {
   const client = isInstance(connection)
-    ? connection.duplicate({ maxRetriesPerRequest: null, enableOfflineQueue: true })
+    ? connection.duplicate({ ...OWN, maxRetriesPerRequest: null, enableOfflineQueue: true })
     : createClient(connection, { maxRetriesPerRequest: null })
   const duplicate = client.duplicate.bind(client)
   const all: Redis[] = []
+  const waits = new Set<() => void>()
 
   function keep(one: Redis): Redis {
     one.on('error', () => {}) // BullMQ reports them, while it is there.
@@ -92,19 +95,46 @@ export function connectToWork({ connection }: BullmqSettings): WorkConnection {
     return one
   }
 
+  /** The call in which a worker waits for jobs would end with Redis only, and a timer of BullMQ with the call. */
+  function releasable(copy: Redis): Redis {
+    const wait = copy.bzpopmin.bind(copy) as (...args: unknown[]) => Promise<unknown>
+    copy.bzpopmin = ((...args: unknown[]) => {
+      const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+      const leave = () => resolve(null)
+      waits.add(leave)
+      wait(...args).then(resolve, reject)
+      return promise.finally(() => waits.delete(leave))
+    }) as Redis['bzpopmin']
+    return copy
+  }
+
   // BullMQ copies it, and ends the copy itself only when Redis is there.
-  client.duplicate = (override) => keep(duplicate(override))
+  client.duplicate = (override) => releasable(keep(duplicate(override)))
   return {
     client: keep(client),
+    stopWaiting() {
+      const copies = all.filter((one) => one !== client && one.status === 'ready')
+      for (const leave of waits) leave()
+      return Promise.all(copies.map(ended))
+    },
     end() {
-      for (const one of all) one.disconnect()
+      // A second time would keep the process for a while.
+      for (const one of all) if (one.status !== 'end') one.disconnect()
+      for (const leave of waits) leave()
     },
   }
 }
 
 function createClient(connection: string | RedisOptions, own: RedisOptions): Redis {
-  const options = { ...own, replyMapping: 'legacy' } as const
+  const options = { ...OWN, ...own, replyMapping: 'legacy' } as const
   return typeof connection === 'string' ? new Redis(connection, options) : new Redis({ ...connection, ...options })
+}
+
+function ended(client: Redis): Promise<void> {
+  return new Promise((resolve) => {
+    client.once('end', resolve)
+    client.disconnect()
+  })
 }
 
 /** Resolves when the client is ready; gives up, and leaves no listener, when `late` does. */
@@ -118,3 +148,6 @@ async function untilReady(client: Redis, late: Promise<never>): Promise<void> {
     client.off('ready', ready.resolve)
   }
 }
+
+/** How long a connection that ends may take, in milliseconds: a timer of ioredis keeps the process that long. */
+const OWN: RedisOptions = { disconnectTimeout: 100 }

@@ -33,9 +33,6 @@ export function dueAtOf(job: StoredJob): number {
   return readMemo(job).dueAt ?? job.timestamp + (job.opts.delay ?? 0)
 }
 
-/** Data of a job that is done: its id is all that is left to know. */
-export const DONE = ''
-
 /** A job as it is handed out, or undefined when it is none that this queue was given. */
 export function toClaimed(job: StoredJob): ClaimedJob | undefined {
   const body = decode(job.data)
@@ -71,7 +68,7 @@ export function isRefusal(error: unknown): boolean {
   return error instanceof Error && 'code' in error && typeof error.code === 'number' && error.code < 0
 }
 
-/** So that empty bytes are not the data of a job that is done. */
+/** What this queue wrote begins so. */
 const MARK = ':'
 const NAME = 'job'
 /** BullMQ takes 0 for none given. */

@@ -3,7 +3,7 @@
 import { DelayedError, type Job, type JobJson, UnrecoverableError, WaitingError, Worker } from 'bullmq'
 import type { Clock } from '../protocol/clock.ts'
 import { connectToWork } from './bullmq-connection.ts'
-import { DONE, encode, type Memo, readMemo, toClaimed } from './bullmq-job.ts'
+import { encode, type Memo, readMemo, toClaimed } from './bullmq-job.ts'
 import type { BullmqSettings } from './bullmq-options.ts'
 import { handleJob } from './handle-job.ts'
 import { createPatience } from './patience.ts'
@@ -26,12 +26,13 @@ export function startWork(handle: HandleJob, concurrency: number, settings: Bull
   const leaving = new Set<() => void>()
   const fresh = new Map<Job, number>()
   const running = new Set<Promise<unknown>>()
+  const finished: string[] = []
+  let stripped: Promise<unknown> | undefined
   let isOpen = true
   let quiet = Promise.withResolvers<void>()
 
   async function process(job: Job, token = ''): Promise<void> {
     if (!isOpen) return giveBack(job, token)
-    if (job.data === DONE) return // It was done, and that was not told in full.
     const claimed = toClaimed(job)
     if (claimed === undefined) return setAside(job)
     remember(job, claimed)
@@ -59,9 +60,8 @@ export function startWork(handle: HandleJob, concurrency: number, settings: Bull
   }
 
   async function settle(job: Job, token: string, claimed: ClaimedJob, outcome: Outcome): Promise<void> {
-    if ('done' in outcome) {
-      job.updateData(DONE).catch(onError) // What comes next says so, too.
-    } else if ('retryAt' in outcome) {
+    if ('done' in outcome) return
+    if ('retryAt' in outcome) {
       const dueAt = Math.max(clock.now(), Math.ceil(outcome.retryAt))
       await letGo(() =>
         Promise.all([note(job, { ...memoOf(claimed, outcome), dueAt }), job.moveToDelayed(dueAt, token)]),
@@ -112,6 +112,11 @@ export function startWork(handle: HandleJob, concurrency: number, settings: Bull
       }
     }
 
+    protected override async moveToActive(token: string, name?: string): Promise<Job> {
+      // BullMQ asks once more after its wait is over, when it is to stop, too.
+      return isOpen ? super.moveToActive(token, name) : (undefined as unknown as Job)
+    }
+
     protected override createJob(json: JobJson, id: string): Job {
       try {
         return super.createJob(json, id)
@@ -119,6 +124,19 @@ export function startWork(handle: HandleJob, concurrency: number, settings: Bull
         return super.createJob({ ...json, data: JSON.stringify({ unreadable: json.data }) }, id)
       }
     }
+  }
+
+  /** Of jobs that are done the ids are kept. BullMQ would keep the bodies, too. */
+  function strip({ id = '' }: Job): void {
+    if (finished.length === 0) setImmediate(stripAll)
+    finished.push(id)
+  }
+
+  function stripAll(): void {
+    if (finished.length === 0) return
+    const changes = connection.client.multi()
+    for (const id of finished.splice(0)) changes.del(worker.toKey(id)).hset(worker.toKey(id), 'data', '""')
+    stripped = changes.exec().catch(onError)
   }
 
   function release(): void {
@@ -137,23 +155,28 @@ export function startWork(handle: HandleJob, concurrency: number, settings: Bull
     runRetryDelay: RETRY_MS,
   })
   worker.on('error', onError)
+  worker.on('completed', strip)
 
   return {
     idle: () => quiet.promise,
     async close({ graceMs }) {
       isOpen = false
       worker.pause(true).catch(onError)
+      const stopped = connection.stopWaiting()
       if (running.size > 0 && graceMs > 0) await patience.waitFor(Promise.allSettled(running), graceMs)
       ending.abort()
       if (running.size > 0) await new Promise((resolve) => setImmediate(resolve)) // For those that obey the signal.
+      await patience.waitFor(stopped, commandTimeoutMs)
       for (const leave of leaving) leave()
       const isThere = connection.client.status === 'ready'
       const end = async () => {
         await Promise.allSettled(running)
+        stripAll()
+        await stripped
         await worker.close()
       }
       if (isThere) await patience.waitFor(end(), commandTimeoutMs)
-      worker.close(true).catch(onError)
+      await patience.waitFor(worker.close(true), commandTimeoutMs)
       connection.end()
       release()
     },

@@ -159,7 +159,9 @@ describe.skipIf(!hasRedisServer)('with a redis-server of its own', () => {
       await queue.counts()
       console.log('closed')`,
     )
+    const closedAt = performance.now()
     await until(() => child.process.exitCode !== null)
+    expect(performance.now() - closedAt).toBeLessThan(1500)
     expect([child.process.exitCode, child.errors]).toEqual([0, ''])
   }, 20_000)
 
@@ -180,7 +182,10 @@ describe.skipIf(!hasRedisServer)('with a redis-server of its own', () => {
     )
     await away.dispose()
     child.process.stdin?.write('close\n')
+    await until(() => child.output.includes('closed'))
+    const closedAt = performance.now()
     await until(() => child.process.exitCode !== null)
+    expect(performance.now() - closedAt).toBeLessThan(1500)
     expect([child.process.exitCode, child.errors]).toEqual([0, ''])
   }, 20_000)
 
