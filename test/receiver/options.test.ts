@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import { memoryDedupe } from '../../src/dedupe/memory.ts'
+import { memoryQueue } from '../../src/queues/memory.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
+
+const queue = memoryQueue()
+const store = memoryDedupe()
 
 describe('createReceiver tells the developer', () => {
   it.each([
@@ -33,6 +38,26 @@ describe('createReceiver tells the developer', () => {
     ['events', { secret: 's', events: { 'Order Completed': undefined } }],
     ['traits', { secret: 's', traits: { identify: {} } }],
     ['traits.track', { secret: 's', traits: { track: { '~standard': { validate: () => {} } } } }],
+    ['inbox', { secret: 's', inbox: null }],
+    ['inbox', { secret: 's', inbox: 'redis://localhost' }],
+    ['inbox', { secret: 's', inbox: {} }],
+    ['inbox', { secret: 's', inbox: { queue: undefined } }],
+    ['inbox', { secret: 's', inbox: { queue: { push() {}, work() {} } } }],
+    ['inbox.concurency', { secret: 's', inbox: { queue, concurency: 5 } }],
+    ['inbox.concurrency', { secret: 's', inbox: { queue, concurrency: 0 } }],
+    ['inbox.timeoutMs', { secret: 's', inbox: { queue, timeoutMs: 0 } }],
+    ['inbox.retries', { secret: 's', inbox: { queue, retries: 5 } }],
+    ['inbox.retries[1]', { secret: 's', inbox: { queue, retries: [5, -1] } }],
+    ['inbox.retries[0]', { secret: 's', inbox: { queue, retries: ['5'] } }],
+    ['inbox.key', { secret: 's', inbox: { queue, key: 'messageId' } }],
+    ['onRejected', { secret: 's', inbox: queue, onRejected: () => {} }],
+    ['dedupe', { secret: 's', inbox: queue, dedupe: store }],
+    ['dedupe', { secret: 's', dedupe: null }],
+    ['dedupe', { secret: 's', dedupe: true }],
+    ['dedupe', { secret: 's', dedupe: { store: {} } }],
+    ['dedupe', { secret: 's', dedupe: { claim() {} } }],
+    ['dedupe.keys', { secret: 's', dedupe: { store, keys: () => '' } }],
+    ['dedupe.key', { secret: 's', dedupe: { store, key: 'messageId' } }],
   ])('%s: %j', (option, options) => {
     expect(() => createReceiver(options as never)).toThrow(TypeError)
     expect(() => createReceiver(options as never)).toThrow(option)

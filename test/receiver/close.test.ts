@@ -1,0 +1,268 @@
+import { describe, expect, it } from 'vitest'
+import { memoryDedupe } from '../../src/dedupe/memory.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { setUpInbox } from '../support/inbox.ts'
+import { deliver, setUp } from '../support/receive.ts'
+
+const page = (userId: string) => ({ ...fixtures.page, userId })
+
+/** A receiver whose handlers hold each message until they are let go. */
+function setUpHeld(...[inbox, options, overrides]: Parameters<typeof setUpInbox>) {
+  const set = setUpInbox(inbox, options, overrides)
+  const held = Promise.withResolvers<void>()
+  const seen: (string | null | undefined)[] = []
+  const signals: AbortSignal[] = []
+  set.receiver.on('*', ({ userId }, { signal }) => {
+    seen.push(userId)
+    signals.push(signal)
+    return held.promise
+  })
+  const closing = (graceMs?: number) => {
+    const state: { left?: unknown } = {}
+    set.receiver.close(graceMs === undefined ? {} : { graceMs }).then((left) => {
+      state.left = left
+    })
+    return state
+  }
+  return { ...set, held, seen, signals, closing }
+}
+
+describe('close, with an inbox', () => {
+  it('answers new requests 503 with Retry-After at once', async () => {
+    const { receiver, clock, queue, closing } = setUpHeld()
+    receiver.start()
+    await deliver(receiver, page('running'))
+    await clock.advance(0)
+    const state = closing()
+    expect(await deliver(receiver, page('new'))).toMatchObject({
+      status: 503,
+      headers: { 'retry-after': '5' },
+      error: { code: 'shutting_down' },
+    })
+    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 1 })
+    expect(state).toEqual({})
+  })
+
+  it('lets a push that is under way succeed, and closes the queue after it', async () => {
+    const held = Promise.withResolvers<void>()
+    const set = setUpHeld({}, {}, {})
+    const { memory } = set
+    const push: typeof memory.push = async (jobs) => {
+      await held.promise
+      return memory.push(jobs)
+    }
+    const other = setUpHeld({ queue: { ...memory, push } }, { clock: set.clock })
+    const received = deliver(other.receiver, page('under way'))
+    await set.clock.advance(0)
+    const state = other.closing()
+    await set.clock.advance(1000)
+    expect(state).toEqual({})
+    held.resolve()
+    expect(await received).toMatchObject({ ok: true, status: 200 })
+    await set.clock.advance(0)
+    expect(state.left).toHaveLength(1)
+    await expect(memory.push([])).rejects.toMatchObject({ code: 'shutting_down' })
+  })
+
+  it('waits for handlers as long as the grace lasts, without firing their signal', async () => {
+    const { receiver, clock, held, signals, closing } = setUpHeld()
+    receiver.start()
+    await deliver(receiver, page('running'))
+    await clock.advance(0)
+    const state = closing()
+    await clock.advance(9999)
+    expect([state, signals[0]?.aborted]).toEqual([{}, false])
+    held.resolve()
+    await clock.advance(0)
+    expect(state).toEqual({ left: [] })
+    expect(signals[0]?.aborted).toBe(false)
+  })
+
+  it('then fires their signal, does not wait for the deaf, and returns what would be lost', async () => {
+    const { receiver, clock, seen, signals, errors, closing } = setUpHeld({ concurrency: 2 })
+    receiver.start()
+    for (const userId of ['a', 'b', 'c']) await deliver(receiver, page(userId))
+    await receiver.receive(Buffer.from('forged'), {})
+    await clock.advance(0)
+    const state = closing()
+    await clock.advance(9999)
+    expect(state).toEqual({})
+    await clock.advance(1)
+    expect(seen).toEqual(['a', 'b'])
+    expect(signals.map(({ reason }) => reason?.code)).toEqual(['shutting_down', 'shutting_down'])
+    const left = state.left as { bytes: Uint8Array }[]
+    expect(left).toMatchObject(
+      ['a', 'b', 'c'].map(() => ({
+        id: expect.any(String),
+        headers: expect.any(Object),
+        receivedAt: expect.any(Date),
+      })),
+    )
+    expect(left.map(({ bytes }) => JSON.parse(Buffer.from(bytes).toString()).userId)).toEqual(['a', 'b', 'c'])
+    expect(errors.map(({ code }) => code)).toEqual(['signature_missing'])
+  })
+
+  it('counts what it gives back as neither a failed attempt nor a crash', async () => {
+    const { receiver, clock, queue, closing } = setUpHeld()
+    const states: unknown[] = []
+    const { work } = queue
+    Object.assign(queue, {
+      work: ((handle, options) =>
+        work(async (job, signal) => {
+          const outcome = await handle(job, signal)
+          states.push('state' in outcome && JSON.parse(Buffer.from(outcome.state as Uint8Array).toString()))
+          return outcome
+        }, options)) as typeof work,
+    })
+    receiver.start()
+    await deliver(receiver, page('deaf'))
+    await clock.advance(0)
+    closing(0)
+    await clock.advance(0)
+    expect(states).toEqual([{ attempts: 0, releases: 1 }])
+  })
+
+  it('spends the time for answers out of the grace', async () => {
+    const { receiver, clock, closing } = setUpHeld()
+    let give: () => void = () => {}
+    receiver.start()
+    await deliver(receiver, page('deaf'))
+    const request = receiver.handle({
+      method: 'POST',
+      path: '/',
+      headers: { 'content-type': 'application/json' },
+      remoteAddress: undefined,
+      readBody: () => new Promise((resolve) => (give = () => resolve({ bytes: Buffer.from('{}'), source: 'stream' }))),
+    })
+    await clock.advance(0)
+    const state = closing(5000)
+    await clock.advance(3000)
+    give()
+    expect(await request).toMatchObject({ status: 401 })
+    await clock.advance(1999)
+    expect(state).toEqual({})
+    await clock.advance(1)
+    expect(state.left).toHaveLength(1)
+  })
+
+  it('before start() returns all that is stored, and again waits for the same end', async () => {
+    const { receiver } = setUpHeld()
+    await deliver(receiver, page('a'))
+    const [first, second] = await Promise.all([receiver.close(), receiver.close({ graceMs: 0 })])
+    expect(first).toHaveLength(1)
+    expect(second).toBe(first)
+    expect(await receiver.close()).toBe(first)
+  })
+
+  it.each([{ graceMs: -1 }, { graceMs: 1.5 }, { grace: 5 }, null])('refuses %j, and stays open', async (options) => {
+    const { receiver } = setUpHeld()
+    await expect(receiver.close(options as never)).rejects.toThrow(TypeError)
+    expect(await deliver(receiver, page('a'))).toMatchObject({ status: 200 })
+  })
+
+  it('start() twice, or after it, is a TypeError', async () => {
+    const { receiver } = setUpHeld()
+    receiver.start()
+    expect(() => receiver.start()).toThrow(TypeError)
+    await receiver.close()
+    expect(() => receiver.start()).toThrow('start: the receiver is closed')
+    const other = setUpHeld()
+    await other.receiver.close()
+    expect(() => other.receiver.start()).toThrow(TypeError)
+  })
+
+  it('rejects with what the queue rejects with', async () => {
+    const { receiver } = setUpHeld({}, {}, { close: () => Promise.reject(new Error('broken')) })
+    await expect(receiver.close()).rejects.toThrow('broken')
+  })
+})
+
+describe('close, with a store of handled messages', () => {
+  async function setUpLate() {
+    const log: string[] = []
+    const store = memoryDedupe()
+    const close = async () => void log.push('store closed')
+    const claim = (key: string) => {
+      const claimed = store.claim(key)
+      if (typeof claimed !== 'object' || 'then' in claimed) return claimed
+      return { ...claimed, confirm: () => void log.push('confirmed') }
+    }
+    const set = setUp({ dedupe: { claim, close } })
+    const held = Promise.withResolvers<void>()
+    set.receiver.on('*', () => held.promise)
+    const received = deliver(set.receiver, fixtures.page)
+    await set.clock.advance(4500)
+    expect(await received).toMatchObject({ status: 503, error: { code: 'handler_timeout' } })
+    set.receiver.close().then((left) => log.push(`closed ${left.length}`))
+    return { ...set, held, log }
+  }
+
+  it('waits for handlers past their deadline, so that what they did is noted', async () => {
+    const { clock, held, log } = await setUpLate()
+    await clock.advance(9999)
+    expect(log).toEqual([])
+    held.resolve()
+    await clock.advance(0)
+    expect(log).toEqual(['confirmed', 'store closed', 'closed 0'])
+  })
+
+  it('waits no longer than the grace', async () => {
+    const { clock, log } = await setUpLate()
+    await clock.advance(10_000)
+    expect(log).toEqual(['store closed', 'closed 0'])
+  })
+})
+
+describe('health', () => {
+  const zeros = { waiting: 0, active: 0, dead: 0, oldestDueAgeMs: 0 }
+
+  it('without an inbox: ok, then closing', async () => {
+    const { receiver } = setUp()
+    expect(await receiver.health()).toEqual({ status: 'ok', ...zeros })
+    await receiver.close()
+    expect(await receiver.health()).toEqual({ status: 'closing', ...zeros })
+  })
+
+  it('with one: how much there is, also while it closes', async () => {
+    const { receiver, clock, closing } = setUpHeld({ concurrency: 1 })
+    receiver.start()
+    for (const userId of ['a', 'b', 'c']) await deliver(receiver, page(userId))
+    await clock.advance(700)
+    const counts = { waiting: 2, active: 1, dead: 0, oldestDueAgeMs: 700 }
+    expect(await receiver.health()).toEqual({ status: 'ok', ...counts })
+    closing()
+    expect(await receiver.health()).toEqual({ status: 'closing', ...counts })
+  })
+
+  it('is never negative, when somebody set the clock back', async () => {
+    const oldestDueAt = Number.MAX_SAFE_INTEGER
+    const { receiver } = setUpInbox({}, {}, { counts: async () => ({ waiting: 1, active: 0, dead: 0, oldestDueAt }) })
+    expect((await receiver.health()).oldestDueAgeMs).toBe(0)
+  })
+
+  it.each([
+    ['rejects', () => Promise.reject(new Error('away'))],
+    [
+      'throws',
+      () => {
+        throw new Error('away')
+      },
+    ],
+  ])('of a queue that %s: unavailable', async (_how, counts) => {
+    const { receiver } = setUpInbox({}, {}, { counts })
+    expect(await receiver.health()).toEqual({ status: 'unavailable', ...zeros })
+  })
+
+  it('of a queue that hangs: unavailable, after a second', async () => {
+    const { receiver, clock } = setUpInbox({}, {}, { counts: () => new Promise(() => {}) })
+    let health: unknown
+    receiver.health().then((answer) => {
+      health = answer
+    })
+    await clock.advance(999)
+    expect(health).toBeUndefined()
+    await clock.advance(1)
+    expect(health).toEqual({ status: 'unavailable', ...zeros })
+    expect(clock.timers).toBe(0)
+  })
+})
