@@ -1,7 +1,7 @@
 /** Keys in memory that each end at a time. They are added in the order in which they end. */
 
 /** One key. */
-export interface Entry {
+interface Entry {
   readonly key: string
   /** When it ends. */
   readonly until: number

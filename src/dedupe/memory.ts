@@ -8,13 +8,13 @@ import { HooklineError } from '../protocol/error.ts'
 import { refuseUnknown, requireWhole } from '../protocol/options.ts'
 import type { Dedupe } from './dedupe.ts'
 import { createExpiring, type Expiring } from './expiring.ts'
-import { type DedupeOptions, readShared, requireKey, SHARED } from './settings.ts'
+import { type DedupeTimes, readShared, requireKey, SHARED } from './settings.ts'
 
 export type { Claim, Claimed, Dedupe } from './dedupe.ts'
-export type { DedupeOptions } from './settings.ts'
+export type { DedupeTimes } from './settings.ts'
 
 /** What `memoryDedupe` takes. */
-export interface MemoryDedupeOptions extends DedupeOptions {
+export interface MemoryDedupeOptions extends DedupeTimes {
   /**
    * Most keys, of messages that are being handled and of those that were. Default 100 000. When it is full, the message
    * that was handled the longest ago is forgotten: a copy of it that still comes is handled again. One that is being

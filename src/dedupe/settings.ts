@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../protocol/clock.ts'
 import { requireClock, requireWhole } from '../protocol/options.ts'
 
 /** What every store takes. */
-export interface DedupeOptions {
+export interface DedupeTimes {
   /** How long a message that was handled is known, in milliseconds. Default 24 hours. */
   readonly windowMs?: number
   /**
@@ -16,15 +16,15 @@ export interface DedupeOptions {
   readonly clock?: Clock
 }
 
-/** The names of {@link DedupeOptions}. */
-export const SHARED = ['windowMs', 'leaseMs', 'clock'] as const satisfies (keyof DedupeOptions)[]
+/** The names of {@link DedupeTimes}. */
+export const SHARED = ['windowMs', 'leaseMs', 'clock'] as const satisfies (keyof DedupeTimes)[]
 
 /**
  * Checks and completes what every store takes.
  *
  * @throws TypeError that names the option.
  */
-export function readShared(options: DedupeOptions): Required<DedupeOptions> {
+export function readShared(options: DedupeTimes): Required<DedupeTimes> {
   const { windowMs = 24 * 60 * 60_000, leaseMs = 60_000, clock = systemClock } = options
   requireClock(clock)
   return {

@@ -9,14 +9,14 @@ import { randomUUID } from 'node:crypto'
 import { HooklineError } from '../protocol/error.ts'
 import { refuseUnknown, requireText, requireWhole } from '../protocol/options.ts'
 import type { Dedupe } from './dedupe.ts'
-import { type DedupeOptions, readShared, requireKey, SHARED } from './settings.ts'
+import { type DedupeTimes, readShared, requireKey, SHARED } from './settings.ts'
 import { openFile } from './sqlite-file.ts'
 
 export type { Claim, Claimed, Dedupe } from './dedupe.ts'
-export type { DedupeOptions } from './settings.ts'
+export type { DedupeTimes } from './settings.ts'
 
 /** What `sqliteDedupe` takes. */
-export interface SqliteDedupeOptions extends DedupeOptions {
+export interface SqliteDedupeOptions extends DedupeTimes {
   /** The file; it is made when there is none, and two more beside it. Best one of its own. Some 150 bytes a message. */
   readonly path: string
   /** Keeps receivers apart that share the file: each remembers what came under its name only. Default `dedupe`. */
