@@ -20,6 +20,7 @@ export default defineConfig({
           { text: 'Raw bodies and parsers', link: '/raw-bodies' },
           { text: 'Secrets', link: '/secrets' },
           { text: 'Typed events', link: '/typed-events' },
+          { text: 'The inbox', link: '/inbox' },
           { text: 'Errors', link: '/errors' },
           { text: 'Observability', link: '/observability' },
           { text: 'Testing your endpoint', link: '/testing' },

@@ -13,10 +13,17 @@ test('the table in the code is found', () => {
 })
 
 /** What a collector alone answers. */
-const COLLECTING = ['write_key_missing', 'write_key_unknown', 'call_invalid', 'call_too_large', 'queue_full']
+const COLLECTING = [
+  'write_key_missing',
+  'write_key_unknown',
+  'call_invalid',
+  'call_too_large',
+  'queue_full',
+  'queue_unavailable',
+]
 
 /** What a receiver alone answers. */
-const RECEIVING = /^(signature|secret|schema|handler)_|^message_invalid$/
+const RECEIVING = /^(signature|secret|schema|handler|inbox|duplicate|dedupe)_|^message_invalid$/
 
 const pages: Readonly<Record<string, (code: string) => boolean>> = {
   'README.md': (code) => !COLLECTING.includes(code),

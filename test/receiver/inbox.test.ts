@@ -31,7 +31,11 @@ describe('an inbox', () => {
 
   it('shows the same handlers the same message and delivery as without one, but the headers that hold secrets', async () => {
     const schema = {
-      '~standard': { version: 1, vendor: 'test', validate: (value: object) => ({ value: { ...value, total: '39' } }) },
+      '~standard': {
+        version: 1,
+        vendor: 'test',
+        validate: (value: unknown) => ({ value: { ...(value as object), total: '39' } }),
+      },
     } as const
     const seen: { message: Message; delivery: Delivery }[] = []
     const clock = manualClock()
@@ -39,7 +43,9 @@ describe('an inbox', () => {
     const inline = createReceiver(options)
     const stored = createReceiver({ ...options, inbox: memoryQueue({ clock }) })
     for (const receiver of [inline, stored]) {
-      receiver.on('track', 'Order Completed', (message, delivery) => seen.push({ message, delivery }))
+      receiver.on('track', 'Order Completed', (message, delivery) =>
+        seen.push({ message: message as Message, delivery }),
+      )
       const { body, headers } = signedRequest(fixtures.track, secret)
       await receiver.receive(Buffer.from(body), { ...headers, ...SECRETS, 'X-Trace': 'é 1' })
     }

@@ -122,9 +122,11 @@ describe('retries', () => {
 
   it('follow what a schema throws; what does not fit it is dead at once, and handled after a fix', async () => {
     let state: 'broken' | 'strict' | 'good' = 'broken'
-    const validate = async (value: object) => {
+    const validate = async (value: unknown) => {
       if (state === 'broken') throw new Error('broken')
-      return state === 'strict' ? { issues: [{ message: 'secret value', path: ['total'] }] } : { value }
+      return state === 'strict'
+        ? { issues: [{ message: 'secret value', path: ['total'] }] }
+        : { value: value as object }
     }
     const schema = { '~standard': { version: 1, vendor: 'test', validate } } as const
     const { receiver, clock, errors } = setUpInbox({}, { events: { 'Order Completed': schema } })
