@@ -236,6 +236,19 @@ describe('processes', () => {
     expect(Array.from({ length: 50 }, (_, key) => dedupe.claim(`${key}`))).toEqual(Array(50).fill('done'))
   }, 60_000)
 
+  it('whose receivers get a thousand copies of one message, two on one file, handle it once', async () => {
+    const path = newFile()
+    const children = [run('stormer.ts', [path, '500']), run('stormer.ts', [path, '500'])]
+    await until(() => children.every(({ lines }) => lines.includes('open')))
+    for (const { child } of children) child.stdin?.write('go\n')
+    await until(() => children.every(({ lines }) => lines.includes('done')))
+    const said = children.flatMap(({ lines }) => lines)
+    expect(said.filter((line) => line === 'handled')).toHaveLength(1)
+    expect(said).toContain('200')
+    expect(said.filter((line) => /^\d+$/.test(line))).toHaveLength(1000)
+    expect(said.filter((line) => /^\d+$/.test(line) && line !== '200' && line !== '503')).toEqual([])
+  }, 60_000)
+
   it('that open a new file at once all get it', async () => {
     const [threads, rounds] = [3, 100]
     const directory = dirname(newFile())
@@ -290,10 +303,15 @@ describe('processes', () => {
   )
 })
 
-/** Starts {@link file://./claimer.ts}; what it printed so far is in the lines. */
+/** Starts `claimer.ts`. */
 function start(path: string, keys: number, copies: number, fate: string, under: readonly string[] = []) {
-  const program = fileURLToPath(new URL('claimer.ts', import.meta.url))
-  const [file = '', ...args] = [...under, process.execPath, program, path, `${keys}`, `${copies}`, fate]
+  return run('claimer.ts', [path, `${keys}`, `${copies}`, fate], under)
+}
+
+/** Starts a program of this directory; what it printed so far is in the lines. */
+function run(name: string, parameters: readonly string[], under: readonly string[] = []) {
+  const program = fileURLToPath(new URL(name, import.meta.url))
+  const [file = '', ...args] = [...under, process.execPath, program, ...parameters]
   const child: ChildProcess = spawn(file, args, { stdio: ['pipe', 'pipe', 'inherit'] })
   onTestFinished(() => void child.kill('SIGKILL'))
   const lines: string[] = []
