@@ -57,16 +57,18 @@ const PATIENCE = 10
 
 interface DeadRow {
   readonly id: string
-  readonly data: Data
+  readonly data: unknown
   readonly diedAt: number
 }
 
+/** What somebody else wrote is nothing. */
 function readDead({ id, data, diedAt }: DeadRow): DeadJob {
+  const { body, reason, state } = (data ?? {}) as Partial<Data>
   return {
     id,
-    body: decode(data.body) ?? NOTHING,
-    reason: Buffer.from(data.reason ?? '', 'base64').toString(),
-    state: decode(data.state),
+    body: decode(body) ?? NOTHING,
+    reason: Buffer.from(decode(reason) ?? NOTHING).toString(),
+    state: decode(state),
     diedAt: Number(diedAt),
   }
 }

@@ -4,17 +4,20 @@ import { HooklineError } from '../protocol/error.ts'
 
 /** A fault of PostgreSQL, of the way there or of pg-boss, as it may be logged. */
 export function unavailable(name: string, error: unknown): HooklineError {
-  if (error instanceof HooklineError) return error
   const cause = redact(error)
   return new HooklineError('queue_unavailable', `The queue ${name} cannot use its PostgreSQL: ${cause.message}`, {
     cause,
   })
 }
 
-/** Whether the data are at fault, so that it is no use to say that PostgreSQL is away. */
+/** Whether the data are at fault in what {@link unavailable} made, so that it is no use to send them again with others. */
 export function isFaultOfData(error: unknown): boolean {
-  const cause: unknown = error instanceof HooklineError ? error.cause : error
-  return cause instanceof Error && 'code' in cause && OF_DATA.test(String(cause.code))
+  const { code } = (error as HooklineError).cause as { readonly code?: unknown }
+  return isOfData(code)
+}
+
+function isOfData(code: unknown): boolean {
+  return typeof code === 'string' && OF_DATA.test(code)
 }
 
 /** SQLSTATE: data exceptions, constraints, limits. Messages of the first quote data. */
@@ -22,7 +25,7 @@ const OF_DATA = /^(?:22|23|54)/
 
 function redact(error: unknown): Error {
   const { code, message } = plainest(error)
-  const text = typeof code === 'string' && OF_DATA.test(code) ? `SQLSTATE ${code}` : message
+  const text = isOfData(code) ? `SQLSTATE ${code}` : message
   return Object.assign(new Error(text), code === undefined ? {} : { code })
 }
 

@@ -2,11 +2,12 @@
 
 import { createAlarm } from './alarm.ts'
 import type { Store } from './loop.ts'
-import type { Connection } from './pg-boss-connection.ts'
+import type { Connection, Session } from './pg-boss-connection.ts'
 import type { Settings } from './pg-boss-options.ts'
 import { type Data, decode, encode, readData } from './pg-boss-row.ts'
 import { type Claim, createSettle, heldBy } from './pg-boss-settle.ts'
 import type { Statements } from './pg-boss-sql.ts'
+import { createStatistics } from './pg-boss-statistics.ts'
 import type { ClaimedJob } from './queue.ts'
 
 /** What pg-boss hands out. */
@@ -33,9 +34,17 @@ export function createPgBossStore(
 ): Store {
   const { name, leaseMs, clock } = settings
   const settle = createSettle(connection, statements, settings)
+  const noteDuration = createStatistics(connection, settings, onError)
   const claims = new WeakMap<ClaimedJob, Claim>()
   const held = new Set<Claim>()
   const alarm = createAlarm(clock, renew)
+
+  async function fetch(boss: Session['boss'], db: Session['db'], limit: number): Promise<readonly Fetched[]> {
+    const start = performance.now()
+    const rows: readonly Fetched[] = await boss.fetch<unknown>(name, { batchSize: limit, db })
+    noteDuration(performance.now() - start)
+    return rows
+  }
 
   function renew(): void {
     if (held.size === 0) return
@@ -104,10 +113,9 @@ export function createPgBossStore(
 
   return {
     async claim(limit) {
-      const rows = await connection.call(
-        ({ boss, db }) => boss.fetch<unknown>(name, { batchSize: limit, db }) as Promise<readonly Fetched[]>,
-        { late: (rows) => rows.length > 0 && giveBack(rows.map(claimOf)).catch(onError) },
-      )
+      const rows = await connection.call(({ boss, db }) => fetch(boss, db, limit), {
+        late: (rows) => giveBack(rows.map(claimOf)).catch(onError),
+      })
       const jobs = await take(rows)
       if (held.size > 0) renewLater()
       return jobs

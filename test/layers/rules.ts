@@ -54,6 +54,7 @@ const FAMILIES: Readonly<Record<string, readonly string[]>> = {
     'pg-boss-settle.ts',
     'pg-boss-store.ts',
     'pg-boss-dead.ts',
+    'pg-boss-statistics.ts',
   ],
   'src/dedupe': ['dedupe.ts', 'settings.ts', 'expiring.ts', 'sqlite-file.ts'],
   adapters: ['fastify-types.ts', 'mount.ts', 'body.ts', 'node-http.ts'],

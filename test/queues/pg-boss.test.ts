@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { inspect } from 'node:util'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { type PgBossQueueOptions, pgBossQueue } from '../../src/queues/pg-boss.ts'
 import type { ClaimedJob, Job, Outcome, Queue } from '../../src/queues/queue.ts'
@@ -38,7 +39,7 @@ describe.skipIf(databaseUrl === undefined)('pg-boss', () => {
 
   describe('its rows', () => {
     function setUp(options: Partial<PgBossQueueOptions> = {}) {
-      const { boss, clock, now, advance, jump } = virtual
+      const { boss, clock, now, advance } = virtual
       const name = randomUUID()
       const another = () => {
         const errors: unknown[] = []
@@ -50,7 +51,7 @@ describe.skipIf(databaseUrl === undefined)('pg-boss', () => {
       /** What pg-boss does once a minute. */
       const supervise = () => boss.supervise(name)
       const rows = () => schema.run('SELECT * FROM schema.job WHERE name = $1 ORDER BY created_on', [name])
-      return { ...another(), another, name, boss, now, advance, jump, supervise, rows }
+      return { ...another(), another, name, boss, now, advance, supervise, rows }
     }
 
     it('keep of a job that is done its id, and neither body nor state', async () => {
@@ -95,13 +96,98 @@ describe.skipIf(databaseUrl === undefined)('pg-boss', () => {
       await queue.close({ graceMs: 0 })
     })
 
+    it('that somebody else wrote rightly are handed out', async () => {
+      const { queue, work, boss, name } = setUp()
+      await queue.counts()
+      await boss.insert(name, [{ data: { at: 1, body: 'Zm9yZWlnbg==' } }])
+      const seen = work(() => done)
+      await queue.drain()
+      expect(seen.map(({ body, deliveries }) => [String(body), deliveries])).toEqual([['foreign', 1]])
+      await queue.close({ graceMs: 0 })
+    })
+
+    it.each([null, {}, { reason: 5, body: 5 }])(
+      'of the dead that somebody else wrote to are listed: %j',
+      async (data) => {
+        const { queue, work, name } = setUp()
+        work(() => ({ dead: 'no' }))
+        const job = jobOf('job')
+        await queue.push([job])
+        await queue.drain()
+        await schema.run('UPDATE schema.job SET data = $2 WHERE name = $1', [name, JSON.stringify(data)])
+        expect(await queue.dead()).toMatchObject([{ id: job.id, body: new Uint8Array(), reason: '', state: undefined }])
+        await queue.close({ graceMs: 0 })
+      },
+    )
+
+    it('that were handed out after the time was over are given back', async () => {
+      const { boss, clock } = virtual
+      const name = randomUUID()
+      const answer = Promise.withResolvers<void>()
+      let fetches = 0
+      const slow = new Proxy(boss, {
+        get(target, key) {
+          const value: unknown = Reflect.get(target, key)
+          if (typeof value !== 'function') return value
+          if (key !== 'fetch' || fetches > 0) return value.bind(target)
+          return async (...args: unknown[]) => {
+            fetches += 1
+            const rows: unknown = await value.apply(target, args)
+            await answer.promise
+            return rows
+          }
+        },
+      })
+      const errors: unknown[] = []
+      const onError = (error: unknown) => errors.push(error)
+      const queue = pgBossQueue({
+        name,
+        boss: slow,
+        clock,
+        schema: schema.name,
+        timeoutMs: 300,
+        pollMs: 60_000,
+        onError,
+      })
+      await queue.push([jobOf('job')])
+      const seen = work(queue, () => done, 10)
+      await until(() => errors.length === 1)
+      expect(await queue.counts()).toMatchObject({ waiting: 0, active: 1 })
+      answer.resolve()
+      while ((await queue.counts()).active > 0);
+      await virtual.advance(1000)
+      await until(() => seen.length === 1)
+      expect(seen[0]?.deliveries).toBe(2)
+      await queue.close({ graceMs: 1000 })
+    })
+
+    it('that cannot be written when they are done are written later; the fault is told once', async () => {
+      const { queue, work, errors, advance } = setUp()
+      const jobs = [jobOf('a'), jobOf('b'), jobOf('c')]
+      await queue.push(jobs)
+      await schema.run(`CREATE FUNCTION schema.no() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'not now' USING DETAIL = OLD.data::text; END $$`)
+      await schema.run(`CREATE TRIGGER no BEFORE UPDATE ON schema.job_common FOR EACH ROW
+        WHEN (NEW.state = 'completed') EXECUTE FUNCTION schema.no()`)
+      const seen = work(() => done)
+      await until(() => errors.length > 0)
+      expect(errors).toMatchObject([{ code: 'queue_unavailable', message: expect.stringContaining('not now') }])
+      expect(inspect(errors, { depth: 9, showHidden: true })).not.toContain('"at"')
+      await schema.run('DROP TRIGGER no ON schema.job_common')
+      await advance(500)
+      await queue.drain()
+      expect(seen).toHaveLength(3)
+      expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0 })
+      await queue.close({ graceMs: 0 })
+    })
+
     it('stay, waiting or dead, however long', async () => {
-      const { queue, work, now, jump, supervise, rows } = setUp()
+      const { queue, work, now, advance, supervise, rows } = setUp()
       work(() => ({ dead: 'no' }))
       await queue.push([jobOf('dead'), jobOf('later', { notBefore: now() + 2 * YEAR })])
       await queue.drain()
       await queue.close({ graceMs: 0 })
-      await jump(YEAR)
+      await advance(YEAR)
       await supervise()
       expect((await rows()).map(({ state }) => state).sort()).toEqual(['created', 'failed'])
     })
