@@ -77,8 +77,8 @@ async function succeeds(act: (id: string) => Promise<void>, id: string): Promise
     await act(id)
     return true
   } catch (error) {
-    if (isRefusal(error)) return false
-    throw error
+    if (!isRefusal(error)) throw error
+    return false
   }
 }
 

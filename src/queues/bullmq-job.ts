@@ -36,10 +36,10 @@ export function dueAtOf(job: StoredJob): number {
 /** A job as it is handed out, or undefined when it is none that this queue was given. */
 export function toClaimed(job: StoredJob): ClaimedJob | undefined {
   const body = decode(job.data)
-  if (body === undefined || job.id === undefined) return undefined
-  const deliveries = job.attemptsStarted
+  if (body === undefined) return undefined
+  const { id = '', attemptsStarted: deliveries } = job
   const { firstAt = job.processedOn ?? job.timestamp, state } = readMemo(job)
-  return { id: job.id, body, deliveries, firstAt, state: decode(state) }
+  return { id, body, deliveries, firstAt, state: decode(state) }
 }
 
 /** A job on the list of the dead. The body of one that is none of this queue's is what stands there. */

@@ -112,6 +112,11 @@ export function startWork(handle: HandleJob, concurrency: number, settings: Bull
       }
     }
 
+    /** What BullMQ leaves out when Redis goes away in mid-close, and would keep the process. */
+    renewNoMore(): Promise<void> {
+      return this.lockManager.close()
+    }
+
     protected override async moveToActive(token: string, name?: string): Promise<Job> {
       // BullMQ asks once more after its wait is over, when it is to stop, too.
       return isOpen ? super.moveToActive(token, name) : (undefined as unknown as Job)
@@ -177,6 +182,7 @@ export function startWork(handle: HandleJob, concurrency: number, settings: Bull
       }
       if (isThere) await patience.waitFor(end(), commandTimeoutMs)
       await patience.waitFor(worker.close(true), commandTimeoutMs)
+      await worker.renewNoMore()
       connection.end()
       release()
     },

@@ -132,6 +132,29 @@ describe.skipIf(redisUrl === undefined)('a queue on BullMQ', () => {
     await again.close({ graceMs: 0 })
   })
 
+  it('re-drives and drops each of the dead once, whoever else does the same', async () => {
+    const { name, queue, work } = setUp()
+    const other = bullmqQueue({ name, connection })
+    let outcome: Outcome = { dead: 'no' }
+    work(() => outcome)
+    await queue.push(Array.from({ length: 20 }, () => jobOf()))
+    await queue.drain()
+    outcome = { retryAt: Date.now() + 60_000 }
+    const redriven = await Promise.all([queue.redrive('all'), other.redrive('all')])
+    expect(redriven[0] + redriven[1]).toBe(20)
+    await queue.drain()
+    expect(await queue.counts()).toMatchObject({ waiting: 20, active: 0, dead: 0 })
+    await other.close({ graceMs: 0 })
+  })
+
+  it('puts in what is on its way when it closes', async () => {
+    const { queue, engine } = setUp()
+    const push = queue.push([jobOf()])
+    await queue.close({ graceMs: 0 })
+    await push
+    expect(await engine.getDelayedCount()).toBe(1)
+  })
+
   it('puts more in at once than go in one round trip', async () => {
     const { queue, seen, work } = setUp()
     const jobs = Array.from({ length: 1200 }, () => jobOf())
