@@ -54,8 +54,10 @@ export function createConnection(settings: Settings): Connection {
 
   async function reach<T>(make: (session: Session) => Promise<T>, limitMs: number): Promise<T> {
     const isLate = isClosed
+    const until = performance.now() + limitMs
     const opened = await (isLate ? openBoss(settings) : open())
     try {
+      if (performance.now() >= until) throw new Error('too late') // Nobody waits any more.
       const db = opened.boss.getDb()
       return await make({ boss: opened.boss, db: settings.boss === undefined ? limited(db, limitMs) : db })
     } finally {
@@ -133,18 +135,27 @@ async function openOwn(settings: Settings): Promise<Opened> {
     superviseIntervalSeconds: seconds,
     monitorIntervalSeconds: seconds,
     maintenanceIntervalSeconds: 60 * 60,
+    ...FOR_PG,
   })
   boss.on('error', (error) => report(onError, unavailable(name, error), undefined))
   const end = () => boss.stop({ graceful: false })
   try {
-    await boss.start()
-    await createQueue(boss, settings)
+    await within(
+      timeoutMs * PATIENCE,
+      boss.start().then(() => createQueue(boss, settings)),
+    )
   } catch (error) {
-    await end().catch(() => {})
+    end().catch(() => {}) // It waits for the start, which may wait for an answer that never comes.
     throw error
   }
   return { boss, end }
 }
+
+/** To make a schema, or a newer one, takes a while. */
+const PATIENCE = 10
+
+/** What pg-boss hands on to pg: its own work, too, must not wait for ever for an answer that never comes. */
+const FOR_PG = { keepAlive: true, keepAliveInitialDelayMillis: 10_000, query_timeout: 15 * 60_000 }
 
 async function createQueue(boss: PgBoss, { name, schema }: Settings): Promise<void> {
   await boss.createQueue(name)

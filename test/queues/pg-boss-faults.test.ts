@@ -102,6 +102,34 @@ describe.skipIf(databaseUrl === undefined)('pg-boss, when the way to PostgreSQL 
     await proxy.close()
   })
 
+  it('a start that nothing answers: tried again', async () => {
+    const proxy = await createProxy(databaseUrl as string)
+    proxy.swallow(true)
+    const queue = create({ connectionString: proxy.url, schema: schema.name, timeoutMs: 200 })
+    await expect(queue.push([jobOf()])).rejects.toMatchObject(away)
+    proxy.swallow(false)
+    await untilPushed(queue, jobOf())
+    expect((await queue.counts()).waiting).toBe(1)
+    await queue.close({ graceMs: 0 })
+    await proxy.close()
+  })
+
+  it('a start that is cut off from its answers: tried again', async () => {
+    const proxy = await createProxy(databaseUrl as string)
+    proxy.cutAfter('create_queue')
+    const queue = create({ connectionString: proxy.url, schema: schema.name, timeoutMs: 400 })
+    await expect(queue.push([jobOf()])).rejects.toMatchObject(away)
+    await untilPushed(queue, jobOf())
+    await queue.close({ graceMs: 0 })
+    proxy.swallow(true, 'create_queue')
+    const other = create({ connectionString: proxy.url, schema: schema.name, timeoutMs: 400 })
+    await expect(other.push([jobOf()])).rejects.toMatchObject(away)
+    proxy.swallow(false)
+    await untilPushed(other, jobOf())
+    await other.close({ graceMs: 0 })
+    await proxy.close()
+  }, 15_000)
+
   it('a worker that was killed: its job comes back, counted, with its first time', { timeout: 20_000 }, async () => {
     const options = { name: randomUUID(), connectionString: databaseUrl as string, schema: schema.name, leaseMs: 1000 }
     const queue = create(options)

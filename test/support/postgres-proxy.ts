@@ -8,8 +8,8 @@ export interface Proxy {
   readonly url: string
   /** Lets a statement that holds this text through, and cuts the connection before its answer. */
   cutAfter(text: string): void
-  /** Swallows everything, both ways, until it is told otherwise. */
-  swallow(isSwallowing: boolean): void
+  /** Swallows everything, both ways, until it is told otherwise; from a statement on that holds this text, if any. */
+  swallow(isSwallowing: boolean, from?: string): void
   close(): Promise<void>
 }
 
@@ -18,6 +18,7 @@ export async function createProxy(databaseUrl: string): Promise<Proxy> {
   const sockets = new Set<Socket>()
   let fatal: string | undefined
   let isSwallowing = false
+  let last: string | undefined
   const to = new URL(databaseUrl)
 
   const server = createServer((client) => {
@@ -33,6 +34,10 @@ export async function createProxy(databaseUrl: string): Promise<Proxy> {
       })
     }
     client.on('data', (data) => {
+      if (last !== undefined && data.includes(last)) {
+        isSwallowing = true
+        last = undefined
+      }
       if (isSwallowing) return
       if (fatal !== undefined && data.includes(fatal)) {
         isCut = true
@@ -53,8 +58,9 @@ export async function createProxy(databaseUrl: string): Promise<Proxy> {
     cutAfter(text) {
       fatal = text
     },
-    swallow(swallowing) {
-      isSwallowing = swallowing
+    swallow(swallowing, from) {
+      isSwallowing = swallowing && from === undefined
+      last = from
     },
     async close() {
       const closed = new Promise((resolve) => server.close(resolve))
