@@ -35,7 +35,12 @@ export function writeEnvelope(delivery: OpenDelivery): Uint8Array {
     secretIndex: delivery.secretIndex,
     headers,
   }
-  return Buffer.concat([Buffer.from(`${JSON.stringify(line)}\n`), delivery.bytes])
+  const text = `${JSON.stringify(line)}\n`
+  const length = Buffer.byteLength(text)
+  const envelope = Buffer.allocUnsafe(length + delivery.bytes.length)
+  envelope.write(text)
+  envelope.set(delivery.bytes, length)
+  return envelope
 }
 
 /**
@@ -43,7 +48,8 @@ export function writeEnvelope(delivery: OpenDelivery): Uint8Array {
  *
  * @throws HooklineError `internal` for anything else, and for what another version wrote.
  */
-export function readEnvelope(envelope: Uint8Array): OpenDelivery {
+export function readEnvelope(stored: Uint8Array): OpenDelivery {
+  const envelope = Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength)
   const end = envelope.indexOf(LINE_FEED)
   const { at, source, signature, secretIndex, headers } = readLine(envelope.subarray(0, Math.max(end, 0)))
   const delivery = new OpenDelivery(headers, at)

@@ -73,7 +73,9 @@ export function createInbox(settings: InboxSettings, receiver: ReceiverSettings,
 
 /** A reason that is not the worker's is the queue's own, for a job that it could not read. */
 function readWhy(reason: string, error: KeptError | undefined): Pick<DeadMessage, 'reason' | 'error'> {
-  if (error !== undefined) return { reason: reason as DeadReason, error }
+  const known: readonly DeadReason[] = error === undefined ? [] : [error.code, 'crashed', 'unreadable']
+  const ours = known.find((each) => each === reason)
+  if (ours !== undefined) return { reason: ours, error: error as KeptError }
   return { reason: 'unreadable', error: { code: 'internal', message: reason, causes: [] } }
 }
 

@@ -47,12 +47,14 @@ export function createWorker(
   function attempt(delivery: OpenDelivery, before: History, signal: AbortSignal): Promise<Outcome> {
     return new Promise((resolve) => {
       const stops = stopsOf(signal)
+      let isGivenBack = false
       const end = (outcome: Outcome): void => {
         deadlines.clear(deadline)
         stops.delete(stop)
         resolve(outcome)
       }
       const stop = (): void => {
+        isGivenBack = true
         delivery.expire(new HooklineError('shutting_down', 'The process is shutting down.'))
         end(giveBack(before))
       }
@@ -67,6 +69,7 @@ export function createWorker(
         },
         (thrown: unknown) => {
           const error = toError(thrown)
+          if (isGivenBack) return // As it should: its signal fired.
           if (delivery.isExpired) tell(error, delivery)
           else end(isUnusable(error) ? bury(delivery, before, error, error.code) : retry(delivery, before, error))
         },

@@ -79,7 +79,7 @@ describe('close, with an inbox', () => {
   })
 
   it('then fires their signal, does not wait for the deaf, and returns what would be lost', async () => {
-    const { receiver, clock, seen, signals, errors, closing } = setUpHeld({ concurrency: 2 })
+    const { receiver, clock, held, seen, signals, errors, closing } = setUpHeld({ concurrency: 2 })
     receiver.start()
     for (const userId of ['a', 'b', 'c']) await deliver(receiver, page(userId))
     await receiver.receive(Buffer.from('forged'), {})
@@ -99,6 +99,8 @@ describe('close, with an inbox', () => {
       })),
     )
     expect(left.map(({ bytes }) => JSON.parse(Buffer.from(bytes).toString()).userId)).toEqual(['a', 'b', 'c'])
+    held.reject(new Error('aborted'))
+    await clock.advance(0)
     expect(errors.map(({ code }) => code)).toEqual(['signature_missing'])
   })
 

@@ -392,10 +392,15 @@ describe('what cannot be read', () => {
 
   it('for the queue itself shows the reason of the queue', async () => {
     const lost = { id: randomUUID(), body: bytes(''), reason: 'the row is broken', state: undefined, diedAt: 5 }
-    const { receiver } = setUpInbox({}, {}, { dead: async () => [lost, { ...lost, state: bytes('junk') }] })
+    const state = bytes('{"attempts":0,"releases":0,"error":{"code":"handler_failed","message":"no","causes":[]}}')
+    const { receiver } = setUpInbox(
+      {},
+      {},
+      { dead: async () => [lost, { ...lost, state: bytes('junk') }, { ...lost, state }] },
+    )
     const error = { code: 'internal', message: 'the row is broken', causes: [] }
     const expected = { reason: 'unreadable', error, attempts: 0, diedAt: new Date(5) }
-    expect(await receiver.dead()).toMatchObject([expected, expected])
+    expect(await receiver.dead()).toMatchObject([expected, expected, expected])
   })
 })
 
