@@ -1,0 +1,71 @@
+/** A program in a process of its own, which can be asked, and killed. */
+
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { QueueCounts } from '../../src/queues/queue.ts'
+
+/** A process. */
+export interface Child {
+  /** Resolves to what the program says first, when it is ready. Rejects when it ends before. */
+  readonly ready: Promise<string>
+  /** Asks the program; one question at a time. Rejects when it ends before it answers. */
+  ask<Answer>(question: string): Promise<Answer>
+  /** Ends it at once, as the machine would. */
+  kill(): void
+  /** Tells the program to close in good order. Resolves to its exit code. */
+  close(): Promise<number | null>
+  /** Resolves when it has ended, to its exit code; null when it was killed. */
+  readonly ended: Promise<number | null>
+}
+
+/** Starts a program of `programs/`, which gets its settings as JSON. */
+export function startChild(program: string, settings: object): Child {
+  const path = fileURLToPath(new URL(`programs/${program}.ts`, import.meta.url))
+  const child = fork(path, [JSON.stringify(settings)], {
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+    env: { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), 'hookline-compile-cache') },
+  })
+  const ended = once(child, 'exit').then(([code]) => code as number | null)
+  const heard = <Message>() => hear<Message>(child, ended)
+  const ready = heard<string>()
+  ready.catch(() => {}) // Of one that is killed early, nobody waits for it.
+  return {
+    ready,
+    ask(question) {
+      child.send(question)
+      return heard()
+    },
+    kill: () => void child.kill('SIGKILL'),
+    close() {
+      if (child.connected) child.send('close')
+      return ended
+    },
+    ended,
+  }
+}
+
+async function hear<Message>(child: ChildProcess, ended: Promise<unknown>): Promise<Message> {
+  const stop = new AbortController()
+  const gone = ended.then(() => Promise.reject(new Error('The process has ended.')))
+  try {
+    const [message] = (await Promise.race([once(child, 'message', { signal: stop.signal }), gone])) as [Message]
+    return message
+  } finally {
+    stop.abort()
+  }
+}
+
+/** Waits until nothing is left to do in a queue that the child works on. Returns what its counts are then. */
+export async function emptied(child: Child): Promise<QueueCounts> {
+  for (;;) {
+    const counts = await child.ask<QueueCounts>('counts')
+    if (counts.waiting + counts.active === 0) return counts
+    await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS))
+  }
+}
+
+/** Often enough, and not so often that the questions are the load. */
+const ASK_AGAIN_MS = 50

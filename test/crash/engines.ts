@@ -1,0 +1,79 @@
+/** The engines that are put to the test: a new place on each, what shows that its store is whole, and how to remove it. */
+
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { Queue as Engine } from 'bullmq'
+import pg from 'pg'
+import { inject } from 'vitest'
+import type { EngineName, Place } from './place.ts'
+
+/** An engine that outlives its process. */
+export interface TestedEngine {
+  readonly engine: Exclude<EngineName, 'memory'>
+  /** The URL of its server; the empty text when it needs none; undefined when it is left out. */
+  readonly at: string | undefined
+}
+
+/** A place on an engine, for one test. */
+export interface Site {
+  readonly place: Place
+  /** For files of the test. */
+  readonly folder: string
+  /** What is wrong with the store as a crash left it; `ok` when nothing is, or when only a server could say. */
+  inspect(): string
+  remove(): Promise<void>
+}
+
+/** All of them. */
+export const engines: readonly TestedEngine[] = [
+  { engine: 'sqlite', at: '' },
+  { engine: 'bullmq', at: inject('redisUrl') },
+  { engine: 'pg-boss', at: inject('databaseUrl') },
+]
+
+/** Makes a new place. */
+export function createSite(engine: EngineName, at: string, leaseMs: number): Site {
+  const folder = mkdtempSync(join(tmpdir(), 'hookline-crash-'))
+  const name = `crash_${folder.slice(-6)}`
+  const file = join(folder, 'store.sqlite')
+  return {
+    place: { engine, at: engine === 'sqlite' ? file : at, name, leaseMs },
+    folder,
+    inspect: () => (engine === 'sqlite' && existsSync(file) ? inspectCopy(file, folder) : 'ok'),
+    async remove() {
+      if (engine === 'bullmq') await removeFromRedis(at, name)
+      if (engine === 'pg-boss') await removeSchema(at, name)
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Looks at a copy: to open the file itself would repair it for the process that comes next. */
+function inspectCopy(file: string, folder: string): string {
+  const copy = join(folder, 'copy.sqlite')
+  for (const part of ['', '-wal']) {
+    rmSync(copy + part, { force: true })
+    if (existsSync(file + part)) copyFileSync(file + part, copy + part)
+  }
+  const database = new DatabaseSync(copy)
+  try {
+    return String(database.prepare('PRAGMA integrity_check').get()?.integrity_check)
+  } finally {
+    database.close()
+  }
+}
+
+async function removeFromRedis(url: string, name: string): Promise<void> {
+  const queue = new Engine(name, { connection: { url } })
+  await queue.obliterate({ force: true })
+  await queue.close()
+}
+
+async function removeSchema(connectionString: string, schema: string): Promise<void> {
+  const client = new pg.Client({ connectionString })
+  await client.connect()
+  await client.query(`DROP SCHEMA IF EXISTS ${pg.escapeIdentifier(schema)} CASCADE`)
+  await client.end()
+}

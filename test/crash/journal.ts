@@ -1,0 +1,25 @@
+/** A list of ids in a file, which outlives the processes that write it: each line is written at once or not at all. */
+
+import { existsSync, openSync, readFileSync, writeSync } from 'node:fs'
+
+/** A line: an id, and the process that wrote it. */
+export interface Entry {
+  readonly id: string
+  readonly by: string
+}
+
+/** Returns what adds an id. */
+export function openJournal(path: string, by: string): (id: string) => void {
+  const file = openSync(path, 'a')
+  return (id) => void writeSync(file, `${id} ${by}\n`)
+}
+
+/** What all processes wrote so far. */
+export function readJournal(path: string): Entry[] {
+  if (!existsSync(path)) return []
+  const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1)
+  return lines.map((line) => {
+    const [id = '', by = ''] = line.split(' ')
+    return { id, by }
+  })
+}

@@ -1,0 +1,38 @@
+/** Signed messages over many connections, and what was answered. */
+
+import { Pool } from 'undici'
+import { fixtures, signedRequest } from '../../src/testing/index.ts'
+
+/** The secret of every receiver here. */
+export const secret = 'a shared secret'
+
+const CONNECTIONS = 50
+
+/** Posts messages to one receiver. */
+export interface Load {
+  /** Posts the message of an id. Resolves to the status; rejects when there is no answer. */
+  post(id: string): Promise<number>
+  /** Runs as many loops as there are connections, each until it resolves to false. */
+  loop(turn: () => Promise<boolean>): Promise<void>
+  close(): Promise<void>
+}
+
+/** Opens the connections. */
+export function createLoad(origin: string): Load {
+  const pool = new Pool(origin, { connections: CONNECTIONS })
+  return {
+    async post(id) {
+      const { method, headers, body } = signedRequest({ ...fixtures.track, messageId: id }, secret)
+      const response = await pool.request({ path: '/', method, headers, body })
+      await response.body.dump()
+      return response.statusCode
+    },
+    async loop(turn) {
+      const run = async () => {
+        while (await turn());
+      }
+      await Promise.all(Array.from({ length: CONNECTIONS }, run))
+    },
+    close: () => pool.destroy(),
+  }
+}

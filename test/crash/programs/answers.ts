@@ -1,0 +1,29 @@
+/** How a program of the crash tests talks with the test that started it. */
+
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** The settings that the test gave. */
+export function readSettings<Settings>(): Settings {
+  return JSON.parse(process.argv[2] ?? '') as Settings
+}
+
+/** Answers each question by its name, from now on; ends with the test. */
+export function answerQuestions(answers: Readonly<Record<string, () => unknown>>): void {
+  process.on('disconnect', () => process.exit())
+  process.on('message', async (question: string) => {
+    process.send?.((await answers[question]?.()) ?? null)
+  })
+}
+
+/** Says that the program is ready. */
+export function sayReady(message = ''): void {
+  process.send?.(message)
+}
+
+/** Listens on a free port of loopback. Resolves to the origin. */
+export function listen(server: Server): Promise<string> {
+  return new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))
+  })
+}

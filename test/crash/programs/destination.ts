@@ -1,0 +1,63 @@
+/** A destination on a queue; the id of each message goes into the journal when it is queued. */
+
+import { createDestination } from '../../../src/sender/index.ts'
+import { fixtures } from '../../../src/testing/fixtures.ts'
+import { openJournal } from '../journal.ts'
+import { openQueue, type Place } from '../place.ts'
+import { answerQuestions, readSettings, sayReady } from './answers.ts'
+
+/** What the test says. */
+export interface DestinationSettings {
+  readonly place: Place
+  readonly url: string
+  readonly secret: string
+  readonly journal: string
+  /** What the ids of this process begin with. */
+  readonly by: string
+  /** How many messages to send, a few at a time. */
+  readonly messages: number
+}
+
+const { place, url, secret, journal, by, messages } = readSettings<DestinationSettings>()
+const LOOPS = 10
+
+const write = openJournal(journal, by)
+const queue = await openQueue(place)
+const destination = createDestination({
+  webhooks: [{ url }],
+  sharedSecret: secret,
+  queue,
+  random: () => 0, // The shortest delays that there are.
+  onAttempt: () => {},
+})
+
+let count = 0
+async function send(): Promise<void> {
+  while (count < messages) {
+    const id = `${by}-${count++}`
+    await destination.send({ ...fixtures.track, messageId: id })
+    write(id)
+  }
+}
+
+/** All of them, page by page. */
+async function listDead(): Promise<string[]> {
+  const ids: string[] = []
+  for (let after: string | undefined; ; ) {
+    const page = await destination.dead(after === undefined ? {} : { after })
+    if (page.length === 0) return ids
+    for (const { message, reason } of page) ids.push(`${message?.messageId} ${reason}`)
+    after = page.at(-1)?.id
+  }
+}
+
+answerQuestions({
+  counts: () => queue.counts(),
+  dead: listDead,
+  async close() {
+    await destination.close({ graceMs: 5_000 })
+    process.disconnect()
+  },
+})
+sayReady()
+await Promise.all(Array.from({ length: LOOPS }, send))

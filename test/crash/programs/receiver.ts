@@ -1,0 +1,52 @@
+/** A receiver on node:http with an inbox; its handlers write the id of each message into the journal. */
+
+import { createServer } from 'node:http'
+import { setTimeout as wait } from 'node:timers/promises'
+import { serve } from '../../../adapters/node.ts'
+import { createReceiver } from '../../../src/index.ts'
+import { openJournal } from '../journal.ts'
+import { openQueue, type Place } from '../place.ts'
+import { answerQuestions, listen, readSettings, sayReady } from './answers.ts'
+
+/** What the test says. */
+export interface ReceiverSettings {
+  readonly place: Place
+  readonly secret: string
+  readonly journal: string
+  /** The name of this process in the journal. */
+  readonly by: string
+  /** How many messages of a hundred fail at an attempt, before they are in the journal. */
+  readonly failing: number
+}
+
+const { place, secret, journal, by, failing } = readSettings<ReceiverSettings>()
+const RETRY_MS = 20
+const HANDLING_MS = 5
+
+const write = openJournal(journal, by)
+const queue = await openQueue(place)
+const receiver = createReceiver({
+  secret,
+  inbox: { queue, concurrency: 50, retries: () => RETRY_MS },
+  onError(error) {
+    if (error.code !== 'handler_failed') console.error(`${by}: ${error.code}: ${error.message}`, error.cause)
+  },
+})
+receiver.on('track', async ({ messageId }) => {
+  await wait(Math.random() * HANDLING_MS)
+  if (Math.random() * 100 < failing) throw new Error('at random')
+  write(String(messageId))
+})
+receiver.start()
+
+const server = createServer(serve(receiver))
+answerQuestions({
+  counts: () => queue.counts(),
+  async close() {
+    await receiver.close({ graceMs: 5_000 })
+    server.closeAllConnections()
+    server.close()
+    process.disconnect()
+  },
+})
+sayReady(await listen(server))

@@ -1,0 +1,18 @@
+/** Chance that can be had again: from a seed. */
+
+/** Numbers from 0 to below 1, the same ones for the same seed (mulberry32). */
+export function createRandom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+/** How many rounds each test makes, and the seed of its chance; said on the command line of `npm run test:crash`. */
+export function readSettings(): { readonly rounds: number; readonly seed: number } {
+  const { CRASH_ROUNDS = '3', CRASH_SEED = String(Math.floor(Math.random() * 2 ** 31)) } = process.env
+  return { rounds: Number(CRASH_ROUNDS), seed: Number(CRASH_SEED) }
+}
