@@ -7,6 +7,9 @@ export default defineConfig({
     collector: 'src/collector/index.ts',
     client: 'src/client/index.ts',
     'queues/memory': 'src/queues/memory.ts',
+    'queues/sqlite': 'src/queues/sqlite.ts',
+    // A file of its own: the thread that sqlite starts.
+    'queues/sqlite-thread': 'src/queues/sqlite-thread.ts',
     'queues/bullmq': 'src/queues/bullmq.ts',
     'queues/pg-boss': 'src/queues/pg-boss.ts',
     'dedupe/memory': 'src/dedupe/memory.ts',

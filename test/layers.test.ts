@@ -124,6 +124,7 @@ describe('what a subpath loads', () => {
     'hookline/collector': [],
     'hookline/client': ['debug', 'undici'],
     'hookline/queues/memory': [],
+    'hookline/queues/sqlite': [],
     'hookline/queues/bullmq': ['bullmq', 'debug', 'ioredis'],
     'hookline/queues/pg-boss': ['pg', 'pg-boss'],
     'hookline/dedupe/memory': [],

@@ -3,7 +3,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { ClaimedJob, Outcome, Queue } from '../../src/queues/queue.ts'
-import { until } from '../support/until.ts'
 import type { TestedQueue } from './queue.ts'
 
 const done: Outcome = { done: true }
@@ -29,7 +28,11 @@ export function testDurableQueue(name: string, create: () => TestedQueue | Promi
       open.push(queue)
       return queue
     }
-    return { ...tested, another }
+    /** Lets time pass as well, for those that look now and then what others have put in. */
+    const until = async (isTrue: () => boolean) => {
+      while (!isTrue()) await (tested.tick?.() ?? new Promise((resolve) => setImmediate(resolve)))
+    }
+    return { ...tested, another, until }
   }
 
   /** Works on a queue; what was handed out so far is in the list. */
@@ -47,7 +50,7 @@ export function testDurableQueue(name: string, create: () => TestedQueue | Promi
 
   describe(`${name}: outlives its process`, () => {
     it('with what waits, now and later, in order', async () => {
-      const { queue, another, now, advance } = await setUp()
+      const { queue, another, now, advance, until } = await setUp()
       await queue.push([jobOf('later', { notBefore: now() + 5000 }), jobOf('a'), jobOf('b')])
       expect(await queue.close({ graceMs: 0 })).toEqual([])
       const next = await another()
@@ -60,7 +63,7 @@ export function testDurableQueue(name: string, create: () => TestedQueue | Promi
     })
 
     it('with count, first time and state of what is retried', async () => {
-      const { queue, another, now, advance } = await setUp()
+      const { queue, another, now, advance, until } = await setUp()
       const first = work(queue, () => ({ retryAt: now() + 5000, state: bytes('\u0000 kept') }))
       await queue.push([jobOf('job')])
       await queue.drain()
@@ -108,14 +111,14 @@ export function testDurableQueue(name: string, create: () => TestedQueue | Promi
 
   describe(`${name}: shared by two`, () => {
     it('hands out what the other put in', async () => {
-      const { queue, another } = await setUp()
+      const { queue, another, until } = await setUp()
       const seen = work(await another(), () => done)
       await queue.push([jobOf('a'), jobOf('b')])
       await until(() => seen.length === 2)
     })
 
     it('hands every job to one of them', async () => {
-      const { queue, another } = await setUp()
+      const { queue, another, until } = await setUp()
       const other = await another()
       const slowly = async (): Promise<Outcome> => {
         await new Promise((resolve) => setImmediate(resolve))
@@ -140,17 +143,22 @@ export function testDurableQueue(name: string, create: () => TestedQueue | Promi
     })
 
     it('knows here what was done there', async () => {
-      const { queue, another } = await setUp()
+      const { queue, another, tick } = await setUp()
       work(await another(), () => done)
       const job = jobOf('once')
       await queue.push([job])
-      await queue.drain()
+      let isDone = false
+      while (!isDone) {
+        const { waiting, active } = await queue.counts()
+        isDone = waiting + active === 0
+        await tick?.()
+      }
       await queue.push([job])
       expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0 })
     })
 
     it('hands out elsewhere, and soon, what still runs when one closes; what that says later changes nothing', async () => {
-      const { queue, another } = await setUp()
+      const { queue, another, until } = await setUp()
       const deaf = Promise.withResolvers<Outcome>()
       const first = work(queue, () => deaf.promise)
       await queue.push([jobOf('deaf')])

@@ -18,6 +18,8 @@ export interface TestedQueue {
   readonly knownForMs: number
   /** Opens another queue over the same jobs, as another process would. For those that outlive the process. */
   another?(): Queue | Promise<Queue>
+  /** Lets a queue by a manual clock look for what others put in. */
+  tick?(): Promise<void>
   /** Cleans up after the queue was closed. */
   dispose?(): Promise<void>
 }

@@ -17,6 +17,7 @@ const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
   'hookline/collector': ['createCollector'],
   'hookline/client': ['DeliveryError', 'createClient'],
   'hookline/queues/memory': ['memoryQueue'],
+  'hookline/queues/sqlite': ['sqliteQueue'],
   'hookline/queues/bullmq': ['bullmqQueue'],
   'hookline/queues/pg-boss': ['pgBossQueue'],
   'hookline/dedupe/memory': ['memoryDedupe'],
