@@ -32,7 +32,7 @@ export interface InboxOptions {
 }
 
 /** How long to wait before the next attempt, in milliseconds; undefined when there is none. Never throws. */
-export type NextDelay = (attempts: number, error: HooklineError) => number | undefined
+type NextDelay = (attempts: number, error: HooklineError) => number | undefined
 
 /** The options of an inbox, complete and ready to use. */
 export interface InboxSettings {

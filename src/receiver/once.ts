@@ -8,6 +8,7 @@ import { refuseUnknown, requireFunction, requireText } from '../protocol/options
 import { jobIdFromKey } from '../queues/job-id.ts'
 import { createPatience } from '../queues/patience.ts'
 import type { Delivery, OpenDelivery } from './delivery.ts'
+import { toError } from './faults.ts'
 
 /** How duplicates are told. */
 export interface DedupeOptions {
@@ -109,7 +110,7 @@ export function createOnce({ store, key }: DedupeOptions, clock: Clock): Once {
         delivery.complete()
         failure = await note(claimed, 'confirm')
       } catch (error) {
-        if (error instanceof HooklineError) delivery.fail(error)
+        delivery.fail(toError(error))
         failure = await note(claimed, 'release')
         throw error
       } finally {

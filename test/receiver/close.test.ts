@@ -190,22 +190,24 @@ describe('close, with a store of handled messages', () => {
       return { ...claimed, confirm: () => void log.push('confirmed') }
     }
     const set = setUp({ dedupe: { claim, close } })
-    const held = Promise.withResolvers<void>()
-    set.receiver.on('*', () => held.promise)
-    const received = deliver(set.receiver, fixtures.page)
+    const held = { a: Promise.withResolvers<void>(), b: Promise.withResolvers<void>() }
+    set.receiver.on('*', ({ userId }) => held[userId as 'a' | 'b'].promise)
+    const received = [deliver(set.receiver, page('a')), deliver(set.receiver, page('b'))]
     await set.clock.advance(4500)
-    expect(await received).toMatchObject({ status: 503, error: { code: 'handler_timeout' } })
+    for (const late of received) expect(await late).toMatchObject({ status: 503, error: { code: 'handler_timeout' } })
     set.receiver.close().then((left) => log.push(`closed ${left.length}`))
     return { ...set, held, log }
   }
 
   it('waits for handlers past their deadline, so that what they did is noted', async () => {
     const { clock, held, log } = await setUpLate()
-    await clock.advance(9999)
-    expect(log).toEqual([])
-    held.resolve()
+    await clock.advance(9998)
+    held.a.resolve()
+    await clock.advance(1)
+    expect(log).toEqual(['confirmed'])
+    held.b.resolve()
     await clock.advance(0)
-    expect(log).toEqual(['confirmed', 'store closed', 'closed 0'])
+    expect(log).toEqual(['confirmed', 'confirmed', 'store closed', 'closed 0'])
   })
 
   it('waits no longer than the grace', async () => {

@@ -132,6 +132,16 @@ it('with an inbox: received, stored, failed until it is handled or dead', async 
   ])
 })
 
+it('with an inbox: failed when the handlers took too long, and no handled when they end all the same', async () => {
+  const { receiver, clock } = setUpInbox({ timeoutMs: 5000, retries: [] })
+  receiver.on('*', () => wait(clock, 6000)).start()
+  const events = listen('failed', 'handled')
+  await deliver(receiver, fixtures.track)
+  await clock.advance(7000)
+  const failed = { message: fixtures.track, error: { code: 'handler_timeout' }, durationMs: 5000, next: 'dead' }
+  expect(events).toMatchObject([['failed', failed]])
+})
+
 it('rejected, not stored, when the inbox is full or too slow', async () => {
   const held = Promise.withResolvers<void>()
   const { receiver, clock } = setUpInbox({}, {}, { push: () => held.promise })
