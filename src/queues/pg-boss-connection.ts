@@ -7,7 +7,7 @@ import type { Settings } from './pg-boss-options.ts'
 import { FOREVER_SECONDS } from './pg-boss-row.ts'
 
 /** What pg-boss runs statements on. */
-export type Database = ReturnType<PgBoss['getDb']>
+type Database = ReturnType<PgBoss['getDb']>
 
 /** A pg-boss that is ready, with the queue in it. */
 export interface Session {
@@ -17,7 +17,7 @@ export interface Session {
 }
 
 /** How to make a call. */
-export interface CallOptions<T> {
+interface CallOptions<T> {
   /** How long it may take, in milliseconds. Default: `timeoutMs`. */
   readonly limitMs?: number
   /** Sees an answer that came too late. */
