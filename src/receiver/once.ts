@@ -11,7 +11,7 @@ import type { Delivery, OpenDelivery } from './delivery.ts'
 import { toError } from './faults.ts'
 
 /** How duplicates are told. */
-export interface DedupeOptions {
+export interface ReceiverDedupeOptions {
   /** Remembers which messages were handled. */
   readonly store: Dedupe
   /** What makes two messages the same. Default: the delivery's id. Gets the message before a schema shaped it. */
@@ -21,7 +21,8 @@ export interface DedupeOptions {
 /** Handles each message once. */
 export interface Once {
   /**
-   * Calls `handle`, unless the message was handled before. The claim is held until `handle` is done, also past the deadline.
+   * Calls `handle`, unless the message was handled before. The claim is held until `handle` is done, also past the deadline;
+   * `handle` throws at once when that has passed.
    *
    * @param tell Gets the error of a message that was handled, or not, where that could not be noted.
    * @throws HooklineError (as a rejection) `duplicate_in_progress`, `dedupe_unavailable`; what `handle` rejects with.
@@ -41,7 +42,7 @@ export interface Once {
  *
  * @throws TypeError that names it.
  */
-export function readDedupe(dedupe: Dedupe | DedupeOptions): DedupeOptions {
+export function readDedupe(dedupe: Dedupe | ReceiverDedupeOptions): ReceiverDedupeOptions {
   if (isStore(dedupe)) return { store: dedupe }
   const isOptions = typeof dedupe === 'object' && dedupe !== null
   if (isOptions && 'store' in dedupe) refuseUnknown(dedupe, ['store', 'key'], 'dedupe.')
@@ -52,12 +53,12 @@ export function readDedupe(dedupe: Dedupe | DedupeOptions): DedupeOptions {
   return { ...dedupe }
 }
 
-function isStore(value: Dedupe | DedupeOptions): value is Dedupe {
+function isStore(value: Dedupe | ReceiverDedupeOptions): value is Dedupe {
   return ['claim', 'close'].every((name) => typeof value?.[name as never] === 'function')
 }
 
 /** Makes it. */
-export function createOnce({ store, key }: DedupeOptions, clock: Clock): Once {
+export function createOnce({ store, key }: ReceiverDedupeOptions, clock: Clock): Once {
   let held = 0
   let idle: (() => void)[] = []
 
@@ -105,7 +106,6 @@ export function createOnce({ store, key }: DedupeOptions, clock: Clock): Once {
       held += 1
       let failure: HooklineError | undefined
       try {
-        delivery.enter('handlers')
         await handle()
         delivery.complete()
         failure = await note(claimed, 'confirm')

@@ -9,7 +9,7 @@ import { refuseUnknown, requireBoolean, requireClock, requireFunction, requireWh
 import { printOurFaults } from '../protocol/report.ts'
 import type { Queue } from '../queues/queue.ts'
 import { type InboxOptions, type InboxSettings, readInboxOptions } from './inbox-options.ts'
-import { type DedupeOptions, readDedupe } from './once.ts'
+import { type ReceiverDedupeOptions, readDedupe } from './once.ts'
 import { createShape, type EventSchemas, type Shape, type TraitSchemas } from './schema.ts'
 import { createMatchSecret, type MatchSecret, type SecretProvider, type Secrets } from './secrets.ts'
 
@@ -62,7 +62,7 @@ export interface ReceiverOptions<
    * Without an inbox: hands a message to the handlers once, however often it comes. A copy of one that was handled is
    * answered 200; of one that is being handled, 503 `duplicate_in_progress`.
    */
-  readonly dedupe?: Dedupe | DedupeOptions
+  readonly dedupe?: Dedupe | ReceiverDedupeOptions
   /**
    * Gets an authentic message that could not be used, with its bytes, to store it: the sender will not send it again.
    * Awaited inside the deadline; when it throws, the answer is 500 and the sender comes back.
@@ -86,7 +86,7 @@ export interface ReceiverSettings {
   readonly limit: number
   readonly deadlineMs: number
   readonly inbox: InboxSettings | undefined
-  readonly dedupe: DedupeOptions | undefined
+  readonly dedupe: ReceiverDedupeOptions | undefined
   readonly onRejected: ReceiverOptions['onRejected']
   readonly onError: NonNullable<ReceiverOptions['onError']>
   readonly clock: Clock

@@ -1,9 +1,11 @@
 import * as v from 'valibot'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
+import { memoryDedupe } from '../../src/dedupe/memory.ts'
 import {
   type AliasMessage,
   createReceiver,
+  type DeadMessage,
   type DeleteMessage,
   type Delivery,
   type Fields,
@@ -15,8 +17,10 @@ import {
   parse,
   type Received,
   type ScreenMessage,
+  type StoredMessage,
   type TrackMessage,
 } from '../../src/index.ts'
+import { memoryQueue } from '../../src/queues/memory.ts'
 
 const receiver = createReceiver({ secret: process.env.SHARED_SECRET })
 
@@ -95,4 +99,19 @@ test('onAudience gives an identify or a track', () => {
 
 test('receive says what became of it', () => {
   expectTypeOf(receiver.receive).returns.resolves.toEqualTypeOf<Received>()
+})
+
+test('an inbox or dedupe changes nothing of what handlers get', () => {
+  const inbox = memoryQueue()
+  const order = z.object({ total: z.coerce.number() })
+  const stored = createReceiver({ secret: 's', events: { 'Order Completed': order }, inbox: { queue: inbox } })
+  stored.on('track', 'Order Completed', (message) => expectTypeOf(message.properties.total).toEqualTypeOf<number>())
+  createReceiver({ secret: 's', inbox }).on('track', (message) => expectTypeOf(message).toEqualTypeOf<TrackMessage>())
+  createReceiver({ secret: 's', dedupe: { store: memoryDedupe(), key: ({ type }, { id }) => type + id } })
+})
+
+test('what is dead or left says what it is', () => {
+  expectTypeOf(receiver.dead).returns.resolves.items.toEqualTypeOf<DeadMessage>()
+  expectTypeOf(receiver.close).returns.resolves.items.toEqualTypeOf<StoredMessage>()
+  expectTypeOf<DeadMessage['reason']>().extract<'crashed' | 'handler_failed'>().not.toBeNever()
 })
