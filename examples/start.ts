@@ -7,9 +7,10 @@ import { type CollectorDestination, createCollector } from 'hookline/collector'
 import { serve } from 'hookline/express'
 import { createDestination, createSender } from 'hookline/sender'
 import { fixtures } from 'hookline/testing'
-import { expectations, findFaults, nameOf, toAnswer } from './demo/expectations.ts'
+import { expectations, findFaults, toAnswer } from './demo/expectations.ts'
 import { createJournal } from './demo/journal.ts'
 import { listen } from './demo/listen.ts'
+import { openStorage } from './demo/storage.ts'
 import { head, toCurl, toLine } from './demo/table.ts'
 
 const PATIENCE_MS = 3_000
@@ -23,12 +24,14 @@ const sharedSecret = process.env.SHARED_SECRET || 'only-for-this-demo'
 const writeKey = 'demo-write-key'
 
 const journal = createJournal()
+const { folder, inbox, outbox, left } = await openStorage()
 const app = express()
 const { server, origin } = await listen(app)
 
-// The receiver verifies messages, and hands each to the handlers of its type.
+// The receiver verifies messages, puts them into its inbox, answers, and hands each to the handlers of its type.
 const receiver = createReceiver({
   secret: sharedSecret,
+  inbox,
   onError: ({ status, code, message }) => journal.refuse('receiver', `${status} ${code}: ${message}`),
 })
 receiver
@@ -52,15 +55,20 @@ receiver
     entered: (message) => journal.pass('receiver', message, `${message.userId} entered High Value Users`),
   })
 app.post('/webhooks', serve(receiver))
+app.get('/health', async (_request, response) => {
+  const health = await receiver.health()
+  response.status(health.status === 'ok' ? 200 : 503).json(health)
+})
 
 // The destination signs messages and posts them to the receiver: again and again for four hours, if need be.
 const webhooks = [{ url: `${origin}/webhooks` }]
 const destination = createDestination({
   webhooks,
   sharedSecret,
+  queue: outbox,
   onAttempt({ status, message, latest }) {
     if (status === 'delivered') journal.pass('destination', message)
-    else journal.fail('destination', nameOf(message), `${status}, ${latest.map(toAnswer).join()}`)
+    else journal.fail('destination', message, `${status}, ${latest.map(toAnswer).join()}`)
   },
 })
 
@@ -88,7 +96,10 @@ const client = createClient(writeKey, {
   },
 })
 
-console.log(`Client, collector, destination and receiver run at ${origin}\n\n${head}`)
+console.log(`Client, collector, destination and receiver run at ${origin}`)
+console.log(`From last time, in ${folder}: ${left.outbox} messages to deliver, ${left.inbox} to handle`)
+receiver.start()
+console.log(`\n${head}`)
 recordCalls()
 void client.flush() // It would flush by itself, after 20 calls or 5 seconds.
 await syncAudience()
@@ -144,7 +155,9 @@ function printTable(): boolean {
   const rows = expectations.map((expected) => ({ expected, outcome: journal.outcome(expected.name) }))
   for (const { expected, outcome } of rows) console.log(toLine(expected, outcome))
   const right = rows.filter(({ expected, outcome }) => findFaults(expected, outcome).length === 0)
-  console.log('\nTimes count from the call. Delivered comes last: the receiver answers when the handlers are done.')
+  console.log(
+    '\nTimes count from the call. The receiver answers when a message is in its inbox; the handlers come after.',
+  )
   console.log(`${right.length} of ${rows.length} came out as they must.`)
   return right.length === rows.length
 }
@@ -157,12 +170,13 @@ function stayUp(): void {
   const command = toCurl(`${origin}/analytics/v1/track`, writeKey, refund)
   console.log(`\nYour turn. The write key is ${writeKey}. Paste this into another terminal; Ctrl+C here ends it all.`)
   console.log(`\n${command}\n`)
+  console.log(`Or kill it, as a power cut would, and start it again: nothing is lost.\n\nkill -9 ${process.pid}\n`)
 }
 
 /** In the order in which messages travel, so that each can still hand on what it has. */
 async function close(): Promise<void> {
   await client.close({ timeoutMs: 1_000 })
   await destination.close({ graceMs: 1_000 })
-  await receiver.close()
+  await receiver.close({ graceMs: 1_000 })
   server.close()
 }

@@ -1,10 +1,13 @@
 /** The demo behind `npm start`: what it prints, how it ends, and that it can tell a wrong outcome. */
 
 import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { expectations, findFaults, STATIONS, toAnswer } from '../examples/demo/expectations.ts'
 import { toCurl, toLine } from '../examples/demo/table.ts'
 import { type Child, startNode } from './docs/child.ts'
@@ -12,17 +15,24 @@ import { type Child, startNode } from './docs/child.ts'
 const START = fileURLToPath(new URL('../examples/start.ts', import.meta.url))
 
 let demo: Child | undefined
+let data = ''
 let neighbour: Server | undefined
 
-afterEach(() => {
+beforeEach(() => {
+  data = mkdtempSync(join(tmpdir(), 'hookline-demo-'))
+})
+
+afterEach(async () => {
   demo?.kill('SIGKILL')
+  await demo?.exit
   neighbour?.close()
+  rmSync(data, { recursive: true })
 })
 
 test('with --once everything passes its stations, a line for each, and it ends with 0', {
   timeout: 30_000,
 }, async () => {
-  demo = startNode([START, '--once'], { env: { PORT: '0' } })
+  demo = startNode([START, '--once'], { env: { PORT: '0', DATA: data } })
 
   expect(await demo.exit).toBe(0)
   expect(linesOf(demo)).toEqual([
@@ -44,13 +54,13 @@ test('with --once everything passes its stations, a line for each, and it ends w
 test('it stays up, and the command it prints goes through every station when it is pasted', {
   timeout: 30_000,
 }, async () => {
-  demo = startNode([START], { env: { PORT: '0' } })
+  demo = startNode([START], { env: { PORT: '0', DATA: data } })
   const [command] = await demo.printed(/^curl [\s\S]*?}'\n$/m)
 
   expect(paste(command)).toContain('{"success":true,"accepted":1,"refused":[]}')
   await demo.printed(/^✓ [\d:.]{12} {2}destination +delivered +track$/m)
   expect(demo.output).toMatch(/^✓ [\d:.]{12} {2}collector +accepted +track$/m)
-  expect(demo.output).toMatch(/^✓ [\d:.]{12} {2}receiver +handled +user-1: Order Refunded, 39\.95 EUR$/m)
+  await demo.printed(/^✓ [\d:.]{12} {2}receiver +handled +user-1: Order Refunded, 39\.95 EUR$/m)
 
   expect(paste(command.replace('demo-write-key', 'another-key'))).toContain('write_key_unknown')
   await demo.printed(/^✗ [\d:.]{12} {2}collector +401 write_key_unknown: /m)
@@ -61,7 +71,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
   '%s closes everything, and it ends with 0',
   { timeout: 30_000 },
   async (signal) => {
-    demo = startNode([START], { env: { PORT: '0' } })
+    demo = startNode([START], { env: { PORT: '0', DATA: data } })
     await demo.printed(/^curl [\s\S]*?}'\n$/m)
 
     demo.kill(signal)
@@ -76,7 +86,7 @@ describe('it ends with 1 when', () => {
 
     expect(await demo.exit).toBe(1)
     expect(linesOf(demo)).toContain(
-      '✗ identify ms ms – ms nothing (expected user-1 is Ada Lovelace; did not pass receiver)',
+      '✗ identify ms ms ms – nothing (expected user-1 is Ada Lovelace; did not pass receiver)',
     )
     expect(linesOf(demo)).toContain('✗ track, forged – – – – 200 (expected 401 signature_mismatch)')
     expect(demo.output).toContain('0 of 10 came out as they must.')
@@ -87,7 +97,7 @@ describe('it ends with 1 when', () => {
 
     expect(await demo.exit).toBe(1)
     expect(linesOf(demo)).toContain(
-      '✗ delete – ms – – retrying, reset (expected user-2 wants to be forgotten; did not pass receiver, destination)',
+      '✗ delete – ms – – retrying, reset (expected user-2 wants to be forgotten; did not pass destination, receiver)',
     )
     expect(linesOf(demo)).toContain('✗ track, forged – – – – reset (expected 401 signature_mismatch)')
     expect(demo.output).toContain('0 of 10 came out as they must.')
@@ -106,10 +116,25 @@ describe('it ends with 1 when', () => {
 
     expect(await demo.exit).toBe(1)
     expect(linesOf(demo)).toContain(
-      '✗ page ms – – – nothing (expected user-1 looked at /pricing; did not pass collector, receiver, destination)',
+      '✗ page ms – – – nothing (expected user-1 looked at /pricing; did not pass collector, destination, receiver)',
     )
     expect(demo.output).toContain('4 of 10 came out as they must.')
   })
+})
+
+test('killed in the middle and started again it delivers what was not delivered, and handles it', {
+  timeout: 60_000,
+}, async () => {
+  demo = startBroken('/webhooks', 'request.socket.destroy()', [])
+  await demo.printed(/^0 of 10 came out as they must\.$/m)
+  demo.kill('SIGKILL')
+  await demo.exit
+
+  demo = startNode([START], { env: { PORT: '0', DATA: data } })
+  await demo.printed(/^10 of 10 came out as they must\.$/m)
+  expect(demo.output).toMatch(/^From last time, in .*: 8 messages to deliver, 0 to handle$/m)
+  for (const { saw } of expectations.slice(0, 8))
+    await demo.printed(new RegExp(`^✓ [\\d:.]{12} {2}receiver +handled +${saw}, from last time$`, 'm'))
 })
 
 test('a port that is taken is one line', { timeout: 30_000 }, async () => {
@@ -118,21 +143,21 @@ test('a port that is taken is one line', { timeout: 30_000 }, async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
 
-  demo = startNode([START, '--once'], { env: { PORT: String(port) } })
+  demo = startNode([START, '--once'], { env: { PORT: String(port), DATA: data } })
 
   expect(await demo.exit).toBe(1)
   expect(demo.output).toBe(`Port ${port} is taken. Take any free one: PORT=0 npm start\n`)
 })
 
 test('a port that is no port is one line', { timeout: 30_000 }, async () => {
-  demo = startNode([START, '--once'], { env: { PORT: 'http' } })
+  demo = startNode([START, '--once'], { env: { PORT: 'http', DATA: data } })
 
   expect(await demo.exit).toBe(1)
   expect(demo.output).toBe('PORT: must be a whole number from 0 to 65535.\n')
 })
 
 test('an option that does not exist is one line', { timeout: 30_000 }, async () => {
-  demo = startNode([START, '--bogus'], { env: { PORT: '0' } })
+  demo = startNode([START, '--bogus'], { env: { PORT: '0', DATA: data } })
 
   expect(await demo.exit).toBe(1)
   expect(demo.output).toBe('--bogus: no such option. There is --once.\n')
@@ -147,9 +172,9 @@ test('the check of an outcome looks at every station and at what came of it', ()
 
   expect(findFaults(identify, right)).toEqual([])
   expect(toLine(identify, right)).toMatch(/^✓ identify +0 ms +1 ms +3 ms +4 ms {2}user-1 is Ada Lovelace$/)
-  expect(findFaults(identify, late)).toEqual(['did not pass destination'])
+  expect(findFaults(identify, late)).toEqual(['did not pass receiver'])
   expect(findFaults(identify, { ...right, saw: 'nothing' })).toEqual(['expected user-1 is Ada Lovelace'])
-  expect(toLine(identify, late)).toMatch(/^✗ identify .* – {2}user-1 is Ada Lovelace \(did not pass destination\)$/)
+  expect(toLine(identify, late)).toMatch(/^✗ identify .* – {2}user-1 is Ada Lovelace \(did not pass receiver\)$/)
 })
 
 test.each([
@@ -185,7 +210,7 @@ function linesOf({ output }: Child): string[] {
 }
 
 /** Starts the demo in a Node whose server does something else with the requests to a path. */
-function startBroken(path: string, instead: string): Child {
+function startBroken(path: string, instead: string, options: readonly string[] = ['--once']): Child {
   const preload = `
     import { Server } from 'node:http'
     const emit = Server.prototype.emit
@@ -195,8 +220,8 @@ function startBroken(path: string, instead: string): Child {
       ${instead}
       return true
     }`
-  const args = ['--import', `data:text/javascript,${encodeURIComponent(preload)}`, START, '--once']
-  return startNode(args, { env: { PORT: '0' } })
+  const args = ['--import', `data:text/javascript,${encodeURIComponent(preload)}`, START, ...options]
+  return startNode(args, { env: { PORT: '0', DATA: data } })
 }
 
 /** What a shell makes of the command; where there is no curl, a function with its name stands in. */

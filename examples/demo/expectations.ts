@@ -3,8 +3,8 @@
 import type { Message } from 'hookline'
 import type { Attempt } from 'hookline/sender'
 
-/** The stations of a message, in the order in which it passes them: a destination is done when the receiver has answered. */
-export const STATIONS = ['client', 'collector', 'receiver', 'destination'] as const
+/** The stations of a message: a destination is done when the receiver has stored it, and the receiver hands it to its handlers then. */
+export const STATIONS = ['client', 'collector', 'destination', 'receiver'] as const
 
 /** One of them. */
 export type Station = (typeof STATIONS)[number]
@@ -42,6 +42,11 @@ export const expectations: readonly Expectation[] = [
   { name: 'track, forged', stations: [], saw: '401 signature_mismatch' },
   { name: 'track, truncated', stations: [], saw: '401 signature_mismatch' },
 ]
+
+/** A message that a demo before this one left behind. */
+export function isFromLastTime({ timestamp }: Message, startedAt: number): boolean {
+  return timestamp !== undefined && Date.parse(timestamp) < startedAt
+}
 
 /** The name of a message of the demo: its type, but for the identify that tells of an audience. */
 export function nameOf(message: Message): string {

@@ -1,22 +1,25 @@
 /** Notes which stations each message of the demo has passed, and when; and prints what passes by, once that is wanted. */
 
 import type { Message } from 'hookline'
-import { nameOf, type Outcome, type Station } from './expectations.ts'
+import { isFromLastTime, nameOf, type Outcome, type Station } from './expectations.ts'
 import { toFailure, toPassing } from './table.ts'
 
 /** What is known of the messages so far, by their names. */
 export interface Journal {
   /** A call is about to be made: its milliseconds count from here. */
   begin(name: string): void
-  /** A message, or the call that one is to be made of, passed a station; the receiver says what its handler saw. */
+  /**
+   * A message, or the call that one is to be made of, passed a station; the receiver says what its handler saw. One from
+   * last time gets a line and nothing else.
+   */
   pass(station: Station, what: Message | string, saw?: string): void
   /** It came to nothing, or has to be tried again. */
-  fail(station: Station, name: string, reason: string): void
+  fail(station: Station, what: Message | string, reason: string): void
   /** A station refused a request of which the name is not known. */
   refuse(station: Station, reason: string): void
   /** What came of a message so far. */
   outcome(name: string): Outcome
-  /** Resolves when each of these is delivered or has failed, or else after so many milliseconds. */
+  /** Resolves when each of these is handled and delivered or has failed, or else after so many milliseconds. */
   settled(names: readonly string[], patienceMs: number): Promise<void>
   /** Prints a line for whatever happens from now on. */
   follow(): void
@@ -31,6 +34,7 @@ interface Entry {
 
 /** Starts an empty one. */
 export function createJournal(): Journal {
+  const startedAt = Date.now()
   const entries = new Map<string, Entry>()
   let changed = (): void => {}
   let print = (_line: string): void => {}
@@ -45,18 +49,29 @@ export function createJournal(): Journal {
     return entries.get(name) ?? begin(name)
   }
 
+  /** Undefined for a message from last time. */
+  function toName(what: Message | string): string | undefined {
+    if (typeof what === 'string') return what
+    return isFromLastTime(what, startedAt) ? undefined : nameOf(what)
+  }
+
   return {
     begin: (name) => void begin(name),
     pass(station, what, saw) {
-      const name = typeof what === 'string' ? what : nameOf(what)
+      const name = toName(what)
+      if (name === undefined)
+        return console.log(toPassing(station, `${saw ?? nameOf(what as Message)}, from last time`))
       const entry = find(name)
       entry.passed.set(station, performance.now() - entry.begunAt)
       if (saw !== undefined) entry.saw = saw
-      if (station === 'destination') entry.isSettled = true
+      entry.isSettled ||= entry.passed.has('destination') && entry.passed.has('receiver')
       changed()
       print(toPassing(station, saw ?? name))
     },
-    fail(station, name, reason) {
+    fail(station, what, reason) {
+      const name = toName(what)
+      if (name === undefined)
+        return console.log(toFailure(station, `${nameOf(what as Message)}, from last time: ${reason}`))
       Object.assign(find(name), { saw: reason, isSettled: true })
       changed()
       print(toFailure(station, `${name}: ${reason}`))

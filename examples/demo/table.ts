@@ -9,8 +9,8 @@ const TIME_WIDTH = 13
 const DOES: Readonly<Record<Station, string>> = {
   client: 'recorded',
   collector: 'accepted',
-  receiver: 'handled',
   destination: 'delivered',
+  receiver: 'handled',
 }
 
 /** The head of the table, two lines. */
