@@ -15,17 +15,15 @@ describe.each(engines)('a receiver with an inbox on $engine, killed over and ove
       console.log(`${engine}, inbound: ${rounds} rounds, seed ${seed}`)
       const site = createSite(engine, at ?? '', LEASE_MS)
       onTestFinished(site.remove)
-      const { sent, accepted, handled, refused, inspections, counts, exitCode } = await playInbound(
-        site,
-        rounds,
-        createRandom(seed),
-      )
+      const played = await playInbound(site, rounds, createRandom(seed))
+      const { sent, accepted, handled, refused, inspections, reasons, counts, exitCode } = played
       const ids = new Set(handled.map(({ id }) => id))
-      console.log(`${accepted.size} accepted, ${handled.length} times handled`)
+      console.log(`${accepted.size} accepted, ${handled.length} times handled, ${reasons.length} re-driven`)
       expect([...accepted].filter((id) => !ids.has(id))).toEqual([])
       expect([...ids].filter((id) => !sent.has(id))).toEqual([])
       expect(accepted).toEqual(sent)
       expect(refused).toEqual([])
+      expect(reasons.filter((reason) => reason !== 'crashed')).toEqual([])
       expect(inspections).toEqual(new Set(['ok']))
       expect(counts).toMatchObject({ waiting: 0, active: 0, dead: 0 })
       expect(exitCode).toBe(0)

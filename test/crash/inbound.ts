@@ -20,6 +20,8 @@ export interface Outcome {
   readonly refused: readonly number[]
   /** What was wrong with the store after each round. */
   readonly inspections: ReadonlySet<string>
+  /** Why messages were given up, before they were re-driven. */
+  readonly reasons: readonly string[]
   /** In the end. */
   readonly counts: QueueCounts
   /** The exit code of the last process, which was closed in good order. */
@@ -31,7 +33,10 @@ const COPIED = 5
 /** How many messages of a hundred fail at an attempt. */
 const FAILING = 5
 
-/** Makes the rounds, then sends again what was not answered, and lets everything be handled. */
+/**
+ * Makes the rounds, then sends again what was not answered, and lets everything be handled. What an inbox gave up because
+ * too many processes died of it, as it seems, is re-driven.
+ */
 export async function playInbound(site: Site, rounds: number, random: () => number): Promise<Outcome> {
   const journal = join(site.folder, 'journal')
   const sent = new Set<string>()
@@ -82,10 +87,13 @@ export async function playInbound(site: Site, rounds: number, random: () => numb
     return id !== undefined
   })
   await load.close()
+  await emptied(last)
+  const reasons = await last.ask<string[]>('reasons')
+  await last.ask('redrive')
   const counts = await emptied(last)
   const exitCode = await last.close()
   inspections.add(site.inspect())
-  return { sent, accepted, handled: readJournal(journal), refused, inspections, counts, exitCode }
+  return { sent, accepted, handled: readJournal(journal), refused, inspections, reasons, counts, exitCode }
 }
 
 function unansweredOf(sent: ReadonlySet<string>, accepted: ReadonlySet<string>): string[] {

@@ -28,8 +28,9 @@ const queue = await openQueue(place)
 const receiver = createReceiver({
   secret,
   inbox: { queue, concurrency: 50, retries: () => RETRY_MS },
-  onError(error) {
-    if (error.code !== 'handler_failed') console.error(`${by}: ${error.code}: ${error.message}`, error.cause)
+  onError({ code, message, cause }) {
+    const isExpected = code === 'handler_failed' || message.startsWith('The process died')
+    if (!isExpected) console.error(`${by}: ${code}: ${message}`, cause)
   },
 })
 receiver.on('track', async ({ messageId }) => {
@@ -42,6 +43,8 @@ receiver.start()
 const server = createServer(serve(receiver))
 answerQuestions({
   counts: () => queue.counts(),
+  reasons: async () => (await receiver.dead({ limit: 10_000 })).map(({ reason }) => reason),
+  redrive: () => receiver.redrive('all'),
   async close() {
     await receiver.close({ graceMs: 5_000 })
     server.closeAllConnections()
