@@ -88,6 +88,11 @@ export class OpenDelivery implements Delivery {
     return this.#expired !== undefined
   }
 
+  /** What was answered, or told, when time was up; undefined before. */
+  get expired(): HooklineError | undefined {
+    return this.#expired
+  }
+
   /** The message as its handlers got it; undefined while they have not. */
   get handed(): Message | undefined {
     return this.#handed

@@ -6,9 +6,11 @@ import { requireText } from '../protocol/options.ts'
 import { parse } from '../protocol/parse.ts'
 import { jobIdFromKey, jobIdOf } from '../queues/job-id.ts'
 import type { DeadPage, QueueCounts } from '../queues/queue.ts'
+import { announceReceived, announceStored, startOf } from './announce.ts'
 import type { DeadMessage, StoredMessage } from './api.ts'
 import type { OpenDelivery } from './delivery.ts'
 import { readEnvelope, writeEnvelope } from './envelope.ts'
+import { isUnusable } from './faults.ts'
 import type { Handlers } from './handlers.ts'
 import { type DeadReason, type KeptError, readLastHistory } from './history.ts'
 import type { InboxSettings } from './inbox-options.ts'
@@ -18,11 +20,12 @@ import { createWorker } from './worker.ts'
 /** What a receiver does with its inbox. */
 export interface Inbox {
   /**
-   * Resolves when the message is as safe as the queue makes it; `undefined` is one that is none.
+   * Stores an authentic delivery; of others, only what is a message. Resolves when it is as safe as the queue makes it: to
+   * the message, or to why it is none.
    *
-   * @throws HooklineError (as a rejection) `inbox_unavailable`.
+   * @throws HooklineError (as a rejection) `inbox_unavailable`; of what is not authentic, why it is no message.
    */
-  store(delivery: OpenDelivery, message: Message | undefined): Promise<void>
+  take(delivery: OpenDelivery): Promise<Message | HooklineError>
   /** @throws TypeError when it works already. */
   start(): void
   counts(): Promise<QueueCounts>
@@ -43,14 +46,28 @@ export function createInbox(settings: InboxSettings, receiver: ReceiverSettings,
     return jobIdFromKey(chosen)
   }
 
+  async function store(delivery: OpenDelivery, message: Message | undefined): Promise<void> {
+    const job = { id: idOf(delivery, message), body: writeEnvelope(delivery) }
+    try {
+      await queue.push([job])
+    } catch (cause) {
+      throw new HooklineError('inbox_unavailable', 'The message could not be stored. Send it again.', { cause })
+    }
+  }
+
   return {
-    async store(delivery, message) {
-      const job = { id: idOf(delivery, message), body: writeEnvelope(delivery) }
-      try {
-        await queue.push([job])
-      } catch (cause) {
-        throw new HooklineError('inbox_unavailable', 'The message could not be stored. Send it again.', { cause })
+    async take(delivery) {
+      delivery.enter('inbox')
+      const message = readMessage(delivery)
+      if (message instanceof HooklineError) {
+        await store(delivery, undefined)
+        return message
       }
+      announceReceived(message, delivery)
+      const startedAt = startOf('stored', receiver.clock)
+      await store(delivery, message)
+      if (startedAt !== undefined && !delivery.isExpired) announceStored(message, delivery, startedAt, receiver.clock)
+      return message
     },
     start: () => queue.work(createWorker(settings, receiver, handlers), { concurrency }),
     counts: () => queue.counts(),
@@ -68,6 +85,15 @@ export function createInbox(settings: InboxSettings, receiver: ReceiverSettings,
       const left = await queue.close({ graceMs })
       return left.map(({ id, body }) => readStored(id, body))
     },
+  }
+}
+
+function readMessage(delivery: OpenDelivery): Message | HooklineError {
+  try {
+    return parse(delivery.bytes)
+  } catch (error) {
+    if (isUnusable(error) && delivery.verified) return error
+    throw error
   }
 }
 

@@ -2,14 +2,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { accepted, problem } from '../protocol/answer.ts'
-import {
-  bodyConsumed,
-  bodyTooLarge,
-  type EndpointBody,
-  isExact,
-  KEEP_THE_BYTES,
-  requireBytes,
-} from '../protocol/body.ts'
+import { bodyTooLarge, type EndpointBody, requireBytes } from '../protocol/body.ts'
 import { createDeadlines } from '../protocol/deadlines.ts'
 import { HooklineError } from '../protocol/error.ts'
 import type { Message } from '../protocol/message.ts'
@@ -17,17 +10,10 @@ import { refuseUnknown, requireWhole } from '../protocol/options.ts'
 import { parse } from '../protocol/parse.ts'
 import { readJson } from '../protocol/read-json.ts'
 import { report } from '../protocol/report.ts'
-import { isWellFormed } from '../protocol/signature.ts'
 import { isThenable } from '../protocol/thenable.ts'
-import {
-  announceFailed,
-  announceHandled,
-  announceReceived,
-  announceRejected,
-  announceStored,
-  startOf,
-} from './announce.ts'
+import { announceFailed, announceHandled, announceReceived, announceRejected, startOf } from './announce.ts'
 import type { Received, Receiver, ReceiverCloseOptions, StoredMessage } from './api.ts'
+import { createAuthenticate } from './authenticate.ts'
 import { OpenDelivery } from './delivery.ts'
 import { isUnusable, toError } from './faults.ts'
 import { type AudienceHandlers, createHandlers } from './handlers.ts'
@@ -54,6 +40,7 @@ export function createReceiver<
 >(options: ReceiverOptions<Events, Traits>): Receiver<Events, Traits> {
   const settings = readOptions(options)
   const { matchSecret, shape, limit, deadlineMs, onRejected, onError, clock } = settings
+  const authenticate = createAuthenticate(matchSecret)
   const handlers = createHandlers()
   const inbox = settings.inbox && createInbox(settings.inbox, settings, handlers)
   const once = settings.dedupe && createOnce(settings.dedupe, clock)
@@ -61,7 +48,6 @@ export function createReceiver<
   let inFlight = 0
   let closed: Promise<readonly StoredMessage[]> | undefined
   const idle: (() => void)[] = []
-  let hasWarned = false
 
   const receiver: Receiver<Events, Traits> = {
     on: (...selection: unknown[]) => {
@@ -151,7 +137,7 @@ export function createReceiver<
         (thrown: unknown) => {
           const error = toError(thrown)
           if (!delivery.isExpired) fail(error)
-          else if (error.code === 'handler_failed') tell(error, request)
+          else if (error.code === 'handler_failed' && error !== delivery.expired) tell(error, request)
         },
       )
     })
@@ -175,7 +161,7 @@ export function createReceiver<
     const authenticated = authenticate(delivery)
     if (authenticated !== undefined) await authenticated
 
-    if (inbox !== undefined) return store(inbox, delivery)
+    if (inbox !== undefined) return inbox.take(delivery)
     delivery.enter('handlers')
     try {
       const wire = parse(delivery.bytes)
@@ -205,42 +191,6 @@ export function createReceiver<
     return handlers.dispatch(message, wire, delivery)
   }
 
-  async function store(to: Inbox, delivery: OpenDelivery): Promise<Message | HooklineError> {
-    delivery.enter('inbox')
-    let message: Message | undefined
-    let unusable: HooklineError | undefined
-    try {
-      message = parse(delivery.bytes)
-      announceReceived(message, delivery)
-    } catch (error) {
-      if (!isUnusable(error) || !delivery.verified) throw error
-      unusable = error
-    }
-    const startedAt = startOf('stored', clock)
-    await to.store(delivery, message)
-    if (unusable !== undefined) return unusable
-    if (startedAt !== undefined && !delivery.isExpired) announceStored(message as Message, delivery, startedAt, clock)
-    return message as Message
-  }
-
-  function authenticate(delivery: OpenDelivery): void | Promise<void> {
-    if (delivery.source === 'reserialised') warnOnce()
-    if (matchSecret === undefined) return
-    const signature = delivery.headers['x-signature']
-    if (signature === undefined) {
-      throw new HooklineError('signature_missing', 'The request is not signed: it has no X-Signature header.')
-    }
-    if (!isWellFormed(signature)) {
-      throw new HooklineError('signature_malformed', 'X-Signature is not 40 lowercase hexadecimal digits.')
-    }
-    const confirm = (index: number): void => {
-      if (index === -1) throw mismatch(delivery)
-      delivery.confirm(signature, index)
-    }
-    const index = matchSecret(delivery.bytes, signature)
-    return typeof index === 'number' ? confirm(index) : index.then(confirm)
-  }
-
   /** An authentic message is not thrown away by our opinion of it: it goes to whoever keeps it, before the sender hears of it. */
   async function handOver(error: HooklineError, { bytes, headers }: OpenDelivery): Promise<void> {
     try {
@@ -253,23 +203,9 @@ export function createReceiver<
   function tell(error: HooklineError, { headers, remoteAddress }: FailedRequest): void {
     report(onError, error, { headers, remoteAddress })
   }
-
-  function warnOnce(): void {
-    if (hasWarned) return
-    hasWarned = true
-    process.emitWarning(
-      `Signatures are checked over JSON.stringify(body), which is not always what was sent. ${KEEP_THE_BYTES}`,
-      { code: 'HOOKLINE_RESERIALISED' },
-    )
-  }
 }
 
 const { status, headers, body } = accepted
-
-function mismatch({ source }: OpenDelivery): HooklineError {
-  if (!isExact(source)) return bodyConsumed('its exact bytes were not kept')
-  return new HooklineError('signature_mismatch', 'X-Signature is not the signature of this body.')
-}
 
 /** The default of `close({ graceMs })`. */
 const GRACE_MS = 10_000

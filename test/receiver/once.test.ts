@@ -193,11 +193,14 @@ describe('what cannot be noted', () => {
   })
 
   it('a release that hangs: the answer is why the handlers failed, at the deadline', async () => {
-    const { receiver, clock, handler, errors } = setUpOnce(scripted({ release: () => new Promise(() => {}) }).store)
+    const released = Promise.withResolvers<void>()
+    const { receiver, clock, handler, errors } = setUpOnce(scripted({ release: () => released.promise }).store)
     handler.run = fail
     const received = deliver(receiver, fixtures.track)
     await clock.advance(4500)
     expect(await received).toMatchObject({ status: 500, error: { code: 'handler_failed' } })
+    released.resolve()
+    await clock.advance(0)
     expect(errors.map(({ code }) => code)).toEqual(['handler_failed'])
   })
 })
