@@ -9,7 +9,7 @@ export default defineConfig({
     'queues/memory': 'src/queues/memory.ts',
     'queues/sqlite': 'src/queues/sqlite.ts',
     // A file of its own: the thread that sqlite starts.
-    'queues/sqlite-thread': 'src/queues/sqlite-thread.ts',
+    'queues/sqlite-worker': 'src/queues/sqlite-worker.ts',
     'queues/bullmq': 'src/queues/bullmq.ts',
     'queues/pg-boss': 'src/queues/pg-boss.ts',
     'dedupe/memory': 'src/dedupe/memory.ts',

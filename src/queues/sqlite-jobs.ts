@@ -1,259 +1,185 @@
-/** The jobs of one queue in its file: every step that can be part of a transaction. */
+/** The jobs of a queue in a file, from push to done. Every call is made within a transaction. */
 
-import { randomUUID } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
-import type { DeadJob, QueueCounts } from './queue.ts'
-import type { Claim, ClaimedRow, Hold, PackedJob } from './sqlite-commands.ts'
-import { prepare } from './sqlite-statements.ts'
+import { HooklineError } from '../protocol/error.ts'
+import type { ClaimCall, Claimed, ClaimRef, PushCall, SettleCall } from './sqlite-calls.ts'
+import { bytesOfId, textOfId } from './sqlite-id.ts'
+import type { Ids } from './sqlite-ids.ts'
+import type { Owners } from './sqlite-owners.ts'
+import { NUMBERS } from './sqlite-schema.ts'
+import type { Tally } from './sqlite-tally.ts'
 
-/** What is fixed for a queue. */
-export interface JobsOptions {
+/** What the jobs are kept with. */
+export interface Shelf {
+  readonly database: DatabaseSync
+  readonly queue: number
   readonly name: string
   readonly maxJobs: number
-  readonly leaseMs: number
-  readonly knownForMs: number
+  readonly ids: Ids
+  readonly owners: Owners
+  readonly tally: Tally
 }
 
-/** The steps. Each is made inside a transaction, between {@link begin} and {@link end}. */
+/** What can be done. */
 export interface Jobs {
-  /** A transaction begins: what others have written since is there. */
-  begin(): void
-  /** It is about to end: writes down how many jobs there are now. */
-  end(): void
-  /** Puts jobs in that are not known, all of them or none. Returns false when there is no room. */
-  push(jobs: readonly PackedJob[], now: number): boolean
-  claim(limit: number, owner: number, now: number): Claim
-  /** When the next job is due; 0 when one is. */
-  nextAt(now: number): number | undefined
-  done(hold: Hold, now: number): void
-  retry(hold: Hold, at: number, state: Uint8Array | undefined, now: number): void
-  bury(hold: Hold, reason: string, state: Uint8Array | undefined, now: number): void
-  /** Gives jobs back, ahead of all that is due. */
-  release(holds: readonly Hold[], now: number): void
-  /** Renews the leases of an owner, and shortens those that setting the clock back has made too long. */
-  renew(owner: number, now: number): void
-  counts(now: number): QueueCounts
-  dead(after: string | undefined, limit: number): readonly DeadJob[]
-  /** Returns undefined when there is no room. */
-  redrive(ids: readonly string[] | 'all', now: number): number | undefined
-  drop(ids: readonly string[] | 'all'): number
+  push(call: PushCall): void
+  claim(call: ClaimCall): Claimed[]
+  settle(call: SettleCall): void
+  release(owner: number, claims: readonly ClaimRef[]): void
 }
 
-/** Opens a queue in a file that has its tables. */
-export function createJobs(database: DatabaseSync, options: JobsOptions): Jobs {
-  const { name, maxJobs, leaseMs, knownForMs } = options
-  const sql = prepare(database, name)
-  /** What the transaction adds to the counts of the queue. */
-  let change = { waiting: 0, active: 0, dead: 0 }
-  let done = 0
-  let backOfLine: number | undefined
+interface Row {
+  readonly seq: number
+  readonly id: Uint8Array
+  readonly dueAt: number
+  readonly deliveries: number
+  readonly firstAt: number | null
+  readonly state: Uint8Array | null
+}
 
-  function nextPlace(): number {
-    backOfLine ??= sql.lastPlace(DUE)
-    backOfLine += 1
-    return backOfLine
+const COLUMNS = 'seq, id, due_at AS dueAt, deliveries, first_at AS firstAt, state'
+
+/** Makes them. */
+export function createJobs({ database, queue, name, maxJobs, ids, owners, tally }: Shelf): Jobs {
+  const insert = database.prepare(`
+    INSERT INTO hookline_queue_jobs (seq, queue, id, phase, place, due_at, deliveries) VALUES (?, ${queue}, ?, ?, ?, ?, 0)`)
+  const insertBody = database.prepare('INSERT INTO hookline_queue_bodies (seq, body) VALUES (?, ?)')
+  const readBody = database.prepare('SELECT body FROM hookline_queue_bodies WHERE seq = ?')
+  const removeBody = database.prepare('DELETE FROM hookline_queue_bodies WHERE seq = ?')
+  const due = database.prepare(`
+    SELECT ${COLUMNS} FROM hookline_queue_jobs WHERE queue = ${queue} AND phase = 0 ORDER BY place LIMIT ?`)
+  const ripe = database.prepare(`
+    SELECT ${COLUMNS} FROM hookline_queue_jobs WHERE queue = ${queue} AND phase = 1 AND due_at <= ?
+    ORDER BY due_at, seq LIMIT ?`)
+  const handOut = database.prepare(`
+    UPDATE hookline_queue_jobs SET phase = 2, owner = ?, deliveries = deliveries + 1, first_at = coalesce(first_at, ?)
+    WHERE seq = ?`)
+  const setAside = database.prepare(`
+    UPDATE hookline_queue_jobs SET phase = 3, place = ?, due_at = ?, owner = NULL, reason = ? WHERE seq = ?`)
+  const mine = 'WHERE seq = ? AND owner = ? AND deliveries = ? AND phase = ?'
+  const remove = database.prepare(`DELETE FROM hookline_queue_jobs ${mine}`)
+  const retry = database.prepare(`
+    UPDATE hookline_queue_jobs SET phase = ?, place = ?, due_at = ?, state = ?, owner = NULL ${mine}`)
+  const bury = database.prepare(`
+    UPDATE hookline_queue_jobs SET phase = 3, place = ?, due_at = ?, state = ?, owner = NULL, reason = ? ${mine}`)
+  const release = database.prepare(`UPDATE hookline_queue_jobs SET phase = 0, owner = NULL ${mine}`)
+
+  function requireRoom(call: PushCall): void {
+    const room = maxJobs - tally.waiting - tally.active
+    if (call.ids.length <= room) return
+    if (call.ids.filter((id) => !ids.has(bytesOfId(id), call.now)).length <= room) return
+    throw new HooklineError(
+      'queue_full',
+      `The queue ${name} would go over its maxJobs, ${maxJobs}. Push again later, or raise it.`,
+    )
   }
 
-  /** What has come due, or was left behind by a process that died, stands in line from now on. */
-  function ripen(now: number): void {
-    for (const row of sql.ripe(LATER, now, RIPEN_AT_A_TIME)) sql.line(row, nextPlace())
-    for (const row of sql.ripe(ACTIVE, now, RIPEN_AT_A_TIME)) {
-      sql.line(row, nextPlace())
-      move('active', 'waiting')
+  /** The longest due first. */
+  function pick(now: number, limit: number): Row[] {
+    const [line, later] = [due.all(limit), ripe.all(now, limit)] as unknown as [Row[], Row[]]
+    if (later.length === 0) return line
+    const picked: Row[] = []
+    for (let [a, b] = [0, 0]; picked.length < limit; ) {
+      const [inLine, ripened] = [line[a], later[b]]
+      if (ripened !== undefined && (inLine === undefined || ripened.dueAt <= inLine.dueAt)) {
+        picked.push(ripened)
+        b += 1
+      } else if (inLine !== undefined) {
+        picked.push(inLine)
+        a += 1
+      } else {
+        break
+      }
+    }
+    return picked
+  }
+
+  /** @throws Error for a row that makes no sense, of SQLite for one that lies on a damaged page. */
+  function read(row: Row, now: number): Claimed {
+    const body = readBody.get(row.seq)?.body
+    if (!(body instanceof Uint8Array)) throw new Error('its body is gone')
+    const { seq, deliveries, firstAt, state } = row
+    return {
+      seq,
+      id: textOfId(row.id),
+      deliveries: deliveries + 1,
+      firstAt: firstAt ?? now,
+      body,
+      state: state ?? undefined,
     }
   }
 
-  function move(from: keyof typeof change, to?: keyof typeof change): void {
-    change[from] -= 1
-    if (to !== undefined) change[to] += 1
+  /** What cannot be read must not keep what can from being handed out. */
+  function tryToRead(row: Row, now: number): Claimed | undefined {
+    try {
+      return read(row, now)
+    } catch (error) {
+      setAside.run(tally.next++, now, Buffer.from(`It cannot be read: ${(error as Error).message}.`), row.seq)
+      tally.waiting -= 1
+      tally.dead += 1
+      return undefined
+    }
   }
 
-  function requireRoom(jobs: number): boolean {
-    const { waiting, active } = sql.stored()
-    return waiting + active + change.waiting + change.active + jobs <= maxJobs
-  }
-
-  function push(jobs: readonly PackedJob[], now: number): boolean {
-    if (!requireRoom(jobs.length)) {
-      const fresh = jobs.filter(({ id }) => !sql.isKnown(toBytes(id), now))
-      if (!requireRoom(fresh.length)) return false
-    }
-    ripen(now)
-    for (const { id, body, notBefore } of jobs) {
-      const isLater = notBefore !== undefined && notBefore > now
-      const status = isLater ? LATER : DUE
-      const place = isLater ? toTime(notBefore) : nextPlace()
-      const dueAt = toTime(notBefore ?? now)
-      change.waiting += sql.insert({ status, place, dueAt, id: toBytes(id), body, now })
-    }
+  /** Runs a change of a job that is handed out; of one whose lease lapsed too, as long as nobody else was handed it. */
+  function change(apply: (phase: 0 | 2) => boolean): boolean {
+    if (apply(2)) tally.active -= 1
+    else if (apply(0)) tally.waiting -= 1
+    else return false
     return true
   }
 
-  function claim(limit: number, owner: number, now: number): Claim {
-    ripen(now)
-    const rows: ClaimedRow[] = []
-    const until = now + leaseMs
-    for (const found of sql.first(Math.min(limit, CLAIM_AT_A_TIME))) {
-      const row = Number(found.row)
-      const deliveries = Number(found.deliveries) + 1
-      move('waiting', 'active')
-      sql.take({ row, until, leaseMs, owner, deliveries, now })
-      const hold = { row, deliveries, owner }
-      const { body, state } = found
-      const id = toId(found.id)
-      if (
-        id === undefined ||
-        !isBytes(body) ||
-        !(state === null || isBytes(state)) ||
-        !Number.isSafeInteger(deliveries)
-      ) {
-        setAside(hold, id, body, now)
+  return {
+    push(call) {
+      requireRoom(call)
+      for (let index = 0; index < call.ids.length; index += 1) {
+        const id = bytesOfId(call.ids[index] as string)
+        const seq = queue * NUMBERS + tally.next
+        if (!ids.add(id, seq, call.now)) continue
+        const at = call.notBefore[index] ?? call.now
+        insert.run(seq, id, at <= call.now ? 0 : 1, tally.next, at)
+        insertBody.run(seq, call.bodies[index] as Uint8Array)
+        tally.next += 1
+        tally.waiting += 1
+      }
+    },
+    claim({ now, limit, owner, leaseMs, held }) {
+      owners.expire(owner, now)
+      if (held !== undefined) owners.keepOnly(owner, new Set(held))
+      const jobs: Claimed[] = []
+      for (const row of pick(now, limit)) {
+        const job = tryToRead(row, now)
+        if (job === undefined) continue
+        handOut.run(owner, now, row.seq)
+        tally.waiting -= 1
+        tally.active += 1
+        jobs.push(job)
+      }
+      if (jobs.length > 0) owners.renew(owner, now, leaseMs)
+      return jobs
+    },
+    settle({ seq, owner, deliveries, id, now, outcome, retryAt, reason, state = null }) {
+      if (outcome === 'done') {
+        if (!change((phase) => remove.run(seq, owner, deliveries, phase).changes === 1)) return
+        removeBody.run(seq)
+        ids.finish(bytesOfId(id), seq, now)
+      } else if (outcome === 'retry') {
+        const [next, at] = retryAt <= now ? [0, now] : [1, retryAt]
+        const place = tally.next++
+        if (change((phase) => retry.run(next, place, at, state, seq, owner, deliveries, phase).changes === 1))
+          tally.waiting += 1
       } else {
-        const firstAt = typeof found.first_at === 'number' ? found.first_at : now
-        rows.push({ id, body, state: state ?? undefined, firstAt, hold })
-      }
-    }
-    return { rows, nextAt: nextAt(now) }
-  }
-
-  /** What nobody can read goes among the dead, in a form that can be listed. */
-  function setAside(hold: Hold, id: string | undefined, body: unknown, now: number): void {
-    const bytes = isBytes(body) ? body : new TextEncoder().encode(body === null ? '' : String(body))
-    sql.mend({ row: hold.row, id: toBytes(id ?? randomUUID()), body: bytes, deliveries: hold.deliveries })
-    bury(hold, UNREADABLE, undefined, now)
-  }
-
-  function nextAt(now: number): number | undefined {
-    if (sql.exists(DUE)) return LONG_AGO
-    const times = [sql.firstPlace(LATER), sql.firstPlace(ACTIVE)].filter((time) => time !== undefined)
-    const next = times.length === 0 ? undefined : Math.min(...times)
-    return next !== undefined && next <= now ? LONG_AGO : next
-  }
-
-  function bury(hold: Hold, reason: string, state: Uint8Array | undefined, now: number): void {
-    const place = sql.lastPlace(DEAD) + 1
-    const bytes = new TextEncoder().encode(reason) // As text SQLite would end it at U+0000.
-    if (sql.bury(hold, { place, reason: bytes, state: state ?? null, now }) === 1) move('active', 'dead')
-  }
-
-  return {
-    begin() {
-      change = { waiting: 0, active: 0, dead: 0 }
-      done = 0
-      backOfLine = undefined
-    },
-    end() {
-      if (change.waiting !== 0 || change.active !== 0 || change.dead !== 0) sql.count(change)
-    },
-    push,
-    claim,
-    nextAt,
-    done(hold, now) {
-      const id = sql.remove(hold)
-      if (id === undefined) return
-      move('active')
-      if (done % FORGET_EVERY === 0) sql.forget(now, 2 * FORGET_EVERY)
-      done += 1
-      sql.remember(id, now + knownForMs)
-    },
-    retry(hold, at, state, now) {
-      if (at <= now) ripen(now)
-      const isLater = at > now
-      const place = isLater ? toTime(at) : nextPlace()
-      const status = isLater ? LATER : DUE
-      const changes = sql.retry(hold, { status, place, dueAt: toTime(at), state: state ?? null })
-      if (changes === 1) move('active', 'waiting')
-    },
-    bury,
-    release(holds, now) {
-      let place = sql.firstPlace(DUE) ?? 0
-      for (const hold of [...holds].reverse()) {
-        place -= 1
-        if (sql.release(hold, { place, now }) === 1) move('active', 'waiting')
+        const [place, why] = [tally.next++, Buffer.from(reason)]
+        if (change((phase) => bury.run(place, now, state, why, seq, owner, deliveries, phase).changes === 1))
+          tally.dead += 1
       }
     },
-    renew(owner, now) {
-      sql.renew(owner, now + leaseMs)
-      sql.clamp(now)
-    },
-    counts(now) {
-      const { waiting, active, dead } = sql.stored()
-      const later = sql.firstPlace(LATER)
-      const times = [sql.firstDueAt(), later !== undefined && later <= now ? later : undefined]
-      const due = times.filter((time) => time !== undefined)
-      return { waiting, active, dead, oldestDueAt: due.length === 0 ? undefined : Math.min(...due) }
-    },
-    dead(after, limit) {
-      const place = after === undefined ? undefined : sql.deadPlace(toBytes(after))
-      return sql.deadAfter(place ?? LEAST, limit).map(toDead)
-    },
-    redrive(ids, now) {
-      if (ids === 'all') {
-        if (!requireRoom(sql.stored().dead)) return undefined
-        const count = sql.redriveAll(nextPlace(), now)
-        backOfLine = undefined
-        change.dead -= count
-        change.waiting += count
-        return count
+    release(owner, claims) {
+      for (const { seq, deliveries } of claims) {
+        if (release.run(seq, owner, deliveries, 2).changes === 0) continue
+        tally.active -= 1
+        tally.waiting += 1
       }
-      const dead = [...new Set(ids)].map(toBytes).filter((id) => sql.deadPlace(id) !== undefined)
-      if (!requireRoom(dead.length)) return undefined
-      for (const id of dead) {
-        sql.redrive(id, nextPlace(), now)
-        move('dead', 'waiting')
-      }
-      return dead.length
-    },
-    drop(ids) {
-      const count = ids === 'all' ? sql.dropAll() : sum([...new Set(ids)].map((id) => sql.drop(toBytes(id))))
-      change.dead -= count
-      return count
     },
   }
-}
-
-/** The statuses of a job. */
-export const [DUE, LATER, ACTIVE, DEAD] = [0, 1, 2, 3] as const
-
-/** Why the queue itself puts a job on the list of the dead. */
-export const UNREADABLE = 'unreadable: it is not what the queue was given'
-
-/** Not when it came due: somebody may have set the clock back since. */
-const LONG_AGO = 0
-const LEAST = Number.MIN_SAFE_INTEGER
-const CLAIM_AT_A_TIME = 256
-const RIPEN_AT_A_TIME = 512
-const FORGET_EVERY = 16
-
-function toTime(time: number): number {
-  return Math.max(0, Math.min(Math.ceil(time), Number.MAX_SAFE_INTEGER))
-}
-
-function toBytes(id: string): Uint8Array {
-  return Buffer.from(id.replaceAll('-', ''), 'hex')
-}
-
-function toId(bytes: unknown): string | undefined {
-  if (!isBytes(bytes) || bytes.length !== 16) return undefined
-  const hex = Buffer.from(bytes).toString('hex')
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
-}
-
-function isBytes(value: unknown): value is Uint8Array {
-  return value instanceof Uint8Array
-}
-
-function toDead(row: { readonly [column: string]: unknown }): DeadJob {
-  const { reason, state, body } = row
-  return {
-    id: toId(row.id) ?? '',
-    body: isBytes(body) ? body : new Uint8Array(),
-    reason: isBytes(reason) ? new TextDecoder().decode(reason) : UNREADABLE,
-    state: isBytes(state) ? state : undefined,
-    diedAt: Number(row.died_at),
-  }
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, each) => total + each, 0)
 }

@@ -1,70 +1,150 @@
-/** The store of a queue in SQLite, for the loop: which hand-out is which, and the leases. */
+/** Runs calls on a queue in a file: those that come together become one commit. */
 
-import { randomInt } from 'node:crypto'
-import type { Clock } from '../protocol/clock.ts'
-import type { Store } from './loop.ts'
-import type { ClaimedJob, Outcome } from './queue.ts'
-import type { Hold } from './sqlite-commands.ts'
-import type { Line } from './sqlite-line.ts'
+import type { DatabaseSync } from 'node:sqlite'
+import { HooklineError } from '../protocol/error.ts'
+import type { QueueCounts } from './queue.ts'
+import type { Call, Claims, Failure, HostSettings, Reply } from './sqlite-calls.ts'
+import { createDead } from './sqlite-dead.ts'
+import { createIds } from './sqlite-ids.ts'
+import { createJobs } from './sqlite-jobs.ts'
+import { createOwners } from './sqlite-owners.ts'
+import { BUSY, CORRUPT, inTransaction, openFile, patiently, resultOf } from './sqlite-schema.ts'
+import { createTally } from './sqlite-tally.ts'
 
-/** A store that renews the leases of what it has handed out. */
-export interface SqliteStore extends Store {
-  /** Begins to renew. */
-  begin(): void
-  /** Ends it. */
-  end(): void
+/** A queue in an open file. */
+export interface SqliteStore {
+  /** Carries calls out, in their order, and answers each: a call that fails leaves no trace, and the others are done. */
+  run(calls: readonly Call[]): Reply[]
+  close(): void
 }
 
-/** Makes it. */
-export function createSqliteStore(line: Line, clock: Clock, leaseMs: number): SqliteStore {
-  const owner = randomInt(2 ** 47)
-  const holds = new WeakMap<ClaimedJob, Hold>()
-  const holdOf = (job: ClaimedJob): Hold => holds.get(job) as Hold
-  /** What the claim that was just made said, for whoever asks next. */
-  let next: { readonly at: number | undefined } | undefined
-  let timer: unknown
-  let isEnded = false
+/**
+ * Opens a queue.
+ *
+ * @throws HooklineError `queue_unavailable` that says what to do.
+ */
+export function openStore(settings: HostSettings): SqliteStore {
+  const { path, name, maxJobs, knownForMs, busyTimeoutMs } = settings
+  const { database, queue } = openFile(path, name)
+  const tally = createTally(database, queue)
+  const ids = createIds(database, queue, knownForMs)
+  const owners = createOwners(database, queue, tally)
+  const shelf = { database, queue, name, maxJobs, ids, owners, tally }
+  const jobs = createJobs(shelf)
+  const dead = createDead(shelf)
+  const durability = createDurability(database)
+  const dueAt = database.prepare(`
+    SELECT due_at AS at FROM hookline_queue_jobs WHERE queue = ${queue} AND phase = 0 ORDER BY place LIMIT 1`)
+  const laterAt = database.prepare(`
+    SELECT due_at AS at FROM hookline_queue_jobs WHERE queue = ${queue} AND phase = 1 ORDER BY due_at LIMIT 1`)
 
-  /** Also of jobs that are not ours: setting the clock back makes leases too long. */
-  function renew(): void {
-    timer = clock.setTimeout(renew, leaseMs / 3)
-    line.ask({ kind: 'renew', now: clock.now(), owner }).catch(() => {}) // Claims and settlements tell of it.
+  function firstOf(statement: typeof dueAt): number | undefined {
+    return statement.get()?.at as number | undefined
   }
 
-  function settle(job: ClaimedJob, outcome: Outcome): Promise<void> {
-    const [hold, now] = [holdOf(job), clock.now()]
-    if ('done' in outcome) return line.ask({ kind: 'done', now, hold })
-    const { state } = outcome
-    if ('retryAt' in outcome) return line.ask({ kind: 'retry', now, hold, at: outcome.retryAt, state })
-    return line.ask({ kind: 'bury', now, hold, reason: outcome.dead, state })
+  /** What is due is so whatever the clock says: somebody may have set it back since. */
+  function nextAt(): number | undefined {
+    return firstOf(dueAt) === undefined ? firstOf(laterAt) : 0
   }
 
+  function counts(now: number): QueueCounts {
+    const later = firstOf(laterAt)
+    const times = [firstOf(dueAt), later !== undefined && later <= now ? later : undefined]
+    const due = times.filter((at) => at !== undefined)
+    const { waiting, active } = tally
+    return { waiting, active, dead: tally.dead, oldestDueAt: due.length === 0 ? undefined : Math.min(...due) }
+  }
+
+  function carryOut(call: Call): unknown {
+    switch (call.kind) {
+      case 'push':
+        return jobs.push(call)
+      case 'claim':
+        return { jobs: jobs.claim(call), nextAt: nextAt() } satisfies Claims
+      case 'settle':
+        return jobs.settle(call)
+      case 'release':
+        return jobs.release(call.owner, call.claims)
+      case 'renew':
+        return owners.renew(call.owner, call.now, call.leaseMs)
+      case 'leave':
+        return owners.leave(call.owner)
+      case 'nextAt':
+        return nextAt()
+      case 'counts':
+        return counts(call.now)
+      case 'dead':
+        return dead.page(call.after, call.limit)
+      case 'redrive':
+        return dead.redrive(call.ids, call.now)
+      case 'drop':
+        return dead.drop(call.ids, call.oldest)
+    }
+  }
+
+  /** Whether a claim has nothing to take: it need not keep others from the file then. */
+  function isVain(call: Call): boolean {
+    if (call.kind !== 'claim' || call.held !== undefined) return false
+    const at = nextAt()
+    return (at === undefined || at > call.now) && !owners.areStale(call.owner, call.now)
+  }
+
+  /** That it fails is no reason to do again what was done. */
+  function prune(calls: readonly Call[]): void {
+    const settled = calls.filter((call) => call.kind === 'settle')
+    if (settled.length === 0) return
+    try {
+      ids.prune(2 * settled.length, settled[0]?.now as number)
+    } catch (error) {
+      if (resultOf(error) !== CORRUPT) throw error
+    }
+  }
+
+  function runTogether(calls: readonly Call[]): Reply[] {
+    if (calls.every(isVain)) return calls.map(() => ({ value: { jobs: [], nextAt: nextAt() } satisfies Claims }))
+    durability.set(calls.some(({ kind }) => !REPEATABLE.has(kind)))
+    return inTransaction(database, () => {
+      tally.load()
+      const replies = calls.map((call) => ({ value: carryOut(call) }))
+      prune(calls)
+      tally.save()
+      return replies
+    })
+  }
+
+  function run(calls: readonly Call[]): Reply[] {
+    try {
+      return patiently(() => runTogether(calls), busyTimeoutMs)
+    } catch (error) {
+      if (calls.length === 1 || resultOf(error) === BUSY) return calls.map(() => ({ failure: failureOf(error) }))
+    }
+    return calls.flatMap((call) => run([call])) // So that the one at fault fails alone.
+  }
+
+  return { run, close: () => database.close() }
+}
+
+/** When the power fails, these are done again: they need not wait for the disk. */
+const REPEATABLE: ReadonlySet<Call['kind']> = new Set(['claim', 'renew', 'nextAt', 'counts', 'dead'])
+
+/** Whether a commit waits until the disk has it. */
+function createDurability(database: DatabaseSync): { set(isFull: boolean): void } {
+  let is = true
   return {
-    begin: renew,
-    end() {
-      isEnded = true
-      clock.clearTimeout(timer)
-    },
-    async claim(limit) {
-      next = undefined
-      const { rows, nextAt } = await line.ask({ kind: 'claim', now: clock.now(), limit, owner })
-      next = { at: nextAt }
-      return rows.map(({ hold, ...row }) => {
-        const job: ClaimedJob = { ...row, deliveries: hold.deliveries }
-        holds.set(job, hold)
-        return job
-      })
-    },
-    settle,
-    async release(jobs) {
-      if (isEnded) return
-      await line.ask({ kind: 'release', now: clock.now(), holds: jobs.map(holdOf) })
-    },
-    nextAt() {
-      if (next === undefined) return line.ask({ kind: 'next', now: clock.now() })
-      const { at } = next
-      next = undefined
-      return at
+    set(isFull) {
+      if (is !== isFull) database.exec(`PRAGMA synchronous = ${isFull ? 'FULL' : 'NORMAL'}`)
+      is = isFull
     },
   }
+}
+
+/** What can be told to another thread. Messages of SQLite hold no values. */
+export function failureOf(error: unknown): Failure {
+  const { message } = error as Error
+  const errcode = (error as { readonly errcode?: number }).errcode
+  return { code: isFull(error) ? 'queue_full' : 'queue_unavailable', message, errcode }
+}
+
+function isFull(error: unknown): boolean {
+  return error instanceof HooklineError && error.code === 'queue_full'
 }

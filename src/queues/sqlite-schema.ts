@@ -1,0 +1,208 @@
+/** The file of a queue: opened, with its tables, ready to be shared by several processes. */
+
+import { accessSync, constants, existsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
+import { HooklineError } from '../protocol/error.ts'
+
+/** How long opening waits for others that open or hold the file, in milliseconds. */
+const OPENING_MS = 5_000
+const PAUSE_MS = 5
+
+/** Of the tables: a file of another one is refused. */
+const VERSION = 1
+
+/** How many numbers a queue has for its jobs and their places: a job's `seq` begins with its queue. */
+export const NUMBERS: number = 2 ** 40
+
+const TABLES = `
+  CREATE TABLE IF NOT EXISTS hookline_queue_schema (version INTEGER NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS hookline_queues (
+    queue INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    next INTEGER NOT NULL, -- The next number: of a job, or of a place in a line.
+    waiting INTEGER NOT NULL,
+    active INTEGER NOT NULL,
+    dead INTEGER NOT NULL
+  ) STRICT;
+  -- Whoever works on a queue: its lease is that of all jobs that it was handed.
+  CREATE TABLE IF NOT EXISTS hookline_queue_owners (
+    owner INTEGER PRIMARY KEY,
+    queue INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    lease_ms INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS hookline_queue_jobs (
+    seq INTEGER PRIMARY KEY,
+    queue INTEGER NOT NULL,
+    id BLOB NOT NULL,
+    phase INTEGER NOT NULL CHECK (phase BETWEEN 0 AND 3), -- 0 due, 1 waits for its time, 2 handed out, 3 dead.
+    place INTEGER NOT NULL, -- Among the due and the dead.
+    due_at INTEGER NOT NULL, -- Of the dead: when it died.
+    deliveries INTEGER NOT NULL,
+    first_at INTEGER,
+    owner INTEGER, -- Whom it was handed last.
+    state BLOB,
+    reason BLOB
+  ) STRICT;
+  CREATE INDEX IF NOT EXISTS hookline_queue_due ON hookline_queue_jobs (queue, place) WHERE phase = 0;
+  CREATE INDEX IF NOT EXISTS hookline_queue_later ON hookline_queue_jobs (queue, due_at, seq) WHERE phase = 1;
+  CREATE INDEX IF NOT EXISTS hookline_queue_held ON hookline_queue_jobs (queue, owner) WHERE phase = 2;
+  CREATE INDEX IF NOT EXISTS hookline_queue_dead ON hookline_queue_jobs (queue, place) WHERE phase = 3;
+  -- Apart, so that a job changes hands without its body being written anew.
+  CREATE TABLE IF NOT EXISTS hookline_queue_bodies (seq INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
+  -- Written once a job: the ids are random, so each is on a page of its own.
+  CREATE TABLE IF NOT EXISTS hookline_queue_ids (
+    queue INTEGER NOT NULL,
+    id BLOB NOT NULL,
+    seq INTEGER NOT NULL,
+    PRIMARY KEY (queue, id)
+  ) WITHOUT ROWID, STRICT;
+  CREATE TABLE IF NOT EXISTS hookline_queue_done (seq INTEGER PRIMARY KEY, id BLOB NOT NULL, done_at INTEGER NOT NULL) STRICT;
+  INSERT INTO hookline_queue_schema SELECT ${VERSION} WHERE NOT EXISTS (SELECT 1 FROM hookline_queue_schema)`
+
+const JOIN = `
+  INSERT INTO hookline_queues (name, next, waiting, active, dead) VALUES (?, 1, 0, 0, 0) ON CONFLICT (name) DO NOTHING`
+
+const RECOUNT = `
+  UPDATE hookline_queues AS q SET
+    waiting = (SELECT count(*) FROM hookline_queue_jobs WHERE queue = q.queue AND phase = 0)
+            + (SELECT count(*) FROM hookline_queue_jobs WHERE queue = q.queue AND phase = 1),
+    active = (SELECT count(*) FROM hookline_queue_jobs WHERE queue = q.queue AND phase = 2),
+    dead = (SELECT count(*) FROM hookline_queue_jobs WHERE queue = q.queue AND phase = 3)
+  WHERE name = ?`
+
+/** A queue in an open file. */
+export interface OpenFile {
+  readonly database: DatabaseSync
+  /** The number of the queue. */
+  readonly queue: number
+}
+
+/**
+ * Opens the file, which it makes when there is none, and enters the queue.
+ *
+ * @throws HooklineError `queue_unavailable` that says what to do.
+ */
+export function openFile(path: string, name: string): OpenFile {
+  try {
+    return open(path, name)
+  } catch (cause) {
+    throw new HooklineError('queue_unavailable', `The queue ${name} cannot use ${path}: ${adviceFor(path, cause)}`, {
+      cause,
+    })
+  }
+}
+
+function open(path: string, name: string): OpenFile {
+  // Not an import: Node 22 would warn of it whoever loads this module, used or not.
+  const sqlite = process.getBuiltinModule('node:sqlite')
+  const database = new sqlite.DatabaseSync(path, { timeout: 0 })
+  try {
+    // SQLite does not wait when two turn to WAL at once: the one that is refused looks again.
+    patiently(() => requireWal(database))
+    database.exec(
+      `PRAGMA synchronous = FULL; PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = ${PAGES_A_CHECKPOINT}`,
+    )
+    patiently(() => inTransaction(database, () => enter(database, name)))
+    const row = database.prepare('SELECT queue FROM hookline_queues WHERE name = ?').get(name)
+    return { database, queue: Number(row?.queue) }
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+/** Few and long: what waits for one is hardly ever a push. */
+const PAGES_A_CHECKPOINT = 8_000
+
+function requireWal(database: DatabaseSync): void {
+  const mode = database.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode
+  if (mode !== 'wal')
+    throw new Error('it must be a file on a disk of this machine, for SQLite to keep a WAL beside it.')
+}
+
+function enter(database: DatabaseSync, name: string): void {
+  const version = versionOf(database)
+  if (version !== undefined && version !== VERSION) {
+    throw new Error(
+      `its tables are of version ${version}, and this Hookline knows version ${VERSION}. Use the Hookline that made it to finish what is in it, or give the path of a new file.`,
+    )
+  }
+  if (version === undefined) database.exec(TABLES)
+  database.prepare(JOIN).run(name)
+  database.prepare(RECOUNT).run(name)
+}
+
+function versionOf(database: DatabaseSync): unknown {
+  const table = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'hookline_queue_schema'").get()
+  return table && (database.prepare('SELECT version FROM hookline_queue_schema').get()?.version ?? 'none')
+}
+
+/** Runs a step in a transaction that writes: all of it or nothing. */
+export function inTransaction<T>(database: DatabaseSync, step: () => T): T {
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    const result = step()
+    database.exec('COMMIT')
+    return result
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK') // SQLite has done so itself for some errors.
+    throw error
+  }
+}
+
+/** Does a step again while others have the file, for so long. */
+export function patiently<T>(step: () => T, forMs: number = OPENING_MS): T {
+  const end = performance.now() + forMs
+  for (;;) {
+    try {
+      return step()
+    } catch (error) {
+      if (resultOf(error) !== BUSY || performance.now() > end) throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Math.min(PAUSE_MS, 0.5 + Math.random()))
+    }
+  }
+}
+
+/** SQLite's result code: the lowest byte of what it says in full. */
+export function resultOf(error: unknown): number | undefined {
+  const errcode = (error as { readonly errcode?: unknown } | null)?.errcode
+  return typeof errcode === 'number' ? errcode & 0xff : undefined
+}
+
+/** Result codes of SQLite. */
+export const BUSY = 5
+export const CORRUPT = 11
+const READONLY = 8
+const CANTOPEN = 14
+const NOTADB = 26
+
+function adviceFor(path: string, error: unknown): string {
+  const directory = dirname(path)
+  switch (resultOf(error)) {
+    case BUSY:
+      return 'another process keeps it locked. End that process, or give each its own file.'
+    case NOTADB:
+      return 'it is not a SQLite database. Give the path of a new file.'
+    case CORRUPT:
+      return 'it is damaged. Move it away, with the files -wal and -shm beside it, and restore a copy.'
+    case CANTOPEN:
+    case READONLY:
+      if (!existsSync(directory)) return `the directory ${directory} does not exist. Make it first.`
+      return isWritable(directory)
+        ? 'this process may not write to it. Give it a file that it may read and write, and that is no directory.'
+        : `this process may not write to ${directory}. SQLite keeps two files beside it there: make it writable.`
+    default:
+      return (error as Error).message
+  }
+}
+
+function isWritable(directory: string): boolean {
+  try {
+    accessSync(directory, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
