@@ -32,11 +32,16 @@ server.on('listening', () => console.log('port', JSON.stringify(server.address()
   return startNode([path], { env: { SHARED_SECRET: secret } })
 }
 
-/** Begins a request whose body is not sent yet; `finish` sends it. */
+/** Begins a request whose body is not sent yet; `finish` sends it. `arrived` says that the server has its beginning. */
 function begin(port: number, message: object, agent?: Agent) {
   const { body, headers } = signedRequest(message, secret)
   const length = Buffer.byteLength(body)
-  const options = { port, path: '/webhooks', method: 'POST', headers: { ...headers, 'content-length': length } }
+  const options = {
+    port,
+    path: '/webhooks',
+    method: 'POST',
+    headers: { ...headers, 'content-length': length, expect: '100-continue' },
+  }
   const sent = request({ host: '127.0.0.1', ...options, ...(agent && { agent }) })
   const status = new Promise<number | string | undefined>((resolve) => {
     sent.on('response', (response: IncomingMessage) => {
@@ -45,8 +50,9 @@ function begin(port: number, message: object, agent?: Agent) {
     })
     sent.on('error', ({ code }: NodeJS.ErrnoException) => resolve(code))
   })
+  const arrived = new Promise<void>((resolve) => sent.on('continue', resolve))
   sent.flushHeaders()
-  return { status, finish: () => sent.end(body) }
+  return { status, arrived, finish: () => sent.end(body) }
 }
 
 it('answers what is under way, refuses what is new, lets handlers end, and exits with 0', async () => {
@@ -63,6 +69,7 @@ it('answers what is under way, refuses what is new, lets handlers end, and exits
   const underWay = begin(port, { ...fixtures.track, event: 'Under Way' }, agent)
   const next = post({ ...fixtures.track, event: 'Too Late' }, agent) // On the same connection, once that is answered.
   expect(await post({ ...fixtures.track, event: 'Just Before' })).toBe(200)
+  await underWay.arrived
   child.kill('SIGTERM')
   while ((await post(fixtures.page)) !== 'ECONNREFUSED');
 
