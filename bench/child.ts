@@ -6,13 +6,14 @@ import { spawnOn } from './http/pin.ts'
 
 /** A program that is up. */
 export interface Child {
+  readonly pid: number
   /** Asks it, and waits for its answer. One question at a time. */
   ask<Answer>(question: unknown): Promise<Answer>
   stop(): Promise<void>
 }
 
-/** Starts a program of node on a core, and waits for the first thing it says. */
-export async function startChild<Hello>(core: number, args: readonly string[]): Promise<[Child, Hello]> {
+/** Starts a program of node on a core, or on any, and waits for the first thing it says. */
+export async function startChild<Hello>(core: number | undefined, args: readonly string[]): Promise<[Child, Hello]> {
   const child = spawnOn(core, process.execPath, args, {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     env: { ...process.env, NODE_ENV: 'production' },
@@ -20,6 +21,7 @@ export async function startChild<Hello>(core: number, args: readonly string[]): 
   const hello = await heard<Hello>(child)
   return [
     {
+      pid: child.pid ?? 0,
       ask: (question) => {
         child.send(question as object)
         return heard(child)

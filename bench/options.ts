@@ -3,22 +3,36 @@
 import { parseArgs } from 'node:util'
 
 /** The parts of the benchmark. */
-const parts = ['http', 'receive', 'size', 'sender', 'destination', 'client', 'collector', 'neighbours'] as const
+const parts = [
+  'http',
+  'receive',
+  'size',
+  'sender',
+  'destination',
+  'client',
+  'collector',
+  'neighbours',
+  'inbox',
+  'drain',
+  'depth',
+] as const
 
 type Part = (typeof parts)[number]
 
 export interface BenchOptions {
   /** The parts to run. */
   readonly parts: readonly Part[]
-  /** How long `http` measures each server in each round, in seconds. */
+  /** How long `http` and `inbox` measure each server in each round, in seconds. */
   readonly seconds: number
   readonly rounds: number
   /** What the slices of messages of the sending side are shares of: README.md says which. */
   readonly messages: number
+  /** The most messages that wait in `depth`. */
+  readonly waiting: number
 }
 
 /**
- * Reads the command line: `[part …] [--seconds 3] [--rounds 5] [--messages 100000]`, all parts by default.
+ * Reads the command line: `[part …] [--seconds 3] [--rounds 5] [--messages 100000] [--waiting 1000000]`, all parts by default.
  *
  * @throws TypeError that names what is wrong.
  */
@@ -29,6 +43,7 @@ export function readOptions(): BenchOptions {
       seconds: { type: 'string', default: '3' },
       rounds: { type: 'string', default: '5' },
       messages: { type: 'string', default: '100000' },
+      waiting: { type: 'string', default: '1000000' },
     },
   })
   for (const name of positionals) {
@@ -40,6 +55,7 @@ export function readOptions(): BenchOptions {
     seconds: readNumber('seconds', values.seconds),
     rounds: readNumber('rounds', values.rounds),
     messages: readNumber('messages', values.messages),
+    waiting: readNumber('waiting', values.waiting),
   }
 }
 

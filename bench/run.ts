@@ -1,6 +1,9 @@
 /** `npm run bench`: builds the package, then measures what was built against its peers and its own floor. */
 
 import { execFileSync } from 'node:child_process'
+import { compareDepths } from './durable/depth.ts'
+import { compareDrains } from './durable/drain.ts'
+import { compareInboxes } from './durable/inbox.ts'
 import { compareServers } from './http/compare.ts'
 import { printMachine } from './machine.ts'
 import { readOptions } from './options.ts'
@@ -13,7 +16,7 @@ import { compareDestination } from './send/queued.ts'
 import { compareSender } from './send/single.ts'
 import { printSize } from './size.ts'
 
-const { parts, rounds, seconds, messages } = readOptions()
+const { parts, rounds, seconds, messages, waiting } = readOptions()
 
 execFileSync('npm', ['run', '--silent', 'build', '--', '--silent'], { stdio: ['ignore', 'ignore', 'inherit'] })
 
@@ -29,3 +32,9 @@ if (parts.includes('destination')) await compareDestination(rounds, messages)
 if (parts.includes('client')) await compareClients(rounds, messages)
 if (parts.includes('collector')) await compareCollector(rounds, messages)
 if (parts.includes('neighbours')) await compareNeighbours(rounds, messages)
+if (parts.includes('inbox')) {
+  installPeers()
+  await compareInboxes(rounds, seconds)
+}
+if (parts.includes('drain')) await compareDrains(rounds, messages)
+if (parts.includes('depth')) await compareDepths(rounds, messages, waiting)

@@ -19,8 +19,8 @@ export const generator = isInstalled('wrk') ? 'wrk' : 'autocannon'
 
 /** A load that is on. */
 export interface Load {
-  /** Ends it. Rejects when an answer was not 2xx. */
-  stop(): Promise<void>
+  /** Ends it. Resolves to what it printed. Rejects when an answer was not 2xx. */
+  stop(): Promise<string>
 }
 
 /** Posts the body to the url over and over. */
@@ -34,6 +34,7 @@ export function startLoad(url: string, headers: Readonly<Record<string, string>>
       await closed
       const printed = await output
       if (FAILURES.test(printed)) throw new Error(`Not every answer was 2xx:\n${printed}`)
+      return printed
     },
   }
 }
@@ -42,7 +43,7 @@ function startWrk(url: string, headers: Readonly<Record<string, string>>, body: 
   const script = join(mkdtempSync(join(tmpdir(), 'bench-')), 'post.lua')
   const lines = Object.entries(headers).map(([name, value]) => `wrk.headers['${name}'] = '${value}'`)
   writeFileSync(script, ["wrk.method = 'POST'", `wrk.body = [[${body}]]`, ...lines].join('\n'))
-  return spawnOn(LOAD_CORE, 'wrk', ['-t1', `-c${CONNECTIONS}`, `-d${NO_END}`, '-s', script, url], {
+  return spawnOn(LOAD_CORE, 'wrk', ['-t1', '--latency', `-c${CONNECTIONS}`, `-d${NO_END}`, '-s', script, url], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
 }

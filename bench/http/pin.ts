@@ -10,9 +10,14 @@ export const isPinned = availableParallelism() > 1 && isInstalled('taskset')
 export const SERVER_CORE = 0
 export const LOAD_CORE = 1
 
-/** Spawns a program on a core. */
-export function spawnOn(core: number, program: string, args: readonly string[], options: SpawnOptions): ChildProcess {
-  return isPinned
+/** Spawns a program on a core; undefined: on any. */
+export function spawnOn(
+  core: number | undefined,
+  program: string,
+  args: readonly string[],
+  options: SpawnOptions,
+): ChildProcess {
+  return isPinned && core !== undefined
     ? spawn('taskset', ['-c', String(core), program, ...args], options)
     : spawn(program, [...args], options)
 }

@@ -1,0 +1,32 @@
+/** Where a queue of the benchmark is, as text for other processes, and how the package opens it there. */
+
+import type { Queue } from 'hookline/queues/memory'
+
+export type EngineName = 'sqlite' | 'bullmq' | 'pg-boss'
+
+/** What a process needs to open a queue. */
+export interface Place {
+  readonly engine: EngineName
+  /** The file, or the URL of the server. */
+  readonly at: string
+  /** Of the queue, and of what keeps it on the server. */
+  readonly name: string
+}
+
+/** Loads the engine, and that one only. */
+export async function openQueue({ engine, at, name }: Place): Promise<Queue> {
+  switch (engine) {
+    case 'sqlite': {
+      const { sqliteQueue } = await import('hookline/queues/sqlite')
+      return sqliteQueue({ path: at, name })
+    }
+    case 'bullmq': {
+      const { bullmqQueue } = await import('hookline/queues/bullmq')
+      return bullmqQueue({ name, connection: at })
+    }
+    case 'pg-boss': {
+      const { pgBossQueue } = await import('hookline/queues/pg-boss')
+      return pgBossQueue({ name, connectionString: at, schema: name })
+    }
+  }
+}

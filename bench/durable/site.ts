@@ -1,0 +1,79 @@
+/** New places on each engine, and how to remove them. */
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Queue as Engine } from 'bullmq'
+import { Redis } from 'ioredis'
+import pg from 'pg'
+import type { EngineName, Place } from './place.ts'
+
+/** A place, for one measurement. */
+export interface Site {
+  readonly place: Place
+  remove(): Promise<void>
+}
+
+export const engineNames: readonly EngineName[] = ['sqlite', 'bullmq', 'pg-boss']
+
+/** What the tables call them. */
+export const titles: Readonly<Record<EngineName, string>> = { sqlite: 'SQLite', bullmq: 'BullMQ', 'pg-boss': 'pg-boss' }
+
+const REDIS_URL = process.env.REDIS_URL || 'redis://127.0.0.1:6379'
+const DATABASE_URL = process.env.DATABASE_URL || 'postgres://postgres@127.0.0.1:5432/postgres'
+
+/** Makes a new place. */
+export function createSite(engine: EngineName): Site {
+  const folder = mkdtempSync(join(tmpdir(), 'hookline-bench-'))
+  const name = `bench_${folder.slice(-6)}`
+  const at = { sqlite: join(folder, 'queue.sqlite'), bullmq: REDIS_URL, 'pg-boss': DATABASE_URL }[engine]
+  return {
+    place: { engine, at, name },
+    async remove() {
+      if (engine === 'bullmq') await removeFromRedis(name)
+      if (engine === 'pg-boss') await query(`DROP SCHEMA IF EXISTS ${pg.escapeIdentifier(name)} CASCADE`)
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Lets `use` have a new place, and removes it. */
+export async function onSite<Result>(engine: EngineName, use: (place: Place) => Promise<Result>): Promise<Result> {
+  const site = createSite(engine)
+  try {
+    return await use(site.place)
+  } finally {
+    await site.remove()
+  }
+}
+
+/** Whether its server, where it needs one, is there. */
+export async function isThere(engine: EngineName): Promise<boolean> {
+  try {
+    if (engine === 'bullmq') await pingRedis()
+    if (engine === 'pg-boss') await query('SELECT 1')
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function pingRedis(): Promise<void> {
+  const redis = new Redis(REDIS_URL, { lazyConnect: true, retryStrategy: () => null })
+  redis.on('error', () => {}) // connect() says it.
+  await redis.connect()
+  redis.disconnect()
+}
+
+async function removeFromRedis(name: string): Promise<void> {
+  const queue = new Engine(name, { connection: { url: REDIS_URL } })
+  await queue.obliterate({ force: true, count: 10_000 })
+  await queue.close()
+}
+
+async function query(statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: DATABASE_URL })
+  await client.connect()
+  await client.query(statement)
+  await client.end()
+}
