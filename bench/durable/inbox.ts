@@ -26,21 +26,8 @@ const WARM_UP_MS = 2_000
 const LEAST_RATE = 0.85
 const MOST_TIME = 3
 
-/** What is compared on each engine: who with whom. */
-const pairs: Readonly<Record<EngineName, readonly (readonly [ContenderName, ContenderName])[]>> = {
-  sqlite: [
-    ['accepting', 'inline'],
-    ['working', 'inline'],
-  ],
-  bullmq: [
-    ['accepting', 'bulk'],
-    ['working', 'bulk'],
-  ],
-  'pg-boss': [
-    ['accepting', 'bulk'],
-    ['working', 'bulk'],
-  ],
-}
+/** What an engine is compared with. */
+const peers: Readonly<Record<EngineName, ContenderName>> = { sqlite: 'inline', bullmq: 'bulk', 'pg-boss': 'bulk' }
 
 /** Runs the comparison and prints it. */
 export async function compareInboxes(rounds: number, seconds: number): Promise<void> {
@@ -63,7 +50,8 @@ export async function compareInboxes(rounds: number, seconds: number): Promise<v
 }
 
 async function compareEngine(engine: EngineName, rounds: number, seconds: number): Promise<string[][]> {
-  const contenders = [...new Set(pairs[engine].flat())].reverse()
+  const theirs = peers[engine]
+  const contenders: readonly ContenderName[] = [theirs, 'accepting', 'working']
   const figures = new Map<ContenderName, Figures[]>()
   for (let round = 1; round <= rounds; round++) {
     for (const contender of contenders) {
@@ -75,7 +63,7 @@ async function compareEngine(engine: EngineName, rounds: number, seconds: number
       )
     }
   }
-  return pairs[engine].flatMap(([ours, theirs]) => {
+  return (['accepting', 'working'] as const).flatMap((ours) => {
     const isAimedAt = ours === 'accepting' || engine === 'sqlite'
     const row = (measured: keyof Figures, title: string, digits: number, target?: 'rate' | 'time'): string[] => {
       const [our, their] = [ours, theirs].map((name) =>
