@@ -25,7 +25,7 @@ const DATABASE_URL = process.env.DATABASE_URL || 'postgres://postgres@127.0.0.1:
 /** Makes a new place. */
 export function createSite(engine: EngineName): Site {
   const folder = mkdtempSync(join(tmpdir(), 'hookline-bench-'))
-  const name = `bench_${folder.slice(-6)}`
+  const name = `bench_${folder.slice(-6).toLowerCase()}`
   const at = { sqlite: join(folder, 'queue.sqlite'), bullmq: REDIS_URL, 'pg-boss': DATABASE_URL }[engine]
   return {
     place: { engine, at, name },

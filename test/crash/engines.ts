@@ -36,7 +36,7 @@ export const engines: readonly TestedEngine[] = [
 /** Makes a new place. */
 export function createSite(engine: EngineName, at: string, leaseMs: number): Site {
   const folder = mkdtempSync(join(tmpdir(), 'hookline-crash-'))
-  const name = `crash_${folder.slice(-6)}`
+  const name = `crash_${folder.slice(-6).toLowerCase()}`
   const file = join(folder, 'store.sqlite')
   return {
     place: { engine, at: engine === 'sqlite' ? file : at, name, leaseMs },
