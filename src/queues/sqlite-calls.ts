@@ -48,6 +48,8 @@ export interface SettleCall extends ClaimRef {
   readonly retryAt: number
   readonly reason: string
   readonly state: Uint8Array | undefined
+  /** Whether the body stays in the file, out of reach. */
+  readonly leavesBody?: boolean
 }
 
 /** A job that was handed out. */

@@ -14,7 +14,7 @@ export interface Dead {
 }
 
 /** Makes the list. */
-export function createDead({ database, queue, name, maxJobs, ids, tally }: Shelf): Dead {
+export function createDead({ database, queue, name, maxJobs, ids, tally, damaged }: Shelf): Dead {
   const find = database.prepare(`
     SELECT seq, place FROM hookline_queue_jobs WHERE seq = ? AND queue = ${queue} AND phase = 3`)
   const page = database.prepare(`
@@ -44,12 +44,24 @@ export function createDead({ database, queue, name, maxJobs, ids, tally }: Shelf
     return (list.all(limit) as { seq: number }[]).map(({ seq }) => seq)
   }
 
+  /** What lies on a damaged page is listed without: the next time, when it is known. */
+  function bodyOf(seq: number): Uint8Array {
+    if (damaged.has(seq)) return new Uint8Array()
+    try {
+      const body = readBody.get(seq)?.body
+      return body instanceof Uint8Array ? body : new Uint8Array()
+    } catch (error) {
+      damaged.add(seq)
+      throw error
+    }
+  }
+
   return {
     page(after, limit) {
       const place = after === undefined ? undefined : rowOf(after)?.place
       return page.all(place ?? 0, limit).map((row) => ({
         id: idOr(row.id),
-        body: bodyOr(() => readBody.get(row.seq as number)?.body),
+        body: bodyOf(row.seq as number),
         reason: String(Buffer.from((row.reason ?? '') as Uint8Array)),
         state: (row.state ?? undefined) as Uint8Array | undefined,
         diedAt: row.diedAt as number,
@@ -78,16 +90,6 @@ export function createDead({ database, queue, name, maxJobs, ids, tally }: Shelf
       tally.dead -= seqs.length
       return seqs.length
     },
-  }
-}
-
-/** What lies on a damaged page is listed without. */
-function bodyOr(read: () => unknown): Uint8Array {
-  try {
-    const body = read()
-    return body instanceof Uint8Array ? body : new Uint8Array()
-  } catch {
-    return new Uint8Array()
   }
 }
 

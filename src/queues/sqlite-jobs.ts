@@ -6,7 +6,7 @@ import type { ClaimCall, Claimed, ClaimRef, PushCall, SettleCall } from './sqlit
 import { bytesOfId, textOfId } from './sqlite-id.ts'
 import type { Ids } from './sqlite-ids.ts'
 import type { Owners } from './sqlite-owners.ts'
-import { NUMBERS } from './sqlite-schema.ts'
+import { CORRUPT, NUMBERS, resultOf } from './sqlite-schema.ts'
 import type { Tally } from './sqlite-tally.ts'
 
 /** What the jobs are kept with. */
@@ -18,6 +18,8 @@ export interface Shelf {
   readonly ids: Ids
   readonly owners: Owners
   readonly tally: Tally
+  /** The jobs whose bodies lie on damaged pages, as far as is known: SQLite writes nothing more once it has seen one. */
+  readonly damaged: Set<number>
 }
 
 /** What can be done. */
@@ -40,7 +42,7 @@ interface Row {
 const COLUMNS = 'seq, id, due_at AS dueAt, deliveries, first_at AS firstAt, state'
 
 /** Makes them. */
-export function createJobs({ database, queue, name, maxJobs, ids, owners, tally }: Shelf): Jobs {
+export function createJobs({ database, queue, name, maxJobs, ids, owners, tally, damaged }: Shelf): Jobs {
   const insert = database.prepare(`
     INSERT INTO hookline_queue_jobs (seq, queue, id, phase, place, due_at, deliveries) VALUES (?, ${queue}, ?, ?, ?, ?, 0)`)
   const insertBody = database.prepare('INSERT INTO hookline_queue_bodies (seq, body) VALUES (?, ?)')
@@ -112,8 +114,14 @@ export function createJobs({ database, queue, name, maxJobs, ids, owners, tally 
   /** What cannot be read must not keep what can from being handed out. */
   function tryToRead(row: Row, now: number): Claimed | undefined {
     try {
+      if (damaged.has(row.seq)) throw new Error('it lies on a damaged page of the file')
       return read(row, now)
     } catch (error) {
+      const code = resultOf(error)
+      if (code === CORRUPT) {
+        damaged.add(row.seq) // SQLite lets nothing be written any more in this transaction: the next one passes it over.
+      }
+      if (code !== undefined) throw error
       setAside.run(tally.next++, now, Buffer.from(`It cannot be read: ${(error as Error).message}.`), row.seq)
       tally.waiting -= 1
       tally.dead += 1
@@ -158,10 +166,10 @@ export function createJobs({ database, queue, name, maxJobs, ids, owners, tally 
       if (jobs.length > 0) owners.renew(owner, now, leaseMs)
       return jobs
     },
-    settle({ seq, owner, deliveries, id, now, outcome, retryAt, reason, state = null }) {
+    settle({ seq, owner, deliveries, id, now, outcome, retryAt, reason, state = null, leavesBody }) {
       if (outcome === 'done') {
         if (!change((phase) => remove.run(seq, owner, deliveries, phase).changes === 1)) return
-        removeBody.run(seq)
+        if (leavesBody !== true) removeBody.run(seq)
         ids.finish(bytesOfId(id), seq, now)
       } else if (outcome === 'retry') {
         const [next, at] = retryAt <= now ? [0, now] : [1, retryAt]

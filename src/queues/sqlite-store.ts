@@ -29,7 +29,8 @@ export function openStore(settings: HostSettings): SqliteStore {
   const tally = createTally(database, queue)
   const ids = createIds(database, queue, knownForMs)
   const owners = createOwners(database, queue, tally)
-  const shelf = { database, queue, name, maxJobs, ids, owners, tally }
+  const damaged = new Set<number>()
+  const shelf = { database, queue, name, maxJobs, ids, owners, tally, damaged }
   const jobs = createJobs(shelf)
   const dead = createDead(shelf)
   const durability = createDurability(database)
@@ -113,15 +114,25 @@ export function openStore(settings: HostSettings): SqliteStore {
   }
 
   function run(calls: readonly Call[]): Reply[] {
+    const known = damaged.size
     try {
       return patiently(() => runTogether(calls), busyTimeoutMs)
     } catch (error) {
+      if (damaged.size > known) return run(calls)
+      const withoutBody = resultOf(error) === CORRUPT ? leaveBody(calls) : undefined
+      if (withoutBody !== undefined) return run(withoutBody)
       if (calls.length === 1 || resultOf(error) === BUSY) return calls.map(() => ({ failure: failureOf(error) }))
     }
     return calls.flatMap((call) => run([call])) // So that the one at fault fails alone.
   }
 
   return { run, close: () => database.close() }
+}
+
+/** A body that lies beside a damaged page cannot be deleted: the job is done all the same. */
+function leaveBody([call, ...others]: readonly Call[]): readonly Call[] | undefined {
+  if (others.length > 0 || call?.kind !== 'settle' || call.leavesBody === true) return undefined
+  return [{ ...call, leavesBody: true }]
 }
 
 /** When the power fails, these are done again: they need not wait for the disk. */

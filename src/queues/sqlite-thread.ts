@@ -65,7 +65,8 @@ export function createThread(start: () => Host, onDeath: (error: unknown) => voi
   function settle(mine: Running, response: Response): void {
     const calls = mine.requests.shift() as Waiting[]
     readResponse(response).forEach((reply, index) => void calls[index]?.resolve(reply))
-    if (mine.requests.length === 0) mine.host.unref()
+    // One that was told to end holds the process until it has: whoever waits for the end would never hear of it.
+    if (mine.requests.length === 0 && running === mine) mine.host.unref()
     if (waiting.length > 0) send()
     else if (isEnding && running === mine) finish()
   }

@@ -40,7 +40,6 @@ const FAMILIES: Readonly<Record<string, readonly string[]>> = {
     'sqlite-schema.ts',
     'sqlite-calls.ts',
     'sqlite-messages.ts',
-    'sqlite-packing.ts',
     'sqlite-id.ts',
     'sqlite-ids.ts',
     'sqlite-tally.ts',
