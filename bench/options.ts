@@ -1,6 +1,7 @@
 /** What `npm run bench` takes on its command line. */
 
 import { parseArgs } from 'node:util'
+import { type EngineName, engineNames, readEngine } from './durable/place.ts'
 
 /** The parts of the benchmark. */
 const parts = [
@@ -29,10 +30,13 @@ export interface BenchOptions {
   readonly messages: number
   /** The most messages that wait in `depth`. */
   readonly waiting: number
+  /** Of `inbox`, `drain` and `depth`. */
+  readonly engines: readonly EngineName[]
 }
 
 /**
- * Reads the command line: `[part …] [--seconds 3] [--rounds 5] [--messages 100000] [--waiting 1000000]`, all parts by default.
+ * Reads the command line: `[part …] [--seconds 3] [--rounds 5] [--messages 100000] [--waiting 1000000] [--engine sqlite]`, all
+ * parts and engines by default.
  *
  * @throws TypeError that names what is wrong.
  */
@@ -44,6 +48,7 @@ export function readOptions(): BenchOptions {
       rounds: { type: 'string', default: '5' },
       messages: { type: 'string', default: '100000' },
       waiting: { type: 'string', default: '1000000' },
+      engine: { type: 'string', multiple: true, default: [...engineNames] },
     },
   })
   for (const name of positionals) {
@@ -56,6 +61,7 @@ export function readOptions(): BenchOptions {
     rounds: readNumber('rounds', values.rounds),
     messages: readNumber('messages', values.messages),
     waiting: readNumber('waiting', values.waiting),
+    engines: values.engine.map(readEngine),
   }
 }
 

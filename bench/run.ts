@@ -16,7 +16,7 @@ import { compareDestination } from './send/queued.ts'
 import { compareSender } from './send/single.ts'
 import { printSize } from './size.ts'
 
-const { parts, rounds, seconds, messages, waiting } = readOptions()
+const { parts, rounds, seconds, messages, waiting, engines } = readOptions()
 
 execFileSync('npm', ['run', '--silent', 'build', '--', '--silent'], { stdio: ['ignore', 'ignore', 'inherit'] })
 
@@ -34,7 +34,7 @@ if (parts.includes('collector')) await compareCollector(rounds, messages)
 if (parts.includes('neighbours')) await compareNeighbours(rounds, messages)
 if (parts.includes('inbox')) {
   installPeers()
-  await compareInboxes(rounds, seconds)
+  await compareInboxes(engines, rounds, seconds)
 }
-if (parts.includes('drain')) await compareDrains(rounds, messages)
-if (parts.includes('depth')) await compareDepths(rounds, messages, waiting)
+if (parts.includes('drain')) await compareDrains(engines, rounds, messages)
+if (parts.includes('depth')) await compareDepths(engines, rounds, messages, waiting)

@@ -1,8 +1,8 @@
 /** What a message costs, in and out, with many or few that wait before it. */
 
 import { median, printTable, spread, verdict } from '../table.ts'
-import type { EngineName } from './place.ts'
-import { createSite, engineNames, isThere, titles } from './site.ts'
+import { type EngineName, titles } from './place.ts'
+import { createSite, isThere } from './site.ts'
 import { startWorker } from './worker-process.ts'
 
 const DEPTHS = [1_000, 100_000, 1_000_000]
@@ -11,7 +11,12 @@ const MOST_RATIO = 1.3
 const SHARE = 0.02
 
 /** Runs the comparison and prints it. */
-export async function compareDepths(rounds: number, messages: number, most: number): Promise<void> {
+export async function compareDepths(
+  engines: readonly EngineName[],
+  rounds: number,
+  messages: number,
+  most: number,
+): Promise<void> {
   const depths = DEPTHS.filter((depth) => depth <= most)
   const count = Math.ceil(messages * SHARE)
   console.log('## What a message costs by how many wait, µs\n')
@@ -20,7 +25,7 @@ export async function compareDepths(rounds: number, messages: number, most: numb
       `wait afterwards. ${rounds} slices at each depth, in turns. Ratio: to ${DEPTHS[0]} waiting, within a round, median (least–greatest).\n`,
   )
   const rows: string[][] = []
-  for (const engine of engineNames) {
+  for (const engine of engines) {
     if (await isThere(engine)) rows.push(...(await compareEngine(engine, rounds, count, depths)))
     else rows.push([titles[engine], 'left out: no server answers'])
   }

@@ -1,8 +1,8 @@
 /** How fast what waits is done, with handlers that do nothing: against the engine driven bare. */
 
 import { median, printTable, spread, verdict } from '../table.ts'
-import type { EngineName } from './place.ts'
-import { engineNames, isThere, onSite, titles } from './site.ts'
+import { type EngineName, titles } from './place.ts'
+import { isThere, onSite } from './site.ts'
 import type { ContenderName } from './worker.ts'
 import { startWorker } from './worker-process.ts'
 
@@ -12,7 +12,7 @@ const SHARE = 0.1
 const contenders: readonly ContenderName[] = ['bare', 'queue', 'receiver']
 
 /** Runs the comparison and prints it. */
-export async function compareDrains(rounds: number, messages: number): Promise<void> {
+export async function compareDrains(engines: readonly EngineName[], rounds: number, messages: number): Promise<void> {
   const count = Math.ceil(messages * SHARE)
   console.log('## Drain, messages a second\n')
   console.log(
@@ -20,7 +20,7 @@ export async function compareDrains(rounds: number, messages: number): Promise<v
       'round, median (least–greatest).\n',
   )
   const rows: string[][] = []
-  for (const engine of engineNames) {
+  for (const engine of engines) {
     if (await isThere(engine)) rows.push(...(await compareEngine(engine, rounds, count)))
     else rows.push([titles[engine], 'left out: no server answers'])
   }

@@ -9,9 +9,9 @@ import { BODY_SIZE } from '../http/measure.ts'
 import { keepAwake, LOAD_CORE } from '../http/pin.ts'
 import { signedHeaders, trackMessage } from '../message.ts'
 import { median, printTable, spread, verdict } from '../table.ts'
-import type { EngineName } from './place.ts'
+import { type EngineName, titles } from './place.ts'
 import type { ContenderName } from './server.ts'
-import { engineNames, isThere, onSite, titles } from './site.ts'
+import { isThere, onSite } from './site.ts'
 
 interface Figures {
   /** Answers a second. */
@@ -30,7 +30,7 @@ const MOST_TIME = 3
 const peers: Readonly<Record<EngineName, ContenderName>> = { sqlite: 'inline', bullmq: 'bulk', 'pg-boss': 'bulk' }
 
 /** Runs the comparison and prints it. */
-export async function compareInboxes(rounds: number, seconds: number): Promise<void> {
+export async function compareInboxes(engines: readonly EngineName[], rounds: number, seconds: number): Promise<void> {
   console.log('## Answers with an inbox\n')
   console.log(
     `A track message of ${BODY_SIZE} bytes, 50 connections, ${generator}, ${rounds} rounds of ${seconds} s. Ratio: the inbox to its ` +
@@ -39,7 +39,7 @@ export async function compareInboxes(rounds: number, seconds: number): Promise<v
   const letSleep = keepAwake(LOAD_CORE)
   try {
     const rows: string[][] = []
-    for (const engine of engineNames) {
+    for (const engine of engines) {
       if (await isThere(engine)) rows.push(...(await compareEngine(engine, rounds, seconds)))
       else rows.push([titles[engine], 'left out: no server answers'])
     }

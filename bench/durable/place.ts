@@ -2,7 +2,23 @@
 
 import type { Queue } from 'hookline/queues/memory'
 
-export type EngineName = 'sqlite' | 'bullmq' | 'pg-boss'
+export const engineNames = ['sqlite', 'bullmq', 'pg-boss'] as const
+
+export type EngineName = (typeof engineNames)[number]
+
+/** What the tables call them. */
+export const titles: Readonly<Record<EngineName, string>> = { sqlite: 'SQLite', bullmq: 'BullMQ', 'pg-boss': 'pg-boss' }
+
+/**
+ * Reads the name of an engine.
+ *
+ * @throws TypeError that names the ones there are.
+ */
+export function readEngine(text: string): EngineName {
+  const engine = engineNames.find((name) => name === text)
+  if (engine === undefined) throw new TypeError(`--engine: must be one of ${engineNames.join(', ')}.`)
+  return engine
+}
 
 /** What a process needs to open a queue. */
 export interface Place {

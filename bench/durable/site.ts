@@ -14,11 +14,6 @@ export interface Site {
   remove(): Promise<void>
 }
 
-export const engineNames: readonly EngineName[] = ['sqlite', 'bullmq', 'pg-boss']
-
-/** What the tables call them. */
-export const titles: Readonly<Record<EngineName, string>> = { sqlite: 'SQLite', bullmq: 'BullMQ', 'pg-boss': 'pg-boss' }
-
 const REDIS_URL = process.env.REDIS_URL || 'redis://127.0.0.1:6379'
 const DATABASE_URL = process.env.DATABASE_URL || 'postgres://postgres@127.0.0.1:5432/postgres'
 

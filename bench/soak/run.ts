@@ -9,8 +9,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { type Child, startChild } from '../child.ts'
-import type { Place } from '../durable/place.ts'
-import { engineNames, onSite, titles } from '../durable/site.ts'
+import { type Place, readEngine, titles } from '../durable/place.ts'
+import { onSite } from '../durable/site.ts'
 import { printMachine } from '../machine.ts'
 import { median, printTable, verdict } from '../table.ts'
 import { sendFor } from './load.ts'
@@ -37,8 +37,7 @@ const { values } = parseArgs({
 })
 const minutes = Number(values.minutes)
 if (!(minutes > 0)) throw new TypeError('--minutes: must be a number above 0.')
-const engine = engineNames.find((name) => name === values.engine)
-if (engine === undefined) throw new TypeError(`--engine: must be one of ${engineNames.join(', ')}.`)
+const engine = readEngine(values.engine)
 
 execFileSync('npm', ['run', '--silent', 'build', '--', '--silent'], { stdio: ['ignore', 'ignore', 'inherit'] })
 printMachine()

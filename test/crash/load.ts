@@ -18,8 +18,8 @@ export interface Load {
 }
 
 /** Opens the connections. */
-export function createLoad(origin: string): Load {
-  const pool = new Pool(origin, { connections: CONNECTIONS })
+export function createLoad(origin: string, connections = CONNECTIONS): Load {
+  const pool = new Pool(origin, { connections })
   return {
     async post(id) {
       const { method, headers, body } = signedRequest({ ...fixtures.track, messageId: id }, secret)
@@ -31,7 +31,7 @@ export function createLoad(origin: string): Load {
       const run = async () => {
         while (await turn());
       }
-      await Promise.all(Array.from({ length: CONNECTIONS }, run))
+      await Promise.all(Array.from({ length: connections }, run))
     },
     close: () => pool.destroy(),
   }

@@ -9,6 +9,8 @@ import { createLoad, type Load, secret } from './load.ts'
 import type { ReceiverSettings } from './programs/receiver.ts'
 
 const COPIES = 1_000
+/** Of each of the two, so that all copies are on their way at the same time. */
+const CONNECTIONS = COPIES / 2
 const MESSAGES = 2_000
 /** Longer than any test. */
 const LONG_MS = 120_000
@@ -33,7 +35,7 @@ describe.each(engines)('two receivers that share an inbox on $engine', ({ engine
     const start = async (by: string): Promise<Receiver> => {
       const settings: ReceiverSettings = { place: site.place, secret, journal, by, failing: 0 }
       const child = startChild('receiver', settings)
-      const load = createLoad(await child.ready)
+      const load = createLoad(await child.ready, CONNECTIONS)
       closings.push(child.close, load.close)
       return { child, load }
     }
