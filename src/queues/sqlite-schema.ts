@@ -38,9 +38,9 @@ const TABLES = `
     id BLOB NOT NULL,
     phase INTEGER NOT NULL CHECK (phase BETWEEN 0 AND 3), -- 0 due, 1 waits for its time, 2 handed out, 3 dead.
     place INTEGER NOT NULL, -- Among the due and the dead.
-    due_at INTEGER NOT NULL, -- Of the dead: when it died.
-    deliveries INTEGER NOT NULL,
-    first_at INTEGER,
+    due_at INTEGER NOT NULL CHECK (abs(due_at) < 1 << 53), -- Of the dead: when it died.
+    deliveries INTEGER NOT NULL CHECK (abs(deliveries) < 1 << 53),
+    first_at INTEGER CHECK (abs(first_at) < 1 << 53),
     owner INTEGER, -- Whom it was handed last.
     state BLOB,
     reason BLOB

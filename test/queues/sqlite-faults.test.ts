@@ -1,0 +1,533 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { mkdirSync, mkdtempSync, openSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { fileURLToPath } from 'node:url'
+import type { Worker } from 'node:worker_threads'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { sqliteDedupe } from '../../src/dedupe/sqlite.ts'
+import type { ClaimedJob, Outcome, Queue } from '../../src/queues/queue.ts'
+import { type SqliteQueueOptions, sqliteQueue } from '../../src/queues/sqlite.ts'
+import { readOptions } from '../../src/queues/sqlite-options.ts'
+import { createSqliteQueue } from '../../src/queues/sqlite-queue.ts'
+import { openStore } from '../../src/queues/sqlite-store.ts'
+import { startWorker } from '../../src/queues/sqlite-thread.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+import { until } from '../support/until.ts'
+
+const done: Outcome = { done: true }
+const LEASE_MS = 60_000
+const HOURS_3 = 3 * 60 * 60_000
+const jobOf = (body = 'job', more = {}) => ({ id: randomUUID(), body: Buffer.from(body), ...more })
+const unavailable = expect.objectContaining({ name: 'HooklineError', code: 'queue_unavailable' })
+
+function newFile(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'hookline-queue-'))
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+  return join(directory, 'jobs.db')
+}
+
+/** Opens queues on one file, whose clock can be set; the file is whole when the test ends. */
+function setUp({ path = newFile(), isWhole = true } = {}) {
+  const clock = manualClock(Date.now())
+  const errors: unknown[] = []
+  let shift = 0
+  onTestFinished(() => {
+    if (!isWhole) return
+    const database = new DatabaseSync(path)
+    expect(database.prepare('PRAGMA integrity_check').all()).toEqual([{ integrity_check: 'ok' }])
+    database.close()
+  })
+  function settingsOf(options: Partial<SqliteQueueOptions>): SqliteQueueOptions {
+    const shifted = { ...clock, now: () => clock.now() + shift }
+    const onError = (error: unknown) => errors.push(error)
+    return { path, leaseMs: LEASE_MS, clock: shifted, busyTimeoutMs: 20, onError, ...options }
+  }
+  function closeAtEnd(queue: Queue): Queue {
+    onTestFinished(async () => void (await queue.close({ graceMs: 0 })))
+    return queue
+  }
+  return {
+    path,
+    clock,
+    errors,
+    open: (options: Partial<SqliteQueueOptions> = {}) => closeAtEnd(sqliteQueue(settingsOf(options))),
+    /** With a thread that a test can end. */
+    openMortal() {
+      const settings = readOptions(settingsOf({}))
+      const threads: Worker[] = []
+      const queue = createSqliteQueue(settings, () => {
+        const { name, knownForMs, maxJobs, busyTimeoutMs } = settings
+        const thread = startWorker({ path: settings.path, name, knownForMs, maxJobs, busyTimeoutMs })
+        threads.push(thread)
+        return thread
+      })
+      return { queue: closeAtEnd(queue), threads }
+    },
+    setClock(ms: number) {
+      shift += ms
+    },
+    /** Lets queues by the manual clock go on until it is so. */
+    async see(isTrue: () => boolean) {
+      while (!isTrue()) {
+        await new Promise((resolve) => setImmediate(resolve))
+        await clock.advance(20)
+      }
+    },
+    async drained(queue: Queue) {
+      let isDrained = false
+      const drain = queue.drain().then(() => {
+        isDrained = true
+      })
+      while (!isDrained) {
+        await new Promise((resolve) => setImmediate(resolve))
+        await clock.advance(20)
+      }
+      await drain
+    },
+    /** Another connection to the file, of somebody else. */
+    connect() {
+      const database = new DatabaseSync(path)
+      onTestFinished(() => (database.isOpen ? database.close() : undefined))
+      return database
+    },
+  }
+}
+
+function work(queue: Queue, decide: (job: ClaimedJob) => Outcome | Promise<Outcome> = () => done, concurrency = 10) {
+  const seen: ClaimedJob[] = []
+  queue.work(
+    async (job) => {
+      seen.push(job)
+      return decide(job)
+    },
+    { concurrency },
+  )
+  return seen
+}
+
+const never = () => new Promise<Outcome>(() => {})
+const bodiesOf = (jobs: readonly { readonly body: Uint8Array }[]) => jobs.map(({ body }) => `${Buffer.from(body)}`)
+
+describe('a file that will not do is refused when the queue is made', () => {
+  function refusal(path: string): Error {
+    try {
+      sqliteQueue({ path })
+    } catch (error) {
+      expect(error).toEqual(unavailable)
+      return error as Error
+    }
+    throw new Error('it was not refused')
+  }
+
+  it('no database', () => {
+    const path = newFile()
+    writeFileSync(path, 'Dear diary, '.repeat(100))
+    expect(refusal(path).message).toContain('it is not a SQLite database')
+  })
+
+  it('in a folder that is missing', () => {
+    const path = join(dirname(newFile()), 'missing', 'jobs.db')
+    expect(refusal(path).message).toContain(`the directory ${dirname(path)} does not exist`)
+  })
+
+  it('a folder', () => {
+    const path = newFile()
+    mkdirSync(path)
+    expect(refusal(path).message).toContain('no directory')
+  })
+
+  it('with tables of another version', () => {
+    const { path, connect, open } = setUp()
+    open()
+    connect().exec('UPDATE hookline_queue_schema SET version = 2')
+    expect(refusal(path).message).toContain('its tables are of version 2, and this Hookline knows version 1')
+  })
+})
+
+describe('a file that others use too', () => {
+  it('for something else: their tables and their version stay', async () => {
+    const { connect, open } = setUp()
+    connect().exec('CREATE TABLE theirs (a); INSERT INTO theirs VALUES (5); PRAGMA user_version = 7')
+    const queue = open()
+    await queue.push([jobOf()])
+    expect(connect().prepare('SELECT a FROM theirs').all()).toEqual([{ a: 5 }])
+    expect(connect().prepare('PRAGMA user_version').get()).toEqual({ user_version: 7 })
+  })
+
+  it('as the store of handled messages, and for queues of other names', async () => {
+    const { path, open } = setUp()
+    const dedupe = sqliteDedupe({ path, busyTimeoutMs: 5_000 })
+    const [orders, users] = [open({ name: 'orders' }), open({ name: 'users' })]
+    const job = jobOf('the same id')
+    await Promise.all([orders.push([job]), users.push([job, jobOf('another')]), dedupe.claim('a')])
+    const seen = work(users)
+    await users.drain()
+    expect(bodiesOf(seen).sort()).toEqual(['another', 'the same id'])
+    expect(await orders.counts()).toMatchObject({ waiting: 1 })
+    expect(await users.counts()).toMatchObject({ waiting: 0, active: 0 })
+    expect(dedupe.claim('a')).toBe('in_progress')
+    dedupe.close()
+  })
+})
+
+describe('a file that somebody else keeps locked', () => {
+  it('a push is refused, and one after that is taken', async () => {
+    const { open, connect } = setUp()
+    const queue = open()
+    await queue.push([jobOf('before')])
+    const other = connect()
+    other.exec('BEGIN IMMEDIATE')
+    await expect(queue.push([jobOf('meanwhile')])).rejects.toThrow(unavailable)
+    await expect(queue.push([jobOf('meanwhile')])).rejects.toThrow('database is locked')
+    other.exec('ROLLBACK')
+    await queue.push([jobOf('after')])
+    const seen = work(queue)
+    await queue.drain()
+    expect(bodiesOf(seen)).toEqual(['before', 'after'])
+  })
+
+  it('claims go on by themselves when it is free', async () => {
+    const { open, connect, errors, see } = setUp()
+    const queue = open()
+    await queue.push([jobOf('a')])
+    const other = connect()
+    other.exec('BEGIN IMMEDIATE')
+    const seen = work(queue)
+    await until(() => errors.length > 0)
+    expect([errors[0], seen]).toEqual([unavailable, []])
+    other.exec('ROLLBACK')
+    await see(() => seen.length === 1)
+    await queue.drain()
+    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0 })
+  })
+
+  it('what became of a job is told when it is free', async () => {
+    const { open, connect, errors, drained } = setUp()
+    const queue = open()
+    const held = Promise.withResolvers<Outcome>()
+    const seen = work(queue, () => held.promise)
+    await queue.push([jobOf('a')])
+    await until(() => seen.length === 1)
+    const other = connect()
+    other.exec('BEGIN IMMEDIATE')
+    held.resolve({ dead: 'no' })
+    await until(() => errors.length > 0)
+    other.exec('ROLLBACK')
+    await drained(queue)
+    expect(await queue.dead()).toMatchObject([{ reason: 'no' }])
+    expect(seen).toHaveLength(1)
+  })
+})
+
+describe('a row that cannot be read', () => {
+  const update = (values: string) =>
+    `UPDATE hookline_queue_jobs SET ${values} WHERE seq = (SELECT min(seq) FROM hookline_queue_jobs)`
+
+  it.each([
+    [
+      'no body',
+      'DELETE FROM hookline_queue_bodies WHERE seq = (SELECT min(seq) FROM hookline_queue_bodies)',
+      'its body is gone',
+    ],
+    ['an id of 3 bytes', update("id = x'010203'"), 'its id is none'],
+    ['an id of no bytes', update("id = x''"), 'its id is none'],
+  ])('goes to the dead, and others are handed out: %s', async (_what, damage, reason) => {
+    const { open, connect, drained } = setUp()
+    const queue = open()
+    await queue.push([jobOf('bad'), jobOf('good'), jobOf('good too')])
+    connect().exec(damage)
+    const seen = work(queue, () => done, 1)
+    await drained(queue)
+    expect(bodiesOf(seen)).toEqual(['good', 'good too'])
+    expect(await queue.dead()).toMatchObject([{ reason: `It cannot be read: ${reason}.` }])
+    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, dead: 1 })
+    expect(await queue.redrive('all')).toBe(1)
+    await drained(queue)
+    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, dead: 1 })
+    expect(await queue.drop('all')).toBe(1)
+    expect(await queue.counts()).toMatchObject({ dead: 0 })
+  })
+
+  it.each([
+    update("deliveries = 'many'"),
+    update("due_at = 'soon'"),
+    update("first_at = x'00'"),
+    update("state = 'text'"),
+    update('state = 5'),
+    update('deliveries = 1 << 60'),
+    update('due_at = 1 << 60'),
+    update('first_at = 1 << 60'),
+    update('phase = 4'),
+    "UPDATE hookline_queue_bodies SET body = 'text'",
+    'UPDATE hookline_queue_bodies SET body = 5',
+  ])('the file refuses, or it keeps nobody else waiting: %s', async (damage) => {
+    const { open, connect, drained } = setUp()
+    const queue = open()
+    await queue.push([jobOf('bad'), jobOf('good')])
+    expect(() => connect().exec(damage)).toThrow()
+    const seen = work(queue)
+    await drained(queue)
+    expect(bodiesOf(seen)).toEqual(['bad', 'good'])
+  })
+
+  it('because its page is damaged: the others are handed out', async () => {
+    const { path, open, connect, drained } = setUp({ isWhole: false })
+    const before = open()
+    const jobs = Array.from({ length: 100 }, (_, index) => jobOf(`${index}`.padEnd(1000)))
+    await before.push(jobs)
+    await before.close({ graceMs: 0 })
+    const database = connect()
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    const page = pageInside(database, 'hookline_queue_bodies')
+    database.close()
+    const file = openSync(path, 'r+')
+    writeSync(file, Buffer.alloc(page.size, 0xff), 0, page.size, page.number * page.size)
+    const queue = open()
+    const seen = work(queue)
+    await drained(queue)
+    const dead = await queue.dead({ limit: 1000 })
+    expect(dead.length).toBeGreaterThan(0)
+    expect(dead.length).toBeLessThan(10)
+    expect(dead[0]?.reason).toMatch(/^It cannot be read: it lies on a damaged page/)
+    expect([...seen, ...dead].map(({ id }) => id).sort()).toEqual(jobs.map(({ id }) => id).sort())
+  })
+})
+
+/** A leaf page of a table, in the middle of it: found by what its cells hold. */
+function pageInside(database: DatabaseSync, table: string) {
+  const size = Number(database.prepare('PRAGMA page_size').get()?.page_size)
+  const pages = database.prepare('SELECT pageno FROM dbstat WHERE name = ? AND pagetype = ?').all(table, 'leaf')
+  const found = pages[Math.floor(pages.length / 2)]
+  return { size, number: Number(found?.pageno) - 1 }
+}
+
+describe('the thread', () => {
+  it('that ends in the middle: what was asked is refused, and it goes on with another', async () => {
+    const { openMortal, errors } = setUp()
+    const { queue, threads } = openMortal()
+    await queue.push([jobOf('before')])
+    const lost = queue.push([jobOf('meanwhile')])
+    lost.catch(() => {})
+    await new Promise((resolve) => setImmediate(resolve))
+    await threads[0]?.terminate()
+    await lost.catch((error) => expect(error).toEqual(unavailable))
+    await queue.push([jobOf('after')])
+    expect(errors).toEqual([unavailable])
+    const seen = work(queue)
+    await queue.drain()
+    expect(bodiesOf(seen).filter((body) => body !== 'meanwhile')).toEqual(['before', 'after'])
+    expect(threads).toHaveLength(2)
+  })
+
+  it('that ends with the answer to a claim: the jobs are handed out nonetheless', async () => {
+    const { openMortal, connect, see } = setUp()
+    const { queue, threads } = openMortal()
+    const ids = Array.from({ length: 50 }, () => jobOf())
+    await queue.push(ids)
+    const thread = threads[0] as Worker
+    // The answer never comes, though the jobs are handed out in the file.
+    thread.removeAllListeners('message')
+    const seen = work(queue)
+    const database = connect()
+    const isHandedOut = () =>
+      database.prepare('SELECT count(*) AS n FROM hookline_queue_jobs WHERE phase = 2').get()?.n === 10
+    await until(isHandedOut)
+    await thread.terminate()
+    await see(() => seen.length >= 50)
+    await queue.drain()
+    expect(seen.map(({ id }) => id).sort()).toEqual(ids.map(({ id }) => id).sort())
+  })
+})
+
+describe('a clock that is set', () => {
+  it('back: what is due is handed out at once, also after that', async () => {
+    const { open, setClock } = setUp()
+    const queue = open()
+    await queue.push([jobOf('before')])
+    setClock(-HOURS_3)
+    await queue.push([jobOf('after')])
+    const seen = work(queue)
+    await queue.drain()
+    expect(bodiesOf(seen).sort()).toEqual(['after', 'before'])
+  })
+
+  it('back: the lease of a process that died lasts no longer than a lease', async () => {
+    const { open, setClock, clock } = setUp()
+    const dying = open({ clock: manualClock(clock.now()) }) // Its time stands still: it renews nothing.
+    const first = work(dying, never)
+    await dying.push([jobOf('left')])
+    await until(() => first.length === 1)
+    setClock(-HOURS_3)
+    const queue = open()
+    const seen = work(queue)
+    for (let passed = 0; passed < LEASE_MS - 1_000; passed += 1_000) {
+      await queue.counts()
+      await clock.advance(1_000)
+    }
+    expect(seen).toEqual([])
+    for (let passed = 0; seen.length === 0 && passed < LEASE_MS; passed += 1_000) {
+      await queue.counts()
+      await clock.advance(1_000)
+    }
+    expect(seen).toMatchObject([{ deliveries: 2 }])
+  })
+
+  it('forward: what this process works on is not handed out again', async () => {
+    const { open, setClock, clock } = setUp()
+    const queue = open()
+    const held = Promise.withResolvers<Outcome>()
+    const seen = work(queue, () => held.promise)
+    await queue.push([jobOf('held'), jobOf('later', { notBefore: clock.now() + HOURS_3 })])
+    await until(() => seen.length === 1)
+    setClock(HOURS_3)
+    while (seen.length < 2) {
+      await queue.counts()
+      await clock.advance(200)
+    }
+    expect(bodiesOf(seen)).toEqual(['held', 'later'])
+    held.resolve(done)
+    await queue.drain()
+    expect(seen).toHaveLength(2)
+    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0 })
+  })
+})
+
+describe('processes', () => {
+  it('one that is killed while it works: its jobs come back when the lease is over', async () => {
+    const { path, open, clock, see } = setUp()
+    const queue = open()
+    const jobs = [jobOf('a'), jobOf('b')]
+    await queue.push(jobs)
+    const { child, lines } = start(path, 'hold')
+    child.stdin?.write('go\n')
+    await until(() => lines.filter((line) => line.startsWith('got')).length === 2)
+    child.kill('SIGKILL')
+    await until(() => child.signalCode !== null)
+    const seen = work(queue)
+    const before = clock.now()
+    await see(() => seen.length === 2)
+    expect(clock.now() - before).toBeGreaterThan(LEASE_MS / 3)
+    expect(seen).toMatchObject([{ deliveries: 2 }, { deliveries: 2 }])
+    await queue.drain()
+    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0 })
+  }, 60_000)
+
+  it('two that share a file under load get every job once', async () => {
+    const { path, open } = setUp()
+    const children = [start(path, 'work'), start(path, 'work')]
+    await until(() => children.every(({ lines }) => lines.includes('open')))
+    for (const { child } of children) child.stdin?.write('go\n')
+    const queue = open({ busyTimeoutMs: 10_000 })
+    const jobs = Array.from({ length: 2_000 }, () => jobOf('x'.repeat(1_000)))
+    await Promise.all(jobs.map((job) => queue.push([job])))
+    const got = () => children.map(({ lines }) => lines.filter((line) => line.startsWith('got')))
+    await until(() => got().flat().length >= 2_000)
+    let left = 1
+    while (left > 0) {
+      const { waiting, active } = await queue.counts()
+      left = waiting + active
+    }
+    expect(got().flat().sort()).toEqual(jobs.map(({ id }) => `got ${id}`).sort())
+    expect(got().map((lines) => lines.length > 0)).toEqual([true, true])
+    expect(children.flatMap(({ lines }) => lines).filter((line) => line.startsWith('error'))).toEqual([])
+  }, 60_000)
+
+  it('one whose last act is to close its queue lives until that is done', async () => {
+    const { path, open } = setUp()
+    const { child, lines } = start(path, 'close')
+    child.stdin?.write('go\n')
+    await until(() => child.exitCode !== null)
+    expect([child.exitCode, lines.at(-1)]).toEqual([0, 'closed'])
+    expect(await open().counts()).toMatchObject({ waiting: 0, active: 0 })
+  }, 60_000)
+
+  it.skipIf(process.platform === 'win32')(
+    'one whose disk is full is told so, and loses nothing that it was told is in',
+    async () => {
+      const { path, open } = setUp()
+      open()
+      // A file may grow to so many blocks and no more, in this process: a write past them fails as on a full disk.
+      const limited = ['sh', '-c', `trap '' XFSZ; ulimit -f 4000; exec "$@"`, 'sh']
+      const { child, lines } = start(path, 'push', '1000', limited)
+      child.stdin?.write('go\n')
+      await until(() => lines.includes('done'))
+      child.kill('SIGKILL')
+      await until(() => child.signalCode !== null)
+      const pushed = lines.filter((line) => line.startsWith('pushed')).map((line) => line.slice(7))
+      expect(lines).toContain('failed queue_unavailable')
+      expect(lines.filter((line) => /^(pushed|failed)/.test(line))).toHaveLength(1_000)
+      expect(pushed.length).toBeGreaterThan(50)
+      const queue = open()
+      const seen = work(queue, () => done, 100)
+      await queue.drain()
+      expect(new Set(seen.map(({ id }) => id))).toEqual(new Set([...seen.map(({ id }) => id), ...pushed]))
+      for (const { id, body } of seen) expect(`${Buffer.from(body)}`.slice(0, 36)).toBe(id)
+    },
+    60_000,
+  )
+})
+
+describe('depth', () => {
+  it('costs nothing: whatever is asked finds its rows by an index', async () => {
+    const { path } = setUp()
+    const prepare = vi.spyOn(DatabaseSync.prototype, 'prepare')
+    onTestFinished(() => prepare.mockRestore())
+    openStore({ path, name: 'default', knownForMs: 1, maxJobs: 1, busyTimeoutMs: 0 }).close()
+    const queries = prepare.mock.calls.map(([sql]) => sql).filter((sql) => !/PRAGMA|sqlite_schema/.test(sql))
+    prepare.mockRestore()
+    expect(queries.length).toBeGreaterThan(20)
+    const database = new DatabaseSync(path)
+    // Of those who work on a queue there are a few.
+    const scans = queries.flatMap((sql) =>
+      database
+        .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+        .all()
+        .map(({ detail }) => String(detail))
+        .filter((detail) => /SCAN|TEMP/.test(detail) && !/hookline_queue_(owners|schema)/.test(detail)),
+    )
+    database.close()
+    expect(scans).toEqual([])
+  })
+
+  it('a closed queue leaves its jobs in one file, none in the log beside it', async () => {
+    const { path, open } = setUp()
+    const queue = open()
+    for (let round = 0; round < 20; round += 1)
+      await queue.push(Array.from({ length: 100 }, () => jobOf('x'.repeat(4_000))))
+    await queue.close({ graceMs: 0 })
+    expect(statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0).toBe(0)
+  })
+
+  it('the log beside the file grows to a size and no further', async () => {
+    const { path, open } = setUp()
+    const queue = open()
+    work(queue)
+    const sizes: number[] = []
+    for (let round = 0; round < 40; round += 1) {
+      await queue.push(Array.from({ length: 500 }, () => jobOf('x'.repeat(4_000))))
+      await queue.drain()
+      sizes.push(statSync(`${path}-wal`).size)
+    }
+    expect(Math.max(...sizes)).toBeLessThan(60_000_000)
+    expect(statSync(path).size).toBeLessThan(60_000_000)
+  })
+})
+
+/** Starts `sqlite-child.ts`; what it printed so far is in the lines. */
+function start(path: string, what: string, count = '0', under: readonly string[] = []) {
+  const program = fileURLToPath(new URL('sqlite-child.ts', import.meta.url))
+  const [file = '', ...args] = [...under, process.execPath, program, path, what, count]
+  const child: ChildProcess = spawn(file, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const lines: string[] = []
+  let rest = ''
+  child.stdout?.on('data', (chunk) => {
+    const parts = `${rest}${chunk}`.split('\n')
+    rest = parts.pop() ?? ''
+    lines.push(...parts)
+  })
+  return { child, lines }
+}
