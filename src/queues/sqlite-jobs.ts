@@ -2,11 +2,12 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import { HooklineError } from '../protocol/error.ts'
+import { CORRUPT, resultOf } from '../protocol/sqlite-file.ts'
 import type { ClaimCall, Claimed, ClaimRef, PushCall, SettleCall } from './sqlite-calls.ts'
 import { bytesOfId, textOfId } from './sqlite-id.ts'
 import type { Ids } from './sqlite-ids.ts'
 import type { Owners } from './sqlite-owners.ts'
-import { CORRUPT, NUMBERS, resultOf } from './sqlite-schema.ts'
+import { NUMBERS } from './sqlite-schema.ts'
 import type { Tally } from './sqlite-tally.ts'
 
 /** What the jobs are kept with. */

@@ -4,10 +4,7 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { HooklineError } from '../protocol/error.ts'
-
-/** How long opening waits for others that open or hold the file, in milliseconds. */
-const OPENING_MS = 5_000
-const PAUSE_MS = 5
+import { BUSY, CORRUPT, inTransaction, openSqlite, resultOf } from '../protocol/sqlite-file.ts'
 
 /** Of the tables: a file of another one is refused. */
 const VERSION = 1
@@ -70,7 +67,7 @@ const RECOUNT = `
             + (SELECT count(*) FROM hookline_queue_jobs WHERE queue = q.queue AND phase = 1),
     active = (SELECT count(*) FROM hookline_queue_jobs WHERE queue = q.queue AND phase = 2),
     dead = (SELECT count(*) FROM hookline_queue_jobs WHERE queue = q.queue AND phase = 3)
-  WHERE name = ?`
+  WHERE name = ? RETURNING queue`
 
 /** A queue in an open file. */
 export interface OpenFile {
@@ -95,43 +92,29 @@ export function openFile(path: string, name: string): OpenFile {
 }
 
 function open(path: string, name: string): OpenFile {
-  // Not an import: Node 22 would warn of it whoever loads this module, used or not.
-  const sqlite = process.getBuiltinModule('node:sqlite')
-  const database = new sqlite.DatabaseSync(path, { timeout: 0 })
-  try {
-    // SQLite does not wait when two turn to WAL at once: the one that is refused looks again.
-    patiently(() => requireWal(database))
-    database.exec(
+  const { database, prepared: queue } = openSqlite(path, 0, (opened) => {
+    opened.exec(
       `PRAGMA synchronous = FULL; PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = ${PAGES_A_CHECKPOINT}`,
     )
-    patiently(() => inTransaction(database, () => enter(database, name)))
-    const row = database.prepare('SELECT queue FROM hookline_queues WHERE name = ?').get(name)
-    return { database, queue: Number(row?.queue) }
-  } catch (error) {
-    database.close()
-    throw error
-  }
+    return inTransaction(opened, () => enter(opened, name))
+  })
+  return { database, queue }
 }
 
 /** Few and long: what waits for one is hardly ever a push. */
 const PAGES_A_CHECKPOINT = 8_000
 
-function requireWal(database: DatabaseSync): void {
-  const mode = database.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode
-  if (mode !== 'wal')
-    throw new Error('it must be a file on a disk of this machine, for SQLite to keep a WAL beside it.')
-}
-
-function enter(database: DatabaseSync, name: string): void {
+/** Returns the number of the queue. */
+function enter(database: DatabaseSync, name: string): number {
   const version = versionOf(database)
   if (version !== undefined && version !== VERSION) {
     throw new Error(
-      `its tables are of version ${version}, and this Hookline knows version ${VERSION}. Use the Hookline that made it to finish what is in it, or give the path of a new file.`,
+      `its tables are of version ${version}, and this Hookline knows version ${VERSION}. Use the Hookline that made it to finish what is in it, or give the path of a new file`,
     )
   }
   if (version === undefined) database.exec(TABLES)
   database.prepare(JOIN).run(name)
-  database.prepare(RECOUNT).run(name)
+  return Number(database.prepare(RECOUNT).get(name)?.queue)
 }
 
 function versionOf(database: DatabaseSync): unknown {
@@ -139,41 +122,7 @@ function versionOf(database: DatabaseSync): unknown {
   return table && (database.prepare('SELECT version FROM hookline_queue_schema').get()?.version ?? 'none')
 }
 
-/** Runs a step in a transaction that writes: all of it or nothing. */
-export function inTransaction<T>(database: DatabaseSync, step: () => T): T {
-  database.exec('BEGIN IMMEDIATE')
-  try {
-    const result = step()
-    database.exec('COMMIT')
-    return result
-  } catch (error) {
-    if (database.isTransaction) database.exec('ROLLBACK') // SQLite has done so itself for some errors.
-    throw error
-  }
-}
-
-/** Does a step again while others have the file, for so long. */
-export function patiently<T>(step: () => T, forMs: number = OPENING_MS): T {
-  const end = performance.now() + forMs
-  for (;;) {
-    try {
-      return step()
-    } catch (error) {
-      if (resultOf(error) !== BUSY || performance.now() > end) throw error
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Math.min(PAUSE_MS, 0.5 + Math.random()))
-    }
-  }
-}
-
-/** SQLite's result code: the lowest byte of what it says in full. */
-export function resultOf(error: unknown): number | undefined {
-  const errcode = (error as { readonly errcode?: unknown } | null)?.errcode
-  return typeof errcode === 'number' ? errcode & 0xff : undefined
-}
-
 /** Result codes of SQLite. */
-export const BUSY = 5
-export const CORRUPT = 11
 const READONLY = 8
 const CANTOPEN = 14
 const NOTADB = 26
@@ -194,7 +143,7 @@ function adviceFor(path: string, error: unknown): string {
         ? 'this process may not write to it. Give it a file that it may read and write, and that is no directory.'
         : `this process may not write to ${directory}. SQLite keeps two files beside it there: make it writable.`
     default:
-      return (error as Error).message
+      return `${(error as Error).message}.`
   }
 }
 

@@ -2,13 +2,14 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import { HooklineError } from '../protocol/error.ts'
+import { BUSY, CORRUPT, inTransaction, patiently, resultOf } from '../protocol/sqlite-file.ts'
 import type { QueueCounts } from './queue.ts'
 import type { Call, Claims, Failure, HostSettings, Reply } from './sqlite-calls.ts'
 import { createDead } from './sqlite-dead.ts'
 import { createIds } from './sqlite-ids.ts'
 import { createJobs } from './sqlite-jobs.ts'
 import { createOwners } from './sqlite-owners.ts'
-import { BUSY, CORRUPT, inTransaction, openFile, patiently, resultOf } from './sqlite-schema.ts'
+import { openFile } from './sqlite-schema.ts'
 import { createTally } from './sqlite-tally.ts'
 
 /** A queue in an open file. */
