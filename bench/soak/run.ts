@@ -3,7 +3,6 @@
  * `-- --minutes 5 --engine bullmq`. Fails when messages are missing, or memory or descriptors grew.
  */
 
-import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -39,7 +38,6 @@ const minutes = Number(values.minutes)
 if (!(minutes > 0)) throw new TypeError('--minutes: must be a number above 0.')
 const engine = readEngine(values.engine)
 
-execFileSync('npm', ['run', '--silent', 'build', '--', '--silent'], { stdio: ['ignore', 'ignore', 'inherit'] })
 printMachine()
 const capacity = await onSite(engine, (place) => onServer(place, measureCapacity))
 console.log(`A receiver with an inbox on ${titles[engine]}: ${capacity.toFixed(0)} messages/s accepted and handled`)
