@@ -395,6 +395,153 @@ describe('a clock that is set', () => {
   })
 })
 
+describe('a process that stood still until its lease was over', () => {
+  it('still says what became of a job that nobody else has, and no more of one that somebody has', async () => {
+    const { open, clock } = setUp()
+    const still = open({ clock: manualClock(clock.now()) }) // Its time stands still: it renews nothing.
+    const fates: PromiseWithResolvers<Outcome>[] = []
+    const first = work(still, () => {
+      const fate = Promise.withResolvers<Outcome>()
+      fates.push(fate)
+      return fate.promise
+    })
+    await still.push([jobOf('a'), jobOf('b'), jobOf('c')])
+    await until(() => first.length === 3)
+    await clock.advance(LEASE_MS)
+    const queue = open()
+    const held = Promise.withResolvers<Outcome>()
+    const second = work(queue, () => held.promise, 1)
+    await until(() => second.length === 1)
+    expect(await queue.counts()).toMatchObject({ waiting: 2, active: 1 })
+    fates[0]?.resolve({ dead: 'too late' })
+    fates[1]?.resolve(done)
+    fates[2]?.resolve({ dead: 'in time' })
+    while ((await queue.counts()).dead === 0);
+    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 1, dead: 1 })
+    expect(await queue.dead()).toMatchObject([{ reason: 'in time' }])
+    held.resolve(done)
+    await queue.drain()
+    expect(bodiesOf(second)).toEqual(['a'])
+    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, dead: 1 })
+  })
+})
+
+describe('a worker that was handed a job for the second time', () => {
+  it('changes nothing by what it says of the first', () => {
+    const { path } = setUp()
+    const store = openStore({ path, name: 'default', knownForMs: 1, maxJobs: 10, busyTimeoutMs: 0 })
+    const { id, body } = jobOf()
+    const claimBy = (owner: number, now: number) =>
+      ({ kind: 'claim', now, limit: 1, owner, leaseMs: 1_000, held: undefined }) as const
+    store.run([{ kind: 'push', now: 0, ids: [id], notBefore: [undefined], bodies: [body] }])
+    const [first] = store.run([claimBy(5, 0)])
+    store.run([{ ...claimBy(6, 2_000), limit: 0 }]) // Takes from the first what it had.
+    const [second] = store.run([claimBy(5, 2_000)])
+    const settle = (deliveries: number) => {
+      const seq = 2 ** 40 + 1
+      const fate = { outcome: 'done', retryAt: 0, reason: '', state: undefined } as const
+      store.run([{ kind: 'settle', now: 2_000, owner: 5, id, seq, deliveries, ...fate }])
+      return store.run([{ kind: 'counts', now: 2_000 }])[0]
+    }
+    expect([first, second]).toMatchObject([
+      { value: { jobs: [{ deliveries: 1 }] } },
+      { value: { jobs: [{ deliveries: 2 }] } },
+    ])
+    expect(settle(1)).toMatchObject({ value: { active: 1 } })
+    expect(settle(2)).toMatchObject({ value: { waiting: 0, active: 0, dead: 0 } })
+    store.close()
+  })
+})
+
+describe('calls that share a commit', () => {
+  it('one that fails takes nobody along, and is not counted', async () => {
+    const { open, connect } = setUp()
+    const queue = open()
+    connect().exec(`
+      CREATE TRIGGER refuse BEFORE INSERT ON hookline_queue_bodies WHEN length(NEW.body) = 3
+      BEGIN SELECT RAISE(ABORT, 'not this one'); END`)
+    const bad = jobOf('bad')
+    const pushes = [[jobOf('good')], [jobOf('before bad'), bad], [jobOf('good too')], [jobOf('good 3')]]
+    const results = await Promise.allSettled(pushes.map((jobs) => queue.push(jobs)))
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
+    expect(results[1]).toMatchObject({ reason: { code: 'queue_unavailable' } })
+    expect(`${(results[1] as PromiseRejectedResult).reason}`).toContain('not this one')
+    expect(await queue.counts()).toMatchObject({ waiting: 3, active: 0, dead: 0 })
+    await queue.push([{ ...bad, body: Buffer.from('mended') }])
+    const seen = work(queue)
+    await queue.drain()
+    expect(bodiesOf(seen)).toEqual(['good', 'good too', 'good 3', 'mended'])
+    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, dead: 0 })
+  })
+
+  it('wait for the disk, unless all of them may be lost with the power', () => {
+    const { path } = setUp()
+    const exec = vi.spyOn(DatabaseSync.prototype, 'exec')
+    onTestFinished(() => exec.mockRestore())
+    const store = openStore({ path, name: 'default', knownForMs: 1, maxJobs: 10, busyTimeoutMs: 0 })
+    /** What the disk was waited for at the last commit. */
+    function lastCommit() {
+      const statements = exec.mock.calls.map(([sql]) => sql)
+      const modes = statements
+        .slice(0, statements.lastIndexOf('COMMIT'))
+        .join('\n')
+        .match(/synchronous = \w+/g)
+      return modes?.at(-1)
+    }
+    const [now, owner] = [Date.now(), 5]
+    const push = () => {
+      const { id, body } = jobOf()
+      return { kind: 'push', now, ids: [id], notBefore: [undefined], bodies: [body] } as const
+    }
+    const claim = { kind: 'claim', now, limit: 1, owner, leaseMs: 1000, held: undefined } as const
+    store.run([push()])
+    expect(lastCommit()).toBe('synchronous = FULL')
+    store.run([claim])
+    expect(lastCommit()).toBe('synchronous = NORMAL')
+    store.run([claim, push()])
+    expect(lastCommit()).toBe('synchronous = FULL')
+    store.close()
+  })
+})
+
+describe('order', () => {
+  it('of a thousand that come due at once: as they came due, with those in line among them', async () => {
+    const { open, setClock, clock } = setUp()
+    const queue = open()
+    const jobs = Array.from({ length: 1_000 }, (_, index) =>
+      jobOf(`${index}`, { notBefore: clock.now() + index * 10 + 10 }),
+    )
+    await queue.push([...jobs].reverse())
+    setClock(5_005)
+    await queue.push([jobOf('in line')])
+    setClock(HOURS_3)
+    const seen = work(queue, () => done, 7)
+    await queue.drain()
+    const expected = jobs.map(({ body }) => `${body}`)
+    expected.splice(500, 0, 'in line')
+    expect(bodiesOf(seen)).toEqual(expected)
+  })
+})
+
+describe('maxJobs', () => {
+  it('is not gone over, by no part of a push and by no re-driving; ids that are known take no room', async () => {
+    const { open } = setUp()
+    const queue = open({ maxJobs: 3 })
+    const known = jobOf('known')
+    await queue.push([known, jobOf('dies')])
+    await expect(queue.push([jobOf(), jobOf()])).rejects.toMatchObject({ code: 'queue_full' })
+    expect(await queue.counts()).toMatchObject({ waiting: 2 })
+    await queue.push([known, known, jobOf('third')])
+    const seen = work(queue, ({ body }) => (`${Buffer.from(body)}` === 'dies' ? { dead: 'no' } : { retryAt: 8e15 }))
+    await until(() => seen.length === 3)
+    await queue.drain()
+    expect(await queue.counts()).toMatchObject({ waiting: 2, dead: 1 })
+    await queue.push([jobOf('fourth', { notBefore: 8e15 })])
+    await expect(queue.redrive('all')).rejects.toMatchObject({ code: 'queue_full' })
+    expect(await queue.counts()).toMatchObject({ waiting: 3, dead: 1 })
+  })
+})
+
 describe('processes', () => {
   it('one that is killed while it works: its jobs come back when the lease is over', async () => {
     const { path, open, clock, see } = setUp()
