@@ -15,6 +15,7 @@ import { createSqliteQueue } from '../../src/queues/sqlite-queue.ts'
 import { openStore } from '../../src/queues/sqlite-store.ts'
 import { startWorker } from '../../src/queues/sqlite-thread.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
+import { sqliteQueueHere } from '../support/sqlite.ts'
 import { until } from '../support/until.ts'
 
 const done: Outcome = { done: true }
@@ -29,8 +30,11 @@ function newFile(): string {
   return join(directory, 'jobs.db')
 }
 
-/** Opens queues on one file, whose clock can be set; the file is whole when the test ends. */
-function setUp({ path = newFile(), isWhole = true } = {}) {
+/**
+ * Opens queues on one file, whose clock can be set; the file is whole when the test ends. Where it is of no account which
+ * thread has the file, this one has it, so that coverage sees what runs.
+ */
+function setUp({ path = newFile(), isWhole = true, isHere = false } = {}) {
   const clock = manualClock(Date.now())
   const errors: unknown[] = []
   let shift = 0
@@ -53,7 +57,11 @@ function setUp({ path = newFile(), isWhole = true } = {}) {
     path,
     clock,
     errors,
-    open: (options: Partial<SqliteQueueOptions> = {}) => closeAtEnd(sqliteQueue(settingsOf(options))),
+    open(options: Partial<SqliteQueueOptions> = {}) {
+      const settings = settingsOf(options)
+      const queue = sqliteQueue(settings)
+      return closeAtEnd(isHere ? sqliteQueueHere(settings) : queue)
+    },
     /** With a thread that a test can end. */
     openMortal() {
       const settings = readOptions(settingsOf({}))
@@ -133,6 +141,11 @@ describe('a file that will not do is refused when the queue is made', () => {
     expect(refusal(path).message).toContain(`the directory ${dirname(path)} does not exist`)
   })
 
+  it.each([':memory:', 'file:jobs.db'])('none at all: %s', (path) => {
+    expect(() => sqliteQueue({ path })).toThrow(TypeError)
+    expect(() => sqliteQueue({ path })).toThrow('path: must be the path of a file')
+  })
+
   it('a folder', () => {
     const path = newFile()
     mkdirSync(path)
@@ -175,7 +188,7 @@ describe('a file that others use too', () => {
 
 describe('a file that somebody else keeps locked', () => {
   it('a push is refused, and one after that is taken', async () => {
-    const { open, connect } = setUp()
+    const { open, connect } = setUp({ isHere: true })
     const queue = open()
     await queue.push([jobOf('before')])
     const other = connect()
@@ -190,7 +203,7 @@ describe('a file that somebody else keeps locked', () => {
   })
 
   it('claims go on by themselves when it is free', async () => {
-    const { open, connect, errors, see } = setUp()
+    const { open, connect, errors, see } = setUp({ isHere: true })
     const queue = open()
     await queue.push([jobOf('a')])
     const other = connect()
@@ -205,7 +218,7 @@ describe('a file that somebody else keeps locked', () => {
   })
 
   it('what became of a job is told when it is free', async () => {
-    const { open, connect, errors, drained } = setUp()
+    const { open, connect, errors, drained } = setUp({ isHere: true })
     const queue = open()
     const held = Promise.withResolvers<Outcome>()
     const seen = work(queue, () => held.promise)
@@ -235,7 +248,7 @@ describe('a row that cannot be read', () => {
     ['an id of 3 bytes', update("id = x'010203'"), 'its id is none'],
     ['an id of no bytes', update("id = x''"), 'its id is none'],
   ])('goes to the dead, and others are handed out: %s', async (_what, damage, reason) => {
-    const { open, connect, drained } = setUp()
+    const { open, connect, drained } = setUp({ isHere: true })
     const queue = open()
     await queue.push([jobOf('bad'), jobOf('good'), jobOf('good too')])
     connect().exec(damage)
@@ -264,7 +277,7 @@ describe('a row that cannot be read', () => {
     "UPDATE hookline_queue_bodies SET body = 'text'",
     'UPDATE hookline_queue_bodies SET body = 5',
   ])('the file refuses, or it keeps nobody else waiting: %s', async (damage) => {
-    const { open, connect, drained } = setUp()
+    const { open, connect, drained } = setUp({ isHere: true })
     const queue = open()
     await queue.push([jobOf('bad'), jobOf('good')])
     expect(() => connect().exec(damage)).toThrow()
@@ -274,7 +287,7 @@ describe('a row that cannot be read', () => {
   })
 
   it('because its page is damaged: the others are handed out', async () => {
-    const { path, open, connect, drained } = setUp({ isWhole: false })
+    const { path, open, connect, drained } = setUp({ isWhole: false, isHere: true })
     const before = open()
     const jobs = Array.from({ length: 100 }, (_, index) => jobOf(`${index}`.padEnd(1000)))
     await before.push(jobs)
@@ -344,7 +357,7 @@ describe('the thread', () => {
 
 describe('a clock that is set', () => {
   it('back: what is due is handed out at once, also after that', async () => {
-    const { open, setClock } = setUp()
+    const { open, setClock } = setUp({ isHere: true })
     const queue = open()
     await queue.push([jobOf('before')])
     setClock(-HOURS_3)
@@ -355,7 +368,7 @@ describe('a clock that is set', () => {
   })
 
   it('back: the lease of a process that died lasts no longer than a lease', async () => {
-    const { open, setClock, clock } = setUp()
+    const { open, setClock, clock } = setUp({ isHere: true })
     const dying = open({ clock: manualClock(clock.now()) }) // Its time stands still: it renews nothing.
     const first = work(dying, never)
     await dying.push([jobOf('left')])
@@ -376,7 +389,7 @@ describe('a clock that is set', () => {
   })
 
   it('forward: what this process works on is not handed out again', async () => {
-    const { open, setClock, clock } = setUp()
+    const { open, setClock, clock } = setUp({ isHere: true })
     const queue = open()
     const held = Promise.withResolvers<Outcome>()
     const seen = work(queue, () => held.promise)
@@ -397,7 +410,7 @@ describe('a clock that is set', () => {
 
 describe('a process that stood still until its lease was over', () => {
   it('still says what became of a job that nobody else has, and no more of one that somebody has', async () => {
-    const { open, clock } = setUp()
+    const { open, clock } = setUp({ isHere: true })
     const still = open({ clock: manualClock(clock.now()) }) // Its time stands still: it renews nothing.
     const fates: PromiseWithResolvers<Outcome>[] = []
     const first = work(still, () => {
@@ -455,7 +468,7 @@ describe('a worker that was handed a job for the second time', () => {
 
 describe('calls that share a commit', () => {
   it('one that fails takes nobody along, and is not counted', async () => {
-    const { open, connect } = setUp()
+    const { open, connect } = setUp({ isHere: true })
     const queue = open()
     connect().exec(`
       CREATE TRIGGER refuse BEFORE INSERT ON hookline_queue_bodies WHEN length(NEW.body) = 3
@@ -475,7 +488,7 @@ describe('calls that share a commit', () => {
   })
 
   it('wait for the disk, unless all of them may be lost with the power', () => {
-    const { path } = setUp()
+    const { path } = setUp({ isHere: true })
     const exec = vi.spyOn(DatabaseSync.prototype, 'exec')
     onTestFinished(() => exec.mockRestore())
     const store = openStore({ path, name: 'default', knownForMs: 1, maxJobs: 10, busyTimeoutMs: 0 })
@@ -506,7 +519,7 @@ describe('calls that share a commit', () => {
 
 describe('order', () => {
   it('of a thousand that come due at once: as they came due, with those in line among them', async () => {
-    const { open, setClock, clock } = setUp()
+    const { open, setClock, clock } = setUp({ isHere: true })
     const queue = open()
     const jobs = Array.from({ length: 1_000 }, (_, index) =>
       jobOf(`${index}`, { notBefore: clock.now() + index * 10 + 10 }),
@@ -525,7 +538,7 @@ describe('order', () => {
 
 describe('maxJobs', () => {
   it('is not gone over, by no part of a push and by no re-driving; ids that are known take no room', async () => {
-    const { open } = setUp()
+    const { open } = setUp({ isHere: true })
     const queue = open({ maxJobs: 3 })
     const known = jobOf('known')
     await queue.push([known, jobOf('dies')])
@@ -637,6 +650,20 @@ describe('depth', () => {
     )
     database.close()
     expect(scans).toEqual([])
+  })
+
+  it('ids of jobs that are done are forgotten in time', async () => {
+    const { open, clock, connect } = setUp({ isHere: true })
+    const queue = open({ knownForMs: 1_000 })
+    work(queue)
+    for (let round = 0; round < 5; round += 1) {
+      await queue.push(Array.from({ length: 50 }, () => jobOf()))
+      await queue.drain()
+      await clock.advance(1_000)
+    }
+    const count = (table: string) => connect().prepare(`SELECT count(*) AS n FROM ${table}`).get()?.n
+    expect(count('hookline_queue_done')).toBeLessThanOrEqual(100)
+    expect(count('hookline_queue_ids')).toBe(count('hookline_queue_done'))
   })
 
   it('a closed queue leaves its jobs in one file, none in the log beside it', async () => {
