@@ -25,13 +25,19 @@ interface Read {
   readonly body: Uint8Array
 }
 
+/** The store of a loop, and how it ends. */
+interface PgBossStore extends Store {
+  /** Renews no lease any more: what could be neither settled nor given back ends with its own. */
+  leave(): void
+}
+
 /** Makes it. */
 export function createPgBossStore(
   connection: Connection,
   statements: Statements,
   settings: Settings,
   onError: (error: unknown) => void,
-): Store {
+): PgBossStore {
   const { name, leaseMs, clock } = settings
   const settle = createSettle(connection, statements, settings)
   const noteDuration = createStatistics(connection, settings, onError)
@@ -126,6 +132,10 @@ export function createPgBossStore(
       letGo(claim)
     },
     release: (jobs) => giveBack(jobs.map((job) => claims.get(job) as Claim)),
+    leave() {
+      held.clear()
+      alarm.set(undefined)
+    },
     async nextAt() {
       const { rows } = await connection.call(({ db }) => db.executeSql(statements.next, [name]))
       const inMs: unknown = rows[0]?.inMs

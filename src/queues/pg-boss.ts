@@ -98,6 +98,7 @@ export function pgBossQueue(options: PgBossQueueOptions): Queue {
     async close(options) {
       const checked = readClose(options)
       closed ??= loop.close(checked).then(async () => {
+        store.leave()
         await connection.close()
         return []
       })

@@ -148,6 +148,24 @@ describe.skipIf(databaseUrl === undefined)('pg-boss, when the way to PostgreSQL 
     expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, dead: 0 })
   })
 
+  it('closed while an outcome cannot be told: the job comes back', { timeout: 20_000 }, async () => {
+    const proxy = await createProxy(databaseUrl as string)
+    const shared = { name: randomUUID(), schema: schema.name }
+    const queue = create({ ...shared, connectionString: proxy.url, timeoutMs: 500 })
+    const { promise, resolve } = Promise.withResolvers<Outcome>()
+    const seen = work(queue, () => promise)
+    await queue.push([jobOf()])
+    await until(() => seen.length === 1)
+    proxy.swallow(true)
+    resolve(done)
+    await queue.close({ graceMs: 0 })
+    proxy.swallow(false)
+    const again = work(create({ ...shared, connectionString: databaseUrl as string }))
+    while (again.length === 0) await new Promise((resolve) => setImmediate(resolve))
+    expect(again[0]?.deliveries).toBe(2)
+    await proxy.close()
+  })
+
   it('a user that PostgreSQL does not know: says so, and no password', async () => {
     const url = new URL(databaseUrl as string)
     url.username = `nobody_${schema.name}`
