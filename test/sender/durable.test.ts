@@ -28,7 +28,7 @@ function setUp(script: Script = [503]) {
       random: () => 0.5,
       onAttempt: (report) => reports.push(report),
     })
-    onTestFinished(() => void destination.close({ graceMs: 0 }))
+    onTestFinished(async () => void (await destination.close({ graceMs: 0 })))
     return destination
   }
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
