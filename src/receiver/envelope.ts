@@ -53,7 +53,8 @@ export function readEnvelope(stored: Uint8Array): OpenDelivery {
   const end = envelope.indexOf(LINE_FEED)
   const { at, source, signature, secretIndex, headers } = readLine(envelope.subarray(0, Math.max(end, 0)))
   const delivery = new OpenDelivery(headers, at)
-  delivery.setBody({ bytes: envelope.subarray(end + 1), source })
+  // A copy: a queue in memory keeps the original, for the next attempt.
+  delivery.setBody({ bytes: Buffer.from(envelope.subarray(end + 1)), source })
   if (signature !== undefined) delivery.confirm(signature, secretIndex as number)
   return delivery
 }

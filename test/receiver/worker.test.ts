@@ -64,6 +64,20 @@ describe('retries', () => {
     expect(await receiver.dead()).toMatchObject([{ attempts: 3 }])
   })
 
+  it('begin with what arrived, whatever a handler did to it', async () => {
+    const { receiver, clock, times } = setUpFailing({ retries: [10] })
+    receiver.on('*', (message, delivery) => {
+      Object.assign(message, { type: 'nothing' })
+      delivery.bytes.fill(0)
+    })
+    await deliver(receiver, fixtures.track)
+    await clock.advance(HOUR)
+    expect(times).toEqual([0, 10])
+    const [dead] = await receiver.dead()
+    dead?.bytes.fill(0)
+    expect(await receiver.dead()).toMatchObject([{ reason: 'handler_failed', message: fixtures.track }])
+  })
+
   it('follow a function, which sees how many failed and why', async () => {
     const asked: [number, string][] = []
     const retries = (attempts: number, { code }: HooklineError) => {
