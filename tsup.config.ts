@@ -6,6 +6,8 @@ export default defineConfig({
     sender: 'src/sender/index.ts',
     collector: 'src/collector/index.ts',
     client: 'src/client/index.ts',
+    // Types alone: their declarations would be put into those of an engine, and everybody would need its package.
+    'queues/queue': 'src/queues/queue.ts',
     'queues/memory': 'src/queues/memory.ts',
     'queues/sqlite': 'src/queues/sqlite.ts',
     // A file of its own: the thread that sqlite starts.

@@ -34,7 +34,7 @@ function serveHere(settings: Parameters<typeof serveCalls>[1]): Host {
 }
 
 /** A folder for a test, and how to remove it. */
-export function temporaryFolder(): { readonly folder: string; remove(): void } {
+function temporaryFolder(): { readonly folder: string; remove(): void } {
   const folder = mkdtempSync(join(tmpdir(), 'hookline-queue-'))
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) }
 }
