@@ -25,7 +25,7 @@ export interface StoredMessage {
   readonly id: string
   /** The exact bytes of the body; of what cannot be read, all there is. */
   readonly bytes: Uint8Array
-  /** The headers of the request, names in lower case, without `authorization`, `proxy-authorization` and `cookie`. */
+  /** The headers of the request, names in lower case, without those whose names say that they hold a secret. */
   readonly headers: EndpointHeaders
   /** When the request arrived; undefined when that cannot be read. */
   readonly receivedAt: Date | undefined

@@ -20,13 +20,13 @@ interface Line {
 
 const VERSION = 1
 
-/** Headers that hold secrets of the sender or of a proxy, and say nothing about the message. */
-const NOT_KEPT = new Set(['authorization', 'proxy-authorization', 'cookie'])
+/** Names of headers that hold secrets of the sender, of a proxy or of a platform, and say nothing about the message. */
+const SECRET = /authorization|cookie|credential|token|secret|passw|api-?key|functions-key|assertion|jwt|oidc|session/
 
 /** Writes a delivery, for the inbox to keep. */
 export function writeEnvelope(delivery: OpenDelivery): Uint8Array {
   const headers: Record<string, EndpointHeaders[string]> = {}
-  for (const name in delivery.headers) if (!NOT_KEPT.has(name)) headers[name] = delivery.headers[name]
+  for (const name in delivery.headers) if (!SECRET.test(name)) headers[name] = delivery.headers[name]
   const line: Line = {
     hookline: VERSION,
     at: delivery.receivedAt.getTime(),
