@@ -2,6 +2,7 @@
 
 import { HooklineError } from '../protocol/error.ts'
 import type { DeadJob } from './queue.ts'
+import { noting } from './sqlite-damage.ts'
 import { bytesOfId, textOfId } from './sqlite-id.ts'
 import type { Shelf } from './sqlite-jobs.ts'
 
@@ -46,14 +47,13 @@ export function createDead({ database, queue, name, maxJobs, ids, tally, damaged
 
   /** What lies on a damaged page is listed without: the next time, when it is known. */
   function bodyOf(seq: number): Uint8Array {
-    if (damaged.has(seq)) return new Uint8Array()
-    try {
-      const body = readBody.get(seq)?.body
-      return body instanceof Uint8Array ? body : new Uint8Array()
-    } catch (error) {
-      damaged.add(seq)
-      throw error
-    }
+    const body = damaged.has(seq) ? undefined : noting(damaged, seq, () => readBody.get(seq))?.body
+    return body instanceof Uint8Array ? body : new Uint8Array()
+  }
+
+  /** It stays, out of reach, where its page is damaged. */
+  function dropBody(seq: number): void {
+    if (!damaged.has(seq)) noting(damaged, seq, () => removeBody.run(seq))
   }
 
   return {
@@ -85,7 +85,7 @@ export function createDead({ database, queue, name, maxJobs, ids, tally, damaged
       for (const seq of seqs) {
         ids.forget(idOf.get(seq)?.id as Uint8Array)
         remove.run(seq)
-        removeBody.run(seq)
+        dropBody(seq)
       }
       tally.dead -= seqs.length
       return seqs.length

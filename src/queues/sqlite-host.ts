@@ -1,7 +1,7 @@
 /** The thread's side: opens the queue, takes calls from a port and answers them. */
 
 import { statSync } from 'node:fs'
-import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
+import type { MessagePort } from 'node:worker_threads'
 import { HooklineError } from '../protocol/error.ts'
 import type { Call, HostSettings, Reply } from './sqlite-calls.ts'
 import { type Request, readRequest, writeResponse } from './sqlite-messages.ts'
@@ -32,26 +32,10 @@ export function serveCalls(port: MessagePort, settings: HostSettings): void {
     throw new HooklineError('queue_unavailable', `${settings.path} was removed or replaced while it was in use`)
   }
 
-  /** What has come meanwhile goes into the same commit. */
-  function takeAll(first: Request): Request[] {
-    const requests = [first]
-    for (;;) {
-      const next: { message: Request } | undefined = receiveMessageOnPort(port)
-      if (next === undefined) return requests
-      requests.push(next.message)
-    }
-  }
-
-  function serve(first: Request): void {
-    const requests = takeAll(first)
-    const replies = run(requests.flatMap(readRequest))
-    let offset = 0
-    for (const { calls } of requests) {
-      const response = writeResponse(replies.slice(offset, offset + calls.length))
-      port.postMessage(response, [response.buffer])
-      offset += calls.length
-    }
-    if (requests.some(({ isLast }) => isLast)) end()
+  function serve(request: Request): void {
+    const response = writeResponse(run(readRequest(request)))
+    port.postMessage(response, [response.buffer])
+    if (request.isLast) end()
   }
 
   function end(): void {

@@ -42,24 +42,25 @@ export function createIds(database: DatabaseSync, queue: number, knownForMs: num
     return find.get(queue, id)?.seq as number | undefined
   }
 
-  /** The number of the job that had it, where its time is over. */
-  function overdue(id: Uint8Array, now: number): number | undefined {
-    const seq = seqOf(id)
-    if (seq === undefined) return undefined
+  /** Whether the job that has it is done, and the time of the id over. */
+  function isOverdue(seq: number, id: Uint8Array, now: number): boolean {
     const row = doneAt.get(seq)
-    return row !== undefined && isOver(seq, id, Number(row.at), now) ? seq : undefined
+    return row !== undefined && isOver(seq, id, Number(row.at), now)
   }
 
   return {
     add(id, seq, now) {
       if (insert.run(queue, id, seq).changes === 1) return true
-      const old = overdue(id, now)
-      if (old === undefined) return false
+      const old = seqOf(id) as number
+      if (!isOverdue(old, id, now)) return false
       unsetDone.run(old)
       assign.run(seq, queue, id)
       return true
     },
-    has: (id, now) => seqOf(id) !== undefined && overdue(id, now) === undefined,
+    has(id, now) {
+      const seq = seqOf(id)
+      return seq !== undefined && !isOverdue(seq, id, now)
+    },
     seqOf,
     finish(id, seq, now) {
       setDone.run(seq, id, now)

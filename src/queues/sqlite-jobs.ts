@@ -2,8 +2,9 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import { HooklineError } from '../protocol/error.ts'
-import { CORRUPT, resultOf } from '../protocol/sqlite-file.ts'
+import { resultOf } from '../protocol/sqlite-file.ts'
 import type { ClaimCall, Claimed, ClaimRef, PushCall, SettleCall } from './sqlite-calls.ts'
+import { type Damaged, noting } from './sqlite-damage.ts'
 import { bytesOfId, textOfId } from './sqlite-id.ts'
 import type { Ids } from './sqlite-ids.ts'
 import type { Owners } from './sqlite-owners.ts'
@@ -19,8 +20,7 @@ export interface Shelf {
   readonly ids: Ids
   readonly owners: Owners
   readonly tally: Tally
-  /** The jobs whose bodies lie on damaged pages, as far as is known: SQLite writes nothing more once it has seen one. */
-  readonly damaged: Set<number>
+  readonly damaged: Damaged
 }
 
 /** What can be done. */
@@ -116,13 +116,9 @@ export function createJobs({ database, queue, name, maxJobs, ids, owners, tally,
   function tryToRead(row: Row, now: number): Claimed | undefined {
     try {
       if (damaged.has(row.seq)) throw new Error('it lies on a damaged page of the file')
-      return read(row, now)
+      return noting(damaged, row.seq, () => read(row, now))
     } catch (error) {
-      const code = resultOf(error)
-      if (code === CORRUPT) {
-        damaged.add(row.seq) // SQLite lets nothing be written any more in this transaction: the next one passes it over.
-      }
-      if (code !== undefined) throw error
+      if (resultOf(error) !== undefined) throw error
       setAside.run(tally.next++, now, Buffer.from(`It cannot be read: ${(error as Error).message}.`), row.seq)
       tally.waiting -= 1
       tally.dead += 1

@@ -5,6 +5,7 @@ import { HooklineError } from '../protocol/error.ts'
 import { BUSY, CORRUPT, inTransaction, patiently, resultOf } from '../protocol/sqlite-file.ts'
 import type { QueueCounts } from './queue.ts'
 import type { Call, Claims, Failure, HostSettings, Reply } from './sqlite-calls.ts'
+import { type Damaged, noting } from './sqlite-damage.ts'
 import { createDead } from './sqlite-dead.ts'
 import { createIds } from './sqlite-ids.ts'
 import { createJobs } from './sqlite-jobs.ts'
@@ -30,7 +31,7 @@ export function openStore(settings: HostSettings): SqliteStore {
   const tally = createTally(database, queue)
   const ids = createIds(database, queue, knownForMs)
   const owners = createOwners(database, queue, tally)
-  const damaged = new Set<number>()
+  const damaged: Damaged = new Set()
   const shelf = { database, queue, name, maxJobs, ids, owners, tally, damaged }
   const jobs = createJobs(shelf)
   const dead = createDead(shelf)
@@ -91,15 +92,11 @@ export function openStore(settings: HostSettings): SqliteStore {
     return (at === undefined || at > call.now) && !owners.areStale(call.owner, call.now)
   }
 
-  /** That it fails is no reason to do again what was done. */
+  /** Where ids cannot be forgotten, jobs are done all the same. */
   function prune(calls: readonly Call[]): void {
     const settled = calls.filter((call) => call.kind === 'settle')
-    if (settled.length === 0) return
-    try {
-      ids.prune(2 * settled.length, settled[0]?.now as number)
-    } catch (error) {
-      if (resultOf(error) !== CORRUPT) throw error
-    }
+    if (settled.length === 0 || damaged.has('done')) return
+    noting(damaged, 'done', () => ids.prune(2 * settled.length, settled[0]?.now as number))
   }
 
   function runTogether(calls: readonly Call[]): Reply[] {

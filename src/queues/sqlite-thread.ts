@@ -68,7 +68,7 @@ export function createThread(start: () => Host, onDeath: (error: unknown) => voi
     // One that was told to end holds the process until it has: whoever waits for the end would never hear of it.
     if (mine.requests.length === 0 && running === mine) mine.host.unref()
     if (waiting.length > 0) send()
-    else if (isEnding && running === mine) finish()
+    else if (isEnding && running === mine) finish(mine)
   }
 
   /** One request at a time: what comes while the disk is busy with it goes into the next. */
@@ -92,9 +92,7 @@ export function createThread(start: () => Host, onDeath: (error: unknown) => voi
   }
 
   /** It lets go of the file, and ends. */
-  function finish(): void {
-    if (running === undefined) return
-    const last = running
+  function finish(last: Running): void {
     running = undefined
     post(last, true)
   }
@@ -112,7 +110,7 @@ export function createThread(start: () => Host, onDeath: (error: unknown) => voi
       isEnding = true
       const last = running
       if (last === undefined) return
-      if (last.requests.length === 0 && !isSending) finish()
+      if (last.requests.length === 0 && !isSending) finish(last)
       await last.ended
     },
   }

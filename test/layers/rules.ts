@@ -40,6 +40,7 @@ const FAMILIES: Readonly<Record<string, readonly string[]>> = {
     'sqlite-schema.ts',
     'sqlite-calls.ts',
     'sqlite-messages.ts',
+    'sqlite-damage.ts',
     'sqlite-id.ts',
     'sqlite-ids.ts',
     'sqlite-tally.ts',

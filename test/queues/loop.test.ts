@@ -344,6 +344,30 @@ describe('the loop', () => {
     expect([runs, clock.timers]).toEqual([2, 0])
   })
 
+  it('closes while a store that answers at once fails: it asks once more, and then never again', async () => {
+    const { clock, store } = setUp(false)
+    let settles = 0
+    const failing: Store = {
+      ...store,
+      settle: () => {
+        settles += 1
+        throw new Error('away')
+      },
+    }
+    const errors: unknown[] = []
+    const loop = createLoop(failing, { clock, finishesDue: false, onError: (error) => errors.push(error) })
+    store.push(readJobs([{ id: randomUUID(), body }]))
+    loop.work(async () => ({ done: true }), { concurrency: 1 })
+    await clock.advance(0)
+    expect([settles, clock.timers]).toEqual([1, 1])
+    await clock.advance(500)
+    expect([settles, clock.timers]).toEqual([2, 1])
+    await loop.close({ graceMs: 0 })
+    await clock.advance(10 * 60_000)
+    expect([settles, errors.length, clock.timers]).toEqual([3, 3, 0])
+    expect(store.counts()).toMatchObject({ waiting: 0, active: 1 })
+  })
+
   it('gives back what runs when it is closed', async () => {
     const { clock, store } = setUp(false)
     const released: string[] = []

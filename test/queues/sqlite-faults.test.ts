@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { mkdirSync, mkdtempSync, openSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
+import fs, { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync, StatementSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
-import type { Worker } from 'node:worker_threads'
+import { Worker } from 'node:worker_threads'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { sqliteDedupe } from '../../src/dedupe/sqlite.ts'
 import type { ClaimedJob, Outcome, Queue } from '../../src/queues/queue.ts'
@@ -63,12 +64,14 @@ function setUp({ path = newFile(), isWhole = true, isHere = false } = {}) {
       return closeAtEnd(isHere ? sqliteQueueHere(settings) : queue)
     },
     /** With a thread that a test can end. */
-    openMortal() {
+    openMortal(startFirst?: () => Worker) {
       const settings = readOptions(settingsOf({}))
       const threads: Worker[] = []
       const queue = createSqliteQueue(settings, () => {
         const { name, knownForMs, maxJobs, busyTimeoutMs } = settings
-        const thread = startWorker({ path: settings.path, name, knownForMs, maxJobs, busyTimeoutMs })
+        const isFirst = threads.length === 0
+        const startNext = () => startWorker({ path: settings.path, name, knownForMs, maxJobs, busyTimeoutMs })
+        const thread = isFirst && startFirst !== undefined ? startFirst() : startNext()
         threads.push(thread)
         return thread
       })
@@ -141,6 +144,45 @@ describe('a file that will not do is refused when the queue is made', () => {
     expect(refusal(path).message).toContain(`the directory ${dirname(path)} does not exist`)
   })
 
+  it('that somebody keeps locked', () => {
+    const { path, open, connect } = setUp()
+    open()
+    connect().exec('BEGIN IMMEDIATE')
+    hurryTime()
+    expect(refusal(path).message).toMatch(/: another process keeps it locked\. End that process, .*[^.]\.$/)
+  })
+
+  it('damaged', () => {
+    const { path, open, connect } = setUp({ isWhole: false })
+    open()
+    const database = connect()
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    damage(path, pageInside(database, 'hookline_queues'))
+    database.close()
+    expect(refusal(path).message).toMatch(/: it is damaged\. Move it away, .*[^.]\.$/)
+  })
+
+  it('in a folder that this process may not write to', () => {
+    const path = newFile()
+    mkdirSync(path)
+    replaceInFs('accessSync', () => {
+      throw new Error('EACCES')
+    })
+    expect(refusal(path).message).toContain(`this process may not write to ${dirname(path)}. SQLite keeps two files`)
+  })
+
+  it('when the program of its thread is missing: it is said before a file is made', () => {
+    const path = newFile()
+    replaceInFs('existsSync', (file) => !`${file}`.endsWith('sqlite-worker.ts'))
+    expect(() => sqliteQueue({ path })).toThrow(/sqlite-worker\.ts is not there\. A bundler must leave hookline out/)
+    expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined()
+  })
+
+  it('no options', () => {
+    expect(() => sqliteQueue(null as never)).toThrow(new TypeError('sqliteQueue: give it options, { path }.'))
+    expect(() => sqliteQueue('jobs.db' as never)).toThrow('give it options')
+  })
+
   it.each([':memory:', 'file:jobs.db'])('none at all: %s', (path) => {
     expect(() => sqliteQueue({ path })).toThrow(TypeError)
     expect(() => sqliteQueue({ path })).toThrow('path: must be the path of a file')
@@ -157,6 +199,36 @@ describe('a file that will not do is refused when the queue is made', () => {
     open()
     connect().exec('UPDATE hookline_queue_schema SET version = 2')
     expect(refusal(path).message).toContain('its tables are of version 2, and this Hookline knows version 1')
+  })
+})
+
+/** Puts a function in the place of one of `node:fs`, for this test. */
+function replaceInFs(name: 'accessSync' | 'existsSync', fake: (path: unknown) => never | boolean): void {
+  const spy = vi.spyOn(fs, name).mockImplementation(fake as never)
+  syncBuiltinESMExports()
+  onTestFinished(() => {
+    spy.mockRestore()
+    syncBuiltinESMExports()
+  })
+}
+
+/** What waits for others waits no longer, whatever it was to wait: for this test. */
+function hurryTime(): void {
+  let now = 0
+  const spy = vi.spyOn(performance, 'now').mockImplementation(() => {
+    now += 60_000
+    return now
+  })
+  onTestFinished(() => spy.mockRestore())
+}
+
+describe('a file that goes away', () => {
+  it('in part: a queue that is no longer in it says so', async () => {
+    const { open, connect } = setUp({ isHere: true })
+    const queue = open()
+    await queue.push([jobOf()])
+    connect().exec('DELETE FROM hookline_queues')
+    await expect(queue.push([jobOf()])).rejects.toThrow('not available: the queue is no longer in its file.')
   })
 })
 
@@ -294,10 +366,8 @@ describe('a row that cannot be read', () => {
     await before.close({ graceMs: 0 })
     const database = connect()
     database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-    const page = pageInside(database, 'hookline_queue_bodies')
+    damage(path, pageInside(database, 'hookline_queue_bodies'))
     database.close()
-    const file = openSync(path, 'r+')
-    writeSync(file, Buffer.alloc(page.size, 0xff), 0, page.size, page.number * page.size)
     const queue = open()
     const seen = work(queue)
     await drained(queue)
@@ -307,14 +377,80 @@ describe('a row that cannot be read', () => {
     expect(dead[0]?.reason).toMatch(/^It cannot be read: it lies on a damaged page/)
     expect([...seen, ...dead].map(({ id }) => id).sort()).toEqual(jobs.map(({ id }) => id).sort())
   })
+
+  it('because its page was damaged when it was dead: it is listed without its body, and can be dropped', async () => {
+    const { path, open, connect } = setUp({ isWhole: false, isHere: true })
+    const before = open()
+    work(before, () => ({ dead: 'no' }))
+    await before.push(Array.from({ length: 100 }, (_, index) => jobOf(`${index}`.padEnd(1000))))
+    await before.drain()
+    await before.close({ graceMs: 0 })
+    const database = connect()
+    damage(path, pageInside(database, 'hookline_queue_bodies'))
+    database.close()
+    const [listing, dropping] = [open(), open()]
+    const dead = await listing.dead({ limit: 1000 })
+    const lost = dead.filter(({ body }) => body.byteLength === 0)
+    expect(dead).toHaveLength(100)
+    expect(lost.length).toBeGreaterThan(0)
+    expect(lost.length).toBeLessThan(10)
+    expect(await dropping.drop([lost[0]?.id as string])).toBe(1)
+    expect(await dropping.drop('all')).toBe(99)
+    expect(await listing.counts()).toMatchObject({ dead: 0 })
+  })
+
+  it('this time only: it is listed with its body the next', async () => {
+    const { open } = setUp({ isHere: true })
+    const queue = open()
+    work(queue, () => ({ dead: 'no' }))
+    await queue.push([jobOf('a')])
+    await queue.drain()
+    const { get } = StatementSync.prototype
+    const spy = vi.spyOn(StatementSync.prototype, 'get').mockImplementation(function (this: StatementSync, ...values) {
+      if (!this.sourceSQL.includes('hookline_queue_bodies')) return get.apply(this, values)
+      throw Object.assign(new Error('disk I/O error'), { errcode: 10 })
+    })
+    onTestFinished(() => spy.mockRestore())
+    await expect(queue.dead()).rejects.toThrow('disk I/O error')
+    spy.mockRestore()
+    expect(bodiesOf(await queue.dead())).toEqual(['a'])
+  })
 })
 
-/** A leaf page of a table, in the middle of it: found by what its cells hold. */
-function pageInside(database: DatabaseSync, table: string) {
+describe('a list of what is done that is damaged', () => {
+  it('keeps no job from being done', async () => {
+    const { path, open, connect } = setUp({ isWhole: false, isHere: true })
+    const before = open()
+    work(before, () => done, 500)
+    await before.push(Array.from({ length: 500 }, () => jobOf()))
+    await before.drain()
+    await before.close({ graceMs: 0 })
+    const database = connect()
+    damage(path, pageInside(database, 'hookline_queue_done', 0))
+    database.close()
+    const queue = open()
+    const seen = work(queue)
+    await queue.push([jobOf('a'), jobOf('b')])
+    await queue.drain()
+    await queue.push([jobOf('c')])
+    await queue.drain()
+    expect(bodiesOf(seen)).toEqual(['a', 'b', 'c'])
+    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0 })
+  })
+})
+
+/** A leaf page of a table, so far into it. */
+function pageInside(database: DatabaseSync, table: string, at = 0.5) {
   const size = Number(database.prepare('PRAGMA page_size').get()?.page_size)
   const pages = database.prepare('SELECT pageno FROM dbstat WHERE name = ? AND pagetype = ?').all(table, 'leaf')
-  const found = pages[Math.floor(pages.length / 2)]
+  const found = pages[Math.floor(pages.length * at)]
   return { size, number: Number(found?.pageno) - 1 }
+}
+
+function damage(path: string, { size, number }: { readonly size: number; readonly number: number }): void {
+  const file = openSync(path, 'r+')
+  writeSync(file, Buffer.alloc(size, 0xff), 0, size, number * size)
+  closeSync(file)
 }
 
 describe('the thread', () => {
@@ -332,6 +468,20 @@ describe('the thread', () => {
     const seen = work(queue)
     await queue.drain()
     expect(bodiesOf(seen).filter((body) => body !== 'meanwhile')).toEqual(['before', 'after'])
+    expect(threads).toHaveLength(2)
+  })
+
+  it('that fails: what was asked is refused with the reason', async () => {
+    const { openMortal, errors } = setUp()
+    const program =
+      "require('node:worker_threads').parentPort.once('message', () => { throw new Error('out of order') })"
+    const { queue, threads } = openMortal(() => new Worker(program, { eval: true }))
+    const cause = expect.objectContaining({ message: 'out of order' })
+    await expect(queue.push([jobOf('lost')])).rejects.toMatchObject({ code: 'queue_unavailable', cause })
+    await until(() => errors.length > 0)
+    expect(errors).toMatchObject([{ code: 'queue_unavailable', cause }])
+    await queue.push([jobOf('kept')])
+    expect(await queue.counts()).toMatchObject({ waiting: 1 })
     expect(threads).toHaveLength(2)
   })
 
@@ -408,6 +558,57 @@ describe('a clock that is set', () => {
   })
 })
 
+describe('a clock that is set back', () => {
+  it('keeps the id of a job that is done known no longer than that, from then on', async () => {
+    const { open, setClock, clock, see } = setUp({ isHere: true })
+    const queue = open({ knownForMs: 1_000 })
+    const seen = work(queue)
+    const job = jobOf('a')
+    await queue.push([job])
+    await queue.drain()
+    setClock(-HOURS_3)
+    await queue.push([job])
+    await queue.drain()
+    await clock.advance(999)
+    await queue.push([job])
+    await queue.drain()
+    expect(seen).toHaveLength(1)
+    await clock.advance(1)
+    await queue.push([job])
+    await see(() => seen.length === 2)
+  })
+})
+
+describe('a job that takes longer than a lease', () => {
+  it('stays with whoever works on it, also when a renewal failed', async () => {
+    const { open, clock, connect, errors } = setUp({ isHere: true })
+    const queue = open()
+    const held = Promise.withResolvers<Outcome>()
+    const first = work(queue, () => held.promise)
+    await queue.push([jobOf('long')])
+    await until(() => first.length === 1)
+    const second = work(open())
+    async function pass(ms: number) {
+      for (let passed = 0; passed < ms; passed += 1_000) {
+        await clock.advance(1_000)
+        await queue.counts().catch(() => {})
+      }
+    }
+    await pass(2 * LEASE_MS)
+    const other = connect()
+    other.exec('BEGIN IMMEDIATE')
+    hurryTime()
+    await pass(LEASE_MS / 3)
+    expect(errors).toContainEqual(unavailable)
+    other.exec('ROLLBACK')
+    await pass(2 * LEASE_MS)
+    held.resolve(done)
+    await queue.drain()
+    expect([first.length, second.length]).toEqual([1, 0])
+    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0 })
+  })
+})
+
 describe('a process that stood still until its lease was over', () => {
   it('still says what became of a job that nobody else has, and no more of one that somebody has', async () => {
     const { open, clock } = setUp({ isHere: true })
@@ -450,9 +651,9 @@ describe('a worker that was handed a job for the second time', () => {
     const [first] = store.run([claimBy(5, 0)])
     store.run([{ ...claimBy(6, 2_000), limit: 0 }]) // Takes from the first what it had.
     const [second] = store.run([claimBy(5, 2_000)])
-    const settle = (deliveries: number) => {
+    const settle = (deliveries: number, outcome: 'done' | 'retry' | 'dead') => {
       const seq = 2 ** 40 + 1
-      const fate = { outcome: 'done', retryAt: 0, reason: '', state: undefined } as const
+      const fate = { outcome, retryAt: 0, reason: '', state: undefined }
       store.run([{ kind: 'settle', now: 2_000, owner: 5, id, seq, deliveries, ...fate }])
       return store.run([{ kind: 'counts', now: 2_000 }])[0]
     }
@@ -460,8 +661,28 @@ describe('a worker that was handed a job for the second time', () => {
       { value: { jobs: [{ deliveries: 1 }] } },
       { value: { jobs: [{ deliveries: 2 }] } },
     ])
-    expect(settle(1)).toMatchObject({ value: { active: 1 } })
-    expect(settle(2)).toMatchObject({ value: { waiting: 0, active: 0, dead: 0 } })
+    for (const outcome of ['done', 'retry', 'dead'] as const)
+      expect(settle(1, outcome)).toMatchObject({ value: { waiting: 0, active: 1, dead: 0 } })
+    expect(settle(2, 'done')).toMatchObject({ value: { waiting: 0, active: 0, dead: 0 } })
+    store.close()
+  })
+})
+
+describe('a worker that lost the answer to a claim', () => {
+  it('says what it has: that stays with it, and the rest is handed out again', () => {
+    const { path } = setUp()
+    const store = openStore({ path, name: 'default', knownForMs: 1, maxJobs: 10, busyTimeoutMs: 0 })
+    const jobs = [jobOf('had'), jobOf('lost')]
+    const bodies = jobs.map(({ body }) => body)
+    const claim = (held?: number[]) => ({ kind: 'claim', now: 0, limit: 1, owner: 5, leaseMs: 1_000, held }) as const
+    store.run([{ kind: 'push', now: 0, ids: jobs.map(({ id }) => id), notBefore: [undefined, undefined], bodies }])
+    store.run([claim()])
+    store.run([claim()])
+    const replies = store.run([claim([2 ** 40 + 1]), { kind: 'counts', now: 0 }])
+    expect(replies).toMatchObject([
+      { value: { jobs: [{ id: jobs[1]?.id, deliveries: 2 }] } },
+      { value: { waiting: 0, active: 2 } },
+    ])
     store.close()
   })
 })
@@ -485,6 +706,18 @@ describe('calls that share a commit', () => {
     await queue.drain()
     expect(bodiesOf(seen)).toEqual(['good', 'good too', 'good 3', 'mended'])
     expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, dead: 0 })
+  })
+
+  it('one whose failure undoes all: the others are done', async () => {
+    const { open, connect } = setUp({ isHere: true })
+    const queue = open()
+    connect().exec(`
+      CREATE TRIGGER refuse BEFORE INSERT ON hookline_queue_bodies WHEN length(NEW.body) = 3
+      BEGIN SELECT RAISE(ROLLBACK, 'not this one'); END`)
+    const results = await Promise.allSettled([queue.push([jobOf('good')]), queue.push([jobOf('bad')])])
+    expect(results).toMatchObject([{ status: 'fulfilled' }, { status: 'rejected' }])
+    expect(`${(results[1] as PromiseRejectedResult).reason}`).toContain('not this one')
+    expect(await queue.counts()).toMatchObject({ waiting: 1 })
   })
 
   it('wait for the disk, unless all of them may be lost with the power', () => {
@@ -552,6 +785,18 @@ describe('maxJobs', () => {
     await queue.push([jobOf('fourth', { notBefore: 8e15 })])
     await expect(queue.redrive('all')).rejects.toMatchObject({ code: 'queue_full' })
     expect(await queue.counts()).toMatchObject({ waiting: 3, dead: 1 })
+  })
+})
+
+describe('dropping all', () => {
+  it('takes more than are dropped at once', async () => {
+    const { open } = setUp({ isHere: true })
+    const queue = open()
+    work(queue, () => ({ dead: 'no' }), 500)
+    await queue.push(Array.from({ length: 1_001 }, () => jobOf()))
+    await queue.drain()
+    expect(await queue.drop('all')).toBe(1_001)
+    expect(await queue.counts()).toMatchObject({ dead: 0 })
   })
 })
 
