@@ -121,7 +121,17 @@ export function openStore(settings: HostSettings): SqliteStore {
       if (withoutBody !== undefined) return run(withoutBody)
       if (calls.length === 1 || resultOf(error) === BUSY) return calls.map(() => ({ failure: failureOf(error) }))
     }
-    return calls.flatMap((call) => run([call])) // So that the one at fault fails alone.
+    return runEach(calls)
+  }
+
+  /** So that the one at fault fails alone. When somebody has the file, one of them waits for it, and not each. */
+  function runEach(calls: readonly Call[]): Reply[] {
+    let busy: Reply | undefined
+    return calls.flatMap((call) => {
+      const replies = busy === undefined ? run([call]) : [busy]
+      busy = replies.find((reply) => 'failure' in reply && resultOf(reply.failure) === BUSY)
+      return replies
+    })
   }
 
   return { run, close: () => database.close() }

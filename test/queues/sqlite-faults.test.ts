@@ -720,6 +720,33 @@ describe('calls that share a commit', () => {
     expect(await queue.counts()).toMatchObject({ waiting: 1 })
   })
 
+  it('one that fails, and somebody has the file then: one waits for it, and the others fail with that', () => {
+    const { path, connect } = setUp()
+    const store = openStore({ path, name: 'default', knownForMs: 1, maxJobs: 10, busyTimeoutMs: 2_000 })
+    const other = connect()
+    other.exec("CREATE TRIGGER refuse BEFORE INSERT ON hookline_queue_bodies BEGIN SELECT RAISE(ABORT, 'no'); END")
+    const { exec } = DatabaseSync.prototype
+    let begun = 0
+    const spy = vi.spyOn(DatabaseSync.prototype, 'exec').mockImplementation(function (this: DatabaseSync, sql) {
+      if (sql === 'BEGIN IMMEDIATE') begun += 1
+      exec.call(this, sql)
+      if (sql === 'ROLLBACK') exec.call(other, 'BEGIN IMMEDIATE')
+    })
+    onTestFinished(() => spy.mockRestore())
+    hurryTime()
+    const pushes = Array.from({ length: 4 }, () => {
+      const { id, body } = jobOf()
+      return { kind: 'push', now: 0, ids: [id], notBefore: [undefined], bodies: [body] } as const
+    })
+    const replies = store.run(pushes)
+    expect(replies).toEqual(Array(4).fill({ failure: expect.objectContaining({ errcode: 5 }) }))
+    expect(begun).toBe(2)
+    spy.mockRestore()
+    other.exec('ROLLBACK; DROP TRIGGER refuse')
+    expect(store.run(pushes)).toEqual(Array(4).fill({ value: undefined }))
+    store.close()
+  })
+
   it('wait for the disk, unless all of them may be lost with the power', () => {
     const { path } = setUp({ isHere: true })
     const exec = vi.spyOn(DatabaseSync.prototype, 'exec')
