@@ -70,6 +70,8 @@ export interface Claims {
 export interface Failure {
   readonly code: 'queue_full' | 'queue_unavailable'
   readonly message: string
+  /** Whether the message says it all: it is one of ours. */
+  readonly isWhole: boolean
   /** Of SQLite, where it is its failure. */
   readonly errcode: number | undefined
 }

@@ -2,7 +2,6 @@
 
 import { statSync } from 'node:fs'
 import type { MessagePort } from 'node:worker_threads'
-import { HooklineError } from '../protocol/error.ts'
 import type { Call, HostSettings, Reply } from './sqlite-calls.ts'
 import { type Request, readRequest, writeResponse } from './sqlite-messages.ts'
 import { failureOf, openStore, type SqliteStore } from './sqlite-store.ts'
@@ -29,7 +28,7 @@ export function serveCalls(port: MessagePort, settings: HostSettings): void {
     if (identityOf(settings.path) === file) return store
     store.close()
     store = undefined
-    throw new HooklineError('queue_unavailable', `${settings.path} was removed or replaced while it was in use`)
+    throw new Error(`${settings.path} was removed or replaced while it was in use`)
   }
 
   function serve(request: Request): void {

@@ -34,8 +34,8 @@ export function createSqliteQueue(settings: Settings, start: () => Host): Queue 
     return reply.value as T
   }
 
-  function errorOf({ code, message, errcode }: Failure): HooklineError {
-    if (code === 'queue_full') return new HooklineError(code, message)
+  function errorOf({ code, message, isWhole, errcode }: Failure): HooklineError {
+    if (isWhole) return new HooklineError(code, message)
     const cause = Object.assign(new Error(message), errcode === undefined ? {} : { errcode })
     return unavailable(message, cause)
   }

@@ -161,9 +161,7 @@ function createDurability(database: DatabaseSync): { set(isFull: boolean): void 
 export function failureOf(error: unknown): Failure {
   const { message } = error as Error
   const errcode = (error as { readonly errcode?: number }).errcode
-  return { code: isFull(error) ? 'queue_full' : 'queue_unavailable', message, errcode }
-}
-
-function isFull(error: unknown): boolean {
-  return error instanceof HooklineError && error.code === 'queue_full'
+  const isWhole = error instanceof HooklineError
+  const code = isWhole && error.code === 'queue_full' ? 'queue_full' : 'queue_unavailable'
+  return { code, message, isWhole, errcode }
 }

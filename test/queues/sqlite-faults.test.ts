@@ -223,6 +223,35 @@ function hurryTime(): void {
 }
 
 describe('a file that goes away', () => {
+  it('with its folder: each call says what to do, once, until it is there', async () => {
+    const { path, open } = setUp({ isHere: true })
+    const queue = open({ name: 'outbox' })
+    const folder = dirname(path)
+    rmSync(folder, { recursive: true })
+    const error = await queue.push([jobOf()]).catch((reason) => reason)
+    expect(error).toEqual(unavailable)
+    expect(error.message).toBe(
+      `The queue outbox cannot use ${path}: the directory ${folder} does not exist. Make it first.`,
+    )
+    mkdirSync(folder)
+    await queue.push([jobOf()])
+    expect(await queue.counts()).toMatchObject({ waiting: 1 })
+  })
+
+  it('while it is open: a call is refused, and the next one makes another', async () => {
+    const { path, open } = setUp({ isHere: true })
+    const queue = open()
+    await queue.push([jobOf()])
+    for (const end of ['', '-wal', '-shm']) rmSync(`${path}${end}`)
+    const error = await queue.push([jobOf()]).catch((reason) => reason)
+    expect(error).toEqual(unavailable)
+    expect(error.message).toBe(
+      `The queue default is not available: ${path} was removed or replaced while it was in use.`,
+    )
+    await queue.push([jobOf()])
+    expect(await queue.counts()).toMatchObject({ waiting: 1 })
+  })
+
   it('in part: a queue that is no longer in it says so', async () => {
     const { open, connect } = setUp({ isHere: true })
     const queue = open()
