@@ -16,10 +16,19 @@ export interface Store {
   claim(limit: number): readonly ClaimedJob[] | Promise<readonly ClaimedJob[]>
   /** Carries out what became of a job that was claimed. */
   settle(job: ClaimedJob, outcome: Outcome): void | Promise<void>
-  /** Gives back jobs that were claimed: they are due at once, for whoever works elsewhere. */
-  release(jobs: readonly ClaimedJob[]): void | Promise<void>
+  /**
+   * Gives back jobs that were claimed: they are due at once, for whoever works elsewhere. Where no handler saw them, it is
+   * as if they had not been claimed: that delivery does not count.
+   */
+  release(jobs: readonly ClaimedJob[], how: Release): void | Promise<void>
   /** When the next job to claim is due, in milliseconds since the epoch; undefined when none waits. */
   nextAt(): number | undefined | Promise<number | undefined>
+}
+
+/** How jobs are given back. */
+export interface Release {
+  /** Whether a handler was called with them. */
+  readonly wereSeen: boolean
 }
 
 /** How to go round. */
@@ -105,10 +114,10 @@ export function createLoop(store: Store, { clock, finishesDue, pollMs, onError }
     return phase === 'open' || (phase === 'closing' && finishesDue && handle !== undefined && !ending.signal.aborted)
   }
 
-  /** What a claim brings after the end goes back. */
+  /** What a claim brings after the end goes back: nobody saw it. */
   async function giveBackLate(jobs: readonly ClaimedJob[]): Promise<readonly ClaimedJob[]> {
     if (phase !== 'closed' || jobs.length === 0) return jobs
-    await store.release(jobs)
+    await store.release(jobs, { wereSeen: false })
     return []
   }
 
@@ -194,7 +203,7 @@ export function createLoop(store: Store, { clock, finishesDue, pollMs, onError }
   async function giveBack(): Promise<void> {
     if (calls.size > 0) await Promise.allSettled(calls)
     try {
-      if (running.size > 0) await store.release([...running])
+      if (running.size > 0) await store.release([...running], { wereSeen: true })
     } catch (error) {
       onError?.(error) // Their leases end by themselves.
     }

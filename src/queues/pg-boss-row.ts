@@ -12,7 +12,10 @@ export interface Data {
   readonly state?: string
   /** Why it is dead. */
   readonly reason?: string
-  /** How often it had been fetched when it was re-driven: the count begins anew, the number of the attempt does not. */
+  /**
+   * How many fetches do not count: those before it was re-driven, and those that no handler saw. The number of the attempt
+   * counts them all.
+   */
   readonly before?: number
 }
 

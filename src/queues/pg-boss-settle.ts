@@ -13,6 +13,8 @@ export interface Claim {
   readonly id: string
   readonly attempt: number
   readonly firstAt: number
+  /** How many fetches before this one do not count. */
+  readonly before: number
   /** How long it is held without a sign of life, in milliseconds. */
   readonly leaseMs: number
   /** What its row is to say, when what it says cannot be read. */

@@ -55,7 +55,8 @@ export function writeStatements(schema: string): Statements {
       data = CASE WHEN x.whole THEN x.data ELSE (j.data - 'state') || x.data END
       FROM json_to_recordset($2::text::json) AS x (id uuid, attempt int, died text, whole boolean, data jsonb)
       WHERE ${isHeldBy}`,
-    release: `UPDATE ${jobs} j SET state = 'retry', start_after = ${now}, heartbeat_on = NULL, data = j.data || x.data
+    // It came due when it did: the first time of what lapsed is reckoned from that.
+    release: `UPDATE ${jobs} j SET state = 'retry', heartbeat_on = NULL, data = j.data || x.data
       FROM json_to_recordset($2::text::json) AS x (id uuid, attempt int, data jsonb)
       WHERE ${isHeldBy}`,
     // pg-boss keeps no first time; what lapsed did so a lease after it was handed out, and a little.

@@ -1,7 +1,7 @@
 /** Where a queue on PostgreSQL keeps its jobs, for the loop: pg-boss hands them out, and keeps them while they run. */
 
 import { createAlarm } from './alarm.ts'
-import type { Store } from './loop.ts'
+import type { Release, Store } from './loop.ts'
 import type { Connection, Session } from './pg-boss-connection.ts'
 import type { Settings } from './pg-boss-options.ts'
 import { type Data, decode, encode, readData } from './pg-boss-row.ts'
@@ -94,8 +94,9 @@ export function createPgBossStore(
   }
 
   function claimOf({ id, data, retryCount, heartbeatSeconds }: Fetched): Claim {
-    const firstAt = readData(data)?.firstAt ?? clock.now()
-    return { id, attempt: retryCount, firstAt, leaseMs: heartbeatSeconds === null ? leaseMs : heartbeatSeconds * 1000 }
+    const { firstAt = clock.now(), before = 0 } = readData(data) ?? {}
+    const lease = heartbeatSeconds === null ? leaseMs : heartbeatSeconds * 1000
+    return { id, attempt: retryCount, firstAt, before, leaseMs: lease }
   }
 
   async function keepFirstTimes(rows: readonly Fetched[]): Promise<ReadonlyMap<string, number>> {
@@ -111,16 +112,18 @@ export function createPgBossStore(
     settle(claim, { dead: UNREADABLE }).catch(onError)
   }
 
-  async function giveBack(given: readonly Claim[]): Promise<void> {
+  async function giveBack(given: readonly Claim[], { wereSeen }: Release): Promise<void> {
     for (const claim of given) letGo(claim)
-    const rows = given.map(({ id, attempt, firstAt }) => ({ id, attempt, data: { firstAt } }))
+    const rows = given.map(({ id, attempt, firstAt, before }) => {
+      return { id, attempt, data: wereSeen ? { firstAt } : { before: before + 1 } }
+    })
     await connection.call(({ db }) => db.executeSql(statements.release, [name, JSON.stringify(rows)]))
   }
 
   return {
     async claim(limit) {
       const rows = await connection.call(({ boss, db }) => fetch(boss, db, limit), {
-        late: (rows) => giveBack(rows.map(claimOf)).catch(onError),
+        late: (rows) => giveBack(rows.map(claimOf), { wereSeen: false }).catch(onError),
       })
       const jobs = await take(rows)
       if (held.size > 0) renewLater()
@@ -131,7 +134,11 @@ export function createPgBossStore(
       await settle(claim, outcome)
       letGo(claim)
     },
-    release: (jobs) => giveBack(jobs.map((job) => claims.get(job) as Claim)),
+    release: (jobs, how) =>
+      giveBack(
+        jobs.map((job) => claims.get(job) as Claim),
+        how,
+      ),
     leave() {
       held.clear()
       alarm.set(undefined)

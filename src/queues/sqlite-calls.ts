@@ -5,9 +5,10 @@ export type Call =
   | PushCall
   | ClaimCall
   | SettleCall
-  | { readonly kind: 'release'; readonly owner: number; readonly claims: readonly ClaimRef[] }
+  | ReleaseCall
   | { readonly kind: 'renew'; readonly now: number; readonly owner: number; readonly leaseMs: number }
-  | { readonly kind: 'leave'; readonly owner: number }
+  /** `held` as in a claim. */
+  | { readonly kind: 'leave'; readonly owner: number; readonly held: readonly number[] }
   | { readonly kind: 'nextAt'; readonly now: number }
   | { readonly kind: 'counts'; readonly now: number }
   | { readonly kind: 'dead'; readonly after: string | undefined; readonly limit: number }
@@ -29,7 +30,7 @@ export interface ClaimCall {
   readonly limit: number
   readonly owner: number
   readonly leaseMs: number
-  /** What this owner has, where an answer was lost: whatever else it was handed goes back. */
+  /** What this owner has, where an answer was lost: whatever else it was handed goes back, uncounted. */
   readonly held: readonly number[] | undefined
 }
 
@@ -50,6 +51,14 @@ export interface SettleCall extends ClaimRef {
   readonly state: Uint8Array | undefined
   /** Whether the body stays in the file, out of reach. */
   readonly leavesBody?: boolean
+}
+
+export interface ReleaseCall {
+  readonly kind: 'release'
+  readonly owner: number
+  readonly claims: readonly ClaimRef[]
+  /** Whether these hand-outs count. */
+  readonly wereSeen: boolean
 }
 
 /** A job that was handed out. */

@@ -27,6 +27,11 @@ export function createClaims(ask: Ask, { clock, leaseMs }: Settings, onError: (e
   let hasLeft = false
 
   const now = (): number => timeOf(clock)
+  const seqsHeld = (): number[] => [...held.values()].map(({ seq }) => seq)
+
+  function forget(jobs: readonly ClaimedJob[]): void {
+    for (const job of jobs) held.delete(job)
+  }
 
   /** A process whose event loop stands still for longer than its lease loses its jobs. */
   function renewInTime(): void {
@@ -44,7 +49,7 @@ export function createClaims(ask: Ask, { clock, leaseMs }: Settings, onError: (e
 
   return {
     async claim(limit) {
-      const known = isAnswerLost ? [...held.values()].map(({ seq }) => seq) : undefined
+      const known = isAnswerLost ? seqsHeld() : undefined
       isAnswerLost = true
       const claims = await ask<Claims>({ kind: 'claim', now: now(), limit, owner, leaseMs, held: known })
       isAnswerLost = false
@@ -62,10 +67,11 @@ export function createClaims(ask: Ask, { clock, leaseMs }: Settings, onError: (e
       await ask({ kind: 'settle', now: now(), owner, id: job.id, ...ref, ...fate(outcome) })
       held.delete(job)
     },
-    async release(jobs) {
+    async release(jobs, { wereSeen }) {
       const claims = jobs.map((job) => held.get(job) as ClaimRef)
-      await ask({ kind: 'release', owner, claims })
-      for (const job of jobs) held.delete(job)
+      if (!wereSeen) forget(jobs) // Should this fail, leaving makes up for it.
+      await ask({ kind: 'release', owner, claims, wereSeen })
+      forget(jobs)
     },
     /** Each claim says it: so it is asked for only where there was none. */
     nextAt() {
@@ -76,7 +82,7 @@ export function createClaims(ask: Ask, { clock, leaseMs }: Settings, onError: (e
     async leave() {
       hasLeft = true
       if (timer !== undefined) clock.clearTimeout(timer)
-      await ask({ kind: 'leave', owner })
+      await ask({ kind: 'leave', owner, held: seqsHeld() })
     },
   }
 }

@@ -3,11 +3,11 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { HooklineError } from '../protocol/error.ts'
 import { resultOf } from '../protocol/sqlite-file.ts'
-import type { ClaimCall, Claimed, ClaimRef, PushCall, SettleCall } from './sqlite-calls.ts'
+import type { ClaimCall, Claimed, PushCall, ReleaseCall, SettleCall } from './sqlite-calls.ts'
 import { type Damaged, noting } from './sqlite-damage.ts'
 import { bytesOfId, textOfId } from './sqlite-id.ts'
 import type { Ids } from './sqlite-ids.ts'
-import type { Owners } from './sqlite-owners.ts'
+import { type Owners, UNDO } from './sqlite-owners.ts'
 import { NUMBERS } from './sqlite-schema.ts'
 import type { Tally } from './sqlite-tally.ts'
 
@@ -28,7 +28,7 @@ export interface Jobs {
   push(call: PushCall): void
   claim(call: ClaimCall): Claimed[]
   settle(call: SettleCall): void
-  release(owner: number, claims: readonly ClaimRef[]): void
+  release(call: ReleaseCall): void
 }
 
 interface Row {
@@ -66,6 +66,7 @@ export function createJobs({ database, queue, name, maxJobs, ids, owners, tally,
   const bury = database.prepare(`
     UPDATE hookline_queue_jobs SET phase = 3, place = ?, due_at = ?, state = ?, owner = NULL, reason = ? ${mine}`)
   const release = database.prepare(`UPDATE hookline_queue_jobs SET phase = 0, owner = NULL ${mine}`)
+  const undo = database.prepare(`UPDATE hookline_queue_jobs SET ${UNDO} ${mine}`)
 
   function requireRoom(call: PushCall): void {
     const room = maxJobs - tally.waiting - tally.active
@@ -179,9 +180,10 @@ export function createJobs({ database, queue, name, maxJobs, ids, owners, tally,
           tally.dead += 1
       }
     },
-    release(owner, claims) {
+    release({ owner, claims, wereSeen }) {
+      const giveBack = wereSeen ? release : undo
       for (const { seq, deliveries } of claims) {
-        if (release.run(seq, owner, deliveries, 2).changes === 0) continue
+        if (giveBack.run(seq, owner, deliveries, 2).changes === 0) continue
         tally.active -= 1
         tally.waiting += 1
       }

@@ -10,11 +10,15 @@ export interface Owners {
   /** Takes the jobs of others whose leases have lapsed, and shortens leases that end later than they can. */
   expire(owner: number, now: number): void
   renew(owner: number, now: number, leaseMs: number): void
-  /** Takes from an owner what it does not know that it has. */
+  /** Takes from an owner what it does not know that it has, as if it had never been handed that. */
   keepOnly(owner: number, held: ReadonlySet<number>): void
   /** Takes all that an owner has. */
   leave(owner: number): void
 }
+
+/** What undoes a hand-out that nobody saw. None can settle the one before any more, which has the same count now. */
+export const UNDO =
+  'phase = 0, owner = NULL, deliveries = deliveries - 1, first_at = CASE WHEN deliveries > 1 THEN first_at END'
 
 interface Row {
   readonly owner: number
@@ -34,7 +38,7 @@ export function createOwners(database: DatabaseSync, queue: number, tally: Tally
     UPDATE hookline_queue_jobs SET phase = 0 WHERE queue = ${queue} AND phase = 2 AND owner = ?`)
   const listHeld = database.prepare(`
     SELECT seq FROM hookline_queue_jobs WHERE queue = ${queue} AND phase = 2 AND owner = ?`)
-  const takeOne = database.prepare('UPDATE hookline_queue_jobs SET phase = 0 WHERE seq = ?')
+  const takeOne = database.prepare(`UPDATE hookline_queue_jobs SET ${UNDO} WHERE seq = ?`)
 
   function others(owner: number): Row[] {
     return (all.all() as unknown as Row[]).filter((row) => row.owner !== owner)

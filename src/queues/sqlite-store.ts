@@ -67,10 +67,11 @@ export function openStore(settings: HostSettings): SqliteStore {
       case 'settle':
         return jobs.settle(call)
       case 'release':
-        return jobs.release(call.owner, call.claims)
+        return jobs.release(call)
       case 'renew':
         return owners.renew(call.owner, call.now, call.leaseMs)
       case 'leave':
+        owners.keepOnly(call.owner, new Set(call.held))
         return owners.leave(call.owner)
       case 'nextAt':
         return nextAt()

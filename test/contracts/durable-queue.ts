@@ -62,6 +62,25 @@ export function testDurableQueue(name: string, create: () => TestedQueue | Promi
       expect(seen.map(({ body }) => text(body))).toEqual(['a', 'b', 'later'])
     })
 
+    it('with jobs that no handler saw, since it closed while they were claimed: that is no delivery', async () => {
+      const { queue, another, now, advance, until } = await setUp()
+      const job = jobOf('job')
+      await queue.push([job])
+      for (let round = 0; round < 6; round += 1) {
+        const closing = round === 0 ? queue : await another()
+        const seen = work(closing, () => done)
+        await Promise.resolve() // By now it claims.
+        await closing.close({ graceMs: 0 })
+        expect(seen).toEqual([])
+      }
+      await advance(1000)
+      const at = now()
+      const seen = work(await another(), () => done)
+      await until(() => seen.length === 1)
+      expect(seen).toMatchObject([{ id: job.id, deliveries: 1 }])
+      expect(seen[0]?.firstAt).toBeGreaterThanOrEqual(at)
+    })
+
     it('with count, first time and state of what is retried', async () => {
       const { queue, another, now, advance, until } = await setUp()
       const first = work(queue, () => ({ retryAt: now() + 5000, state: bytes('\u0000 kept') }))

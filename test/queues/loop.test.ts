@@ -19,7 +19,7 @@ function slowed(store: Store): Store {
     return answer
   }
   return {
-    release: (jobs) => later(() => store.release(jobs)),
+    release: (jobs, how) => later(() => store.release(jobs, how)),
     claim: (limit) => later(() => store.claim(limit)),
     settle: (job, outcome) => later(() => store.settle(job, outcome)),
     nextAt: () => later(() => store.nextAt()),
@@ -195,11 +195,11 @@ describe('the loop', () => {
     const { clock, store } = setUp(false)
     const claim = Promise.withResolvers<void>()
     let claimed = false
-    const released: string[] = []
+    const released: unknown[] = []
     const late: Store = {
       ...store,
-      release: (jobs) => {
-        released.push(...jobs.map(({ id }) => id))
+      release: (jobs, how) => {
+        released.push(...jobs.map(({ id }) => ({ id, ...how })))
       },
       claim: async (limit) => {
         claimed = true
@@ -228,7 +228,7 @@ describe('the loop', () => {
     await clock.advance(0)
     claim.resolve()
     await close
-    expect(released).toEqual([due])
+    expect(released).toEqual([{ id: due, wereSeen: false }])
     expect([worked, clock.timers]).toEqual([false, 0])
   })
 
@@ -370,8 +370,9 @@ describe('the loop', () => {
 
   it('gives back what runs when it is closed', async () => {
     const { clock, store } = setUp(false)
-    const released: string[] = []
-    const watched: Store = { ...store, release: (jobs) => void released.push(...jobs.map(({ id }) => id)) }
+    const released: unknown[] = []
+    const release: Store['release'] = (jobs, how) => void released.push(...jobs.map(({ id }) => ({ id, ...how })))
+    const watched: Store = { ...store, release }
     const loop = createLoop(watched, { clock, finishesDue: false })
     const [deaf, obeys] = ids(2)
     store.push(readJobs([deaf, obeys].map((id) => ({ id: id as string, body }))))
@@ -384,7 +385,7 @@ describe('the loop', () => {
     )
     await until(() => store.counts().active === 2)
     await loop.close({ graceMs: 0 })
-    expect(released).toEqual([deaf])
+    expect(released).toEqual([{ id: deaf, wereSeen: true }])
   })
 
   it('looks for the jobs of other processes now and then, while somebody works', async () => {

@@ -1,0 +1,39 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, expect, it } from 'vitest'
+import { createReceiver } from '../../src/receiver/receiver.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { deliver, secret } from '../support/receive.ts'
+import { sqliteQueueHere } from '../support/sqlite.ts'
+import { until } from '../support/until.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'hookline-restarts-'))
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+it('a message that no handler saw in eight processes, each closed as it began, is handled once and not dead', async () => {
+  const seen: string[] = []
+  const open = () => {
+    const inbox = sqliteQueueHere({ path: join(folder, 'inbox.sqlite') })
+    const receiver = createReceiver({ secret, inbox })
+    receiver.on('*', ({ type }) => seen.push(type))
+    return { inbox, receiver }
+  }
+  const first = open()
+  await deliver(first.receiver, fixtures.track)
+  await first.receiver.close({ graceMs: 0 })
+  for (let restart = 0; restart < 8; restart += 1) {
+    const { receiver } = open()
+    receiver.start()
+    await Promise.resolve() // By now it claims.
+    await receiver.close({ graceMs: 0 })
+  }
+  expect(seen).toEqual([])
+  const { inbox, receiver } = open()
+  receiver.start()
+  await until(() => seen.length === 1)
+  await inbox.drain()
+  expect(seen).toEqual(['track'])
+  expect(await inbox.counts()).toMatchObject({ waiting: 0, active: 0, dead: 0 })
+  await receiver.close({ graceMs: 0 })
+})
