@@ -707,10 +707,17 @@ describe('a worker that lost the answer to a claim', () => {
     store.run([{ kind: 'push', now: 0, ids: jobs.map(({ id }) => id), notBefore: [undefined, undefined], bodies }])
     store.run([claim()])
     store.run([claim()])
-    const replies = store.run([claim([2 ** 40 + 1]), { kind: 'counts', now: 0 }])
+    const replies = store.run([
+      { ...claim([2 ** 40 + 1]), now: 7 },
+      { kind: 'counts', now: 7 },
+    ])
     expect(replies).toMatchObject([
-      { value: { jobs: [{ id: jobs[1]?.id, deliveries: 2 }] } },
+      { value: { jobs: [{ id: jobs[1]?.id, deliveries: 1, firstAt: 7 }] } },
       { value: { waiting: 0, active: 2 } },
+    ])
+    store.run([{ kind: 'leave', owner: 5, held: [2 ** 40 + 1] }])
+    expect(store.run([{ ...claim(), limit: 2 }])).toMatchObject([
+      { value: { jobs: [{ deliveries: 2, firstAt: 0 }, { deliveries: 1 }] } }, // What it did not know that it had.
     ])
     store.close()
   })
