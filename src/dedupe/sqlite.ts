@@ -6,8 +6,10 @@
  */
 
 import { randomUUID } from 'node:crypto'
+import type { DatabaseSync } from 'node:sqlite'
 import { HooklineError } from '../protocol/error.ts'
 import { refuseUnknown, requireText, requireWhole } from '../protocol/options.ts'
+import { adviceFor } from '../protocol/sqlite-advice.ts'
 import type { Dedupe } from './dedupe.ts'
 import { type DedupeTimes, readShared, requireKey, SHARED } from './settings.ts'
 import { openFile } from './sqlite-file.ts'
@@ -38,13 +40,14 @@ export interface SqliteDedupeOptions extends DedupeTimes {
  * - When somebody sets the machine's clock back, claims and windows last no longer than they were to, from then on. Set
  *   forward, they end early.
  *
- * @throws TypeError that names the option; HooklineError `dedupe_unavailable` when the file cannot be used.
+ * @throws TypeError that names the option; HooklineError `dedupe_unavailable` when the file cannot be used: it says
+ *   what to do.
  * @example
- * const receiver = createReceiver({ secret, dedupe: sqliteDedupe({ path: 'handled.db' }) })
+ * const receiver = createReceiver({ secret, dedupe: sqliteDedupe({ path: 'handled.sqlite' }) })
  */
 export function sqliteDedupe(options: SqliteDedupeOptions): Dedupe {
   const { path, name, busyTimeoutMs, windowMs, leaseMs, clock } = readOptions(options)
-  const database = attempt(() => openFile(path, busyTimeoutMs))
+  const database = open(path, busyTimeoutMs)
   const statements = {
     claim: database.prepare(`
       INSERT INTO hookline_dedupe (name, key, token, until, for_ms) VALUES (:name, :key, :token, :now + :leaseMs, :leaseMs)
@@ -110,6 +113,15 @@ export function sqliteDedupe(options: SqliteDedupeOptions): Dedupe {
 }
 
 const CLAIMS_A_PRUNING = 32
+
+function open(path: string, busyTimeoutMs: number): DatabaseSync {
+  try {
+    return openFile(path, busyTimeoutMs)
+  } catch (cause) {
+    const message = `The store of handled messages cannot use ${path}: ${adviceFor(path, cause)}`
+    throw new HooklineError('dedupe_unavailable', message, { cause })
+  }
+}
 
 function attempt<T>(step: () => T): T {
   try {

@@ -1,10 +1,9 @@
 /** The file of a queue: opened, with its tables, ready to be shared by several processes. */
 
-import { accessSync, constants, existsSync } from 'node:fs'
-import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { HooklineError } from '../protocol/error.ts'
-import { BUSY, CORRUPT, inTransaction, openSqlite, resultOf } from '../protocol/sqlite-file.ts'
+import { adviceFor } from '../protocol/sqlite-advice.ts'
+import { inTransaction, openSqlite } from '../protocol/sqlite-file.ts'
 
 /** Of the tables: a file of another one is refused. */
 const VERSION = 1
@@ -120,38 +119,4 @@ function enter(database: DatabaseSync, name: string): number {
 function versionOf(database: DatabaseSync): unknown {
   const table = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'hookline_queue_schema'").get()
   return table && (database.prepare('SELECT version FROM hookline_queue_schema').get()?.version ?? 'none')
-}
-
-/** Result codes of SQLite. */
-const READONLY = 8
-const CANTOPEN = 14
-const NOTADB = 26
-
-function adviceFor(path: string, error: unknown): string {
-  const directory = dirname(path)
-  switch (resultOf(error)) {
-    case BUSY:
-      return 'another process keeps it locked. End that process, or give each its own file.'
-    case NOTADB:
-      return 'it is not a SQLite database. Give the path of a new file.'
-    case CORRUPT:
-      return 'it is damaged. Move it away, with the files -wal and -shm beside it, and restore a copy.'
-    case CANTOPEN:
-    case READONLY:
-      if (!existsSync(directory)) return `the directory ${directory} does not exist. Make it first.`
-      return isWritable(directory)
-        ? 'this process may not write to it. Give it a file that it may read and write, and that is no directory.'
-        : `this process may not write to ${directory}. SQLite keeps two files beside it there: make it writable.`
-    default:
-      return `${(error as Error).message}.`
-  }
-}
-
-function isWritable(directory: string): boolean {
-  try {
-    accessSync(directory, constants.W_OK)
-    return true
-  } catch {
-    return false
-  }
 }

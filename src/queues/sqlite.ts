@@ -36,7 +36,7 @@ export type { SqliteQueueOptions } from './sqlite-options.ts'
  * @throws TypeError that names the option at fault; HooklineError `queue_unavailable` when the file cannot be used: it
  *   says what to do.
  * @example
- * const queue = sqliteQueue({ path: 'inbox.db' })
+ * const queue = sqliteQueue({ path: 'inbox.sqlite' })
  * queue.work(async (job) => ({ done: true }), { concurrency: 10 })
  * await queue.push([{ id: randomUUID(), body }])
  */

@@ -172,12 +172,16 @@ describe('a file that fails', () => {
     const { path, open } = setUp()
     writeFileSync(path, 'This is a letter, and a long one. '.repeat(300))
     expect(() => open()).toThrow(unavailable)
-    expect(() => open()).toThrow('not a database')
+    expect(() => open()).toThrow(`cannot use ${path}: it is not a SQLite database. Give the path of a new file.`)
     expect(readFileSync(path, 'utf8')).toMatch(/^This is a letter/)
   })
 
   it.each([
-    ['in a directory that does not exist', '/nowhere/handled.db', 'unable to open'],
+    [
+      'in a directory that does not exist',
+      '/nowhere/handled.db',
+      'the directory /nowhere does not exist. Make it first.',
+    ],
     ['that is no file', ':memory:', 'a file on a disk'],
   ])('%s is refused', (_case, path, message) => {
     expect(() => sqliteDedupe({ path })).toThrow(unavailable)
