@@ -9,9 +9,10 @@ export interface BullmqQueueOptions {
   readonly name: string
   /**
    * Where Redis is: a URL that begins with redis:// or rediss://, options of ioredis, or an instance of it. An instance
-   * stays yours to close; what works on the queue takes connections of its own, copied from it.
+   * stays yours to close; what works on the queue takes connections of its own, copied from it. The type admits
+   * undefined so that `process.env.X` compiles; a missing connection is a TypeError.
    */
-  readonly connection: string | RedisOptions | Redis
+  readonly connection: string | RedisOptions | Redis | undefined
   /** What the keys begin with. Default `bull`, as in BullMQ. */
   readonly prefix?: string
   /**
@@ -28,9 +29,12 @@ export interface BullmqQueueOptions {
 }
 
 /** The options, complete. */
-export interface BullmqSettings extends Required<Omit<BullmqQueueOptions, 'onError'>> {
+export interface BullmqSettings extends Required<Omit<BullmqQueueOptions, 'connection' | 'onError'>> {
+  readonly connection: Where
   readonly onError: (error: unknown) => void
 }
+
+type Where = NonNullable<BullmqQueueOptions['connection']>
 
 const KNOWN = [
   'name',
@@ -69,7 +73,7 @@ export function readOptions(options: BullmqQueueOptions): BullmqSettings {
 }
 
 /** Whether this is an instance of ioredis, of whichever copy of it. */
-export function isInstance(connection: BullmqQueueOptions['connection']): connection is Redis {
+export function isInstance(connection: Where): connection is Redis {
   return typeof connection === 'object' && 'duplicate' in connection && typeof connection.duplicate === 'function'
 }
 
@@ -80,7 +84,7 @@ export function withoutCommand(error: unknown): unknown {
   return Object.assign(new Error(message), { name, stack })
 }
 
-function requireConnection(connection: unknown): void {
+function requireConnection(connection: unknown): asserts connection is Where {
   if (typeof connection === 'string') {
     const protocol = URL.parse(connection)?.protocol ?? ''
     if (/^rediss?:$/.test(protocol)) return

@@ -13,8 +13,11 @@ export interface PgBossQueueOptions {
    * the jobs.
    */
   readonly name: string
-  /** Where PostgreSQL is: `postgres://user:password@host:5432/database`. */
-  readonly connectionString?: string
+  /**
+   * Where PostgreSQL is: `postgres://user:password@host:5432/database`. The type admits undefined so that `process.env.X`
+   * compiles; a missing one is a TypeError.
+   */
+  readonly connectionString?: string | undefined
   /**
    * A pg-boss in place of a connection string. Its owner starts it, before the first use, listens to its errors and
    * stops it after the queue is closed; it must supervise its queues, as it does by default.
@@ -33,7 +36,10 @@ export interface PgBossQueueOptions {
   readonly knownForMs?: number
   /** Most connections. Default 5. Not with a `boss`, which has its own. */
   readonly max?: number
-  /** How long PostgreSQL may take for a push, in milliseconds, before it counts as away. Default 3000. */
+  /**
+   * How long PostgreSQL may take for a push or to hand jobs out, in milliseconds, before it counts as away. Default 3000.
+   * To count jobs, and to list, re-drive or drop the dead, it has ten times as long.
+   */
   readonly timeoutMs?: number
   /**
    * Sees why no job could be handed out or settled, and what pg-boss reports. The queue tries again by itself. Default:
