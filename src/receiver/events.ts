@@ -37,9 +37,14 @@ export interface HandledEvent {
 }
 
 /** `hookline:failed`: handlers of a message failed, or took too long. */
-export interface FailedEvent extends Omit<HandledEvent, 'message'> {
+export interface FailedEvent extends Omit<HandledEvent, 'message' | 'attempt'> {
   /** Undefined when no handler got it: what is in the inbox is not what this receiver takes, or processes died of it. */
   readonly message: Message | undefined
+  /**
+   * Which attempt this was, from 1 on; without an inbox always 1. Of a message that is given up without an attempt, as
+   * unreadable or because processes died of it: how many there were, 0 for none.
+   */
+  readonly attempt: number
   readonly error: HooklineError
   /** What comes next: the inbox hands it out again, or puts it on the list of the dead; without one, the sender comes back. */
   readonly next: { readonly retryAt: number } | 'dead' | 'sender'
