@@ -1,7 +1,9 @@
 /** What a queue on BullMQ can be told, checked once and loudly. */
 
 import type { Redis, RedisOptions } from 'ioredis'
+import { HooklineError } from '../protocol/error.ts'
 import { refuseUnknown, requireFunction, requireText, requireWhole } from '../protocol/options.ts'
+import { printOurFaults, tell } from '../protocol/report.ts'
 
 /** What `bullmqQueue` takes. */
 export interface BullmqQueueOptions {
@@ -24,8 +26,11 @@ export interface BullmqQueueOptions {
   readonly knownForMs?: number
   /** How long a call waits for Redis, in milliseconds, until it is `queue_unavailable`. Default 3 000. */
   readonly commandTimeoutMs?: number
-  /** Sees what goes wrong with Redis while nobody waits for it. Default: nobody does. */
-  readonly onError?: (error: unknown) => void
+  /**
+   * Sees what goes wrong with Redis while nobody waits for it, each time: a connection that is lost tells of every attempt to
+   * make it again. Default: `console.error`, of the same fault once a minute.
+   */
+  readonly onError?: (error: HooklineError) => unknown
 }
 
 /** The options, complete. */
@@ -55,7 +60,7 @@ export function readOptions(options: BullmqQueueOptions): BullmqSettings {
   if (typeof options !== 'object' || options === null) throw new TypeError('bullmqQueue: its options are an object.')
   refuseUnknown(options, KNOWN)
   const { name, connection, prefix = 'bull', leaseMs = 60_000, knownForMs = 24 * 60 * 60_000 } = options
-  const { commandTimeoutMs = 3_000, onError = () => {} } = options
+  const { commandTimeoutMs = 3_000, onError = printNowAndThen() } = options
   requireText('name', name)
   if (name.includes(':')) throw new TypeError('name: must hold no colon.')
   requireConnection(connection)
@@ -68,7 +73,7 @@ export function readOptions(options: BullmqQueueOptions): BullmqSettings {
     leaseMs: requireWhole('leaseMs', leaseMs, 100),
     knownForMs: requireWhole('knownForMs', knownForMs, 1, Number.MAX_SAFE_INTEGER),
     commandTimeoutMs: requireWhole('commandTimeoutMs', commandTimeoutMs, 1),
-    onError: (error) => tell(onError, error),
+    onError: (error) => tell(() => onError(toFault(name, error)), 'onError', 'HOOKLINE_ON_ERROR'),
   }
 }
 
@@ -94,10 +99,21 @@ function requireConnection(connection: unknown): asserts connection is Where {
   throw new TypeError('connection: must be a URL, options of ioredis, or an instance of it.')
 }
 
-function tell(onError: (error: unknown) => void, error: unknown): void {
-  try {
-    onError(withoutCommand(error))
-  } catch {
-    // What an observer throws is not for the queue.
+function toFault(name: string, error: unknown): HooklineError {
+  const why = error instanceof Error ? error.message : 'it does not say why'
+  const message = `The queue ${name} has trouble with Redis: ${why}.`
+  return new HooklineError('queue_unavailable', message, { cause: withoutCommand(error) })
+}
+
+/** Prints a fault, and the same one not again before a minute has passed. */
+function printNowAndThen(): (error: HooklineError) => void {
+  let last = { message: '', at: 0 }
+  return (error) => {
+    const now = performance.now()
+    if (error.message === last.message && now - last.at < QUIET_MS) return
+    last = { message: error.message, at: now }
+    printOurFaults(error)
   }
 }
+
+const QUIET_MS = 60_000

@@ -170,7 +170,7 @@ describe.skipIf(!hasRedisServer)('with a redis-server of its own', () => {
     await away.start()
     const child = await runUntil(
       'working',
-      `const queue = bullmqQueue({ name: '${randomUUID()}', connection: '${away.url}', commandTimeoutMs: 300 })
+      `const queue = bullmqQueue({ name: '${randomUUID()}', connection: '${away.url}', commandTimeoutMs: 300, onError() {} })
       queue.work(() => new Promise(() => {}), { concurrency: 2 })
       await queue.push([{ id: crypto.randomUUID(), body: new Uint8Array(1) }])
       console.log('working')

@@ -3,8 +3,9 @@
 import { randomUUID } from 'node:crypto'
 import { Queue as Engine } from 'bullmq'
 import { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import { type BullmqQueueOptions, bullmqQueue } from '../../src/queues/bullmq.ts'
+import { readOptions } from '../../src/queues/bullmq-options.ts'
 import type { ClaimedJob, Outcome, Queue } from '../../src/queues/queue.ts'
 import { until } from '../support/until.ts'
 
@@ -209,5 +210,30 @@ describe('bullmqQueue tells the developer', () => {
     expect(create).toThrow(TypeError)
     expect(create).toThrow(what)
     expect(create).not.toThrow('hush')
+  })
+})
+
+describe('what goes wrong with Redis', () => {
+  const settings = () => readOptions({ name: 'a', connection: 'redis://127.0.0.1' })
+
+  it('is printed, and the same not again before a minute has passed', () => {
+    const print = vi.spyOn(console, 'error').mockImplementation(() => {})
+    const time = vi.spyOn(performance, 'now').mockReturnValue(1_000_000)
+    const { onError } = settings()
+    const refused = () => new Error('connect ECONNREFUSED')
+    onError(refused())
+    onError(refused())
+    expect(print).toHaveBeenCalledTimes(1)
+    expect(print.mock.calls[0]?.[0]).toMatchObject({
+      code: 'queue_unavailable',
+      cause: { message: 'connect ECONNREFUSED' },
+    })
+    onError('something else')
+    expect(print).toHaveBeenCalledTimes(2)
+    onError('something else')
+    time.mockReturnValue(1_060_000)
+    onError('something else')
+    expect(print).toHaveBeenCalledTimes(3)
+    vi.restoreAllMocks()
   })
 })
