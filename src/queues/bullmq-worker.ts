@@ -32,13 +32,13 @@ export function startWork(handle: HandleJob, concurrency: number, settings: Bull
   let quiet = Promise.withResolvers<void>()
 
   async function process(job: Job, token = ''): Promise<void> {
-    if (!isOpen) return giveBack(job, token)
+    if (!isOpen) return giveBack(job, token, false)
     const claimed = toClaimed(job)
     if (claimed === undefined) return setAside(job)
     remember(job, claimed)
     const outcome = await waitFor(handleJob(handle, claimed, ending.signal, clock))
     fresh.delete(job)
-    if (outcome === undefined) return giveBack(job, token)
+    if (outcome === undefined) return giveBack(job, token, true)
     await settle(job, token, claimed, outcome)
   }
 
@@ -74,8 +74,12 @@ export function startWork(handle: HandleJob, concurrency: number, settings: Bull
     }
   }
 
-  async function giveBack(job: Job, token: string): Promise<never> {
-    await letGo(() => job.moveToWait(token))
+  /** One that no handler saw goes back uncounted: the inbox takes a delivery without an end for a crash. */
+  async function giveBack(job: Job, token: string, wasSeen: boolean): Promise<never> {
+    await letGo(async () => {
+      if (!wasSeen) await connection.client.hincrby(worker.toKey(String(job.id)), 'ats', -1)
+      await job.moveToWait(token)
+    })
     throw new WaitingError()
   }
 
