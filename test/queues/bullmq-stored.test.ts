@@ -82,7 +82,7 @@ describe.skipIf(redisUrl === undefined)('a queue on BullMQ', () => {
     await queue.drain()
     expect(seen.map(({ id }) => id)).toEqual([job.id])
     const reason = 'This is no job that the queue was given.'
-    const order = [foreign, unreadable, bare] // Those that die in one millisecond are listed by their ids.
+    const order: string[] = [foreign, unreadable, bare] // Those that die in one millisecond are listed by their ids.
     const dead = (await queue.dead()).toSorted((a, b) => order.indexOf(a.id) - order.indexOf(b.id))
     expect(dead).toMatchObject([
       { id: foreign, reason, state: undefined },
