@@ -2,6 +2,7 @@
 
 import { type Queue as Engine, Job } from 'bullmq'
 import type { Redis } from 'ioredis'
+import { noteDead, type Place, removeDead } from './bullmq-fence.ts'
 import { isRefusal, readMemo, toDead } from './bullmq-job.ts'
 import type { DeadJob } from './queue.ts'
 
@@ -38,43 +39,43 @@ export function redriveDead(
   ids: readonly string[] | 'all',
   now: number,
 ): Promise<number> {
-  return forEach(engine, client, ids, async (id) => {
-    const job = new Job(engine, '', '', {}, id)
-    await engine.updateJobProgress(id, { dueAt: now })
-    await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true })
+  return forEach(engine, client, ids, async (place) => {
+    const job = new Job(engine, '', '', {}, place.id)
+    await noteDead(client, place, { dueAt: now })
+    return succeeds(() => job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true }))
   })
 }
 
 /** Forgets them. Returns how many. */
 export function dropDead(engine: Engine, client: Redis, ids: readonly string[] | 'all'): Promise<number> {
-  return forEach(engine, client, ids, async (id) => {
-    await engine.remove(id)
-  })
+  return forEach(engine, client, ids, (place) => removeDead(client, place))
 }
 
-/** Does it to those that are dead, some at a time. */
+/** Does it to those that are dead, some at a time. Returns to how many of them it was done. */
 async function forEach(
   engine: Engine,
   client: Redis,
   ids: readonly string[] | 'all',
-  act: (id: string) => Promise<void>,
+  act: (place: Place) => Promise<boolean>,
 ): Promise<number> {
-  const key = engine.toKey('failed')
-  const asked = ids === 'all' ? await client.zrange(key, '0', '-1') : [...new Set(ids)]
+  const failed = engine.toKey('failed')
+  const asked = ids === 'all' ? await client.zrange(failed, '0', '-1') : [...new Set(ids)]
   let count = 0
   for (let start = 0; start < asked.length; start += AT_A_TIME) {
     const some = asked.slice(start, start + AT_A_TIME)
-    const scores = await client.zmscore(key, ...some)
+    const scores = await client.zmscore(failed, ...some)
     const dead = some.filter((_, index) => scores[index] !== null)
-    count += (await Promise.all(dead.map((id) => succeeds(act, id)))).filter(Boolean).length
+    count += (await Promise.all(dead.map((id) => act({ dead: failed, key: engine.toKey(id), id })))).filter(
+      Boolean,
+    ).length
   }
   return count
 }
 
 /** Not with one that is not dead any more: somebody else was faster. */
-async function succeeds(act: (id: string) => Promise<void>, id: string): Promise<boolean> {
+async function succeeds(act: () => Promise<void>): Promise<boolean> {
   try {
-    await act(id)
+    await act()
     return true
   } catch (error) {
     if (!isRefusal(error)) throw error

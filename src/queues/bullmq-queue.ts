@@ -21,6 +21,7 @@ export function openQueue(settings: BullmqSettings, clock: Clock): Queue {
   const engine = createEngine(settings, connection)
   const intake = createIntake(engine, connection, knownForMs, clock)
   const over = new AbortController()
+  const asking = new Set<Promise<unknown>>()
   let crew: Crew | undefined
   let closed: Promise<readonly Job[]> | undefined
   let isEnded = false
@@ -32,7 +33,11 @@ export function openQueue(settings: BullmqSettings, clock: Clock): Queue {
 
   /** After the end by a connection that is made for it. */
   async function ask<T>(question: (engine: Engine, client: Connection['client']) => Promise<T>): Promise<T> {
-    if (!isEnded) return connection.call(() => question(engine, connection.client))
+    if (!isEnded) {
+      const answer = connection.call(() => question(engine, connection.client))
+      asking.add(answer)
+      return answer.finally(() => asking.delete(answer))
+    }
     const again = connect(settings, clock)
     const anew = createEngine(settings, again)
     try {
@@ -56,6 +61,7 @@ export function openQueue(settings: BullmqSettings, clock: Clock): Queue {
     await crew?.close(options)
     over.abort()
     await intake.rest()
+    await Promise.allSettled(asking) // None of them takes longer than commandTimeoutMs.
     isEnded = true
     leave(engine, connection)
     return []

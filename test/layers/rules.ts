@@ -56,6 +56,7 @@ const FAMILIES: Readonly<Record<string, readonly string[]>> = {
     'bullmq-options.ts',
     'bullmq-connection.ts',
     'bullmq-job.ts',
+    'bullmq-fence.ts',
     'bullmq-intake.ts',
     'bullmq-due.ts',
     'bullmq-dead.ts',
