@@ -3,6 +3,7 @@
 import { DelayedError, type Job, type JobJson, UnrecoverableError, WaitingError, Worker } from 'bullmq'
 import type { Clock } from '../protocol/clock.ts'
 import { connectToWork } from './bullmq-connection.ts'
+import { discountLocked, noteLocked } from './bullmq-fence.ts'
 import { encode, type Memo, readMemo, toClaimed } from './bullmq-job.ts'
 import type { BullmqSettings } from './bullmq-options.ts'
 import { handleJob } from './handle-job.ts'
@@ -24,7 +25,7 @@ export function startWork(handle: HandleJob, concurrency: number, settings: Bull
   const ending = new AbortController()
   const patience = createPatience(clock, ending.signal)
   const leaving = new Set<() => void>()
-  const fresh = new Map<Job, number>()
+  const fresh = new Map<Job, { readonly token: string; readonly firstAt: number }>()
   const running = new Set<Promise<unknown>>()
   const finished: string[] = []
   let stripped: Promise<unknown> | undefined
@@ -35,7 +36,7 @@ export function startWork(handle: HandleJob, concurrency: number, settings: Bull
     if (!isOpen) return giveBack(job, token, false)
     const claimed = toClaimed(job)
     if (claimed === undefined) return setAside(job)
-    remember(job, claimed)
+    remember(job, token, claimed)
     const outcome = await waitFor(handleJob(handle, claimed, ending.signal, clock))
     fresh.delete(job)
     if (outcome === undefined) return giveBack(job, token, true)
@@ -64,12 +65,12 @@ export function startWork(handle: HandleJob, concurrency: number, settings: Bull
     if ('retryAt' in outcome) {
       const dueAt = Math.max(clock.now(), Math.ceil(outcome.retryAt))
       await letGo(() =>
-        Promise.all([note(job, { ...memoOf(claimed, outcome), dueAt }), job.moveToDelayed(dueAt, token)]),
+        Promise.all([note(job, token, { ...memoOf(claimed, outcome), dueAt }), job.moveToDelayed(dueAt, token)]),
       )
       throw new DelayedError()
     } else {
       const diedAt = performance.timeOrigin + performance.now()
-      note(job, { ...memoOf(claimed, outcome), diedAt }).catch(onError) // Goes before what comes next.
+      note(job, token, { ...memoOf(claimed, outcome), diedAt }).catch(onError) // Goes before what comes next.
       throw death(outcome.dead)
     }
   }
@@ -77,10 +78,19 @@ export function startWork(handle: HandleJob, concurrency: number, settings: Bull
   /** One that no handler saw goes back uncounted: the inbox takes a delivery without an end for a crash. */
   async function giveBack(job: Job, token: string, wasSeen: boolean): Promise<never> {
     await letGo(async () => {
-      if (!wasSeen) await connection.client.hincrby(worker.toKey(String(job.id)), 'ats', -1)
+      if (!wasSeen) await discountLocked(connection.client, keyOf(job), token)
       await job.moveToWait(token)
     })
     throw new WaitingError()
+  }
+
+  /** Kept beside the body until the next time. */
+  function note(job: Job, token: string, memo: Memo): Promise<void> {
+    return noteLocked(connection.client, keyOf(job), token, memo)
+  }
+
+  function keyOf({ id }: Job): string {
+    return worker.toKey(String(id))
   }
 
   /** Lets the worker go on when a job is no longer this one's: its lease is over, and it is handed out elsewhere. */
@@ -93,14 +103,14 @@ export function startWork(handle: HandleJob, concurrency: number, settings: Bull
   }
 
   /** When it was handed out first is kept for those that take longer than a turn; the others are done before. */
-  function remember(job: Job, { deliveries, firstAt }: ClaimedJob): void {
+  function remember(job: Job, token: string, { deliveries, firstAt }: ClaimedJob): void {
     if (deliveries > 1 && readMemo(job).firstAt === firstAt) return
     if (fresh.size === 0) setImmediate(noteFresh)
-    fresh.set(job, firstAt)
+    fresh.set(job, { token, firstAt })
   }
 
   function noteFresh(): void {
-    for (const [job, firstAt] of fresh) note(job, { ...readMemo(job), firstAt }).catch(onError)
+    for (const [job, { token, firstAt }] of fresh) note(job, token, { ...readMemo(job), firstAt }).catch(onError)
     fresh.clear()
   }
 
@@ -191,11 +201,6 @@ export function startWork(handle: HandleJob, concurrency: number, settings: Bull
       release()
     },
   }
-}
-
-/** Kept beside the body until the next time. */
-function note(job: Job, memo: Memo): Promise<void> {
-  return job.updateProgress(memo)
 }
 
 function memoOf({ firstAt }: ClaimedJob, { state }: { readonly state?: Uint8Array }): Memo {
