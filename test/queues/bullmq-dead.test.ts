@@ -93,6 +93,18 @@ describe.skipIf(redisUrl === undefined)('the dead of a queue on BullMQ', () => {
     expect(await queue.counts()).toMatchObject({ waiting: 1, dead: 0 })
   })
 
+  it('are listed first where others took away when they died', async () => {
+    const { queue, engine } = await setUp(3)
+    const [, second, third] = await queue.dead()
+    for (const job of [second, third]) await redis.hdel(engine.toKey(job?.id ?? ''), 'finishedOn')
+    const [first, next, last] = await queue.dead()
+    expect([first, next]).toMatchObject([
+      { id: second?.id, diedAt: 0 },
+      { id: third?.id, diedAt: 0 },
+    ])
+    expect(last?.diedAt).toBeGreaterThan(0)
+  })
+
   it('are gone when they are dropped: nothing of them is left, and their ids are new', async () => {
     const { queue, engine, id } = await setUp(1)
     await (await engine.getJob(id))?.log('by hand')
