@@ -115,6 +115,8 @@ function requireWhere(connectionString: unknown, boss: unknown): void {
 function requireName(name: unknown): string {
   requireText('name', name)
   if (!/^[\w.\-/]+$/.test(name)) throw new TypeError('name: must be letters, digits and _ . - / only.')
+  // pg-boss looks names up in an object.
+  if (name in {}) throw new TypeError('name: must be none that every object has, as __proto__ and constructor.')
   return name
 }
 

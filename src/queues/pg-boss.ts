@@ -38,7 +38,8 @@ export type {
  *   survives the crash of this process, of PostgreSQL and of its machine, power included; with `off`, the crash of a
  *   machine or of PostgreSQL may cost the jobs of the last moments, those of this process cost none. What a lost disk
  *   costs is a matter of its replicas.
- * - A job whose worker died comes back when its lease is over and pg-boss has looked: see `leaseMs`.
+ * - A job whose worker died comes back when its lease is over and pg-boss has looked: see `leaseMs`. So does one whose
+ *   claim was answered into a connection that was lost; that counts as a delivery.
  * - Jobs are handed out the longest due first, to about a second: machines whose clocks differ make it more.
  * - The id of a job that is done stays known for `knownForMs`; the dead stay until they are re-driven or dropped.
  * - pg-boss gives up no job: whatever its settings say of retries, expiry and retention.

@@ -315,6 +315,8 @@ describe('pgBossQueue tells the developer', () => {
     ['pgBossQueue', 'orders'],
     ['name', { connectionString }],
     ['name', { connectionString, name: '' }],
+    ['name', { connectionString, name: '__proto__' }],
+    ['name', { connectionString, name: 'constructor' }],
     ['name', { connectionString, name: "it's" }],
     ['connectionString', { name: 'x' }],
     ['connectionString', { name: 'x', connectionString: '' }],
