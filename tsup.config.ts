@@ -3,21 +3,22 @@ import { defineConfig } from 'tsup'
 export default defineConfig({
   entry: {
     index: 'src/index.ts',
-    sender: 'src/sender/index.ts',
+    sender: 'src/sender.ts',
     collector: 'src/collector/index.ts',
     client: 'src/client/index.ts',
-    // Types alone: their declarations would be put into those of an engine, and everybody would need its package.
+    'queues/index': 'src/queues/index.ts',
+    // Types alone: else their declarations go into those of an engine, and every user would need its package.
     'queues/queue': 'src/queues/queue.ts',
-    'queues/memory': 'src/queues/memory.ts',
-    'queues/sqlite': 'src/queues/sqlite.ts',
+    'queues/memory': 'src/queues/memory/index.ts',
+    'queues/sqlite': 'src/queues/sqlite/index.ts',
     // A file of its own: the thread that sqlite starts.
-    'queues/sqlite-worker': 'src/queues/sqlite-worker.ts',
-    'queues/bullmq': 'src/queues/bullmq.ts',
-    'queues/pg-boss': 'src/queues/pg-boss.ts',
-    'dedupe/memory': 'src/dedupe/memory.ts',
-    'dedupe/sqlite': 'src/dedupe/sqlite.ts',
+    'queues/sqlite-worker': 'src/queues/sqlite/worker-thread.ts',
+    'queues/bullmq': 'src/queues/bullmq/index.ts',
+    'queues/pg-boss': 'src/queues/pg-boss/index.ts',
+    'dedupe/memory': 'src/dedupe/memory/index.ts',
+    'dedupe/sqlite': 'src/dedupe/sqlite/index.ts',
     otel: 'src/otel/index.ts',
-    testing: 'src/testing/index.ts',
+    testing: 'src/testing.ts',
     express: 'adapters/express.ts',
     koa: 'adapters/koa.ts',
     fastify: 'adapters/fastify.ts',

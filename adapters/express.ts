@@ -5,29 +5,31 @@
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Endpoint } from '../src/protocol/endpoint.ts'
-import type { ParsedBody } from './body.ts'
-import { mount, type ServeOptions } from './mount.ts'
-import { NodeRequest, send } from './node-http.ts'
+import type { Endpoint } from '../src/http/endpoint.ts'
+import { mount, type ServeOptions } from './shared/mount.ts'
+import { send } from './shared/node-answer.ts'
+import { NodeRequest } from './shared/node-request.ts'
+import type { ParsedBody } from './shared/read-body.ts'
 
-export type { ParsedBody } from './body.ts'
-export type { ServeOptions } from './mount.ts'
+export type { ServeOptions } from './shared/mount.ts'
+export type { ParsedBody } from './shared/read-body.ts'
 
 /**
- * Makes an Express handler. A path that is not the endpoint's goes on to the next handler; an error never does.
+ * Returns an Express handler. A request for another path goes on to the next handler; an error never does.
  *
  * @example
  * app.post('/webhooks', serve(receiver))
+ * app.use('/analytics', serve(collector))
  */
 export function serve(
   endpoint: Endpoint,
   options?: ServeOptions,
 ): (request: IncomingMessage & ParsedBody, response: ServerResponse, next: () => void) => void {
-  const answer = mount(endpoint, options)
+  const handle = mount(endpoint, options)
 
   return function hookline(request, response, next) {
-    const answered = answer(new NodeRequest(request, request.url ?? '/', request))
+    const answered = handle(new NodeRequest(request, response, request.url ?? '/', request))
     if (answered === undefined) next()
-    else void answered.then((given) => send(response, given))
+    else void answered.then((answer) => send(response, answer))
   }
 }

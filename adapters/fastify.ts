@@ -4,36 +4,76 @@
  * @module hookline/fastify
  */
 
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import fp from 'fastify-plugin'
-import type { Endpoint } from '../src/protocol/endpoint.ts'
-import type { FastifyReplyLike, FastifyRequestLike, FastifyServePlugin } from './fastify-types.ts'
-import { headersOf, requireEndpoint, requirePath } from './mount.ts'
-import { NodeRequest } from './node-http.ts'
+import type { Endpoint } from '../src/http/endpoint.ts'
+import { requireEndpoint, requirePath } from './shared/mount.ts'
+import { hasNoBody, headersFor, toNodeBody } from './shared/node-answer.ts'
+import { NodeRequest } from './shared/node-request.ts'
 
-export type * from './fastify-types.ts'
+/** The part of a Fastify request that is used. */
+export interface FastifyRequestLike {
+  readonly raw: IncomingMessage
+  readonly rawBody?: unknown
+  readonly body: unknown
+}
+
+/** The part of a Fastify reply that is used. */
+export interface FastifyReplyLike {
+  readonly sent: boolean
+  readonly raw: ServerResponse
+  code(status: number): unknown
+  headers(headers: Record<string, string>): unknown
+  send(body: Uint8Array | Readable | undefined): unknown
+  callNotFound(): unknown
+}
+
+/** The part of a Fastify instance that is used. */
+export interface FastifyScope {
+  removeAllContentTypeParsers(): void
+  addContentTypeParser(
+    type: string,
+    parser: (request: unknown, payload: Readable, done: (error: null, body: Readable) => void) => void,
+  ): unknown
+  register(plugin: never, options: { prefix: string }): unknown
+  all(
+    path: string,
+    options: { errorHandler(error: Error, request: FastifyRequestLike, reply: FastifyReplyLike): void },
+    handler: (request: FastifyRequestLike, reply: FastifyReplyLike) => void,
+  ): unknown
+}
+
+/** Options that `app.register` takes beside the plugin. Fastify itself reads `prefix`. */
+export interface FastifyServeOptions {
+  /**
+   * Where the endpoint is mounted, below `prefix`: the path of an endpoint with one path (a receiver), default `/`; the
+   * prefix of an endpoint with several (a collector), default none.
+   */
+  readonly path?: string
+}
+
+/** A Fastify plugin. */
+export type FastifyServePlugin = (scope: FastifyScope, options: FastifyServeOptions) => Promise<void>
 
 /**
- * Makes a Fastify plugin. Its body parser stays inside it: other routes keep theirs.
+ * Returns a Fastify plugin. Its body parser stays inside it: other routes keep theirs.
  *
  * @example
  * app.register(serve(receiver), { path: '/webhooks' })
+ * app.register(serve(collector), { prefix: '/analytics' })
  */
 export function serve(endpoint: Endpoint): FastifyServePlugin {
   requireEndpoint(endpoint)
   const plugin: FastifyServePlugin = async (scope, { path }) => {
-    if (path !== undefined) requirePath(endpoint, path)
+    if (path !== undefined) requirePath(path)
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', (_request, payload, parsed) => parsed(null, payload))
-    for (const route of endpoint.routes ?? [path ?? '/']) {
-      const handler = (request: FastifyRequestLike, reply: FastifyReplyLike) => answer(endpoint, route, request, reply)
-      // Before it parses a body, Fastify refuses a content type that it cannot read. That is for the endpoint to say.
-      const errorHandler = (error: Error, request: FastifyRequestLike, reply: FastifyReplyLike) => {
-        if (!('code' in error) || error.code !== 'FST_ERR_CTP_INVALID_MEDIA_TYPE') throw error
-        handler(request, reply)
-      }
-      scope.all(route, { errorHandler }, handler)
-    }
+    const { routes } = endpoint
+    if (routes === undefined) return addRoute(scope, path ?? '/', endpoint)
+    const addRoutes = async (below: FastifyScope) => routes.forEach((route) => void addRoute(below, route, endpoint))
+    if (path === undefined) await addRoutes(scope)
+    else scope.register(addRoutes as never, { prefix: path })
   }
   return fp(plugin as never, {
     name: 'hookline',
@@ -42,16 +82,30 @@ export function serve(endpoint: Endpoint): FastifyServePlugin {
   }) as unknown as FastifyServePlugin
 }
 
-function answer(endpoint: Endpoint, route: string, request: FastifyRequestLike, reply: FastifyReplyLike): void {
+function addRoute(scope: FastifyScope, route: string, endpoint: Endpoint): void {
+  const handler = (request: FastifyRequestLike, reply: FastifyReplyLike) => respond(endpoint, route, request, reply)
+  const errorHandler = (error: Error, request: FastifyRequestLike, reply: FastifyReplyLike) => {
+    if (reply.raw.destroyed) return // The stream of an answer failed, or the client disconnected.
+    // Before it parses a body, Fastify refuses a content type without a parser. The endpoint decides that instead.
+    if (!('code' in error) || error.code !== 'FST_ERR_CTP_INVALID_MEDIA_TYPE') throw error
+    handler(request, reply)
+  }
+  scope.all(route, { errorHandler }, handler)
+}
+
+function respond(endpoint: Endpoint, route: string, request: FastifyRequestLike, reply: FastifyReplyLike): void {
   const { raw, rawBody, body } = request
-  const answered = endpoint.handle(new NodeRequest(raw, route, { rawBody }, body as Readable | undefined))
+  const incoming = new NodeRequest(raw, reply.raw, raw.url ?? '', { rawBody }, body as Readable | undefined)
+  incoming.path = route // Fastify matched it, by its own rules for prefixes, case and trailing slashes.
+  const answered = endpoint.handle(incoming)
   if (answered === undefined) return void reply.callNotFound()
   answered
-    .then((given) => {
+    .then((answer) => {
       if (reply.sent) return
-      reply.code(given.status)
-      reply.headers(headersOf(given, raw.httpVersionMajor))
-      reply.send(Buffer.from(given.body)) // To text, Fastify adds a charset.
+      reply.code(answer.status)
+      reply.headers(headersFor(answer, reply.raw))
+      const body = hasNoBody(answer, raw.method) ? undefined : toNodeBody(answer.body, reply.raw)
+      reply.send(typeof body === 'string' ? Buffer.from(body) : body) // To text, Fastify adds a charset.
     })
-    .catch(() => reply.raw.destroy()) // A hook of the host threw: better no answer than one that never ends.
+    .catch(() => reply.raw.destroy()) // Fastify or a hook threw. A closed connection is better than no answer.
 }

@@ -4,50 +4,128 @@
  * @module hookline/fetch
  */
 
-import { getRawBodyWeb, type RawBodyError } from 'raw-body'
-import { bodyAborted, bodyConsumed, bodyTooLarge, type EndpointBody } from '../src/protocol/body.ts'
-import type { Endpoint, EndpointRequest } from '../src/protocol/endpoint.ts'
-import { headersOf, mount, type ServeOptions } from './mount.ts'
+import { withoutConnection } from '../src/http/answer.ts'
+import { bodyAborted, bodyConsumed, bodyTooLarge, type EndpointBody } from '../src/http/body.ts'
+import type { AnswerBody, Endpoint, EndpointHeaders, EndpointRequest } from '../src/http/endpoint.ts'
+import type { HooklineError } from '../src/message/error.ts'
+import { mount, type ServeOptions } from './shared/mount.ts'
 
-export type { ServeOptions } from './mount.ts'
+export type { ServeOptions } from './shared/mount.ts'
 
 /**
- * Makes a Fetch handler. A path that is not the endpoint's is answered 404.
+ * Returns a Fetch handler. A request for another path is answered 404.
  *
  * @example
  * export const POST = serve(receiver)
  */
 export function serve(endpoint: Endpoint, options?: ServeOptions): (request: Request) => Promise<Response> {
-  const answer = mount(endpoint, options)
+  const handle = mount(endpoint, options)
 
   return async function hookline(request) {
-    const given = await answer(fromFetch(request))
-    if (given === undefined) return new Response(null, { status: 404 })
-    return new Response(given.body, { status: given.status, headers: headersOf(given, HOSTS_BUSINESS) })
+    const incoming = new FetchRequest(request)
+    const answer = await handle(incoming)
+    if (answer === undefined) return new Response(null, { status: 404 })
+    const { status, body } = answer
+    const isEmpty = request.method === 'HEAD' || status === 204 || status === 304
+    return new Response(isEmpty ? null : toWebBody(body, incoming), { status, headers: withoutConnection(answer) })
   }
 }
 
-/** A Fetch handler does not know which version of HTTP its host speaks. */
-const HOSTS_BUSINESS = 0
+class FetchRequest implements EndpointRequest {
+  /** Writable: a mount makes it relative to its prefix. */
+  path: string
+  readonly query: string
+  readonly headers: EndpointHeaders
+  readonly remoteAddress = undefined
+  readonly #request: Request
+  #left: AbortController | undefined
+  #signal: AbortSignal | undefined
 
-function fromFetch(request: Request): EndpointRequest {
-  return {
-    method: request.method,
-    path: new URL(request.url).pathname,
-    headers: Object.fromEntries(request.headers),
-    remoteAddress: undefined,
-    readBody: (limit) => readBody(request, limit),
+  constructor(request: Request) {
+    const { pathname, search } = new URL(request.url)
+    this.path = pathname
+    this.query = search.slice(1)
+    this.headers = Object.fromEntries(request.headers)
+    this.#request = request
+  }
+
+  get method(): string {
+    return this.#request.method
+  }
+
+  get signal(): AbortSignal {
+    this.#left ??= new AbortController()
+    this.#signal ??= AbortSignal.any([this.#request.signal, this.#left.signal])
+    return this.#signal
+  }
+
+  /** Aborts the signal: the client cancelled the body of the answer. */
+  leave(): void {
+    this.#left ??= new AbortController()
+    this.#left.abort()
+  }
+
+  async readBody(limit: number): Promise<EndpointBody> {
+    const { body, bodyUsed, headers } = this.#request
+    if (bodyUsed || body?.locked) throw bodyConsumed('a web request that was read or is being read')
+    if (body === null) return { bytes: new Uint8Array(), source: 'stream' }
+    return { bytes: await readStream(body, limit, headers.get('content-length')), source: 'stream' }
   }
 }
 
-async function readBody(request: Request, limit: number): Promise<EndpointBody> {
-  if (request.bodyUsed || request.body?.locked) throw bodyConsumed('a web request can be read only once')
-  if (request.body === null) return { bytes: new Uint8Array(), source: 'stream' }
-  try {
-    const length = request.headers.get('content-length')
-    return { bytes: await getRawBodyWeb(request.body, { limit, length }), source: 'stream' }
-  } catch (error) {
-    request.body.cancel().catch(() => {})
-    throw (error as RawBodyError).type === 'entity.too.large' ? bodyTooLarge(limit) : bodyAborted()
+/**
+ * Reads a web stream to its end. raw-body could, but its dependencies call `require`, which runtimes at the edge lack.
+ *
+ * @param length The `content-length`, to notice a body that was cut off.
+ */
+async function readStream(
+  stream: ReadableStream<Uint8Array>,
+  limit: number,
+  length: string | null,
+): Promise<Uint8Array> {
+  const reader = stream.getReader()
+  const fail = (error: HooklineError): HooklineError => {
+    reader.cancel().catch(() => {})
+    return error
   }
+  if (Number(length) > limit) throw fail(bodyTooLarge(limit))
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for (;;) {
+    const { done, value } = await reader.read().catch(() => {
+      throw bodyAborted()
+    })
+    if (done) break
+    size += value.length
+    if (size > limit) throw fail(bodyTooLarge(limit))
+    chunks.push(value)
+  }
+  if (length !== null && size !== Number(length)) throw bodyAborted()
+  return chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks, size)
+}
+
+/** The body of an answer as a Response takes it. An iterable becomes a stream that holds no chunk in advance. */
+function toWebBody(
+  body: AnswerBody,
+  request: FetchRequest,
+): string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> {
+  if (typeof body === 'string') return body
+  if (!(Symbol.asyncIterator in body)) return body as Uint8Array<ArrayBuffer>
+  const iterator = body[Symbol.asyncIterator]()
+  const encoder = new TextEncoder()
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await iterator.next()
+        if (done) controller.close()
+        else controller.enqueue(typeof value === 'string' ? encoder.encode(value) : value)
+      },
+      cancel() {
+        request.leave()
+        // Not awaited: a generator that waits for something returns only after that.
+        new Promise((resolve) => resolve(iterator.return?.())).catch(() => {})
+      },
+    },
+    { highWaterMark: 0 },
+  )
 }

@@ -4,43 +4,47 @@
  * @module hookline/koa
  */
 
-import type { IncomingMessage } from 'node:http'
-import type { Endpoint } from '../src/protocol/endpoint.ts'
-import type { ParsedBody } from './body.ts'
-import { headersOf, mount, type ServeOptions } from './mount.ts'
-import { NodeRequest } from './node-http.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Endpoint } from '../src/http/endpoint.ts'
+import { mount, type ServeOptions } from './shared/mount.ts'
+import { headersFor, toNodeBody } from './shared/node-answer.ts'
+import { NodeRequest } from './shared/node-request.ts'
+import type { ParsedBody } from './shared/read-body.ts'
 
-export type { ServeOptions } from './mount.ts'
+export type { ServeOptions } from './shared/mount.ts'
 
-/** What is used of a Koa context. */
+/** The part of a Koa context that is used. */
 export interface KoaContext {
   readonly req: IncomingMessage
+  readonly res: ServerResponse
   readonly request: object
-  readonly path: string
+  readonly url: string
   status: number
   body: unknown
   set(headers: Record<string, string>): void
 }
 
 /**
- * Makes a Koa middleware. A path that is not the endpoint's goes on to the next one; an error never does.
+ * Returns a Koa middleware. A request for another path goes on to the next middleware; an error never does.
  *
  * @example
  * app.use(serve(receiver, { path: '/webhooks' }))
+ * app.use(serve(collector, { path: '/analytics' }))
  */
 export function serve(
   endpoint: Endpoint,
   options?: ServeOptions,
 ): (context: KoaContext, next: () => Promise<unknown>) => Promise<unknown> {
-  const answer = mount(endpoint, options)
+  const handle = mount(endpoint, options)
 
   return function hookline(context, next) {
-    const answered = answer(new NodeRequest(context.req, context.path, context.request as ParsedBody))
+    const { req, res, url, request } = context
+    const answered = handle(new NodeRequest(req, res, url, request as ParsedBody))
     if (answered === undefined) return next()
-    return answered.then((given) => {
-      context.status = given.status
-      context.set(headersOf(given, context.req.httpVersionMajor))
-      context.body = given.body
+    return answered.then((answer) => {
+      context.status = answer.status
+      context.set(headersFor(answer, res))
+      context.body = toNodeBody(answer.body, res)
     })
   }
 }

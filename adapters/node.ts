@@ -4,30 +4,33 @@
  * @module hookline/node
  */
 
-import type { Endpoint } from '../src/protocol/endpoint.ts'
-import type { ParsedBody } from './body.ts'
-import { mount, type ServeOptions } from './mount.ts'
-import { type NodeIncoming, type NodeOutgoing, NodeRequest, send } from './node-http.ts'
+import type { Endpoint } from '../src/http/endpoint.ts'
+import { mount, type ServeOptions } from './shared/mount.ts'
+import { type NodeOutgoing, send } from './shared/node-answer.ts'
+import { type NodeIncoming, NodeRequest } from './shared/node-request.ts'
+import type { ParsedBody } from './shared/read-body.ts'
 
-export type { ServeOptions } from './mount.ts'
-export type { NodeIncoming, NodeOutgoing } from './node-http.ts'
+export type { ServeOptions } from './shared/mount.ts'
+export type { NodeOutgoing } from './shared/node-answer.ts'
+export type { NodeIncoming } from './shared/node-request.ts'
 
 /**
- * Makes a request listener. A path that is not the endpoint's is answered 404.
+ * Returns a request listener. A request for another path is answered 404.
  *
  * @example
  * createServer(serve(receiver, { path: '/webhooks' })).listen(3000)
+ * createServer(serve(collector, { path: '/analytics' })).listen(3000)
  */
 export function serve(
   endpoint: Endpoint,
   options?: ServeOptions,
 ): (request: NodeIncoming, response: NodeOutgoing) => void {
-  const answer = mount(endpoint, options)
+  const handle = mount(endpoint, options)
 
   return function hookline(request, response) {
-    const answered = answer(new NodeRequest(request, request.url ?? '/', request as ParsedBody))
+    const answered = handle(new NodeRequest(request, response, request.url ?? '/', request as ParsedBody))
     if (answered === undefined) send(response, NOT_FOUND)
-    else void answered.then((given) => send(response, given))
+    else void answered.then((answer) => send(response, answer))
   }
 }
 

@@ -19,6 +19,6 @@ const address = await app.listen({ port: Number(process.env.PORT ?? 3000), host:
 console.log(`${address}/webhooks`)
 
 process.once('SIGTERM', async () => {
-  await receiver.close() // Finishes what is under way; the sender keeps the rest and tries again.
+  await receiver.close() // Waits for handlers that run; the sender retries everything else.
   await app.close()
 })

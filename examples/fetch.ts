@@ -14,13 +14,13 @@ receiver
   .on('identify', (message) => console.log('identify', message.userId, message.traits))
   .on('delete', (message) => console.log('delete', message.userId))
 
-/** All that a Next.js route, a worker or Bun needs: a function from Request to Response. */
+/** A function from Request to Response: the whole route in Next.js, a worker or Bun. */
 export const POST = serve(receiver)
 
 const app = new Hono()
 app.post('/webhooks', (context) => POST(context.req.raw))
 
-// Hosts that speak Fetch take `app` as it is. On Node, @hono/node-server does what these lines sketch.
+// Runtimes with Web Fetch take `app` as it is. On Node, use @hono/node-server in place of these lines.
 const server = createServer(async (incoming, outgoing) => {
   const answer = await app.fetch(toRequest(incoming))
   outgoing.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text())
@@ -31,7 +31,7 @@ server.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () => {
 })
 
 process.once('SIGTERM', async () => {
-  await receiver.close() // Finishes what is under way; the sender keeps the rest and tries again.
+  await receiver.close() // Waits for handlers that run; the sender retries everything else.
   server.close()
 })
 

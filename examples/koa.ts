@@ -25,6 +25,6 @@ const server = app.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () => {
 })
 
 process.once('SIGTERM', async () => {
-  await receiver.close() // Finishes what is under way; the sender keeps the rest and tries again.
+  await receiver.close() // Waits for handlers that run; the sender retries everything else.
   server.close()
 })

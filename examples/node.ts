@@ -12,17 +12,13 @@ receiver
   .on('identify', (message) => console.log('identify', message.userId, message.traits))
   .on('delete', (message) => console.log('delete', message.userId))
 
-const webhook = serve(receiver)
-const server = createServer((request, response) => {
-  if (request.url === '/webhooks') webhook(request, response)
-  else response.writeHead(404).end()
-})
+const server = createServer(serve(receiver, { path: '/webhooks' })) // Answers every other path 404.
 
 server.listen(Number(process.env.PORT ?? 3000), '127.0.0.1', () => {
   console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`)
 })
 
 process.once('SIGTERM', async () => {
-  await receiver.close() // Finishes what is under way; the sender keeps the rest and tries again.
+  await receiver.close() // Waits for handlers that run; the sender retries everything else.
   server.close()
 })

@@ -13,11 +13,11 @@ import { listen } from './demo/listen.ts'
 import { openStorage } from './demo/storage.ts'
 import { head, toCurl, toLine } from './demo/table.ts'
 
-const PATIENCE_MS = 3_000
+const TIMEOUT_MS = 3_000
 const isOnce = process.argv.includes('--once')
 const unknown = process.argv.slice(2).find((option) => option !== '--once')
 if (unknown !== undefined) {
-  console.error(`${unknown}: no such option. There is --once.`)
+  console.error(`${unknown} is not an option. Valid options: --once.`)
   process.exit(1)
 }
 const sharedSecret = process.env.SHARED_SECRET || 'only-for-this-demo'
@@ -28,7 +28,7 @@ const { folder, inbox, outbox, left } = await openStorage()
 const app = express()
 const { server, origin } = await listen(app)
 
-// The receiver verifies messages, puts them into its inbox, answers, and hands each to the handlers of its type.
+// The receiver verifies messages, stores them in its inbox, answers, and calls the handlers of their types.
 const receiver = createReceiver({
   secret: sharedSecret,
   inbox,
@@ -107,7 +107,7 @@ await deleteUser()
 await sendWrongly()
 await journal.settled(
   expectations.map(({ name }) => name),
-  PATIENCE_MS,
+  TIMEOUT_MS,
 )
 if (!printTable()) process.exitCode = 1
 if (isOnce) await close()

@@ -1,13 +1,33 @@
 /**
- * The package's face: the receiving side.
+ * Receives messages: verifies, parses and dispatches them to handlers.
  *
  * @module hookline
  */
 
-export type { BodySource, EndpointBody } from './protocol/body.ts'
-export type { Clock } from './protocol/clock.ts'
-export type { Endpoint, EndpointAnswer, EndpointHeaders, EndpointRequest } from './protocol/endpoint.ts'
-export { HooklineError, type HooklineErrorCode, type HooklineErrorOptions } from './protocol/error.ts'
+export type { Delivery } from './handling/delivery.ts'
+export type {
+  FailedEvent,
+  FailedRequest,
+  HandledEvent,
+  ReceivedEvent,
+  RejectedEvent,
+  StoredEvent,
+} from './handling/diagnostics.ts'
+export type { AudienceHandlers, Handler } from './handling/handlers.ts'
+export type { EventSchemas, Schema, SchemaIssue, SchemaOutput, SchemaResult, TraitSchemas } from './handling/schema.ts'
+export type { BodySource, EndpointBody } from './http/body.ts'
+export type {
+  AnswerBody,
+  Endpoint,
+  EndpointAnswer,
+  EndpointHeaders,
+  EndpointRequest,
+  TextAnswer,
+} from './http/endpoint.ts'
+export type { DeadLetterMessage, StoredMessage } from './inbox/inbox.ts'
+export type { InboxOptions } from './inbox/options.ts'
+export type { DeadLetterReason, StoredError, StoredErrorCause } from './inbox/retry-state.ts'
+export { HooklineError, type HooklineErrorCode, type HooklineErrorOptions } from './message/error.ts'
 export type {
   AliasMessage,
   Context,
@@ -21,27 +41,13 @@ export type {
   PageProperties,
   ScreenMessage,
   TrackMessage,
-} from './protocol/message.ts'
-export { parse } from './protocol/parse.ts'
-export { sign, verify } from './protocol/signature.ts'
-export type {
-  DeadMessage,
-  MessageOf,
-  Received,
-  Receiver,
-  ReceiverCloseOptions,
-  StoredMessage,
-  TrackOf,
-} from './receiver/api.ts'
-export type { Delivery } from './receiver/delivery.ts'
-export type { FailedEvent, HandledEvent, ReceivedEvent, RejectedEvent, StoredEvent } from './receiver/events.ts'
-export type { AudienceHandlers, Handler } from './receiver/handlers.ts'
-export type { HeadersLike } from './receiver/headers.ts'
+} from './message/message.ts'
+export { parse } from './message/parse.ts'
+export { sign, verify } from './message/signature.ts'
+export type { HeadersLike, MessageOf, Received, Receiver, ReceiverCloseOptions, TrackOf } from './receiver/api.ts'
+export type { ReceiverDedupeOptions } from './receiver/dedupe.ts'
 export type { Health } from './receiver/health.ts'
-export type { DeadReason, KeptCause, KeptError } from './receiver/history.ts'
-export type { InboxOptions } from './receiver/inbox-options.ts'
-export type { ReceiverDedupeOptions } from './receiver/once.ts'
-export type { FailedRequest, ReceiverOptions, RejectedMessage } from './receiver/options.ts'
+export type { ReceiverOptions, RejectedMessage } from './receiver/options.ts'
 export { createReceiver } from './receiver/receiver.ts'
-export type { EventSchemas, Schema, SchemaIssue, SchemaOutput, SchemaResult, TraitSchemas } from './receiver/schema.ts'
 export type { SecretProvider, Secrets } from './receiver/secrets.ts'
+export type { Clock } from './time/clock.ts'

@@ -52,15 +52,15 @@ test('an example without a secret does not start', { timeout: 30_000 }, async ()
   app = start('express', { SHARED_SECRET: undefined, PORT: '0' })
 
   expect(await app.exit).not.toBe(0)
-  expect(app.output).toContain('secret: missing')
+  expect(app.output).toContain('`secret` is required')
 })
 
-describe('the integration test of an app that the examples show', () => {
+describe('the tests of the orders app', () => {
   test('passes with node:test', { timeout: 30_000 }, async () => {
     app = startNode(['--test', '--test-reporter=tap', fileIn('testing/orders.node.test.ts')])
 
     expect(await app.exit, app.output).toBe(0)
-    expect(app.output).toMatch(/^# pass 7$/m)
+    expect(app.output).toMatch(/^# pass 32$/m)
   })
 
   test('passes with vitest', { timeout: 60_000 }, async () => {
@@ -70,7 +70,7 @@ describe('the integration test of an app that the examples show', () => {
     app = startNode([vitest, 'run', ...here, 'orders.vitest.test.ts'])
 
     expect(await app.exit, app.output).toBe(0)
-    expect(app.output).toMatch(/^ +Tests +7 passed \(7\)$/m)
+    expect(app.output).toMatch(/^ +Tests +32 passed \(32\)$/m)
   })
 })
 

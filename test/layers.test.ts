@@ -1,4 +1,4 @@
-/** The house: imports go down only, and a subpath loads only what is its own. */
+/** The layout: imports go down only, and a subpath loads only what is its own. */
 
 import { execFile } from 'node:child_process'
 import { glob, readFile } from 'node:fs/promises'
@@ -21,51 +21,68 @@ describe('the imports of the sources', () => {
 })
 
 describe('the rule itself', () => {
-  const house = {
+  const tree = {
     'src/index.ts': '',
-    'src/protocol/parse.ts': '',
+    'src/message/parse.ts': '',
+    'src/time/clock.ts': '',
+    'src/http/endpoint.ts': '',
     'src/queues/queue.ts': '',
-    'src/queues/memory.ts': '',
-    'src/queues/sqlite.ts': '',
+    'src/queues/memory/index.ts': '',
+    'src/queues/memory/store.ts': '',
+    'src/queues/sqlite/index.ts': '',
     'src/receiver/receiver.ts': '',
     'src/receiver/options.ts': '',
     'src/sender/sender.ts': '',
+    'src/client/client.ts': '',
     'src/collector/collector.ts': '',
     'src/testing/fixtures.ts': '',
-    'adapters/body.ts': '',
+    'adapters/shared/read-body.ts': '',
     'adapters/express.ts': '',
     'adapters/koa.ts': '',
   }
   const violationsOf = (files: Readonly<Record<string, string>>) =>
-    findViolations(new Map(Object.entries({ ...house, ...files })))
+    findViolations(new Map(Object.entries({ ...tree, ...files })))
 
   it.each([
-    ['downstairs', 'src/receiver/receiver.ts', '../protocol/parse.ts'],
-    ['two floors down', 'src/collector/collector.ts', '../sender/sender.ts'],
-    ['from the top', 'src/index.ts', './receiver/receiver.ts'],
+    ['one layer down', 'src/http/endpoint.ts', '../message/parse.ts'],
+    ['many layers down', 'src/collector/collector.ts', '../sender/sender.ts'],
+    ['from a face', 'src/index.ts', './receiver/receiver.ts'],
     ['inside a folder', 'src/receiver/receiver.ts', './options.ts'],
-    ['from a queue to the protocol', 'src/queues/memory.ts', '../protocol/parse.ts'],
-    ['from a queue to the contract', 'src/queues/memory.ts', './queue.ts'],
-    ['from the fixtures to the protocol', 'src/testing/fixtures.ts', '../protocol/parse.ts'],
-    ['from an adapter to a shared file', 'adapters/koa.ts', './body.ts'],
-    ['from an adapter to the protocol', 'adapters/koa.ts', '../src/protocol/parse.ts'],
-    ['to a package or a builtin', 'src/protocol/parse.ts', 'node:crypto'],
+    ['from an engine to a lower layer', 'src/queues/memory/store.ts', '../../message/parse.ts'],
+    ['from an engine to the contract', 'src/queues/memory/store.ts', '../queue.ts'],
+    ['inside an engine', 'src/queues/memory/index.ts', './store.ts'],
+    ['from the fixtures to the messages', 'src/testing/fixtures.ts', '../message/parse.ts'],
+    ['from an adapter to a shared file', 'adapters/koa.ts', './shared/read-body.ts'],
+    ['from an adapter to the seam', 'adapters/koa.ts', '../src/http/endpoint.ts'],
+    ['to a package or a builtin', 'src/message/parse.ts', 'node:crypto'],
   ])('lets an import pass %s', (_case, from, to) => {
     expect(violationsOf({ [from]: `import { x } from '${to}'` })).toEqual([])
   })
 
   it.each([
-    ['upstairs', 'src/protocol/parse.ts', '../receiver/receiver.ts', 'goes up, from floor 0 to floor 2'],
-    ['to the top', 'src/testing/fixtures.ts', '../index.ts', 'goes up, from floor 3 to floor 4'],
-    ['next door', 'src/receiver/receiver.ts', '../sender/sender.ts', 'goes sideways on floor 2'],
-    ['from a queue upstairs', 'src/queues/queue.ts', '../receiver/receiver.ts', 'goes up, from floor 1 to floor 2'],
-    ['from queue to queue', 'src/queues/memory.ts', './sqlite.ts', 'goes sideways, to a sibling'],
+    ['up', 'src/message/parse.ts', '../receiver/receiver.ts', 'goes up, from layer 0 to layer 4'],
+    ['to a face', 'src/testing/fixtures.ts', '../index.ts', 'goes up, from layer 6 to layer 9'],
+    ['sideways', 'src/client/client.ts', '../sender/sender.ts', 'goes sideways on layer 3'],
+    ['sideways at the bottom', 'src/message/parse.ts', '../time/clock.ts', 'goes sideways on layer 0'],
+    ['from a contract up', 'src/queues/queue.ts', '../receiver/receiver.ts', 'goes up, from layer 2 to layer 4'],
+    ['from engine to engine', 'src/queues/memory/store.ts', '../sqlite/index.ts', 'goes sideways, to a sibling'],
+    [
+      'from the contract to an engine',
+      'src/queues/queue.ts',
+      './memory/index.ts',
+      'goes up, to a member of the family',
+    ],
     ['from framework to framework', 'adapters/koa.ts', './express.ts', 'goes sideways, to a sibling'],
-    ['from a shared file to a framework', 'adapters/body.ts', './express.ts', 'a shared file imports a sibling'],
-    ['out of the house', 'src/receiver/receiver.ts', '../../adapters/koa.ts', 'only adapters import adapters'],
-    ['around the seam', 'adapters/koa.ts', '../src/receiver/receiver.ts', 'adapters import src/protocol only'],
-    ['through the front door', 'adapters/koa.ts', '../src/index.ts', 'adapters import src/protocol only'],
-    ['to nowhere', 'src/index.ts', './protocol/gone.ts', 'is no source file'],
+    [
+      'from a shared file to a framework',
+      'adapters/shared/read-body.ts',
+      '../express.ts',
+      'goes up, to a member of the family',
+    ],
+    ['out of src', 'src/receiver/receiver.ts', '../../adapters/koa.ts', 'only adapters import adapters'],
+    ['around the seam', 'adapters/koa.ts', '../src/receiver/receiver.ts', 'adapters import layers 0 to 1 only'],
+    ['through a face', 'adapters/koa.ts', '../src/index.ts', 'adapters import layers 0 to 1 only'],
+    ['to nowhere', 'src/index.ts', './message/gone.ts', 'is no source file'],
   ])('reports an import %s', (_case, from, to, reason) => {
     const violations = violationsOf({ [from]: `import { x } from '${to}'` })
     expect(violations).toEqual([expect.stringMatching(`^${from} → .*: ${reason}$`)])
@@ -81,24 +98,24 @@ describe('the rule itself', () => {
     ['type query', "export type X = import('../receiver/receiver.ts').X"],
     ['require', "const x = require('../receiver/receiver.ts')"],
   ])('sees an import that is %s', (_case, text) => {
-    expect(violationsOf({ 'src/protocol/parse.ts': text })).toHaveLength(1)
+    expect(violationsOf({ 'src/message/parse.ts': text })).toHaveLength(1)
   })
 
   it('is not fooled by text that looks like an import', () => {
     const text = "// import '../receiver/receiver.ts'\nconst x = \"import '../receiver/receiver.ts'\""
-    expect(violationsOf({ 'src/protocol/parse.ts': text })).toEqual([])
+    expect(violationsOf({ 'src/message/parse.ts': text })).toEqual([])
   })
 
   it('reports an import of the package by its own name', () => {
     for (const name of ['hookline', 'hookline/express']) {
-      const violations = violationsOf({ 'src/protocol/parse.ts': `import '${name}'` })
-      expect(violations).toEqual([`src/protocol/parse.ts → ${name}: imports the package by its own name`])
+      const violations = violationsOf({ 'src/message/parse.ts': `import '${name}'` })
+      expect(violations).toEqual([`src/message/parse.ts → ${name}: imports the package by its own name`])
     }
   })
 
-  it('reports a folder that has no floor', () => {
-    const violations = violationsOf({ 'src/utils/x.ts': "import '../protocol/parse.ts'" })
-    expect(violations).toEqual(['src/utils/x.ts → src/protocol/parse.ts: a folder without a floor'])
+  it('reports a folder that has no layer', () => {
+    const violations = violationsOf({ 'src/utils/x.ts': "import '../message/parse.ts'" })
+    expect(violations).toEqual(['src/utils/x.ts → src/message/parse.ts: a folder without a layer'])
   })
 
   it('reports a cycle, type-only imports included', () => {
@@ -119,10 +136,11 @@ describe('what a subpath loads', () => {
     'hookline/koa': [],
     'hookline/fastify': ['fastify-plugin'],
     'hookline/node': [],
-    'hookline/fetch': ['raw-body'],
+    'hookline/fetch': [],
     'hookline/sender': ['undici'],
     'hookline/collector': [],
     'hookline/client': ['debug', 'undici'],
+    'hookline/queues': [],
     'hookline/queues/memory': [],
     'hookline/queues/sqlite': [],
     'hookline/queues/bullmq': ['bullmq', 'debug', 'ioredis'],

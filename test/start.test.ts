@@ -160,10 +160,10 @@ test('an option that does not exist is one line', { timeout: 30_000 }, async () 
   demo = startNode([START, '--bogus'], { env: { PORT: '0', DATA: data } })
 
   expect(await demo.exit).toBe(1)
-  expect(demo.output).toBe('--bogus: no such option. There is --once.\n')
+  expect(demo.output).toBe('--bogus is not an option. Valid options: --once.\n')
 })
 
-test('the check of an outcome looks at every station and at what came of it', () => {
+test('the check of an outcome looks at every station and at the outcome', () => {
   const [identify] = expectations
   if (identify === undefined) throw new Error('The demo sends nothing.')
   const passed = new Map(STATIONS.map((station, index) => [station, index * 1.4]))
@@ -182,7 +182,7 @@ test.each([
   ['200', { status: 200, body: '{"ok":true}' }],
   ['refused', { error: 'refused', body: '' }],
 ] as const)('an answer reads %s', (text, answer) => {
-  expect(toAnswer({ url: 'http://127.0.0.1/', at: 0, durationMs: 1, ok: false, ...answer })).toBe(text)
+  expect(toAnswer({ url: 'http://127.0.0.1/', at: new Date(0), durationMs: 1, ok: false, ...answer })).toBe(text)
 })
 
 test('the command quotes for a shell', () => {

@@ -1,6 +1,6 @@
 /** Where a queue of the benchmark is, as text for other processes, and how the package opens it there. */
 
-import type { Queue } from 'hookline/queues/memory'
+import type { Queue } from 'hookline/queues'
 
 export const engineNames = ['sqlite', 'bullmq', 'pg-boss'] as const
 

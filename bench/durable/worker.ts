@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { createReceiver } from 'hookline'
-import type { Job, Outcome } from 'hookline/queues/memory'
+import type { Job, Outcome } from 'hookline/queues'
 import { secret, signedHeaders, trackMessage } from '../message.ts'
 import { BATCH, openBare } from './bare.ts'
 import { openQueue, type Place } from './place.ts'
@@ -86,7 +86,7 @@ async function openQueueContender(): Promise<Contender> {
       const { over, done } = countdown(count)
       const handle = async (): Promise<Outcome> => {
         done()
-        return { done: true }
+        return { complete: true }
       }
       queue.work(handle, { concurrency: BATCH })
       await over
@@ -101,7 +101,7 @@ async function openQueueContender(): Promise<Contender> {
       await Promise.all(Array.from({ length: PUSHES }, push))
       const { over, done } = countdown(count)
       const never = new Promise<Outcome>(() => {})
-      passing.work(async () => (done() ? { done: true } : never), { concurrency: BATCH })
+      passing.work(async () => (done() ? { complete: true } : never), { concurrency: BATCH })
       await over
       closing = passing.close({ graceMs: 0 })
     },

@@ -75,7 +75,7 @@ async function soak(child: Child, port: number, rate: number): Promise<boolean> 
   await sampling
   const standing = await emptied(child)
 
-  const isComplete = sent.accepted === standing.handled + standing.dead && standing.dead === sent.doomed
+  const isComplete = sent.accepted === standing.handled + standing.deadLetters && standing.deadLetters === sent.doomed
   console.log()
   printTable(
     ['accepted', 'handled', 'dead', 'attempts that failed', 'refused', 'accepted = handled + dead'],
@@ -83,7 +83,7 @@ async function soak(child: Child, port: number, rate: number): Promise<boolean> 
       [
         String(sent.accepted),
         String(standing.handled),
-        String(standing.dead),
+        String(standing.deadLetters),
         String(standing.failures),
         String(sent.refused),
         isComplete ? 'yes' : '**no**',
@@ -111,9 +111,9 @@ async function takeSamples(child: Child, start: number, samples: Sample[], signa
       descriptors: readdirSync(`/proc/${child.pid}/fd`).length,
     }
     samples.push(sample)
-    const { waiting, active, dead, handled, rss, descriptors } = sample
+    const { waiting, active, deadLetters, handled, rss, descriptors } = sample
     console.log(
-      `${sample.minutes.toFixed(1)} min: ${handled} handled, ${waiting} waiting, ${active} active, ${dead} dead, ` +
+      `${sample.minutes.toFixed(1)} min: ${handled} handled, ${waiting} waiting, ${active} active, ${deadLetters} dead letters, ` +
         `${rss.toFixed(0)} MB, ${descriptors} descriptors`,
     )
     await wait(everyMs, undefined, { signal }).catch(() => {})

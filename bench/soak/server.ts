@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createReceiver } from 'hookline'
 import { serve } from 'hookline/node'
-import type { QueueCounts } from 'hookline/queues/memory'
+import type { QueueCounts } from 'hookline/queues'
 import { openQueue, type Place } from '../durable/place.ts'
 import { secret } from '../message.ts'
 

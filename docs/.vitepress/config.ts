@@ -1,42 +1,66 @@
-/** The site of the guides. The API reference is a site of its own that typedoc writes; it is copied in as it is. */
+/** The site: the guides in the order in which they are needed, and the API reference that typedoc writes into `api/`. */
 
-import { existsSync } from 'node:fs'
-import { cp } from 'node:fs/promises'
-import { join } from 'node:path'
-import { defineConfig } from 'vitepress'
+import { existsSync, readFileSync } from 'node:fs'
+import { type DefaultTheme, defineConfig } from 'vitepress'
 
-const api = { text: 'API reference', link: '/api/index.html', target: '_self' }
+/** Written by typedoc; `npm run docs` runs it before the site is built. */
+const reference = new URL('../api/typedoc-sidebar.json', import.meta.url)
+const api: DefaultTheme.SidebarItem[] = existsSync(reference) ? JSON.parse(readFileSync(reference, 'utf8')) : []
 
 export default defineConfig({
   title: 'Hookline',
   description: 'Receive, test and send the event webhooks of a customer-data platform.',
-  srcExclude: ['api/**'],
+  cleanUrls: true,
+  markdown: { languageAlias: { cjs: 'js' } },
+  // Files of the repository that the pages link to are not pages of the site.
+  ignoreDeadLinks: [/^\.\.?\/(\.\.\/)*(README|CONTRIBUTING|SECURITY|CHANGELOG|bench|examples|src|test)/],
   themeConfig: {
-    nav: [{ text: 'Guides', link: '/raw-bodies' }, api],
+    nav: [
+      { text: 'Guide', link: '/start' },
+      { text: 'API', link: '/api/' },
+    ],
+    outline: [2, 3],
     sidebar: [
+      { text: 'Start', items: [{ text: 'Getting started', link: '/start' }] },
       {
-        text: 'Guides',
+        text: 'Receive',
         items: [
-          { text: 'Raw bodies and parsers', link: '/raw-bodies' },
-          { text: 'Secrets', link: '/secrets' },
           { text: 'Typed events', link: '/typed-events' },
-          { text: 'The inbox', link: '/inbox' },
+          { text: 'Secrets', link: '/secrets' },
+          { text: 'Raw bodies', link: '/raw-bodies' },
           { text: 'Errors', link: '/errors' },
-          { text: 'Observability', link: '/observability' },
-          { text: 'Testing your endpoint', link: '/testing' },
           { text: 'Known senders', link: '/senders' },
-          { text: 'Sending', link: '/sending' },
-          { text: 'Collecting', link: '/collector' },
-          { text: 'Recording', link: '/client' },
+        ],
+      },
+      {
+        text: 'Make it durable',
+        items: [
+          { text: 'The inbox', link: '/inbox' },
+          { text: 'Queues', link: '/queues' },
+          { text: 'Write your own engine', link: '/engines' },
+        ],
+      },
+      { text: 'Test', items: [{ text: 'Testing', link: '/testing' }] },
+      { text: 'Send', items: [{ text: 'Sending', link: '/sending' }] },
+      { text: 'Collect', items: [{ text: 'Collecting', link: '/collector' }] },
+      { text: 'Record', items: [{ text: 'Recording', link: '/client' }] },
+      {
+        text: 'Run it in production',
+        items: [
+          { text: 'Observability', link: '/observability' },
+          { text: 'Security', link: '/security' },
+          { text: 'Module settings', link: '/modules' },
+        ],
+      },
+      {
+        text: 'Reference',
+        items: [
           { text: 'Conformance', link: '/conformance' },
-          api,
+          { text: 'Architecture', link: '/architecture' },
+          { text: 'API', link: '/api/', collapsed: true, items: api },
         ],
       },
     ],
     search: { provider: 'local' },
-  },
-  async buildEnd({ srcDir, outDir }) {
-    const written = join(srcDir, 'api')
-    if (existsSync(written)) await cp(written, join(outDir, 'api'), { recursive: true })
   },
 })

@@ -1,15 +1,15 @@
-/** What the demo sends and what must come of each: pure data and checks, so that a test can hold wrong outcomes against them. */
+/** What the demo sends and the outcome expected of each: pure data and checks, so that a test can try wrong outcomes. */
 
 import type { Message } from 'hookline'
 import type { Attempt } from 'hookline/sender'
 
-/** The stations of a message: a destination is done when the receiver has stored it, and the receiver hands it to its handlers then. */
+/** The stations of a message. The destination is done when the receiver has stored it; the receiver then calls its handlers. */
 export const STATIONS = ['client', 'collector', 'destination', 'receiver'] as const
 
 /** One of them. */
 export type Station = (typeof STATIONS)[number]
 
-/** What came of a message. */
+/** The outcome of a message. */
 export interface Outcome {
   /** The stations that it passed, each with the milliseconds since the call. */
   readonly passed: ReadonlyMap<Station, number>
@@ -17,7 +17,7 @@ export interface Outcome {
   readonly saw: string
 }
 
-/** What must come of a message. */
+/** The expected outcome of a message. */
 export interface Expectation {
   /** What it is, for the first column. */
   readonly name: string

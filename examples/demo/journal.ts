@@ -1,4 +1,4 @@
-/** Notes which stations each message of the demo has passed, and when; and prints what passes by, once that is wanted. */
+/** Records which stations each message of the demo has passed, and when. After `follow` it also prints them. */
 
 import type { Message } from 'hookline'
 import { isFromLastTime, nameOf, type Outcome, type Station } from './expectations.ts'
@@ -13,14 +13,14 @@ export interface Journal {
    * last time gets a line and nothing else.
    */
   pass(station: Station, what: Message | string, saw?: string): void
-  /** It came to nothing, or has to be tried again. */
+  /** A message failed, or has to be retried. */
   fail(station: Station, what: Message | string, reason: string): void
   /** A station refused a request of which the name is not known. */
   refuse(station: Station, reason: string): void
-  /** What came of a message so far. */
+  /** The outcome of a message so far. */
   outcome(name: string): Outcome
   /** Resolves when each of these is handled and delivered or has failed, or else after so many milliseconds. */
-  settled(names: readonly string[], patienceMs: number): Promise<void>
+  settled(names: readonly string[], timeoutMs: number): Promise<void>
   /** Prints a line for whatever happens from now on. */
   follow(): void
 }
@@ -78,9 +78,9 @@ export function createJournal(): Journal {
     },
     refuse: (station, reason) => print(toFailure(station, reason)),
     outcome: find,
-    settled: (names, patienceMs) =>
+    settled: (names, timeoutMs) =>
       new Promise((resolve) => {
-        const timer = setTimeout(resolve, patienceMs)
+        const timer = setTimeout(resolve, timeoutMs)
         changed = () => {
           if (!names.every((name) => find(name).isSettled)) return
           clearTimeout(timer)

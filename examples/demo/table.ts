@@ -1,4 +1,4 @@
-/** What the demo prints: the lines of its table, the lines of what passes by afterwards, and a command for a shell. */
+/** What the demo prints: the lines of its table, a line for each later message, and a command for a shell. */
 
 import { type Expectation, findFaults, type Outcome, STATIONS, type Station } from './expectations.ts'
 
@@ -16,7 +16,7 @@ const DOES: Readonly<Record<Station, string>> = {
 /** The head of the table, two lines. */
 export const head: string = [
   `  ${toColumns('', STATIONS)}`,
-  `  ${toColumns('message', Object.values(DOES))}  what came of it`,
+  `  ${toColumns('message', Object.values(DOES))}  outcome`,
 ].join('\n')
 
 /** One line of the table; a wrong outcome says what is wrong with it. */

@@ -1,11 +1,12 @@
-/** What createClient() gives, and the calls it takes and gives back: types only. */
+/** The client's methods and the calls that they take and return. Types only. */
 
-import type { CallActor, CallOptions, Calls } from '../protocol/calls.ts'
-import type { PageProperties } from '../protocol/message.ts'
+import type { CallActor, CallOptions, Calls } from '../message/calls.ts'
+import type { PageProperties } from '../message/message.ts'
+import type { CallType } from '../message/type-table.ts'
 
 /**
- * A user looked at a web page. What is known of the page goes into `properties`, or into `traits`, as the specification
- * calls it; it travels as `properties`.
+ * A user viewed a web page. Pass its properties as `properties`, or as `traits`, as the specification calls them; they are
+ * sent as `properties`.
  */
 export type ClientPageCall = CallOptions &
   CallActor & { readonly name?: string; readonly category?: string } & (
@@ -13,50 +14,47 @@ export type ClientPageCall = CallOptions &
     | { readonly traits?: PageProperties; readonly properties?: never }
   )
 
-/** What each method of a client takes ("Go client library", Message types). */
+/** The argument of each method of a client ("Go client library", Message types). */
 export interface ClientCalls extends Omit<Calls, 'page' | 'delete'> {
   readonly page: ClientPageCall
 }
 
-/** The name of a call: `identify`, `track`, `page`, `screen`, `group` or `alias`. */
-export type CallType = keyof ClientCalls
-
-/** A call as it travels: complete, and a copy of what was recorded. */
+/** A complete call as it is posted: a copy of the one that was recorded. */
 export type RecordedCall = {
   readonly [Type in CallType]: Calls[Type] & {
     readonly type: Type
     readonly messageId: string
-    /** When it happened: ISO 8601 in UTC with milliseconds. */
+    /** Time of the event: ISO 8601 in UTC with milliseconds. */
     readonly timestamp: string
   }
 }[CallType]
 
-/** How to close. */
+/** Options of `close`. */
 export interface CloseOptions {
-  /** How long what is not delivered yet may still take, in milliseconds. Default 10 000; 0 gives up at once. */
+  /** How long to wait for calls that are not delivered yet, in milliseconds. Default 10 000; 0 gives up at once. */
   readonly timeoutMs?: number
 }
 
 /**
- * Records calls. Each method checks and copies the call and returns; batches are sent in the background. Safe to use
- * from any number of requests at once.
+ * Records calls. Each method checks and copies the call and returns; batches are posted in the background. One client
+ * serves any number of requests at once.
  *
- * Each method throws a TypeError that names the field for a call that is not complete or cannot be written as JSON, and
+ * Each method throws a TypeError that names the field for a call that is incomplete or cannot be written as JSON, and
  * a HooklineError: `call_too_large` over 32 KB, `queue_full` (see `whenFull`), `shutting_down` after `close`.
  */
 export type Client = {
   readonly [Type in CallType]: (call: ClientCalls[Type]) => void
 } & {
   /**
-   * Sends what is queued. Resolves when every call recorded before is delivered or given up, retries included, and what
-   * `onError` returned is settled. Never rejects: what could not be delivered is told to `onError`.
+   * Posts the buffered calls. Resolves when every call recorded before is delivered or given up, retries included, and the
+   * promises that `onError` returned are settled. Never rejects: calls that could not be delivered go to `onError`.
    */
   flush(): Promise<void>
   /**
-   * Takes no more calls, sends the rest and lets go of the connections. Resolves to the calls that were neither delivered
-   * nor given up when time was over, in the order in which they were recorded. Closing again waits for the same end.
+   * Records no more calls, posts the rest and closes the connections. Resolves to the calls that were neither delivered
+   * nor given up in time, in the order in which they were recorded. Later calls of `close` return the same promise.
    *
-   * @throws TypeError (as a rejection) for options that are none.
+   * @throws TypeError (as a rejection) for wrong options.
    */
   close(options?: CloseOptions): Promise<readonly RecordedCall[]>
 }

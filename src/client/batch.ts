@@ -1,36 +1,146 @@
-/** The body of a batch request, joined from calls that are JSON already. */
+/** Posts one batch of calls, again after failures, until it is delivered or given up. */
 
-import type { Fifo } from '../queues/fifo.ts'
-import type { Entry } from './entry.ts'
+import type { Fifo } from '../collections/fifo.ts'
+import { type DispatcherLike, type PendingPost, type PostOutcome, type PostTiming, post } from '../http/post.ts'
+import { isTransient } from '../http/retry.ts'
+import { BATCH_RESPONSE_LIMIT } from '../message/limits.ts'
+import { backoff } from '../time/backoff.ts'
+import type { Clock } from '../time/clock.ts'
+import { BatchError, type BatchFailure, count, readFailures } from './batch-result.ts'
+import type { BufferedCall } from './call.ts'
+import { log } from './log.ts'
+
+/** Where batches are posted, and how often. */
+export interface BatchRoute {
+  readonly dispatcher: DispatcherLike
+  readonly origin: string
+  readonly path: string
+  /** Names and values in turns. */
+  readonly headers: readonly string[]
+  readonly timing: PostTiming
+  readonly maxRetries: number
+  readonly random: () => number
+  /** Waits between attempts, and does not keep the process alive. */
+  readonly clock: Clock
+}
+
+/** A batch that is neither delivered nor given up. */
+export interface PendingBatch {
+  readonly calls: readonly BufferedCall[]
+  /** Stops posting. Its result is not reported any more. */
+  stop(): void
+}
 
 /**
  * Most bytes of a batch request ("Go client library", Limits: 500 KB). A KB is 1000 bytes to some and 1024 to others; this
- * is under the limit of both.
+ * is within the limit of both.
  */
 const BATCH_BYTES = 500_000
 
-const OPEN = '{"batch":['
-const CLOSE = '],"sentAt":"'
-const END = '"}'
-const TIMESTAMP = '2026-01-15T09:30:00.000Z'
-/** A comma follows each call but the last. */
-const AROUND = OPEN.length + CLOSE.length + TIMESTAMP.length + END.length - 1
+/** Backoff after a failed attempt. */
+const BACKOFF = { firstMs: 1_000, maxMs: 60_000 }
 
-/** Takes the entries of the next batch: the first ones, no more than `most`, and no more than fit. */
-export function takeBatch(waiting: Fifo<Entry>, most: number): readonly Entry[] {
-  const entries: Entry[] = []
-  let bytes = AROUND
-  for (let next = waiting.peek(); next !== undefined && entries.length < most; next = waiting.peek()) {
+/** Longest `Retry-After` that is followed, in milliseconds: a date far ahead must not hold the calls for a day. */
+const RETRY_AFTER_MS = 5 * 60_000
+
+const [OPEN, CLOSE, END] = ['{"batch":[', '],"sentAt":"', '"}']
+/** Bytes around the calls, if each call counts with a comma. */
+const FRAME_BYTES = `${OPEN}${CLOSE}2026-01-15T09:30:00.000Z${END}`.length - 1
+
+const STOPPED = new Error('The client was closed.')
+
+/**
+ * Takes the next batch from the waiting calls, at most `flushAt` and no more than fit into a request, and posts it. Each
+ * attempt posts the same bytes.
+ *
+ * @param name Names the batch in the debug log.
+ * @param done Gets the calls that were not delivered. Called once, never before this function returns.
+ */
+export function postBatch(
+  route: BatchRoute,
+  waiting: Fifo<BufferedCall>,
+  flushAt: number,
+  name: string,
+  done: (failures: readonly BatchFailure[]) => void,
+): PendingBatch {
+  const { dispatcher, origin, path, timing, clock } = route
+  const calls = takeCalls(waiting, flushAt)
+  const body = Buffer.from(
+    `${OPEN}${calls.map(({ json }) => json).join(',')}${CLOSE}${new Date(clock.now()).toISOString()}${END}`,
+  )
+  if (log.enabled) log('%s: flushed, calls %d, bytes %d', name, calls.length, body.length)
+  let attempts = 0
+  let isStopped = false
+  let attempt: PendingPost | undefined
+  let timer: unknown
+
+  function startAttempt(): void {
+    const headers = attempts === 0 ? route.headers : [...route.headers, 'X-Retry-Count', String(attempts)]
+    attempts++
+    const request = { origin, path, headers, body, responseLimit: BATCH_RESPONSE_LIMIT }
+    attempt = post(dispatcher, request, timing, (outcome) => queueMicrotask(() => endAttempt(outcome)))
+  }
+
+  function endAttempt(outcome: PostOutcome): void {
+    if (isStopped) return
+    const { status } = outcome
+    if (log.enabled) log('%s: attempt %d: %s', name, attempts, describe(outcome))
+    if (status !== undefined && status >= 200 && status < 300) {
+      done(readFailures(outcome.body.toString(), calls, attempts))
+    } else if (status !== undefined && !isTransient(status)) {
+      giveUp(
+        outcome,
+        'batch_refused',
+        'The collection service refused the batch',
+        'Check the write key and `endpoint`.',
+      )
+    } else if (attempts > route.maxRetries) {
+      giveUp(outcome, 'out_of_retries', 'No attempt to post the batch succeeded', 'Check the service at `endpoint`.')
+    } else retry(outcome.retryAfterMs ?? 0)
+  }
+
+  function retry(retryAfterMs: number): void {
+    const backoffMs = backoff(attempts, { ...BACKOFF, random: route.random() })
+    const ms = Math.max(backoffMs, Math.min(retryAfterMs, RETRY_AFTER_MS))
+    if (log.enabled) log('%s: retried in %d ms', name, ms)
+    timer = clock.setTimeout(startAttempt, ms)
+  }
+
+  function giveUp(outcome: PostOutcome, reason: BatchError['reason'], fault: string, advice: string): void {
+    if (log.enabled) log('%s: given up, %s', name, reason)
+    const found = `${describe(outcome)} after ${count(attempts, 'attempt')}`
+    const { status } = outcome
+    const details = { attempts, ...(status !== undefined && { status }) }
+    done([{ error: new BatchError(reason, `${fault}. Got ${found}. ${advice}`, details), calls }])
+  }
+
+  startAttempt()
+  return {
+    calls,
+    stop() {
+      isStopped = true
+      attempt?.stop(STOPPED)
+      if (timer !== undefined) clock.clearTimeout(timer)
+    },
+  }
+}
+
+function takeCalls(waiting: Fifo<BufferedCall>, most: number): readonly BufferedCall[] {
+  const calls: BufferedCall[] = []
+  let bytes = FRAME_BYTES
+  for (let next = waiting.peek(); next !== undefined && calls.length < most; next = waiting.peek()) {
     bytes += next.bytes + 1
     if (bytes > BATCH_BYTES) break
     waiting.shift()
-    entries.push(next)
+    calls.push(next)
   }
-  return entries
+  return calls
 }
 
-/** The body, written at this time, in milliseconds since the epoch. */
-export function writeBatch(entries: readonly Entry[], now: number): Buffer {
-  const calls = entries.map(({ text }) => text).join(',')
-  return Buffer.from(`${OPEN}${calls}${CLOSE}${new Date(now).toISOString()}${END}`)
+/** Describes an attempt by its status or error code. The message of a network error may quote bytes from the wire. */
+function describe({ status, error }: PostOutcome): string {
+  if (status !== undefined) return `status ${status}`
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
+  if (code === 'ETIMEDOUT') return 'no complete answer in time'
+  return typeof code === 'string' ? code : 'a network error'
 }

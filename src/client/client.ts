@@ -1,23 +1,24 @@
-/** Records calls and submits them in batches, in the background ("Go client library"). */
+/** createClient(): records calls and posts them in batches, in the background ("Go client library"). */
 
 import { Pool } from 'undici'
-import { createDeadlines } from '../protocol/deadlines.ts'
-import { HooklineError } from '../protocol/error.ts'
-import { refuseUnknown, requireWhole } from '../protocol/options.ts'
-import type { CallType, Client, CloseOptions, RecordedCall } from './api.ts'
-import { createEntries } from './entry.ts'
-import { createReports, toCall } from './failure-report.ts'
+import { HooklineError } from '../message/error.ts'
+import { CALL_TYPES, type CallType, createMethods } from '../message/type-table.ts'
+import { requireOptions, requireWhole } from '../options/checks.ts'
+import { type Clock, LONGEST_TIMER_MS } from '../time/clock.ts'
+import { createDeadlines } from '../time/deadlines.ts'
+import { within } from '../time/timeout.ts'
+import type { Client, CloseOptions, RecordedCall } from './api.ts'
+import { createCallBuffer } from './buffer.ts'
+import { createCallWriter, readCall } from './call.ts'
 import { log } from './log.ts'
 import { type ClientOptions, type ClientSettings, readOptions } from './options.ts'
-import { createOutbox } from './outbox.ts'
-import type { Route } from './post.ts'
-import { createTimers } from './timers.ts'
+import { createReports } from './report.ts'
 
-/** How long a connection without work is kept, in milliseconds, unless the server says otherwise: longer than between two flushes. */
+/** How long an idle connection is kept, in milliseconds, unless the server limits it: longer than between two flushes. */
 const KEEP_ALIVE_MS = 30_000
 
 /**
- * Makes a client for the source of a write key ("Go client library", What the service does 4).
+ * Creates a client for the source of a write key ("Go client library", What the service does 4).
  *
  * @param writeKey The write key of the source; sent as the user name of Basic authentication. The type admits undefined so
  *   that `process.env.X` compiles.
@@ -28,52 +29,52 @@ const KEEP_ALIVE_MS = 30_000
  */
 export function createClient(writeKey: string | undefined, options: ClientOptions): Client {
   const settings = readOptions(writeKey, options)
-  const { clock, maxRetries, random } = settings
+  const { origin, path, authorization, timeoutMs, maxRetries, random, clock } = settings
   const pool = settings.dispatcher === undefined ? createPool(settings) : undefined
-  const route = createRoute(settings, pool)
-  const timers = createTimers(clock)
-  const createEntry = createEntries(clock)
+  const writeCall = createCallWriter(clock)
   const reports = createReports(settings.onError, clock)
-  const outbox = createOutbox(settings, { route, timers, maxRetries, random }, reports.report)
+  const route = {
+    dispatcher: settings.dispatcher ?? (pool as Pool),
+    origin,
+    path,
+    headers: ['Authorization', authorization, 'Content-Type', 'application/json', 'User-Agent', 'Hookline/1.0'],
+    timing: { clock, deadlines: createDeadlines(timeoutMs, clock) },
+    maxRetries,
+    random,
+    clock: inBackground(clock),
+  }
+  const buffer = createCallBuffer(settings, route, reports.report)
   let closing: Promise<readonly RecordedCall[]> | undefined
 
-  function record(type: CallType, call: object): void {
-    if (closing !== undefined) throw new HooklineError('shutting_down', `${type}: the client is closed.`)
-    const entry = createEntry(type, call)
-    if (outbox.add(entry) && log.enabled) log('%s: enqueued, %d bytes', type, entry.bytes)
-  }
-
-  async function end(timeoutMs: number): Promise<readonly RecordedCall[]> {
-    await within(timeoutMs, flush())
-    const rest = outbox.abort()
-    await pool?.destroy()
-    return rest.map(toCall)
+  function record(type: CallType, given: object): void {
+    if (closing !== undefined) {
+      throw new HooklineError(
+        'shutting_down',
+        `${type}: the client is closed. Got a call after close(). Record calls before closing the client.`,
+      )
+    }
+    const call = writeCall(type, given)
+    if (buffer.add(call) && log.enabled) log('%s: enqueued, %d bytes', type, call.bytes)
   }
 
   async function flush(): Promise<void> {
-    await outbox.flush()
-    await reports.told()
+    const keepAlive = clock.setTimeout(() => {}, LONGEST_TIMER_MS)
+    await buffer.flush()
+    clock.clearTimeout(keepAlive)
+    await reports.finish()
   }
 
-  function within(ms: number, work: Promise<void>): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = clock.setTimeout(resolve, ms)
-      work.then(() => {
-        clock.clearTimeout(timer)
-        resolve()
-      })
-    })
+  async function end(timeoutMs: number): Promise<readonly RecordedCall[]> {
+    await within(flush(), timeoutMs, clock)
+    const rest = buffer.abort()
+    await pool?.destroy()
+    return rest.map(readCall)
   }
 
   return {
-    identify: (call) => record('identify', call),
-    track: (call) => record('track', call),
-    page: (call) => record('page', call),
-    screen: (call) => record('screen', call),
-    group: (call) => record('group', call),
-    alias: (call) => record('alias', call),
+    ...createMethods(CALL_TYPES, record),
     flush,
-    async close(options) {
+    async close(options = {}) {
       const timeoutMs = readTimeout(options)
       closing ??= end(timeoutMs)
       return closing
@@ -81,14 +82,24 @@ export function createClient(writeKey: string | undefined, options: ClientOption
   }
 }
 
-/** @throws TypeError that names the option. */
-function readTimeout(options: CloseOptions = {}): number {
-  if (typeof options !== 'object' || options === null) {
-    throw new TypeError('close: give it options, { timeoutMs: 5000 } for instance, or nothing.')
-  }
-  refuseUnknown(options, ['timeoutMs'])
+function readTimeout(options: CloseOptions): number {
+  requireOptions('close', options, ['timeoutMs'])
   const { timeoutMs = 10_000 } = options
   return requireWhole('timeoutMs', timeoutMs, 0)
+}
+
+/** A clock whose timers do not keep the process alive: buffered calls keep it alive only while a flush waits for them. */
+function inBackground(clock: Clock): Clock {
+  return {
+    now: () => clock.now(),
+    monotonic: () => clock.monotonic(),
+    setTimeout(callback, ms) {
+      const timer = clock.setTimeout(callback, ms) as { readonly unref?: () => unknown }
+      timer.unref?.()
+      return timer
+    },
+    clearTimeout: (timer) => clock.clearTimeout(timer),
+  }
 }
 
 function createPool({ origin, maxInFlight, timeoutMs }: ClientSettings): Pool {
@@ -98,16 +109,4 @@ function createPool({ origin, maxInFlight, timeoutMs }: ClientSettings): Pool {
     allowH2: false,
     connect: { timeout: timeoutMs },
   })
-}
-
-function createRoute(settings: ClientSettings, pool: Pool | undefined): Route {
-  const { origin, path, authorization, timeoutMs, clock } = settings
-  return {
-    dispatcher: settings.dispatcher ?? (pool as Pool),
-    origin,
-    path,
-    headers: ['Authorization', authorization, 'Content-Type', 'application/json', 'User-Agent', 'Hookline/1.0'],
-    deadlines: createDeadlines(timeoutMs, clock),
-    clock,
-  }
 }

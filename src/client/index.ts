@@ -1,13 +1,14 @@
 /**
- * The client: records calls in server code and submits them to a collection service in batches.
+ * The client: records calls in server code and posts them to a collection service in batches.
  *
  * @module hookline/client
  */
 
-export type { Calls, PageCall } from '../protocol/calls.ts'
-export type { Clock } from '../protocol/clock.ts'
-export type { DispatcherLike } from '../protocol/post.ts'
-export type { CallType, Client, ClientCalls, ClientPageCall, CloseOptions, RecordedCall } from './api.ts'
+export type { DispatcherLike } from '../http/post.ts'
+export type { Calls, PageCall } from '../message/calls.ts'
+export type { CallType } from '../message/type-table.ts'
+export type { Clock } from '../time/clock.ts'
+export type { Client, ClientCalls, ClientPageCall, CloseOptions, RecordedCall } from './api.ts'
+export { BatchError, type BatchErrorDetails, type BatchErrorReason } from './batch-result.ts'
 export { createClient } from './client.ts'
-export { DeliveryError, type DeliveryErrorDetails, type DeliveryErrorReason } from './delivery-error.ts'
 export type { ClientOptions, WhenFull } from './options.ts'

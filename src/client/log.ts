@@ -2,5 +2,5 @@
 
 import debug from 'debug'
 
-/** Ask for `enabled` first: arguments cost also when nobody reads them. Never gets the write key or contents of a call. */
+/** Check `enabled` first: computing arguments costs also while it is off. Never pass the write key or contents of a call. */
 export const log: debug.Debugger = debug('analytics')

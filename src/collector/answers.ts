@@ -1,27 +1,26 @@
-/** What a collector answers. Any page may read it: browsers send calls from the sites of others. */
+/** The answers of a collector. Any page may read them: browsers send calls from other sites. */
 
-import { problem } from '../protocol/answer.ts'
-import type { EndpointAnswer } from '../protocol/endpoint.ts'
-import type { HooklineError } from '../protocol/error.ts'
+import { problem } from '../http/answer.ts'
+import type { TextAnswer } from '../http/endpoint.ts'
+import type { HooklineError } from '../message/error.ts'
 import type { SortedCalls } from './batch.ts'
 
 const cors = { 'access-control-allow-origin': '*' }
 
-/** The answer to the question of a browser whether it may send a call. */
-export const preflight: EndpointAnswer = {
-  status: 200, // In Fetch, a 204 cannot carry the empty text that is the body of this answer.
+/** Answers a browser's preflight request, which asks whether it may send a call. */
+export const preflight: TextAnswer = {
+  status: 200, // In Fetch, a 204 cannot have the empty text that is the body here.
   headers: {
     ...cors,
     'access-control-allow-methods': 'POST',
-    'access-control-allow-headers': '*, authorization', // The star is every header but this one.
-
+    'access-control-allow-headers': '*, authorization', // The star covers every header but this one.
     'access-control-max-age': '86400',
   },
   body: '',
 }
 
-/** The answer to calls, when those that are accepted are in every queue. */
-export function collected({ accepted, refused, refusedCount }: SortedCalls): EndpointAnswer {
+/** Answers calls once every queue holds those that are accepted. */
+export function collected({ accepted, refused, refusedCount }: SortedCalls): TextAnswer {
   const counts = { accepted: accepted.length, ...(refusedCount > refused.length && { refusedCount }) }
   return {
     status: 200,
@@ -30,8 +29,8 @@ export function collected({ accepted, refused, refusedCount }: SortedCalls): End
   }
 }
 
-/** The answer to a request that failed as a whole. */
-export function failed(error: HooklineError): EndpointAnswer {
+/** Answers a request that failed as a whole. */
+export function failed(error: HooklineError): TextAnswer {
   const { status, headers, body } = problem(error)
   return { status, headers: { ...headers, ...cors, 'access-control-expose-headers': 'retry-after' }, body }
 }

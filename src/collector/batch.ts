@@ -1,14 +1,13 @@
-/** The calls of one request: those that can be delivered, and those that are refused, each with the reason. */
+/** Sorts the calls of one request: those that can be delivered, and those that are refused, each with its reason. */
 
-import { HooklineError, type HooklineErrorCode } from '../protocol/error.ts'
-import type { Json } from '../protocol/json.ts'
-import type { Submission } from '../sender/api.ts'
-import { type Arrival, readCall } from './call.ts'
-import { nestsTooDeep } from './nesting.ts'
+import type { Submission } from '../destination/api.ts'
+import { HooklineError, type HooklineErrorCode, invalidField, kindOf } from '../message/error.ts'
+import type { Json } from '../message/json.ts'
+import { type Arrival, NESTING_LIMIT, nestsTooDeep, readCall } from './call.ts'
 
 /** A call that was refused, as the answer lists it. */
 interface RefusedCall {
-  /** Its place in the batch, counted from 0. */
+  /** Index of the call in the batch. */
   readonly index: number
   readonly messageId?: string
   readonly code: HooklineErrorCode
@@ -16,42 +15,47 @@ interface RefusedCall {
   readonly detail: string
 }
 
-/** What became of the calls of a request. */
+/** The accepted and refused calls of a request. */
 export interface SortedCalls {
   readonly accepted: readonly Submission[]
-  /** The first of those that were refused. */
+  /** The first of the refused calls. */
   readonly refused: readonly RefusedCall[]
-  /** How many were refused, listed or not. */
+  /** Number of refused calls, listed or not. */
   readonly refusedCount: number
 }
 
-/** No 500 KB hold more calls that are valid; it bounds the work for those that are not. */
+/** Most calls of a batch. 500 KB cannot hold more valid ones; it bounds the work for invalid ones. */
 const CALLS_LIMIT = 20_000
 
-/** Most refused calls that are listed: the reason is longer than a call can be, and a small request gets no huge answer. */
+/** Most refused calls that are listed. A reason can be longer than its call, and a small request must not get a huge answer. */
 const LISTED_LIMIT = 500
 
-/** Most bytes that the context and the integrations of a batch come to when each of its calls gets them. */
+/** Most bytes of the context and the integrations of a batch, counted once for each call that gets them. */
 const SHARED_LIMIT = 8 * 1024 * 1024
 
 /**
- * Reads the one call of a path that takes one.
+ * Reads the call of a path that takes one.
  *
- * @throws HooklineError what {@link readCall} throws.
+ * @throws HooklineError as {@link readCall}.
  */
 export function readSingle(body: Json, arrival: Omit<Arrival, 'shared'>): SortedCalls {
   return { accepted: [readCall(body, { ...arrival, shared: {} })], refused: [], refusedCount: 0 }
 }
 
 /**
- * Reads the calls of a batch, each for itself.
+ * Reads the calls of a batch, each on its own.
  *
  * @throws HooklineError `call_invalid` or `call_too_large`, for a batch that cannot be read at all.
  */
 export function readBatch(body: Json, arrival: Omit<Arrival, 'shared'>): SortedCalls {
   const { batch, context, integrations, sentAt } = body
-  if (!Array.isArray(batch)) throw invalid('batch', 'must be a list of calls')
-  if (batch.length > CALLS_LIMIT) throw invalid('batch', `must hold at most ${CALLS_LIMIT} calls`)
+  if (!Array.isArray(batch)) {
+    throw invalidField('call_invalid', 'batch', 'must be a list of calls', kindOf(batch), 'the calls as a list')
+  }
+  if (batch.length > CALLS_LIMIT) {
+    const rule = `must hold at most ${CALLS_LIMIT} calls`
+    throw invalidField('call_invalid', 'batch', rule, `${batch.length} calls`, 'fewer calls per batch')
+  }
   checkShared({ context, integrations }, batch.length)
 
   const shared = { context, integrations, sentAt }
@@ -70,12 +74,22 @@ export function readBatch(body: Json, arrival: Omit<Arrival, 'shared'>): SortedC
   return { accepted, refused, refusedCount }
 }
 
-/** One request must not become more messages' worth of bytes than memory holds. */
+/** Keeps one small request from becoming more bytes of messages than memory holds. */
 function checkShared(shared: Json, calls: number): void {
-  if (nestsTooDeep(shared)) throw invalid('context', 'is nested too deep')
-  if (Buffer.byteLength(JSON.stringify(shared)) * calls > SHARED_LIMIT) {
-    const path = 'context'
-    throw new HooklineError('call_too_large', 'context is too large for a batch of so many calls.', { path })
+  if (nestsTooDeep(shared)) {
+    const rule = `must nest at most ${NESTING_LIMIT} levels deep`
+    throw invalidField('call_invalid', 'context', rule, 'more levels', 'fewer levels')
+  }
+  const bytes = Buffer.byteLength(JSON.stringify(shared)) * calls
+  if (bytes > SHARED_LIMIT) {
+    const rule = `must take at most ${SHARED_LIMIT} bytes, counted for every call of the batch`
+    throw invalidField(
+      'call_too_large',
+      'context',
+      rule,
+      `${bytes} bytes`,
+      'a smaller context, or fewer calls per batch',
+    )
   }
 }
 
@@ -88,8 +102,4 @@ function describe({ code, path, message }: HooklineError, index: number, call: u
     ...(path !== undefined && { path }),
     detail: message,
   }
-}
-
-function invalid(path: string, fault: string): HooklineError {
-  return new HooklineError('call_invalid', `${path} ${fault}.`, { path })
 }

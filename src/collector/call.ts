@@ -1,42 +1,56 @@
-/** One call on its way to become a message: measured, checked, completed. */
+/** Makes the message of one call: measures, checks and completes it. */
 
 import { hash } from 'node:crypto'
-import { compose } from '../protocol/compose.ts'
-import { HooklineError } from '../protocol/error.ts'
-import { isObject, type Json } from '../protocol/json.ts'
-import { CALL_LIMIT } from '../protocol/limits.ts'
-import type { Message } from '../protocol/message.ts'
-import { toTimestamp } from '../protocol/timestamp.ts'
-import type { Submission } from '../sender/api.ts'
-import { nestsTooDeep } from './nesting.ts'
-import { CALL_TYPES, type CallType, isCallType, type Route } from './routes.ts'
+import type { Submission } from '../destination/api.ts'
+import { compose } from '../message/compose.ts'
+import { HooklineError, invalidField, kindOf } from '../message/error.ts'
+import { isObject, type Json } from '../message/json.ts'
+import { CALL_LIMIT } from '../message/limits.ts'
+import type { Message } from '../message/message.ts'
+import { toTimestamp } from '../message/timestamp.ts'
+import { CALL_OBJECTS, CALL_TYPES, type CallType, isCallType } from '../message/type-table.ts'
+import type { Route } from './routes.ts'
 
-/** What the calls of one request have in common. */
+/** The facts that the calls of one request share. */
 export interface Arrival {
   readonly route: Route
   /** Name of the source. */
   readonly source: string
-  /** When it arrived, in milliseconds since the epoch. */
+  /** Time of arrival, in milliseconds since the epoch. */
   readonly now: number
-  /** The address of the client, where it is known. */
+  /** The address of the client, if known. */
   readonly ip: string | undefined
-  /** The fields of a batch, for those of its calls that have none of their own. */
+  /** The fields of a batch, for calls that lack them. */
   readonly shared: Json
 }
 
 /**
- * Makes the message of a call ("Go client library", Message types), and a key under which a client that sends the call
- * again sends the same one: a digest of all that it does not change then, because a `messageId` alone can be guessed.
+ * Makes the message of a call ("Go client library", Message types), and a key that stays the same when a client sends the
+ * call again: a digest of all fields that a client does not change then, because a `messageId` alone can be guessed.
  *
  * @throws HooklineError `call_invalid`, `call_too_large` or `message_type_unknown`.
  */
 export function readCall(value: unknown, arrival: Arrival): Submission {
-  if (!isObject(value)) throw new HooklineError('call_invalid', 'The call is not a JSON object.')
-  if (nestsTooDeep(value)) throw new HooklineError('call_invalid', 'The call is nested too deep.')
+  if (!isObject(value)) {
+    throw new HooklineError(
+      'call_invalid',
+      `A call must be a JSON object. Got ${kindOf(value)}. Send each call as an object.`,
+    )
+  }
+  if (nestsTooDeep(value)) {
+    throw new HooklineError(
+      'call_invalid',
+      `A call must nest at most ${NESTING_LIMIT} levels deep. Got more levels. Send fewer levels.`,
+    )
+  }
   const call = withShared(value, arrival.shared)
   const text = JSON.stringify(call)
-  if (Buffer.byteLength(text) > CALL_LIMIT) {
-    throw new HooklineError('call_too_large', `The call is larger than the limit of ${CALL_LIMIT} bytes.`)
+  const bytes = Buffer.byteLength(text)
+  if (bytes > CALL_LIMIT) {
+    throw new HooklineError(
+      'call_too_large',
+      `A call must be at most ${CALL_LIMIT} bytes of JSON. Got ${bytes} bytes. Send fewer or shorter fields.`,
+    )
   }
   const type = readType(call, arrival.route)
   const message = toMessage(type, call, arrival)
@@ -44,7 +58,7 @@ export function readCall(value: unknown, arrival: Arrival): Submission {
   return { message, key: hash('sha256', `${JSON.stringify([arrival.source, type])}${lastingText(call, text)}`) }
 }
 
-/** When analytics.js sends a call again, it stamps `sentAt` anew and counts the attempt in `_metadata`. */
+/** Leaves out what analytics.js changes when it sends a call again: `sentAt`, and `_metadata`, which counts the attempts. */
 function lastingText(call: Json, text: string): string {
   if (call.sentAt === undefined && call._metadata === undefined) return text
   const { sentAt: _sentAt, _metadata, ...lasting } = call
@@ -55,30 +69,34 @@ function withShared(call: Json, { context, integrations }: Json): Json {
   const complete = { ...call }
   if (context !== undefined) complete.context ??= context
   if (integrations !== undefined) complete.integrations ??= integrations
-  for (const field of OBJECTS) {
+  for (const field of CALL_OBJECTS) {
+    // Null in their place is the same as nothing.
     if (complete[field] === null) Reflect.deleteProperty(complete, field)
   }
   return complete
 }
 
-/** Null in their place is the same as nothing. */
-const OBJECTS = ['properties', 'traits', 'context', 'integrations'] as const
-
-/** A batch's call says its type; a call with a path of its own need not, and may not say another. */
+/** A call of a batch needs a type. On the path of one type a call may leave it out, and may not have another. */
 function readType({ type }: Json, route: Route): CallType {
   if (route !== 'batch') {
     if (type === undefined || type === route) return route
-    throw invalid('type', `is not ${route}, which is what this path takes`)
+    throw invalidField(
+      'call_invalid',
+      'type',
+      `must be '${route}' on this path`,
+      kindOf(type),
+      `'${route}', or leave it out`,
+    )
   }
-  if (type === undefined) throw invalid('type', `is missing; it is one of ${CALL_TYPES}`)
   if (isCallType(type)) return type
-  throw new HooklineError('message_type_unknown', `type is not one of ${CALL_TYPES}.`, { path: 'type' })
+  const code = type === undefined ? 'call_invalid' : 'message_type_unknown'
+  throw invalidField(code, 'type', `must be one of ${CALL_TYPES.join(', ')}`, kindOf(type), 'one of them')
 }
 
 function toMessage(type: CallType, call: Json, { now, ip, shared }: Arrival): Message {
-  if (!isObject(call.integrations ?? {})) throw invalid('integrations', 'must be an object when given')
+  if (!isObject(call.integrations ?? {})) throw wrongKind('integrations', 'an object', call)
   for (const id of ['messageId', 'anonymousId'] as const) {
-    if (typeof (call[id] ?? '') !== 'string') throw invalid(id, 'must be a string when given')
+    if (typeof (call[id] ?? '') !== 'string') throw wrongKind(id, 'a string', call)
   }
   const { writeKey: _, sentAt = shared.sentAt, ...fields } = call
   const sent = toTimestamp(sentAt)
@@ -111,7 +129,7 @@ function withAddress(context: unknown, ip: string | undefined): unknown {
   return { ...context, ip: context.ip ?? ip }
 }
 
-/** Clients know nothing of the names with spaces that the ids of an alias have in a message. */
+/** The ids of an alias have names with spaces in a message, and others in a client's call. */
 const CLIENT_NAMES: ReadonlyMap<string | undefined, string> = new Map([
   ['Previous ID', 'previousId'],
   ['User ID', 'userId'],
@@ -122,6 +140,20 @@ function asCallError({ message, path = '' }: HooklineError): HooklineError {
   return new HooklineError('call_invalid', message, { path: name })
 }
 
-function invalid(path: string, fault: string): HooklineError {
-  return new HooklineError('call_invalid', `${path} ${fault}.`, { path })
+function wrongKind(field: string, kind: string, call: Json): HooklineError {
+  const advice = `${kind}, or leave it out`
+  return invalidField('call_invalid', field, `must be ${kind} when present`, kindOf(call[field]), advice)
+}
+
+/**
+ * Deepest nesting of a call: far more than calls have, and far less than the stack holds. JSON.parse takes any depth, and
+ * JSON.stringify overflows after some thousands; a message that overflowed when it is sent would be retried in vain.
+ */
+export const NESTING_LIMIT = 500
+
+/** Checks whether values lie in more than 500 objects or lists inside one another. */
+export function nestsTooDeep(value: unknown, levels: number = NESTING_LIMIT): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (levels === 0) return true
+  return Object.values(value).some((child) => nestsTooDeep(child, levels - 1))
 }

@@ -1,30 +1,29 @@
 /** createCollector(): the collection API, from a request to the queues of the destinations. */
 
-import type { EndpointBody } from '../protocol/body.ts'
-import { compose } from '../protocol/compose.ts'
-import { createDeadlines } from '../protocol/deadlines.ts'
-import type { EndpointAnswer, EndpointRequest } from '../protocol/endpoint.ts'
-import { HooklineError } from '../protocol/error.ts'
-import { isObject, notJson, parseJson } from '../protocol/json.ts'
-import { BATCH_LIMIT } from '../protocol/limits.ts'
-import { refuseUnknown, requireText } from '../protocol/options.ts'
-import { readJson } from '../protocol/read-json.ts'
-import { report } from '../protocol/report.ts'
+import type { EndpointBody } from '../http/body.ts'
+import type { EndpointRequest, TextAnswer } from '../http/endpoint.ts'
+import { readJson } from '../http/read-json.ts'
+import { compose } from '../message/compose.ts'
+import { HooklineError } from '../message/error.ts'
+import { parseObject } from '../message/json.ts'
+import { BATCH_LIMIT } from '../message/limits.ts'
+import { report } from '../options/callbacks.ts'
+import { invalidOption, kindOf, nearest, requireOptions, requireText, show } from '../options/checks.ts'
+import { createDeadlines } from '../time/deadlines.ts'
 import { collected, failed, preflight } from './answers.ts'
 import type { Collector, QueuedDeletion } from './api.ts'
 import { readBatch, readSingle, type SortedCalls } from './batch.ts'
-import { readAddress } from './client-address.ts'
 import { type CollectorOptions, type ReadySource, readOptions } from './options.ts'
+import { readAddress, readWriteKey } from './request.ts'
 import { ROUTES, type Route } from './routes.ts'
 import { submitToAll } from './submit.ts'
-import { readWriteKey } from './write-key.ts'
 
-/** Pages post `text/plain`: for that, a browser does not ask first whether it may. */
+/** Pages post `text/plain`, because a browser sends it without a preflight request. */
 const MEDIA_TYPES = ['application/json', 'text/plain']
 
 /**
- * Creates a collector: the collection API for the clients of its sources. A request is answered when each accepted call
- * is in the queue of every destination of its source.
+ * Creates a collector: the collection API for the clients of its sources. It answers a request when every destination of
+ * the source has queued each accepted call.
  *
  * @throws TypeError that names the option.
  * @example
@@ -46,21 +45,20 @@ export function createCollector(options: CollectorOptions): Collector {
     },
 
     async delete(userId, scope = {}) {
-      if (typeof scope !== 'object' || scope === null) throw new TypeError('delete: give it { sources }, or nothing.')
-      refuseUnknown(scope, ['sources'])
+      requireOptions('delete', scope, ['sources'])
       const { sources: names = [...byName.keys()] } = scope
-      requireText('userId', userId)
+      requireText('userId', userId, 'user-1')
       const message = compose('delete', { userId }, clock.now())
       const deletions = findSources(names).map(async ({ name, destinations }): Promise<QueuedDeletion> => {
         const answers = await submitToAll(destinations, [{ message }])
         return { source: name, queued: answers.flat().filter(({ queued }) => queued).length }
       })
-      await Promise.allSettled(deletions) // All of them, before the first that failed is told.
+      await Promise.allSettled(deletions) // Wait for all of them before the first failure is thrown.
       return Promise.all(deletions)
     },
   }
 
-  async function exchange(request: EndpointRequest, route: Route): Promise<EndpointAnswer> {
+  async function exchange(request: EndpointRequest, route: Route): Promise<TextAnswer> {
     if (request.method === 'OPTIONS') return preflight
     try {
       return collected(await collect(request, route))
@@ -75,10 +73,14 @@ export function createCollector(options: CollectorOptions): Collector {
   /** The steps, in the order that decides which error a request with several faults is answered. */
   async function collect(request: EndpointRequest, route: Route): Promise<SortedCalls> {
     const now = clock.now()
-    const body = parseJson((await readInTime(request)).bytes)
-    if (!isObject(body)) throw notJson('The body is not a JSON object.')
+    const body = parseObject((await readInTime(request)).bytes)
     const source = byKey.get(readWriteKey(request.headers, body))
-    if (source === undefined) throw new HooklineError('write_key_unknown', 'No source has this write key.')
+    if (source === undefined) {
+      throw new HooklineError(
+        'write_key_unknown',
+        'The write key must belong to a source. Got an unknown one. Check the write key of the client.',
+      )
+    }
 
     const arrival = { route, source: source.name, now, ip: readAddress(request, ipHeader) }
     const calls = route === 'batch' ? readBatch(body, arrival) : readSingle(body, arrival)
@@ -89,7 +91,8 @@ export function createCollector(options: CollectorOptions): Collector {
   function readInTime(request: EndpointRequest): Promise<EndpointBody> {
     return new Promise((resolve, reject) => {
       const deadline = deadlines.set(() => {
-        reject(new HooklineError('body_timeout', 'The body did not arrive in time.'))
+        const message = `The body must arrive within ${deadlineMs} ms. Got an incomplete one. Send the request again.`
+        reject(new HooklineError('body_timeout', message))
       })
       const read = async (): Promise<EndpointBody> => readJson(request, BATCH_LIMIT, MEDIA_TYPES)
       void read()
@@ -99,15 +102,28 @@ export function createCollector(options: CollectorOptions): Collector {
   }
 
   function findSources(names: readonly string[]): readonly ReadySource[] {
-    if (!Array.isArray(names) || names.length === 0) throw new TypeError('sources: must be a list of names of sources.')
+    if (!Array.isArray(names) || names.length === 0) {
+      throw invalidOption('sources', 'must be a non-empty list', kindOf(names), 'Pass names of sources.')
+    }
     return [...new Set(names)].map((name) => {
       const source = byName.get(name)
-      if (source === undefined) throw new TypeError(`sources: there is none of the name ${JSON.stringify(name)}.`)
+      if (source === undefined) throw unknownSource(name, [...byName.keys()])
       return source
     })
   }
 }
 
 function internal(cause: unknown): HooklineError {
-  return new HooklineError('internal', 'Something failed inside the endpoint.', { cause })
+  return new HooklineError(
+    'internal',
+    'The collector failed. Got an unexpected error. Look at the `cause` of this error in `onError`.',
+    { cause },
+  )
+}
+
+function unknownSource(name: unknown, names: readonly string[]): TypeError {
+  const near = typeof name === 'string' ? nearest(name, names) : undefined
+  const valid = names.map(show).join(', ')
+  if (near === undefined) return new TypeError(`Unknown source. Got ${show(name)}. Valid sources: ${valid}.`)
+  return new TypeError(`Unknown source. Got ${show(name)}. Did you mean ${show(near)}? Valid sources: ${valid}.`)
 }

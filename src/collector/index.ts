@@ -4,9 +4,16 @@
  * @module hookline/collector
  */
 
-export type { Clock } from '../protocol/clock.ts'
-export type { Endpoint, EndpointAnswer, EndpointHeaders, EndpointRequest } from '../protocol/endpoint.ts'
-export type { Queued, Submission } from '../sender/api.ts'
+export type { Queued, Submission } from '../destination/api.ts'
+export type {
+  AnswerBody,
+  Endpoint,
+  EndpointAnswer,
+  EndpointHeaders,
+  EndpointRequest,
+  TextAnswer,
+} from '../http/endpoint.ts'
+export type { Clock } from '../time/clock.ts'
 export type {
   Collector,
   CollectorDestination,

@@ -1,51 +1,60 @@
-/** What a collector can be told, checked once and loudly. */
+/** Reads the options of a collector: checks them once and completes them. */
 
-import { type Clock, systemClock } from '../protocol/clock.ts'
-import type { EndpointHeaders } from '../protocol/endpoint.ts'
-import type { HooklineError } from '../protocol/error.ts'
-import { refuseUnknown, requireClock, requireFunction, requireText, requireWhole } from '../protocol/options.ts'
-import { printOurFaults } from '../protocol/report.ts'
+import type { EndpointHeaders } from '../http/endpoint.ts'
+import type { HooklineError } from '../message/error.ts'
+import { printServerErrors } from '../options/callbacks.ts'
+import {
+  invalidOption,
+  kindOf,
+  refuseUnknown,
+  requireClock,
+  requireFunction,
+  requireOptions,
+  requireText,
+  requireWhole,
+} from '../options/checks.ts'
+import { type Clock, systemClock } from '../time/clock.ts'
 import type { CollectorDestination, Source } from './api.ts'
 
-/** The request that an error is about. Holds no body. */
+/** The request of an error, without its body. */
 export interface CollectorRequest {
   /** Relative to where the collector is mounted. */
   readonly path: string
   /** The headers of the request, names in lower case. */
   readonly headers: EndpointHeaders
-  /** The address of the connection, where the host knows it. */
+  /** The address of the connection, if the host knows it. */
   readonly remoteAddress: string | undefined
 }
 
-/** What `createCollector` takes. */
+/** Options of `createCollector`. */
 export interface CollectorOptions {
-  /** Where calls come from, and where they go. */
+  /** The sources of calls, and their destinations. */
   readonly sources: readonly Source[]
   /**
-   * The header in which a proxy of yours says whose request it is, such as `x-forwarded-for`; of several addresses the
-   * last counts, which that proxy has added. Default: none, because whoever reaches the collector without the proxy
-   * can write into it what they like.
+   * The header in which your proxy writes the address of the client, such as `x-forwarded-for`. Of several addresses the
+   * last counts, which that proxy has added. Default: none, because a client that reaches the collector without the proxy
+   * can write any address.
    */
   readonly ipHeader?: string
   /** How long a body may take to arrive, in milliseconds. Default 30 000. */
   readonly deadlineMs?: number
   /**
-   * Sees every error that is the whole answer, once for each request; calls refused in a batch are told to the client
-   * only. Not awaited. Default: `console.error` for the 5xx ones but `shutting_down`.
+   * Is called with every error that fails a whole request. Calls refused in a batch are listed in the answer only. Not
+   * awaited. Default: `console.error` for those of status 5xx but `shutting_down`.
    */
   readonly onError?: (error: HooklineError, request: CollectorRequest) => unknown
-  /** Where time comes from. Default: the machine's clock. */
+  /** The source of time. Default: the system's clock. */
   readonly clock?: Clock
 }
 
-/** A source, ready to use. */
+/** A source, checked. */
 export interface ReadySource {
   readonly name: string
   readonly writeKey: string
   readonly destinations: readonly CollectorDestination[]
 }
 
-/** The options of a collector, complete and ready to use. */
+/** The options of a collector, checked and complete. */
 export interface CollectorSettings {
   readonly sources: readonly ReadySource[]
   readonly ipHeader: string | undefined
@@ -59,17 +68,12 @@ const OPTIONS = ['sources', 'ipHeader', 'deadlineMs', 'onError', 'clock'] as con
 /**
  * Checks and completes the options.
  *
- * @throws TypeError that names the option, and quotes no write key.
+ * @throws TypeError that names the option, and shows no write key.
  */
 export function readOptions(options: CollectorOptions): CollectorSettings {
-  if (typeof options !== 'object' || options === null) {
-    throw new TypeError('createCollector: give it options, at least { sources: [{ name, writeKey, destinations }] }.')
-  }
-  refuseUnknown(options, OPTIONS)
-  const { ipHeader, deadlineMs = 30_000, onError = printOurFaults, clock = systemClock } = options
-  if (ipHeader !== undefined && (typeof ipHeader !== 'string' || ipHeader === '')) {
-    throw new TypeError("ipHeader: must be the name of a header, for instance 'x-forwarded-for'.")
-  }
+  requireOptions('createCollector', options, OPTIONS)
+  const { ipHeader, deadlineMs = 30_000, onError = printServerErrors, clock = systemClock } = options
+  if (ipHeader !== undefined) requireText('ipHeader', ipHeader, 'x-forwarded-for')
   requireWhole('deadlineMs', deadlineMs, 1)
   requireFunction('onError', onError)
   requireClock(clock)
@@ -78,7 +82,8 @@ export function readOptions(options: CollectorOptions): CollectorSettings {
 
 function readSources(sources: unknown): readonly ReadySource[] {
   if (!Array.isArray(sources) || sources.length === 0) {
-    throw new TypeError('sources: must be a list of at least one, each { name, writeKey, destinations }.')
+    const advice = 'Pass at least one { name, writeKey, destinations }.'
+    throw invalidOption('sources', 'must be a non-empty list', kindOf(sources), advice)
   }
   const ready = sources.map((source, index) => readSource(source, `sources[${index}]`))
   requireUnique(
@@ -96,19 +101,28 @@ const SOURCE = ['name', 'writeKey', 'destinations'] as const satisfies (keyof So
 
 function readSource(source: unknown, option: string): ReadySource {
   if (typeof source !== 'object' || source === null) {
-    throw new TypeError(`${option}: must be { name, writeKey, destinations }.`)
+    throw invalidOption(option, 'must be an object', kindOf(source), 'Pass { name, writeKey, destinations }.')
   }
   refuseUnknown(source, SOURCE, `${option}.`)
   const { name, writeKey, destinations } = source as Partial<Source>
-  requireText(`${option}.name`, name)
-  requireText(`${option}.writeKey`, writeKey)
+  requireText(`${option}.name`, name, 'shop')
+  requireText(`${option}.writeKey`, writeKey, 'the write key of the source')
   if (writeKey.includes(':')) {
-    throw new TypeError(`${option}.writeKey: must hold no colon, which ends a user name in Basic authentication.`)
+    const advice = 'Pass a write key without one: a colon ends the user name in Basic authentication.'
+    throw invalidOption(`${option}.writeKey`, 'must not contain a colon', 'one that does', advice)
   }
-  if (!Array.isArray(destinations)) throw new TypeError(`${option}.destinations: must be a list.`)
+  if (!Array.isArray(destinations)) {
+    throw invalidOption(
+      `${option}.destinations`,
+      'must be a list',
+      kindOf(destinations),
+      'Pass a list, which may be empty.',
+    )
+  }
   for (const [index, destination] of destinations.entries()) {
     if (typeof destination?.submit !== 'function') {
-      throw new TypeError(`${option}.destinations[${index}]: must be a destination, of createDestination().`)
+      const name = `${option}.destinations[${index}]`
+      throw invalidOption(name, 'must be a destination', kindOf(destination), 'Pass the result of createDestination().')
     }
   }
   requireUnique(destinations, (index) => `${option}.destinations[${index}]`)
@@ -119,7 +133,14 @@ function requireUnique(values: readonly unknown[], nameOf: (index: number) => st
   const places = new Map<unknown, number>()
   for (const [index, value] of values.entries()) {
     const first = places.get(value)
-    if (first !== undefined) throw new TypeError(`${nameOf(index)}: is the same as ${nameOf(first)}.`)
+    if (first !== undefined) {
+      throw invalidOption(
+        nameOf(index),
+        `must differ from \`${nameOf(first)}\``,
+        'the same',
+        'Change or remove one of the two.',
+      )
+    }
     places.set(value, index)
   }
 }

@@ -1,33 +1,16 @@
-/** The paths of the collection API: which takes a batch, and which one call of which type. */
+/** The paths of the collection API: which take a batch, and which one call of which type. */
 
-import { isMessageType, type MessageType } from '../protocol/message.ts'
+import { CALL_TYPES, type CallType, TYPES } from '../message/type-table.ts'
 
-/** The type of a call; a deletion is none, nobody with a public write key may ask for one. */
-export type CallType = Exclude<MessageType, 'delete'>
-
-/** What a path takes. */
+/** What a path takes: a batch, or one call of a type. */
 export type Route = 'batch' | CallType
 
-/** The second name of each is the short one that clients in browsers use. */
-const NAMES: Readonly<Record<Route, readonly string[]>> = {
-  batch: ['batch', 'b', 'import'],
-  identify: ['identify', 'i'],
-  track: ['track', 't'],
-  page: ['page', 'p'],
-  screen: ['screen', 's'],
-  group: ['group', 'g'],
-  alias: ['alias', 'a'],
-}
+/** Each path and what it takes. */
+export const ROUTES: ReadonlyMap<string, Route> = new Map([
+  ...toPaths('batch', ['batch', 'b', 'import']),
+  ...CALL_TYPES.flatMap((type) => toPaths(type, TYPES[type].paths)),
+])
 
-/** What each path takes. */
-export const ROUTES: ReadonlyMap<string, Route> = new Map(
-  Object.entries(NAMES).flatMap(([route, names]) => names.map((name) => [`/v1/${name}`, route as Route])),
-)
-
-/** The types of calls, for a message to a person. */
-export const CALL_TYPES: string = Object.keys(NAMES).slice(1).join(', ')
-
-/** Whether this is one of the six types of calls. */
-export function isCallType(type: unknown): type is CallType {
-  return isMessageType(type) && type !== 'delete'
+function toPaths(route: Route, names: readonly string[]): (readonly [path: string, route: Route])[] {
+  return names.map((name) => [`/v1/${name}`, route])
 }

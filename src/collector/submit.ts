@@ -1,15 +1,15 @@
-/** Puts messages into the queues of several destinations. */
+/** Submits messages to the queues of several destinations. */
 
-import { HooklineError } from '../protocol/error.ts'
-import type { Queued, Submission } from '../sender/api.ts'
+import type { Queued, Submission } from '../destination/api.ts'
+import { HooklineError } from '../message/error.ts'
 import type { CollectorDestination } from './api.ts'
 
 /**
- * Submits the same messages to every destination, to all at once, and waits for all of them.
+ * Submits the same messages to every destination at once, and waits for all of them.
  *
- * @returns What each destination said, in their order.
- * @throws HooklineError (as a rejection) the 503 of a destination that has no room or is closed; `internal` when one
- *   failed in another way: its cause is an AggregateError.
+ * @returns The result of each destination, in their order.
+ * @throws HooklineError (as a rejection) the 503 of a destination that has no room or is closed; `internal`, with an
+ *   AggregateError as its cause, when one failed in another way.
  */
 export async function submitToAll(
   destinations: readonly CollectorDestination[],
@@ -24,12 +24,17 @@ export async function submitToAll(
 
 function summarise(failures: readonly unknown[]): HooklineError {
   const [first] = failures
-  if (first instanceof HooklineError && failures.every(isPassing)) return first
+  if (first instanceof HooklineError && failures.every(isTemporary)) return first
   const cause = new AggregateError(failures, 'destinations failed')
-  return new HooklineError('internal', `${failures.length} of the destinations failed.`, { cause })
+  const found = failures.length === 1 ? '1 failure' : `${failures.length} failures`
+  return new HooklineError(
+    'internal',
+    `The destinations did not queue all messages. Got ${found}. Look at the \`cause\` of this error in \`onError\`.`,
+    { cause },
+  )
 }
 
-/** Whether it will pass: the client is told to come back. */
-function isPassing(failure: unknown): boolean {
+/** Whether the client should send the request again. */
+function isTemporary(failure: unknown): boolean {
   return failure instanceof HooklineError && failure.status === 503
 }

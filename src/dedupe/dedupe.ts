@@ -1,37 +1,34 @@
-/** The contract of what remembers messages that were handled, types only: claim, confirm, release. */
+/** The contract of a dedupe store, types only: claim a message, then confirm or release the claim. */
 
-/** What a claim comes to. */
+/** The answer to a claim. */
 export type Claim =
-  /** It is yours: confirm it when the message was handled, release it when that failed. */
+  /** The key is yours: confirm it when the message is handled, release it when handling failed. */
   | Claimed
-  /** Somebody handles the message right now. */
+  /** Another claim holds the key. */
   | 'in_progress'
-  /** The message was handled within the window. */
+  /** The message was handled within the dedupe window. */
   | 'done'
 
 /**
- * A claim under way. It ends by itself when its lease is over, as it does when its process dies. Of confirm and release,
- * what is called second changes nothing.
+ * A claim that holds a key. It ends with its lease, also when its process dies. Only the first call of confirm or release
+ * has an effect.
  */
 export interface Claimed {
-  /**
-   * The message was handled: for the window, the key is done. Changes nothing when the lease is over and somebody else
-   * has the key.
-   */
+  /** Marks the key as done for the dedupe window. Has no effect once the lease has expired and another claim holds the key. */
   confirm(): void | Promise<void>
-  /** It was not: the next to claim the key gets it. Changes nothing when the lease is over and somebody else has it. */
+  /** Releases the key so that the next claim gets it. Has no effect once the lease has expired and another claim holds it. */
   release(): void | Promise<void>
 }
 
-/** Remembers keys. What fails throws or rejects; the message is not handled then, and its sender comes back. */
+/** Remembers keys of handled messages. When a call throws or rejects, the message is not handled and the sender retries. */
 export interface Dedupe {
   /**
-   * Claims a key: of many at once, one gets it.
+   * Claims a key. One of many concurrent claims gets it.
    *
-   * @throws TypeError unless it has 1 to 200 characters; HooklineError `dedupe_unavailable`, or `shutting_down` after
+   * @throws TypeError unless the key has 1 to 200 characters; HooklineError `dedupe_unavailable`, or `shutting_down` after
    *   {@link close}.
    */
   claim(key: string): Claim | Promise<Claim>
-  /** Ends; what it keeps on disk stays. */
+  /** Closes the store. What is stored on disk stays. */
   close(): void | Promise<void>
 }

@@ -1,15 +1,15 @@
-/** What every store of handled messages can be told, and what it is asked: checked once and loudly. */
+/** The options that every dedupe store takes, and its keys: checked once. */
 
-import { type Clock, systemClock } from '../protocol/clock.ts'
-import { requireClock, requireWhole } from '../protocol/options.ts'
+import { invalidOption, kindOf, requireClock, requireWhole } from '../options/checks.ts'
+import { type Clock, systemClock } from '../time/clock.ts'
 
-/** What every store takes. */
+/** The times of a dedupe store. */
 export interface DedupeTimes {
-  /** How long a message that was handled is known, in milliseconds. Default 24 hours. */
-  readonly windowMs?: number
+  /** How long a handled message is remembered, in milliseconds. Default 24 hours. */
+  readonly dedupeWindowMs?: number
   /**
-   * How long a claim holds that is neither confirmed nor released, in milliseconds. Default 60 000. Longer than your
-   * slowest handler: once it is over, a copy of the message is handled beside the one that still runs.
+   * How long a claim holds that is neither confirmed nor released, in milliseconds. Default 60 000. Set it longer than your
+   * slowest handler takes: once it has expired, a copy of the message is handled while the first is still running.
    */
   readonly leaseMs?: number
   /** Where time comes from. Default: the machine's clock. */
@@ -17,32 +17,29 @@ export interface DedupeTimes {
 }
 
 /** The names of {@link DedupeTimes}. */
-export const SHARED = ['windowMs', 'leaseMs', 'clock'] as const satisfies (keyof DedupeTimes)[]
+export const SHARED = ['dedupeWindowMs', 'leaseMs', 'clock'] as const satisfies (keyof DedupeTimes)[]
 
 /**
- * Checks and completes what every store takes.
+ * Checks and completes the shared options.
  *
  * @throws TypeError that names the option.
  */
 export function readShared(options: DedupeTimes): Required<DedupeTimes> {
-  const { windowMs = 24 * 60 * 60_000, leaseMs = 60_000, clock = systemClock } = options
+  const { dedupeWindowMs = 24 * 60 * 60_000, leaseMs = 60_000, clock = systemClock } = options
   requireClock(clock)
   return {
-    windowMs: requireWhole('windowMs', windowMs, 1, MOST_MS),
-    leaseMs: requireWhole('leaseMs', leaseMs, 1, MOST_MS),
+    dedupeWindowMs: requireWhole('dedupeWindowMs', dedupeWindowMs, 1, MAX_MS),
+    leaseMs: requireWhole('leaseMs', leaseMs, 1, MAX_MS),
     clock,
   }
 }
 
-/** A hundred years: what comes of adding it to the time is still a whole number that every store can hold. */
-const MOST_MS = 100 * 366 * 24 * 60 * 60_000
+/** A hundred years: added to the time of day it is still a whole number that every store can hold. */
+const MAX_MS = 100 * 366 * 24 * 60 * 60_000
 
-/**
- * Lets a key pass.
- *
- * @throws TypeError
- */
+/** @throws TypeError for anything but text of 1 to 200 characters. */
 export function requireKey(key: unknown): asserts key is string {
   if (typeof key === 'string' && key !== '' && key.length <= 200) return
-  throw new TypeError('claim: the key must be a string of 1 to 200 characters.')
+  const found = typeof key === 'string' ? `${key.length} characters` : kindOf(key)
+  throw invalidOption('key', 'must be a string of 1 to 200 characters', found, 'Pass a hash of a longer key.')
 }

@@ -1,10 +1,10 @@
 /**
- * OpenTelemetry: spans and metrics of what receivers and destinations tell on their diagnostics channels.
+ * OpenTelemetry: spans and metrics of the diagnostics that receivers and destinations publish.
  *
  * @module hookline/otel
  */
 
-export type { Handler } from '../receiver/handlers.ts'
+export type { Handler } from '../handling/handlers.ts'
 export type { Health } from '../receiver/health.ts'
 export { type ObserveOptions, observe } from './observe.ts'
-export { inTrace } from './trace-parent.ts'
+export { inTrace } from './trace.ts'

@@ -1,42 +1,40 @@
-/** Makes spans and metrics of everything that receivers and destinations of this process tell. */
+/** observe(): makes spans and metrics of the diagnostics that receivers and destinations of this process publish. */
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { metrics, trace } from '@opentelemetry/api'
-import { refuseUnknown, requireFunction } from '../protocol/options.ts'
-import { tell } from '../protocol/report.ts'
+import { type Meter, metrics, trace } from '@opentelemetry/api'
+import { notify } from '../options/callbacks.ts'
+import { requireFunction, requireOptions } from '../options/checks.ts'
 import type { Health } from '../receiver/health.ts'
-import { createAttemptTelemetry } from './attempts.ts'
-import { observeHealth } from './health.ts'
-import { createReceiverTelemetry } from './received.ts'
+import { createDestinationTelemetry } from './destination.ts'
+import { createReceiverTelemetry } from './receiver.ts'
 
-/** What `observe` takes. */
+/** Options of `observe`. */
 export interface ObserveOptions {
-  /** Says how the inbox is, each time metrics are collected: `() => receiver.health()`. Default: no such gauges. */
+  /** Reads the state of the inbox, once for each collection of metrics: `() => receiver.health()`. Default: no such gauges. */
   readonly health?: () => Promise<Health> | Health
 }
 
 /**
- * Observes every receiver and destination of this process. Call it once, after OpenTelemetry is set up: instruments that
- * are made before stay without effect. What fails in OpenTelemetry becomes a process warning, `HOOKLINE_OTEL`.
+ * Observes every receiver and destination of this process. Call it once, after setting OpenTelemetry up: instruments that
+ * were created before have no effect. Failures in OpenTelemetry become process warnings, `HOOKLINE_OTEL`.
  *
- * @returns What stops it.
+ * @returns A function that stops observing.
  * @throws TypeError that names the option.
  * @example
  * const stop = observe({ health: () => receiver.health() })
  */
 export function observe(options: ObserveOptions = {}): () => void {
-  if (typeof options !== 'object' || options === null) throw new TypeError('observe: its options are an object.')
-  refuseUnknown(options, ['health'])
+  requireOptions('observe', options, ['health'])
   const { health } = options
   if (health !== undefined) requireFunction('health', health)
   const [tracer, meter] = [trace.getTracer('hookline'), metrics.getMeter('hookline')]
   const { received, rejected, stored, handled, failed } = createReceiverTelemetry(tracer, meter)
-  const attempt = createAttemptTelemetry(tracer, meter)
+  const attempt = createDestinationTelemetry(tracer, meter)
   const stopHealth = health && observeHealth(meter, health)
 
-  const stops = Object.entries({ received, rejected, stored, handled, failed, attempt }).map(([name, take]) => {
-    // What a subscriber throws ends the process.
-    const onEvent = (event: unknown): void => tell(() => take(event as never), 'observe', 'HOOKLINE_OTEL')
+  const stops = Object.entries({ received, rejected, stored, handled, failed, attempt }).map(([name, record]) => {
+    // An error thrown by a subscriber would end the process.
+    const onEvent = (event: unknown): void => notify(() => record(event as never), 'observe', 'HOOKLINE_OTEL')
     subscribe(`hookline:${name}`, onEvent)
     return () => unsubscribe(`hookline:${name}`, onEvent)
   })
@@ -44,4 +42,30 @@ export function observe(options: ObserveOptions = {}): () => void {
     for (const stop of stops) stop()
     stopHealth?.()
   }
+}
+
+/** Creates gauges that call `health` when metrics are collected. Returns a function that removes them. */
+function observeHealth(meter: Meter, health: () => Promise<Health> | Health): () => void {
+  const jobs = (name: string, description: string) => {
+    return meter.createObservableGauge(`hookline.inbox.${name}`, { description, unit: '{message}' })
+  }
+  const waiting = jobs('waiting', 'Messages that wait to be handled, now or later.')
+  const active = jobs('active', 'Messages that are being handled.')
+  const deadLetters = jobs('dead_letters', 'Messages that are dead letters.')
+  const oldest = meter.createObservableGauge('hookline.inbox.oldest_due_age', {
+    description: 'Age of the oldest message that is due.',
+    unit: 's',
+  })
+  const gauges = [waiting, active, deadLetters, oldest]
+
+  const read: Parameters<Meter['addBatchObservableCallback']>[0] = async (result) => {
+    const now = await health()
+    if (now.status === 'unavailable') return // Its zeros are not measured.
+    result.observe(waiting, now.waiting)
+    result.observe(active, now.active)
+    result.observe(deadLetters, now.deadLetters)
+    result.observe(oldest, now.oldestDueAgeMs / 1000)
+  }
+  meter.addBatchObservableCallback(read, gauges)
+  return () => meter.removeBatchObservableCallback(read, gauges)
 }

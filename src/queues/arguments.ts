@@ -1,51 +1,64 @@
-/** What the calls of a queue are given, checked: the same for every engine. */
+/** Checks the arguments of a queue's calls: the same for every engine. */
 
-import { requireBytes } from '../protocol/body.ts'
-import { requireWhole } from '../protocol/options.ts'
-import type { CloseOptions, DeadPage, Job } from './queue.ts'
+import { isUint8Array } from 'node:util/types'
+import { invalidOption, kindOf, requireWhole, show } from '../options/checks.ts'
+import type { CloseOptions, DeadLetterPage, Job } from './queue.ts'
 
 /**
- * The jobs of a push by their ids, so that one that is there twice is there once.
+ * The jobs of a push; the first of those that have the same id.
  *
  * @throws TypeError that names the field.
  */
-export function readJobs(jobs: readonly Job[]): Map<string, Job> {
-  if (!Array.isArray(jobs)) throw new TypeError('jobs: must be a list.')
+export function readJobs(jobs: readonly Job[]): readonly Job[] {
+  if (!Array.isArray(jobs)) throw invalidOption('jobs', 'must be a list', show(jobs), 'Pass [{ id, body }].')
   const byId = new Map<string, Job>()
   for (const job of jobs) {
     requireId('id', job?.id)
-    requireBytes(job.body, 'body')
-    if (job.notBefore !== undefined && !Number.isFinite(job.notBefore))
-      throw new TypeError('notBefore: must be a time in milliseconds since the epoch.')
+    if (!isUint8Array(job.body)) {
+      throw invalidOption(
+        'body',
+        'must be a Uint8Array',
+        kindOf(job.body),
+        'Pass bytes, for example Buffer.from(text).',
+      )
+    }
+    if (job.notBefore !== undefined && !isTime(job.notBefore)) {
+      throw invalidOption('notBefore', 'must be a valid Date', show(job.notBefore), 'Pass a Date, or leave it out.')
+    }
     if (!byId.has(job.id)) byId.set(job.id, job)
   }
-  return byId
+  return [...byId.values()]
 }
 
-/** @throws TypeError for what is neither `all` nor a list of ids. */
+function isTime(value: unknown): boolean {
+  return value instanceof Date && !Number.isNaN(value.getTime())
+}
+
+/** @throws TypeError for anything but `all` and a list of ids. Returns each id once. */
 export function readIds(ids: readonly string[] | 'all'): readonly string[] | 'all' {
   if (ids === 'all') return ids
-  if (!Array.isArray(ids)) throw new TypeError("ids: must be a list of ids, or 'all'.")
+  if (!Array.isArray(ids))
+    throw invalidOption('ids', "must be a list of ids or 'all'", show(ids), "Pass [id] or 'all'.")
   for (const id of ids) requireId('ids', id)
-  return ids
+  return [...new Set(ids)]
 }
 
 /** @throws TypeError that names the option. */
-export function readPage(page: DeadPage): { readonly after: string | undefined; readonly limit: number } {
+export function readPage(page: DeadLetterPage): { readonly after: string | undefined; readonly limit: number } {
   const { after, limit = 100 } = page
   if (after !== undefined) requireId('after', after)
   return { after, limit: requireWhole('limit', limit, 1) }
 }
 
 /** @throws TypeError that names the option. */
-export function readClose(options: CloseOptions): CloseOptions {
-  return { graceMs: requireWhole('graceMs', options?.graceMs, 0) }
+export function readGrace(options: CloseOptions): number {
+  return requireWhole('graceMs', options?.graceMs, 0)
 }
 
-/** In lower case only: engines that store the 16 bytes take the other spelling for the same id, and others do not. */
+/** Lowercase only: engines that store the 16 bytes take the other spelling for the same id, and others do not. */
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 function requireId(name: string, value: unknown): void {
   if (typeof value === 'string' && UUID.test(value)) return
-  throw new TypeError(`${name}: must be a UUID as text, in lower case.`)
+  throw invalidOption(name, 'must be a lowercase UUID', show(value), 'Pass an id from crypto.randomUUID().')
 }

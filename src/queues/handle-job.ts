@@ -1,10 +1,11 @@
-/** One hand-out: what a handler makes of a job, and what a handler that fails means. */
+/** One call of a handler, and what a handler that fails means. */
 
 import { isUint8Array } from 'node:util/types'
-import type { Clock } from '../protocol/clock.ts'
+import { backoff } from '../time/backoff.ts'
+import type { Clock } from '../time/clock.ts'
 import type { ClaimedJob, HandleJob, Outcome } from './queue.ts'
 
-/** Has a job handled. Never rejects: a handler that does is a retry a little later, with the same state. */
+/** Has a job handled. Never rejects: a handler that fails is a retry a little later, with the same retry state. */
 export async function handleJob(
   handle: HandleJob,
   job: ClaimedJob,
@@ -15,19 +16,16 @@ export async function handleJob(
     const outcome: unknown = await handle(job, signal)
     if (isOutcome(outcome)) return outcome
   } catch {
-    // What failed is for the handler to report.
+    // The handler reports its own errors.
   }
-  const retryAt = clock.now() + Math.min(FIRST_RETRY_MS * 2 ** (job.deliveries - 1), LAST_RETRY_MS)
-  return job.state === undefined ? { retryAt } : { retryAt, state: job.state }
+  const retryAt = new Date(clock.now() + backoff(job.claimCount, { firstMs: 1_000, maxMs: 60_000 }))
+  return job.retryState === undefined ? { retryAt } : { retryAt, retryState: job.retryState }
 }
-
-const FIRST_RETRY_MS = 1_000
-const LAST_RETRY_MS = 60_000
 
 function isOutcome(value: unknown): value is Outcome {
   if (typeof value !== 'object' || value === null) return false
-  if ('done' in value) return value.done === true
-  if ('state' in value && value.state !== undefined && !isUint8Array(value.state)) return false
-  if ('retryAt' in value) return Number.isFinite(value.retryAt)
-  return 'dead' in value && typeof value.dead === 'string'
+  if ('complete' in value) return value.complete === true
+  if ('retryState' in value && value.retryState !== undefined && !isUint8Array(value.retryState)) return false
+  if ('retryAt' in value) return value.retryAt instanceof Date && !Number.isNaN(value.retryAt.getTime())
+  return 'deadLetter' in value && typeof value.deadLetter === 'string'
 }

@@ -1,121 +1,127 @@
-/** The contract of durable work, types only: the caller owns when, the queue owns not losing it. */
+/** The contract of a queue, types only: the caller owns when a job runs, the queue owns not losing it. */
 
-/** A piece of work, as it is put into a queue. */
+/** One unit of durable work, as it is pushed. */
 export interface Job {
   /**
-   * A UUID in lower case. One that is known is left alone, so pushing twice is pushing once: that of a job that waits, is
-   * handed out or is dead, or was done within the last 24 hours or what the engine says instead.
+   * A lowercase UUID. Pushing an id that waits, is claimed or is a dead letter changes nothing, and so does pushing one
+   * within the dedupe window of the engine: 24 hours by default, counted from the push or from the completion.
    */
   readonly id: string
   readonly body: Uint8Array
-  /** Not handed out before this time, in milliseconds since the epoch. Default: at once. */
-  readonly notBefore?: number
+  /** The earliest time to handle it. Default: at once. */
+  readonly notBefore?: Date
 }
 
-/**
- * A piece of work, as it is handed out: to one worker at a time, under a lease that is renewed while the handler runs and
- * ends when its process dies.
- */
+/** A job that a worker holds. */
 export interface ClaimedJob {
   readonly id: string
   readonly body: Uint8Array
-  /** How often it was handed out, this time included, also when that came to nothing because its process died. */
-  readonly deliveries: number
-  /** When it was handed out first, in milliseconds since the epoch. */
-  readonly firstAt: number
-  /** What the outcome before asked to keep; undefined when that was nothing. */
-  readonly state: Uint8Array | undefined
+  /** How often it was claimed, this time included. A claim that ended because its process died counts too. */
+  readonly claimCount: number
+  /** When it was claimed first. */
+  readonly firstAt: Date
+  /** What the previous outcome asked to keep; undefined when that was nothing. */
+  readonly retryState: Uint8Array | undefined
 }
 
-/** What became of a job that was handed out. */
+/** What a handler decided about a job. */
 export type Outcome =
-  | { readonly done: true }
-  /**
-   * Hand it out again at this time, in milliseconds since the epoch, with this state. A time that has passed is now:
-   * behind what is due already.
-   */
-  | { readonly retryAt: number; readonly state?: Uint8Array }
-  /** Put it on the list of the dead, for this reason, with this state. */
-  | { readonly dead: string; readonly state?: Uint8Array }
+  | { readonly complete: true }
+  /** Handle it again at this time. A time in the past means now. */
+  | { readonly retryAt: Date; readonly retryState?: Uint8Array }
+  /** Make it a dead letter, for this reason. */
+  | { readonly deadLetter: string; readonly retryState?: Uint8Array }
 
 /**
- * Works on a job. The signal aborts when the queue is closed and its grace is over: end soon then. A promise that
- * rejects, or resolves to no outcome, is a retry with the same state, 1 second later the first time and twice as long
- * each time, up to a minute; the queue tells nobody.
+ * Handles a job. The signal aborts when the queue is closed and its grace is over. A promise that rejects, or resolves to
+ * anything but an outcome, is a retry with the same retry state: after 1 second the first time, doubling up to a minute.
  */
 export type HandleJob = (job: ClaimedJob, signal: AbortSignal) => Promise<Outcome>
 
-/** A job that is dead until somebody re-drives it. */
-export interface DeadJob {
+/** A job that is not retried until it is redriven. */
+export interface DeadLetter {
   readonly id: string
   readonly body: Uint8Array
   readonly reason: string
-  readonly state: Uint8Array | undefined
-  /** When it died, in milliseconds since the epoch. */
-  readonly diedAt: number
+  readonly retryState: Uint8Array | undefined
+  /** When it became a dead letter. */
+  readonly failedAt: Date
 }
 
-/** How much there is. */
+/** How many jobs there are. */
 export interface QueueCounts {
-  /** Waiting to be handed out, now or later. */
+  /** Jobs that wait to be claimed, now or later. */
   readonly waiting: number
-  /** Handed out at the moment. */
+  /** Jobs that are claimed, by any worker. */
   readonly active: number
-  readonly dead: number
-  /** When the job that is due the longest came due, in milliseconds since the epoch; undefined when none is due. */
-  readonly oldestDueAt: number | undefined
+  readonly deadLetters: number
+  /** When the oldest due job came due; undefined when none is due. */
+  readonly oldestDueAt: Date | undefined
+  /** When the engine counted. */
+  readonly asOf: Date
 }
 
-/** Which page of the dead. */
-export interface DeadPage {
-  /** Those that died after this one; all of them when it is not, or no more, among the dead. Default: all of them. */
+/** Which page of the dead letters. */
+export interface DeadLetterPage {
+  /** The id of the last one of the previous page. Default, or when it is no dead letter any more: from the oldest on. */
   readonly after?: string
-  /** Most of them. Default 100. */
+  /** The most to return. Default 100. */
   readonly limit?: number
 }
 
-/** How to close. */
+/** How to close a queue. */
 export interface CloseOptions {
   /** How long running jobs may still take, in milliseconds. */
   readonly graceMs: number
 }
 
-/** Keeps jobs until they are done. Each call throws, or rejects with, a TypeError for arguments that make no sense. */
+/**
+ * Keeps jobs until they are complete.
+ *
+ * Promised by every engine: each job is handled at least once; about the oldest first; a retry not before its time, with
+ * its state; the dedupe window; dead letters that can be listed, redriven and dropped. Nothing more.
+ *
+ * Each call throws, or rejects with, a TypeError for wrong arguments. After {@link close} each call but `close` and `drain`
+ * rejects with the HooklineError `shutting_down`. A call that the engine fails, or does not answer in time, rejects with
+ * `queue_unavailable`.
+ */
 export interface Queue {
   /**
-   * Puts jobs in, all of them or none. Resolves when they are as safe as this queue makes them.
+   * Adds jobs, all of them or none. Resolves when they are stored as safely as the engine stores.
    *
-   * @throws HooklineError (as a rejection) `queue_full`; `queue_unavailable` when whatever keeps the jobs does not answer
-   *   in time or says no, and then they may be in all the same; `shutting_down` after {@link close}.
+   * @throws HooklineError (as a rejection) `queue_full`; `queue_unavailable`, and then the jobs may still have been stored.
    */
   push(jobs: readonly Job[]): Promise<void>
   /**
-   * Begins to hand jobs out, so many at a time, the longest due first. While the engine is away nothing is handed out; it
-   * goes on by itself when the engine is back, and what became of a job meanwhile is told then.
+   * Starts claiming due jobs, at most `concurrency` at a time, about the oldest first. While the engine is unreachable
+   * nothing is claimed; the queue tries again by itself and then records the outcomes it still has.
    *
-   * @throws TypeError when somebody works on this queue already: one queue serves one destination or one inbox; and when
-   * it is closed.
+   * @throws TypeError when the queue has a handler already, because one queue serves one destination or one inbox, and
+   *   when the queue is closed.
    */
   work(handle: HandleJob, options: { readonly concurrency: number }): void
-  /** Resolves when no job is due and none is handed out, or the queue is closed. One that waits for its time is not due. */
+  /** Claims nothing more until {@link resume}. Jobs that are claimed already go on. */
+  pause(): void
+  resume(): void
+  /** Resolves when no job is due and none is claimed here, or the queue is closed. A job that waits for its time is not due. */
   drain(): Promise<void>
   counts(): Promise<QueueCounts>
-  /** The dead, the longest dead first. */
-  dead(page?: DeadPage): Promise<readonly DeadJob[]>
+  /** The dead letters, the oldest first. */
+  deadLetters(page?: DeadLetterPage): Promise<readonly DeadLetter[]>
   /**
-   * Hands dead jobs out anew: their count, first time and state begin again. All of them or none; an id that is not among
-   * the dead is passed over. Returns how many.
+   * Makes dead letters wait again: their claim count, first time and retry state begin anew. Skips ids that are no dead
+   * letters. Returns how many.
    *
-   * @throws HooklineError (as a rejection) `queue_full`, `queue_unavailable`, or `shutting_down` after {@link close}.
+   * @throws HooklineError (as a rejection) `queue_full`.
    */
   redrive(ids: readonly string[] | 'all'): Promise<number>
-  /** Forgets dead jobs, their ids included. Returns how many. */
+  /** Forgets dead letters and their ids. Returns how many. May race a redrive. */
   drop(ids: readonly string[] | 'all'): Promise<number>
   /**
-   * Hands out nothing more, and gives running jobs the grace; a queue that ends with the process goes on with what is due
-   * meanwhile. When it is over their signal aborts, and what they say later changes nothing: a queue that outlives the
-   * process hands those jobs out elsewhere at once. Resolves to the jobs that would be lost with this process, the oldest
-   * first and those still running included; none from a queue that outlives it. Closing again waits for the same end.
+   * Claims nothing more and gives running jobs the grace; a queue whose jobs end with the process also handles what is due
+   * meanwhile. Afterwards the signals abort and later outcomes change nothing: a durable queue releases those jobs for
+   * other workers. Resolves to the jobs that would be lost with this process, the oldest first; a durable queue loses none.
+   * Closing again waits for the same end.
    */
   close(options: CloseOptions): Promise<readonly Job[]>
 }

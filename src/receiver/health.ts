@@ -1,50 +1,43 @@
-/** How a receiver is: what a health check of its process answers. */
+/** The health of a receiver, for a health check of its process. */
 
-import type { Clock } from '../protocol/clock.ts'
-import { createPatience } from '../queues/patience.ts'
 import type { QueueCounts } from '../queues/queue.ts'
+import type { Clock } from '../time/clock.ts'
+import { TIMED_OUT, within } from '../time/timeout.ts'
 
-/** How a receiver is. Without an inbox, or where it is not known, the numbers are 0. */
+/** The health of a receiver. Without an inbox, or while it is unavailable, the numbers are 0. */
 export interface Health {
-  /** `closing` once `close` was called; `unavailable` when the inbox does not say within a second how much it holds. */
+  /** `closing` once `close` was called; `unavailable` when the queue of the inbox does not answer within a second. */
   readonly status: 'ok' | 'closing' | 'unavailable'
   /** Messages in the inbox that wait to be handled, now or later. */
   readonly waiting: number
-  /** Messages that are being handled, by any worker on the inbox. */
+  /** Messages that are being handled, by any worker of the inbox. */
   readonly active: number
-  /** Messages on the list of the dead. */
-  readonly dead: number
-  /** How long the message has waited that is due the longest, in milliseconds; 0 when none is due. */
+  readonly deadLetters: number
+  /** How long the oldest due message has been due, in milliseconds; 0 when none is due. */
   readonly oldestDueAgeMs: number
 }
 
-/** Longest time to wait for the inbox, in milliseconds. */
-const PATIENCE_MS = 1_000
+const TIMEOUT_MS = 1_000
+const NO_JOBS: Omit<QueueCounts, 'asOf'> = { waiting: 0, active: 0, deadLetters: 0, oldestDueAt: undefined }
 
-/** Asks the inbox. Never rejects. */
+/** Reads the health. Never rejects. */
 export async function checkHealth(
-  ask: (() => Promise<QueueCounts>) | undefined,
+  readCounts: (() => Promise<QueueCounts>) | undefined,
   isClosing: boolean,
   clock: Clock,
 ): Promise<Health> {
-  const counts = ask === undefined ? NOTHING : await askInTime(ask, clock)
+  const counts = readCounts === undefined ? NO_JOBS : await readInTime(readCounts, clock)
   const status = isClosing ? 'closing' : counts === undefined ? 'unavailable' : 'ok'
-  const { waiting, active, dead, oldestDueAt } = counts ?? NOTHING
-  const oldestDueAgeMs = oldestDueAt === undefined ? 0 : Math.max(0, clock.now() - oldestDueAt)
-  return { status, waiting, active, dead, oldestDueAgeMs }
+  const { waiting, active, deadLetters, oldestDueAt } = counts ?? NO_JOBS
+  const oldestDueAgeMs = oldestDueAt === undefined ? 0 : Math.max(0, clock.now() - oldestDueAt.getTime())
+  return { status, waiting, active, deadLetters, oldestDueAgeMs }
 }
 
-const NOTHING: QueueCounts = { waiting: 0, active: 0, dead: 0, oldestDueAt: undefined }
-
-async function askInTime(ask: () => Promise<QueueCounts>, clock: Clock): Promise<QueueCounts | undefined> {
-  let counts: QueueCounts | undefined
-  const answer = async (): Promise<void> => {
-    try {
-      counts = await ask()
-    } catch {
-      // Unknown, then.
-    }
+async function readInTime(readCounts: () => Promise<QueueCounts>, clock: Clock): Promise<QueueCounts | undefined> {
+  try {
+    const counts = await within(readCounts(), TIMEOUT_MS, clock)
+    return counts === TIMED_OUT ? undefined : counts
+  } catch {
+    return undefined
   }
-  await createPatience(clock, new AbortController().signal).waitFor(answer(), PATIENCE_MS)
-  return counts
 }

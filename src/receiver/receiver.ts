@@ -1,28 +1,18 @@
-/** createReceiver(): the only receive algorithm, plain data in and out. */
+/** createReceiver(): options, handlers and lifecycle around the receive algorithm. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { accepted, problem } from '../protocol/answer.ts'
-import { bodyTooLarge, type EndpointBody, requireBytes } from '../protocol/body.ts'
-import { createDeadlines } from '../protocol/deadlines.ts'
-import { HooklineError } from '../protocol/error.ts'
-import type { Message } from '../protocol/message.ts'
-import { refuseUnknown, requireWhole } from '../protocol/options.ts'
-import { parse } from '../protocol/parse.ts'
-import { readJson } from '../protocol/read-json.ts'
-import { report } from '../protocol/report.ts'
-import { isThenable } from '../protocol/thenable.ts'
-import { announceFailed, announceHandled, announceReceived, announceRejected, startOf } from './announce.ts'
-import type { Received, Receiver, ReceiverCloseOptions, StoredMessage } from './api.ts'
-import { createAuthenticate } from './authenticate.ts'
-import { OpenDelivery } from './delivery.ts'
-import { isUnusable, toError } from './faults.ts'
-import { type AudienceHandlers, createHandlers } from './handlers.ts'
-import { readHeaders } from './headers.ts'
+import { type AudienceHandlers, createHandlers } from '../handling/handlers.ts'
+import type { EventSchemas, TraitSchemas } from '../handling/schema.ts'
+import { bodyTooLarge } from '../http/body.ts'
+import type { EndpointHeaders } from '../http/endpoint.ts'
+import { createInbox, type Inbox, type StoredMessage } from '../inbox/inbox.ts'
+import { requireBytes } from '../message/bytes.ts'
+import { invalidOption, kindOf, refuseUnknown, requireWhole } from '../options/checks.ts'
+import type { HeadersLike, Receiver, ReceiverCloseOptions } from './api.ts'
+import { createDeduplication } from './dedupe.ts'
 import { checkHealth } from './health.ts'
-import { createInbox, type Inbox } from './inbox.ts'
-import { createOnce } from './once.ts'
-import { type FailedRequest, type ReceiverOptions, readOptions } from './options.ts'
-import type { EventSchemas, TraitSchemas } from './schema.ts'
+import { type ReceiverOptions, readOptions } from './options.ts'
+import { createReceive } from './receive.ts'
 
 /**
  * Creates a receiver of webhook messages.
@@ -39,15 +29,12 @@ export function createReceiver<
   const Traits extends TraitSchemas = {},
 >(options: ReceiverOptions<Events, Traits>): Receiver<Events, Traits> {
   const settings = readOptions(options)
-  const { matchSecret, shape, limit, deadlineMs, onRejected, onError, clock } = settings
-  const authenticate = createAuthenticate(matchSecret)
+  const { limit, clock } = settings
   const handlers = createHandlers()
   const inbox = settings.inbox && createInbox(settings.inbox, settings, handlers)
-  const once = settings.dedupe && createOnce(settings.dedupe, clock)
-  const deadlines = createDeadlines(deadlineMs, clock)
-  let inFlight = 0
+  const dedupe = settings.dedupe && createDeduplication(settings.dedupe, clock, settings.onError)
+  const { handle, answer, stop } = createReceive(settings, handlers, inbox, dedupe)
   let closed: Promise<readonly StoredMessage[]> | undefined
-  const idle: (() => void)[] = []
 
   const receiver: Receiver<Events, Traits> = {
     on: (...selection: unknown[]) => {
@@ -62,19 +49,21 @@ export function createReceiver<
       handlers.addAudience(name, audience as AudienceHandlers)
       return receiver
     },
-    handle: (request) => exchange(request, () => readJson(request, limit)),
+    handle,
     receive: async (bytes, headers) => {
       requireBytes(bytes, 'receive: bytes')
-      return exchange({ headers: readHeaders(headers), remoteAddress: undefined }, () => {
+      return answer({ headers: readHeaders(headers), remoteAddress: undefined }, () => {
         if (bytes.length > limit) throw bodyTooLarge(limit)
         return { bytes, source: 'argument' }
       })
     },
     start() {
-      if (closed !== undefined) throw new TypeError('start: the receiver is closed. Make a new one.')
+      if (closed !== undefined) {
+        throw new TypeError('`start` needs an open receiver. Got a closed one. Create a new receiver.')
+      }
       inboxFor('start').start()
     },
-    dead: async (page) => inboxFor('dead').dead(page),
+    deadLetters: async (page) => inboxFor('deadLetters').deadLetters(page),
     redrive: async (ids) => inboxFor('redrive').redrive(ids),
     drop: async (ids) => inboxFor('drop').drop(ids),
     health: () => checkHealth(inbox?.counts, closed !== undefined, clock),
@@ -89,123 +78,39 @@ export function createReceiver<
 
   function inboxFor(call: string): Inbox {
     if (inbox !== undefined) return inbox
-    throw new TypeError(`${call}: the receiver has no inbox. Give createReceiver one.`)
+    throw new TypeError(`\`${call}\` needs an inbox. Got a receiver without one. Pass \`inbox\` to createReceiver.`)
   }
 
   async function end(graceMs: number): Promise<readonly StoredMessage[]> {
     const since = clock.monotonic()
-    if (inFlight > 0) await new Promise<void>((resolve) => idle.push(resolve))
-    await nextTurn() // The last answers are with their hosts, which write them now.
-    const rest = Math.max(0, Math.ceil(graceMs - (clock.monotonic() - since)))
-    await once?.close(rest)
-    return (await inbox?.close(rest)) ?? []
-  }
-
-  /** One request from its first byte to its answer: whatever comes first, the algorithm's end or the deadline. */
-  function exchange(request: FailedRequest, read: () => EndpointBody | Promise<EndpointBody>): Promise<Received> {
-    const delivery = new OpenDelivery(request.headers, clock.now())
-    inFlight++
-    return new Promise((resolve) => {
-      const end = (received: Received): void => {
-        deadlines.clear(deadline)
-        resolve(received)
-        if (--inFlight === 0) for (const resume of idle.splice(0)) resume()
-      }
-      const succeed = (message: Message): void => {
-        if (delivery.startedAt !== undefined) announceHandled(delivery, 1, clock)
-        end({ status, headers, body, ok: true, message, delivery })
-      }
-      const fail = (error: HooklineError, answer = problem(error)): void => {
-        tell(error, request)
-        if (delivery.handed === undefined) announceRejected(error, request)
-        else announceFailed(delivery, 1, clock, { error, next: 'sender' })
-        end({ ...answer, ok: false, error })
-      }
-      const deadline = deadlines.set(() => {
-        const error = delivery.expire()
-        if (!delivery.isHandled) return fail(error)
-        tell(error, request)
-        succeed(delivery.handed as Message)
-      })
-
-      run(delivery, read, request).then(
-        (message) => {
-          if (delivery.isExpired) return
-          if (message instanceof HooklineError) fail(message, accepted)
-          else succeed(message)
-        },
-        (thrown: unknown) => {
-          const error = toError(thrown)
-          if (!delivery.isExpired) fail(error)
-          else if (error.code === 'handler_failed' && error !== delivery.expired) tell(error, request)
-        },
-      )
-    })
-  }
-
-  /**
-   * The steps, in the order that decides which error a request with several faults is answered. Resolves to an error for
-   * what is in the inbox and cannot be used.
-   */
-  async function run(
-    delivery: OpenDelivery,
-    read: () => EndpointBody | Promise<EndpointBody>,
-    request: FailedRequest,
-  ): Promise<Message | HooklineError> {
-    if (closed !== undefined) {
-      throw new HooklineError('shutting_down', 'The endpoint is shutting down. Send the message again.')
-    }
-    delivery.setBody(await read())
-
-    delivery.enter('secret')
-    const authenticated = authenticate(delivery)
-    if (authenticated !== undefined) await authenticated
-
-    if (inbox !== undefined) return inbox.take(delivery)
-    delivery.enter('handlers')
-    try {
-      const wire = parse(delivery.bytes)
-      const shaped = shape(wire)
-      const message = isThenable(shaped) ? await shaped : shaped
-      const handled =
-        once === undefined
-          ? dispatch(message, wire, delivery)
-          : once.run(
-              wire,
-              delivery,
-              () => dispatch(message, wire, delivery),
-              (error) => tell(error, request),
-            )
-      if (handled !== undefined) await handled
-      return message
-    } catch (error) {
-      if (isUnusable(error) && delivery.verified) await handOver(error, delivery)
-      throw error
-    }
-  }
-
-  function dispatch(message: Message, wire: Message, delivery: OpenDelivery): Promise<void> | undefined {
-    delivery.enter('handlers')
-    announceReceived(message, delivery)
-    delivery.handOver(message, startOf('handled', clock))
-    return handlers.dispatch(message, wire, delivery)
-  }
-
-  /** An authentic message is not thrown away by our opinion of it: it goes to whoever keeps it, before the sender hears of it. */
-  async function handOver(error: HooklineError, { bytes, headers }: OpenDelivery): Promise<void> {
-    try {
-      await onRejected?.(error, { bytes, headers })
-    } catch (cause) {
-      throw new HooklineError('handler_failed', 'onRejected failed.', { cause })
-    }
-  }
-
-  function tell(error: HooklineError, { headers, remoteAddress }: FailedRequest): void {
-    report(onError, error, { headers, remoteAddress })
+    await stop()
+    await nextTurn() // Hosts write the last answers now.
+    const restMs = Math.max(0, Math.ceil(graceMs - (clock.monotonic() - since)))
+    await dedupe?.close(restMs)
+    return (await inbox?.close(restMs)) ?? []
   }
 }
 
-const { status, headers, body } = accepted
-
 /** The default of `close({ graceMs })`. */
 const GRACE_MS = 10_000
+
+/** Headers by lower-case name; the object itself when it is in that form already. */
+function readHeaders(headers: HeadersLike): EndpointHeaders {
+  if (typeof headers !== 'object' || headers === null) {
+    throw invalidOption('headers', 'must be Headers or an object', kindOf(headers), 'Pass the headers of the request.')
+  }
+  if (Symbol.iterator in headers) return lowerCased([...headers])
+  for (const name in headers) {
+    if (name !== name.toLowerCase()) return lowerCased(Object.entries(headers))
+  }
+  return headers
+}
+
+function lowerCased(entries: readonly (readonly [string, EndpointHeaders[string]])[]): EndpointHeaders {
+  const headers = new Map<string, EndpointHeaders[string]>()
+  for (const [name, value] of entries) {
+    const key = name.toLowerCase()
+    headers.set(key, headers.has(key) ? `${headers.get(key)}, ${value}` : value)
+  }
+  return Object.fromEntries(headers)
+}

@@ -1,18 +1,19 @@
-/** Where the shared secret comes from: given once, or asked of a provider and kept for a while. */
+/** The shared secret: constant, or from a provider whose answer is cached. */
 
-import type { Clock } from '../protocol/clock.ts'
-import { HooklineError } from '../protocol/error.ts'
-import { SECRET_COOLDOWN_MS, SECRET_MAX_AGE_MS, SECRET_RETRY_MS } from '../protocol/limits.ts'
-import { createKeys, type Key } from '../protocol/signature.ts'
+import { HooklineError } from '../message/error.ts'
+import { SECRET_COOLDOWN_MS, SECRET_MAX_AGE_MS, SECRET_RETRY_MS } from '../message/limits.ts'
+import { createKeys, type Key } from '../message/signature.ts'
+import { invalidOption } from '../options/checks.ts'
+import type { Clock } from '../time/clock.ts'
 
 /** One shared secret, or several while one replaces another. */
 export type Secrets = string | readonly (string | undefined)[]
 
-/** Asks for the shared secret, for instance in a vault. */
+/** Provides the shared secret, for instance from a vault. */
 export type SecretProvider = () => Secrets | undefined | Promise<Secrets | undefined>
 
 /**
- * Finds the secret that made a signature: its place in the list, or -1. At once where the secret is known.
+ * Finds the secret that made a signature: its index in the list, or -1. Returns a promise only while a provider is asked.
  *
  * @throws HooklineError (or a rejection) `secret_unavailable`.
  */
@@ -26,9 +27,8 @@ export type MatchSecret = (bytes: Uint8Array, signature: string) => number | Pro
 export function createMatchSecret(secret: Secrets | SecretProvider | undefined, clock: Clock): MatchSecret {
   if (typeof secret === 'function') return askProvider(secret, clock)
   if (secret === undefined) {
-    throw new TypeError(
-      'secret: missing. Give the shared secret of the destination, or allowUnsigned: true to accept messages from anybody.',
-    )
+    const advice = 'Pass the shared secret of the destination, or `allowUnsigned: true` to accept messages from anyone.'
+    throw invalidOption('secret', 'is required', 'undefined', advice)
   }
   const keys = createKeys(secret)
   return (bytes, signature) => indexOfMatch(keys, bytes, signature)
@@ -39,7 +39,7 @@ function askProvider(provider: SecretProvider, clock: Clock): MatchSecret {
   let loadedAt = Number.NEGATIVE_INFINITY
   let askedAt = Number.NEGATIVE_INFINITY
   let failure: HooklineError | undefined
-  let question: Promise<void> | undefined
+  let pending: Promise<void> | undefined
 
   const isWithin = (ms: number, since: number): boolean => clock.monotonic() - since < ms
 
@@ -48,23 +48,25 @@ function askProvider(provider: SecretProvider, clock: Clock): MatchSecret {
     askedAt = time
     try {
       const loaded = createKeys((await provider()) ?? [])
-      if (time < loadedAt) return // A later question was answered sooner.
+      if (time < loadedAt) return // A later call was answered first.
       keys = loaded
       loadedAt = time
       failure = undefined
     } catch (cause) {
-      const error = new HooklineError('secret_unavailable', 'The secret provider gave no secret.', { cause })
+      const message =
+        'The secret provider must return a secret. Got an error or no secret. Check the `secret` function.'
+      const error = new HooklineError('secret_unavailable', message, { cause })
       if (time >= loadedAt) failure = error
       throw error
     }
   }
-  /** Asks once for all that wait; a question that got no answer for long is asked again. */
+  /** Shares one call among all requests that wait; after the cooldown a call that hangs is replaced. */
   const ask = (): Promise<void> => {
-    if (question !== undefined && isWithin(SECRET_COOLDOWN_MS, askedAt)) return question
+    if (pending !== undefined && isWithin(SECRET_COOLDOWN_MS, askedAt)) return pending
     const asked = load().finally(() => {
-      if (question === asked) question = undefined
+      if (pending === asked) pending = undefined
     })
-    question = asked
+    pending = asked
     return asked
   }
 
@@ -76,8 +78,8 @@ function askProvider(provider: SecretProvider, clock: Clock): MatchSecret {
     }
     const index = find()
     if (index !== -1) return index
-    if (question !== undefined || !isWithin(SECRET_COOLDOWN_MS, askedAt)) return ask().then(find)
-    if (failure !== undefined) throw failure // A newer secret may be there; nobody could tell us.
+    if (pending !== undefined || !isWithin(SECRET_COOLDOWN_MS, askedAt)) return ask().then(find)
+    if (failure !== undefined) throw failure // A newer secret may exist that the provider could not return.
     return -1
   }
 }

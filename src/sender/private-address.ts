@@ -1,14 +1,16 @@
-/** The guard of addresses: refuses to connect to what is not on the public internet. */
+/** Refuses connections to addresses that are not on the public internet, when `allowPrivateAddresses` is false. */
 
 import dns, { type LookupAddress } from 'node:dns'
 import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net'
 import type { buildConnector } from 'undici'
-import { PRIVATE_ADDRESS } from './failure.ts'
 
-/** Makes connections for undici. */
+/** The code of the error for a private address. */
+export const PRIVATE_ADDRESS = 'HOOKLINE_PRIVATE_ADDRESS'
+
+/** Opens connections for undici. */
 type Connector = buildConnector.connector
 
-/** Looks a name up as `dns.lookup` does, for all of its addresses. */
+/** Looks up all addresses of a name, as `dns.lookup` does. */
 type LookUpAll = (
   hostname: string,
   options: dns.LookupAllOptions,
@@ -16,50 +18,47 @@ type LookUpAll = (
 ) => void
 
 /**
- * Wraps a connector so that it connects to no address that is spelled out in a URL and private, and gives away no socket
- * that ended up at one. Names are for {@link createGuardedLookup}, which the connector is to use.
+ * Wraps a connector so that it refuses private addresses in URLs and destroys sockets that are connected to one. Names are
+ * checked before connecting by {@link createGuardedLookup}, which the connector must use.
  */
 export function guardConnector(connect: Connector): Connector {
   return (target, callback) => {
     const host = target.hostname.replace(/^\[|\]$/g, '')
-    if (isIP(host) !== 0 && isPrivateAddress(host)) return callback(refusal(), null)
+    if (isIP(host) !== 0 && isPrivateAddress(host)) return callback(refused(), null)
     connect(target, (...[error, socket]) => {
       if (error !== null) return callback(error, null)
       const address = socket.remoteAddress
       if (address !== undefined && !isPrivateAddress(address)) return callback(null, socket)
       socket.destroy()
-      callback(address === undefined ? closed() : refusal(), null)
+      callback(address === undefined ? closed() : refused(), null)
     })
   }
 }
 
-/**
- * A lookup that refuses names of private addresses. One among several is enough: whoever answers for such a name is not
- * to be trusted.
- */
+/** Creates a lookup that refuses a name if any of its addresses is private: such a name cannot be trusted. */
 export function createGuardedLookup(lookUpAll: LookUpAll = dns.lookup): LookupFunction {
   return (hostname, options, callback) => {
     lookUpAll(hostname, { ...options, all: true } as dns.LookupAllOptions, (error, addresses) => {
       const [first] = addresses ?? []
-      if (error !== null || first === undefined) return callback(error ?? refusal(), '', 0)
-      if (addresses.some(({ address }) => isPrivateAddress(address))) return callback(refusal(), '', 0)
+      if (error !== null || first === undefined) return callback(error ?? refused(), '', 0)
+      if (addresses.some(({ address }) => isPrivateAddress(address))) return callback(refused(), '', 0)
       if (options.all) callback(null, addresses)
       else callback(null, first.address, first.family)
     })
   }
 }
 
-/** A socket that is gone already has no address. */
+/** A closed socket has no address. */
 function closed(): NodeJS.ErrnoException {
   return Object.assign(new Error('The connection was closed.'), { code: 'ECONNRESET' })
 }
 
-function refusal(): NodeJS.ErrnoException {
-  const error = new Error('The address is private. Set allowPrivateAddresses to reach it.')
+function refused(): NodeJS.ErrnoException {
+  const error = new Error('The address is private. Set allowPrivateAddresses to true to reach it.')
   return Object.assign(error, { code: PRIVATE_ADDRESS })
 }
 
-/** Whether an IP address belongs to no host on the public internet. Text that is no address counts as private. */
+/** Whether an IP address is not on the public internet. Text that is not an address counts as private. */
 export function isPrivateAddress(address: string): boolean {
   const plain = address.replace(/%.*$/, '')
   if (!isIPv6(plain)) return isIP(plain) === 0 || special.check(plain, 'ipv4')
@@ -112,7 +111,7 @@ for (const [network, bits] of [
   MAPPED.addSubnet(network, bits, 'ipv6')
 }
 
-/** The IPv4 address inside an IPv6 one, where there is one. */
+/** The IPv4 address that an IPv6 address embeds; undefined when it embeds none. */
 function embeddedAddress(address: string): string | undefined {
   const groups = expand(address)
   if (MAPPED.check(address, 'ipv6')) return dotted(groups[6], groups[7])
@@ -122,7 +121,7 @@ function embeddedAddress(address: string): string | undefined {
 
 /** The eight numbers of an IPv6 address. */
 function expand(address: string): number[] {
-  const text = new URL(`http://[${address}]`).hostname.slice(1, -1) // In its shortest form, without dots.
+  const text = new URL(`http://[${address}]`).hostname.slice(1, -1) // The shortest form, without dots.
   const [head = '', tail] = text.split('::')
   const left = head === '' ? [] : head.split(':')
   const right = tail === undefined || tail === '' ? [] : tail.split(':')

@@ -4,8 +4,8 @@ import { TLSSocket } from 'node:tls'
 import type { buildConnector } from 'undici'
 
 /**
- * Wraps a connector so that it gives away no socket to an endpoint whose own certificate is self-signed, also where that
- * certificate is trusted: by the option `ca`, or by the machine. Others that are not trusted fail before this.
+ * Wraps a connector so that it destroys a socket whose endpoint has a self-signed certificate, even one that the option `ca`
+ * or the machine trusts. Untrusted certificates fail before, in the connector.
  */
 export function refuseSelfSigned(connect: buildConnector.connector): buildConnector.connector {
   return (target, callback) => {

@@ -1,14 +1,15 @@
-/** Ways to send a message wrongly, to see that an endpoint refuses it, or takes it all the same. */
+/** Ways to send a message incorrectly, to test what an endpoint accepts and refuses. */
 
-import { SIGNATURE_LENGTH } from '../protocol/limits.ts'
-import { sign } from '../protocol/signature.ts'
+import { SIGNATURE_LENGTH } from '../message/limits.ts'
+import { sign } from '../message/signature.ts'
+import { invalidOption, requireOneOf } from '../options/checks.ts'
 
 /**
- * What to do to a request:
- * `bad-signature` is well-formed and wrong; `wrong-secret` is the signature under another secret; `no-signature` leaves it
- * out; `truncated` cuts the body after it was signed; `reserialised` changes the body's spaces after it was signed, as a
+ * How to change a request:
+ * `bad-signature` flips a digit of the signature; `wrong-secret` signs with another secret; `no-signature` omits the
+ * signature; `truncated` cuts the body after signing; `reserialised` changes the spaces of the body after signing, as a body
  * parser in between does; `chunked` sends the body in chunks, without its length; `repeated` sends the request twice.
- * An endpoint takes the last two, and refuses the others.
+ * A correct endpoint accepts the last two and refuses the others.
  */
 export type Tampering =
   | 'bad-signature'
@@ -19,31 +20,31 @@ export type Tampering =
   | 'chunked'
   | 'repeated'
 
-/** What is sent. */
+/** What to send. */
 export interface Tampered {
   readonly bytes: Uint8Array
   readonly signature: string | undefined
-  /** In chunks, without a length. */
+  /** Whether to send the body in chunks, without its length. */
   readonly isChunked: boolean
-  /** How often. */
+  /** How many times to send the request. */
   readonly copies: number
 }
 
 /**
- * Does it.
+ * Changes a request; leaves it as it is when `way` is undefined.
  *
- * @throws TypeError for an unknown way, and for one about signatures where nothing is signed.
+ * @throws TypeError for an unknown way, and for a way that needs a signature when there is no shared secret.
  */
 export function tamper(bytes: Uint8Array, signature: string | undefined, way: Tampering | undefined): Tampered {
   const plain = { bytes, signature, isChunked: false, copies: 1 }
   if (way === undefined) return plain
-  if (!Object.hasOwn(WAYS, way)) throw new TypeError(`tamper: must be one of ${Object.keys(WAYS).join(', ')}.`)
+  requireOneOf('tamper', way, Object.keys(WAYS))
   return { ...plain, ...WAYS[way](bytes, signature) }
 }
 
 const WAYS: Readonly<Record<Tampering, (bytes: Uint8Array, signature: string | undefined) => Partial<Tampered>>> = {
-  'bad-signature': (_bytes, signature) => ({ signature: flipLast(required(signature)) }),
-  'wrong-secret': (bytes, signature) => ({ signature: sign(bytes, `not the secret ${required(signature)}`) }),
+  'bad-signature': (_bytes, signature) => ({ signature: flipLast(requireSignature(signature)) }),
+  'wrong-secret': (bytes, signature) => ({ signature: sign(bytes, `not the secret ${requireSignature(signature)}`) }),
   'no-signature': () => ({ signature: undefined }),
   truncated: (bytes) => ({ bytes: bytes.subarray(0, bytes.length - 1) }),
   reserialised: (bytes) => ({ bytes: Buffer.from(JSON.stringify(JSON.parse(Buffer.from(bytes).toString()), null, 2)) }),
@@ -56,7 +57,7 @@ function flipLast(signature: string): string {
   return signature.slice(0, end) + (signature[end] === '0' ? '1' : '0')
 }
 
-function required(signature: string | undefined): string {
-  if (signature === undefined) throw new TypeError('tamper: there is no signature to change. Give a sharedSecret.')
-  return signature
+function requireSignature(signature: string | undefined): string {
+  if (signature !== undefined) return signature
+  throw invalidOption('tamper', 'needs a signature to change', 'a sender without a secret', 'Set `sharedSecret`.')
 }

@@ -1,23 +1,23 @@
-/** Where a sender posts to: one to five URLs with static headers, checked once. */
+/** The webhooks of a sender: one to five URLs with static headers, checked once. */
 
 import { createHash } from 'node:crypto'
-import { WEBHOOKS_LIMIT } from '../protocol/limits.ts'
-import { isToken, refuseUnknown, requireUrl } from '../protocol/options.ts'
+import { WEBHOOKS_LIMIT } from '../message/limits.ts'
+import { invalidOption, isToken, kindOf, refuseUnknown, requireUrl } from '../options/checks.ts'
 
-/** One URL of a destination. */
+/** One URL to post messages to. */
 export interface Webhook {
-  /** The full URL, `http://` or `https://`. A message is posted to exactly this. */
+  /** The full URL, `http://` or `https://`. Messages are posted to exactly this URL. */
   readonly url: string
   /** Static headers, added to every request to this URL. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** A URL, taken apart. */
+/** A checked webhook, with the parts of its URL. */
 export interface Target {
-  /** Names the URL where the URL itself must not stand: it may hold a token. */
+  /** A digest of the URL: stored in place of the URL, which may hold a token. */
   readonly id: string
   readonly url: string
-  /** The URL for a person to read, its query left out. */
+  /** The URL with its query replaced by `?…`, for reports. */
   readonly shown: string
   readonly origin: string
   readonly path: string
@@ -25,28 +25,38 @@ export interface Target {
 }
 
 /**
- * Checks the webhooks of a destination ("Outbound event delivery", Destination settings).
+ * Checks the webhooks ("Outbound event delivery", Destination settings).
  *
  * @throws TypeError that names the option.
  */
 export function readWebhooks(webhooks: unknown): readonly Target[] {
   if (!Array.isArray(webhooks) || webhooks.length === 0 || webhooks.length > WEBHOOKS_LIMIT) {
-    throw new TypeError(`webhooks: must be a list of one to ${WEBHOOKS_LIMIT}, each { url, headers }.`)
+    const found = Array.isArray(webhooks) ? `${webhooks.length} entries` : kindOf(webhooks)
+    const advice = "Pass URLs, for example [{ url: 'https://example.com/webhooks' }]."
+    throw invalidOption('webhooks', `must be a list of 1 to ${WEBHOOKS_LIMIT} entries`, found, advice)
   }
   const targets = webhooks.map((webhook, index) => readWebhook(webhook, `webhooks[${index}]`))
   for (const [index, { url }] of targets.entries()) {
-    if (targets.findIndex((other) => other.url === url) !== index) {
-      throw new TypeError(`webhooks[${index}].url: is there twice.`)
-    }
+    const first = targets.findIndex((other) => other.url === url)
+    if (first === index) continue
+    throw invalidOption(
+      `webhooks[${index}].url`,
+      'must be unique',
+      `the URL of webhooks[${first}]`,
+      'Remove one of them.',
+    )
   }
   return targets
 }
 
 function readWebhook(webhook: unknown, name: string): Target {
-  if (typeof webhook !== 'object' || webhook === null) throw new TypeError(`${name}: must be { url, headers }.`)
+  if (typeof webhook !== 'object' || webhook === null) {
+    throw invalidOption(name, 'must be an object', kindOf(webhook), 'Pass { url } or { url, headers }.')
+  }
   refuseUnknown(webhook, ['url', 'headers'], `${name}.`)
   const { url, headers = {} } = webhook as Partial<Webhook>
-  const { href, origin, pathname, search } = requireUrl(`${name}.url`, url, 'Give them as the header Authorization.')
+  const instead = `Pass them as the header Authorization in \`${name}.headers\`.`
+  const { href, origin, pathname, search } = requireUrl(`${name}.url`, url, instead)
   return {
     id: createHash('sha256').update(href).digest('hex').slice(0, 16),
     url: href,
@@ -57,7 +67,7 @@ function readWebhook(webhook: unknown, name: string): Target {
   }
 }
 
-/** What describes the message, its signature or the connection, and is therefore the sender's own to set. */
+/** Headers that describe the message, its signature or the connection: only the sender sets them. */
 const RESERVED: ReadonlySet<string> = new Set([
   'content-type',
   'content-length',
@@ -77,18 +87,36 @@ const RESERVED: ReadonlySet<string> = new Set([
 
 function readHeaders(headers: unknown, name: string): Readonly<Record<string, string>> {
   if (typeof headers !== 'object' || headers === null || Symbol.iterator in headers) {
-    throw new TypeError(`${name}: must be a plain object of names and values.`)
+    const isIterable = typeof headers === 'object' && headers !== null && !Array.isArray(headers)
+    const found = isIterable ? 'an iterable' : kindOf(headers)
+    const advice = "Pass names and values, for example { 'X-Team': 'growth' }."
+    throw invalidOption(name, 'must be a plain object', found, advice)
   }
   const seen = new Set<string>()
   for (const [header, value] of Object.entries(headers)) {
+    checkHeader(name, header, value)
     const key = header.toLowerCase()
-    if (!isToken(header)) throw new TypeError(`${name}: a name is no header name.`)
-    if (RESERVED.has(key)) throw new TypeError(`${name}.${header}: is set by the sender and cannot be replaced.`)
-    if (seen.has(key)) throw new TypeError(`${name}.${header}: is there twice.`)
-    if (typeof value !== 'string' || /[^\t\x20-\x7e\x80-\xff]/.test(value)) {
-      throw new TypeError(`${name}.${header}: must be text without line breaks, in Latin-1.`)
+    if (seen.has(key)) {
+      const found = 'the same name in upper and lower case'
+      throw invalidOption(`${name}.${header}`, 'must be given once', found, 'Remove one of them.')
     }
     seen.add(key)
   }
   return { ...headers }
+}
+
+/** Its errors never show a value, which may be a token, or a name that is not one. */
+function checkHeader(name: string, header: string, value: unknown): void {
+  if (!isToken(header)) {
+    const found = header === '' ? 'an empty name' : 'a name with a character that is not allowed'
+    throw invalidOption(name, 'must have valid header names', found, 'Use letters, digits and hyphens.')
+  }
+  if (RESERVED.has(header.toLowerCase())) {
+    throw invalidOption(`${name}.${header}`, 'is reserved for the sender', 'a static header', 'Remove it.')
+  }
+  if (typeof value !== 'string' || /[^\t\x20-\x7e\x80-\xff]/.test(value)) {
+    const rule = 'must be a Latin-1 string without control characters'
+    const found = typeof value === 'string' ? 'a string with other characters' : kindOf(value)
+    throw invalidOption(`${name}.${header}`, rule, found, 'Pass a string on one line, and encode other characters.')
+  }
 }

@@ -1,37 +1,38 @@
-/** Takes the place of the network under a sender: records its requests, and answers as a test tells it to. */
+/** Replaces the network of a sender: records its requests, and responds by a script. */
 
+import { isUint8Array } from 'node:util/types'
 import type { Dispatcher } from 'undici'
-import { type Clock, systemClock } from '../protocol/clock.ts'
-import { refuseUnknown, requireClock } from '../protocol/options.ts'
-import { Exchange } from './exchange.ts'
+import { invalidOption, kindOf, requireClock, requireOptions } from '../options/checks.ts'
+import { type Clock, systemClock } from '../time/clock.ts'
+import { Controller } from './controller.ts'
 import { type NetworkFailure, readFailure } from './failures.ts'
 import { createRecorder, joinHeaders, type Recorded } from './recorder.ts'
-import { type Cue, createPrompter, type Move, type Script, type Step } from './script.ts'
+import { createScript, type PlannedResponse, type Response, type Script, type Step } from './script.ts'
 
-/** What becomes of one request that is captured. An Error is what the connection fails with; give it a `code`. */
+/** What happens to one captured request. An Error is what the connection fails with; set its `code`. */
 export type CapturedStep = Step | NetworkFailure | Error
 
 /** What `capture` takes. */
 export interface CaptureOptions {
-  /** What to do with each request, one step for each; the last is repeated. Default `[200]`. */
+  /** One step for each request; the last is repeated. Default `[200]`. */
   readonly script?: Script<CapturedStep>
-  /** What `at`, `delayMs` and `dripMs` go by. Default: the machine's clock. */
+  /** The time of `at`, `delayMs` and `dripMs`. Default: the machine's clock. */
   readonly clock?: Clock
 }
 
-/** What was sent so far: every request that was handed over, also one that could not be sent. */
+/** The requests so far, including those that could not be sent. */
 export interface Capture extends Recorded {
   /**
-   * For the option `dispatcher` of `createSender`, `createDestination` and `createClient`, and for whatever else takes
-   * one of undici 8. Node's own `fetch` does not: it is that of an older undici, and fails with a TypeError.
+   * For the option `dispatcher` of `createSender`, `createDestination` and `createClient`, and of other users of undici 8.
+   * Node's own `fetch` uses an older undici: it fails with a TypeError.
    */
   readonly dispatcher: Pick<Dispatcher, 'dispatch'>
-  /** Forgets what is left of the script and goes on with these steps. */
+  /** Goes on with these steps instead of the rest of the script. */
   script(steps: Script<CapturedStep>): void
 }
 
 /**
- * Captures what a sender or a destination sends, without a socket. Answers come at once, or when the clock says so.
+ * Captures what a sender or a destination sends, without a socket. Responds at once, or at the clock's time.
  *
  * @throws TypeError that names the option.
  * @example
@@ -41,20 +42,20 @@ export interface Capture extends Recorded {
  * captured.messages[0].event
  */
 export function capture(options: CaptureOptions = {}): Capture {
-  refuseUnknown(options, ['script', 'clock'])
-  const { script, clock = systemClock } = options
+  requireOptions('capture', options, ['script', 'clock'])
+  const { script: steps, clock = systemClock } = options
   requireClock(clock)
-  const prompter = createPrompter(script, readFailure)
+  const script = createScript(steps, readFailure)
   const recorder = createRecorder()
 
-  const decide = async (cue: Cue, options: Dispatcher.DispatchOptions): Promise<Move> => {
+  const decide = async (planned: PlannedResponse, options: Dispatcher.DispatchOptions): Promise<Response> => {
     try {
       const bytes = await collect(options.body)
       const { href: url, pathname, search } = new URL(options.path, options.origin)
       const headers = joinHeaders(listHeaders(options.headers))
-      const parts = { method: options.method, url, path: pathname + search, headers, bytes, at: clock.now() }
+      const parts = { method: options.method, url, path: pathname + search, headers, bytes, at: new Date(clock.now()) }
       const request = recorder.add(parts)
-      return 'kind' in cue ? cue : await cue(request)
+      return 'kind' in planned ? planned : await planned(request)
     } catch (error) {
       return { kind: 'fail', error: () => error as Error }
     }
@@ -63,9 +64,9 @@ export function capture(options: CaptureOptions = {}): Capture {
   return {
     dispatcher: {
       dispatch(options, handler) {
-        if (typeof handler.onRequestStart !== 'function') throw new TypeError(OTHER_UNDICI)
-        const exchange = new Exchange(handler, clock)
-        void decide(prompter.next(), options).then((move) => exchange.play(move))
+        requireUndici8(handler)
+        const controller = new Controller(handler, clock)
+        void decide(script.next(), options).then((step) => controller.respond(step))
         return true
       },
     },
@@ -74,28 +75,36 @@ export function capture(options: CaptureOptions = {}): Capture {
     get messages() {
       return recorder.messages
     },
-    script: prompter.replace,
+    script: script.replace,
   }
 }
 
-/** Handlers of undici 7 and before have other methods, so that none of them would ever hear of an answer. */
-const OTHER_UNDICI =
-  "handler: has no onRequestStart, so it is of another undici. Use the fetch of undici 8: Node's own brings an older undici."
+/** Handlers of undici 7 and before have other methods: the request would never end. */
+function requireUndici8(handler: Dispatcher.DispatchHandler): void {
+  if (typeof handler.onRequestStart === 'function') return
+  const advice = "Use the fetch of undici 8: Node's own brings an older undici."
+  throw invalidOption('handler', 'must be of undici 8', 'one without onRequestStart', advice)
+}
 
 async function collect(body: unknown): Promise<Buffer> {
   if (body === undefined || body === null) return Buffer.alloc(0)
-  if (typeof body === 'string' || body instanceof Uint8Array) return Buffer.from(body)
+  if (typeof body === 'string' || isUint8Array(body)) return Buffer.from(body)
   const chunks: Buffer[] = []
   for await (const chunk of body as AsyncIterable<unknown>) {
-    if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) throw new TypeError(NO_BODY)
+    if (typeof chunk !== 'string' && !isUint8Array(chunk)) {
+      throw invalidOption(
+        'body',
+        'must be text or bytes, or an iterable of them',
+        `${kindOf(chunk)} in it`,
+        'Send text or bytes instead.',
+      )
+    }
     chunks.push(Buffer.from(chunk))
   }
   return Buffer.concat(chunks)
 }
 
-const NO_BODY = 'body: capture() takes text, bytes, or something that gives text and bytes when iterated over.'
-
-/** undici takes names and values in turns, pairs, or an object whose values may be lists. */
+/** undici accepts a flat list of names and values, pairs, or an object whose values may be lists. */
 function listHeaders(headers: unknown): string[] {
   if (headers === undefined || headers === null) return []
   if (Array.isArray(headers) && !Array.isArray(headers[0])) return headers

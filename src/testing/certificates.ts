@@ -1,17 +1,17 @@
-/** Certificates that TLS clients should refuse, made when they are needed, so that no private key is in the package. */
+/** Certificates that TLS clients should refuse. They are created when needed, so that the package holds no private key. */
 
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { bitString, der, integer, objectId, sequence, utcTime } from './der.ts'
 
 /**
- * What is the matter with a certificate: it is signed by itself; out of date; for another host; or nothing but that
- * its authority is known to nobody. Trust the authority of the last three to see the fault that is named.
+ * The fault of a certificate: it is self-signed; it is expired; it is for another host; or its only fault is an authority
+ * that clients do not know. A client sees the fault of the last three when it trusts the authority.
  */
 export type CertificateFault = 'self_signed' | 'expired' | 'wrong_name' | 'private_ca'
 
 export const CERTIFICATE_FAULTS: readonly CertificateFault[] = ['self_signed', 'expired', 'wrong_name', 'private_ca']
 
-/** What a TLS server shows, and what a client must trust to reach it; all PEM. */
+/** The certificate of a TLS server, and the one that a client must trust; PEM. */
 export interface ServerCertificate {
   readonly server: { readonly key: string; readonly cert: string }
   readonly ca: string
@@ -22,7 +22,7 @@ interface Party {
   readonly keys: { readonly publicKey: KeyObject; readonly privateKey: KeyObject }
 }
 
-/** Makes a certificate for `localhost` and 127.0.0.1, with this fault. */
+/** Creates a certificate for `localhost` and 127.0.0.1, with this fault. */
 export function createCertificate(fault: CertificateFault): ServerCertificate {
   const server = createParty('localhost')
   const authority = fault === 'self_signed' ? server : createParty('Hookline test authority')
@@ -33,11 +33,11 @@ export function createCertificate(fault: CertificateFault): ServerCertificate {
   const ca =
     authority === server ? cert : certify(authority, authority, { until: '20491231235959Z', extensions: AUTHORITY })
   const key = server.keys.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
-  // Private authorities are often sent along. Clients that do not trust them say so in words of their own.
+  // Servers often send a private authority along. Clients report such a chain with a code of its own.
   return { server: { key, cert: fault === 'private_ca' ? cert + ca : cert }, ca }
 }
 
-/** Names differ, because clients look an authority up by its name and a test may trust several. */
+/** The organization is random: clients find an authority by its name, and a test may trust several. */
 function createParty(name: string): Party {
   const text = (type: string, value: string) => der(0x31, sequence(objectId(type), der(0x0c, Buffer.from(value))))
   const [organization, commonName] = ['2.5.4.10', '2.5.4.3']
@@ -49,10 +49,10 @@ function createParty(name: string): Party {
 
 const ECDSA_WITH_SHA256 = sequence(objectId('1.2.840.10045.4.3.2'))
 
-/** RFC 5280, section 4.1. The times are fixed, so that a test may set the time of its machine. */
+/** RFC 5280, section 4.1. Valid for fixed times, so that a test may set the time of its machine. */
 function certify(subject: Party, issuer: Party, terms: { until: string; extensions: readonly Buffer[] }): string {
   const version3 = der(0xa0, integer(2))
-  const serial = Buffer.concat([Buffer.from([1]), randomBytes(15)]) // Begins with 1: neither negative nor padded.
+  const serial = Buffer.concat([Buffer.from([1]), randomBytes(15)]) // The first byte keeps it positive and 16 bytes long.
   const content = sequence(
     version3,
     integer(serial),
@@ -69,13 +69,13 @@ function certify(subject: Party, issuer: Party, terms: { until: string; extensio
 
 const TRUE = der(0x01, Buffer.from([0xff]))
 
-/** Basic constraints and key usage: may sign certificates, and nothing else. */
+/** Basic constraints and key usage of an authority: it may sign certificates only. */
 const AUTHORITY: readonly Buffer[] = [
   sequence(objectId('2.5.29.19'), TRUE, der(0x04, sequence(TRUE))),
   sequence(objectId('2.5.29.15'), TRUE, der(0x04, bitString(Buffer.from([0x04]), 2))),
 ]
 
-/** Subject alternative names: those a client compares with the URL. */
+/** Subject alternative names: a client compares them with the URL. */
 function namesOf(host: string, address?: readonly number[]): Buffer {
   const names = [der(0x82, Buffer.from(host))]
   if (address !== undefined) names.push(der(0x87, Buffer.from(address)))

@@ -3,21 +3,21 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** What is known of the connections of a server. */
+/** The connections of a server. */
 export interface Connections {
-  /** How many there were so far. */
+  /** How many were opened so far. */
   readonly count: number
-  /** How many bytes came over them so far; over TLS only what was inside. */
+  /** How many bytes were received so far; over TLS the decrypted ones. */
   readonly bytes: number
   /** Ends the connection of this socket with RST. */
   reset(socket: Socket): void
-  /** Ends them all. */
+  /** Ends all connections. */
   end(): void
 }
 
-/** Watches a server from before it listens. */
+/** Watches the connections of a server that does not listen yet. */
 export function watchConnections(server: Server, isSecure: boolean): Connections {
-  // A TLS socket cannot send RST, but the one below it can: both have the same port at the other end.
+  // A TLS socket cannot send RST, but the socket below it can: both have the same remote port.
   const sockets = new Map<number | undefined, Socket>()
   let [count, bytes] = [0, 0]
 
@@ -26,7 +26,7 @@ export function watchConnections(server: Server, isSecure: boolean): Connections
     const { remotePort } = socket
     sockets.set(remotePort, socket)
     socket.on('close', () => sockets.delete(remotePort))
-    socket.on('error', () => {}) // Whoever ends connections on purpose need not hear that they ended.
+    socket.on('error', () => {}) // Connections that are ended on purpose.
   })
   server.on(isSecure ? 'secureConnection' : 'connection', (socket: Socket) => {
     socket.on('data', ({ length }: Buffer) => {

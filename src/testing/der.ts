@@ -1,6 +1,6 @@
-/** Writes ASN.1 values in DER (ITU-T X.690): as much of it as a certificate needs. */
+/** Writes ASN.1 values in DER (ITU-T X.690): the types that a certificate needs. */
 
-/** A value with its tag and length before it. */
+/** A value, after its tag and length. */
 export function der(tag: number, ...content: readonly Uint8Array[]): Buffer {
   const bytes = Buffer.concat(content)
   return Buffer.concat([Buffer.from([tag]), lengthOf(bytes), bytes])
@@ -16,7 +16,7 @@ export function sequence(...content: readonly Uint8Array[]): Buffer {
   return der(0x30, ...content)
 }
 
-/** A number of one byte, or the bytes of a longer one; the first bit is its sign. */
+/** A number of one byte, or the bytes of a longer one. The first bit is the sign. */
 export function integer(value: number | Uint8Array): Buffer {
   return der(0x02, typeof value === 'number' ? Buffer.from([value]) : value)
 }
@@ -25,7 +25,7 @@ export function bitString(bytes: Uint8Array, unusedBits = 0): Buffer {
   return der(0x03, Buffer.from([unusedBits]), bytes)
 }
 
-/** A name in dots, as '2.5.4.3'. */
+/** An object identifier in dots, for example '2.5.4.3'. */
 export function objectId(dotted: string): Buffer {
   const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number)
   return der(0x06, Buffer.from([first * 40 + second, ...rest].flatMap(base128)))
@@ -38,7 +38,7 @@ function base128(value: number): number[] {
   return bytes
 }
 
-/** A time of a year before 2050, as '20491231235959Z'. */
+/** A time before the year 2050, for example '20491231235959Z'. */
 export function utcTime(text: string): Buffer {
   return der(0x17, Buffer.from(text.slice(2)))
 }

@@ -1,25 +1,25 @@
-/** A webhook endpoint on a real socket that answers as a test tells it to. */
+/** A webhook endpoint on a real socket that responds by a script. */
 
 import { once } from 'node:events'
 import http from 'node:http'
 import https from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { refuseUnknown, requireWhole } from '../protocol/options.ts'
+import { invalidOption, requireOneOf, requireOptions, requireWhole, show } from '../options/checks.ts'
 import { CERTIFICATE_FAULTS, type CertificateFault, createCertificate } from './certificates.ts'
 import { watchConnections } from './connections.ts'
-import { play } from './play.ts'
 import { createRecorder, joinHeaders, type Recorded } from './recorder.ts'
-import { createPrompter, type Script } from './script.ts'
+import { respond } from './respond.ts'
+import { createScript, type Script } from './script.ts'
 
 /** What `startEndpoint` takes. */
 export interface EndpointOptions {
-  /** What to do with each request, one step for each; the last is repeated. Default `[200]`. */
+  /** One step for each request; the last is repeated. Default `[200]`. */
   readonly script?: Script
-  /** The path of the `url`; every other path is answered just the same. Default `/webhooks`. */
+  /** The path of `url`. Requests to other paths get the same responses. Default `/webhooks`. */
   readonly path?: string
-  /** Where to listen: the port of an endpoint that was closed, to start it again. Default 0: any that is free. */
+  /** The port, for example that of a closed endpoint, to start it again. Default 0: any free port. */
   readonly port?: number
-  /** Listens on https, with a certificate of this kind. Default: http. */
+  /** Listens on https, with a certificate that has this fault. Default: http. */
   readonly tls?: CertificateFault
 }
 
@@ -27,24 +27,24 @@ export interface EndpointOptions {
 export interface ScriptedEndpoint extends Recorded, AsyncDisposable {
   /** `http://127.0.0.1:<port>/webhooks`, or `https://localhost:<port>/webhooks`. */
   readonly url: string
-  /** How many connections there were so far, those included whose TLS handshake failed. */
+  /** How many connections were opened so far, including those whose TLS handshake failed. */
   readonly connections: number
-  /** How many bytes of requests came so far, whole requests or not; over TLS only what was inside. */
+  /** How many bytes were received so far, of whole requests or not; over TLS the decrypted ones. */
   readonly bytesReceived: number
-  /** Forgets what is left of the script and goes on with these steps. */
+  /** Goes on with these steps instead of the rest of the script. */
   script(steps: Script): void
   /**
    * Ends every connection and stops listening.
    *
-   * @throws What a function of the script threw, or what was wrong with its step (as a rejection); its request was
-   * answered 500.
+   * @throws (as a rejection) the error of the first step that failed, such as a function that threw. Its request was answered
+   *   with 500.
    */
   close(): Promise<void>
 }
 
-/** An endpoint that has a certificate. */
+/** An endpoint with a certificate. */
 export interface SecureEndpoint extends ScriptedEndpoint {
-  /** What a client must trust to reach it, PEM: its authority, or the certificate itself when it is self-signed. */
+  /** The certificate that a client must trust, PEM: the authority, or the endpoint's own when it is self-signed. */
   readonly ca: string
 }
 
@@ -55,26 +55,26 @@ export interface SecureEndpoint extends ScriptedEndpoint {
  * @throws Error (as a rejection) with the code `EADDRINUSE` when the port is taken.
  * @example
  * const endpoint = await startEndpoint({ script: [500, 'hang', 200] })
- * // … what is tested posts to endpoint.url …
+ * // … the code under test posts to endpoint.url …
  * const [first] = await endpoint.received(3)
  * await endpoint.close() // or: await using endpoint = …
  */
 export async function startEndpoint(options: EndpointOptions & { tls: CertificateFault }): Promise<SecureEndpoint>
 export async function startEndpoint(options?: EndpointOptions): Promise<ScriptedEndpoint>
 export async function startEndpoint(options: EndpointOptions = {}): Promise<ScriptedEndpoint> {
-  const { script, path, port: wantedPort, tls } = readOptions(options)
-  const prompter = createPrompter(script)
+  const { script: steps, path, port: wantedPort, tls } = readOptions(options)
+  const script = createScript(steps)
   const recorder = createRecorder()
   const faults: unknown[] = []
   const certificate = tls === undefined ? undefined : createCertificate(tls)
   const server = certificate === undefined ? http.createServer() : https.createServer(certificate.server)
-  server.keepAliveTimeout = 0 // A connection that ends by itself would be a step that no script has.
+  server.keepAliveTimeout = 0 // Connections end by the script only.
   const connections = watchConnections(server, certificate !== undefined)
 
   server.on('request', async (request, response) => {
-    const cue = prompter.next()
+    const planned = script.next()
     const reset = (): void => connections.reset(request.socket)
-    if ('kind' in cue && cue.kind === 'reset' && cue.after === 'headers') {
+    if ('kind' in planned && planned.kind === 'reset' && planned.after === 'headers') {
       reset()
       return
     }
@@ -82,12 +82,12 @@ export async function startEndpoint(options: EndpointOptions = {}): Promise<Scri
     if (bytes === undefined) return
     const { method = '', url = '', rawHeaders } = request
     const headers = joinHeaders(rawHeaders)
-    const recorded = recorder.add({ method, url: origin + url, path: url, headers, bytes, at: Date.now() })
+    const recorded = recorder.add({ method, url: origin + url, path: url, headers, bytes, at: new Date() })
     try {
-      await play('kind' in cue ? cue : await cue(recorded), response, reset)
+      await respond('kind' in planned ? planned : await planned(recorded), response, reset)
     } catch (fault) {
       faults.push(fault)
-      response.writeHead(500, { 'content-length': '0' }).end() // Node remembers the length of a head that it refused.
+      response.writeHead(500, { 'content-length': '0' }).end() // Node keeps the length of headers that it refused.
     }
   })
   server.listen(wantedPort, '127.0.0.1')
@@ -116,7 +116,7 @@ export async function startEndpoint(options: EndpointOptions = {}): Promise<Scri
     get bytesReceived() {
       return connections.bytes
     },
-    script: prompter.replace,
+    script: script.replace,
     close,
     [Symbol.asyncDispose]: close,
   }
@@ -129,17 +129,17 @@ function readOptions(options: EndpointOptions): {
   port: number
   tls: CertificateFault | undefined
 } {
-  refuseUnknown(options, ['script', 'path', 'port', 'tls'])
+  requireOptions('startEndpoint', options, ['script', 'path', 'port', 'tls'])
   const { script, path = '/webhooks', port = 0, tls } = options
-  if (typeof path !== 'string' || !path.startsWith('/')) throw new TypeError("path: must begin with '/'.")
-  requireWhole('port', port, 0, 65_535)
-  if (tls !== undefined && !CERTIFICATE_FAULTS.includes(tls)) {
-    throw new TypeError(`tls: must be one of ${CERTIFICATE_FAULTS.join(', ')}.`)
+  if (typeof path !== 'string' || !path.startsWith('/')) {
+    throw invalidOption('path', "must begin with '/'", show(path), "Pass a path, for example '/webhooks'.")
   }
+  requireWhole('port', port, 0, 65_535)
+  if (tls !== undefined) requireOneOf('tls', tls, CERTIFICATE_FAULTS)
   return { script, path, port, tls }
 }
 
-/** The whole body, or undefined when the client went away in the middle of it: that is no request. */
+/** The whole body; undefined when the client ended the connection before that. */
 async function readAll(request: http.IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = []
   try {

@@ -1,16 +1,15 @@
-/** The errors that sockets give, by the names that a script has for them. */
+/** The errors of failed requests, by the names that a script uses for them. */
 
-import type { CertificateFault } from './certificates.ts'
-import { CERTIFICATE_FAULTS } from './certificates.ts'
-import type { Move } from './script.ts'
+import { CERTIFICATE_FAULTS, type CertificateFault } from './certificates.ts'
+import type { Response } from './script.ts'
 
 /**
- * Why a request could not be sent: nobody listens (`refused`), the host has no address (`dns`), the connection is not
- * made in time (`timeout`), or a certificate that is not good.
+ * Why a request could not be sent: the port is closed (`refused`), the host has no address (`dns`), the connection took too
+ * long (`timeout`), or the client refused the certificate.
  */
 export type NetworkFailure = 'refused' | 'dns' | 'timeout' | CertificateFault
 
-/** What Node and undici give, each. undici's parser gives no code. */
+/** The errors of Node and undici. Those of undici's parser have no code. */
 const ERRORS = {
   refused: { code: 'ECONNREFUSED', message: 'connect ECONNREFUSED' },
   dns: { code: 'ENOTFOUND', message: 'getaddrinfo ENOTFOUND' },
@@ -41,14 +40,14 @@ const NETWORK_FAILURES: readonly unknown[] = [
   ...CERTIFICATE_FAULTS,
 ] satisfies NetworkFailure[]
 
-/** The move of a step that stands for a failure; undefined for every other. */
-export function readFailure(step: unknown): Move | undefined {
+/** The response of a step that is a failure; undefined for every other. */
+export function readFailure(step: unknown): Response | undefined {
   if (step instanceof Error) return { kind: 'fail', error: () => step }
   if (!NETWORK_FAILURES.includes(step)) return undefined
   return { kind: 'fail', error: () => createFailure(step as NetworkFailure) }
 }
 
-/** A new error that looks as one of a socket would. */
+/** A new error with the code, name and message of the real one. */
 export function createFailure(failure: keyof typeof ERRORS): Error {
   const { message, ...rest } = ERRORS[failure]
   return Object.assign(new Error(message), rest)

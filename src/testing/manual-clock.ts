@@ -1,13 +1,13 @@
-/** A clock that stands still until a test moves it. */
+/** A clock that a test moves. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Clock } from '../protocol/clock.ts'
+import type { Clock } from '../time/clock.ts'
 
 /** A {@link Clock} that a test moves. */
 export interface ManualClock extends Clock {
   /** How many timers are set. */
   readonly timers: number
-  /** Goes `ms` milliseconds on, firing each timer at its time and letting what it caused settle before the next. */
+  /** Moves `ms` milliseconds on. Fires each timer at its time, and lets its effects take place before the next one. */
   advance(ms: number): Promise<void>
 }
 
@@ -17,7 +17,7 @@ interface Timer {
 }
 
 /**
- * Makes a clock that stands still.
+ * Creates a clock that stands still until a test moves it.
  *
  * @param start Milliseconds since the epoch. Default: 2026-01-15T09:30:00Z.
  * @example
@@ -27,7 +27,7 @@ interface Timer {
  */
 export function manualClock(start: number = Date.UTC(2026, 0, 15, 9, 30)): ManualClock {
   let now = start
-  /** In the order they fire: tests set thousands. */
+  /** In the order in which they fire. Sorted as they are set, because tests set thousands. */
   const timers: Timer[] = []
 
   return {
@@ -47,19 +47,19 @@ export function manualClock(start: number = Date.UTC(2026, 0, 15, 9, 30)): Manua
     },
     async advance(ms) {
       const end = now + ms
-      await settle()
+      await runEffects()
       for (let timer = timers[0]; timer !== undefined && timer.at <= end; timer = timers[0]) {
         timers.shift()
         now = timer.at
         timer.callback()
-        await settle()
+        await runEffects()
       }
       now = end
     },
   }
 }
 
-/** How many timers fire at this time or before: the place of a new one, behind those of the same time. */
+/** How many timers fire at this time or before: the index of a new one, behind those of the same time. */
 function countUntil(timers: readonly Timer[], at: number): number {
   let [low, high] = [0, timers.length]
   while (low < high) {
@@ -70,8 +70,8 @@ function countUntil(timers: readonly Timer[], at: number): number {
   return low
 }
 
-/** Two turns: what yields to the event loop once, so that others have their turn, goes on in the second. */
-async function settle(): Promise<void> {
+/** Two turns of the event loop: code that yields for one turn goes on in the second. */
+async function runEffects(): Promise<void> {
   await nextTurn()
   await nextTurn()
 }

@@ -1,8 +1,8 @@
-/** Keeps the requests that came, and lets a test wait for them. */
+/** Keeps requests, and lets a test wait for them. */
 
-import type { Message } from '../protocol/message.ts'
-import { refuseUnknown, requireWhole } from '../protocol/options.ts'
-import { parse } from '../protocol/parse.ts'
+import type { Message } from '../message/message.ts'
+import { parse } from '../message/parse.ts'
+import { requireOptions, requireWhole } from '../options/checks.ts'
 
 /** The parts of a request. */
 export interface RequestParts {
@@ -11,13 +11,13 @@ export interface RequestParts {
   readonly path: string
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly bytes: Buffer
-  readonly at: number
+  readonly at: Date
 }
 
-/** A request that came, whole. */
+/** A request that was read to its end. */
 export class RecordedRequest implements RequestParts {
   readonly method: string
-  /** The full URL it was sent to. */
+  /** The full URL. */
   readonly url: string
   /** The path and the query of the URL. */
   readonly path: string
@@ -25,8 +25,8 @@ export class RecordedRequest implements RequestParts {
   readonly headers: Readonly<Record<string, string | undefined>>
   /** The exact bytes of the body. */
   readonly bytes: Buffer
-  /** When it was there, in milliseconds since the epoch. */
-  readonly at: number
+  /** When it was read to its end. */
+  readonly at: Date
   #message: Message | undefined
 
   constructor({ method, url, path, headers, bytes, at }: RequestParts) {
@@ -39,7 +39,7 @@ export class RecordedRequest implements RequestParts {
   }
 
   /**
-   * The body as a message. Its signature is not looked at: `verify` does that.
+   * The body as a message. Does not check the signature: `verify` does that.
    *
    * @throws HooklineError for a body that is not a message.
    */
@@ -49,32 +49,33 @@ export class RecordedRequest implements RequestParts {
   }
 }
 
-/** Requests, and a way to wait for them. */
+/** Recorded requests. */
 export interface Recorded {
-  /** Every request so far, in the order they came. */
+  /** Every request so far, the oldest first. */
   readonly requests: readonly RecordedRequest[]
   /**
-   * Their messages, where what sends them is a destination: each delivery is one message. The batches of a client are
-   * none; read the `bytes` of their requests.
+   * The messages of the requests of a sender or a destination: each holds one. Requests of a client hold batches; read their
+   * `bytes`.
    *
    * @throws HooklineError when one of the bodies is not a message.
    */
   readonly messages: readonly Message[]
   /**
-   * Waits until this many requests are there, whether or not they are answered yet, and gives those.
+   * Waits for this many requests, answered or not. Resolves to them.
    *
    * @param options `timeoutMs`: how long to wait, in real milliseconds. Default 5000.
-   * @throws Error (as a rejection) that says how many came instead.
+   * @throws Error (as a rejection) with the number of requests when the time is over.
    * @throws TypeError (as a rejection) that names the argument.
    */
   received(count: number, options?: { readonly timeoutMs?: number }): Promise<readonly RecordedRequest[]>
 }
 
-/** A record under way. */
+/** Records requests. */
 export interface Recorder extends Recorded {
   add(parts: RequestParts): RecordedRequest
 }
 
+/** Creates an empty record. */
 export function createRecorder(): Recorder {
   const requests: RecordedRequest[] = []
   const waiting = new Set<() => void>()
@@ -87,37 +88,37 @@ export function createRecorder(): Recorder {
     add(parts) {
       const request = new RecordedRequest(parts)
       requests.push(request)
-      for (const look of waiting) look()
+      for (const check of waiting) check()
       return request
     },
     async received(count, options = {}) {
-      refuseUnknown(options, ['timeoutMs'])
+      requireOptions('received', options, ['timeoutMs'])
       const { timeoutMs = 5000 } = options
       requireWhole('count', count, 1)
       requireWhole('timeoutMs', timeoutMs, 1)
       return new Promise((resolve, reject) => {
         const timer = setTimeout(() => {
-          waiting.delete(look)
-          reject(new Error(`received: waited ${timeoutMs} ms for ${count} requests, and ${requests.length} came.`))
+          waiting.delete(check)
+          reject(new Error(`Waited ${timeoutMs} ms for ${count} requests. Got ${requests.length}.`))
         }, timeoutMs)
-        const look = (): void => {
+        const check = (): void => {
           if (requests.length < count) return
           clearTimeout(timer)
-          waiting.delete(look)
+          waiting.delete(check)
           resolve(requests.slice(0, count))
         }
-        waiting.add(look)
-        look()
+        waiting.add(check)
+        check()
       })
     },
   }
 }
 
-/** Names and values in turns, as one object. */
-export function joinHeaders(turns: readonly string[]): Readonly<Record<string, string>> {
+/** A flat list of names and values as one object. */
+export function joinHeaders(list: readonly string[]): Readonly<Record<string, string>> {
   const headers = new Map<string, string>()
-  for (let index = 0; index + 1 < turns.length; index += 2) {
-    const [name, value] = [String(turns[index]).toLowerCase(), String(turns[index + 1])]
+  for (let index = 0; index + 1 < list.length; index += 2) {
+    const [name, value] = [String(list[index]).toLowerCase(), String(list[index + 1])]
     const before = headers.get(name)
     headers.set(name, before === undefined ? value : `${before}, ${value}`)
   }

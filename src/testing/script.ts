@@ -1,7 +1,8 @@
-/** What a scripted endpoint does with each request: the steps a test writes, and what they mean. */
+/** The script of an endpoint: the steps that a test writes, checked, one for each request. */
 
 import { validateHeaderName, validateHeaderValue } from 'node:http'
-import { refuseUnknown, requireWhole } from '../protocol/options.ts'
+import { isUint8Array } from 'node:util/types'
+import { invalidOption, kindOf, refuseUnknown, requireOneOf, requireWhole, show } from '../options/checks.ts'
 import type { RecordedRequest } from './recorder.ts'
 
 /** An answer in full. */
@@ -10,39 +11,39 @@ export interface ScriptedAnswer {
   readonly status?: number
   /** For instance `{ 'Retry-After': '120' }`. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Default: nothing. */
+  /** Default: empty. */
   readonly body?: string | Uint8Array
   /** How long the answer is held back, in milliseconds. Default 0. */
   readonly delayMs?: number
-  /** In place of a body: a byte each time so many milliseconds have passed, without end. */
+  /** Sends one byte each time this many milliseconds have passed, without end, instead of a body. */
   readonly dripMs?: number
 }
 
 /** Ends the connection with RST. */
 export interface ScriptedReset {
   /**
-   * When: the headers of the request are there; the whole request is; the first half of an answer was sent; or the first
-   * chunk of an answer that does not say how long it is.
+   * When: after the headers of the request; after the whole request; after the first half of an answer; after the first
+   * chunk of an answer without a length.
    */
   readonly reset: 'headers' | 'body' | 'answer' | 'chunk'
 }
 
 /**
- * What becomes of one request: a status; an answer in full; or
+ * What happens to one request: a status; an answer in full; or
  *
  * - `hang`: it is read and never answered;
  * - `drip`: the headers of an answer, then a byte each 100 ms, without end;
- * - `reset`: the connection ends with RST once the request is there;
+ * - `reset`: the connection ends with RST once the request was read;
  * - `close`: the connection ends in order (FIN), without an answer;
  * - `garbage`: the answer is not HTTP.
  */
 export type Step = number | ScriptedAnswer | ScriptedReset | 'hang' | 'drip' | 'reset' | 'close' | 'garbage'
 
-/** One step for each request; the last is repeated. A function is asked what the step is. */
+/** One step for each request; the last is repeated. A function is called with the request and returns its step. */
 export type Script<Steps = Step> = readonly (Steps | ((request: RecordedRequest) => Steps | Promise<Steps>))[]
 
-/** A step, complete and ready to play. */
-export type Move =
+/** A step that was checked, with its defaults. */
+export type Response =
   | { readonly kind: 'answer'; readonly answer: Answer; readonly delayMs: number; readonly dripMs: number | undefined }
   | { readonly kind: 'reset'; readonly after: ScriptedReset['reset']; readonly half?: Answer }
   | { readonly kind: 'fail'; readonly error: () => Error }
@@ -55,55 +56,51 @@ export interface Answer {
   readonly body: Buffer
 }
 
-/** What one request gets: a move, or a function that makes one. */
-export type Cue = Move | ((request: RecordedRequest) => Promise<Move>)
+/** A response, or a function that decides on one when the request was read. */
+export type PlannedResponse = Response | ((request: RecordedRequest) => Promise<Response>)
 
-/** A script as it is played. */
-export interface Prompter {
-  /** The cue for the next request. */
-  next(): Cue
-  /** Forgets what is left and goes on with these. @throws TypeError that names the step. */
+/** A script in use. */
+export interface ActiveScript {
+  /** The response to the next request. */
+  next(): PlannedResponse
+  /** Goes on with these steps instead. @throws TypeError that names the step. */
   replace(script: readonly unknown[]): void
 }
 
-/** What a step is that only some players know, or undefined. */
-export type ReadOther = (step: unknown) => Move | undefined
+/** Reads the steps that one kind of endpoint adds; undefined for every other. */
+export type ReadMore = (step: unknown) => Response | undefined
 
-/**
- * Checks a script.
- *
- * @param readOther Knows further steps.
- * @throws TypeError that names the step.
- */
-export function createPrompter(script: readonly unknown[] = [200], readOther: ReadOther = () => undefined): Prompter {
-  let cues: readonly Cue[] = []
+/** @throws TypeError that names the step. */
+export function createScript(script: readonly unknown[] = [200], readMore: ReadMore = () => undefined): ActiveScript {
+  let steps: readonly PlannedResponse[] = []
   let position = 0
-  const prompter: Prompter = {
+  const active: ActiveScript = {
     next() {
-      const cue = cues[Math.min(position, cues.length - 1)] as Cue
+      const step = steps[Math.min(position, steps.length - 1)] as PlannedResponse
       position += 1
-      return cue
+      return step
     },
-    replace(steps) {
-      if (!Array.isArray(steps) || steps.length === 0) {
-        throw new TypeError('script: must be a list of at least one step, for instance [500, 200].')
+    replace(script) {
+      if (!Array.isArray(script) || script.length === 0) {
+        const advice = 'Pass at least one step, for example [500, 200].'
+        throw invalidOption('script', 'must be a non-empty list', show(script), advice)
       }
-      cues = steps.map((step, index) => readCue(step, `script[${index}]`, readOther))
+      steps = script.map((step, index) => planStep(step, `script[${index}]`, readMore))
       position = 0
     },
   }
-  prompter.replace(script)
-  return prompter
+  active.replace(script)
+  return active
 }
 
-function readCue(step: unknown, name: string, readOther: ReadOther): Cue {
-  if (typeof step !== 'function') return readStep(step, name, readOther)
-  return async (request) => readStep(await step(request), `${name}(request)`, readOther)
+function planStep(step: unknown, name: string, readMore: ReadMore): PlannedResponse {
+  if (typeof step !== 'function') return readStep(step, name, readMore)
+  return async (request) => readStep(await step(request), `${name}(request)`, readMore)
 }
 
-function readStep(step: unknown, name: string, readOther: ReadOther): Move {
-  const other = readOther(step)
-  if (other !== undefined) return other
+function readStep(step: unknown, name: string, readMore: ReadMore): Response {
+  const more = readMore(step)
+  if (more !== undefined) return more
   if (typeof step === 'number') return readAnswer({ status: step }, name)
   if (typeof step === 'object' && step !== null) return 'reset' in step ? readReset(step, name) : readAnswer(step, name)
   switch (step) {
@@ -116,53 +113,56 @@ function readStep(step: unknown, name: string, readOther: ReadOther): Move {
     case 'reset':
       return { kind: 'reset', after: 'body' }
     default:
-      throw new TypeError(
-        `${name}: there is no step '${String(step)}'. Give a status, an answer, or one of those named.`,
-      )
+      throw invalidOption(name, 'must be a step', show(step), 'Pass a status, an answer, or the name of a step.')
   }
 }
 
-function readReset(step: object & Record<'reset', unknown>, name: string): Move {
+function readReset(step: object & Record<'reset', unknown>, name: string): Response {
   refuseUnknown(step, ['reset'], `${name}.`)
-  const { reset } = step
-  if (reset === 'headers' || reset === 'body') return { kind: 'reset', after: reset }
-  if (reset === 'answer' || reset === 'chunk') return { kind: 'reset', after: reset, half: HALF_ANSWERS[reset] }
-  throw new TypeError(`${name}.reset: must be 'headers', 'body', 'answer' or 'chunk'.`)
+  const after = requireOneOf(`${name}.reset`, step.reset, ['headers', 'body', 'answer', 'chunk'] as const)
+  const half = HALF_ANSWERS[after]
+  return half === undefined ? { kind: 'reset', after } : { kind: 'reset', after, half }
 }
 
-/** What an answer that is cut off begins with. One without a length comes in chunks. */
-const HALF_ANSWERS: Readonly<Record<'answer' | 'chunk', Answer>> = {
+/** The beginning of an answer that is cut off. One without a length is sent in chunks. */
+const HALF_ANSWERS: Readonly<Partial<Record<ScriptedReset['reset'], Answer>>> = {
   answer: { status: 200, headers: { 'content-length': '16' }, body: Buffer.from('Half of ') },
   chunk: { status: 200, headers: {}, body: Buffer.from('Half of ') },
 }
 
-function readAnswer(step: ScriptedAnswer, name: string): Move {
+function readAnswer(step: ScriptedAnswer, name: string): Response {
   refuseUnknown(step, ['status', 'headers', 'body', 'delayMs', 'dripMs'], `${name}.`)
   const { status = 200, headers = {}, body = '', delayMs = 0, dripMs } = step
-  if (!Number.isInteger(status) || status < 200 || status > 599) {
-    throw new TypeError(`${name}: a status must be a whole number from 200 to 599.`)
-  }
+  requireWhole(`${name}.status`, status, 200, 599)
   requireHeaders(`${name}.headers`, headers)
-  if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
-    throw new TypeError(`${name}.body: must be text or bytes.`)
+  if (typeof body !== 'string' && !isUint8Array(body)) {
+    throw invalidOption(`${name}.body`, 'must be text or bytes', kindOf(body), 'Pass a string or a Uint8Array.')
   }
   requireWhole(`${name}.delayMs`, delayMs, 0)
   if (dripMs !== undefined) requireWhole(`${name}.dripMs`, dripMs, 1)
-  if (dripMs !== undefined && body !== '') throw new TypeError(`${name}.dripMs: stands in place of a body.`)
+  if (dripMs !== undefined && body !== '') {
+    throw invalidOption(`${name}.dripMs`, 'must stand alone', 'a body beside it', 'Remove `body` or `dripMs`.')
+  }
   return { kind: 'answer', answer: { status, headers: { ...headers }, body: Buffer.from(body) }, delayMs, dripMs }
 }
 
 /** Lets headers pass that Node sends. */
 function requireHeaders(name: string, headers: unknown): void {
   if (typeof headers !== 'object' || headers === null || !Object.values(headers).every((x) => typeof x === 'string')) {
-    throw new TypeError(`${name}: must be an object of names and text.`)
+    throw invalidOption(name, 'must be an object of strings', show(headers), "Pass { 'Retry-After': '120' }.")
   }
   for (const [header, value] of Object.entries(headers)) {
     try {
       validateHeaderName(header)
       validateHeaderValue(header, value)
     } catch (error) {
-      throw new TypeError(`${name}: cannot be sent. ${(error as Error).message}.`)
+      const advice = 'Use the characters that HTTP allows.'
+      throw invalidOption(
+        name,
+        'must hold headers that can be sent',
+        `one that Node refuses: ${(error as Error).message}`,
+        advice,
+      )
     }
   }
 }

@@ -1,22 +1,22 @@
-/** A request as the destination sends it, to hand to whatever client the test uses. */
+/** A request as the destination sends it, for any HTTP client. */
 
-import { sign } from '../protocol/signature.ts'
+import { sign } from '../message/signature.ts'
 
-/** What `fetch` takes as its second argument, and any other client piece by piece. */
+/** The second argument of `fetch`; other clients take its parts. */
 export interface SignedRequest {
   readonly method: 'POST'
   readonly headers: { readonly 'content-type': string; readonly 'user-agent': string; readonly 'x-signature': string }
-  /** The exact text that was signed: send it as it is. */
+  /** The exact text that was signed. Send it unchanged. */
   readonly body: string
-  /** The same as bytes, for `receiver.receive`. */
+  /** The body as bytes, for `receiver.receive`. */
   readonly bytes: Uint8Array
 }
 
 /**
  * Signs a message ("Outbound event delivery", Outbound delivery and Authentication).
  *
- * @param message A message, which is serialised with JSON.stringify; or the text of a body, taken as it is.
- * @param secret The shared secret that the endpoint was given.
+ * @param message A message, which is serialised with JSON.stringify, or the text of a body.
+ * @param secret The shared secret of the endpoint.
  * @throws TypeError for an empty secret.
  * @example
  * await fetch('http://localhost:3000/webhooks', signedRequest(fixtures.track, secret))

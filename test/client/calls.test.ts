@@ -160,11 +160,15 @@ describe('required fields, checked at the call', () => {
   ])('%s', (_row, method, call, field) => {
     const error = refusal(method, call)
     expect(error).toBeInstanceOf(TypeError)
-    expect(String(error)).toMatch(new RegExp(`^TypeError: ${method}: ${field} (must|is)`))
+    expect(String(error)).toMatch(
+      new RegExp(`^TypeError: ${method}: \`${field}\` (must|is) [^]+\\. Got [^]+\\. Pass [^]+\\.$`),
+    )
   })
 
   it.each([undefined, null, 'user-1', [], new Date(), () => {}])('a call that is no plain object: %o', (call) => {
-    expect(String(refusal('identify', call))).toMatch(/^TypeError: identify: give it a plain object/)
+    expect(String(refusal('identify', call))).toMatch(
+      /^TypeError: identify: the call must be a plain object, not of a class\. Got .+\. Pass its fields/,
+    )
   })
 
   it('an object without a prototype, or of another realm, is plain', async () => {
@@ -252,15 +256,15 @@ describe('a call is written down at once', () => {
     const inherited = Object.create(Object.assign(Object.create(null), { userId: 'user-1' }), {
       event: { value: 'E', enumerable: true },
     })
-    expect(String(refusal('track', hidden))).toMatch(/^TypeError: track: userId must/)
-    expect(String(refusal('track', inherited))).toMatch(/^TypeError: track: userId must/)
+    expect(String(refusal('track', hidden))).toMatch(/^TypeError: track: `userId` must/)
+    expect(String(refusal('track', inherited))).toMatch(/^TypeError: track: `userId` must/)
   })
 
   test('a call with toJSON is refused, which would travel in its place', () => {
     for (const toJSON of [() => undefined, () => ({})]) {
       const error = refusal('track', { userId: 'u', event: 'E', toJSON })
       expect(error).toBeInstanceOf(TypeError)
-      expect(String(error)).toBe('TypeError: track: toJSON must not be there: the call is written as it is.')
+      expect(String(error)).toBe('TypeError: track: `toJSON` must not be a function. Got a function. Pass plain data.')
     }
   })
 
@@ -270,7 +274,9 @@ describe('a call is written down at once', () => {
     for (const value of [own, inherited]) {
       const error = refusal('identify', { userId: 'u', [field]: value })
       expect(error).toBeInstanceOf(TypeError)
-      expect(String(error)).toBe(`TypeError: identify: ${field} must have no toJSON: it is written as it is.`)
+      expect(String(error)).toBe(
+        `TypeError: identify: \`${field}\` must not have a toJSON method. Got an object. Pass plain data.`,
+      )
     }
   })
 
@@ -290,7 +296,7 @@ describe('a call is written down at once', () => {
   test('a getter of the call that throws is a TypeError that names it', () => {
     const error = refusal('track', throwing('userId'))
     expect(error).toMatchObject({ name: 'TypeError', cause: new Error('not now') })
-    expect(String(error)).toBe('TypeError: track: the call cannot be read. not now')
+    expect(String(error)).toBe('TypeError: track: the call cannot be read. Got an error: not now. Pass plain data.')
   })
 
   test.each(['properties', 'traits', 'context', 'integrations'])(
@@ -298,7 +304,9 @@ describe('a call is written down at once', () => {
     (field) => {
       const error = refusal('identify', { userId: 'u', [field]: throwing('x') })
       expect(error).toMatchObject({ name: 'TypeError', cause: new Error('not now') })
-      expect(String(error)).toBe(`TypeError: identify: ${field} cannot be written as JSON. not now`)
+      expect(String(error)).toBe(
+        `TypeError: identify: \`${field}\` cannot be written as JSON. Got an error: not now. Pass plain data.`,
+      )
     },
   )
 
@@ -311,7 +319,9 @@ describe('a call is written down at once', () => {
       },
     }
     const error = refusal('track', { userId: 'u', event: 'E', properties })
-    expect(String(error)).toBe('TypeError: track: the call cannot be written as JSON. not now')
+    expect(String(error)).toBe(
+      'TypeError: track: the call cannot be written as JSON. Got an error: not now. Pass plain data.',
+    )
   })
 
   const circular: Record<string, unknown> = {}
@@ -332,7 +342,9 @@ describe('a call is written down at once', () => {
   ])('%s is a TypeError that says so', (_name, properties, reason) => {
     const error = refusal('track', { userId: 'u', event: 'E', properties })
     expect(error).toBeInstanceOf(TypeError)
-    expect(String(error)).toMatch(/^TypeError: track: properties cannot be written as JSON\. /)
+    expect(String(error)).toMatch(
+      /^TypeError: track: `properties` cannot be written as JSON\. Got an error: [\s\S]+\. Pass plain data\.$/,
+    )
     expect(String(error)).toMatch(reason)
     expect(error).toHaveProperty('cause')
   })

@@ -1,7 +1,7 @@
-/** flush() and close(): what they wait for and what they give back. */
+/** flush() and close(): what they wait for and what they return. */
 
 import { describe, expect, it } from 'vitest'
-import { HooklineError } from '../../src/protocol/error.ts'
+import { HooklineError } from '../../src/message/error.ts'
 import { eventsOf, numbered, settle, setUp } from './dispatcher.ts'
 
 /** Says whether a promise is settled already. */
@@ -56,7 +56,7 @@ describe('flush', () => {
     expect(again.done).toBe(false)
   })
 
-  it('never rejects: what is given up is told to onError before it resolves', async () => {
+  it('never rejects: onError gets what is given up before it resolves', async () => {
     const { client, failures } = setUp([400])
     client.track(numbered(0))
     await client.flush()
@@ -91,12 +91,12 @@ describe('close', () => {
     const closed = client.close()
     expect(() => client.track(numbered(0))).toThrow(HooklineError)
     expect(() => client.track(numbered(0))).toThrow(expect.objectContaining({ code: 'shutting_down' }))
-    expect(() => client.identify({ userId: 'u' })).toThrow('identify: the client is closed.')
+    expect(() => client.identify({ userId: 'u' })).toThrow('identify: the client is closed. Got a call after close().')
     await closed
     await client.flush()
   })
 
-  it('gives back what was on its way and what waited, in order, when time is over', async () => {
+  it('returns what was being posted and what waited, in order, on timeout', async () => {
     const { client, clock, aborted, failures } = setUp(['silence', 500, 200, 'silence'], { flushAt: 2, maxInFlight: 3 })
     for (let index = 0; index < 9; index++) client.track(numbered(index))
     const flushed = client.flush()
@@ -138,7 +138,7 @@ describe('close', () => {
     expect(sent).toHaveLength(1)
   })
 
-  it('what is given up meanwhile is told to onError, and not given back', async () => {
+  it('onError gets what is given up meanwhile, and close does not return it', async () => {
     const { client, failures } = setUp([400])
     client.track(numbered(0))
     expect(await client.close()).toEqual([])
@@ -165,10 +165,13 @@ describe('close', () => {
   })
 
   it.each([
-    [{ timeout: 500 }, 'timeout: no such option. There are timeoutMs.'],
-    [5, 'close: give it options, { timeoutMs: 5000 } for instance, or nothing.'],
-    [null, 'close: give it options, { timeoutMs: 5000 } for instance, or nothing.'],
-    ['5', 'close: give it options, { timeoutMs: 5000 } for instance, or nothing.'],
+    [
+      { timeout: 500 },
+      '`timeout` is not an option. Got an unknown name. Did you mean `timeoutMs`? Valid options: timeoutMs.',
+    ],
+    [5, '`close: options` must be an object. Got a number. Valid options: timeoutMs.'],
+    [null, '`close: options` must be an object. Got null. Valid options: timeoutMs.'],
+    ['5', '`close: options` must be an object. Got a string. Valid options: timeoutMs.'],
   ])('%o is a TypeError, and closes nothing', async (options, message) => {
     const { client, dispatcher } = setUp()
     await expect(client.close(options as never)).rejects.toThrow(new TypeError(message))
@@ -181,7 +184,9 @@ describe('close', () => {
 
   it.each([-1, 1.5, 2 ** 31, '100', null])('timeoutMs %o is a TypeError, and closes nothing', async (timeoutMs) => {
     const { client, dispatcher } = setUp()
-    await expect(client.close({ timeoutMs: timeoutMs as number })).rejects.toThrow(/^timeoutMs: must be a whole number/)
+    await expect(client.close({ timeoutMs: timeoutMs as number })).rejects.toThrow(
+      /^`timeoutMs` must be a whole number from 0 to/,
+    )
     client.track(numbered(0))
     await client.flush()
     expect(dispatcher.calls).toHaveLength(1)

@@ -97,7 +97,7 @@ export function setUp(answers: Iterable<Answer> = [], options: Partial<ClientOpt
   return { client, clock, failures, ...dispatcher, dispatcher }
 }
 
-/** A track call that can be told from others. */
+/** A track call with an event of its own. */
 export function numbered(index: number) {
   return { userId: 'user-1', event: `Event ${index}` }
 }

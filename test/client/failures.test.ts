@@ -1,8 +1,8 @@
-/** What happens to calls that are not delivered: refused by the service, dropped for want of room, told to onError. */
+/** What happens to calls that are not delivered: refused by the service, dropped from a full buffer, passed to onError. */
 
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { DeliveryError } from '../../src/client/index.ts'
-import { HooklineError } from '../../src/protocol/error.ts'
+import { BatchError } from '../../src/client/index.ts'
+import { HooklineError } from '../../src/message/error.ts'
 import { eventsOf, inChunks, numbered, settle, setUp } from './dispatcher.ts'
 
 afterEach(() => vi.restoreAllMocks())
@@ -17,7 +17,7 @@ describe('calls that the answer lists as refused', () => {
     return failures
   }
 
-  it('are told with what is wrong with them', async () => {
+  it('are reported with what is wrong with them', async () => {
     const refused = [
       { index: 2, messageId: 'm', code: 'call_invalid', path: 'properties.items[0]', detail: 'it is' },
       { index: 0, code: 'call_too_large' },
@@ -33,21 +33,25 @@ describe('calls that the answer lists as refused', () => {
       }),
       expect.objectContaining({ reason: 'call_refused', code: 'call_too_large', path: undefined }),
     ])
-    expect(failures[0]?.error.message).toBe('refused by the collection service: call_invalid, properties.items[0].')
+    expect(failures[0]?.error.message).toBe(
+      'The collection service refused the call. Got call_invalid, properties.items[0]. Correct the call where it is recorded.',
+    )
   })
 
-  it('are told without a reason when there is none that can be printed', async () => {
+  it('are reported without a reason when there is none that can be printed', async () => {
     const failures = await failuresAfter({ refused: [{ index: 1, code: 'a\nb', path: 7 }] })
     expect(failures.map(({ calls }) => eventsOf(calls))).toEqual([['Event 1']])
     expect(failures[0]?.error).toMatchObject({ code: undefined, path: undefined })
-    expect(failures[0]?.error.message).toBe('refused by the collection service: no reason given.')
+    expect(failures[0]?.error.message).toBe(
+      'The collection service refused the call. Got no reason. Correct the call where it is recorded.',
+    )
   })
 
-  it('are told once, also when listed twice', async () => {
+  it('are reported once, also when listed twice', async () => {
     expect(await failuresAfter({ refused: [{ index: 1 }, { index: 1 }] })).toHaveLength(1)
   })
 
-  it('are told also when the list is long: 500 refusals with long ids', async () => {
+  it('are reported also when the list is long: 500 refusals with long ids', async () => {
     const refused = Array.from({ length: 500 }, (_, index) => ({
       index,
       messageId: 'm'.repeat(900),
@@ -62,37 +66,45 @@ describe('calls that the answer lists as refused', () => {
   })
 
   it.each<[string, object, string, string[]]>([
-    ['some', { accepted: 1, refused: [{ index: 1 }] }, '1 of these 2 calls was', ['Event 0', 'Event 2']],
-    ['all', { accepted: 0, refused: [] }, '3 of these 3 calls were', ['Event 0', 'Event 1', 'Event 2']],
-  ])('are told together when the answer counts them and does not list them: %s', async (_name, body, text, events) => {
-    const failures = await failuresAfter(body)
-    const { error, calls } = failures.at(-1) ?? {}
-    expect(failures.slice(0, -1).every(({ error }) => 'reason' in error && error.reason === 'call_refused')).toBe(true)
-    expect(error).toMatchObject({ reason: 'maybe_refused', attempts: 1, code: undefined })
-    expect(error?.message).toBe(`${text} refused by the collection service, and its answer does not list which.`)
-    expect(eventsOf(calls ?? [])).toEqual(events)
-  })
+    ['some', { accepted: 1, refused: [{ index: 1 }] }, '1 unlisted refusal among 2 calls', ['Event 0', 'Event 2']],
+    ['all', { accepted: 0, refused: [] }, '3 unlisted refusals among 3 calls', ['Event 0', 'Event 1', 'Event 2']],
+  ])(
+    'are reported together when the answer counts them and does not list them: %s',
+    async (_name, body, text, events) => {
+      const failures = await failuresAfter(body)
+      const { error, calls } = failures.at(-1) ?? {}
+      expect(failures.slice(0, -1).every(({ error }) => 'reason' in error && error.reason === 'call_refused')).toBe(
+        true,
+      )
+      expect(error).toMatchObject({ reason: 'maybe_refused', attempts: 1, code: undefined })
+      expect(error?.message).toBe(
+        `The collection service refused calls without listing them. Got ${text}. Lower \`flushAt\`, so that an answer can list every refused call.`,
+      )
+      expect(eventsOf(calls ?? [])).toEqual(events)
+    },
+  )
 
   it.each([
     ['one that takes more than there are', { accepted: 9, refused: [] }],
     ['one that is no number', { accepted: true, refused: [] }],
     ['one that is none', { accepted: -1, refused: [] }],
     ['one that is not of a collector', { accepted: 0 }],
-  ])('a count of what is accepted tells of nothing: %s', async (_name, body) => {
+  ])('a count of what is accepted reports nothing: %s', async (_name, body) => {
     expect(await failuresAfter(body)).toEqual([])
   })
 
   it.each([
     ['that is cut', [JSON.stringify({ success: true, refused: [{ index: 0, detail: 'x'.repeat(1024 * 1024) }] })]],
     ['that is no JSON', ['{"success":true,"refused":[{"index":0},']],
-  ])('are told as one batch when they cannot be read from an answer %s', async (_name, body) => {
+  ])('are reported as one batch when they cannot be read from an answer %s', async (_name, body) => {
     const { client, failures } = setUp([{ status: 200, body: body.flatMap(inChunks) }])
     for (let index = 0; index < 3; index++) client.track(numbered(index))
     await client.flush()
     expect(failures.map(({ calls }) => eventsOf(calls))).toEqual([['Event 0', 'Event 1', 'Event 2']])
     expect(failures[0]?.error).toMatchObject({
       reason: 'maybe_refused',
-      message: 'which of these calls the collection service refused cannot be read from its answer.',
+      message:
+        'The answer of the collection service must list the refused calls. Got a list that is cut off or broken. Lower `flushAt`, so that an answer can list every refused call.',
     })
   })
 
@@ -109,11 +121,13 @@ describe('calls that the answer lists as refused', () => {
       { refused: [{ index: 3 }, { index: -1 }, { index: 0.5 }, { index: '0' }, { index: 'length' }] },
     ],
   ])('an answer of %s lists none', async (_name, body) => {
+    const print = vi.spyOn(console, 'error')
     expect(await failuresAfter(body)).toEqual([])
+    expect(print).not.toHaveBeenCalled()
   })
 })
 
-describe('when there is no room', () => {
+describe('when the buffer is full', () => {
   const full = { maxQueued: 3, flushAt: 3, maxInFlight: 1 } as const
 
   it('throw, the default: the call throws queue_full and is not recorded', async () => {
@@ -122,7 +136,9 @@ describe('when there is no room', () => {
     await settle()
     expect(() => client.track(numbered(3))).toThrow(HooklineError)
     expect(() => client.track(numbered(3))).toThrow(expect.objectContaining({ code: 'queue_full' }))
-    expect(() => client.track(numbered(3))).toThrow(/^3 calls \(\d+ bytes\) wait to be delivered already/)
+    expect(() => client.track(numbered(3))).toThrow(
+      /^The buffer of the client is full\. Got 3 undelivered calls \(\d+ bytes\)\. Raise `maxQueued`/,
+    )
     await clock.advance(11_000)
     client.track(numbered(4))
     await client.flush()
@@ -138,26 +154,18 @@ describe('when there is no room', () => {
     expect(failures).toEqual([])
   })
 
-  it('drop-newest: the call is told to onError', async () => {
-    const { client, dispatcher, failures } = setUp([], { ...full, whenFull: 'drop-newest' })
-    for (let index = 0; index < 5; index++) client.track(numbered(index))
-    expect(failures.map(({ calls }) => eventsOf(calls))).toEqual([['Event 3'], ['Event 4']])
-    expect(failures[0]?.error).toBeInstanceOf(DeliveryError)
-    expect(failures[0]?.error).toMatchObject({ reason: 'queue_full', attempts: 0 })
-    await client.flush()
-    expect(eventsOf(dispatcher.calls)).toEqual(['Event 0', 'Event 1', 'Event 2'])
-  })
-
-  it('drop-oldest: those that wait longest are told to onError', async () => {
-    const { client, dispatcher, failures } = setUp([], { ...full, whenFull: 'drop-oldest' })
+  it('drop_oldest: onError gets those that waited longest', async () => {
+    const { client, dispatcher, failures } = setUp([], { ...full, whenFull: 'drop_oldest' })
     for (let index = 0; index < 5; index++) client.track(numbered(index))
     expect(failures.map(({ calls }) => eventsOf(calls))).toEqual([['Event 0'], ['Event 1']])
+    expect(failures[0]?.error).toBeInstanceOf(BatchError)
+    expect(failures[0]?.error).toMatchObject({ reason: 'queue_full', attempts: 0 })
     await client.flush()
     expect(eventsOf(dispatcher.calls)).toEqual(['Event 2', 'Event 3', 'Event 4'])
   })
 
-  it('drop-oldest: what is on its way cannot give way', async () => {
-    const { client, failures, sent } = setUp(['silence'], { ...full, whenFull: 'drop-oldest' })
+  it('drop_oldest: what is on its way cannot give way', async () => {
+    const { client, failures, sent } = setUp(['silence'], { ...full, whenFull: 'drop_oldest' })
     for (let index = 0; index < 3; index++) client.track(numbered(index))
     await settle()
     expect(sent).toHaveLength(1)
@@ -165,8 +173,8 @@ describe('when there is no room', () => {
     expect(failures.map(({ calls }) => eventsOf(calls))).toEqual([['Event 3']])
   })
 
-  it('drop-oldest: a flush does not wait for what is dropped', async () => {
-    const { client, failures } = setUp(['silence'], { maxQueued: 1, flushAt: 1, whenFull: 'drop-oldest' })
+  it('drop_oldest: a flush does not wait for what is dropped', async () => {
+    const { client, failures } = setUp(['silence'], { maxQueued: 1, flushAt: 1, whenFull: 'drop_oldest' })
     client.track(numbered(0))
     const flushed = client.flush()
     client.track(numbered(1))
@@ -176,7 +184,7 @@ describe('when there is no room', () => {
 
   it('bytes count as well', async () => {
     const note = 'x'.repeat(20_000)
-    const { client, failures } = setUp([], { maxQueuedBytes: 32 * 1024, whenFull: 'drop-oldest' })
+    const { client, failures } = setUp([], { maxQueuedBytes: 32 * 1024, whenFull: 'drop_oldest' })
     client.track(numbered(0))
     client.track(numbered(1))
     client.track({ ...numbered(2), properties: { note } })
@@ -254,37 +262,32 @@ describe('onError', () => {
     expect(rest).toEqual([])
   })
 
-  it.each([
-    ['drop-newest', ['Event 0', 'Event 1', 'Event 2']],
-    ['drop-oldest', ['Event 1', 'Event 2', 'Event 3']],
-  ] as const)(
-    'that records again while there is no room throws, and nothing else is lost: %s',
-    async (whenFull, events) => {
-      const print = vi.spyOn(console, 'error').mockImplementation(() => {})
-      const { client, dispatcher } = setUp([], {
-        maxQueued: 3,
-        flushAt: 3,
-        whenFull,
-        onError: (_error, calls) => {
-          for (const call of calls) if (call.type === 'track') client.track(call)
-        },
-      })
-      for (let index = 0; index < 4; index++) client.track(numbered(index))
-      await client.flush()
-      expect(print.mock.calls).toEqual([
-        ['hookline: onError of the client failed:', expect.objectContaining({ code: 'queue_full' })],
-      ])
-      expect(eventsOf(dispatcher.calls)).toEqual(events)
-      client.track(numbered(9))
-      await client.flush()
-      expect(eventsOf(dispatcher.calls)).toEqual([...events, 'Event 9'])
-    },
-  )
+  it('that records again while the buffer is full throws, and nothing else is lost', async () => {
+    const events = ['Event 1', 'Event 2', 'Event 3']
+    const print = vi.spyOn(console, 'error').mockImplementation(() => {})
+    const { client, dispatcher } = setUp([], {
+      maxQueued: 3,
+      flushAt: 3,
+      whenFull: 'drop_oldest',
+      onError: (_error, calls) => {
+        for (const call of calls) if (call.type === 'track') client.track(call)
+      },
+    })
+    for (let index = 0; index < 4; index++) client.track(numbered(index))
+    await client.flush()
+    expect(print.mock.calls).toEqual([
+      ['hookline: onError of the client failed:', expect.objectContaining({ code: 'queue_full' })],
+    ])
+    expect(eventsOf(dispatcher.calls)).toEqual(events)
+    client.track(numbered(9))
+    await client.flush()
+    expect(eventsOf(dispatcher.calls)).toEqual([...events, 'Event 9'])
+  })
 
-  describe('by default, while there is no room', () => {
+  describe('by default, while the buffer is full', () => {
     function setUpFull() {
       const print = vi.spyOn(console, 'warn').mockImplementation(() => {})
-      const options = { onError: undefined, maxQueued: 1, whenFull: 'drop-newest', maxRetries: 0, timeoutMs: 5000 }
+      const options = { onError: undefined, maxQueued: 1, whenFull: 'drop_oldest', maxRetries: 0, timeoutMs: 5000 }
       const { client, clock } = setUp(['silence'], options as never)
       client.track(numbered(0))
       const drop = (count: number) => {
@@ -292,7 +295,8 @@ describe('onError', () => {
       }
       return { client, clock, drop, lines: () => print.mock.calls.map(([line]) => line) }
     }
-    const dropped = (calls: string) => `hookline: ${calls} not delivered: no room beside 1 that wait to be delivered.`
+    const dropped = (calls: string) =>
+      `hookline: ${calls} not delivered: The buffer of the client is full. Got 1 undelivered call (202 bytes). Raise \`maxQueued\` or \`maxQueuedBytes\`.`
 
     it('warns at most once a second, with how many there were', async () => {
       const { clock, drop, lines } = setUpFull()
@@ -305,7 +309,7 @@ describe('onError', () => {
       expect(lines()).toEqual([dropped('1 call'), dropped('20 calls')])
     })
 
-    it.each(['flush', 'close'] as const)('%s warns of those that nobody heard of', async (end) => {
+    it.each(['flush', 'close'] as const)('%s warns of those that were not reported yet', async (end) => {
       const { client, clock, drop, lines } = setUpFull()
       drop(5)
       const ended = client[end]()
@@ -313,7 +317,7 @@ describe('onError', () => {
       await ended
       expect(lines()).toEqual([
         dropped('1 call'),
-        'hookline: 1 call not delivered: no answer in time after 1 attempt.',
+        'hookline: 1 call not delivered: No attempt to post the batch succeeded. Got no complete answer in time after 1 attempt. Check the service at `endpoint`.',
         dropped('4 calls'),
       ])
     })
@@ -329,15 +333,17 @@ describe('onError', () => {
   })
 
   it.each([
-    [1, 'hookline: 1 call not delivered: status 401 after 1 attempt.'],
-    [2, 'hookline: 2 calls not delivered: status 401 after 1 attempt.'],
-  ])('is by default a warning, without the calls and the write key: %i', async (count, line) => {
+    [1, '1 call'],
+    [2, '2 calls'],
+  ])('is by default a warning, without the calls and the write key: %i', async (count, calls) => {
     const print = vi.spyOn(console, 'warn').mockImplementation(() => {})
     const { clock, client, sent } = setUp([401], { onError: undefined } as never)
     for (let index = 0; index < count; index++) client.track(numbered(index))
     await client.flush()
     expect(sent).toHaveLength(1)
     expect(clock.timers).toBeLessThanOrEqual(1)
+    const fault = 'The collection service refused the batch. Got status 401 after 1 attempt.'
+    const line = `hookline: ${calls} not delivered: ${fault} Check the write key and \`endpoint\`.`
     expect(print.mock.calls).toEqual([[line]])
   })
 })

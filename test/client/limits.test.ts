@@ -1,7 +1,7 @@
 /** Sizes and thresholds ("Go client library", Limits). */
 
 import { describe, expect, it } from 'vitest'
-import { HooklineError } from '../../src/protocol/error.ts'
+import { HooklineError } from '../../src/message/error.ts'
 import { eventsOf, numbered, settle, setUp } from './dispatcher.ts'
 
 /** A call that travels as so many bytes of JSON. */
@@ -11,7 +11,7 @@ function callOf(bytes: number, event = 'E') {
     ...call(''),
     type: 'track',
     timestamp: '2026-01-15T09:30:00.000Z',
-    context: { library: { name: 'hookline', version: '0.1.0' } },
+    context: { library: { name: 'hookline', version: '0.2.0' } },
   }
   return call('x'.repeat(bytes - JSON.stringify(wire).length))
 }
@@ -29,7 +29,9 @@ describe('maximum size of one call, 32 KB', () => {
     const record = () => client.track(callOf(32 * 1024 + 1))
     expect(record).toThrow(HooklineError)
     expect(record).toThrow(expect.objectContaining({ code: 'call_too_large' }))
-    expect(record).toThrow('track: the call is 32769 bytes of JSON, and the limit is 32768.')
+    expect(record).toThrow(
+      'track: the call must be at most 32768 bytes of JSON. Got 32769 bytes. Pass fewer or shorter fields.',
+    )
     await client.flush()
     expect(sent).toHaveLength(0)
   })

@@ -27,11 +27,11 @@ it('enqueued, flushed, answered, retried', async () => {
     'identify: enqueued, 152 bytes',
     'batch 1: flushed, calls 2, bytes 368',
     'batch 1: attempt 1: status 503',
-    'batch 1: retried in 999 ms',
-    'batch 1: attempt 2: the request failed',
-    'batch 1: retried in 1999 ms',
-    'batch 1: attempt 3: no answer in time',
-    'batch 1: retried in 3999 ms',
+    'batch 1: retried in 1000 ms',
+    'batch 1: attempt 2: a network error',
+    'batch 1: retried in 2000 ms',
+    'batch 1: attempt 3: no complete answer in time',
+    'batch 1: retried in 4000 ms',
     'batch 1: attempt 4: status 200',
   ])
 })
@@ -44,7 +44,7 @@ it('given up', async () => {
 })
 
 it('dropped', async () => {
-  const { client } = setUp(['silence'], { maxQueued: 1, whenFull: 'drop-newest' })
+  const { client } = setUp(['silence'], { maxQueued: 1, whenFull: 'drop_oldest' })
   client.track(numbered(0))
   await settle()
   client.track(numbered(1))

@@ -1,4 +1,4 @@
-/** The promise of a client: whatever happens, a call that was taken is delivered, told to onError or given back. */
+/** The promise of a client: whatever happens, a call that was taken is delivered, passed to onError or returned by close. */
 
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
@@ -27,14 +27,14 @@ const options: fc.Arbitrary<Partial<ClientOptions>> = fc.record({
   maxQueued: fc.integer({ min: 4, max: 25 }),
   maxInFlight: fc.integer({ min: 1, max: 3 }),
   maxRetries: fc.integer({ min: 0, max: 3 }),
-  whenFull: fc.constantFrom('throw', 'drop-oldest', 'drop-newest'),
+  whenFull: fc.constantFrom('throw', 'drop_oldest'),
   random: fc.constantFrom(
     () => 0,
     () => 0.5,
   ),
 })
 
-it('each call that was taken is delivered, told or given back; no batch holds one twice, and none is told twice', async () => {
+it('each call that was taken is delivered, reported or given back; no batch holds one twice, and none is reported twice', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(step, { maxLength: 25 }),
@@ -75,10 +75,10 @@ it('each call that was taken is delivered, told or given back; no batch holds on
           const status = typeof answered === 'object' && 'status' in answered ? answered.status : answered
           if (status === 200) for (const event of events) delivered.add(event)
         }
-        const told = failures.flatMap(({ calls }) => eventsOf(calls))
-        const ends = new Set([...delivered, ...told, ...rest])
+        const reported = failures.flatMap(({ calls }) => eventsOf(calls))
+        const ends = new Set([...delivered, ...reported, ...rest])
         expect(taken.filter((event) => !ends.has(event))).toEqual([])
-        expect(new Set([...told, ...rest]).size).toBe(told.length + rest.length)
+        expect(new Set([...reported, ...rest]).size).toBe(reported.length + rest.length)
         const first = sent.filter(({ headers }) => headers['x-retry-count'] === undefined)
         const places = first.flatMap(({ calls }) => eventsOf(calls)).map((event) => Number(String(event).slice(6)))
         expect(places).toEqual(places.toSorted((a, b) => a - b))

@@ -82,7 +82,7 @@ describe('DEBUG=analytics', () => {
   it('tells what is given up and what is dropped', async () => {
     failing = 1
     const program = `
-      const options = { maxRetries: 0, maxQueued: 1, flushAt: 1, whenFull: 'drop-newest', onError() {} }
+      const options = { maxRetries: 0, maxQueued: 1, flushAt: 1, whenFull: 'drop_oldest', onError() {} }
       const other = createClient('k', { endpoint: process.env.ENDPOINT, ...options })
       other.track(call)
       other.track(call)

@@ -1,65 +1,82 @@
-/** Which timers keep the process alive. */
+/** Which timers of a client keep the process alive. */
 
-import { expect, it, vi } from 'vitest'
-import { createTimers } from '../../src/client/timers.ts'
+import type { Dispatcher } from 'undici'
+import { expect, it } from 'vitest'
+import { createClient } from '../../src/client/index.ts'
+import type { Clock } from '../../src/time/clock.ts'
+import { ENDPOINT, numbered, settle } from './dispatcher.ts'
 
-/** A clock whose timers are told, as Node's, whether the process waits for them. */
-function setUp() {
-  const made: { fire: () => void; ref: () => void; unref: () => void; alive: boolean }[] = []
-  const timers = createTimers({
+/** A client whose first requests fail, on a clock whose timers know whether the process waits for them. */
+function setUp({ failures }: { readonly failures: number }) {
+  const running = new Set<{ readonly fire: () => void; isAlive: boolean; unref(): void; ref(): void }>()
+  const clock: Clock = {
     now: () => 0,
     monotonic: () => 0,
-    setTimeout(fire) {
+    setTimeout(callback) {
       const timer = {
-        fire,
-        alive: true,
+        isAlive: true,
+        fire: () => running.delete(timer) && callback(),
         ref: () => {
-          timer.alive = true
+          timer.isAlive = true
         },
         unref: () => {
-          timer.alive = false
+          timer.isAlive = false
         },
       }
-      made.push(timer)
+      running.add(timer)
       return timer
     },
-    clearTimeout: vi.fn(),
-  })
-  return { timers, made, alive: () => made.map(({ alive }) => alive) }
+    clearTimeout: (timer) => running.delete(timer as never),
+  }
+  const controller = { abort: () => {} } as unknown as Dispatcher.DispatchController
+  let requests = 0
+  const dispatcher = {
+    dispatch(_options: unknown, handler: Dispatcher.DispatchHandler) {
+      handler.onRequestStart?.(controller, {})
+      handler.onResponseStart?.(controller, ++requests > failures ? 200 : 500, {})
+      handler.onResponseEnd?.(controller, {})
+      return true
+    },
+  }
+  const client = createClient('write-key', { endpoint: ENDPOINT, dispatcher, clock })
+  return {
+    client,
+    alive: () => [...running].filter(({ isAlive }) => isAlive).length,
+    /** Fires the timers that do not keep the process alive. */
+    async fire() {
+      const idle = [...running].filter(({ isAlive }) => !isAlive)
+      for (const timer of idle) timer.fire()
+      await settle()
+      return idle.length
+    },
+    requests: () => requests,
+  }
 }
 
-it('none, as long as nobody waits', () => {
-  const { timers, alive } = setUp()
-  timers.set(() => {}, 1)
-  expect(alive()).toEqual([false])
+it('none, while calls wait for the next flush', async () => {
+  const { client, alive, fire, requests } = setUp({ failures: 0 })
+  client.track(numbered(0))
+  expect(alive()).toBe(0)
+  await fire()
+  expect(requests()).toBe(1)
 })
 
-it('all, while somebody waits: those before, and those that come', () => {
-  const { timers, alive } = setUp()
-  timers.set(() => {}, 1)
-  timers.hold()
-  timers.set(() => {}, 1)
-  expect(alive()).toEqual([true, true])
+it('none, while a batch waits for a retry', async () => {
+  const { client, alive, fire, requests } = setUp({ failures: 1 })
+  client.track(numbered(0))
+  await fire()
+  expect(alive()).toBe(0)
+  await fire()
+  expect(requests()).toBe(2)
 })
 
-it('none again once the last one has what it waited for', () => {
-  const { timers, alive } = setUp()
-  timers.hold()
-  timers.hold()
-  timers.set(() => {}, 1)
-  timers.release()
-  expect(alive()).toEqual([true])
-  timers.release()
-  expect(alive()).toEqual([false])
-})
-
-it('not those that have fired or were cleared', () => {
-  const { timers, made, alive } = setUp()
-  const callback = vi.fn()
-  timers.set(callback, 1)
-  timers.clear(timers.set(() => {}, 1))
-  made[0]?.fire()
-  expect(callback).toHaveBeenCalledOnce()
-  timers.hold()
-  expect(alive()).toEqual([false, false])
+it('one for each flush that waits, retries included, and none when all are over', async () => {
+  const { client, alive, fire } = setUp({ failures: 1 })
+  client.track(numbered(0))
+  const flushes = [client.flush(), client.flush()]
+  await settle()
+  expect(alive()).toBe(2)
+  await fire()
+  await Promise.all(flushes)
+  expect(alive()).toBe(0)
 })

@@ -1,7 +1,7 @@
-/** What the compiler says of calls, before they are made. */
+/** What the compiler accepts as a call. */
 
 import { expectTypeOf, test } from 'vitest'
-import { type Client, createClient, type DeliveryError, type RecordedCall } from '../../src/client/index.ts'
+import { type BatchError, type Client, createClient, type RecordedCall } from '../../src/client/index.ts'
 
 declare const client: Client
 
@@ -37,11 +37,11 @@ test('the write key may come from the environment', () => {
   createClient(process.env.WRITE_KEY, { endpoint: 'https://analytics.example.com/v1/batch' })
 })
 
-test('onError and close give calls that are told apart by type', () => {
+test('onError and close return calls that are narrowed by type', () => {
   createClient('write-key', {
     endpoint: 'https://analytics.example.com/v1/batch',
     onError(error, calls) {
-      expectTypeOf(error).toEqualTypeOf<DeliveryError>()
+      expectTypeOf(error).toEqualTypeOf<BatchError>()
       for (const call of calls) if (call.type === 'track') expectTypeOf(call.event).toBeString()
     },
   })

@@ -129,6 +129,7 @@ describe('Go client library, Message types: what is required', () => {
     if (path === undefined) return expect(await deliver(call)).toMatchObject(JSON.parse(JSON.stringify(call)))
     const reason = await refuse(call)
     expect(reason).toMatchObject({ code: 'call_invalid', path })
+    expect(reason.detail).toMatch(/^`.+` must be .+\. Got .+\. Pass .+\.$/)
     expect(reason.detail).toContain(path)
   })
 
@@ -136,8 +137,19 @@ describe('Go client library, Message types: what is required', () => {
     expect(await refuse({ ...who, type })).toMatchObject({ code: 'message_type_unknown', path: 'type' })
   })
 
-  it.each([null, 5, 'call', [], [[]], true])('a call that is %j', async (call) => {
-    expect(await refuse(call)).toEqual({ index: 0, code: 'call_invalid', detail: 'The call is not a JSON object.' })
+  it.each([
+    [null, 'null'],
+    [5, 'a number'],
+    ['call', 'a string'],
+    [[], 'an empty list'],
+    [[[]], 'a list'],
+    [true, 'a boolean'],
+  ])('a call that is %j', async (call, found) => {
+    expect(await refuse(call)).toEqual({
+      index: 0,
+      code: 'call_invalid',
+      detail: `A call must be a JSON object. Got ${found}. Send each call as an object.`,
+    })
   })
 })
 

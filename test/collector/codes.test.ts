@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest'
-import type { EndpointRequest } from '../../src/protocol/endpoint.ts'
-import { HooklineError, type HooklineErrorCode } from '../../src/protocol/error.ts'
+import type { EndpointRequest } from '../../src/http/endpoint.ts'
+import { HooklineError, type HooklineErrorCode } from '../../src/message/error.ts'
 import { recorder, setUpCollector, writeKey } from '../support/collect.ts'
 
 type ReceiverOnly =
@@ -87,7 +87,7 @@ it('message_type_unknown lists the call of a batch', async () => {
   expect(errors).toEqual([])
 })
 
-it('tells onError which request it was, and what a destination threw', async () => {
+it('passes to onError the request, and the error of a destination', async () => {
   const onError = vi.fn()
   const cause = new Error('disk on fire')
   const destinations = [recorder(), { submit: () => Promise.reject(cause) }]
@@ -122,8 +122,8 @@ it.each([
     },
     'no log',
   ],
-  ['rejects with what is no Error', () => Promise.reject('no log'), 'It threw what is no Error.'],
-])('answers all the same when onError %s', async (_how, onError, detail) => {
+  ['rejects with a string', () => Promise.reject('no log'), 'It threw a string.'],
+])('answers also when onError %s', async (_how, onError, detail) => {
   const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   const { post } = setUpCollector({ onError })
   expect((await post('/v1/batch', '')).status).toBe(400)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { HooklineError } from '../../src/protocol/error.ts'
+import { HooklineError } from '../../src/message/error.ts'
 import { recorder, setUpCollector } from '../support/collect.ts'
 
 function setUpThree() {
@@ -38,7 +38,7 @@ describe('Outbound event delivery, Events: delete', () => {
     expect([shop.messages, app.messages]).toEqual([[], [notification]])
   })
 
-  it('rejects when a destination has no room, after the others were told', async () => {
+  it('rejects when a destination has no room, after the others have queued it', async () => {
     const later = recorder()
     const full = { submit: () => Promise.reject(new HooklineError('queue_full', 'no room')) }
     const slow = {
@@ -58,14 +58,16 @@ describe('Outbound event delivery, Events: delete', () => {
     ['userId', ['']],
     ['userId', [undefined]],
     ['userId', [5]],
-    ['sources: there is none of the name "web"', ['u', { sources: ['shop', 'web'] }]],
-    ['sources: there is none of the name "__proto__"', ['u', { sources: ['__proto__'] }]],
-    ['sources', ['u', { sources: [] }]],
-    ['sources', ['u', { sources: 'shop' }]],
-    ['delete: give it', ['u', null]],
-    ['delete: give it', ['u', 'shop']],
-    ['source: no such option', ['u', { source: ['shop'] }]],
-  ])('tells the developer, and nobody else: %s of %j', async (says, args) => {
+    ["Unknown source. Got 'web'. Valid sources: 'shop', 'app', 'idle'.", ['u', { sources: ['shop', 'web'] }]],
+    ["Unknown source. Got 'shopp'. Did you mean 'shop'? Valid sources: 'shop', ", ['u', { sources: ['shopp'] }]],
+    ["Unknown source. Got '__proto__'. Valid sources: ", ['u', { sources: ['__proto__'] }]],
+    ['Unknown source. Got 5. Valid sources: ', ['u', { sources: [5] }]],
+    ['`sources` must be a non-empty list. Got an empty list.', ['u', { sources: [] }]],
+    ['`sources` must be a non-empty list. Got a string.', ['u', { sources: 'shop' }]],
+    ['`delete: options` must be an object. Got null.', ['u', null]],
+    ['`delete: options` must be an object. Got a string.', ['u', 'shop']],
+    ['`source` is not an option. Got an unknown name. Did you mean `sources`?', ['u', { source: ['shop'] }]],
+  ])('is a TypeError, and queues nothing: %s of %j', async (says, args) => {
     const { collector, shared } = setUpThree()
     const deletion = collector.delete(...(args as [string]))
     await expect(deletion).rejects.toThrow(TypeError)

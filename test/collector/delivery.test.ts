@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { HooklineError } from '../../src/protocol/error.ts'
-import type { Submission } from '../../src/sender/api.ts'
+import type { Submission } from '../../src/destination/api.ts'
+import { HooklineError } from '../../src/message/error.ts'
 import { recorder, setUpCollector, writeKey } from '../support/collect.ts'
 
 const page = { type: 'page', userId: 'user-1', messageId: 'm-1' }
@@ -154,6 +154,8 @@ describe('the key of a submission', () => {
         method: 'POST',
         path: '/v1/track',
         headers: { 'content-type': 'application/json', authorization: `Basic ${btoa(`${key}:`)}` },
+        query: '',
+        signal: new AbortController().signal,
         remoteAddress: undefined,
         readBody: () => ({ bytes, source: 'stream' }),
       })

@@ -7,7 +7,7 @@ const shop = { name: 'shop', writeKey: 'key 1', destinations: [destination] }
 const app = { name: 'app', writeKey: 'key 2', destinations: [destination] }
 const sources = [shop]
 
-describe('createCollector tells the developer', () => {
+describe('createCollector refuses', () => {
   it.each([
     ['sources', {}],
     ['sources', { sources: [] }],
@@ -18,14 +18,23 @@ describe('createCollector tells the developer', () => {
     ['sources[0].writeKey', { sources: [{ ...shop, writeKey: '' }] }],
     ['sources[0].writeKey', { sources: [{ ...shop, writeKey: undefined }] }],
     ['sources[0].writeKey', { sources: [{ ...shop, writeKey: 'a:b' }] }],
-    ['sources[1].name: is the same as sources[0].name', { sources: [shop, { ...app, name: 'shop' }] }],
-    ['sources[1].writeKey: is the same as sources[0].writeKey', { sources: [shop, { ...app, writeKey: 'key 1' }] }],
+    [
+      '`sources[1].name` must differ from `sources[0].name`. Got the same.',
+      { sources: [shop, { ...app, name: 'shop' }] },
+    ],
+    [
+      '`sources[1].writeKey` must differ from `sources[0].writeKey`. Got the same.',
+      { sources: [shop, { ...app, writeKey: 'key 1' }] },
+    ],
     ['sources[0].writekey', { sources: [{ ...shop, writekey: 'x' }] }],
     ['sources[0].destinations', { sources: [{ ...shop, destinations: destination }] }],
     ['sources[0].destinations', { sources: [{ name: 'shop', writeKey: 'x' }] }],
     ['sources[0].destinations[1]', { sources: [{ ...shop, destinations: [destination, {}] }] }],
     ['sources[0].destinations[1]', { sources: [{ ...shop, destinations: [destination, null] }] }],
-    ['sources[0].destinations[1]: is the same', { sources: [{ ...shop, destinations: [destination, destination] }] }],
+    [
+      '`sources[0].destinations[1]` must differ from `sources[0].destinations[0]`',
+      { sources: [{ ...shop, destinations: [destination, destination] }] },
+    ],
     ['source', { source: [] }],
     ['ipHeader', { sources, ipHeader: '' }],
     ['ipHeader', { sources, ipHeader: true }],
@@ -41,17 +50,20 @@ describe('createCollector tells the developer', () => {
     expect(() => createCollector(options as never)).toThrow(option)
   })
 
-  it.each([undefined, null, 'sources'])('about options that are none: %j', (options) => {
-    expect(() => createCollector(options as never)).toThrow('createCollector: give it options')
+  it.each([undefined, null, 'sources'])('options that are not an object: %j', (options) => {
+    expect(() => createCollector(options as never)).toThrow('`createCollector: options` must be an object. Got ')
   })
 
   it('never shows a write key', () => {
-    const create = () => createCollector({ sources: [{ ...shop, writeKey: 'hunter2:' }, shop] })
-    expect(create).toThrow(TypeError)
-    expect(create).not.toThrow('hunter2')
+    const second = { ...app, writeKey: 'hunter2' }
+    for (const sources of [[{ ...shop, writeKey: 'hunter2:' }], [{ ...shop, writeKey: 'hunter2' }, second]]) {
+      const create = () => createCollector({ sources })
+      expect(create).toThrow(TypeError)
+      expect(create).not.toThrow('hunter2')
+    }
   })
 
-  it('nothing about several sources that share a destination, or have none yet', () => {
+  it('takes sources that share a destination, or have none yet', () => {
     expect(() =>
       createCollector({ sources: [shop, app, { name: 'b', writeKey: 'b', destinations: [] }] }),
     ).not.toThrow()

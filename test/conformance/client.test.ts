@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import type { Client } from '../../src/client/api.ts'
 import { createClient } from '../../src/client/client.ts'
-import { BATCH_LIMIT, CALL_LIMIT, FLUSH_AFTER_MS, FLUSH_AT } from '../../src/protocol/limits.ts'
-import { manualClock } from '../../src/testing/index.ts'
+import { BATCH_LIMIT, CALL_LIMIT, FLUSH_AFTER_MS, FLUSH_AT } from '../../src/message/limits.ts'
+import { manualClock } from '../../src/testing.ts'
 import { layPath } from './path.ts'
 
 /** Records one call and says what arrives. */
@@ -57,7 +57,7 @@ test('Client · What it does · 3 calls are queued in memory and flushed in batc
 test('Client · What it does · 4 a client is bound to the write key of one source', async () => {
   const { requests } = await arrival((client) => client.identify({ userId: 'u' }))
   expect(requests[0]?.headers.authorization).toBe(`Basic ${btoa('key:')}`)
-  expect(() => createClient('', { endpoint: 'http://localhost/v1/batch' })).toThrow(/^writeKey: /)
+  expect(() => createClient('', { endpoint: 'http://localhost/v1/batch' })).toThrow(/^`writeKey` must be/)
 })
 
 test('Client · What it does · 5 by default a batch is flushed every 20 messages, or 5 seconds after the last flush', async () => {

@@ -3,12 +3,12 @@
 import { createHmac } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
 import { createCollector } from '../../src/collector/collector.ts'
-import { RESPONSE_TIME_MS, RETRY_WINDOW_MS, WEBHOOKS_LIMIT } from '../../src/protocol/limits.ts'
+import { createDestination } from '../../src/destination/destination.ts'
+import { LAST_START_MS } from '../../src/destination/schedule.ts'
+import { RESPONSE_TIME_MS, RETRY_WINDOW_MS, WEBHOOKS_LIMIT } from '../../src/message/limits.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
-import { createDestination } from '../../src/sender/destination.ts'
-import { LAST_START_MS } from '../../src/sender/schedule.ts'
 import { createSender } from '../../src/sender/sender.ts'
-import { capture, type EndpointOptions, fixtures, manualClock, startEndpoint } from '../../src/testing/index.ts'
+import { capture, type EndpointOptions, fixtures, manualClock, startEndpoint } from '../../src/testing.ts'
 import { CLIENT_ADDRESS, layPath } from './path.ts'
 
 const ISO_UTC = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
@@ -97,7 +97,7 @@ test('Outbound · Settings · sharedSecret: optional; when set, every request is
 })
 
 test('Outbound · Settings · Webhook URL: required, full, with its http or https scheme', () => {
-  expect(() => createDestination({ webhooks: [] })).toThrow(/^webhooks: /)
+  expect(() => createDestination({ webhooks: [] })).toThrow(/^`webhooks` must be/)
   expect(() => createDestination({ webhooks: [{ url: 'shop.example/webhooks' }] })).toThrow(/full URL/)
   expect(() =>
     createSender({ webhooks: [{ url: 'http://shop.example' }, { url: 'https://shop.example' }] }),
@@ -357,7 +357,7 @@ test('Outbound · Errors · Response with a 5xx status: retried multiple times, 
   await destination.delete({ userId: 'u' })
   const start = clock.now()
   await clock.advance(2 * RETRY_WINDOW_MS)
-  const starts = reports.at(-1)?.attempts.map(({ at }) => at - start) ?? []
+  const starts = reports.at(-1)?.attempts.map(({ at }) => at.getTime() - start) ?? []
   expect(captured.requests.length).toBeGreaterThan(10)
   expect(Math.max(...starts)).toBe(LAST_START_MS)
   expect(reports.at(-1)).toMatchObject({ status: 'failed', reason: 'window_over' })
@@ -393,7 +393,9 @@ test('Outbound · Limits · Webhook URLs per destination: 5', () => {
   const many = (count: number) =>
     Array.from({ length: count }, (_, index) => ({ url: `https://shop.example/${index}` }))
   expect(() => createSender({ webhooks: many(5) })).not.toThrow()
-  expect(() => createSender({ webhooks: many(6) })).toThrow(/^webhooks: must be a list of one to 5/)
+  expect(() => createSender({ webhooks: many(6) })).toThrow(
+    /^`webhooks` must be a list of 1 to 5 entries\. Got 6 entries\./,
+  )
 })
 
 test('Outbound · Limits · Response time allowed per request: 5 seconds', async () => {

@@ -7,11 +7,11 @@ import type { ClientOptions } from '../../src/client/options.ts'
 import type { Collector } from '../../src/collector/api.ts'
 import { createCollector } from '../../src/collector/collector.ts'
 import type { CollectorOptions } from '../../src/collector/options.ts'
-import type { EndpointAnswer } from '../../src/protocol/endpoint.ts'
-import type { DeliveryReport } from '../../src/sender/api.ts'
-import { createDestination } from '../../src/sender/destination.ts'
-import type { DestinationOptions } from '../../src/sender/destination-options.ts'
-import { capture, manualClock, type Script } from '../../src/testing/index.ts'
+import type { DeliveryReport } from '../../src/destination/api.ts'
+import { createDestination } from '../../src/destination/destination.ts'
+import type { DestinationOptions } from '../../src/destination/options.ts'
+import type { EndpointAnswer } from '../../src/http/endpoint.ts'
+import { capture, manualClock, type Script } from '../../src/testing.ts'
 
 /** The address that the client has, as the collector sees it. */
 export const CLIENT_ADDRESS = '203.0.113.7'
@@ -86,6 +86,8 @@ export function layPath(options: PathOptions = {}) {
         method: 'POST',
         path: `/v1/${type}`,
         headers: { 'content-type': 'application/json' },
+        query: '',
+        signal: new AbortController().signal,
         remoteAddress: CLIENT_ADDRESS,
         readBody: () => ({ bytes: body, source: 'stream' }),
       })
@@ -115,6 +117,8 @@ function toCollector(collector: Collector, requests: ClientRequest[]): Dispatche
         method,
         path: path.replace(/\?.*$/, ''),
         headers: named,
+        query: '',
+        signal: new AbortController().signal,
         remoteAddress: CLIENT_ADDRESS,
         readBody: () => ({ bytes, source: 'stream' }),
       })

@@ -1,14 +1,14 @@
-/** What can be true of a request, and the one outcome each has, by how faithfully its body was found. */
+/** Everything that can be special about a request, and its one outcome, by how exact the body was when it was found. */
 
 import { gzipSync } from 'node:zlib'
-import type { HooklineErrorCode } from '../../src/protocol/error.ts'
+import type { HooklineErrorCode } from '../../src/message/error.ts'
 import type { ReceiverOptions } from '../../src/receiver/options.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { hmac } from '../support/hmac.ts'
 import type { Wire } from '../support/wire.ts'
 
-/** The bytes themselves; text that was decoded and is encoded again; or what a parser made of them, serialised again. */
-export type Faith = 'exact' | 'text' | 'json'
+/** The bytes themselves; text that was decoded and is encoded again; or an object that was parsed and is serialised again. */
+export type Fidelity = 'exact' | 'text' | 'json'
 
 /** 200, or the code of the error. */
 export type Outcome = 200 | HooklineErrorCode
@@ -17,8 +17,8 @@ export interface Condition {
   readonly name: string
   readonly wire: Wire
   readonly options?: Partial<ReceiverOptions>
-  /** One outcome for every faith, or by faith; a faith left out is one whose parser answers by itself. */
-  readonly outcome: Outcome | { readonly [F in Faith]?: Outcome }
+  /** One outcome, or one for each fidelity. Where one is left out, the body parser itself answers. */
+  readonly outcome: Outcome | { readonly [F in Fidelity]?: Outcome }
   /** The field an error names. */
   readonly path?: string
   /** Only where no parser ran before. */
@@ -28,7 +28,7 @@ export interface Condition {
 export const secret = 'a shared secret'
 const track = JSON.stringify(fixtures.track)
 
-/** A request signed as the specification says, by an implementation that is not ours. */
+/** A request signed according to the specification, by an independent implementation. */
 export function signed(body: string | Uint8Array, headers: Wire['headers'] = {}, wire: Partial<Wire> = {}): Wire {
   const bytes = Buffer.from(body)
   return {

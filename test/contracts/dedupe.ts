@@ -1,9 +1,9 @@
-/** The contract of what remembers handled messages: wherever it keeps them, the same things hold. */
+/** The contract of a dedupe store: the same for every store. */
 
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Claim, Claimed, Dedupe } from '../../src/dedupe/dedupe.ts'
 
-/** A store to try, fresh and empty, with a window of {@link WINDOW_MS} and a lease of {@link LEASE_MS}. */
+/** A store to test, new and empty, with a dedupe window of {@link WINDOW_MS} and a lease of {@link LEASE_MS}. */
 export interface TestedDedupe {
   readonly dedupe: Dedupe
   /** Lets time pass for the store. */
@@ -34,7 +34,7 @@ export function testDedupe(name: string, create: () => TestedDedupe | Promise<Te
   }
 
   describe(`${name}: a claim`, () => {
-    it('is for one: the next is told that somebody handles the message', async () => {
+    it('is for one: the next gets in_progress', async () => {
       const { claim, ask } = await setUp()
       await claim()
       expect(await ask()).toBe('in_progress')
@@ -83,7 +83,7 @@ export function testDedupe(name: string, create: () => TestedDedupe | Promise<Te
       expect(await ask()).toBe('in_progress')
     })
 
-    it('is settled once: what is said second changes nothing', async () => {
+    it('ends once: a second confirm or release has no effect', async () => {
       const { claim, ask } = await setUp()
       const first = await claim('a')
       await first.confirm()
@@ -107,7 +107,7 @@ export function testDedupe(name: string, create: () => TestedDedupe | Promise<Te
   })
 
   describe(`${name}: a claim whose lease is over`, () => {
-    it('confirmed while nobody else has the key makes it done', async () => {
+    it('confirmed while no other claim holds the key makes it done', async () => {
       const { claim, ask, advance } = await setUp()
       const late = await claim()
       await advance(5 * LEASE_MS)
@@ -115,7 +115,7 @@ export function testDedupe(name: string, create: () => TestedDedupe | Promise<Te
       expect(await ask()).toBe('done')
     })
 
-    it('confirmed after somebody else had the key, whose lease is over too, makes it done', async () => {
+    it('confirmed after another claim whose lease is over too makes it done', async () => {
       const { claim, ask, advance } = await setUp()
       const late = await claim()
       await advance(LEASE_MS)
@@ -125,7 +125,7 @@ export function testDedupe(name: string, create: () => TestedDedupe | Promise<Te
       expect(await ask()).toBe('done')
     })
 
-    it('confirmed while somebody else has the key changes nothing', async () => {
+    it('confirmed while another claim holds the key has no effect', async () => {
       const { claim, ask, advance } = await setUp()
       const late = await claim()
       await advance(LEASE_MS)
@@ -136,7 +136,7 @@ export function testDedupe(name: string, create: () => TestedDedupe | Promise<Te
       await claim()
     })
 
-    it('released while somebody else has the key changes nothing', async () => {
+    it('released while another claim holds the key has no effect', async () => {
       const { claim, ask, advance } = await setUp()
       const late = await claim()
       await advance(LEASE_MS)
@@ -145,13 +145,13 @@ export function testDedupe(name: string, create: () => TestedDedupe | Promise<Te
       expect(await ask()).toBe('in_progress')
     })
 
-    it.each(['confirm', 'release'] as const)('%s: changes nothing when it was done meanwhile', async (settle) => {
+    it.each(['confirm', 'release'] as const)('%s: has no effect when the key was done meanwhile', async (step) => {
       const { claim, ask, advance } = await setUp()
       const late = await claim()
       await advance(LEASE_MS)
       await (await claim()).confirm()
       await advance(WINDOW_MS - 1)
-      await late[settle]()
+      await late[step]()
       expect(await ask()).toBe('done')
       await advance(1)
       await claim()
@@ -201,7 +201,7 @@ export function testDedupe(name: string, create: () => TestedDedupe | Promise<Te
   })
 
   describe(`${name}: close`, () => {
-    it('ends it, and may be said twice', async () => {
+    it('closes the store, and may be called twice', async () => {
       const { dedupe, claim, ask } = await setUp()
       await claim()
       await dedupe.close()

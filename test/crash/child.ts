@@ -1,4 +1,4 @@
-/** A program in a process of its own, which can be asked, and killed. */
+/** A program in a process of its own, which answers questions and can be killed. */
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,13 +9,13 @@ import type { QueueCounts } from '../../src/queues/queue.ts'
 
 /** A process. */
 export interface Child {
-  /** Resolves to what the program says first, when it is ready. Rejects when it ends before. */
+  /** Resolves to the first message of the program, when it is ready. Rejects when it ends before. */
   readonly ready: Promise<string>
   /** Asks the program; one question at a time. Rejects when it ends before it answers. */
   ask<Answer>(question: string): Promise<Answer>
-  /** Ends it at once, as the machine would. */
+  /** Ends it with SIGKILL. */
   kill(): void
-  /** Tells the program to close in good order. Resolves to its exit code. */
+  /** Asks the program to close. Resolves to its exit code. */
   close(): Promise<number | null>
   /** Resolves when it has ended, to its exit code; null when it was killed. */
   readonly ended: Promise<number | null>
@@ -29,14 +29,14 @@ export function startChild(program: string, settings: object): Child {
     env: { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), 'hookline-compile-cache') },
   })
   const ended = once(child, 'exit').then(([code]) => code as number | null)
-  const heard = <Message>() => hear<Message>(child, ended)
-  const ready = heard<string>()
-  ready.catch(() => {}) // Of one that is killed early, nobody waits for it.
+  const receive = <Message>() => nextMessage<Message>(child, ended)
+  const ready = receive<string>()
+  ready.catch(() => {}) // A child that is killed early is not waited for.
   return {
     ready,
     ask(question) {
       child.send(question)
-      return heard()
+      return receive()
     },
     kill: () => void child.kill('SIGKILL'),
     close() {
@@ -47,7 +47,7 @@ export function startChild(program: string, settings: object): Child {
   }
 }
 
-async function hear<Message>(child: ChildProcess, ended: Promise<unknown>): Promise<Message> {
+async function nextMessage<Message>(child: ChildProcess, ended: Promise<unknown>): Promise<Message> {
   const stop = new AbortController()
   const gone = ended.then(() => Promise.reject(new Error('The process has ended.')))
   try {
@@ -58,7 +58,7 @@ async function hear<Message>(child: ChildProcess, ended: Promise<unknown>): Prom
   }
 }
 
-/** Waits until nothing is left to do in a queue that the child works on. Returns what its counts are then. */
+/** Waits until no job waits or runs in the queue of a child. Returns the counts. */
 export async function emptied(child: Child): Promise<QueueCounts> {
   for (;;) {
     const counts = await child.ask<QueueCounts>('counts')
@@ -67,5 +67,5 @@ export async function emptied(child: Child): Promise<QueueCounts> {
   }
 }
 
-/** Often enough, and not so often that the questions are the load. */
+/** Not so often that the questions are the load. */
 const ASK_AGAIN_MS = 50

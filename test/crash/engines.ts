@@ -1,4 +1,4 @@
-/** The engines that are put to the test: a new place on each, what shows that its store is whole, and how to remove it. */
+/** The engines under test: a new place on each, a check of its store, and its removal. */
 
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,11 +9,13 @@ import pg from 'pg'
 import { inject } from 'vitest'
 import type { EngineName, Place } from './place.ts'
 
-/** An engine that outlives its process. */
+/** A durable engine. */
 export interface TestedEngine {
   readonly engine: Exclude<EngineName, 'memory'>
-  /** The URL of its server; the empty text when it needs none; undefined when it is left out. */
+  /** The URL of its server; empty when it has none; undefined when its tests are skipped. */
   readonly at: string | undefined
+  /** The shortest lease it allows, so that the claims of a killed process lapse soon. SQLite needs none. */
+  readonly leaseMs: number
 }
 
 /** A place on an engine, for one test. */
@@ -21,19 +23,19 @@ export interface Site {
   readonly place: Place
   /** For files of the test. */
   readonly folder: string
-  /** What is wrong with the store as a crash left it; `ok` when nothing is, or when only a server could say. */
+  /** `ok`, or what is wrong with a store after a crash. Stores on a server are not inspected. */
   inspect(): string
   remove(): Promise<void>
 }
 
-/** All of them. */
+/** All durable engines. */
 export const engines: readonly TestedEngine[] = [
-  { engine: 'sqlite', at: '' },
-  { engine: 'bullmq', at: inject('redisUrl') },
-  { engine: 'pg-boss', at: inject('databaseUrl') },
+  { engine: 'sqlite', at: '', leaseMs: 1_000 },
+  { engine: 'bullmq', at: inject('redisUrl'), leaseMs: 1_000 },
+  { engine: 'pg-boss', at: inject('databaseUrl'), leaseMs: 10_000 },
 ]
 
-/** Makes a new place. */
+/** Creates a new place. */
 export function createSite(engine: EngineName, at: string, leaseMs: number): Site {
   const folder = mkdtempSync(join(tmpdir(), 'hookline-crash-'))
   const name = `crash_${folder.slice(-6).toLowerCase()}`
@@ -50,7 +52,7 @@ export function createSite(engine: EngineName, at: string, leaseMs: number): Sit
   }
 }
 
-/** Looks at a copy: to open the file itself would repair it for the process that comes next. */
+/** Inspects a copy: opening the file itself would repair it for the next process. */
 function inspectCopy(file: string, folder: string): string {
   const copy = join(folder, 'copy.sqlite')
   for (const part of ['', '-wal']) {

@@ -1,4 +1,4 @@
-/** A receiver that is killed over and over while it accepts and handles messages, and what came of it. */
+/** Kills a receiver over and over while it accepts and handles messages, and reports what was handled. */
 
 import { join } from 'node:path'
 import type { QueueCounts } from '../../src/queues/queue.ts'
@@ -7,37 +7,37 @@ import type { Site } from './engines.ts'
 import { type Entry, readJournal } from './journal.ts'
 import { createLoad, type Load, secret } from './load.ts'
 import type { ReceiverSettings } from './programs/receiver.ts'
-import { playRounds, type Round } from './rounds.ts'
+import { type Round, runRounds } from './rounds.ts'
 
-/** What came of it. */
-export interface Outcome {
+/** What was sent, accepted and handled. */
+export interface InboundResult {
   readonly sent: ReadonlySet<string>
-  /** Those that were answered 2xx. */
+  /** Answered with a 2xx. */
   readonly accepted: ReadonlySet<string>
-  /** What the handlers were done with. */
+  /** What handlers completed. */
   readonly handled: readonly Entry[]
-  /** What was answered that is no 2xx. */
+  /** Every other status. */
   readonly refused: readonly number[]
-  /** What was wrong with the store after each round. */
+  /** The state of the store after each round. */
   readonly inspections: ReadonlySet<string>
-  /** Why messages were given up, before they were re-driven. */
+  /** The reasons of dead letters, before they were redriven. */
   readonly reasons: readonly string[]
-  /** In the end. */
+  /** At the end. */
   readonly counts: QueueCounts
-  /** The exit code of the last process, which was closed in good order. */
+  /** The exit code of the last process, which was closed. */
   readonly exitCode: number | null
 }
 
 /** Every fifth message is sent twice at the same time. */
 const COPIED = 5
-/** How many messages of a hundred fail at an attempt. */
+/** How many attempts of a hundred fail. */
 const FAILING = 5
 
 /**
- * Makes the rounds, then sends again what was not answered, and lets everything be handled. What an inbox gave up because
- * too many processes died of it, as it seems, is re-driven.
+ * Runs the rounds, then sends again what was not answered, and waits until everything is handled. Redrives the dead letters of
+ * messages whose process was killed too often.
  */
-export async function playInbound(site: Site, rounds: number, random: () => number): Promise<Outcome> {
+export async function runInbound(site: Site, rounds: number, random: () => number): Promise<InboundResult> {
   const journal = join(site.folder, 'journal')
   const sent = new Set<string>()
   const accepted = new Set<string>()
@@ -58,7 +58,7 @@ export async function playInbound(site: Site, rounds: number, random: () => numb
     else refused.push(status)
   }
 
-  async function play({ child, said, killAfter }: Round): Promise<void> {
+  async function run({ child, said, killAfter }: Round): Promise<void> {
     const load = createLoad(said)
     const before = accepted.size
     const unanswered = unansweredOf(sent, accepted)
@@ -69,7 +69,7 @@ export async function playInbound(site: Site, rounds: number, random: () => numb
         const copies = Number(id) % COPIED === 0 ? 2 : 1
         await Promise.all(Array.from({ length: copies }, () => post(load, id)))
       } catch {
-        return false // Whoever was to answer is dead.
+        return false // The receiver was killed.
       }
       if (accepted.size - before >= killAfter) child.kill()
       return true
@@ -77,7 +77,7 @@ export async function playInbound(site: Site, rounds: number, random: () => numb
     await load.close()
   }
 
-  await playRounds({ rounds, random, start, play, inspect: () => void inspections.add(site.inspect()) })
+  await runRounds({ rounds, random, start, run, inspect: () => void inspections.add(site.inspect()) })
   const last = start(rounds + 1)
   const load = createLoad(await last.ready)
   const unanswered = unansweredOf(sent, accepted)

@@ -1,4 +1,4 @@
-/** A list of ids in a file, which outlives the processes that write it: each line is written at once or not at all. */
+/** A list of ids in a file that several processes write: each line is written at once or not at all. */
 
 import { existsSync, openSync, readFileSync, writeSync } from 'node:fs'
 
@@ -8,13 +8,13 @@ export interface Entry {
   readonly by: string
 }
 
-/** Returns what adds an id. */
+/** Returns a function that adds an id. */
 export function openJournal(path: string, by: string): (id: string) => void {
   const file = openSync(path, 'a')
   return (id) => void writeSync(file, `${id} ${by}\n`)
 }
 
-/** What all processes wrote so far. */
+/** Reads the lines of all processes. */
 export function readJournal(path: string): Entry[] {
   if (!existsSync(path)) return []
   const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1)

@@ -1,7 +1,7 @@
-/** Signed messages over many connections, and what was answered. */
+/** Posts signed messages over many connections. */
 
 import { Pool } from 'undici'
-import { fixtures, signedRequest } from '../../src/testing/index.ts'
+import { fixtures, signedRequest } from '../../src/testing.ts'
 
 /** The secret of every receiver here. */
 export const secret = 'a shared secret'

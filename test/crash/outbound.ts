@@ -1,4 +1,4 @@
-/** A destination that is killed over and over while it delivers, and what came of it. */
+/** Kills a destination over and over while it delivers, and reports what arrived. */
 
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -10,16 +10,16 @@ import type { Site } from './engines.ts'
 import { readJournal } from './journal.ts'
 import { secret } from './load.ts'
 import type { DestinationSettings } from './programs/destination.ts'
-import { playRounds, type Round } from './rounds.ts'
+import { type Round, runRounds } from './rounds.ts'
 
-/** What came of it. */
-export interface Outcome {
-  /** Those whose `send()` resolved. */
+/** What arrived. */
+export interface OutboundResult {
+  /** The ids of messages whose `send()` resolved. */
   readonly queued: readonly string[]
-  /** Those that the endpoint answered 200. */
+  /** The ids that the endpoint answered with 200. */
   readonly delivered: ReadonlySet<string>
-  /** Each with its reason. */
-  readonly dead: readonly string[]
+  /** Each an id and its reason. */
+  readonly deadLetters: readonly string[]
   readonly inspections: ReadonlySet<string>
   readonly counts: QueueCounts
   readonly exitCode: number | null
@@ -30,13 +30,13 @@ const MESSAGES = 300
 /** How many posts of a hundred are answered 503. */
 const FAILING = 5
 
-/** Every fiftieth message is refused for good. */
+/** Whether the endpoint refuses a message for good: every fiftieth. */
 export function isRefused(id: string): boolean {
   return id.endsWith('7') && Number(id.split('-').at(-1)) % 50 === 7
 }
 
-/** Makes the rounds, then lets everything be delivered. */
-export async function playOutbound(site: Site, rounds: number, random: () => number): Promise<Outcome> {
+/** Runs the rounds, then waits until each message is delivered or a dead letter. */
+export async function runOutbound(site: Site, rounds: number, random: () => number): Promise<OutboundResult> {
   const journal = join(site.folder, 'journal')
   const delivered = new Set<string>()
   const inspections = new Set<string>()
@@ -47,7 +47,7 @@ export async function playOutbound(site: Site, rounds: number, random: () => num
       const { messageId } = (await json(request)) as { messageId: string }
       answer(response, messageId)
     } catch {
-      response.destroy() // Its sender died with half of it.
+      response.destroy() // Its sender was killed in the middle.
     }
   })
   await new Promise<void>((resolve) => void endpoint.listen(0, '127.0.0.1', resolve))
@@ -70,7 +70,7 @@ export async function playOutbound(site: Site, rounds: number, random: () => num
       messages: round > rounds ? 0 : MESSAGES,
     } satisfies DestinationSettings)
 
-  async function play({ child, killAfter }: Round): Promise<void> {
+  async function run({ child, killAfter }: Round): Promise<void> {
     let posts = 0
     posted = () => {
       posts += 1
@@ -79,13 +79,13 @@ export async function playOutbound(site: Site, rounds: number, random: () => num
     await child.ended
   }
 
-  await playRounds({ rounds, random, start, play, inspect: () => void inspections.add(site.inspect()) })
+  await runRounds({ rounds, random, start, run, inspect: () => void inspections.add(site.inspect()) })
   const last = start(rounds + 1)
   await last.ready
   const counts = await emptied(last)
-  const dead = await last.ask<string[]>('dead')
+  const deadLetters = await last.ask<string[]>('deadLetters')
   const exitCode = await last.close()
   endpoint.close()
   inspections.add(site.inspect())
-  return { queued: readJournal(journal).map(({ id }) => id), delivered, dead, inspections, counts, exitCode }
+  return { queued: readJournal(journal).map(({ id }) => id), delivered, deadLetters, inspections, counts, exitCode }
 }

@@ -1,8 +1,8 @@
-/** Where a queue of the crash tests is, as text for other processes, and how to open it there. */
+/** The place of a queue of the crash tests, as JSON for other processes, and how to open it there. */
 
 import type { Queue } from '../../src/queues/queue.ts'
 
-/** The engines; what is in memory is lost with its process, and shows that a loss is seen. */
+/** The engines. A queue in memory loses its jobs: it proves that these tests notice a loss. */
 export type EngineName = 'memory' | 'sqlite' | 'bullmq' | 'pg-boss'
 
 /** What a process needs to open a queue. */
@@ -10,32 +10,34 @@ export interface Place {
   readonly engine: EngineName
   /** The file, or the URL of the server. */
   readonly at: string
-  /** Of the queue, and of what keeps it on the server. */
+  /** The name of the queue, and of its schema on the server. */
   readonly name: string
+  /** For engines with leases. */
   readonly leaseMs: number
 }
 
-/** Often, so that what another process put in is not waited for. */
+/** Short: jobs that another process pushed are claimed soon. */
 const POLL_MS = 50
 
-/** Loads the engine, and that one only. */
+/** Loads one engine only. */
 export async function openQueue({ engine, at, name, leaseMs }: Place): Promise<Queue> {
   switch (engine) {
     case 'memory': {
-      const { memoryQueue } = await import('../../src/queues/memory.ts')
+      const { memoryQueue } = await import('../../src/queues/memory/index.ts')
       return memoryQueue({ name })
     }
     case 'sqlite': {
-      const { sqliteQueue } = await import('../../src/queues/sqlite.ts')
-      return sqliteQueue({ path: at, name, leaseMs, pollMs: POLL_MS })
+      const { sqliteQueue } = await import('../../src/queues/sqlite/index.ts')
+      return sqliteQueue({ path: at, name, pollMs: POLL_MS })
     }
     case 'bullmq': {
-      const { bullmqQueue } = await import('../../src/queues/bullmq.ts')
+      const { bullmqQueue } = await import('../../src/queues/bullmq/index.ts')
       return bullmqQueue({ name, connection: at, leaseMs })
     }
     case 'pg-boss': {
-      const { pgBossQueue } = await import('../../src/queues/pg-boss.ts')
-      return pgBossQueue({ name, connectionString: at, schema: name, leaseMs, pollMs: POLL_MS })
+      const { pgBossQueue } = await import('../../src/queues/pg-boss/index.ts')
+      const lease = Math.max(leaseMs, 10_000) // pg-boss takes no shorter one.
+      return pgBossQueue({ name, connectionString: at, schema: name, leaseMs: lease, pollMs: POLL_MS })
     }
   }
 }

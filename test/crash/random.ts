@@ -1,4 +1,4 @@
-/** Chance that can be had again: from a seed. */
+/** Pseudo-random numbers from a seed, so that a run can be repeated. */
 
 /** Numbers from 0 to below 1, the same ones for the same seed (mulberry32). */
 export function createRandom(seed: number): () => number {
@@ -11,7 +11,7 @@ export function createRandom(seed: number): () => number {
   }
 }
 
-/** How many rounds each test makes, and the seed of its chance; said on the command line of `npm run test:crash`. */
+/** The number of rounds of each test and its seed, from the command line of `npm run test:crash`. */
 export function readSettings(): { readonly rounds: number; readonly seed: number } {
   const { CRASH_ROUNDS = '3', CRASH_SEED = String(Math.floor(Math.random() * 2 ** 31)) } = process.env
   return { rounds: Number(CRASH_ROUNDS), seed: Number(CRASH_SEED) }

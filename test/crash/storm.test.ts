@@ -14,22 +14,21 @@ const CONNECTIONS = COPIES / 2
 const MESSAGES = 2_000
 /** Longer than any test. */
 const LONG_MS = 120_000
-const SHORT_MS = 1_000
-const PATIENCE_MS = 60_000
+const TIMEOUT_MS = 60_000
 
 interface Receiver {
   readonly child: Child
   readonly load: Load
 }
 
-describe.each(engines)('two receivers that share an inbox on $engine', ({ engine, at }) => {
+describe.each(engines)('two receivers that share an inbox on $engine', ({ engine, at, leaseMs }) => {
   const closings: (() => Promise<unknown>)[] = []
   afterEach(async () => {
     for (const close of closings.splice(0).reverse()) await close()
   })
 
-  async function setUp(leaseMs: number) {
-    const site = createSite(engine, at ?? '', leaseMs)
+  async function setUp(lease: number) {
+    const site = createSite(engine, at ?? '', lease)
     onTestFinished(site.remove)
     const journal = join(site.folder, 'journal')
     const start = async (by: string): Promise<Receiver> => {
@@ -52,7 +51,7 @@ describe.each(engines)('two receivers that share an inbox on $engine', ({ engine
       await emptied(first.child)
       expect(entries()).toHaveLength(1)
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   )
 
   it.skipIf(at === undefined)(
@@ -66,15 +65,15 @@ describe.each(engines)('two receivers that share an inbox on $engine', ({ engine
       const handled = entries()
       expect(handled.map(({ id }) => id).sort()).toEqual(ids.sort())
       expect(new Set(handled.map(({ by }) => by))).toEqual(new Set(['first', 'second']))
-      expect(counts.dead).toBe(0)
+      expect(counts.deadLetters).toBe(0)
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   )
 
   it.skipIf(at === undefined)(
     'when one is killed, the other finishes',
     async () => {
-      const { first, second, entries } = await setUp(SHORT_MS)
+      const { first, second, entries } = await setUp(leaseMs)
       const accepted = new Set<string>()
       const left = Array.from({ length: MESSAGES }, (_, n) => String(n))
       const send = async ({ load, child }: Receiver): Promise<boolean> => {
@@ -96,8 +95,8 @@ describe.each(engines)('two receivers that share an inbox on $engine', ({ engine
       expect(accepted.size).toBe(MESSAGES)
       expect(handled).toEqual(accepted)
       expect(await first.child.ended).toBeNull()
-      expect(counts.dead).toBe(0)
+      expect(counts.deadLetters).toBe(0)
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   )
 })

@@ -5,6 +5,8 @@ export interface Block {
   /** Where it stands, for the name of a test: `docs/errors.md:12`. */
   readonly place: string
   readonly language: string
+  /** The name of its file, for other blocks that import it: the text in brackets behind the language. */
+  readonly file?: string
   readonly code: string
 }
 
@@ -19,13 +21,15 @@ export type Kind = 'script' | 'vitest' | 'node:test' | 'json' | 'shell'
  */
 export function extractBlocks(name: string, markdown: string): Block[] {
   const blocks: Block[] = []
-  let open: { fence: string; indent: number; language: string; line: number; code: string[] } | undefined
+  let open: { fence: string; indent: number; info: string; line: number; code: string[] } | undefined
   for (const [index, line] of markdown.split('\n').entries()) {
-    const [, indent = '', fence = '', language = ''] = /^( *)(```+)([^`]*)$/.exec(line) ?? []
+    const [, indent = '', fence = '', info = ''] = /^( *)(```+)([^`]*)$/.exec(line) ?? []
     if (open === undefined) {
-      if (fence !== '') open = { fence, indent: indent.length, language: language.trim(), line: index + 1, code: [] }
-    } else if (fence.startsWith(open.fence) && language === '') {
-      blocks.push({ place: `${name}:${open.line}`, language: open.language, code: `${open.code.join('\n')}\n` })
+      if (fence !== '') open = { fence, indent: indent.length, info: info.trim(), line: index + 1, code: [] }
+    } else if (fence.startsWith(open.fence) && info === '') {
+      const [, language = open.info, file] = /^(\S*)(?: +\[(\S+)\])?$/.exec(open.info) ?? []
+      const code = `${open.code.join('\n')}\n`
+      blocks.push({ place: `${name}:${open.line}`, language, ...(file !== undefined && { file }), code })
       open = undefined
     } else {
       open.code.push(line.slice(open.indent))
@@ -56,8 +60,9 @@ export function kindOf({ place, language, code }: Block): Kind {
   }
 }
 
-/** The name of the file a block becomes; unique, as places are. */
+/** The name of the file a block becomes: its own, or one that is unique, as places are. */
 export function fileName(block: Block): string {
+  if (block.file !== undefined) return block.file
   const stem = block.place.replaceAll(/[^A-Za-z0-9]+/g, '-')
   return `${stem}${kindOf(block) === 'vitest' ? '.test' : ''}.${block.language}`
 }

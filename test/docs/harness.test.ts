@@ -108,6 +108,12 @@ test('blocks are found wherever they stand', () => {
   ])
 })
 
+test('a block may have the name of its file, for other blocks to import', () => {
+  const [named] = extractBlocks('a.md', '```ts [queue.ts]\none\n```\n')
+  expect(named).toEqual({ place: 'a.md:1', language: 'ts', file: 'queue.ts', code: 'one\n' })
+  expect(fileName(named as Block)).toBe('queue.ts')
+})
+
 test('a block that is not closed is an error', () => {
   expect(() => extractBlocks('a.md', '```ts\none\n')).toThrow('a.md:1: this block is not closed')
 })

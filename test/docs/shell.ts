@@ -37,7 +37,8 @@ export function checkShell(code: string, secret: string): string[] {
     .filter((line) => line !== '' && !line.startsWith('#'))
   const faults = commands.flatMap(checkCommand)
   const hasCurl = commands.some((command) => command.startsWith('curl '))
-  return hasCurl ? [...faults, ...checkCurl(code, secret)] : faults
+  const [, own = secret] = /^SHARED_SECRET=(\S+)$/m.exec(code) ?? []
+  return hasCurl ? [...faults, ...checkCurl(code, own)] : faults
 }
 
 function checkCommand(command: string): string[] {

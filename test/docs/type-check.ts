@@ -15,6 +15,7 @@ const OPTIONS: ts.CompilerOptions = {
   exactOptionalPropertyTypes: true,
   noUnusedLocals: true,
   erasableSyntaxOnly: true,
+  allowImportingTsExtensions: true,
   verbatimModuleSyntax: true,
   moduleDetection: ts.ModuleDetectionKind.Force,
   allowJs: true,

@@ -1,4 +1,4 @@
-/** Which file may import which: floors, siblings and cycles, read from the imports themselves. */
+/** Which file may import which, by path alone: imports go down, never up, sideways or round in a circle. */
 
 import { posix } from 'node:path'
 import ts from 'typescript'
@@ -6,77 +6,30 @@ import ts from 'typescript'
 /** Source texts by path from the root of the repository. */
 export type Sources = ReadonlyMap<string, string>
 
-/** The floor of each folder of src; a folder imports only from floors below its own. */
-const FLOORS: Readonly<Record<string, number>> = {
-  protocol: 0,
-  queues: 1,
-  dedupe: 1,
-  receiver: 2,
-  sender: 2,
-  client: 2,
-  collector: 3,
-  testing: 3,
-  otel: 3,
+/** The layer of each folder of src: it imports itself and the folders of lower layers. */
+const LAYERS: Readonly<Record<string, number>> = {
+  message: 0,
+  time: 0,
+  sqlite: 0,
+  collections: 0,
+  options: 1,
+  http: 1,
+  queues: 2,
+  dedupe: 2,
+  handling: 2,
+  inbox: 3,
+  sender: 3,
+  client: 3,
+  receiver: 4,
+  destination: 4,
+  collector: 5,
+  otel: 5,
+  testing: 6,
 }
-const TOP = 4
-
-/** Folders of interchangeable siblings, and the files that those share. */
-const FAMILIES: Readonly<Record<string, readonly string[]>> = {
-  'src/queues': [
-    'queue.ts',
-    'job-id.ts',
-    'loop.ts',
-    'alarm.ts',
-    'patience.ts',
-    'handle-job.ts',
-    'arguments.ts',
-    'fifo.ts',
-    'time-heap.ts',
-    'known-ids.ts',
-    'dead-list.ts',
-    'memory-options.ts',
-    'memory-store.ts',
-    'sqlite-options.ts',
-    'sqlite-schema.ts',
-    'sqlite-calls.ts',
-    'sqlite-messages.ts',
-    'sqlite-damage.ts',
-    'sqlite-id.ts',
-    'sqlite-ids.ts',
-    'sqlite-tally.ts',
-    'sqlite-owners.ts',
-    'sqlite-claims.ts',
-    'sqlite-jobs.ts',
-    'sqlite-dead.ts',
-    'sqlite-store.ts',
-    'sqlite-host.ts',
-    'sqlite-worker.ts',
-    'sqlite-thread.ts',
-    'sqlite-queue.ts',
-    'bullmq-options.ts',
-    'bullmq-connection.ts',
-    'bullmq-job.ts',
-    'bullmq-fence.ts',
-    'bullmq-intake.ts',
-    'bullmq-due.ts',
-    'bullmq-dead.ts',
-    'bullmq-worker.ts',
-    'bullmq-queue.ts',
-    'pg-boss-options.ts',
-    'pg-boss-error.ts',
-    'pg-boss-row.ts',
-    'pg-boss-batches.ts',
-    'pg-boss-connection.ts',
-    'pg-boss-sql.ts',
-    'pg-boss-pushes.ts',
-    'pg-boss-settle.ts',
-    'pg-boss-store.ts',
-    'pg-boss-dead.ts',
-    'pg-boss-statistics.ts',
-  ],
-  'src/dedupe': ['dedupe.ts', 'settings.ts', 'expiring.ts', 'sqlite-file.ts'],
-  adapters: ['fastify-types.ts', 'mount.ts', 'body.ts', 'node-http.ts'],
-}
+/** The files of src itself: faces of subpaths, which only re-export. */
+const FACES = 9
+/** The highest layer that an adapter imports. */
+const ADAPTERS_REACH = 1
 
 /** Every import that goes up, sideways or round in a circle, one readable line each. */
 export function findViolations(sources: Sources): string[] {
@@ -103,26 +56,36 @@ function readImports(path: string, text: string): string[] {
 function refuse(from: string, to: string, sources: Sources): string | undefined {
   if (to.startsWith('hookline')) return 'imports the package by its own name'
   if (!sources.has(to)) return 'is no source file'
-  const folder = posix.dirname(from)
-  if (posix.dirname(to) === folder) return refuseSibling(from, to, FAMILIES[folder])
+  return from.startsWith('adapters/') ? refuseOfAdapter(from, to) : refuseOfSource(from, to)
+}
+
+/** Each file of `adapters` is a member of a family; `adapters/shared` is what all of them stand on. */
+function refuseOfAdapter(from: string, to: string): string | undefined {
+  if (to.startsWith('adapters/shared/')) return undefined
+  if (to.startsWith('adapters/')) {
+    return from.startsWith('adapters/shared/') ? 'goes up, to a member of the family' : 'goes sideways, to a sibling'
+  }
+  const layer = layerOf(to)
+  if (layer !== undefined && layer <= ADAPTERS_REACH) return undefined
+  return `adapters import layers 0 to ${ADAPTERS_REACH} only`
+}
+
+function refuseOfSource(from: string, to: string): string | undefined {
   if (to.startsWith('adapters/')) return 'only adapters import adapters'
-  if (from.startsWith('adapters/'))
-    return to.startsWith('src/protocol/') ? undefined : 'adapters import src/protocol only'
-  const [above, below] = [floorOf(from), floorOf(to)]
-  if (above === undefined || below === undefined) return 'a folder without a floor'
-  if (below > above) return `goes up, from floor ${above} to floor ${below}`
-  if (below === above) return `goes sideways on floor ${above}`
-  return undefined
+  const [above, below] = [layerOf(from), layerOf(to)]
+  if (above === undefined || below === undefined) return 'a folder without a layer'
+  if (below > above) return `goes up, from layer ${above} to layer ${below}`
+  if (below < above) return undefined
+  const [folder, target] = [posix.dirname(from), posix.dirname(to)]
+  if (folder === target) return undefined
+  if (folder.split('/')[1] !== target.split('/')[1]) return `goes sideways on layer ${above}`
+  if (folder.startsWith(`${target}/`)) return undefined
+  return target.startsWith(`${folder}/`) ? 'goes up, to a member of the family' : 'goes sideways, to a sibling'
 }
 
-function refuseSibling(from: string, to: string, shared: readonly string[] | undefined): string | undefined {
-  if (shared === undefined || shared.includes(posix.basename(to))) return undefined
-  return shared.includes(posix.basename(from)) ? 'a shared file imports a sibling' : 'goes sideways, to a sibling'
-}
-
-function floorOf(path: string): number | undefined {
+function layerOf(path: string): number | undefined {
   const [, folder, file] = path.split('/')
-  return file === undefined ? TOP : FLOORS[folder ?? '']
+  return file === undefined ? FACES : LAYERS[folder ?? '']
 }
 
 /** Every circle of imports, found from the file that closes it. */

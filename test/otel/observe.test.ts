@@ -2,14 +2,14 @@ import { channel } from 'node:diagnostics_channel'
 import { context, propagation, trace } from '@opentelemetry/api'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { type Health, inTrace, observe } from '../../src/otel/index.ts'
-import { fixtures } from '../../src/testing/index.ts'
+import { fixtures } from '../../src/testing.ts'
 import { deliver, setUp } from '../support/receive.ts'
 import { until } from '../support/until.ts'
 import { setUpTelemetry } from './telemetry.ts'
 
 const NAMES = ['received', 'rejected', 'stored', 'handled', 'failed', 'attempt']
 
-it('ends: nothing is subscribed, observed or collected any more', async () => {
+it('stops: nothing is subscribed, observed or collected any more', async () => {
   const { spans, collect } = setUpTelemetry()
   const health = vi.fn(async (): Promise<Health> => counts)
   const stop = observe({ health })
@@ -23,7 +23,7 @@ it('ends: nothing is subscribed, observed or collected any more', async () => {
   expect(health).not.toHaveBeenCalled()
 })
 
-const counts: Health = { status: 'ok', waiting: 3, active: 2, dead: 1, oldestDueAgeMs: 1500 }
+const counts: Health = { status: 'ok', waiting: 3, active: 2, deadLetters: 1, oldestDueAgeMs: 1500 }
 
 it('reads the gauges of the health check whenever metrics are collected', async () => {
   const { collect } = setUpTelemetry()
@@ -31,7 +31,7 @@ it('reads the gauges of the health check whenever metrics are collected', async 
   onTestFinished(observe({ health: async () => now }))
   const read = async () => {
     const metrics = await collect()
-    return ['waiting', 'active', 'dead', 'oldest_due_age'].map(
+    return ['waiting', 'active', 'dead_letters', 'oldest_due_age'].map(
       (name) => metrics.get(`hookline.inbox.${name}`)?.[0]?.value,
     )
   }
@@ -40,9 +40,10 @@ it('reads the gauges of the health check whenever metrics are collected', async 
   expect(await read()).toEqual([5, 2, 1, 0])
 })
 
-it('says nothing of an inbox that does not answer: its zeros are not how it is', async () => {
+it('records nothing of an inbox that does not answer: its zeros are not measured', async () => {
   const { collect } = setUpTelemetry()
-  const health = async () => ({ status: 'unavailable', waiting: 0, active: 0, dead: 0, oldestDueAgeMs: 0 }) as const
+  const health = async () =>
+    ({ status: 'unavailable', waiting: 0, active: 0, deadLetters: 0, oldestDueAgeMs: 0 }) as const
   onTestFinished(observe({ health }))
   expect([...(await collect()).keys()]).toEqual([])
 })
@@ -100,11 +101,11 @@ it('works without OpenTelemetry set up, and makes nothing', async () => {
 })
 
 it.each([
-  [5, 'observe: its options are an object'],
-  [null, 'observe: its options are an object'],
-  [{ helth: () => {} }, 'helth: no such option'],
-  [{ health: true }, 'health: must be a function'],
-])('refuses options that make no sense: %j', (options, message) => {
+  [5, '`observe: options` must be an object. Got a number.'],
+  [null, '`observe: options` must be an object. Got null.'],
+  [{ helth: () => {} }, '`helth` is not an option. Got an unknown name. Did you mean `health`?'],
+  [{ health: true }, '`health` must be a function. Got true.'],
+])('refuses wrong options: %j', (options, message) => {
   expect(() => observe(options as never)).toThrow(TypeError)
   expect(() => observe(options as never)).toThrow(message)
 })

@@ -18,7 +18,9 @@ export async function installNode(version: string): Promise<string> {
   await mkdir(directory, { recursive: true })
   await writeFile(join(directory, 'package.json'), '{ "private": true, "allowScripts": { "node": true } }')
   await copyFile(new URL('../../.npmrc', import.meta.url), join(directory, '.npmrc'))
-  await run('npm', ['install', '--no-save', '--no-audit', '--no-fund', `node@${version}`], directory)
+  // Its install script fetches the program, also when these tests run under `--ignore-scripts`.
+  const options = ['--ignore-scripts=false', '--no-save', '--no-audit', '--no-fund']
+  await run('npm', ['install', ...options, `node@${version}`], directory)
   return program
 }
 

@@ -15,7 +15,8 @@ const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
   'hookline/fetch': ['serve'],
   'hookline/sender': ['createDestination', 'createSender'],
   'hookline/collector': ['createCollector'],
-  'hookline/client': ['DeliveryError', 'createClient'],
+  'hookline/client': ['BatchError', 'createClient'],
+  'hookline/queues': ['createQueue'],
   'hookline/queues/memory': ['memoryQueue'],
   'hookline/queues/sqlite': ['sqliteQueue'],
   'hookline/queues/bullmq': ['bullmqQueue'],
@@ -23,7 +24,7 @@ const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
   'hookline/dedupe/memory': ['memoryDedupe'],
   'hookline/dedupe/sqlite': ['sqliteDedupe'],
   'hookline/otel': ['inTrace', 'observe'],
-  'hookline/testing': ['capture', 'fixtures', 'manualClock', 'signedRequest', 'startEndpoint'],
+  'hookline/testing': ['capture', 'fixtures', 'manualClock', 'signedRequest', 'startEndpoint', 'testQueue'],
 }
 
 /** Packages that a subpath needs and that a user installs beside Hookline. */
@@ -52,9 +53,10 @@ export function testPackage(version: string, findNode: () => Promise<string>): v
       expect(stdout).toMatch(new RegExp(`^v${version}\\.`))
     })
 
-    it('holds what is built, and no sources', () => {
-      const others = project.files.filter((path) => !path.startsWith('dist/')).sort()
-      expect(others).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'])
+    it('holds what is built and what the README links to, and no sources', () => {
+      const others = project.files.filter((path) => !/^(dist|docs|examples|bench)\//.test(path)).sort()
+      const pages = ['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md']
+      expect(others).toEqual([...pages, 'compose.yaml', 'package.json'])
       expect(project.files.filter((path) => path.startsWith('dist/'))).toEqual(
         expect.arrayContaining(['dist/index.js', 'dist/index.d.ts']),
       )

@@ -7,9 +7,9 @@ import express from 'express'
 import { expect, onTestFinished, test } from 'vitest'
 import { serve } from '../../adapters/express.ts'
 import { createCollector } from '../../src/collector/collector.ts'
-import type { Message } from '../../src/protocol/message.ts'
+import { createDestination } from '../../src/destination/destination.ts'
+import type { Message } from '../../src/message/message.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
-import { createDestination } from '../../src/sender/destination.ts'
 
 const sharedSecret = 'secret'
 

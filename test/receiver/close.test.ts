@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { memoryDedupe } from '../../src/dedupe/memory.ts'
+import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { setUpInbox } from '../support/inbox.ts'
 import { deliver, setUp } from '../support/receive.ts'
 
 const page = (userId: string) => ({ ...fixtures.page, userId })
 
-/** A receiver whose handlers hold each message until they are let go. */
+/** A receiver whose handlers hold each message until `held` settles. */
 function setUpHeld(...[inbox, options, overrides]: Parameters<typeof setUpInbox>) {
   const set = setUpInbox(inbox, options, overrides)
   const held = Promise.withResolvers<void>()
@@ -78,7 +78,7 @@ describe('close, with an inbox', () => {
     expect(signals[0]?.aborted).toBe(false)
   })
 
-  it('then fires their signal, does not wait for the deaf, and returns what would be lost', async () => {
+  it('then fires their signal, does not wait for handlers that ignore it, and returns what would be lost', async () => {
     const { receiver, clock, held, seen, signals, errors, closing } = setUpHeld({ concurrency: 2 })
     receiver.start()
     for (const userId of ['a', 'b', 'c']) await deliver(receiver, page(userId))
@@ -104,7 +104,7 @@ describe('close, with an inbox', () => {
     expect(errors.map(({ code }) => code)).toEqual(['signature_missing'])
   })
 
-  it('counts what it gives back as neither a failed attempt nor a crash', async () => {
+  it('counts what it releases as neither a failed attempt nor a crash', async () => {
     const { receiver, clock, queue, closing } = setUpHeld()
     const states: unknown[] = []
     const { work } = queue
@@ -112,12 +112,12 @@ describe('close, with an inbox', () => {
       work: ((handle, options) =>
         work(async (job, signal) => {
           const outcome = await handle(job, signal)
-          states.push('state' in outcome && JSON.parse(Buffer.from(outcome.state as Uint8Array).toString()))
+          states.push('retryAt' in outcome && JSON.parse(Buffer.from(outcome.retryState as Uint8Array).toString()))
           return outcome
         }, options)) as typeof work,
     })
     receiver.start()
-    await deliver(receiver, page('deaf'))
+    await deliver(receiver, page('running'))
     await clock.advance(0)
     closing(0)
     await clock.advance(0)
@@ -128,11 +128,13 @@ describe('close, with an inbox', () => {
     const { receiver, clock, closing } = setUpHeld()
     let give: () => void = () => {}
     receiver.start()
-    await deliver(receiver, page('deaf'))
+    await deliver(receiver, page('running'))
     const request = receiver.handle({
       method: 'POST',
       path: '/',
       headers: { 'content-type': 'application/json' },
+      query: '',
+      signal: new AbortController().signal,
       remoteAddress: undefined,
       readBody: () => new Promise((resolve) => (give = () => resolve({ bytes: Buffer.from('{}'), source: 'stream' }))),
     })
@@ -167,7 +169,7 @@ describe('close, with an inbox', () => {
     receiver.start()
     expect(() => receiver.start()).toThrow(TypeError)
     await receiver.close()
-    expect(() => receiver.start()).toThrow('start: the receiver is closed')
+    expect(() => receiver.start()).toThrow('`start` needs an open receiver. Got a closed one.')
     const other = setUpHeld()
     await other.receiver.close()
     expect(() => other.receiver.start()).toThrow(TypeError)
@@ -179,7 +181,7 @@ describe('close, with an inbox', () => {
   })
 })
 
-describe('close, with a store of handled messages', () => {
+describe('close, with a dedupe store', () => {
   async function setUpLate() {
     const log: string[] = []
     const store = memoryDedupe()
@@ -199,7 +201,7 @@ describe('close, with a store of handled messages', () => {
     return { ...set, held, log }
   }
 
-  it('waits for handlers past their deadline, so that what they did is noted', async () => {
+  it('waits for handlers past their deadline, so that their claims are confirmed', async () => {
     const { clock, held, log } = await setUpLate()
     await clock.advance(9998)
     held.a.resolve()
@@ -218,7 +220,7 @@ describe('close, with a store of handled messages', () => {
 })
 
 describe('health', () => {
-  const zeros = { waiting: 0, active: 0, dead: 0, oldestDueAgeMs: 0 }
+  const zeros = { waiting: 0, active: 0, deadLetters: 0, oldestDueAgeMs: 0 }
 
   it('without an inbox: ok, then closing', async () => {
     const { receiver } = setUp()
@@ -232,15 +234,15 @@ describe('health', () => {
     receiver.start()
     for (const userId of ['a', 'b', 'c']) await deliver(receiver, page(userId))
     await clock.advance(700)
-    const counts = { waiting: 2, active: 1, dead: 0, oldestDueAgeMs: 700 }
+    const counts = { waiting: 2, active: 1, deadLetters: 0, oldestDueAgeMs: 700 }
     expect(await receiver.health()).toEqual({ status: 'ok', ...counts })
     closing()
     expect(await receiver.health()).toEqual({ status: 'closing', ...counts })
   })
 
-  it('is never negative, when somebody set the clock back', async () => {
-    const oldestDueAt = Number.MAX_SAFE_INTEGER
-    const { receiver } = setUpInbox({}, {}, { counts: async () => ({ waiting: 1, active: 0, dead: 0, oldestDueAt }) })
+  it('is never negative, also when the clock was set back', async () => {
+    const counts = { waiting: 1, active: 0, deadLetters: 0, oldestDueAt: new Date(8.64e15), asOf: new Date(0) }
+    const { receiver } = setUpInbox({}, {}, { counts: async () => counts })
     expect((await receiver.health()).oldestDueAgeMs).toBe(0)
   })
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import type { EndpointRequest } from '../../src/protocol/endpoint.ts'
-import { HooklineError, type HooklineErrorCode } from '../../src/protocol/error.ts'
-import { memoryQueue } from '../../src/queues/memory.ts'
+import type { EndpointRequest } from '../../src/http/endpoint.ts'
+import { HooklineError, type HooklineErrorCode } from '../../src/message/error.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
 import type { ReceiverOptions } from '../../src/receiver/options.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
@@ -92,6 +92,8 @@ it.each(Object.entries(cases))(
       method: 'POST',
       path: '/',
       headers: { ...signed.headers },
+      query: '',
+      signal: new AbortController().signal,
       remoteAddress: '192.0.2.1',
       readBody: async () => ({ bytes: Buffer.from(signed.body), source: 'stream' }),
       ...request,

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { memoryDedupe } from '../../src/dedupe/memory.ts'
-import { memoryQueue } from '../../src/queues/memory.ts'
+import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
 
 const queue = memoryQueue()
 const store = memoryDedupe()
 
-describe('createReceiver tells the developer', () => {
+describe('createReceiver refuses', () => {
   it.each([
     ['secret', {}],
     ['secret', { secret: undefined }],
@@ -64,7 +64,7 @@ describe('createReceiver tells the developer', () => {
   })
 
   it('about options that are none', () => {
-    expect(() => createReceiver(undefined as never)).toThrow('at least { secret }')
+    expect(() => createReceiver(undefined as never)).toThrow('Pass at least { secret }')
     expect(() => createReceiver('secret' as never)).toThrow(TypeError)
   })
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
-import { HooklineError } from '../../src/protocol/error.ts'
-import type { Delivery } from '../../src/receiver/delivery.ts'
+import type { Delivery } from '../../src/handling/delivery.ts'
+import { HooklineError } from '../../src/message/error.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
@@ -52,7 +52,7 @@ describe('receive', () => {
     expect(JSON.parse(received.body)).toEqual({
       status: 500,
       code: 'handler_failed',
-      detail: '1 of 1 handlers failed.',
+      detail: 'Every handler must succeed. Got 1 of 1 that failed. See `cause`.',
     })
   })
 
@@ -66,7 +66,7 @@ describe('receive', () => {
     ['an object as bytes', fixtures.track, headers],
     ['no headers', bytes, undefined],
     ['text as headers', bytes, headers['x-signature']],
-  ])('tells the developer about %s', async (_what, ...given) => {
+  ])('refuses %s with a TypeError', async (_what, ...given) => {
     const { receiver } = setUp()
     await expect(receiver.receive(...(given as unknown as Parameters<typeof receiver.receive>))).rejects.toThrow(
       TypeError,
@@ -230,7 +230,7 @@ describe('deadline', () => {
 })
 
 describe('onRejected', () => {
-  it('is given the bytes of an authentic message that could not be used, before the sender hears of it', async () => {
+  it('receives the bytes of an authentic message that is unusable, before the answer', async () => {
     const order: string[] = []
     const { receiver } = setUp({
       onRejected: async (error, message) => {
@@ -265,7 +265,7 @@ describe('onRejected', () => {
     expect(onRejected).not.toHaveBeenCalled()
   })
 
-  it('makes the sender come back when it fails', async () => {
+  it('that fails makes the answer 500, so that the sender retries', async () => {
     const { receiver, errors } = setUp({ onRejected: () => Promise.reject(new Error('disk full')) })
     expect(await deliver(receiver, '{}')).toMatchObject({ status: 500, error: { code: 'handler_failed' } })
     expect(errors[0]?.cause).toEqual(new Error('disk full'))
@@ -287,7 +287,7 @@ describe('onError', () => {
     expect(failed).toEqual([{ headers: { 'x-signature': 'junk' }, remoteAddress: undefined }])
   })
 
-  it('may fail itself: the answer stands, and the process hears of it', async () => {
+  it('may fail itself: the answer stands, and the process emits a warning', async () => {
     const warnings: unknown[] = []
     const emit = vi.spyOn(process, 'emitWarning').mockImplementation((...warning) => void warnings.push(warning))
     const hostile = [
@@ -325,6 +325,8 @@ describe('a body that a parser made and that is serialised again', () => {
       method: 'POST',
       path: '/',
       headers: { ...headers },
+      query: '',
+      signal: new AbortController().signal,
       remoteAddress: undefined,
       readBody: async () => ({ bytes, source: 'reserialised' }) as const,
     }
@@ -332,6 +334,22 @@ describe('a body that a parser made and that is serialised again', () => {
     expect(warn).toHaveBeenCalledOnce()
     expect(warn).toHaveBeenCalledWith(expect.stringContaining('Mount'), { code: 'HOOKLINE_RESERIALISED' })
     warn.mockRestore()
+  })
+})
+
+describe('a signature over bytes that a parser changed', () => {
+  it.each([
+    ['reserialised', 500, 'body_consumed'],
+    ['body-text', 500, 'body_consumed'],
+    ['rawBody', 401, 'signature_mismatch'],
+  ] as const)('%s: %i %s', async (source, status, code) => {
+    const { receiver } = setUp({ secret: 'another' })
+    vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    const { signal } = new AbortController()
+    const request = { method: 'POST', path: '/', query: '', headers: { ...headers }, remoteAddress: undefined, signal }
+    const received = await receiver.handle({ ...request, readBody: () => ({ bytes, source }) })
+    expect(received).toMatchObject({ ok: false, status, error: { code } })
+    vi.restoreAllMocks()
   })
 })
 

@@ -34,6 +34,6 @@ it('a message that no handler saw in eight processes, each closed as it began, i
   await until(() => seen.length === 1)
   await inbox.drain()
   expect(seen).toEqual(['track'])
-  expect(await inbox.counts()).toMatchObject({ waiting: 0, active: 0, dead: 0 })
+  expect(await inbox.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
   await receiver.close({ graceMs: 0 })
 })

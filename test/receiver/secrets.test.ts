@@ -49,7 +49,7 @@ describe('a secret provider', () => {
     expect(provider).toHaveBeenCalledTimes(2)
   })
 
-  it('that fails is not asked again by a flood either, and nobody is refused for its fault', async () => {
+  it('that fails is not asked again by a flood either, and its fault refuses no request for good', async () => {
     const provider = vi.fn(async () => 'old')
     const { receiver, clock } = setUp({ secret: provider })
     await deliver(receiver, track, 'old')

@@ -1,11 +1,11 @@
 import * as v from 'valibot'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import { memoryDedupe } from '../../src/dedupe/memory.ts'
+import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
 import {
   type AliasMessage,
   createReceiver,
-  type DeadMessage,
+  type DeadLetterMessage,
   type DeleteMessage,
   type Delivery,
   type Fields,
@@ -20,7 +20,7 @@ import {
   type StoredMessage,
   type TrackMessage,
 } from '../../src/index.ts'
-import { memoryQueue } from '../../src/queues/memory.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
 
 const receiver = createReceiver({ secret: process.env.SHARED_SECRET })
 
@@ -110,8 +110,8 @@ test('an inbox or dedupe changes nothing of what handlers get', () => {
   createReceiver({ secret: 's', dedupe: { store: memoryDedupe(), key: ({ type }, { id }) => type + id } })
 })
 
-test('what is dead or left says what it is', () => {
-  expectTypeOf(receiver.dead).returns.resolves.items.toEqualTypeOf<DeadMessage>()
+test('dead letters and what close() returns are typed', () => {
+  expectTypeOf(receiver.deadLetters).returns.resolves.items.toEqualTypeOf<DeadLetterMessage>()
   expectTypeOf(receiver.close).returns.resolves.items.toEqualTypeOf<StoredMessage>()
-  expectTypeOf<DeadMessage['reason']>().extract<'crashed' | 'handler_failed'>().not.toBeNever()
+  expectTypeOf<DeadLetterMessage['reason']>().extract<'crashed' | 'handler_failed'>().not.toBeNever()
 })

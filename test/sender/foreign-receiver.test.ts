@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { createSender } from '../../src/sender/sender.ts'
-import { fixtures, startEndpoint } from '../../src/testing/index.ts'
+import { fixtures, startEndpoint } from '../../src/testing.ts'
 
 const sharedSecret = 'pässword ☃ with everything'
 const messages = [

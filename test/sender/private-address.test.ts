@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, test, vi } from 'vitest'
 import { createGuardedLookup, guardConnector, isPrivateAddress } from '../../src/sender/private-address.ts'
 import { createSender } from '../../src/sender/sender.ts'
-import { startEndpoint } from '../../src/testing/index.ts'
+import { startEndpoint } from '../../src/testing.ts'
 
 describe('isPrivateAddress', () => {
   it.each([
@@ -77,33 +77,30 @@ describe('isPrivateAddress', () => {
 })
 
 describe('allowPrivateAddresses: false', () => {
-  it.each(['http', 'https'])(
-    '%s: reaches no loopback address, however it is spelled, with not one connection',
-    async (scheme) => {
-      const endpoint = await startEndpoint(scheme === 'https' ? { tls: 'self_signed' } : {})
-      onTestFinished(() => endpoint.close())
-      const { port } = new URL(endpoint.url)
-      for (const host of [
-        '127.0.0.1',
-        'localhost',
-        '2130706433',
-        '0x7f.1',
-        '127.1',
-        '[::ffff:127.0.0.1]',
-        '0.0.0.0',
-        '[::]',
-      ]) {
-        const sender = createSender({
-          webhooks: [{ url: `${scheme}://${host}:${port}/` }],
-          allowPrivateAddresses: false,
-        })
-        const { ok, attempts } = await sender.delete({ userId: 'u' })
-        expect([host, ok, attempts[0]?.error]).toEqual([host, false, 'private_address'])
-        await sender.close()
-      }
-      expect(endpoint.connections).toBe(0)
-    },
-  )
+  it.each(['http', 'https'])('%s: opens no connection to a loopback address, in any notation', async (scheme) => {
+    const endpoint = await startEndpoint(scheme === 'https' ? { tls: 'self_signed' } : {})
+    onTestFinished(() => endpoint.close())
+    const { port } = new URL(endpoint.url)
+    for (const host of [
+      '127.0.0.1',
+      'localhost',
+      '2130706433',
+      '0x7f.1',
+      '127.1',
+      '[::ffff:127.0.0.1]',
+      '0.0.0.0',
+      '[::]',
+    ]) {
+      const sender = createSender({
+        webhooks: [{ url: `${scheme}://${host}:${port}/` }],
+        allowPrivateAddresses: false,
+      })
+      const { ok, attempts } = await sender.delete({ userId: 'u' })
+      expect([host, ok, attempts[0]?.error]).toEqual([host, false, 'private_address'])
+      await sender.close()
+    }
+    expect(endpoint.connections).toBe(0)
+  })
 })
 
 test('by default a private address is reached', async () => {
@@ -124,7 +121,7 @@ describe('guardConnector', () => {
     return { socket, outcome: given.mock.calls }
   }
 
-  it('gives away a socket to a public address', () => {
+  it('passes on a socket to a public address', () => {
     const { socket, outcome } = connect('shop.example', '8.8.8.8')
     expect(outcome).toEqual([[null, socket]])
     expect(socket.destroy).not.toHaveBeenCalled()
@@ -134,7 +131,7 @@ describe('guardConnector', () => {
     ['10.0.0.1', 'HOOKLINE_PRIVATE_ADDRESS'],
     ['::ffff:127.0.0.1', 'HOOKLINE_PRIVATE_ADDRESS'],
     [undefined, 'ECONNRESET'],
-  ])('destroys a socket that ended up at %s', (address, code) => {
+  ])('destroys a socket that is connected to %s', (address, code) => {
     const { socket, outcome } = connect('shop.example', address)
     expect(outcome).toEqual([[expect.objectContaining({ code }), null]])
     expect(socket.destroy).toHaveBeenCalled()
@@ -168,12 +165,12 @@ describe('createGuardedLookup', () => {
     return given.mock.calls[0]
   }
 
-  it('gives public addresses, one or all', () => {
+  it('returns public addresses, one or all', () => {
     expect(answer(['8.8.8.8', '1.1.1.1'])).toEqual([null, '8.8.8.8', 4])
     expect(answer(['8.8.8.8'], { all: true })).toEqual([null, [{ address: '8.8.8.8', family: 4 }]])
   })
 
-  it('refuses a name of which one address is private, and one without an address', () => {
+  it('refuses a name with one private address, and one without addresses', () => {
     expect(answer(['8.8.8.8', '10.0.0.1'])?.[0]).toMatchObject({ code: 'HOOKLINE_PRIVATE_ADDRESS' })
     expect(answer([])?.[0]).toBeInstanceOf(Error)
   })

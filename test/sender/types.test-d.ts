@@ -1,4 +1,4 @@
-/** What the compiler says of calls, and of what comes back. */
+/** The types of calls and results. */
 
 import { expectTypeOf, test } from 'vitest'
 import {
@@ -8,8 +8,8 @@ import {
   type DeliveryReport,
   type Queued,
   type Round,
-} from '../../src/sender/index.ts'
-import { fixtures } from '../../src/testing/index.ts'
+} from '../../src/sender.ts'
+import { fixtures } from '../../src/testing.ts'
 
 const webhooks = [{ url: 'https://shop.example/webhooks' }]
 const sender = createSender({ webhooks, sharedSecret: 'secret' })
@@ -23,7 +23,7 @@ test('a call needs what its message needs', () => {
   void sender.track({ anonymousId: 'a', event: 'E', properties: { total: 1 }, timestamp: new Date() })
   void destination.alias({ userId: 'new', previousId: 'old' })
   void destination.delete({ userId: 'u' })
-  // @ts-expect-error: nobody
+  // @ts-expect-error: no user
   void sender.track({ event: 'E' })
   // @ts-expect-error: no event
   void sender.track({ userId: 'u' })
@@ -41,7 +41,7 @@ test('every fixture is a message to send', () => {
   for (const message of Object.values(fixtures)) void sender.send(message)
 })
 
-test('what comes back is known', () => {
+test('results are typed', () => {
   expectTypeOf(sender.page({ userId: 'u' })).resolves.toEqualTypeOf<Round>()
   expectTypeOf(destination.page({ userId: 'u' })).resolves.toEqualTypeOf<Queued>()
   expectTypeOf<Round['attempts'][number]>().toEqualTypeOf<Attempt>()
@@ -52,7 +52,7 @@ test('the secret may come from the environment', () => {
   createSender({ webhooks, sharedSecret: process.env.SHARED_SECRET })
 })
 
-test('a sync gives back what the next one takes', async () => {
+test('a sync returns what the next one takes as previous', async () => {
   const members = await destination.syncAudience('Beta', ['ada'])
   void destination.syncAudience('Beta', ['ada'], { previous: members })
   const values = await destination.syncTrait('Total', [['ada', 10]])

@@ -10,12 +10,14 @@ describe('Setting · the service list: up to 5 entries, at least one', () => {
   })
 
   it.each([
-    ['none', []],
-    ['six', Array.from({ length: 6 }, (_, index) => ({ url: `${url}/${index}` }))],
-    ['no list', { url }],
-    ['nothing', undefined],
-  ])('refuses %s', (_case, webhooks) => {
-    expect(() => readWebhooks(webhooks)).toThrow(/^webhooks: must be a list of one to 5/)
+    ['none', [], '0 entries'],
+    ['six', Array.from({ length: 6 }, (_, index) => ({ url: `${url}/${index}` })), '6 entries'],
+    ['no list', { url }, 'an object'],
+    ['nothing', undefined, 'undefined'],
+  ])('refuses %s', (_case, webhooks, found) => {
+    expect(() => readWebhooks(webhooks)).toThrow(
+      `\`webhooks\` must be a list of 1 to 5 entries. Got ${found}. Pass URLs, for example [{ url:`,
+    )
   })
 })
 
@@ -35,20 +37,34 @@ describe('Setting · Webhook URL: full, with its scheme', () => {
     ['ftp://shop.example/', /must be a full URL/],
     ['', /must be a full URL/],
     [undefined, /must be a full URL/],
-    ['https://user:pass@shop.example/', /must hold no user and password/],
-    ['https://user@shop.example/', /must hold no user and password/],
-    ['https://shop.example/#top', /must hold no #fragment/],
+    [
+      'https://user:pass@shop.example/',
+      /Got a URL with them\. Pass them as the header Authorization in `webhooks\[1\]\.headers`\.$/,
+    ],
+    [
+      'https://user@shop.example/',
+      /Got a URL with them\. Pass them as the header Authorization in `webhooks\[1\]\.headers`\.$/,
+    ],
+    ['https://shop.example/#top', /must hold no fragment/],
   ])('refuses %s', (given, expected) => {
     expect(() => readWebhooks([{ url }, { url: given }])).toThrow(expected)
-    expect(() => readWebhooks([{ url }, { url: given }])).toThrow(/^webhooks\[1\]\.url: /)
+    expect(() => readWebhooks([{ url }, { url: given }])).toThrow(/^`webhooks\[1\]\.url` must/)
   })
 
-  it('does not quote a URL that it refuses: it may hold a token', () => {
+  it('shows no header value, and no name that is not a token', () => {
+    for (const headers of [{ 'X-Team': 't0ken\n' }, { 't0ken ': 'a' }, { host: 't0ken' }, ['t0ken']]) {
+      expect(() => readWebhooks([{ url, headers }])).toThrow(/^(?!.*t0ken)/s)
+    }
+  })
+
+  it('does not show a URL that it refuses: it may hold a token', () => {
     expect(() => readWebhooks([{ url: 'htps://shop.example/?token=t0ken' }])).toThrow(/^(?!.*t0ken)/)
   })
 
-  it('refuses the same URL twice', () => {
-    expect(() => readWebhooks([{ url }, { url }])).toThrow('webhooks[1].url: is there twice.')
+  it('refuses the same URL twice, without showing it', () => {
+    expect(() => readWebhooks([{ url }, { url }])).toThrow(
+      '`webhooks[1].url` must be unique. Got the URL of webhooks[0]. Remove one of them.',
+    )
   })
 
   it('shows it without its query', () => {
@@ -86,29 +102,64 @@ describe('Setting · static headers', () => {
     'X-SIGNATURE',
     'Host',
   ])('may not replace %s', (name) => {
-    expect(() => withHeaders({ [name]: 'x' })).toThrow(`webhooks[0].headers.${name}: is set by the sender`)
+    expect(() => withHeaders({ [name]: 'x' })).toThrow(
+      `\`webhooks[0].headers.${name}\` is reserved for the sender. Got a static header. Remove it.`,
+    )
   })
 
   it.each([
-    ['a line break', { 'X-Team': 'a\r\nX-Signature: b' }, /must be text without line breaks/],
-    ['a line feed', { 'X-Team': 'a\nb' }, /must be text without line breaks/],
-    ['a zero', { 'X-Team': 'a\0b' }, /must be text without line breaks/],
-    ['beyond Latin-1', { 'X-Team': '☃' }, /in Latin-1/],
-    ['a number', { 'X-Team': 1 }, /must be text/],
-    ['a name with a space', { 'X Team': 'a' }, /no header name/],
-    ['a name with a line break', { 'X-Team\r\nX': 'a' }, /no header name/],
-    ['an empty name', { '': 'a' }, /no header name/],
-    ['one name in two cases', { 'X-Team': 'a', 'x-team': 'b' }, /is there twice/],
-    ['a list', ['X-Team: a'], /must be a plain object/],
-    ['a Map', new Map([['X-Team', 'a']]), /must be a plain object/],
-    ['Headers', new Headers({ 'X-Team': 'a' }), /must be a plain object/],
-    ['null', null, /must be a plain object/],
+    [
+      'a line break',
+      { 'X-Team': 'a\r\nX-Signature: b' },
+      /X-Team` must be a Latin-1 string without control characters\. Got a string with other characters\. Pass/,
+    ],
+    [
+      'a line feed',
+      { 'X-Team': 'a\nb' },
+      /X-Team` must be a Latin-1 string without control characters\. Got a string with other characters\. Pass/,
+    ],
+    [
+      'a zero',
+      { 'X-Team': 'a\0b' },
+      /X-Team` must be a Latin-1 string without control characters\. Got a string with other characters\. Pass/,
+    ],
+    ['beyond Latin-1', { 'X-Team': '☃' }, /must be a Latin-1 string .* Got a string with other characters\./],
+    ['a number', { 'X-Team': 1 }, /must be a Latin-1 string .* Got a number\./],
+    [
+      'a name with a space',
+      { 'X Team': 'a' },
+      /^`webhooks\[0\]\.headers` must have valid header names\. Got a name with a character/,
+    ],
+    [
+      'a name with a line break',
+      { 'X-Team\r\nX': 'a' },
+      /^`webhooks\[0\]\.headers` must have valid header names\. Got a name with a/,
+    ],
+    [
+      'an empty name',
+      { '': 'a' },
+      /must have valid header names\. Got an empty name\. Use letters, digits and hyphens\.$/,
+    ],
+    [
+      'one name in two cases',
+      { 'X-Team': 'a', 'x-team': 'b' },
+      /x-team` must be given once\. Got the same name in upper and lower case\. Remove one of them\.$/,
+    ],
+    ['a list', ['X-Team: a'], /^`webhooks\[0\]\.headers` must be a plain object\. Got a list\. Pass names and values/],
+    ['a Map', new Map([['X-Team', 'a']]), /must be a plain object\. Got an iterable\./],
+    ['Headers', new Headers({ 'X-Team': 'a' }), /must be a plain object\. Got an iterable\./],
+    ['null', null, /must be a plain object\. Got null\./],
+    ['text', 'X-Team: a', /must be a plain object\. Got a string\./],
   ])('refuses %s', (_case, headers, expected) => {
     expect(() => withHeaders(headers)).toThrow(expected)
   })
 })
 
 test('an entry has a url and headers, nothing else', () => {
-  expect(() => readWebhooks([{ url, header: {} }])).toThrow('webhooks[0].header: no such option')
-  expect(() => readWebhooks([null])).toThrow('webhooks[0]: must be { url, headers }.')
+  expect(() => readWebhooks([{ url, header: {} }])).toThrow(
+    '`webhooks[0].header` is not an option. Got an unknown name. Did you mean `headers`?',
+  )
+  expect(() => readWebhooks([null])).toThrow(
+    '`webhooks[0]` must be an object. Got null. Pass { url } or { url, headers }.',
+  )
 })

@@ -2,11 +2,11 @@
 
 import { createCollector } from '../../src/collector/collector.ts'
 import type { CollectorOptions } from '../../src/collector/options.ts'
-import type { EndpointAnswer, EndpointRequest } from '../../src/protocol/endpoint.ts'
-import type { HooklineError } from '../../src/protocol/error.ts'
-import { isMeantFor } from '../../src/protocol/integrations.ts'
-import { INTEGRATION_NAME } from '../../src/protocol/limits.ts'
-import type { Queued, Submission } from '../../src/sender/api.ts'
+import type { Queued, Submission } from '../../src/destination/api.ts'
+import type { EndpointRequest, TextAnswer } from '../../src/http/endpoint.ts'
+import type { HooklineError } from '../../src/message/error.ts'
+import { isMeantFor } from '../../src/message/integrations.ts'
+import { INTEGRATION_NAME } from '../../src/message/limits.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 
 export const writeKey = 'the write key of the shop'
@@ -59,6 +59,8 @@ export function request(path: string, body: unknown, changes: Partial<EndpointRe
     method: 'POST',
     path,
     headers: { 'content-type': 'application/json', authorization: basic(writeKey) },
+    query: '',
+    signal: new AbortController().signal,
     remoteAddress: '192.0.2.1',
     readBody: async () => ({ bytes, source: 'stream' }),
     ...changes,
@@ -69,7 +71,7 @@ export function basic(user: string, password = ''): string {
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 }
 
-function poster(collector: { handle(request: EndpointRequest): Promise<EndpointAnswer> | undefined }) {
+function poster(collector: { handle(request: EndpointRequest): Promise<TextAnswer> | undefined }) {
   return async (path: string, body: unknown, changes: Partial<EndpointRequest> = {}) => {
     const answer = await collector.handle(request(path, body, changes))
     if (answer === undefined) throw new Error(`nobody answers ${path}`)

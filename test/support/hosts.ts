@@ -1,4 +1,4 @@
-/** Every framework that has an adapter, as the contract suite starts it: the endpoint at /webhooks, something mounted before it, a neighbour. */
+/** Every framework that has an adapter, as the contract suites start it: a body parser, the endpoint, a neighbour route. */
 
 import http from 'node:http'
 import http2 from 'node:http2'
@@ -16,14 +16,13 @@ import { serve as serveFastify } from '../../adapters/fastify.ts'
 import { serve as serveFetch } from '../../adapters/fetch.ts'
 import { serve as serveKoa } from '../../adapters/koa.ts'
 import { serve as serveNode } from '../../adapters/node.ts'
-import type { Endpoint } from '../../src/protocol/endpoint.ts'
-import { type Send, sendFetch, sendHttp1, sendHttp2 } from './wire.ts'
+import type { Endpoint } from '../../src/http/endpoint.ts'
+import { type Client, clientOfFetch, clientOfHttp1, clientOfHttp2 } from './wire.ts'
 
-/** What a host has mounted before the endpoint, by what that leaves of the body. */
+/** The body parser that runs before the endpoint, by what it leaves of the body. */
 export type Before = 'nothing' | 'raw' | 'rawBody' | 'text' | 'rawBody-text' | 'json'
 
-export interface Running {
-  readonly send: Send
+export interface Running extends Client {
   close(): Promise<void>
 }
 
@@ -33,6 +32,7 @@ export interface Host {
   readonly befores: readonly Before[]
   /** Whether a path that is not the endpoint's goes on to a next handler, which answers `/neighbour` with the JSON it got. */
   readonly hasNeighbour: boolean
+  /** Starts it with the endpoint at `/webhooks`: the path of a receiver, the prefix of an endpoint with routes. */
   start(endpoint: Endpoint, before: Before): Promise<Running>
 }
 
@@ -42,7 +42,7 @@ async function listen(server: Server, version: 1 | 2 = 1): Promise<Running> {
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   return {
-    send: version === 1 ? sendHttp1(port) : sendHttp2(port),
+    ...(version === 1 ? clientOfHttp1(port) : clientOfHttp2(port)),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())
@@ -51,7 +51,7 @@ async function listen(server: Server, version: 1 | 2 = 1): Promise<Running> {
   }
 }
 
-/** What a parser leaves on a request; none of them ever fails here. */
+/** Leaves on a request what a body parser leaves. Accepts any body. */
 async function parseAs(before: Before, stream: Readable, target: Record<string, unknown>): Promise<void> {
   if (before === 'nothing') return
   const bytes = await getRawBody(stream)
@@ -60,10 +60,10 @@ async function parseAs(before: Before, stream: Readable, target: Record<string, 
   if (before === 'rawBody') target.rawBody = bytes
   if (before === 'text') target.body = text
   if (before === 'rawBody-text') target.rawBody = text
-  if (before === 'json') target.body = parseOrNothing(text)
+  if (before === 'json') target.body = parseJson(text)
 }
 
-function parseOrNothing(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -138,7 +138,7 @@ function fastify(name: string, framework: typeof fastify5): Host {
       app.post('/neighbour', async (request) => request.body)
       await app.listen({ port: 0, host: '127.0.0.1' })
       const { port } = app.server.address() as AddressInfo
-      return { send: sendHttp1(port), close: () => app.close() }
+      return { ...clientOfHttp1(port), close: () => app.close() }
     },
   }
 }
@@ -166,7 +166,7 @@ const fetchHost: Host = {
   befores: ['nothing'],
   hasNeighbour: false,
   start: async (endpoint) => ({
-    send: sendFetch(serveFetch(endpoint, { path: '/webhooks' })),
+    ...clientOfFetch(serveFetch(endpoint, { path: '/webhooks' })),
     close: async () => {},
   }),
 }

@@ -1,12 +1,15 @@
-/** A receiver with an inbox in memory, on a clock that the test moves. */
+/** A receiver with an inbox in memory, on a clock that the test moves; and one job handled by its worker. */
 
-import { memoryQueue } from '../../src/queues/memory.ts'
-import type { Queue } from '../../src/queues/queue.ts'
-import type { InboxOptions } from '../../src/receiver/inbox-options.ts'
+import { randomUUID } from 'node:crypto'
+import { vi } from 'vitest'
+import type { EventSchemas } from '../../src/handling/schema.ts'
+import type { InboxOptions } from '../../src/inbox/options.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
+import type { ClaimedJob, HandleJob, Outcome, Queue } from '../../src/queues/queue.ts'
 import type { ReceiverOptions } from '../../src/receiver/options.ts'
-import type { EventSchemas } from '../../src/receiver/schema.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
-import { setUp } from './receive.ts'
+import { deliver, setUp } from './receive.ts'
 
 // biome-ignore lint/complexity/noBannedTypes: no schemas is the empty object
 export function setUpInbox<const Events extends EventSchemas = {}>(
@@ -19,4 +22,23 @@ export function setUpInbox<const Events extends EventSchemas = {}>(
   const queue: Queue = { ...memory, ...overrides }
   const set = setUp<Events>({ clock, inbox: { queue, ...inbox }, ...options })
   return { ...set, clock, queue, memory }
+}
+
+/** Has the worker of an inbox handle one claimed job, by default a page message, and returns the outcome. */
+export async function handleJob(job: Partial<ClaimedJob>, signal: AbortSignal = new AbortController().signal) {
+  let handle: HandleJob | undefined
+  const pushed: Uint8Array[] = []
+  const push: Queue['push'] = async ([one]) => void pushed.push(one?.body as Uint8Array)
+  const work: Queue['work'] = (given) => {
+    handle = given
+  }
+  const set = setUpInbox({}, {}, { push, work })
+  const handler = vi.fn()
+  set.receiver.on('*', handler).start()
+  await deliver(set.receiver, fixtures.page)
+  const body = pushed[0] as Uint8Array
+  const claimed = { id: randomUUID(), body, claimCount: 1, firstAt: new Date(5), retryState: undefined, ...job }
+  const outcome = (await handle?.(claimed, signal)) as Outcome
+  const stored = 'complete' in outcome ? undefined : outcome.retryState
+  return { ...set, handler, outcome, state: stored && JSON.parse(Buffer.from(stored).toString()) }
 }

@@ -1,4 +1,4 @@
-/** Stands between a client and PostgreSQL, and fails it. */
+/** A proxy between a client and PostgreSQL that cuts connections and swallows bytes. */
 
 import { connect, createServer, type Socket } from 'node:net'
 
@@ -8,8 +8,10 @@ export interface Proxy {
   readonly url: string
   /** Lets a statement that holds this text through, and cuts the connection before its answer. */
   cutAfter(text: string): void
-  /** Swallows everything, both ways, until it is told otherwise; from a statement on that holds this text, if any. */
+  /** Swallows all bytes both ways until it is called with false; given `from`, as soon as a statement holds this text. */
   swallow(isSwallowing: boolean, from?: string): void
+  /** Resolves when a client has connected. */
+  accepted(): Promise<void>
   close(): Promise<void>
 }
 
@@ -62,6 +64,7 @@ export async function createProxy(databaseUrl: string): Promise<Proxy> {
       isSwallowing = swallowing && from === undefined
       last = from
     },
+    accepted: () => new Promise((resolve) => server.once('connection', () => resolve())),
     async close() {
       const closed = new Promise((resolve) => server.close(resolve))
       for (const socket of sockets) socket.destroy()

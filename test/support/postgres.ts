@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { PgBoss, TestClock } from 'pg-boss'
-import type { Clock } from '../../src/protocol/clock.ts'
+import type { Clock } from '../../src/time/clock.ts'
 
 /** A schema that is gone when the tests are. */
 export interface Schema {
@@ -31,14 +31,16 @@ export function createSchema(databaseUrl: string): Schema {
   }
 }
 
-/** A pg-boss whose time stands still until it is told. */
+/** A pg-boss whose time stands still until a test moves it. */
 export interface VirtualBoss {
   readonly boss: PgBoss
-  /** The same time. What is due within 50 ms, as looking for what others put in is, is so by the machine's clock. */
+  /** The same time. Timers of at most 50 ms run by the machine's clock: a short poll goes on while time stands still. */
   readonly clock: Clock
   now(): number
   /** A long time passes as if the process had slept for most of it. */
   advance(ms: number): Promise<void>
+  /** Makes the next statistics of a queue current: pg-boss serves those of the last minute. */
+  refresh(queue: string): Promise<void>
   stop(): Promise<void>
 }
 
@@ -78,6 +80,9 @@ export async function startVirtualBoss(databaseUrl: string, schema: Schema): Pro
     async advance(ms) {
       if (ms > LONG_MS) await time.setTime(time.now() + ms - LONG_MS)
       await time.tick(Math.min(ms, LONG_MS))
+    },
+    refresh: async (queue) => {
+      await schema.run('UPDATE schema.queue SET monitor_on = NULL WHERE name = $1', [queue])
     },
     async stop() {
       await boss.stop({ graceful: false })

@@ -1,10 +1,11 @@
 /** A receiver, what its callbacks saw, and a message sent to it without a host. */
 
-import type { HooklineError } from '../../src/protocol/error.ts'
+import type { FailedRequest } from '../../src/handling/diagnostics.ts'
+import type { EventSchemas, TraitSchemas } from '../../src/handling/schema.ts'
+import type { HooklineError } from '../../src/message/error.ts'
 import type { Received } from '../../src/receiver/api.ts'
-import type { FailedRequest, ReceiverOptions } from '../../src/receiver/options.ts'
+import type { ReceiverOptions } from '../../src/receiver/options.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
-import type { EventSchemas, TraitSchemas } from '../../src/receiver/schema.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 

@@ -1,4 +1,4 @@
-/** A Redis of a test's own, that can be killed and started again, and a way to it that can be cut. */
+/** A Redis of a test's own that can be killed and started again, and a proxy to it that can be cut and silenced. */
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 
-/** Whether this machine has the program. */
+/** Whether redis-server is installed. */
 export const hasRedisServer: boolean = spawnSync('redis-server', ['--version']).status === 0
 
 export interface PrivateRedis {
@@ -17,11 +17,11 @@ export interface PrivateRedis {
   start(): Promise<void>
   /** With SIGKILL. */
   kill(): Promise<void>
-  /** Kills it, and removes what it kept. */
+  /** Kills it, and deletes its files. */
   dispose(): Promise<void>
 }
 
-/** A Redis that keeps everything it answers for; not started yet. */
+/** Creates a Redis that keeps what it acknowledges. It is not started. */
 export async function privateRedis(...options: readonly string[]): Promise<PrivateRedis> {
   const port = await freePort()
   const directory = await mkdtemp(join(tmpdir(), 'hookline-redis-'))
@@ -44,7 +44,7 @@ export async function privateRedis(...options: readonly string[]): Promise<Priva
       server = spawn('redis-server', [...settings, '--appendfsync', 'always', ...options], { stdio: 'ignore' })
       const client = new Redis({ port, maxRetriesPerRequest: null, retryStrategy: () => 20 })
       client.on('error', () => {})
-      await client.ping().catch(() => {}) // It answers, if only to ask for a password.
+      await client.ping().catch(() => {}) // Any answer will do: it may ask for a password.
       client.disconnect()
     },
     kill,
@@ -55,44 +55,67 @@ export async function privateRedis(...options: readonly string[]): Promise<Priva
   }
 }
 
-export interface Passage {
+/** Deletes a queue of BullMQ, also what BullMQ would leave until it expires: the ids of the dedupe window. */
+export async function removeQueue(redis: Redis, name: string, prefix = 'bull'): Promise<void> {
+  for (let cursor = '0'; ; ) {
+    const [next, keys] = await redis.scan(cursor, 'MATCH', `${prefix}:${name}:*`, 'COUNT', 10_000)
+    if (keys.length > 0) await redis.unlink(...keys)
+    if (next === '0') return
+    cursor = next
+  }
+}
+
+export interface RedisProxy {
   readonly port: number
-  /** Cuts every connection that goes through it. */
+  /** Closes every connection. */
   cut(): void
+  /** Keeps connections open, and passes nothing on until {@link resume}. */
+  silence(): void
+  resume(): void
   close(): Promise<void>
 }
 
-/** A way to a port of this machine. */
-export async function openPassage(port: number): Promise<Passage> {
-  const sockets = new Set<Socket>()
+/** Opens a proxy to a port of this machine. */
+export async function openProxy(port: number): Promise<RedisProxy> {
+  const pairs = new Set<readonly [Socket, Socket]>()
+  let isSilent = false
   const server = createServer((near) => {
     const far = connect(port, '127.0.0.1')
-    for (const socket of [near, far]) {
-      sockets.add(socket)
-      socket.on('error', () => {})
-      socket.on('close', () => {
-        sockets.delete(socket)
-        near.destroy()
-        far.destroy()
+    const pair = [near, far] as const
+    pairs.add(pair)
+    for (const [from, to] of [pair, [far, near]] as const) {
+      from.on('data', (data) => to.write(data))
+      if (isSilent) from.pause()
+      from.on('error', () => {})
+      from.on('close', () => {
+        pairs.delete(pair)
+        to.destroy()
       })
     }
-    near.pipe(far).pipe(near)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const cut = () => {
-    for (const socket of sockets) socket.destroy()
+  const each = (act: (socket: Socket) => void) => {
+    for (const pair of pairs) pair.forEach(act)
   }
   return {
     port: (server.address() as AddressInfo).port,
-    cut,
+    cut: () => each((socket) => socket.destroy()),
+    silence() {
+      isSilent = true
+      each((socket) => socket.pause())
+    },
+    resume() {
+      isSilent = false
+      each((socket) => socket.resume())
+    },
     async close() {
-      cut()
+      each((socket) => socket.destroy())
       await new Promise((resolve) => server.close(resolve))
     },
   }
 }
 
-/** A port that nobody listens on. */
+/** Returns a port that nothing listens on. */
 export async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -1,27 +1,39 @@
-/** A queue in a SQLite file for tests: in its thread, or in this one, where a test can look at it. */
+/** A queue in a SQLite file for tests: in its worker thread, or served in this one, where coverage and spies see it. */
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { MessageChannel } from 'node:worker_threads'
+import { createQueue } from '../../src/queues/create-queue.ts'
 import type { Queue } from '../../src/queues/queue.ts'
-import { sqliteQueue } from '../../src/queues/sqlite.ts'
-import { serveCalls } from '../../src/queues/sqlite-host.ts'
-import { readOptions, type SqliteQueueOptions } from '../../src/queues/sqlite-options.ts'
-import { createSqliteQueue } from '../../src/queues/sqlite-queue.ts'
-import type { Host } from '../../src/queues/sqlite-thread.ts'
+import { connect, type Thread } from '../../src/queues/sqlite/connection.ts'
+import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
+import { readOptions, type SqliteQueueOptions } from '../../src/queues/sqlite/options.ts'
+import { createSqliteStore } from '../../src/queues/sqlite/store.ts'
+import { serve, type ThreadSettings } from '../../src/queues/sqlite/worker-thread.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import type { TestedQueue } from '../contracts/queue.ts'
 
 /** Opens a queue whose file is served in this thread. */
 export function sqliteQueueHere(options: SqliteQueueOptions): Queue {
-  const settings = readOptions(options)
-  return createSqliteQueue(settings, () => serveHere(settings))
+  return sqliteQueueWith(options, serveHere)
 }
 
-function serveHere(settings: Parameters<typeof serveCalls>[1]): Host {
+/** Opens a queue whose thread is started by the test. */
+export function sqliteQueueWith(options: SqliteQueueOptions, start: (settings: ThreadSettings) => Thread): Queue {
+  const settings = readOptions(options)
+  const store = createSqliteStore(settings, connect(settings.path, settings.name, start))
+  return createQueue(store, settingsOf(settings))
+}
+
+function settingsOf({ name, pollMs, onError, clock }: SqliteQueueOptions & { readonly name: string }) {
+  return { name, pollMs, onError, clock }
+}
+
+/** Serves a file in this thread, as a worker thread would. */
+export function serveHere(settings: ThreadSettings): Thread {
   const { port1, port2 } = new MessageChannel()
-  serveCalls(port2, settings)
+  serve(port2, settings)
   const on = (event: string, listener: (value: never) => void) => {
     port1.on((event === 'exit' ? 'close' : event) as 'message', listener as (value: unknown) => void)
   }
@@ -53,7 +65,7 @@ export function testedSqliteQueue(open: (options: SqliteQueueOptions) => Queue =
     async advance(ms) {
       await clock.advance(ms)
       for (let trip = 0; trip < 3; trip += 1) {
-        await queue.counts()
+        await queue.counts().catch(() => {}) // It may be closed.
         await clock.advance(0)
       }
     },
@@ -61,8 +73,8 @@ export function testedSqliteQueue(open: (options: SqliteQueueOptions) => Queue =
       await new Promise((resolve) => setTimeout(resolve, 1)) // The threads have a clock of their own.
       await clock.advance(20)
     },
-    outlivesProcess: true,
-    knownForMs: 24 * 60 * 60_000,
+    isDurable: true,
+    dedupeWindowMs: 24 * 60 * 60_000,
     dispose: async () => remove(),
   }
 }

@@ -34,7 +34,7 @@ describe('what was sent', () => {
       path: '/webhooks?token=t',
       headers,
       bytes: Buffer.from(body),
-      at: clock.now(),
+      at: new Date(clock.now()),
     })
     expect(captured.messages).toEqual([fixtures.track])
     expect(await captured.received(1)).toEqual(captured.requests)
@@ -94,7 +94,9 @@ describe('what was sent', () => {
     await expect(send(captured, broken)).rejects.toThrow('the disk is gone')
     const form = new FormData()
     form.set('name', 'value')
-    await expect(send(captured, form)).rejects.toThrow(/^body: capture\(\) takes text, bytes/)
+    await expect(send(captured, form)).rejects.toThrow(
+      '`body` must be text or bytes, or an iterable of them. Got a list in it. Send text or bytes instead.',
+    )
     expect(captured.requests).toHaveLength(0)
   })
 
@@ -112,7 +114,10 @@ it('refuses a handler of another undici, such as the fetch that Node brings', as
   const own = globalThis.fetch(url, init)
   const { cause } = await errorOf(own)
   expect(cause).toBeInstanceOf(TypeError)
-  expect(cause).toHaveProperty('message', expect.stringMatching(/^handler: has no onRequestStart.*fetch of undici 8/))
+  expect(cause).toHaveProperty(
+    'message',
+    expect.stringMatching(/^`handler` must be of undici 8\. .*onRequestStart\. Use the fetch of undici 8/),
+  )
   expect(captured.requests).toHaveLength(0)
 })
 
@@ -158,14 +163,14 @@ describe('the script', () => {
 
   it('fails with a header that cannot be sent, where a function gives it', async () => {
     const captured = capture({ script: [() => ({ headers: { 'x a': '1' } })] })
-    expect((await errorOf(send(captured))).message).toMatch(/^script\[0\]\(request\)\.headers: .*"x a"/)
+    expect((await errorOf(send(captured))).message).toMatch(/^`script\[0\]\(request\)\.headers` .*"x a"/)
   })
 
   it.each<[object, RegExp]>([
-    [{ scripts: [] }, /^scripts: no such option\. There are script, clock\.$/],
-    [{ clock: {} }, /^clock\.now: must be a function/],
-    [{ clock: null }, /^clock\.now: must be a function/],
-    [{ script: ['offline'] }, /^script\[0\]: there is no step 'offline'/],
+    [{ scripts: [] }, /^`scripts` is not an option\. .*Did you mean `script`\? Valid options: script, clock\.$/],
+    [{ clock: {} }, /^`clock\.now` must be a function/],
+    [{ clock: null }, /^`clock\.now` must be a function/],
+    [{ script: ['offline'] }, /^`script\[0\]` must be a step\. Got 'offline'\./],
   ])('%j is a TypeError', (options, message) => {
     expect(() => capture(options)).toThrow(TypeError)
     expect(() => capture(options)).toThrow(message)

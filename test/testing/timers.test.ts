@@ -5,9 +5,9 @@ import type { ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { startEndpoint } from '../../src/testing/endpoint.ts'
-import { play } from '../../src/testing/play.ts'
 import { createRecorder } from '../../src/testing/recorder.ts'
-import { createPrompter, type Move, type Step } from '../../src/testing/script.ts'
+import { respond } from '../../src/testing/respond.ts'
+import { createScript, type Response, type Step } from '../../src/testing/script.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] }))
 afterEach(() => void vi.useRealTimers())
@@ -16,10 +16,10 @@ it('received() that was fulfilled, and one that was not', async () => {
   const recorder = createRecorder()
   const received = recorder.received(1)
   expect(vi.getTimerCount()).toBe(1)
-  recorder.add({ method: 'POST', url: 'http://x/', path: '/', headers: {}, bytes: Buffer.alloc(0), at: 0 })
+  recorder.add({ method: 'POST', url: 'http://x/', path: '/', headers: {}, bytes: Buffer.alloc(0), at: new Date(0) })
   expect(vi.getTimerCount()).toBe(0)
   expect(await received).toHaveLength(1)
-  const failed = expect(recorder.received(2)).rejects.toThrow('received: waited 5000 ms for 2 requests, and 1 came.')
+  const failed = expect(recorder.received(2)).rejects.toThrow('Waited 5000 ms for 2 requests. Got 1.')
   vi.advanceTimersByTime(4999)
   expect(vi.getTimerCount()).toBe(1)
   vi.advanceTimersByTime(1)
@@ -29,7 +29,7 @@ it('received() that was fulfilled, and one that was not', async () => {
 
 it.each([{ delayMs: 60_000 }, { dripMs: 1000 }])('an answer of %j whose connection ended', async (step) => {
   const response = createResponse()
-  void play(createPrompter([step]).next() as Move, response as unknown as ServerResponse, () => {})
+  void respond(createScript([step]).next() as Response, response as unknown as ServerResponse, () => {})
   await vi.advanceTimersByTimeAsync(5000)
   expect(response.write).toHaveBeenCalledTimes(step.dripMs === undefined ? 0 : 5)
   expect(vi.getTimerCount()).toBe(1)
@@ -42,10 +42,10 @@ it.each([{ delayMs: 60_000 }, { dripMs: 1000 }])('an answer of %j whose connecti
 it.each<Step>([200, 'drip', { delayMs: 60_000 }, 'garbage', { reset: 'answer' }])(
   'a step of %j that is known when the connection has ended',
   async (step) => {
-    const move = createPrompter([step]).next() as Move
+    const planned = createScript([step]).next() as Response
     const [response, other] = [createResponse({ destroyed: true }), createResponse({ socket: { destroyed: true } })]
-    await play(move, response as unknown as ServerResponse, () => expect.unreachable())
-    await play(move, other as unknown as ServerResponse, () => expect.unreachable())
+    await respond(planned, response as unknown as ServerResponse, () => expect.unreachable())
+    await respond(planned, other as unknown as ServerResponse, () => expect.unreachable())
     expect(vi.getTimerCount()).toBe(0)
     for (const { writeHead, socket } of [response, other]) {
       expect(writeHead).not.toHaveBeenCalled()

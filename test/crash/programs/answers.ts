@@ -1,14 +1,14 @@
-/** How a program of the crash tests talks with the test that started it. */
+/** The messages between a program of the crash tests and its test. */
 
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** The settings that the test gave. */
+/** Reads the settings from the test. */
 export function readSettings<Settings>(): Settings {
   return JSON.parse(process.argv[2] ?? '') as Settings
 }
 
-/** Answers each question by its name, from now on; ends with the test. */
+/** Answers questions by their name. Ends the process when the test ends. */
 export function answerQuestions(answers: Readonly<Record<string, () => unknown>>): void {
   process.on('disconnect', () => process.exit())
   process.on('message', async (question: string) => {
@@ -16,7 +16,7 @@ export function answerQuestions(answers: Readonly<Record<string, () => unknown>>
   })
 }
 
-/** Says that the program is ready. */
+/** Reports that the program is ready. */
 export function sayReady(message = ''): void {
   process.send?.(message)
 }

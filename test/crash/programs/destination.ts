@@ -1,18 +1,18 @@
 /** A destination on a queue; the id of each message goes into the journal when it is queued. */
 
-import { createDestination } from '../../../src/sender/index.ts'
+import { createDestination } from '../../../src/sender.ts'
 import { fixtures } from '../../../src/testing/fixtures.ts'
 import { openJournal } from '../journal.ts'
 import { openQueue, type Place } from '../place.ts'
 import { answerQuestions, readSettings, sayReady } from './answers.ts'
 
-/** What the test says. */
+/** The settings from the test. */
 export interface DestinationSettings {
   readonly place: Place
   readonly url: string
   readonly secret: string
   readonly journal: string
-  /** What the ids of this process begin with. */
+  /** The prefix of the ids of this process. */
   readonly by: string
   /** How many messages to send, a few at a time. */
   readonly messages: number
@@ -27,7 +27,7 @@ const destination = createDestination({
   webhooks: [{ url }],
   sharedSecret: secret,
   queue,
-  random: () => 0, // The shortest delays that there are.
+  random: () => 0, // The shortest delays.
   onAttempt: () => {},
 })
 
@@ -40,11 +40,11 @@ async function send(): Promise<void> {
   }
 }
 
-/** All of them, page by page. */
-async function listDead(): Promise<string[]> {
+/** All dead letters, page by page. */
+async function listDeadLetters(): Promise<string[]> {
   const ids: string[] = []
   for (let after: string | undefined; ; ) {
-    const page = await destination.dead(after === undefined ? {} : { after })
+    const page = await destination.deadLetters(after === undefined ? {} : { after })
     if (page.length === 0) return ids
     for (const { message, reason } of page) ids.push(`${message?.messageId} ${reason}`)
     after = page.at(-1)?.id
@@ -53,7 +53,7 @@ async function listDead(): Promise<string[]> {
 
 answerQuestions({
   counts: () => queue.counts(),
-  dead: listDead,
+  deadLetters: listDeadLetters,
   async close() {
     await destination.close({ graceMs: 5_000 })
     process.disconnect()

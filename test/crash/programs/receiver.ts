@@ -8,14 +8,14 @@ import { openJournal } from '../journal.ts'
 import { openQueue, type Place } from '../place.ts'
 import { answerQuestions, listen, readSettings, sayReady } from './answers.ts'
 
-/** What the test says. */
+/** The settings from the test. */
 export interface ReceiverSettings {
   readonly place: Place
   readonly secret: string
   readonly journal: string
   /** The name of this process in the journal. */
   readonly by: string
-  /** How many messages of a hundred fail at an attempt, before they are in the journal. */
+  /** How many attempts of a hundred fail, before the id is written. */
   readonly failing: number
 }
 
@@ -43,7 +43,7 @@ receiver.start()
 const server = createServer(serve(receiver))
 answerQuestions({
   counts: () => queue.counts(),
-  reasons: async () => (await receiver.dead({ limit: 10_000 })).map(({ reason }) => reason),
+  reasons: async () => (await receiver.deadLetters({ limit: 10_000 })).map(({ reason }) => reason),
   redrive: () => receiver.redrive('all'),
   async close() {
     await receiver.close({ graceMs: 5_000 })

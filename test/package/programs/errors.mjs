@@ -36,7 +36,7 @@ await post(serveExpress(tooSmallFor('hookline/express')))
 
 const koa = serveKoa(tooSmallFor('hookline/koa'))
 await post(async (req, res) => {
-  await koa({ req, request: {}, path: '/', set() {} })
+  await koa({ req, res, request: {}, path: '/', url: '/', set() {} })
   res.end()
 })
 
@@ -48,7 +48,7 @@ const scope = {
 }
 await serveFastify(tooSmallFor('hookline/fastify'))(scope, {})
 await post((raw, res) => {
-  route({ raw, body: raw }, { sent: false, code() {}, headers() {}, send: () => res.end() })
+  route({ raw, url: '/', body: raw }, { raw: res, sent: false, code() {}, headers() {}, send: () => res.end() })
 })
 
 await serveFetch(tooSmallFor('hookline/fetch'))(new Request('http://localhost/', { method: 'POST', body: 'longer' }))

@@ -1,0 +1,87 @@
+/** A request of node:http or node:http2 as an endpoint sees it, for every framework that stands on them. */
+
+import type { IncomingMessage } from 'node:http'
+import type { Http2ServerRequest } from 'node:http2'
+import type { Readable } from 'node:stream'
+import type { EndpointBody } from '../../src/http/body.ts'
+import type { EndpointHeaders, EndpointRequest } from '../../src/http/endpoint.ts'
+import { type NodeOutgoing, streamOf } from './node-answer.ts'
+import { findParsed, isUnread, type ParsedBody, readStream } from './read-body.ts'
+
+/** A request of node:http, or of node:http2 through its compatible API. */
+export type NodeIncoming = IncomingMessage | Http2ServerRequest
+
+/** A request of node:http or node:http2. */
+export class NodeRequest implements EndpointRequest {
+  /** Writable: a mount makes it relative to its prefix. */
+  path: string
+  readonly query: string
+  readonly #incoming: NodeIncoming
+  readonly #outgoing: NodeOutgoing
+  readonly #parsed: ParsedBody
+  readonly #stream: Readable
+  #signal: AbortSignal | undefined
+
+  /**
+   * @param url Relative to where the framework mounted the adapter.
+   * @param parsed Where the framework keeps what a body parser read.
+   * @param stream Where the framework reads the body from, when that is not the request itself.
+   */
+  constructor(
+    incoming: NodeIncoming,
+    outgoing: NodeOutgoing,
+    url: string,
+    parsed: ParsedBody,
+    stream: Readable = incoming,
+  ) {
+    const target = url.startsWith('/') ? url : withoutHost(url)
+    const end = target.indexOf('?')
+    this.path = end === -1 ? target : target.slice(0, end)
+    this.query = end === -1 ? '' : target.slice(end + 1)
+    this.#incoming = incoming
+    this.#outgoing = outgoing
+    this.#parsed = parsed
+    this.#stream = stream
+  }
+
+  get method(): string {
+    return this.#incoming.method ?? ''
+  }
+
+  get headers(): EndpointHeaders {
+    return this.#incoming.headers
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.#incoming.socket?.remoteAddress
+  }
+
+  get signal(): AbortSignal {
+    this.#signal ??= createSignal(this.#outgoing)
+    return this.#signal
+  }
+
+  readBody(limit: number): EndpointBody | Promise<EndpointBody> {
+    const stream = this.#stream
+    if (!isUnread(stream)) return findParsed(this.#parsed, limit)
+    return readStream(stream, limit, stream === this.#incoming ? this.#incoming.headers['content-length'] : undefined)
+  }
+}
+
+/** A request target may be a whole URL, as sent to a proxy (absolute form, RFC 9112, section 3.2.2). */
+function withoutHost(target: string): string {
+  return target.replace(/^https?:\/\/[^/?]*\/?/i, '/')
+}
+
+/** A signal that aborts when the response closes before all of it is written. */
+function createSignal(outgoing: NodeOutgoing): AbortSignal {
+  const controller = new AbortController()
+  const stream = streamOf(outgoing)
+  const close = (): void => {
+    // A stream of HTTP/2 that the client cancels is also finished.
+    if (!stream.writableFinished || ('aborted' in stream && stream.aborted)) controller.abort()
+  }
+  if (stream.destroyed) close()
+  else outgoing.once('close', close)
+  return controller.signal
+}

@@ -1,0 +1,106 @@
+/** Where the bytes of a body are: in the stream while it is unread, else in what a body parser mounted earlier left. */
+
+import type { Readable } from 'node:stream'
+import { isUint8Array } from 'node:util/types'
+import { bodyAborted, bodyConsumed, bodyTooLarge, type EndpointBody } from '../../src/http/body.ts'
+import { DISCARD_LIMIT, DISCARD_MS } from '../../src/message/limits.ts'
+
+/** Where a body parser that ran earlier leaves what it read. */
+export interface ParsedBody {
+  readonly rawBody?: unknown
+  readonly body?: unknown
+}
+
+/** Whether no data was read from the stream, so that a reader gets the whole body. */
+export function isUnread(stream: Readable): boolean {
+  return stream.readableDidRead === false && !stream.readableEnded // An empty body ends without being read.
+}
+
+/**
+ * Reads a stream to its end. Hot path: raw-body does the same, and costs a node:http receiver 5 to 8 % more processor time
+ * for each request (measured with 4.0.0). A test holds that both read any stream alike.
+ *
+ * @param length What `content-length` says, to notice a body that was cut off.
+ * @throws HooklineError (as a rejection) `body_too_large`, `body_aborted` or `body_consumed`.
+ */
+export function readStream(stream: Readable, limit: number, length: string | undefined): Promise<EndpointBody> {
+  return new Promise((resolve, reject) => {
+    const chunks: Uint8Array[] = []
+    let size = 0
+    const add = (chunk: Uint8Array): void => {
+      size += chunk.length
+      if (size <= limit) chunks.push(chunk)
+      else refuse()
+    }
+    const finish = (): void => {
+      stream.off('close', abort) // An error with its stack is costly, and every request closes.
+      if (length !== undefined && size !== Number(length)) abort()
+      else
+        resolve({
+          bytes: chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks, size),
+          source: 'stream',
+        })
+    }
+    const abort = (): void => {
+      if (size <= limit) reject(bodyAborted()) // Else the body is being refused already.
+    }
+    const refuse = (): void => {
+      stream.off('data', add).off('end', finish).off('close', abort)
+      void discard(stream).then(() => reject(bodyTooLarge(limit)))
+    }
+
+    if (stream.readableEncoding !== null) reject(bodyConsumed('a stream with an encoding'))
+    else if (Number(length) > limit) refuse()
+    else if (stream.destroyed) abort()
+    else stream.on('data', add).on('end', finish).on('error', abort).on('close', abort).resume()
+  })
+}
+
+/**
+ * Finds the body that a body parser read: the most exact copy first.
+ *
+ * @throws HooklineError `body_too_large` or `body_consumed`.
+ */
+export function findParsed({ rawBody, body }: ParsedBody, limit: number): EndpointBody {
+  const copy = findCopy(rawBody, body)
+  if (copy.bytes.length > limit) throw bodyTooLarge(limit)
+  return copy
+}
+
+function findCopy(rawBody: unknown, body: unknown): EndpointBody {
+  if (isUint8Array(rawBody)) return { bytes: rawBody, source: 'rawBody' }
+  if (typeof rawBody === 'string') return { bytes: Buffer.from(rawBody), source: 'rawBody-text' }
+  if (isUint8Array(body)) return { bytes: body, source: 'body' }
+  if (typeof body === 'string') return { bytes: Buffer.from(body), source: 'body-text' }
+  return { bytes: Buffer.from(serialise(body)), source: 'reserialised' }
+}
+
+function serialise(body: unknown): string {
+  try {
+    const text = JSON.stringify(body)
+    if (text !== undefined) return text
+  } catch {} // Nested too deep: JSON.parse accepts more levels than JSON.stringify.
+  throw bodyConsumed('no copy of it')
+}
+
+/**
+ * Reads and discards the rest of a body, up to a number of bytes and for a short time: a sender that is still writing
+ * when the connection closes sees a reset and not the answer.
+ */
+function discard(stream: Readable): Promise<void> {
+  return new Promise((resolve) => {
+    let left = DISCARD_LIMIT
+    const drop = (chunk: Uint8Array): void => {
+      left -= chunk.length
+      if (left < 0) stop()
+    }
+    const stop = (): void => {
+      clearTimeout(timer)
+      stream.off('data', drop).off('end', stop).off('close', stop).pause()
+      resolve()
+    }
+    const timer = setTimeout(stop, DISCARD_MS)
+    if (stream.readableEnded || stream.destroyed) stop()
+    else stream.on('data', drop).on('end', stop).on('close', stop).resume()
+  })
+}

@@ -1,0 +1,35 @@
+/** A queue in memory: first in, first out, of any length. */
+
+/** A first-in-first-out queue. */
+export interface Fifo<T> {
+  readonly size: number
+  /** Adds an item at the end. */
+  push(item: T): void
+  /** Removes and returns the first item; undefined when empty. */
+  shift(): T | undefined
+  /** Returns the first item without removing it; undefined when empty. */
+  peek(): T | undefined
+}
+
+/** Creates an empty queue. Each method is O(1) on average, unlike `Array.prototype.shift`, which moves all later items. */
+export function createFifo<T>(): Fifo<T> {
+  let incoming: T[] = []
+  let outgoing: T[] = [] // Reversed: the first item comes last.
+
+  return {
+    get size() {
+      return incoming.length + outgoing.length
+    },
+    push(item) {
+      incoming.push(item)
+    },
+    shift() {
+      if (outgoing.length === 0) {
+        outgoing = incoming.reverse()
+        incoming = []
+      }
+      return outgoing.pop()
+    },
+    peek: () => outgoing.at(-1) ?? incoming[0],
+  }
+}

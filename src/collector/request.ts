@@ -1,0 +1,49 @@
+/** Reads who sent a request: the write key of the source, and the address of the client. */
+
+import { isIP } from 'node:net'
+import type { EndpointHeaders, EndpointRequest } from '../http/endpoint.ts'
+import { HooklineError } from '../message/error.ts'
+import type { Json } from '../message/json.ts'
+
+/**
+ * Reads the write key: the user name of Basic authentication, or `writeKey` of the body.
+ *
+ * @throws HooklineError `write_key_missing`.
+ */
+export function readWriteKey({ authorization }: EndpointHeaders, { writeKey }: Json): string {
+  const key = readUserName(authorization) || writeKey
+  if (typeof key === 'string' && key !== '') return key
+  throw new HooklineError(
+    'write_key_missing',
+    'The write key of the source is required. Got none. Send it as the user name of Basic authentication, or as `writeKey` in the body.',
+  )
+}
+
+function readUserName(authorization: EndpointHeaders[string]): string {
+  const [, credentials = ''] = /^Basic +(\S+)$/i.exec(String(authorization)) ?? []
+  const [name = ''] = Buffer.from(credentials, 'base64').toString().split(':', 1)
+  return name
+}
+
+/**
+ * Reads the IP address of the client: the last entry of a proxy's header, or else the address of the connection. Writes an
+ * IPv4 address that is mapped to IPv6 as IPv4, and cuts off a port.
+ *
+ * @param header Name of the proxy's header in lower case; undefined without a proxy.
+ * @returns undefined if the entry is not an address.
+ */
+export function readAddress(
+  { headers, remoteAddress }: Pick<EndpointRequest, 'headers' | 'remoteAddress'>,
+  header: string | undefined,
+): string | undefined {
+  const listed = header === undefined ? undefined : headers[header]
+  const entry = listed === undefined ? remoteAddress : String(listed).split(',').at(-1)
+  const address = withoutPort((entry ?? '').trim()).replace(/^::ffff:(?=[\d.]+$)/i, '')
+  return isIP(address) === 0 ? undefined : address
+}
+
+/** Proxies write `192.0.2.1:80` and `[2001:db8::1]:80`. */
+function withoutPort(entry: string): string {
+  const [, ipv6, ipv4] = /^(?:\[(.+)\]|([\d.]+))(?::\d+)?$/.exec(entry) ?? []
+  return ipv6 ?? ipv4 ?? entry
+}

@@ -1,0 +1,104 @@
+/**
+ * Remembers handled messages in memory: for a receiver that runs in one process.
+ *
+ * @module hookline/dedupe/memory
+ */
+
+import { HooklineError } from '../../message/error.ts'
+import { requireOptions, requireWhole } from '../../options/checks.ts'
+import type { Dedupe } from '../dedupe.ts'
+import { type DedupeTimes, readShared, requireKey, SHARED } from '../settings.ts'
+import { createExpiring, type Expiring } from './expiring.ts'
+
+export type { Claim, Claimed, Dedupe } from '../dedupe.ts'
+export type { DedupeTimes } from '../settings.ts'
+
+/** The options of `memoryDedupe`. */
+export interface MemoryDedupeOptions extends DedupeTimes {
+  /**
+   * The most keys, of messages that are being handled and of those that were. Default 100 000. When the store is full, it
+   * forgets the message that was handled longest ago: a later copy of it is handled again. It never forgets a message that
+   * is being handled; when it holds only such messages, a claim throws `dedupe_unavailable`.
+   */
+  readonly maxKeys?: number
+}
+
+/**
+ * Creates an in-memory store. Uses a monotonic clock.
+ *
+ * @throws TypeError that names the option.
+ * @example
+ * const receiver = createReceiver({ secret, dedupe: memoryDedupe() })
+ */
+export function memoryDedupe(options: MemoryDedupeOptions = {}): Dedupe {
+  requireOptions('memoryDedupe', options, [...SHARED, 'maxKeys'])
+  const { dedupeWindowMs, leaseMs, clock } = readShared(options)
+  const maxKeys = requireWhole('maxKeys', options.maxKeys ?? 100_000, 1, 2 ** 24 - 1) // The capacity of a Map.
+  const claims = createExpiring()
+  const done = createExpiring()
+  let isClosed = false
+
+  /** Makes room for one more key where that is possible. Returns whether there is room. */
+  function makeRoom(): boolean {
+    if (claims.size + done.size < maxKeys) return true
+    const oldest = done.oldest()
+    if (oldest !== undefined) done.remove(oldest)
+    return oldest !== undefined
+  }
+
+  function confirm(key: string): void {
+    const now = clock.monotonic()
+    if (done.get(key, now) === undefined && makeRoom()) done.add(key, now + dedupeWindowMs)
+  }
+
+  return {
+    claim(key) {
+      requireKey(key)
+      if (isClosed) {
+        throw new HooklineError(
+          'shutting_down',
+          'The dedupe store is closed. Got a claim after close(). Create a new store.',
+        )
+      }
+      const now = clock.monotonic()
+      forgetEnded(claims, now)
+      forgetEnded(done, now)
+      if (done.get(key, now) !== undefined) return 'done'
+      if (claims.get(key, now) !== undefined) return 'in_progress'
+      if (!makeRoom()) {
+        const message = `At most \`maxKeys\` (${maxKeys}) messages are handled at a time. Got one more. Raise \`maxKeys\`.`
+        throw new HooklineError('dedupe_unavailable', message)
+      }
+      const claim = claims.add(key, now + leaseMs)
+      let isOver = false
+      return {
+        confirm() {
+          if (isOver || isClosed) return
+          isOver = true
+          const holder = claims.get(key, clock.monotonic())
+          if (holder !== undefined && holder !== claim) return
+          claims.remove(claim)
+          confirm(key)
+        },
+        release() {
+          isOver = true
+          claims.remove(claim)
+        },
+      }
+    },
+    close() {
+      isClosed = true
+      claims.clear()
+      done.clear()
+    },
+  }
+}
+
+/** Forgets up to two keys that ended. A claim adds at most one, so this keeps pace. */
+function forgetEnded(keys: Expiring, now: number): void {
+  for (let left = 2; left > 0; left -= 1) {
+    const oldest = keys.oldest()
+    if (oldest === undefined || oldest.until > now) return
+    keys.remove(oldest)
+  }
+}

@@ -1,0 +1,137 @@
+/**
+ * Remembers handled messages in a SQLite file: across restarts, and for several processes of one machine. Across
+ * machines, use an inbox.
+ *
+ * @module hookline/dedupe/sqlite
+ */
+
+import { randomUUID } from 'node:crypto'
+import { HooklineError } from '../../message/error.ts'
+import { requireOptions, requireText, requireWhole } from '../../options/checks.ts'
+import { cannotUse } from '../../sqlite/advice.ts'
+import type { Dedupe } from '../dedupe.ts'
+import { type DedupeTimes, readShared, requireKey, SHARED } from '../settings.ts'
+import { openFile } from './file.ts'
+
+export type { Claim, Claimed, Dedupe } from '../dedupe.ts'
+export type { DedupeTimes } from '../settings.ts'
+
+/** What `sqliteDedupe` takes. */
+export interface SqliteDedupeOptions extends DedupeTimes {
+  /** The file, created if it does not exist, and two more beside it. Some 150 bytes a message. Best a file of its own. */
+  readonly path: string
+  /** Keeps receivers apart that share the file: each remembers only the messages under its name. Default `dedupe`. */
+  readonly name?: string
+  /**
+   * How long a call waits while another process writes to the file, in milliseconds. It blocks this process. After that the
+   * call throws, and the sender tries again. Default 50.
+   */
+  readonly timeoutMs?: number
+}
+
+const OPTIONS = [...SHARED, 'path', 'name', 'timeoutMs'] as const satisfies (keyof SqliteDedupeOptions)[]
+
+/**
+ * Remembers handled messages in a file.
+ *
+ * - A claim and its confirm take some 50 microseconds. They do not wait for the disk, except for some milliseconds every few
+ *   hundred messages, when SQLite moves its log into the file.
+ * - When a process dies, its claims end with their lease. When the power fails, the last claims and confirms may be lost:
+ *   those messages are handled again.
+ * - After the machine's clock is set back, a claim lasts no longer than its lease, and a message is remembered no longer
+ *   than the dedupe window, from then on. After it is set forward, they end early.
+ *
+ * @throws TypeError that names the option; HooklineError `dedupe_unavailable` when the file cannot be used.
+ * @example
+ * const receiver = createReceiver({ secret, dedupe: sqliteDedupe({ path: 'handled.sqlite' }) })
+ */
+export function sqliteDedupe(options: SqliteDedupeOptions): Dedupe {
+  const { path, name, timeoutMs, dedupeWindowMs, leaseMs, clock } = readOptions(options)
+  const database = attempt(path, () => openFile(path, timeoutMs))
+  const statements = {
+    claim: database.prepare(`
+      INSERT INTO hookline_dedupe (name, key, token, until, for_ms) VALUES (:name, :key, :token, :now + :leaseMs, :leaseMs)
+      ON CONFLICT (name, key) DO UPDATE SET token = excluded.token, until = excluded.until, for_ms = excluded.for_ms
+      WHERE until <= :now`),
+    look: database.prepare(`
+      SELECT token IS NULL AS isDone, until > :now + for_ms AS isAhead FROM hookline_dedupe WHERE name = :name AND key = :key`),
+    clamp: database.prepare(`
+      UPDATE hookline_dedupe SET until = :now + for_ms WHERE name = :name AND key = :key AND until > :now + for_ms`),
+    confirm: database.prepare(`
+      INSERT INTO hookline_dedupe (name, key, token, until, for_ms) VALUES (:name, :key, NULL, :now + :dedupeWindowMs, :dedupeWindowMs)
+      ON CONFLICT (name, key) DO UPDATE SET token = NULL, until = excluded.until, for_ms = excluded.for_ms
+      WHERE token = :token OR until <= :now`),
+    release: database.prepare('DELETE FROM hookline_dedupe WHERE name = :name AND key = :key AND token = :token'),
+    prune: database.prepare(`
+      DELETE FROM hookline_dedupe WHERE (name, key) IN
+        (SELECT name, key FROM hookline_dedupe WHERE until <= :now ORDER BY until LIMIT ${2 * CLAIMS_A_PRUNING})`),
+  }
+  let claims = 0
+
+  /** Forgets keys that have ended, twice as many as were added since the last time. */
+  function prune(now: number): void {
+    if (claims % CLAIMS_A_PRUNING === 0) statements.prune.run({ now })
+    claims += 1
+  }
+
+  /** Why a key cannot be claimed. */
+  function whyNot(key: string, now: number): 'in_progress' | 'done' {
+    const row = statements.look.get({ name, key, now })
+    if (row?.isAhead === 1) statements.clamp.run({ name, key, now })
+    return row?.isDone === 1 ? 'done' : 'in_progress' // Without a row, the claim ended this moment.
+  }
+
+  return {
+    claim(key) {
+      requireKey(key)
+      if (!database.isOpen) throw closed('shutting_down')
+      const token = randomUUID()
+      const now = clock.now()
+      const obstacle = attempt(path, () => {
+        prune(now)
+        return statements.claim.run({ name, key, token, now, leaseMs }).changes === 1 ? undefined : whyNot(key, now)
+      })
+      if (obstacle !== undefined) return obstacle
+      let isOver = false
+      return {
+        confirm() {
+          if (isOver) return
+          if (!database.isOpen) throw closed('dedupe_unavailable') // So that the message is not taken for remembered.
+          attempt(path, () => statements.confirm.run({ name, key, token, now: clock.now(), dedupeWindowMs }))
+          isOver = true
+        },
+        release() {
+          if (isOver) return
+          if (!database.isOpen) throw closed('dedupe_unavailable')
+          attempt(path, () => statements.release.run({ name, key, token }))
+          isOver = true
+        },
+      }
+    },
+    close() {
+      if (database.isOpen) database.close()
+    },
+  }
+}
+
+const CLAIMS_A_PRUNING = 32
+
+function closed(code: 'shutting_down' | 'dedupe_unavailable'): HooklineError {
+  return new HooklineError(code, 'The dedupe store is closed. Got a call after close(). Create a new store.')
+}
+
+function attempt<T>(path: string, step: () => T): T {
+  try {
+    return step()
+  } catch (cause) {
+    throw new HooklineError('dedupe_unavailable', cannotUse('The dedupe store', path, cause), { cause })
+  }
+}
+
+function readOptions(options: SqliteDedupeOptions) {
+  requireOptions('sqliteDedupe', options, OPTIONS)
+  const { path, name = 'dedupe', timeoutMs = 50 } = options
+  requireText('path', path, 'handled.sqlite')
+  requireText('name', name)
+  return { path, name, timeoutMs: requireWhole('timeoutMs', timeoutMs, 0, 60_000), ...readShared(options) }
+}

@@ -1,0 +1,131 @@
+/** The public types of a destination. */
+
+import type { Message } from '../message/message.ts'
+import type { DeadLetterPage } from '../queues/queue.ts'
+import type { Attempt, CallMethods } from '../sender/api.ts'
+
+/** Whether a destination queued a message. */
+export type Queued =
+  | { readonly queued: true /** Identifies the message in reports and dead letters. */; readonly id: string }
+  | {
+      readonly queued: false
+      /** The destination is disabled, or the integrations of the message exclude `Webhooks`. */
+      readonly reason: 'switched_off' | 'not_selected'
+    }
+
+/** A message to queue. */
+export interface Submission {
+  readonly message: Message
+  /** Identifies the message to the caller: submitted again under the same key, it is queued once. Default: no key. */
+  readonly key?: string
+}
+
+/** Why a message is no longer retried. */
+export type FailureReason =
+  /** Every URL gave a final response. */
+  | 'refused'
+  /** Four hours have passed since the first attempt. */
+  | 'window_over'
+  /** The destination was disabled when the four hours ended. */
+  | 'switched_off'
+  /** The stored job was lost or changed in the queue, so it cannot be sent. */
+  | 'unreadable'
+
+/** The state of a message after a round. */
+export interface DeliveryReport {
+  readonly status: 'delivered' | 'retrying' | 'failed'
+  readonly id: string
+  /** A getter that parses the message: spreading the report or writing it as JSON omits it. */
+  readonly message: Message
+  /** The attempts of this round; empty when the message failed without another round. */
+  readonly latest: readonly Attempt[]
+  /** All attempts since the message was queued, in order. Those of earlier rounds have no body and no reason. */
+  readonly attempts: readonly Attempt[]
+  /** When the next round begins; set while `retrying`. */
+  readonly retryAt?: Date
+  /** Why the message failed; set when `failed`. */
+  readonly reason?: FailureReason
+}
+
+/** A message that failed and is not retried until it is redriven. */
+export interface DestinationDeadLetter {
+  readonly id: string
+  /** Undefined when the reason is `unreadable`. */
+  readonly message: Message | undefined
+  readonly reason: FailureReason
+  readonly attempts: readonly Attempt[]
+  readonly failedAt: Date
+}
+
+/** Options of {@link Destination.syncAudience} and {@link Destination.syncTrait}. */
+export interface SyncOptions<Previous> {
+  /** What the previous sync returned. Default: nothing, for the first sync. */
+  readonly previous?: Previous
+}
+
+/** Options of {@link Destination.close}. */
+export interface DestinationCloseOptions {
+  /** How long rounds may still take, in milliseconds. Default 5000. */
+  readonly graceMs?: number
+}
+
+/** Queues messages and delivers each at least once, or reports that it failed. */
+export interface Destination extends CallMethods<Queued> {
+  /** Whether messages are queued and sent. */
+  readonly enabled: boolean
+  /**
+   * Queues a whole message. Adds `version`, `timestamp`, `messageId` and `context` where they are missing.
+   *
+   * @throws TypeError (as a rejection) that names the field.
+   * @throws HooklineError (as a rejection) `queue_full`, `queue_unavailable`, or `shutting_down` after {@link close}.
+   */
+  send(message: Message): Promise<Queued>
+  /** Queues messages, all of them or none. Throws as {@link send} does. */
+  submit(submissions: readonly Submission[]): Promise<readonly Queued[]>
+  /**
+   * Queues an `identify` for each user who entered (true) or left (false) an audience since the previous sync; the first time,
+   * for every member ("Outbound event delivery", Audience and computed-trait delivery). Waits while the queue is full. While
+   * the destination is disabled nothing is queued, and the next sync makes up for it.
+   *
+   * @param name The name of the audience. The trait is its snake_case form.
+   * @param members The user ids of all current members.
+   * @returns The members to pass as `previous` next time.
+   * @throws TypeError (as a rejection) for a name without letters or digits, or a user id that is not a non-empty string.
+   */
+  syncAudience(
+    name: string,
+    members: Iterable<string>,
+    options?: SyncOptions<Iterable<string>>,
+  ): Promise<ReadonlySet<string>>
+  /**
+   * Queues an `identify` for each user whose value of a computed trait changed since the previous sync, with null for a user who
+   * no longer has a value. Otherwise like {@link syncAudience}.
+   *
+   * @param name The name of the trait. The key is its snake_case form.
+   * @param values The value of each user id. Values are compared as JSON.
+   * @returns The values to pass as `previous` next time.
+   */
+  syncTrait<Value>(
+    name: string,
+    values: Iterable<readonly [userId: string, value: Value]>,
+    options?: SyncOptions<Iterable<readonly [userId: string, value: Value]>>,
+  ): Promise<ReadonlyMap<string, Value>>
+  /** Enables the destination. Messages that were held are sent within 10 seconds. */
+  enable(): void
+  /**
+   * Disables the destination: messages are not queued, and queued ones are held. Their four hours run on; a message whose four
+   * hours end meanwhile fails with `switched_off`.
+   */
+  disable(): void
+  /** Lists the messages that failed, the oldest first. */
+  deadLetters(page?: DeadLetterPage): Promise<readonly DestinationDeadLetter[]>
+  /** Queues dead letters again, with four new hours. Returns how many. */
+  redrive(ids: readonly string[] | 'all'): Promise<number>
+  /** Deletes dead letters. Returns how many. */
+  drop(ids: readonly string[] | 'all'): Promise<number>
+  /**
+   * Stops queueing messages and gives those that are due the grace to be delivered. Returns the undelivered messages that
+   * would be lost with this process; a durable queue loses none.
+   */
+  close(options?: DestinationCloseOptions): Promise<readonly Message[]>
+}

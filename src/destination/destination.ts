@@ -1,0 +1,131 @@
+/** createDestination(): messages in a queue, retried for four hours, with a switch and audiences. */
+
+import { randomUUID } from 'node:crypto'
+import { HooklineError } from '../message/error.ts'
+import { isMeantFor } from '../message/integrations.ts'
+import { INTEGRATION_NAME, RESPONSE_TIME_MS } from '../message/limits.ts'
+import type { Message } from '../message/message.ts'
+import { createMethods, MESSAGE_TYPES } from '../message/type-table.ts'
+import { refuseUnknown, requireText, requireWhole } from '../options/checks.ts'
+import { jobIdFromKey } from '../queues/job-id.ts'
+import type { Job } from '../queues/queue.ts'
+import { type Composed, composeCall, composeMessage } from '../sender/compose-call.ts'
+import { createTransport } from '../sender/transport.ts'
+import type { Destination, FailureReason, Queued } from './api.ts'
+import { createAudienceSync } from './audience-sync.ts'
+import { createJobHandler } from './job-handler.ts'
+import { type DestinationOptions, readDestinationOptions } from './options.ts'
+import { createReport, readMessage } from './reports.ts'
+import { readRetryState } from './retry-state.ts'
+
+/**
+ * Creates a destination ("Outbound event delivery"): it delivers each queued message to at least one of its URLs, or reports it
+ * as failed. The promise of a method resolves when the message is in the queue; `onAttempt` and the diagnostics channel
+ * `hookline:attempt` receive a report after every round.
+ *
+ * @throws TypeError that names the option, and for a queue that serves another destination or an inbox.
+ * @example
+ * const destination = createDestination({ webhooks: [{ url: 'https://shop.example/webhooks' }], sharedSecret: 'secret' })
+ * await destination.track({ userId: 'user-1', event: 'Order Completed' })
+ * const undelivered = await destination.close()
+ */
+export function createDestination(options: DestinationOptions): Destination {
+  const settings = readDestinationOptions(options)
+  const { targets, clock, queue, concurrency, onAttempt } = settings
+  const transport = createTransport(settings)
+  let { enabled } = settings
+  let isClosed = false
+
+  async function push(
+    composed: readonly Composed[],
+    keys: readonly (string | undefined)[] = [],
+  ): Promise<readonly Queued[]> {
+    if (isClosed) {
+      const message = 'The destination is closed. Got a call after close(). Create a new destination.'
+      throw new HooklineError('shutting_down', message)
+    }
+    if (!enabled) return composed.map(() => ({ queued: false, reason: 'switched_off' }))
+    const jobs: Job[] = []
+    const results = composed.map(({ message, bytes }, index): Queued => {
+      if (!isMeantFor(INTEGRATION_NAME, message.integrations)) return { queued: false, reason: 'not_selected' }
+      const id = createId(keys[index])
+      jobs.push({ id, body: bytes })
+      return { queued: true, id }
+    })
+    if (jobs.length > 0) await queue.push(jobs)
+    return results
+  }
+
+  async function pushOne(composed: Composed): Promise<Queued> {
+    const [result] = await push([composed])
+    return result as Queued
+  }
+
+  async function isEmpty(): Promise<boolean> {
+    const { waiting, active } = await queue.counts()
+    return waiting + active === 0
+  }
+
+  queue.work(
+    createJobHandler(settings, transport, () => enabled, createReport(onAttempt)),
+    { concurrency },
+  )
+
+  return {
+    ...createMethods(MESSAGE_TYPES, async (type, call) => pushOne(composeCall(type, call, clock.now()))),
+    ...createAudienceSync({ clock, push, isEmpty }),
+    get enabled() {
+      return enabled
+    },
+    send: async (message) => pushOne(composeMessage(message, clock.now())),
+    submit: async (submissions) => {
+      const now = clock.now()
+      const composed = submissions.map(({ message }) => composeMessage(message, now))
+      const keys = submissions.map(({ key }) => key)
+      return push(composed, keys)
+    },
+    enable() {
+      enabled = true
+    },
+    disable() {
+      enabled = false
+    },
+    deadLetters: async (page) => {
+      const letters = await queue.deadLetters(page)
+      return letters.map(({ id, body, reason, retryState, failedAt }) => ({
+        id,
+        message: tryReadMessage(body),
+        reason: FAILURE_REASONS.find((known) => known === reason) ?? 'unreadable',
+        attempts: readRetryState(retryState, targets).attempts,
+        failedAt,
+      }))
+    },
+    redrive: (ids) => queue.redrive(ids),
+    drop: (ids) => queue.drop(ids),
+    close: async (options = {}) => {
+      refuseUnknown(options, ['graceMs'])
+      const graceMs = requireWhole('graceMs', options.graceMs ?? RESPONSE_TIME_MS, 0)
+      isClosed = true
+      const undelivered = await queue.close({ graceMs })
+      await transport.close()
+      return undelivered.map(({ body }) => readMessage(body))
+    },
+  }
+}
+
+/** The reasons of the job handler. Any other is from the queue, for a job that it cannot read. */
+const FAILURE_REASONS: readonly FailureReason[] = ['refused', 'window_over', 'switched_off']
+
+function tryReadMessage(body: Uint8Array): Message | undefined {
+  try {
+    return readMessage(body)
+  } catch {
+    return undefined
+  }
+}
+
+function createId(key: string | undefined): string {
+  if (key === undefined) return randomUUID()
+  requireText('key', key)
+  return jobIdFromKey(key)
+}

@@ -1,0 +1,70 @@
+/** The retry state of a destination: what is kept with a job between rounds, and its form in the queue. */
+
+import type { Attempt, AttemptError } from '../sender/api.ts'
+import type { Target } from '../sender/webhooks.ts'
+
+/** What is kept with a job between rounds. */
+export interface RetryState {
+  /** The number of rounds so far. */
+  readonly rounds: number
+  /** All attempts so far. Those of earlier rounds have no body and no reason. */
+  readonly attempts: readonly Attempt[]
+  /** By target id: the earliest time of its next attempt, in milliseconds since the epoch, or `never` after a final response. */
+  readonly next: Readonly<Record<string, number | 'never'>>
+}
+
+/** The retry state of a job before its first round. */
+const INITIAL: RetryState = { rounds: 0, attempts: [], next: {} }
+
+/** The JSON in the queue, unchanged since 0.1. Compact: while an endpoint is unreachable, it stays there for hours. */
+interface StoredState {
+  readonly rounds: number
+  /** The target ids that {@link StoredAttempt} counts. */
+  readonly ids: readonly string[]
+  readonly kept: readonly StoredAttempt[]
+  readonly next: RetryState['next']
+}
+
+/** `index` counts `ids`, `at` is in milliseconds since the epoch, `detail` is the response body or the reason of the error. */
+type StoredAttempt = readonly [
+  index: number,
+  at: number,
+  durationMs: number,
+  outcome: number | AttemptError,
+  ...detail: string[],
+]
+
+/** Encodes a retry state for the queue. */
+export function writeRetryState({ rounds, attempts, next }: RetryState, targets: readonly Target[]): Uint8Array {
+  const kept = attempts.map(({ url, at, durationMs, status, error, reason, body }): StoredAttempt => {
+    const index = targets.findIndex(({ shown }) => shown === url)
+    const detail = status === undefined ? reason : body
+    return [index, at.getTime(), durationMs, status ?? (error as AttemptError), ...(detail ? [detail] : [])]
+  })
+  const state: StoredState = { rounds, ids: targets.map(({ id }) => id), kept, next }
+  return encoder.encode(JSON.stringify(state))
+}
+
+/** Decodes a retry state. An unreadable one counts as a job before its first round. */
+export function readRetryState(bytes: Uint8Array | undefined, targets: readonly Target[]): RetryState {
+  if (bytes === undefined) return INITIAL
+  try {
+    const { rounds, ids, kept, next } = JSON.parse(decoder.decode(bytes)) as StoredState
+    const urls = ids.map((id) => targets.find((target) => target.id === id)?.shown)
+    return { rounds, attempts: kept.map((attempt) => readAttempt(attempt, urls)), next: { ...next } }
+  } catch {
+    return INITIAL
+  }
+}
+
+function readAttempt(
+  [index, at, durationMs, outcome, detail]: StoredAttempt,
+  urls: readonly (string | undefined)[],
+): Attempt {
+  const attempt = { url: urls[index] ?? 'a URL that was removed', at: new Date(at), durationMs, ok: false }
+  if (typeof outcome === 'number') return { ...attempt, status: outcome, body: detail ?? '' }
+  return { ...attempt, error: outcome, ...(detail !== undefined && { reason: detail }), body: '' }
+}
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder()

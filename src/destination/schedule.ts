@@ -1,0 +1,92 @@
+/** When a message is retried, and at which URLs: a pure policy. */
+
+import { isTransient } from '../http/retry.ts'
+import { RESPONSE_TIME_MS, RETRY_WINDOW_MS } from '../message/limits.ts'
+import type { Attempt, AttemptError } from '../sender/api.ts'
+import type { Target } from '../sender/webhooks.ts'
+import { backoff } from '../time/backoff.ts'
+import type { RetryState } from './retry-state.ts'
+
+/** The bounds of the delay before full jitter, in milliseconds: 10 seconds after the first round, 30 minutes at most. */
+const BACKOFF = { firstMs: 10_000, maxMs: 30 * 60_000 }
+
+/** The shortest delay, in milliseconds. */
+const MIN_DELAY_MS = 1_000
+
+/**
+ * When the last round may begin, in milliseconds after the first attempt: its responses, too, must come within the four hours
+ * ("Outbound event delivery", Errors).
+ */
+export const LAST_START_MS: number = RETRY_WINDOW_MS - RESPONSE_TIME_MS
+
+/**
+ * How long to wait after a failed round: a random time from 0 to 10 seconds after the first round, doubling with each round up to
+ * 30 minutes, but at least a second. The last delay is shortened to fit into the four hours.
+ *
+ * @param round The number of rounds so far, from 1.
+ * @param elapsedMs Milliseconds since the first attempt.
+ * @param random A number from 0 to below 1.
+ * @returns Milliseconds; undefined when no time is left.
+ */
+export function nextDelay(round: number, elapsedMs: number, random: number): number | undefined {
+  const leftMs = LAST_START_MS - elapsedMs
+  if (leftMs < MIN_DELAY_MS) return undefined
+  return Math.min(leftMs, Math.max(MIN_DELAY_MS, backoff(round, { ...BACKOFF, random })))
+}
+
+/**
+ * Whether a failed attempt is retried: after no response, 408, 429 and every 5xx. Other statuses, a self-signed certificate and
+ * a private address are final.
+ */
+export function isRetryable({ status, error }: Attempt): boolean {
+  if (status === undefined) return error !== 'self_signed' && error !== 'private_address'
+  return isTransient(status)
+}
+
+/** The URLs whose turn it is. */
+export function chooseTargets(targets: readonly Target[], { next }: RetryState, now: number): readonly Target[] {
+  return targets.filter(({ id }) => {
+    const at = next[id] ?? 0
+    return at !== 'never' && at <= now
+  })
+}
+
+/** What follows a failed round: another one, or the end. */
+export type NextStep =
+  | { readonly retryAt: Date; readonly state: RetryState }
+  | { readonly failure: 'refused' | 'window_over'; readonly state: RetryState }
+
+/**
+ * Decides what follows a failed round. Each URL that may still accept the message is retried at the time of the schedule, or
+ * later if `Retry-After` asks for it, within the four hours.
+ *
+ * @param before The state before the round.
+ * @param chosen The targets of the round; `attempts` has one entry for each.
+ * @param times `firstAt`, the time of the first attempt, and `now`, in milliseconds since the epoch; `random` from 0 to below 1.
+ */
+export function planNextStep(
+  targets: readonly Target[],
+  before: RetryState,
+  chosen: readonly Target[],
+  attempts: readonly Attempt[],
+  { firstAt, now, random }: { readonly firstAt: number; readonly now: number; readonly random: number },
+): NextStep {
+  const rounds = before.rounds + 1
+  const delayMs = nextDelay(rounds, now - firstAt, random)
+  const next: Record<string, number | 'never'> = { ...before.next }
+  for (const [index, { id }] of chosen.entries()) {
+    const attempt = attempts[index] as Attempt
+    const asked = Math.min(now + (attempt.retryAfterMs ?? 0), firstAt + LAST_START_MS)
+    next[id] = isRetryable(attempt) && delayMs !== undefined ? Math.max(now + delayMs, asked) : 'never'
+  }
+  const state = { rounds, attempts: [...before.attempts.map(withoutDetail), ...attempts], next }
+  const times = targets.map(({ id }) => next[id] ?? now).filter((time) => time !== 'never')
+  if (times.length > 0) return { retryAt: new Date(Math.min(...times)), state }
+  return { failure: attempts.some(isRetryable) ? 'window_over' : 'refused', state }
+}
+
+/** An attempt of an earlier round: its response body or reason is no longer kept. */
+function withoutDetail({ url, at, durationMs, ok, status, error }: Attempt): Attempt {
+  const attempt = { url, at, durationMs, ok, body: '' }
+  return status === undefined ? { ...attempt, error: error as AttemptError } : { ...attempt, status }
+}

@@ -1,0 +1,165 @@
+/** A delivery: what a handler learns about a message beside the message itself, and how far its handling has come. */
+
+import { createHash } from 'node:crypto'
+import type { BodySource, EndpointBody } from '../http/body.ts'
+import type { EndpointHeaders } from '../http/endpoint.ts'
+import { HooklineError } from '../message/error.ts'
+import type { Message } from '../message/message.ts'
+
+/** How a message arrived. Some fields are computed when they are read: pass the object on, a copy by spread loses them. */
+export interface Delivery {
+  /**
+   * Identifies the delivery and every retry of it, which are the same bytes: the verified signature, or the SHA-256 of
+   * the bytes when unsigned. Use it, not `messageId`, to recognise duplicates: a `messageId` can be guessed.
+   */
+  readonly id: string
+  /** The exact bytes of the body. */
+  readonly bytes: Uint8Array
+  /** Where the body was found: `stream` unless a parser ran first. */
+  readonly source: BodySource
+  /** When the request arrived. */
+  readonly receivedAt: Date
+  /** The headers of the request, names in lower case. */
+  readonly headers: EndpointHeaders
+  /** Whether the signature was checked; false only under `allowUnsigned`. */
+  readonly verified: boolean
+  /** Which of your secrets made the signature, counted from 0; undefined when unsigned. */
+  readonly secretIndex: number | undefined
+  /**
+   * Fires at the deadline, when the sender is answered that it should retry: unfinished work can stop. From an inbox: after
+   * `timeoutMs`, or when the grace of `close` is over; the message is handled again.
+   */
+  readonly signal: AbortSignal
+}
+
+/** What a delivery waits for; decides which error its deadline is. */
+type Stage = 'body' | 'secret' | 'inbox' | 'dedupe' | 'handlers' | 'confirm'
+
+const LATE: Readonly<Record<Stage, () => HooklineError>> = {
+  body: () => new HooklineError('body_timeout', 'The body must arrive in time. Got a part of it. Send it again.'),
+  secret: () =>
+    new HooklineError('secret_unavailable', 'The secret provider must answer in time. Got no answer. Check it.'),
+  inbox: () =>
+    new HooklineError('inbox_unavailable', 'The inbox must store the message in time. Got no answer. Send it again.'),
+  dedupe: () =>
+    new HooklineError('dedupe_unavailable', 'The dedupe store must answer in time. Got no answer. Send it again.'),
+  confirm: () =>
+    new HooklineError('dedupe_unavailable', 'The dedupe store must confirm in time. Got no answer. Check the store.'),
+  handlers: () =>
+    new HooklineError(
+      'handler_timeout',
+      'The handlers must finish in time. Got no result. Use an `inbox` for slow handlers, or raise its `timeoutMs`.',
+    ),
+}
+
+/** A delivery in progress: filled in step by step, its costly parts only when they are read. */
+export class OpenDelivery implements Delivery {
+  readonly headers: EndpointHeaders
+  bytes: Uint8Array = NO_BYTES
+  source: BodySource = 'stream'
+  secretIndex: number | undefined
+  readonly #receivedAt: number
+  #stage: Stage = 'body'
+  #expired: HooklineError | undefined
+  #failure: HooklineError | undefined
+  #dispatched: Message | undefined
+  #startedAt: number | undefined
+  #signature: string | undefined
+  #abort: AbortController | undefined
+
+  constructor(headers: EndpointHeaders, receivedAt: number) {
+    this.headers = headers
+    this.#receivedAt = receivedAt
+  }
+
+  get id(): string {
+    return this.#signature ?? createHash('sha256').update(this.bytes).digest('hex')
+  }
+
+  get receivedAt(): Date {
+    return new Date(this.#receivedAt)
+  }
+
+  get verified(): boolean {
+    return this.#signature !== undefined
+  }
+
+  get signal(): AbortSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController()
+      if (this.#expired !== undefined) this.#abort.abort(this.#expired)
+    }
+    return this.#abort.signal
+  }
+
+  /** The error of the deadline once it has passed, or of the shutdown that ended the delivery. */
+  get expired(): HooklineError | undefined {
+    return this.#expired
+  }
+
+  /** The message as it was dispatched to the handlers; undefined before. */
+  get dispatched(): Message | undefined {
+    return this.#dispatched
+  }
+
+  /** When it was dispatched, on a monotonic clock; undefined when no diagnostics need it. */
+  get startedAt(): number | undefined {
+    return this.#startedAt
+  }
+
+  /** Whether the handlers succeeded and only the dedupe store has to confirm it. */
+  get isHandled(): boolean {
+    return this.#stage === 'confirm'
+  }
+
+  /** Goes on to the next stage. Throws the error of the deadline when that has passed: the rest would be in vain. */
+  enter(stage: Stage): void {
+    if (this.#expired !== undefined) throw this.#expired
+    this.#stage = stage
+  }
+
+  setBody({ bytes, source }: EndpointBody): void {
+    this.bytes = bytes
+    this.source = source
+  }
+
+  setSignature(signature: string, secretIndex: number): void {
+    this.#signature = signature
+    this.secretIndex = secretIndex
+  }
+
+  setDispatched(message: Message, startedAt: number | undefined): void {
+    this.#dispatched = message
+    this.#startedAt = startedAt
+  }
+
+  setHandled(): void {
+    this.#stage = 'confirm'
+  }
+
+  /** The deadline answers this error, however long the cleanup after it takes. */
+  setFailure(error: HooklineError): void {
+    this.#failure = error
+  }
+
+  /** Ends the delivery: its signal fires. Returns the error to answer. */
+  expire(error: HooklineError = this.#failure ?? LATE[this.#stage]()): HooklineError {
+    this.#expired = error
+    this.#abort?.abort(error)
+    return error
+  }
+}
+
+const NO_BYTES = new Uint8Array()
+
+/** Whether the message is at fault: sending it again would not help. */
+export function isUnusable(error: unknown): error is HooklineError {
+  return error instanceof HooklineError && error.status < 500
+}
+
+/** Any thrown value as an error of ours. */
+export function toError(thrown: unknown): HooklineError {
+  if (thrown instanceof HooklineError) return thrown
+  const message = 'The endpoint could not handle the request. Got an unexpected error. See its `cause` in `onError`.'
+  return new HooklineError('internal', message, { cause: thrown })
+}

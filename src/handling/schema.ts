@@ -1,0 +1,124 @@
+/** Schemas of the user, any that implement Standard Schema: for the properties of an event, the traits of a user or group. */
+
+import { HooklineError } from '../message/error.ts'
+import type { Fields, Message } from '../message/message.ts'
+import { isThenable } from '../options/callbacks.ts'
+import { invalidOption, kindOf, refuseUnknown } from '../options/checks.ts'
+
+/** The part of the Standard Schema interface (standardschema.dev) used here: zod, valibot, arktype and others have it. */
+export interface Schema<Output = unknown> {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>
+    readonly types?: { readonly input: unknown; readonly output: Output } | undefined
+  }
+}
+
+/** One fault of a value, and where it is. */
+export interface SchemaIssue {
+  readonly message: string
+  readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined
+}
+
+/** What a schema returns for a value: its output, or the faults. */
+export type SchemaResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly SchemaIssue[] }
+
+/** Schemas of track properties, by event name; the output of each is an object. */
+export type EventSchemas = Readonly<Record<string, Schema<object>>>
+
+/**
+ * Schemas of traits, by the message type that carries them. An audience sync sends messages with one trait, which must match
+ * too: make optional what only some messages carry.
+ */
+export interface TraitSchemas {
+  /** The traits of a user. */
+  readonly identify?: Schema<object>
+  /** The traits of a group. */
+  readonly group?: Schema<object>
+}
+
+/** The output of a schema, which handlers get. */
+export type SchemaOutput<S> = S extends { readonly '~standard': { readonly types?: infer T } }
+  ? NonNullable<T> extends { readonly output: infer O }
+    ? O
+    : unknown
+  : Fields | undefined
+
+/**
+ * Validates a message: returns it with the output of its schema, or the message itself when it has no schema.
+ *
+ * @throws HooklineError (or a rejection) `schema_mismatch` with the path.
+ */
+export type Validate = (message: Message) => Message | PromiseLike<Message>
+
+/**
+ * Prepares the schemas.
+ *
+ * @throws TypeError for anything that is not a Standard Schema.
+ */
+export function createValidate(events: EventSchemas = {}, traits: TraitSchemas = {}): Validate {
+  const byEvent = readSchemas('events', events)
+  const byType = readSchemas('traits', traits as EventSchemas)
+  refuseUnknown(traits, ['identify', 'group'], 'traits.')
+
+  return (message) => {
+    if (message.type === 'track') return validateField(message, 'properties', byEvent.get(message.event))
+    if (message.type === 'identify' || message.type === 'group') {
+      return validateField(message, 'traits', byType.get(message.type))
+    }
+    return message
+  }
+}
+
+function readSchemas(option: string, schemas: Readonly<Record<string, Schema>>): Map<string, Schema> {
+  if (!isPlainObject(schemas)) {
+    throw invalidOption(option, 'must be a plain object of schemas', kindOf(schemas), 'Pass { name: schema }.')
+  }
+  const entries = Object.entries(schemas)
+  for (const [name, schema] of entries) {
+    if (typeof schema?.['~standard']?.validate === 'function') continue
+    const advice = 'Pass a schema of zod, valibot, arktype or another library that implements it.'
+    throw invalidOption(`${option}['${name}']`, 'must implement Standard Schema', kindOf(schema), advice)
+  }
+  return new Map(entries)
+}
+
+function isPlainObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(Symbol.iterator in value)
+}
+
+function validateField(
+  message: Message,
+  field: 'properties' | 'traits',
+  schema: Schema | undefined,
+): Message | PromiseLike<Message> {
+  if (schema === undefined) return message
+  const fields = (message as unknown as Record<string, unknown>)[field] ?? {}
+  const result = schema['~standard'].validate(fields)
+  return isThenable(result)
+    ? result.then((awaited) => withOutput(message, field, awaited))
+    : withOutput(message, field, result)
+}
+
+function withOutput(message: Message, field: string, result: SchemaResult<unknown>): Message {
+  if (result.issues === undefined) {
+    if ('value' in result) return { ...message, [field]: result.value }
+    throw new TypeError('A schema must return { value } or { issues }. Got neither. Check its `validate` function.')
+  }
+  const path = [field, ...keysOf(result.issues[0])].join('.')
+  // The text of an issue may quote the value, so the error holds the path only.
+  const text = `${path} must match its schema. Got a value that does not. Send one that does, or change the schema.`
+  throw new HooklineError('schema_mismatch', text, { path })
+}
+
+function keysOf(issue: SchemaIssue | undefined): string[] {
+  return (issue?.path ?? []).map((part) => keyOf(typeof part === 'object' ? part.key : part))
+}
+
+/** A key in a form that is safe to print: in a record the keys are data too, and may be anything. */
+function keyOf(key: PropertyKey): string {
+  return /^[\w$ -]{1,64}$/.test(String(key)) ? String(key) : '…'
+}

@@ -1,0 +1,55 @@
+/** The seam between an HTTP host and what answers its requests: an adapter on one side, an endpoint on the other. */
+
+import type { EndpointBody } from './body.ts'
+
+/** Header names in lower case, as node:http gives them; a repeated header is joined or a list. */
+export type EndpointHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
+
+/** A request as an endpoint sees it, the same for every framework. */
+export interface EndpointRequest {
+  /** In upper case. */
+  readonly method: string
+  /** Relative to where the endpoint is mounted, without the query. */
+  readonly path: string
+  /** The query as it was sent, without its `?`. Empty when the request has none. */
+  readonly query: string
+  readonly headers: EndpointHeaders
+  /** The address of the connection, where the host knows it. */
+  readonly remoteAddress: string | undefined
+  /** Aborts when the client disconnects before it has the whole answer. Created when it is first read. */
+  readonly signal: AbortSignal
+  /**
+   * Reads the body, at most `limit` bytes of it.
+   *
+   * @throws HooklineError (or a rejection) `body_too_large`, `body_aborted` or `body_consumed`.
+   */
+  readBody(limit: number): EndpointBody | Promise<EndpointBody>
+}
+
+/**
+ * The body of an answer. An async iterable is streamed: the adapter asks for the next chunk when the client has taken
+ * the last one, calls `return()` when the client disconnects, and closes the connection when the iterable throws. Hosts
+ * may hold the head of the answer back until the first chunk.
+ */
+export type AnswerBody = string | Uint8Array | AsyncIterable<string | Uint8Array>
+
+/** An answer to a request. */
+export interface EndpointAnswer {
+  readonly status: number
+  /** Names in lower case. Adapters add `content-length` to text and bytes. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: AnswerBody
+}
+
+/** An answer whose body is text. */
+export interface TextAnswer extends EndpointAnswer {
+  readonly body: string
+}
+
+/** Anything that answers HTTP requests. The `serve` of every adapter mounts one. */
+export interface Endpoint {
+  /** Its paths, when it has several. An endpoint without `routes` answers every path it is mounted at. */
+  readonly routes?: readonly string[]
+  /** Answers a request. Returns undefined for a path that is not one of `routes`. The promise never rejects. */
+  handle(request: EndpointRequest): Promise<EndpointAnswer> | undefined
+}

@@ -1,0 +1,153 @@
+/** One POST through a dispatcher of undici, for the sender and the client. Imports only types of undici. */
+
+import type { Readable } from 'node:stream'
+import type { Dispatcher } from 'undici'
+import { RESPONSE_LIMIT } from '../message/limits.ts'
+import type { Clock } from '../time/clock.ts'
+import type { Deadline, Deadlines } from '../time/deadlines.ts'
+import { readRetryAfter } from './retry.ts'
+
+/** Any dispatcher of undici, or an object that sends requests as one does. */
+export type DispatcherLike = Pick<Dispatcher, 'dispatch'>
+
+/** The request to post. */
+export interface PostRequest {
+  readonly origin: string
+  readonly path: string
+  /** Header names and values in turns. */
+  readonly headers: readonly string[]
+  /** Bytes; or a stream, which is sent in chunks without a length. */
+  readonly body: Uint8Array | Readable
+  /** The most bytes of the response body to read; a longer one is cut off. Default 65536. */
+  readonly responseLimit?: number
+}
+
+/** The deadline of a POST and the clock that it is measured by. */
+export interface PostTiming {
+  readonly deadlines: Deadlines
+  readonly clock: Clock
+}
+
+/** The result of a POST: a complete response, or an error. */
+export interface PostOutcome {
+  /** The status of a complete response. */
+  readonly status: number | undefined
+  /** The delay that `Retry-After` asks for, in milliseconds. */
+  readonly retryAfterMs: number | undefined
+  /** The response body as far as it was read: at most `responseLimit` bytes. */
+  readonly body: Buffer
+  /** The error of the connection, or the one that the POST was stopped with. */
+  readonly error: unknown
+}
+
+/** A POST under way. */
+export interface PendingPost {
+  /** Ends the POST with this error. Has no effect once it has ended. */
+  stop(error: Error): void
+}
+
+/** The error of a POST that missed its deadline. */
+const TIMED_OUT: Error = Object.assign(new Error('No complete response in time.'), { code: 'ETIMEDOUT' })
+
+/**
+ * Posts a request. Does not follow redirects.
+ *
+ * @param done Called once, never before this function returns. It may run inside undici, so post again from a new
+ *   microtask.
+ */
+export function post(
+  dispatcher: DispatcherLike,
+  { origin, path, headers, body, responseLimit = RESPONSE_LIMIT }: PostRequest,
+  timing: PostTiming,
+  done: (outcome: PostOutcome) => void,
+): PendingPost {
+  const pending = new Exchange(timing, responseLimit, done)
+  const options = {
+    origin,
+    path,
+    method: 'POST',
+    headers: headers as string[],
+    body,
+    headersTimeout: 0, // The deadline covers all phases; these cover one each.
+    bodyTimeout: 0,
+  } as const
+  try {
+    dispatcher.dispatch(options, pending)
+  } catch (error) {
+    pending.onResponseError(undefined, error)
+  }
+  pending.isReturned = true
+  return pending
+}
+
+/**
+ * The handler that undici calls. Hot path: `request()` of undici creates a stream for each response, and an AbortSignal for
+ * each request is expensive.
+ */
+class Exchange implements PendingPost, Dispatcher.DispatchHandler {
+  /** Whether {@link post} has returned. */
+  isReturned = false
+  readonly #timing: PostTiming
+  readonly #responseLimit: number
+  readonly #deadline: Deadline
+  #done: ((outcome: PostOutcome) => void) | undefined
+  #controller: Dispatcher.DispatchController | undefined
+  #status = 0
+  #retryAfter: unknown
+  #chunks: Buffer[] = []
+  #size = 0
+
+  constructor(timing: PostTiming, responseLimit: number, done: (outcome: PostOutcome) => void) {
+    this.#timing = timing
+    this.#responseLimit = responseLimit
+    this.#done = done
+    this.#deadline = timing.deadlines.set(() => this.stop(TIMED_OUT))
+  }
+
+  stop(error: Error): void {
+    this.#end(undefined, error)
+    this.#controller?.abort(error)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    // The deadline may have passed while the request waited for a connection.
+    if (this.#done === undefined) controller.abort(TIMED_OUT)
+    else this.#controller = controller
+  }
+
+  onResponseStart(_controller: unknown, status: number, headers: Readonly<Record<string, unknown>>): void {
+    this.#status = status // Informational responses may come first; the last one counts.
+    this.#retryAfter = headers['retry-after']
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#chunks.push(chunk)
+    this.#size += chunk.length
+    if (this.#size <= this.#responseLimit) return
+    this.onResponseEnd()
+    controller.abort(CUT_OFF)
+  }
+
+  onResponseEnd(): void {
+    this.#end(this.#status, undefined)
+  }
+
+  onResponseError(_controller: unknown, error: unknown): void {
+    this.#end(undefined, error)
+  }
+
+  #end(status: number | undefined, error: unknown): void {
+    const done = this.#done
+    if (done === undefined) return
+    this.#done = undefined
+    const { clock, deadlines } = this.#timing
+    deadlines.clear(this.#deadline)
+    const retryAfterMs = status === undefined ? undefined : readRetryAfter(this.#retryAfter, clock.now())
+    const body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks)
+    const outcome = { status, retryAfterMs, body: body.subarray(0, this.#responseLimit), error }
+    if (this.isReturned) done(outcome)
+    else queueMicrotask(() => done(outcome))
+  }
+}
+
+const CUT_OFF = new Error('The response is longer than its limit.')

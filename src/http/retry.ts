@@ -1,0 +1,31 @@
+/** Whether a response asks for another attempt, and when: one rule for the sender and the client. */
+
+/** Whether a status may pass: 408, 429 and every 5xx ("Outbound event delivery", Errors). Every other status is final. */
+export function isTransient(status: number): boolean {
+  return status === 408 || status === 429 || (status >= 500 && status < 600)
+}
+
+/** The longest delay that is read, in seconds: about 30 years. */
+const MAX_SECONDS = 1e9
+
+/**
+ * Reads the header `Retry-After` (RFC 9110, section 10.2.3): a number of seconds, or a date in any of the three HTTP formats.
+ *
+ * @param header A string, or a list when the header is repeated: then the longest delay counts.
+ * @param now Milliseconds since the epoch.
+ * @returns The delay in milliseconds, or undefined when the header is missing or invalid.
+ */
+export function readRetryAfter(header: unknown, now: number): number | undefined {
+  if (header === undefined) return undefined
+  const delays = [header].flat().flatMap((value) => readOne(value, now) ?? [])
+  return delays.length === 0 ? undefined : Math.max(...delays)
+}
+
+function readOne(value: unknown, now: number): number | undefined {
+  if (typeof value !== 'string') return undefined
+  const text = value.trim()
+  if (/^\d+$/.test(text)) return Math.min(Number(text), MAX_SECONDS) * 1000
+  const isDate = /^[A-Za-z]{3,9},? [\dA-Za-z]/.test(text)
+  const date = isDate ? Date.parse(/GMT$/.test(text) ? text : `${text} GMT`) : Number.NaN // All formats mean GMT.
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
+}

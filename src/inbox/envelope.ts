@@ -1,0 +1,87 @@
+/** The envelope of a message in the inbox: one line of JSON about its arrival, then the exact bytes of its body. */
+
+import { OpenDelivery } from '../handling/delivery.ts'
+import type { BodySource } from '../http/body.ts'
+import type { EndpointHeaders } from '../http/endpoint.ts'
+import { HooklineError } from '../message/error.ts'
+import { isObject } from '../message/json.ts'
+
+/** The line, in the order in which it is written. */
+interface Head {
+  readonly hookline: typeof VERSION
+  /** When the request arrived, in milliseconds since the epoch. */
+  readonly at: number
+  readonly source: BodySource
+  /** The verified signature and the secret that made it; both undefined when unsigned. */
+  readonly signature: string | undefined
+  readonly secretIndex: number | undefined
+  readonly headers: EndpointHeaders
+}
+
+const VERSION = 1
+
+/** Names of headers that hold secrets of the sender, of a proxy or of a platform, and nothing about the message. */
+const SECRET = /authorization|cookie|credential|token|secret|passw|api-?key|functions-key|assertion|jwt|oidc|session/
+
+/** Encodes a delivery for the queue, without the headers that hold secrets. */
+export function writeEnvelope(delivery: OpenDelivery): Uint8Array {
+  const headers: Record<string, EndpointHeaders[string]> = {}
+  for (const name in delivery.headers) if (!SECRET.test(name)) headers[name] = delivery.headers[name]
+  const head: Head = {
+    hookline: VERSION,
+    at: delivery.receivedAt.getTime(),
+    source: delivery.source,
+    signature: delivery.verified ? delivery.id : undefined,
+    secretIndex: delivery.secretIndex,
+    headers,
+  }
+  const line = `${JSON.stringify(head)}\n`
+  const length = Buffer.byteLength(line)
+  const envelope = Buffer.allocUnsafe(length + delivery.bytes.length)
+  envelope.write(line)
+  envelope.set(delivery.bytes, length)
+  return envelope
+}
+
+/**
+ * Decodes what {@link writeEnvelope} wrote.
+ *
+ * @throws HooklineError `internal` for anything else, and for an envelope of another version.
+ */
+export function readEnvelope(stored: Uint8Array): OpenDelivery {
+  const envelope = Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength)
+  const end = envelope.indexOf(LINE_FEED)
+  const { at, source, signature, secretIndex, headers } = readHead(envelope.subarray(0, Math.max(end, 0)))
+  const delivery = new OpenDelivery(headers, at)
+  // A copy: a queue in memory needs the original for the next attempt.
+  delivery.setBody({ bytes: Buffer.from(envelope.subarray(end + 1)), source })
+  if (signature !== undefined) delivery.setSignature(signature, secretIndex as number)
+  return delivery
+}
+
+const LINE_FEED = 0x0a
+const decoder = new TextDecoder()
+
+function readHead(line: Uint8Array): Head {
+  let head: unknown
+  try {
+    head = JSON.parse(decoder.decode(line))
+  } catch {
+    // The message of JSON.parse quotes its input.
+  }
+  if (!isObject(head) || !Number.isInteger(head.hookline)) throw unreadable('other bytes')
+  if (head.hookline !== VERSION) throw unreadable(`version ${head.hookline}`)
+  const isWhole =
+    Number.isFinite(new Date(head.at as number).getTime()) &&
+    typeof head.source === 'string' &&
+    isObject(head.headers) &&
+    (head.signature === undefined || (typeof head.signature === 'string' && Number.isInteger(head.secretIndex)))
+  if (!isWhole) throw unreadable('one with missing fields')
+  return head as unknown as Head
+}
+
+function unreadable(found: string): HooklineError {
+  const rule = `A message of an inbox must be an envelope of version ${VERSION}`
+  const message = `${rule}. Got ${found}. Redrive it with the release that wrote it, or drop it.`
+  return new HooklineError('internal', message)
+}

@@ -1,0 +1,124 @@
+/** The inbox of a receiver: stores messages in its queue, lists the dead letters, and closes in good order. */
+
+import type { OpenDelivery } from '../handling/delivery.ts'
+import { publishStored, startOf } from '../handling/diagnostics.ts'
+import type { Handlers } from '../handling/handlers.ts'
+import type { EndpointHeaders } from '../http/endpoint.ts'
+import { HooklineError } from '../message/error.ts'
+import type { Message } from '../message/message.ts'
+import { parse } from '../message/parse.ts'
+import { requireText } from '../options/checks.ts'
+import { jobIdFromKey, jobIdOf } from '../queues/job-id.ts'
+import type { DeadLetter, DeadLetterPage, QueueCounts } from '../queues/queue.ts'
+import { readEnvelope, writeEnvelope } from './envelope.ts'
+import { createJobHandler, type HandlingSettings } from './job-handler.ts'
+import type { InboxSettings } from './options.ts'
+import { type DeadLetterReason, readLastRetryState, type StoredError } from './retry-state.ts'
+
+/** A message as the inbox stores it. */
+export interface StoredMessage {
+  /** Its id in the queue. */
+  readonly id: string
+  /** The exact bytes of the body; everything that is stored when it is unreadable. */
+  readonly bytes: Uint8Array
+  /** The headers of the request, names in lower case, without those whose names say that they hold a secret. */
+  readonly headers: EndpointHeaders
+  /** When the request arrived; undefined when it is unreadable. */
+  readonly receivedAt: Date | undefined
+}
+
+/** A message that is not retried until it is redriven. */
+export interface DeadLetterMessage extends StoredMessage {
+  /** The message before any schema; undefined when the bytes are not a valid one. */
+  readonly message: Message | undefined
+  readonly reason: DeadLetterReason
+  /** The latest error. */
+  readonly error: StoredError
+  /** How many attempts failed. */
+  readonly attempts: number
+  /** When it became a dead letter. */
+  readonly failedAt: Date
+}
+
+/** Stores messages for a receiver. */
+export interface Inbox {
+  /**
+   * Stores a delivery. Resolves when it is as safe as the queue stores it.
+   *
+   * @param message Undefined when the bytes are authentic but not a valid message: the worker makes it a dead letter.
+   * @throws HooklineError (as a rejection) `inbox_unavailable`.
+   */
+  store(delivery: OpenDelivery, message: Message | undefined): Promise<void>
+  /** Starts handling messages. @throws TypeError when that has started already. */
+  start(): void
+  counts(): Promise<QueueCounts>
+  deadLetters(page?: DeadLetterPage): Promise<readonly DeadLetterMessage[]>
+  redrive(ids: readonly string[] | 'all'): Promise<number>
+  drop(ids: readonly string[] | 'all'): Promise<number>
+  close(graceMs: number): Promise<readonly StoredMessage[]>
+}
+
+/** Creates the inbox of a receiver. */
+export function createInbox(settings: InboxSettings, receiver: HandlingSettings, handlers: Handlers): Inbox {
+  const { queue, concurrency, key } = settings
+
+  function idOf(delivery: OpenDelivery, message: Message | undefined): string {
+    if (key === undefined || message === undefined) return jobIdOf(delivery.id)
+    const chosen: unknown = key(message, delivery)
+    requireText('inbox.key()', chosen)
+    return jobIdFromKey(chosen)
+  }
+
+  return {
+    async store(delivery, message) {
+      const startedAt = startOf('stored', receiver.clock)
+      const job = { id: idOf(delivery, message), body: writeEnvelope(delivery) }
+      try {
+        await queue.push([job])
+      } catch (cause) {
+        const text = 'The inbox could not store the message. Got an error from its queue. Send the message again.'
+        throw new HooklineError('inbox_unavailable', text, { cause })
+      }
+      if (message === undefined || startedAt === undefined || delivery.expired !== undefined) return
+      publishStored(message, delivery, startedAt, receiver.clock)
+    },
+    start: () => queue.work(createJobHandler(settings, receiver, handlers), { concurrency }),
+    counts: () => queue.counts(),
+    deadLetters: async (page) => (await queue.deadLetters(page)).map(readDeadLetter),
+    redrive: (ids) => queue.redrive(ids),
+    drop: (ids) => queue.drop(ids),
+    close: async (graceMs) => (await queue.close({ graceMs })).map(readStored),
+  }
+}
+
+function readStored({ id, body }: { readonly id: string; readonly body: Uint8Array }): StoredMessage {
+  try {
+    const { bytes, headers, receivedAt } = readEnvelope(body)
+    return { id, bytes, headers, receivedAt }
+  } catch {
+    return { id, bytes: body, headers: {}, receivedAt: undefined }
+  }
+}
+
+function readDeadLetter(letter: DeadLetter): DeadLetterMessage {
+  const stored = readStored(letter)
+  const { attempts, error } = readLastRetryState(letter.retryState)
+  const message = stored.receivedAt && tryParse(stored.bytes)
+  return { ...stored, message, ...explain(letter.reason, error), attempts, failedAt: letter.failedAt }
+}
+
+/** The worker stores an error with its reasons. Any other reason comes from the queue, for a job that it could not read. */
+function explain(reason: string, error: StoredError | undefined): Pick<DeadLetterMessage, 'reason' | 'error'> {
+  if (error !== undefined && [error.code, 'crashed', 'unreadable'].includes(reason)) {
+    return { reason: reason as DeadLetterReason, error }
+  }
+  return { reason: 'unreadable', error: { code: 'internal', message: reason, causes: [] } }
+}
+
+function tryParse(bytes: Uint8Array): Message | undefined {
+  try {
+    return parse(bytes)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,147 @@
+/** Handles the messages of the inbox: one attempt for each claim, and the outcome of the attempt. */
+
+import { isUnusable, OpenDelivery, toError } from '../handling/delivery.ts'
+import { type FailedRequest, publishFailed, publishHandled, startOf } from '../handling/diagnostics.ts'
+import type { Handlers } from '../handling/handlers.ts'
+import type { Validate } from '../handling/schema.ts'
+import { HooklineError } from '../message/error.ts'
+import { parse } from '../message/parse.ts'
+import { report } from '../options/callbacks.ts'
+import type { HandleJob, Outcome } from '../queues/queue.ts'
+import type { Clock } from '../time/clock.ts'
+import { createDeadlines } from '../time/deadlines.ts'
+import { readEnvelope } from './envelope.ts'
+import type { InboxSettings } from './options.ts'
+import {
+  type DeadLetterReason,
+  type RetryState,
+  readRetryState,
+  toStoredError,
+  writeRetryState,
+} from './retry-state.ts'
+
+/** What the worker needs of a receiver. */
+export interface HandlingSettings {
+  readonly validate: Validate
+  readonly clock: Clock
+  readonly onError: (error: HooklineError, request: FailedRequest) => unknown
+}
+
+/** How many processes may crash while they handle a message before it becomes a dead letter. */
+const MAX_CRASHES = 5
+
+/** Creates the handler of an inbox's jobs. */
+export function createJobHandler(
+  { nextDelay, timeoutMs }: InboxSettings,
+  { validate, clock, onError }: HandlingSettings,
+  handlers: Handlers,
+): HandleJob {
+  const deadlines = createDeadlines(timeoutMs, clock)
+  const stopsBySignal = new WeakMap<AbortSignal, Set<() => void>>()
+
+  return async (job, signal) => {
+    const before = readRetryState(job)
+    if (signal.aborted) return release(before)
+    let delivery: OpenDelivery
+    try {
+      delivery = readEnvelope(job.body)
+    } catch (error) {
+      delivery = new OpenDelivery({}, job.firstAt.getTime())
+      delivery.setBody({ bytes: job.body, source: 'argument' })
+      return deadLetter(delivery, before, error as HooklineError, 'unreadable')
+    }
+    const crashes = job.claimCount - 1 - before.attempts - before.releases
+    if (crashes < MAX_CRASHES) return attempt(delivery, before, signal)
+    const error = new HooklineError(
+      'internal',
+      `A handler must not crash the process. Got ${crashes} crashes on this message. Fix the handler, then redrive it.`,
+    )
+    return deadLetter(delivery, before, error, 'crashed')
+  }
+
+  /** Ends with the handlers, their timeout or the shutdown, whichever is first. */
+  function attempt(delivery: OpenDelivery, before: RetryState, signal: AbortSignal): Promise<Outcome> {
+    return new Promise((resolve) => {
+      const stops = stopsOf(signal)
+      let isReleased = false
+      const end = (outcome: Outcome): void => {
+        deadlines.clear(deadline)
+        stops.delete(stop)
+        resolve(outcome)
+      }
+      const stop = (): void => {
+        isReleased = true
+        const message =
+          'The handlers must finish before the receiver closes. Got no result. Stop: another attempt follows.'
+        delivery.expire(new HooklineError('shutting_down', message))
+        end(release(before))
+      }
+      const deadline = deadlines.set(() => end(retry(delivery, before, delivery.expire())))
+      stops.add(stop)
+
+      run(delivery).then(
+        () => {
+          if (delivery.expired !== undefined) return
+          publishHandled(delivery, before.attempts + 1, clock)
+          end({ complete: true })
+        },
+        (thrown: unknown) => {
+          const error = toError(thrown)
+          if (isReleased) return // Its signal fired, so an error is expected.
+          if (delivery.expired !== undefined) reportError(error, delivery)
+          else end(isUnusable(error) ? deadLetter(delivery, before, error) : retry(delivery, before, error))
+        },
+      )
+    })
+  }
+
+  async function run(delivery: OpenDelivery): Promise<void> {
+    delivery.enter('handlers')
+    const wire = parse(delivery.bytes)
+    const message = await validate(wire)
+    if (delivery.expired !== undefined) return
+    delivery.setDispatched(message, startOf('handled', clock))
+    await handlers.dispatch(message, wire, delivery)
+  }
+
+  function retry(delivery: OpenDelivery, before: RetryState, error: HooklineError): Outcome {
+    const attempts = before.attempts + 1
+    const delay = nextDelay(attempts, error)
+    if (delay === undefined) return deadLetter(delivery, before, error)
+    reportError(error, delivery)
+    const retryAt = new Date(clock.now() + delay)
+    publishFailed(delivery, attempts, clock, { error, next: { retryAt } })
+    return { retryAt, retryState: writeRetryState({ ...before, attempts, error: toStoredError(error) }) }
+  }
+
+  function deadLetter(
+    delivery: OpenDelivery,
+    before: RetryState,
+    error: HooklineError,
+    reason: DeadLetterReason = error.code,
+  ): Outcome {
+    const attempts = before.attempts + (reason === error.code ? 1 : 0)
+    reportError(error, delivery)
+    publishFailed(delivery, attempts, clock, { error, next: 'dead_letter' })
+    return { deadLetter: reason, retryState: writeRetryState({ ...before, attempts, error: toStoredError(error) }) }
+  }
+
+  /** Due again at once. Counted, so that it is taken neither for a failed attempt nor for a crash. */
+  function release(before: RetryState): Outcome {
+    return { retryAt: new Date(clock.now()), retryState: writeRetryState({ ...before, releases: before.releases + 1 }) }
+  }
+
+  function reportError(error: HooklineError, { headers }: OpenDelivery): void {
+    report(onError, error, { headers, remoteAddress: undefined })
+  }
+
+  /** What a signal stops. One listener serves the many jobs that share a signal. */
+  function stopsOf(signal: AbortSignal): Set<() => void> {
+    const known = stopsBySignal.get(signal)
+    if (known !== undefined) return known
+    const stops = new Set<() => void>()
+    stopsBySignal.set(signal, stops)
+    signal.addEventListener('abort', () => [...stops].forEach((stop) => void stop()), { once: true })
+    return stops
+  }
+}

@@ -1,0 +1,106 @@
+/** The options of an inbox: checked once, and completed. */
+
+import type { Delivery } from '../handling/delivery.ts'
+import type { HooklineError } from '../message/error.ts'
+import type { Message } from '../message/message.ts'
+import { invalidOption, kindOf, refuseUnknown, requireFunction, requireWhole } from '../options/checks.ts'
+import type { Queue } from '../queues/queue.ts'
+import { LONGEST_TIMER_MS } from '../time/clock.ts'
+
+/** How an inbox works. */
+export interface InboxOptions {
+  /** Stores the messages until they are handled; for this inbox alone. */
+  readonly queue: Queue
+  /** The most messages that are handled at a time. Default 10. */
+  readonly concurrency?: number
+  /**
+   * How long to wait, in milliseconds, after the first failed attempt, after the second and so on, each at most 24 days;
+   * at the end of the list the message becomes a dead letter. Or a function of how many attempts failed and of the latest
+   * error; undefined means no more. Default: 1 s, 5 s, 30 s, 2 min, 10 min, 30 min, 1 h, 2 h, 4 h, so 10 attempts in about
+   * 8 hours. When a function throws, or returns neither, the default list applies and the process emits a warning.
+   */
+  readonly retries?: readonly number[] | ((attempts: number, error: HooklineError) => number | undefined)
+  /**
+   * How long the handlers of a message may take, in milliseconds. Default 5 minutes. Then `delivery.signal` fires, and
+   * the attempt has failed with `handler_timeout`, whether they stop or not.
+   */
+  readonly timeoutMs?: number
+  /**
+   * Identifies a message: of several with the same key, one is handled. Default: the delivery's id. Gets the message
+   * before its schema. A body that is not a valid message goes by the delivery's id.
+   */
+  readonly key?: (message: Message, delivery: Delivery) => string
+}
+
+/** How long to wait before the next attempt, in milliseconds; undefined after the last attempt. Never throws. */
+type NextDelay = (attempts: number, error: HooklineError) => number | undefined
+
+/** The options of an inbox, complete and ready to use. */
+export interface InboxSettings {
+  readonly queue: Queue
+  readonly concurrency: number
+  readonly nextDelay: NextDelay
+  readonly timeoutMs: number
+  readonly key: InboxOptions['key']
+}
+
+const KNOWN = ['queue', 'concurrency', 'retries', 'timeoutMs', 'key'] as const satisfies (keyof InboxOptions)[]
+
+/** The default of {@link InboxOptions.retries}. */
+const RETRIES_MS = [1, 5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400].map((seconds) => seconds * 1_000)
+
+/**
+ * Checks and completes the options.
+ *
+ * @throws TypeError that names the option.
+ */
+export function readInboxOptions(inbox: Queue | InboxOptions): InboxSettings {
+  if (isQueue(inbox)) return readInboxOptions({ queue: inbox })
+  const isOptions = typeof inbox === 'object' && inbox !== null
+  if (isOptions && 'queue' in inbox) refuseUnknown(inbox, KNOWN, 'inbox.')
+  if (!isOptions || !isQueue(inbox.queue)) {
+    const advice = "Pass memoryQueue({ name: 'inbox' }) or another queue."
+    throw invalidOption('inbox', 'must be a queue or { queue, … }', kindOf(inbox), advice)
+  }
+  const { queue, concurrency = 10, retries = RETRIES_MS, timeoutMs = 5 * 60_000, key } = inbox
+  if (key !== undefined) requireFunction('inbox.key', key)
+  return {
+    queue,
+    concurrency: requireWhole('inbox.concurrency', concurrency, 1),
+    nextDelay: readRetries(retries),
+    timeoutMs: requireWhole('inbox.timeoutMs', timeoutMs, 1),
+    key,
+  }
+}
+
+function isQueue(value: Queue | InboxOptions): value is Queue {
+  return ['push', 'work', 'counts', 'close'].every((name) => typeof value?.[name as never] === 'function')
+}
+
+function readRetries(retries: NonNullable<InboxOptions['retries']>): NextDelay {
+  if (typeof retries === 'function') return withDefault(retries)
+  if (!Array.isArray(retries)) {
+    const rule = 'must be a list of milliseconds or a function'
+    throw invalidOption('inbox.retries', rule, kindOf(retries), 'Pass a list, for example [1000, 30000].')
+  }
+  const delays = retries.map((delay, index) => requireWhole(`inbox.retries[${index}]`, delay, 0))
+  return (attempts) => delays[attempts - 1]
+}
+
+function withDefault(retries: NextDelay): NextDelay {
+  return (attempts, error) => {
+    try {
+      const delay = retries(attempts, error)
+      if (delay === undefined) return undefined
+      if (delay >= 0 && delay <= LONGEST_TIMER_MS) return Math.round(delay)
+      warn(`It returned no number from 0 to ${LONGEST_TIMER_MS}.`)
+    } catch (failure) {
+      warn(failure instanceof Error ? failure.message : `It threw a ${typeof failure}.`)
+    }
+    return RETRIES_MS[attempts - 1]
+  }
+}
+
+function warn(detail: string): void {
+  process.emitWarning('inbox.retries failed', { code: 'HOOKLINE_RETRIES', detail })
+}

@@ -1,0 +1,90 @@
+/** The retry state of a message in the inbox: what its queue stores with it between two attempts, and with a dead letter. */
+
+import type { HooklineError, HooklineErrorCode } from '../message/error.ts'
+import { isObject } from '../message/json.ts'
+import type { ClaimedJob } from '../queues/queue.ts'
+
+/** Why a message is a dead letter: the code of its last error; or its handlers crashed the process; or it is unreadable. */
+export type DeadLetterReason = HooklineErrorCode | 'crashed' | 'unreadable'
+
+/** What one handler threw. */
+export interface StoredErrorCause {
+  /** The name of the error, `TypeError` for instance, or the type of a value that is no Error. */
+  readonly name: string
+  /** The first 500 characters of its message. */
+  readonly message: string
+  /** The first 2 000 characters of its stack. */
+  readonly stack?: string
+}
+
+/** Why an attempt failed, as it is stored. */
+export interface StoredError {
+  readonly code: HooklineErrorCode
+  readonly message: string
+  /** The field at fault, as a dotted path, where there is one. */
+  readonly path?: string
+  /** What handlers threw, at most 10 of them; or another cause. */
+  readonly causes: readonly StoredErrorCause[]
+}
+
+/** Stored as JSON: release 0.1 wrote the same fields. */
+export interface RetryState {
+  /** How many attempts failed. */
+  readonly attempts: number
+  /** How often a shutdown released the message before its attempt ended. */
+  readonly releases: number
+  /** Why the latest attempt failed. */
+  readonly error?: StoredError
+}
+
+/** Encodes a retry state for the queue. */
+export function writeRetryState(state: RetryState): Uint8Array {
+  return Buffer.from(JSON.stringify(state))
+}
+
+/** Reads the retry state of a claimed job. When it is unreadable, every earlier claim counts as an attempt. */
+export function readRetryState({ retryState, claimCount }: Pick<ClaimedJob, 'retryState' | 'claimCount'>): RetryState {
+  if (retryState === undefined) return INITIAL
+  return parse(retryState) ?? { attempts: claimCount - 1, releases: 0 }
+}
+
+/** Reads the retry state of a dead letter; the initial one when the queue itself made the job a dead letter. */
+export function readLastRetryState(retryState: Uint8Array | undefined): RetryState {
+  return (retryState && parse(retryState)) ?? INITIAL
+}
+
+const INITIAL: RetryState = { attempts: 0, releases: 0 }
+const decoder = new TextDecoder()
+
+function parse(bytes: Uint8Array): RetryState | undefined {
+  try {
+    const state: unknown = JSON.parse(decoder.decode(bytes))
+    const isWhole = isObject(state) && Number.isInteger(state.attempts) && Number.isInteger(state.releases)
+    return isWhole ? (state as unknown as RetryState) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Reduces an error to what is stored of it. */
+export function toStoredError({ code, message, path, cause }: HooklineError): StoredError {
+  const thrown: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [cause]
+  const causes = thrown.filter((each) => each !== undefined).slice(0, MAX_CAUSES)
+  return { code, message, ...(path !== undefined && { path }), causes: causes.map(toStoredCause) }
+}
+
+const MAX_CAUSES = 10
+
+function toStoredCause(thrown: unknown): StoredErrorCause {
+  try {
+    if (!(thrown instanceof Error)) return { name: typeof thrown, message: cut(thrown, 500) }
+    const { name, message, stack } = thrown
+    return { name: cut(name, 100), message: cut(message, 500), ...(stack && { stack: cut(stack, 2_000) }) }
+  } catch {
+    return { name: typeof thrown, message: 'The thrown value cannot be converted to text.' }
+  }
+}
+
+function cut(value: unknown, length: number): string {
+  return String(value).slice(0, length)
+}

@@ -1,0 +1,65 @@
+/** Makes the message that is delivered from the fields of a call, and its bytes. */
+
+import { randomUUID } from 'node:crypto'
+import { invalidField, kindOf } from './error.ts'
+import type { Message, MessageType } from './message.ts'
+import { checkMessage } from './parse.ts'
+import { toTimestamp } from './timestamp.ts'
+import { CALL_OBJECTS, TYPES } from './type-table.ts'
+
+/**
+ * Composes the message of a call ("Outbound event delivery", Delivered message fields). Sets `version` 1 and a timestamp
+ * in UTC; adds `messageId` and `context` when the call has none. A `delete` gets its three fields only.
+ *
+ * @param now Milliseconds since the epoch, for a call without a timestamp.
+ * @throws HooklineError `message_invalid` with the field as `path`.
+ */
+export function compose(type: MessageType, fields: object, now: number): Message {
+  const given = fields as Readonly<Record<string, unknown>>
+  const timestamp = given.timestamp === undefined ? new Date(now).toISOString() : toTimestamp(given.timestamp)
+  if (timestamp === undefined) {
+    const rule = 'must be a Date or an ISO 8601 string'
+    throw invalidField(
+      'message_invalid',
+      'timestamp',
+      rule,
+      kindOf(given.timestamp),
+      'a time such as 2026-01-15T09:30:00Z',
+    )
+  }
+  for (const path of CALL_OBJECTS) requirePlain(path, given[path])
+  requirePlain('toJSON', given)
+  return checkMessage(TYPES[type].hasVersion ? fill(type, given, timestamp) : { type, userId: given.userId, timestamp })
+}
+
+/** An object with a `toJSON` is written as something else than what was checked. */
+function requirePlain(path: string, value: unknown): void {
+  if (typeof value === 'object' && value !== null && 'toJSON' in value && typeof value.toJSON === 'function') {
+    throw invalidField(
+      'message_invalid',
+      path,
+      'must be a plain object',
+      'an object with a toJSON method',
+      'its fields',
+    )
+  }
+}
+
+function fill(type: MessageType, given: Readonly<Record<string, unknown>>, timestamp: string): Record<string, unknown> {
+  const message: Record<string, unknown> = { version: 1, type, ...given, timestamp }
+  message.version = 1 // Set again: the call may have had others.
+  message.type = type
+  message.messageId ??= randomUUID()
+  message.context ??= {}
+  return message
+}
+
+/**
+ * Serialises a message to the bytes that are signed and sent. The ids of an alias travel as `Previous ID` and `User ID`
+ * ("Outbound event delivery", Delivered message fields).
+ */
+export function serialise(message: Message): Buffer {
+  if (message.type !== 'alias') return Buffer.from(JSON.stringify(message))
+  const { previousId: _, ...alias } = message
+  return Buffer.from(JSON.stringify(alias))
+}

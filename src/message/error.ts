@@ -1,0 +1,122 @@
+/** The one error of the wire: a stable code, the only code → status table, and what messages may show. */
+
+import { isUint8Array } from 'node:util/types'
+
+/** Names what went wrong. Codes are stable: they may be added, never renamed. */
+export type HooklineErrorCode =
+  | 'shutting_down'
+  | 'method_not_allowed'
+  | 'content_type_unsupported'
+  | 'content_encoding_unsupported'
+  | 'body_too_large'
+  | 'body_timeout'
+  | 'body_aborted'
+  | 'body_consumed'
+  | 'body_not_json'
+  | 'signature_missing'
+  | 'signature_malformed'
+  | 'signature_mismatch'
+  | 'secret_unavailable'
+  | 'message_invalid'
+  | 'message_type_unknown'
+  | 'schema_mismatch'
+  | 'handler_failed'
+  | 'handler_timeout'
+  | 'duplicate_in_progress'
+  | 'dedupe_unavailable'
+  | 'inbox_unavailable'
+  | 'write_key_missing'
+  | 'write_key_unknown'
+  | 'call_invalid'
+  | 'call_too_large'
+  | 'queue_full'
+  | 'queue_unavailable'
+  | 'internal'
+
+/** The status that the sender is answered for each code. A 4xx ends its retries, so a fault of ours is a 5xx. */
+const STATUS: Readonly<Record<HooklineErrorCode, number>> = {
+  shutting_down: 503,
+  method_not_allowed: 405,
+  content_type_unsupported: 415,
+  content_encoding_unsupported: 415,
+  body_too_large: 413,
+  body_timeout: 503,
+  body_aborted: 400,
+  body_consumed: 500,
+  body_not_json: 400,
+  signature_missing: 401,
+  signature_malformed: 401,
+  signature_mismatch: 401,
+  secret_unavailable: 503,
+  message_invalid: 422,
+  message_type_unknown: 422,
+  schema_mismatch: 422,
+  handler_failed: 500,
+  handler_timeout: 503,
+  duplicate_in_progress: 503,
+  dedupe_unavailable: 503,
+  inbox_unavailable: 503,
+  write_key_missing: 401,
+  write_key_unknown: 401,
+  call_invalid: 400,
+  call_too_large: 413,
+  queue_full: 503,
+  queue_unavailable: 503,
+  internal: 500,
+}
+
+/** Details of a {@link HooklineError}. */
+export interface HooklineErrorOptions {
+  /** The field of the message that is at fault, as a dotted path: `properties.total`. */
+  readonly path?: string
+  /** The value that a handler, a provider or a callback of yours threw. Never set from bytes of the wire. */
+  readonly cause?: unknown
+}
+
+/**
+ * The error of a request that was refused or failed. Its message never holds a secret, a digest or any part of a
+ * body, so it is safe to log and to send.
+ *
+ * A mistake in the developer's own call (an option, an argument) is a `TypeError` instead.
+ */
+export class HooklineError extends Error {
+  override readonly name = 'HooklineError'
+  /** Names what went wrong. */
+  readonly code: HooklineErrorCode
+  /** The HTTP status the sender is answered. */
+  readonly status: number
+  /** The field at fault, as a dotted path; undefined when it is not one field. */
+  readonly path: string | undefined
+
+  constructor(code: HooklineErrorCode, message: string, options: HooklineErrorOptions = {}) {
+    super(message, 'cause' in options ? { cause: options.cause } : undefined)
+    this.code = code
+    this.status = STATUS[code]
+    this.path = options.path
+  }
+}
+
+/**
+ * Creates the error for a field of a message: what it must be, what was found, what to do.
+ *
+ * @param found What kind of value it has; never the value, which came over the wire.
+ * @param advice What to pass, after the word "Pass".
+ */
+export function invalidField(
+  code: HooklineErrorCode,
+  path: string,
+  rule: string,
+  found: string,
+  advice: string,
+): HooklineError {
+  return new HooklineError(code, `\`${path}\` ${rule}. Got ${found}. Pass ${advice}.`, { path })
+}
+
+/** Names the kind of a value, and shows nothing of what it holds. */
+export function kindOf(value: unknown): string {
+  if (value === undefined || value === null) return String(value)
+  if (value === '') return 'an empty string'
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
+  if (isUint8Array(value)) return 'bytes'
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}

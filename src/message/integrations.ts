@@ -1,0 +1,18 @@
+/** Decides which destinations a call is meant for ("Go client library", Selecting destinations). */
+
+/**
+ * Checks whether a call is meant for a destination. The key with the destination's name decides; without one, `All: false`
+ * excludes it. Options in place of a boolean count as true.
+ *
+ * @param name Name of the destination, case-sensitive.
+ */
+export function isMeantFor(name: string, integrations: unknown): boolean {
+  if (typeof integrations !== 'object' || integrations === null) return true
+  const own = read(integrations, name)
+  if (own !== undefined && own !== null) return own !== false
+  return read(integrations, 'All') !== false
+}
+
+function read(integrations: object, name: string): unknown {
+  return Object.hasOwn(integrations, name) ? Reflect.get(integrations, name) : undefined
+}

@@ -1,0 +1,73 @@
+/** Every number of the protocol, named, with its source. */
+
+/**
+ * How long an endpoint may take to answer, in milliseconds.
+ * Outbound event delivery, "Limits": response time allowed per request.
+ */
+export const RESPONSE_TIME_MS = 5_000
+
+/**
+ * Default deadline of a receiver, in milliseconds: the sender's 5 seconds less half
+ * a second for the network, so that the sender reads our 503 instead of timing out.
+ */
+export const DEADLINE_MS = RESPONSE_TIME_MS - 500
+
+/**
+ * Default limit of a request body, in bytes. The documents state none for deliveries; one call is
+ * at most 32 KB and a batch 500 KB ("Go client library", Limits), so 512 KiB leaves room above both.
+ */
+export const BODY_LIMIT = 512 * 1024
+
+/** Length of an `X-Signature`: SHA-1 is 20 bytes, two hexadecimal digits each. */
+export const SIGNATURE_LENGTH = 40
+
+/** `Retry-After` of an answer while an endpoint shuts down or has no room, in seconds. */
+export const RETRY_AFTER_S = 5
+
+/** How long a secret from an async provider is used before the provider is called again, in milliseconds. */
+export const SECRET_MAX_AGE_MS = 5 * 60_000
+
+/**
+ * Least time between two calls of an async provider that failed signatures cause, in milliseconds. A rotated secret is
+ * noticed at once, and a flood of forgeries does not become a flood of calls.
+ */
+export const SECRET_COOLDOWN_MS = 10_000
+
+/** Least time between two calls of an async provider that fails while no secret is known, in milliseconds. */
+export const SECRET_RETRY_MS = 1_000
+
+/**
+ * How much of a body over the limit is read and dropped before it is refused, in bytes. A sender that is cut off while it
+ * writes would see a reset instead of the answer.
+ */
+export const DISCARD_LIMIT = 1024 * 1024
+
+/** How long reading and dropping may take, in milliseconds. A sender that does not write is answered after this. */
+export const DISCARD_MS = 500
+
+/** Most webhook URLs of a destination. Outbound event delivery, "Limits". */
+export const WEBHOOKS_LIMIT = 5
+
+/** How long a message is retried, in milliseconds: 4 hours. Outbound event delivery, "Limits": retry window. */
+export const RETRY_WINDOW_MS = 4 * 60 * 60_000
+
+/** The name of the destination in an integrations object. Outbound event delivery, "What the service does" 3. */
+export const INTEGRATION_NAME = 'Webhooks'
+
+/** Most bytes of one call: 32 KB. Go client library, "Limits". */
+export const CALL_LIMIT = 32 * 1024
+
+/** Most bytes of one batch request: 500 KB. Go client library, "Limits". */
+export const BATCH_LIMIT = 500 * 1024
+
+/** Number of calls that a client records before it flushes them. Go client library, "Limits". */
+export const FLUSH_AT = 20
+
+/** Time after the last flush at which a client flushes again, in milliseconds. Go client library, "Limits". */
+export const FLUSH_AFTER_MS = 5_000
+
+/** Most bytes of an answer that a sender reads. The rest is ignored. */
+export const RESPONSE_LIMIT = 64 * 1024
+
+/** Most bytes of an answer that a client reads. It may list the calls of a batch that were refused. */
+export const BATCH_RESPONSE_LIMIT = 1024 * 1024

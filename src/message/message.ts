@@ -1,0 +1,145 @@
+/** The seven messages as a union that is discriminated by `type` ("Outbound event delivery", Delivered message fields). Types only. */
+
+/** Free-form properties or traits: any JSON that the sender recorded. */
+export type Fields = Readonly<Record<string, unknown>>
+
+/** Information around a call: device, IP address, page, library and more. Every key is optional. */
+export interface Context {
+  /** The device: a screen message carries `model` and `type`. */
+  readonly device?: { readonly model?: string; readonly type?: string; readonly [key: string]: unknown }
+  /** The operating system. */
+  readonly os?: { readonly name?: string; readonly version?: string; readonly [key: string]: unknown }
+  /** The application. */
+  readonly app?: {
+    readonly build?: string
+    readonly name?: string
+    readonly version?: string
+    readonly [key: string]: unknown
+  }
+  /** The IP address of the user. */
+  readonly ip?: string
+  readonly [key: string]: unknown
+}
+
+/** Fields that every message may carry. Fields that are not named here stay on the object. */
+interface Common {
+  /** Version of the format: 1 in the documents; real senders also send 2 and "1.1". Absent on `delete`. */
+  readonly version?: number | string
+  /** Time of the event: ISO 8601 with milliseconds and a `Z` zone. */
+  readonly timestamp?: string
+  /** Identifier of the call, chosen where it was recorded. */
+  readonly messageId?: string
+  /** Information around the call. */
+  readonly context?: Context
+  /** The destinations that the call is meant for, by their case-sensitive names. */
+  readonly integrations?: Fields
+  /** Kind of place where the call was recorded: `server`, `browser`, `mobile`. */
+  readonly channel?: string
+  /** Time of the event by the clock of the device. */
+  readonly originalTimestamp?: string
+  /** Time at which the device sent it. */
+  readonly sentAt?: string
+  /** Time at which the collection service received it. */
+  readonly receivedAt?: string
+}
+
+/** The user of a message: one of the two ids is always present. */
+interface Actor {
+  /** Identifier of the user in your database; null or absent while the user is unknown. */
+  readonly userId?: string | null
+  /** Identifier of a user who is not known yet; always present without a `userId`. */
+  readonly anonymousId?: string | null
+}
+
+/** Properties of a page. Other keys are allowed. */
+export interface PageProperties {
+  /** Path of the page's URL. */
+  readonly path?: string
+  /** URL of the page before. */
+  readonly referrer?: string
+  /** Title of the page. */
+  readonly title?: string
+  /** Full URL of the page. */
+  readonly url?: string
+  readonly [key: string]: unknown
+}
+
+/** A user viewed a web page. */
+export interface PageMessage extends Common, Actor {
+  readonly type: 'page'
+  /** Name of the page. */
+  readonly name?: string
+  /** Category of the page. */
+  readonly category?: string
+  /** Properties of the page. */
+  readonly properties?: PageProperties
+}
+
+/** A user viewed a screen of an app. */
+export interface ScreenMessage extends Common, Actor {
+  readonly type: 'screen'
+  /** Name of the screen. */
+  readonly name?: string
+  /** Properties of the screen. */
+  readonly properties?: Fields
+}
+
+/** The traits of a user; also sent when an audience or a computed trait of the user changes. */
+export interface IdentifyMessage<Traits = Fields | undefined> extends Common, Actor {
+  readonly type: 'identify'
+  /** Traits of the user. An audience is a boolean trait in snake_case: true for a member, false after leaving. */
+  readonly traits: Traits
+}
+
+/** A user did something. */
+export interface TrackMessage<Event extends string = string, Properties = Fields | undefined> extends Common, Actor {
+  readonly type: 'track'
+  /** Name of the event. */
+  readonly event: Event
+  /** Properties of the event. */
+  readonly properties: Properties
+}
+
+/** Two identifiers belong to one user. Both spellings of the ids are present, in whichever it was sent. */
+export interface AliasMessage extends Common {
+  readonly type: 'alias'
+  /** The previous identifier. */
+  readonly previousId: string
+  /** The new identifier. */
+  readonly userId: string
+  readonly anonymousId?: string | null
+  /** The previous identifier, as the specification spells it. */
+  readonly 'Previous ID': string
+  /** The new identifier, as the specification spells it. */
+  readonly 'User ID': string
+}
+
+/** A user belongs to a group: a company, an organization, an account, a project, a team. */
+export interface GroupMessage<Traits = Fields | undefined> extends Common, Actor {
+  readonly type: 'group'
+  /** Identifier of the group. */
+  readonly groupId: string
+  /** Traits of the group; key names may contain spaces. */
+  readonly traits: Traits
+}
+
+/** A user asked to be forgotten: start your own deletion. Carries no `version`. */
+export interface DeleteMessage extends Common {
+  readonly type: 'delete'
+  /** Identifier of the user whose data to delete. */
+  readonly userId: string
+  readonly anonymousId?: string | null
+}
+
+/** A message of any type; narrow it by `type`. */
+export type Message =
+  | PageMessage
+  | ScreenMessage
+  | IdentifyMessage
+  | TrackMessage
+  | AliasMessage
+  | GroupMessage
+  | DeleteMessage
+
+/** `page`, `screen`, `identify`, `track`, `alias`, `group` or `delete`. */
+export type MessageType = Message['type']

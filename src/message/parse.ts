@@ -1,0 +1,89 @@
+/** Turns the bytes of a body into a checked message, or into an error that names the field. */
+
+import { requireBytes } from './bytes.ts'
+import { invalidField, kindOf } from './error.ts'
+import { isObject, type Json, parseObject } from './json.ts'
+import type { Message } from './message.ts'
+import { isMessageType, MESSAGE_OBJECTS, TYPE_NAMES, TYPES, type TypeRule } from './type-table.ts'
+
+/**
+ * Parses a body into one of the seven messages ("Outbound event delivery", Delivered message fields).
+ * Does not check who sent it: verify the bytes first.
+ *
+ * Checks `type`; an id (`userId`, or `anonymousId` beside a null or absent `userId`; `delete` needs `userId`);
+ * `event` of a track, `groupId` of a group, both ids of an alias, in either spelling; that `timestamp` is a string and
+ * `properties`, `traits` and `context` are objects when present. Keeps other fields, except `__proto__` and
+ * `constructor.prototype`, which it drops at any depth.
+ *
+ * @param body UTF-8 bytes of one JSON object.
+ * @throws HooklineError `body_not_json`, `message_type_unknown`, or `message_invalid` with the field as `path`.
+ * @throws TypeError for a body that is not bytes.
+ */
+export function parse(body: Uint8Array): Message {
+  return checkMessage(parseObject(requireBytes(body, 'parse: body')))
+}
+
+/**
+ * Checks an object as {@link parse} does, and returns it as a message. Adds the missing spellings of an alias's ids to it.
+ *
+ * @throws HooklineError `message_type_unknown`, or `message_invalid` with the field as `path`.
+ */
+export function checkMessage(message: Json): Message {
+  const { type } = message
+  if (!isMessageType(type)) {
+    const code = type === undefined ? 'message_invalid' : 'message_type_unknown'
+    throw invalidField(code, 'type', `must be one of ${TYPE_NAMES}`, kindOf(type), 'one of them')
+  }
+  for (const field of MESSAGE_OBJECTS) {
+    const value = message[field]
+    if (value !== undefined && !isObject(value)) throw invalid(field, OBJECT, value, 'an object, or leave it out')
+  }
+  if (message.timestamp !== undefined && typeof message.timestamp !== 'string') {
+    throw invalid('timestamp', 'must be a string when present', message.timestamp, 'ISO 8601 text, or leave it out')
+  }
+  const { ids, requiredText } = TYPES[type]
+  requireIds[ids](message)
+  if (requiredText !== undefined) requireText(message, requiredText)
+  return message as unknown as Message
+}
+
+const requireIds: Readonly<Record<TypeRule['ids'], (message: Json) => void>> = {
+  actor: requireActor,
+  user: (message) => requireText(message, 'userId'),
+  alias(message) {
+    joinSpellings(message, 'Previous ID', 'previousId')
+    joinSpellings(message, 'User ID', 'userId')
+  },
+}
+
+const OBJECT = 'must be an object when present'
+const TEXT = 'must be a non-empty string'
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}
+
+function requireText(message: Json, field: string): void {
+  const value = message[field]
+  if (!isText(value)) throw invalid(field, TEXT, value, `it with every ${message.type}`)
+}
+
+function requireActor(message: Json): void {
+  const { userId, anonymousId, type } = message
+  if (userId !== undefined && userId !== null) requireText(message, 'userId')
+  else if (!isText(anonymousId)) {
+    throw invalid('userId', `${TEXT}, or \`anonymousId\` in its place`, userId, `one of the two with every ${type}`)
+  }
+}
+
+/** The specification spells the ids of an alias with spaces, libraries do not. Sets both spellings. */
+function joinSpellings(message: Json, spaced: string, plain: string): void {
+  const id = message[spaced] ?? message[plain]
+  if (!isText(id)) throw invalid(spaced, `${TEXT}, or \`${plain}\` in its place`, id, 'it with every alias')
+  message[spaced] = id
+  message[plain] = id
+}
+
+function invalid(path: string, rule: string, value: unknown, advice: string): Error {
+  return invalidField('message_invalid', path, rule, kindOf(value), advice)
+}

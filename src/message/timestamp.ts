@@ -1,0 +1,35 @@
+/** Converts times to the form in which they are delivered ("Outbound event delivery", Delivered message fields). */
+
+const ISO_8601 = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?)(?:Z|([+-]\d{2})(?::?(\d{2}))?)?)?$/i
+
+/**
+ * Converts a time to ISO 8601 in UTC with milliseconds: `2026-01-15T09:30:00.000Z`. Text without a zone is UTC.
+ *
+ * @returns undefined for a value that is neither a Date nor an ISO 8601 date or date-time.
+ */
+export function toTimestamp(value: unknown): string | undefined {
+  if (typeof value === 'string' && DELIVERED.test(value)) return value // Hot path: most have that form already.
+  const date = value instanceof Date ? value : typeof value === 'string' ? readIso(value) : undefined
+  if (date === undefined || Number.isNaN(date.getTime())) return undefined
+  const text = date.toISOString()
+  return text.length === LENGTH ? text : undefined // A year before 0 or after 9999 is written with a sign and six digits.
+}
+
+/** The delivered form, for the days that every month has. */
+const DELIVERED = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/
+
+const LENGTH = '2026-01-15T09:30:00.000Z'.length
+
+function readIso(text: string): Date | undefined {
+  const parts = ISO_8601.exec(text)
+  if (parts === null) return undefined
+  const [, day = '', time = '00:00', hours = '+00', minutes = '00'] = parts
+  if (!isDay(day)) return undefined
+  return new Date(`${day}T${time.replace(',', '.')}${hours}:${minutes}`)
+}
+
+/** Refuses 30 February, which Date reads as 2 March. */
+function isDay(day: string): boolean {
+  const date = new Date(`${day}T00:00Z`)
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day)
+}

@@ -1,0 +1,69 @@
+/** The seven message types in one table, from which parsing, composing, methods, client checks and collector routes follow. */
+
+import type { MessageType } from './message.ts'
+
+/** What sets one message type apart. */
+export interface TypeRule {
+  /** The ids it needs. `actor`: a `userId` or an `anonymousId`; `user`: a `userId`; `alias`: both ids of an alias. */
+  readonly ids: 'actor' | 'user' | 'alias'
+  /** The field that must hold text, besides the ids. */
+  readonly requiredText?: 'event' | 'groupId'
+  /** Fields that must hold text when a client's call has them. */
+  readonly optionalText?: readonly string[]
+  /** Whether it carries `version`. A type without carries `type`, `userId` and `timestamp` only. */
+  readonly hasVersion: boolean
+  /** Its paths in the collection API below `/v1/`: the name, and a short one for browsers. None: a client may not call it. */
+  readonly paths: readonly string[]
+}
+
+/** A message type that a client may call. Not `delete`: a public write key must not delete a user. */
+export type CallType = Exclude<MessageType, 'delete'>
+
+/** The rule of each type ("Outbound event delivery", Delivered message fields; "Go client library", Message types). */
+export const TYPES: Readonly<Record<MessageType, TypeRule>> = {
+  page: { ids: 'actor', optionalText: ['name', 'category'], hasVersion: true, paths: ['page', 'p'] },
+  screen: { ids: 'actor', optionalText: ['name', 'category'], hasVersion: true, paths: ['screen', 's'] },
+  identify: { ids: 'actor', hasVersion: true, paths: ['identify', 'i'] },
+  track: { ids: 'actor', requiredText: 'event', hasVersion: true, paths: ['track', 't'] },
+  alias: { ids: 'alias', hasVersion: true, paths: ['alias', 'a'] },
+  group: { ids: 'actor', requiredText: 'groupId', hasVersion: true, paths: ['group', 'g'] },
+  delete: { ids: 'user', hasVersion: false, paths: [] },
+}
+
+/** Fields that must hold an object in a message of any type that has them. */
+export const MESSAGE_OBJECTS = ['properties', 'traits', 'context'] as const
+
+/** Fields that must hold an object in a call of any type that has them. */
+export const CALL_OBJECTS = [...MESSAGE_OBJECTS, 'integrations'] as const
+
+/** The seven types. */
+export const MESSAGE_TYPES: readonly MessageType[] = Object.keys(TYPES) as MessageType[]
+
+/** The six types that a client may call. */
+export const CALL_TYPES: readonly CallType[] = MESSAGE_TYPES.filter(isCallType)
+
+/** The seven types as text, for error messages. */
+export const TYPE_NAMES: string = MESSAGE_TYPES.join(', ')
+
+/** Checks whether a value is one of the seven types. */
+export function isMessageType(type: unknown): type is MessageType {
+  return typeof type === 'string' && Object.hasOwn(TYPES, type)
+}
+
+/** Checks whether a value is one of the six types that a client may call. */
+export function isCallType(type: unknown): type is CallType {
+  return isMessageType(type) && TYPES[type].paths.length > 0
+}
+
+/**
+ * Creates one method for each of the given types.
+ *
+ * @param send Is called with the type and the argument of the method.
+ */
+export function createMethods<Type extends MessageType, Result>(
+  types: readonly Type[],
+  send: (type: Type, call: object) => Result,
+): Readonly<Record<Type, (call: object) => Result>> {
+  const methods = types.map((type) => [type, (call: object) => send(type, call)])
+  return Object.fromEntries(methods)
+}

@@ -1,0 +1,143 @@
+/** Checks of options and arguments, and the one form of their errors: what is wrong, what was found, what to do. */
+
+import { kindOf } from '../message/error.ts'
+import { type Clock, LONGEST_TIMER_MS } from '../time/clock.ts'
+
+/**
+ * The error for a wrong option or argument: "`limit` must be a whole number from 1 to 100. Got 'ten'. Pass a number."
+ *
+ * @param rule What it must be, after the name: `must be a function`.
+ * @param found What it is instead: {@link show} of the value, or words where the value must not be shown.
+ * @param advice What to do, a whole sentence.
+ */
+export function invalidOption(name: string, rule: string, found: string, advice: string): TypeError {
+  return new TypeError(`\`${name}\` ${rule}. Got ${found}. ${advice}`)
+}
+
+/** A value as an error may show it: short, on one line. Not for secrets, write keys or URLs: see {@link kindOf}. */
+export function show(value: unknown): string {
+  if (typeof value === 'string') return value.length > 40 ? `a string of ${value.length} characters` : quote(value)
+  if (typeof value === 'number' || typeof value === 'boolean' || value === null) return String(value)
+  return kindOf(value)
+}
+
+export { kindOf }
+
+function quote(text: string): string {
+  return `'${JSON.stringify(text).slice(1, -1).replaceAll("'", "\\'").replaceAll('\\"', '"')}'`
+}
+
+/** Lets an object of options pass, whose names are all known: a misspelt one would silently change nothing. */
+export function requireOptions(caller: string, options: unknown, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw invalidOption(
+      `${caller}: options`,
+      'must be an object',
+      kindOf(options),
+      `Valid options: ${known.join(', ')}.`,
+    )
+  }
+  refuseUnknown(options, known)
+}
+
+/**
+ * Refuses options that do not exist.
+ *
+ * @param prefix What stands before the name where options are nested: `sources[0].`.
+ */
+export function refuseUnknown(options: object, known: readonly string[], prefix = ''): void {
+  for (const name of Object.keys(options)) {
+    if (known.includes(name)) continue
+    const near = nearest(name, known)
+    const advice = `${near === undefined ? '' : `Did you mean \`${near}\`? `}Valid options: ${known.join(', ')}.`
+    throw invalidOption(prefix + name, 'is not an option', 'an unknown name', advice)
+  }
+}
+
+/** The name that was probably meant: the closest one, at most two changes away. */
+export function nearest(name: string, known: readonly string[]): string | undefined {
+  const lower = name.toLowerCase()
+  const ranked = known.map((each) => ({ each, distance: distance(lower, each.toLowerCase()) }))
+  const [best] = ranked.sort((one, other) => one.distance - other.distance)
+  return best !== undefined && best.distance <= Math.min(2, lower.length - 1) ? best.each : undefined
+}
+
+/** Levenshtein's: insertions, deletions and replacements that make one text the other. */
+function distance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index)
+  for (const [line, char] of [...from].entries()) {
+    const next = [line + 1]
+    for (const [column, other] of [...to].entries()) {
+      const [above = 0, diagonal = 0, left = 0] = [row[column + 1], row[column], next[column]]
+      next.push(Math.min(above + 1, left + 1, diagonal + (char === other ? 0 : 1)))
+    }
+    row = next
+  }
+  return row[to.length] ?? 0
+}
+
+/** Lets functions pass. */
+export function requireFunction(name: string, value: unknown): void {
+  if (typeof value !== 'function') throw invalidOption(name, 'must be a function', show(value), 'Pass a function.')
+}
+
+/** Lets text pass that is not empty. */
+export function requireText(name: string, value: unknown, example = 'orders'): asserts value is string {
+  if (typeof value === 'string' && value !== '') return
+  throw invalidOption(name, 'must be a non-empty string', kindOf(value), `Pass a string, for example '${example}'.`)
+}
+
+/** Lets true and false pass. */
+export function requireBoolean(name: string, value: unknown): void {
+  if (typeof value !== 'boolean') throw invalidOption(name, 'must be a boolean', show(value), 'Pass true or false.')
+}
+
+/** Lets a whole number from `least` to `most` pass. Default for `most`: what a timer holds, past which it fires at once. */
+export function requireWhole(name: string, value: unknown, least: number, most: number = LONGEST_TIMER_MS): number {
+  if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most) return value as number
+  const rule = `must be a whole number from ${least} to ${most}`
+  throw invalidOption(name, rule, show(value), 'Pass a number in that range.')
+}
+
+/** Lets one of some values pass. */
+export function requireOneOf<T>(name: string, value: unknown, values: readonly T[]): T {
+  if (values.includes(value as T)) return value as T
+  const near = typeof value === 'string' ? nearest(value, values.map(String)) : undefined
+  const list = values.map(show).join(', ')
+  const advice = near === undefined ? `Pass one of ${list}.` : `Did you mean ${show(near)}? Valid values: ${list}.`
+  throw invalidOption(name, `must be one of ${list}`, show(value), advice)
+}
+
+/**
+ * Lets a full URL pass that can be posted to as it is. The error does not show it: it may hold a token.
+ *
+ * @param instead What to use in place of a user and password in the URL: a whole sentence.
+ */
+export function requireUrl(name: string, value: unknown, instead: string): URL {
+  const url = typeof value === 'string' ? URL.parse(value) : null
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    const found =
+      url === null ? (typeof value === 'string' && value !== '' ? 'no valid URL' : kindOf(value)) : url.protocol
+    const advice = "Pass one that begins with http:// or https://, for example 'https://example.com/webhooks'."
+    throw invalidOption(name, 'must be a full URL', found, advice)
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw invalidOption(name, 'must hold no user name and password', 'a URL with them', instead)
+  }
+  if (url.hash !== '') {
+    throw invalidOption(name, 'must hold no fragment', 'a URL with #', 'Remove the fragment: it is never sent.')
+  }
+  return url
+}
+
+/** Whether this is a token of HTTP (RFC 9110, section 5.6.2): the name of a header, or of a product. */
+export function isToken(value: unknown): value is string {
+  return typeof value === 'string' && /^[\w!#$%&'*+.^`|~-]+$/.test(value)
+}
+
+/** Lets a whole clock pass. */
+export function requireClock(clock: Clock): void {
+  for (const name of ['now', 'monotonic', 'setTimeout', 'clearTimeout'] as const) {
+    requireFunction(`clock.${name}`, clock?.[name])
+  }
+}

@@ -1,0 +1,66 @@
+/** Makes spans and metrics of an HTTP client from the reports of a destination. */
+
+import { type Attributes, type Meter, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api'
+import type { DeliveryReport } from '../destination/api.ts'
+import type { Attempt } from '../sender/api.ts'
+
+/** Creates the instruments. Call the returned function with each report. */
+export function createDestinationTelemetry(tracer: Tracer, meter: Meter): (report: DeliveryReport) => void {
+  const rounds = meter.createCounter('hookline.destination.rounds', {
+    description: 'Rounds of attempts, by their result: delivered, retrying or failed.',
+    unit: '{round}',
+  })
+  const attempts = meter.createCounter('hookline.destination.attempts', {
+    description: 'Attempts to post a message to a URL.',
+    unit: '{attempt}',
+  })
+
+  function addAttempt(attempt: Attempt, report: DeliveryReport): void {
+    const attributes = attributesOf(attempt)
+    attempts.add(1, attributes)
+    const resends = countBefore(attempt, report)
+    const startTime = attempt.at.getTime()
+    const span = tracer.startSpan('POST', {
+      kind: SpanKind.CLIENT,
+      attributes: {
+        ...attributes,
+        'url.full': attempt.url,
+        'messaging.message.id': report.id,
+        ...(resends > 0 ? { 'http.request.resend_count': resends } : {}),
+      },
+      startTime,
+    })
+    if (!attempt.ok) {
+      const { reason } = attempt // Undefined after an answer, whose status is an attribute already.
+      span.setStatus({ code: SpanStatusCode.ERROR, ...(reason !== undefined && { message: reason }) })
+    }
+    span.end(startTime + attempt.durationMs)
+  }
+
+  return (report) => {
+    const { status, reason, latest } = report
+    rounds.add(1, { 'hookline.delivery.status': status, ...(reason === undefined ? {} : { 'error.type': reason }) })
+    for (const attempt of latest) addAttempt(attempt, report)
+  }
+}
+
+/** The attributes of an attempt. Each has few values, as metrics require. */
+function attributesOf({ url, ok, status, error }: Attempt): Attributes {
+  const { protocol, hostname, port } = new URL(url)
+  const kind = error ?? (ok ? undefined : `${status}`)
+  return {
+    'http.request.method': 'POST',
+    'server.address': hostname,
+    'server.port': port === '' ? DEFAULT_PORT[protocol as 'http:'] : Number(port),
+    ...(status === undefined ? {} : { 'http.response.status_code': status }),
+    ...(kind === undefined ? {} : { 'error.type': kind }),
+  }
+}
+
+const DEFAULT_PORT = { 'http:': 80, 'https:': 443 }
+
+/** Counts the attempts at the URL before this round. */
+function countBefore({ url }: Attempt, { attempts, latest }: DeliveryReport): number {
+  const isSame = (other: Attempt): boolean => other.url === url
+  return attempts.filter(isSame).length - latest.filter(isSame).length
+}

@@ -1,0 +1,143 @@
+/** Makes spans and metrics of a messaging system from the diagnostics of a receiver. */
+
+import {
+  type Attributes,
+  context,
+  type Meter,
+  type MetricOptions,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api'
+import type { Delivery } from '../handling/delivery.ts'
+import type { FailedEvent, HandledEvent, ReceivedEvent, RejectedEvent, StoredEvent } from '../handling/diagnostics.ts'
+import type { HooklineError } from '../message/error.ts'
+import type { Message } from '../message/message.ts'
+import { contextOf } from './trace.ts'
+
+/** Records each event of a receiver. */
+export interface ReceiverTelemetry {
+  received(event: ReceivedEvent): void
+  rejected(event: RejectedEvent): void
+  stored(event: StoredEvent): void
+  handled(event: HandledEvent): void
+  failed(event: FailedEvent): void
+}
+
+/** Finished work on a message. */
+interface Work {
+  readonly message: Message | undefined
+  readonly delivery: Delivery
+  readonly durationMs: number
+  readonly error?: HooklineError
+}
+
+/** The unit and the buckets of a duration, as the semantic conventions define them. */
+const SECONDS: MetricOptions = {
+  unit: 's',
+  advice: { explicitBucketBoundaries: [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10] },
+}
+
+/** Creates the instruments. */
+export function createReceiverTelemetry(tracer: Tracer, meter: Meter): ReceiverTelemetry {
+  const received = meter.createCounter('messaging.client.consumed.messages', {
+    description: 'Authentic and valid messages that went to their handlers or into the inbox.',
+    unit: '{message}',
+  })
+  const rejected = meter.createCounter('hookline.receiver.rejected', {
+    description: 'Requests that were refused or failed.',
+    unit: '{request}',
+  })
+  const stored = meter.createCounter('hookline.receiver.stored', {
+    description: 'Messages that were stored in the inbox.',
+    unit: '{message}',
+  })
+  const handled = meter.createCounter('hookline.receiver.handled', {
+    description: 'Messages whose handlers succeeded.',
+    unit: '{message}',
+  })
+  const failed = meter.createCounter('hookline.receiver.failed', {
+    description: 'Attempts to handle a message that failed or took too long.',
+    unit: '{message}',
+  })
+  const storeDuration = meter.createHistogram('hookline.receiver.store.duration', {
+    description: 'Duration of storing a message in the inbox.',
+    ...SECONDS,
+  })
+  const processDuration = meter.createHistogram('messaging.process.duration', {
+    description: 'Duration of the handlers of a message.',
+    ...SECONDS,
+  })
+
+  function addSpan(name: string, kind: SpanKind, work: Work, attributes: Attributes): void {
+    const { message, delivery, durationMs, error } = work
+    const parent = contextOf(delivery)
+    const ambient = trace.getSpanContext(context.active())
+    const isElsewhere = ambient !== undefined && ambient.traceId !== trace.getSpanContext(parent)?.traceId
+    const endTime = Date.now()
+    const span = tracer.startSpan(
+      message === undefined ? name : `${name} ${message.type}`,
+      {
+        kind,
+        attributes: {
+          ...attributes,
+          'messaging.message.id': delivery.id,
+          ...(message?.type === 'track' ? { 'hookline.message.event': message.event } : {}),
+        },
+        links: isElsewhere ? [{ context: ambient }] : [],
+        startTime: endTime - durationMs,
+      },
+      parent,
+    )
+    if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: error.message })
+    span.end(endTime)
+  }
+
+  return {
+    received({ message }) {
+      received.add(1, operation('process', message))
+    },
+    rejected({ error }) {
+      rejected.add(1, { 'error.type': error.code, 'http.response.status_code': error.status })
+    },
+    stored(event) {
+      const attributes = operation('store', event.message)
+      stored.add(1, attributes)
+      storeDuration.record(event.durationMs / 1000, attributes)
+      addSpan('store', SpanKind.CLIENT, event, { ...attributes, 'messaging.operation.type': 'send' })
+    },
+    handled(event) {
+      const attributes = operation('process', event.message)
+      handled.add(1, attributes)
+      processDuration.record(event.durationMs / 1000, attributes)
+      addSpan('process', SpanKind.CONSUMER, event, {
+        ...attributes,
+        'messaging.operation.type': 'process',
+        'hookline.attempt': event.attempt,
+      })
+    },
+    failed(event) {
+      const attributes = { ...operation('process', event.message), 'error.type': event.error.code }
+      const next = { 'hookline.next': typeof event.next === 'string' ? event.next : 'retry' }
+      failed.add(1, { ...attributes, ...next })
+      processDuration.record(event.durationMs / 1000, attributes)
+      addSpan('process', SpanKind.CONSUMER, event, {
+        ...attributes,
+        ...next,
+        'messaging.operation.type': 'process',
+        'hookline.attempt': event.attempt,
+      })
+    },
+  }
+}
+
+/** The attributes of a message. Each has few values, as metrics require. */
+function operation(name: string, message: Message | undefined): Attributes {
+  return {
+    'messaging.system': 'hookline',
+    'messaging.operation.name': name,
+    // A type is to handlers what a topic is to subscribers.
+    ...(message === undefined ? {} : { 'messaging.destination.name': message.type }),
+  }
+}

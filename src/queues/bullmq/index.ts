@@ -1,0 +1,44 @@
+/**
+ * A queue in Redis, through BullMQ: for destinations and inboxes that several processes share.
+ *
+ * @module hookline/queues/bullmq
+ */
+
+import { systemClock } from '../../time/clock.ts'
+import { createQueue, printOnceAMinute } from '../create-queue.ts'
+import type { Queue } from '../queue.ts'
+import { type BullmqQueueOptions, readOptions } from './options.ts'
+import { createBullmqStore } from './store.ts'
+
+export type { Queue } from '../queue.ts'
+export type { BullmqQueueOptions } from './options.ts'
+
+/**
+ * Creates a queue whose jobs are kept by Redis. It needs `bullmq` and `ioredis` to be installed.
+ *
+ * - The end of a process loses nothing. What a restart or a power cut of Redis loses depends on its settings: nothing that
+ *   was acknowledged with `appendonly yes` and `appendfsync always`, about the last second with `everysec`, everything since
+ *   the last snapshot without `appendonly`. Set `maxmemory-policy noeviction`: with another one a full Redis deletes jobs,
+ *   and the process warns.
+ * - Pushes that arrive together are sent together. A push of several jobs is one round trip and no transaction: one that is
+ *   rejected may be stored in part. Push it again: what is stored is skipped.
+ * - A job whose process died is claimed again within 25 seconds by default (`leaseMs`). An outage of Redis that is longer than
+ *   `leaseMs` does the same to the jobs that are claimed meanwhile.
+ * - An id is remembered from its push on, for `dedupeWindowMs` and at least until its job is complete: about 150 bytes of
+ *   Redis. Body and retry state of a complete job are deleted at once.
+ * - Redriving and dropping many dead letters is not one step: when it is rejected, some of them may be done.
+ * - Jobs that others add to the queue in Redis become dead letters, with their data as body.
+ * - Times are those of the machines that push and work: keep their clocks together.
+ *
+ * @throws TypeError that names the option. An unreachable Redis throws nothing: it may come up later, and until then each
+ *   call rejects with `queue_unavailable`.
+ * @example
+ * const queue = bullmqQueue({ name: 'orders', connection: 'redis://localhost:6379' })
+ * queue.work(async (job) => ({ complete: true }), { concurrency: 10 })
+ * await queue.push([{ id: randomUUID(), body }])
+ */
+export function bullmqQueue(options: BullmqQueueOptions): Queue {
+  const settings = readOptions(options)
+  const { name, pollMs, onError = printOnceAMinute(systemClock) } = settings
+  return createQueue(createBullmqStore(settings, systemClock, onError), { name, pollMs, onError })
+}

@@ -1,0 +1,152 @@
+/** A job as BullMQ stores it: the body as its data, what is kept between claims with its last error. */
+
+import { type BulkJobOptions, type Job as StoredJob, UnrecoverableError } from 'bullmq'
+import type { ClaimedJob, DeadLetter, Job, Outcome } from '../queue.ts'
+
+/** What is kept with a job between claims. Times are milliseconds since the epoch. */
+interface Notes {
+  readonly firstAt?: number | undefined
+  readonly retryState?: string | undefined
+  /** How many claims no handler saw. */
+  readonly uncounted?: number | undefined
+  /** When it came due, if later than it was pushed for. */
+  readonly dueAt?: number
+  /** When it became a dead letter, with fractions of a millisecond. */
+  readonly failedAt?: number
+  /** The retry state as release 0.1 wrote it. */
+  readonly state?: string
+}
+
+/** A claim: the job under the lock of a token. Each claim has a token of its own. */
+export interface BullmqClaim extends ClaimedJob {
+  readonly job: StoredJob
+  readonly token: string
+  readonly notes: Notes
+}
+
+/** A job for BullMQ to add. */
+export type BulkJob = { readonly name: string; readonly data: string; readonly opts: BulkJobOptions }
+
+/** While a job exists its id is taken; once it is complete the deduplication remembers the id. */
+export function toBulkJob({ id, body, notBefore }: Job, now: number, dedupeWindowMs: number): BulkJob {
+  const delay = notBefore === undefined ? 0 : Math.max(0, notBefore.getTime() - now)
+  const opts = { jobId: id, timestamp: now, deduplication: { id, ttl: dedupeWindowMs } }
+  return { name: 'job', data: encode(body), opts: delay === 0 ? opts : { ...opts, delay } }
+}
+
+/** A claimed job, or undefined when Hookline did not write it. */
+export function toClaim(job: StoredJob, token: string): BullmqClaim | undefined {
+  const body = decode(job.data)
+  if (body === undefined) return undefined
+  const notes = readNotes(job)
+  const { id = '', attemptsStarted, processedOn = 0 } = job
+  const claimCount = attemptsStarted - (notes.uncounted ?? 0)
+  const firstAt = new Date(notes.firstAt ?? processedOn)
+  return { id, body, claimCount, firstAt, retryState: readRetryState(notes), job, token, notes }
+}
+
+/** A failed job. The body of one that Hookline did not write is its data as JSON. */
+export function toDeadLetter(job: StoredJob): DeadLetter {
+  const { id = '', finishedOn = 0, failedReason: reason = '' } = job
+  const body = decode(job.data) ?? Buffer.from(JSON.stringify(job.data))
+  return { id, body, reason, retryState: readRetryState(readNotes(job)), failedAt: new Date(finishedOn) }
+}
+
+/** When a job came due, or will. */
+export function dueAtOf(job: StoredJob): number {
+  return readNotes(job).dueAt ?? job.timestamp + (job.opts.delay ?? 0)
+}
+
+/** Ends a claim as its handler decided. BullMQ refuses when the claim is not current any more. */
+export async function finishClaim(claim: BullmqClaim, outcome: Outcome, now: number, windowMs: number): Promise<void> {
+  if ('complete' in outcome) return complete(claim, windowMs)
+  const { job, token, notes } = claim
+  const { retryState } = outcome
+  const kept: Notes = {
+    firstAt: claim.firstAt.getTime(),
+    uncounted: notes.uncounted,
+    retryState: retryState && encode(retryState),
+  }
+  if ('deadLetter' in outcome) return fail(job, token, outcome.deadLetter, kept)
+  const dueAt = Math.max(now, outcome.retryAt.getTime())
+  const reason = `To be retried at ${new Date(dueAt).toISOString()}.`
+  await retry(claim, { reason, notes: { ...kept, dueAt }, delay: dueAt - now, lifo: false })
+}
+
+/** Ends a claim without an outcome: the job is the first of those that are due. */
+export async function releaseClaim(claim: BullmqClaim, wasHandled: boolean): Promise<void> {
+  const { firstAt, notes } = claim
+  // A claim whose process died before the handler began counts all the same: nothing in Redis tells.
+  const kept = wasHandled
+    ? { ...notes, firstAt: firstAt.getTime() }
+    : { ...notes, uncounted: (notes.uncounted ?? 0) + 1 }
+  await retry(claim, { reason: 'Released.', notes: kept, delay: 0, lifo: true })
+}
+
+async function complete({ job, token }: BullmqClaim, windowMs: number): Promise<void> {
+  // Release 0.1 wrote no deduplication: the job itself must stay, for its id.
+  job.opts.removeOnComplete = job.deduplicationId === undefined ? { age: Math.ceil(windowMs / 1000) } : true
+  await job.moveToCompleted(null, token, false)
+}
+
+interface Retry {
+  /** Shown by BullMQ's tools. */
+  readonly reason: string
+  readonly notes: Notes
+  /** In milliseconds. */
+  readonly delay: number
+  /** Without a delay: whether it goes before what is due. */
+  readonly lifo: boolean
+}
+
+/**
+ * For BullMQ it is a failed attempt of many: that is its one public call that moves a job, under the lock, and stores
+ * something with it in the same step. The options are changed in memory only.
+ */
+async function retry({ job, token }: BullmqClaim, { reason, notes, delay, lifo }: Retry): Promise<void> {
+  const attempts = Number.MAX_SAFE_INTEGER
+  Object.assign(job.opts, { attempts, backoff: { type: 'fixed', delay }, lifo })
+  await moveWithNotes(job, token, new Error(reason), notes)
+}
+
+/** Makes a claimed job a dead letter. */
+export async function fail(job: StoredJob, token: string, reason: string, notes: Notes): Promise<void> {
+  job.opts.removeOnFail = false
+  const failedAt = performance.timeOrigin + performance.now()
+  await moveWithNotes(job, token, new UnrecoverableError(reason), { ...notes, failedAt })
+}
+
+/** The stack of the error is stored with its message. */
+async function moveWithNotes(job: StoredJob, token: string, error: Error, notes: Notes): Promise<void> {
+  error.stack = NOTES_MARK + JSON.stringify(notes)
+  job.stacktrace = []
+  await job.moveToFailed(error, token, false)
+}
+
+/**
+ * A redrive deletes the reason and the time of the failure, and with them these notes do not count any more. The progress
+ * holds what may be lost, and all that release 0.1 kept.
+ */
+export function readNotes({ failedReason, finishedOn, stacktrace, progress }: StoredJob): Notes {
+  const kept: Notes = typeof progress === 'object' && progress !== null ? progress : {}
+  const text = stacktrace?.at(-1)
+  if ((failedReason === undefined && finishedOn === undefined) || !text?.startsWith(NOTES_MARK)) return kept
+  return { firstAt: kept.firstAt, ...JSON.parse(text.slice(NOTES_MARK.length)) }
+}
+
+function readRetryState({ retryState, state }: Notes): Uint8Array | undefined {
+  return decode(retryState ?? state)
+}
+
+/** In base64: each of its characters stands for itself in JSON. */
+function encode(bytes: Uint8Array): string {
+  return BYTES_MARK + Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
+}
+
+function decode(text: unknown): Uint8Array | undefined {
+  if (typeof text !== 'string' || !text.startsWith(BYTES_MARK)) return undefined
+  return Buffer.from(text.slice(BYTES_MARK.length), 'base64')
+}
+
+const BYTES_MARK = ':'
+const NOTES_MARK = 'hookline:'

@@ -1,0 +1,114 @@
+/** The options of a queue on BullMQ, checked once. */
+
+import type { Redis, RedisOptions } from 'ioredis'
+import type { HooklineError } from '../../message/error.ts'
+import {
+  invalidOption,
+  kindOf,
+  requireFunction,
+  requireOptions,
+  requireText,
+  requireWhole,
+  show,
+} from '../../options/checks.ts'
+
+/** What `bullmqQueue` takes. */
+export interface BullmqQueueOptions {
+  /** The name of the queue in Redis, without a colon: BullMQ keeps its jobs under `<prefix>:<name>:`. */
+  readonly name: string
+  /**
+   * Where Redis is: a URL that begins with redis:// or rediss://, options of ioredis, or an instance of it. An instance
+   * is used as it is and stays yours to close. The type admits undefined so that `process.env.X` compiles; a missing
+   * connection is a TypeError.
+   */
+  readonly connection: string | RedisOptions | Redis | undefined
+  /** The beginning of all keys. Default `bull`, as in BullMQ. */
+  readonly prefix?: string
+  /**
+   * How long a claim outlives its process, in milliseconds. The queue renews it while the handler runs. The job is claimed
+   * again after at most 5/4 of this time and one `pollMs`, by the first worker with room for it. Default 20 000.
+   */
+  readonly leaseMs?: number
+  /** How often to look for jobs that are due or that other processes pushed, in milliseconds. Default 100. */
+  readonly pollMs?: number
+  /** How long an id is remembered, in milliseconds from its push. Default 24 hours. */
+  readonly dedupeWindowMs?: number
+  /** How long a call waits for Redis, in milliseconds, before it rejects with `queue_unavailable`. Default 3 000. */
+  readonly timeoutMs?: number
+  /**
+   * Receives the errors of work in the background: a lost connection, a claim or an outcome that Redis did not take. The
+   * queue tries again by itself. Default: prints each, the same one at most once a minute.
+   */
+  readonly onError?: (error: HooklineError) => unknown
+}
+
+/** The options, complete. */
+export interface BullmqSettings extends Required<Omit<BullmqQueueOptions, 'connection' | 'onError'>> {
+  readonly connection: Where
+  readonly onError: BullmqQueueOptions['onError']
+}
+
+type Where = NonNullable<BullmqQueueOptions['connection']>
+
+const OPTIONS = [
+  'name',
+  'connection',
+  'prefix',
+  'leaseMs',
+  'pollMs',
+  'dedupeWindowMs',
+  'timeoutMs',
+  'onError',
+] as const satisfies (keyof BullmqQueueOptions)[]
+
+/**
+ * Checks and completes the options.
+ *
+ * @throws TypeError that names the option, and never quotes a URL.
+ */
+export function readOptions(options: BullmqQueueOptions): BullmqSettings {
+  requireOptions('bullmqQueue', options, OPTIONS)
+  const { name, connection, prefix = 'bull', leaseMs = 20_000, pollMs = 100, onError } = options
+  const { dedupeWindowMs = 24 * 60 * 60_000, timeoutMs = 3_000 } = options
+  requireText('name', name)
+  if (name.includes(':')) throw invalidOption('name', 'must hold no colon', show(name), 'Pass a name without one.')
+  requireConnection(connection)
+  requireText('prefix', prefix, 'bull')
+  if (onError !== undefined) requireFunction('onError', onError)
+  return {
+    name,
+    connection,
+    prefix,
+    leaseMs: requireWhole('leaseMs', leaseMs, 100),
+    pollMs: requireWhole('pollMs', pollMs, 1),
+    dedupeWindowMs: requireWhole('dedupeWindowMs', dedupeWindowMs, 1, Number.MAX_SAFE_INTEGER),
+    timeoutMs: requireWhole('timeoutMs', timeoutMs, 1),
+    onError,
+  }
+}
+
+/** Whether this is an instance of ioredis, of whichever copy of it. */
+export function isInstance(connection: Where): connection is Redis {
+  return typeof connection === 'object' && 'duplicate' in connection && typeof connection.duplicate === 'function'
+}
+
+function requireConnection(connection: unknown): asserts connection is Where {
+  const isUrl = typeof connection === 'string'
+  if (isUrl ? !isRedisUrl(connection) : typeof connection !== 'object' || connection === null) {
+    const rule = 'must be a URL of Redis, options of ioredis or an instance of it'
+    const found = isUrl && connection !== '' ? 'a string that is no such URL' : kindOf(connection)
+    throw invalidOption('connection', rule, found, "Pass a URL, for example 'redis://localhost:6379'.")
+  }
+  const { keyPrefix } = isUrl ? {} : readIoredisOptions(connection as Exclude<Where, string>)
+  if (keyPrefix === undefined || keyPrefix === '') return
+  const advice = 'Remove it from the options of ioredis, and pass it as `prefix` to bullmqQueue.'
+  throw invalidOption('connection', 'must have no keyPrefix', 'one', advice)
+}
+
+function isRedisUrl(text: string): boolean {
+  return /^rediss?:$/.test(URL.parse(text)?.protocol ?? '')
+}
+
+function readIoredisOptions(connection: RedisOptions | Redis): RedisOptions {
+  return isInstance(connection) ? connection.options : connection
+}

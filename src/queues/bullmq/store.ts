@@ -1,0 +1,185 @@
+/** The store of a queue on BullMQ: jobs in Redis, claimed by hand through a worker that does not run by itself. */
+
+import { randomUUID } from 'node:crypto'
+import type { Worker } from 'bullmq'
+import type { HooklineError } from '../../message/error.ts'
+import { type Clock, systemClock } from '../../time/clock.ts'
+import { within } from '../../time/timeout.ts'
+import { createBatcher } from '../batcher.ts'
+import type { QueueCounts } from '../queue.ts'
+import type { QueueStore } from '../store.ts'
+import { connect, type Engine, isRefusal, isReply } from './connection.ts'
+import { drop, readDeadLetters, redrive } from './dead-letters.ts'
+import { type BulkJob, type BullmqClaim, dueAtOf, fail, finishClaim, releaseClaim, toBulkJob, toClaim } from './job.ts'
+import type { BullmqSettings } from './options.ts'
+
+/** A push under way. */
+interface Push {
+  readonly jobs: readonly BulkJob[]
+  /** By `performance.now()`. */
+  readonly since: number
+}
+
+/** Creates a store. It connects at once. BullMQ takes the time of jobs from the machine, whatever the clock says. */
+export function createBullmqStore(
+  settings: BullmqSettings,
+  clock: Clock,
+  onError: (error: HooklineError) => unknown,
+): QueueStore<BullmqClaim> {
+  const { leaseMs, dedupeWindowMs } = settings
+  const connection = connect(settings, onError)
+  const pushes = createBatcher<Push>({
+    send,
+    weigh: ({ jobs }) => jobs.length,
+    maxWeight: 500,
+    concurrency: 4,
+    isFaultOfItems: (error) => error instanceof Error && isReply(error.cause),
+  })
+  const held = new Set<BullmqClaim>()
+  /** Calls of the user, which closing waits for. */
+  const calls = new Set<Promise<unknown>>()
+  const tokenPrefix = randomUUID()
+  let tokens = 0
+  let isDrained: boolean | undefined // As the last claim found it, until the next call of nextDueAt.
+  let reach = 1 // How many jobs to ask for: an idle look costs one command.
+  let upkeepAt = Number.NEGATIVE_INFINITY
+
+  async function send(batch: readonly Push[]): Promise<void> {
+    const jobs = batch.flatMap((push) => push.jobs)
+    await connection.call(({ queue }) => queue.addBulk(jobs), batch[0]?.since)
+  }
+
+  /** Frees the claims of workers that died, and forgets the completed jobs that release 0.1 kept for their ids. */
+  async function keepUp(): Promise<void> {
+    const now = clock.monotonic()
+    if (now - upkeepAt < leaseMs / 4) return
+    await connection.call(({ queue, worker }) =>
+      Promise.all([worker.getBackend().moveStalledJobsToWait(), queue.clean(dedupeWindowMs, 1000, 'completed')]),
+    )
+    upkeepAt = now
+  }
+
+  /** Asks for jobs in one round trip. Those that arrive after the timeout are released. */
+  async function fetch(count: number): Promise<readonly BullmqClaim[]> {
+    let isAwaited = true
+    const fetchAll = async ({ worker }: Engine): Promise<readonly BullmqClaim[]> => {
+      const answers = await Promise.allSettled(Array.from({ length: count }, () => fetchOne(worker)))
+      const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? (answer.value ?? []) : []))
+      isDrained = found.length < count
+      reach = isDrained ? Math.max(1, found.length) : Math.max(reach, 2 * count)
+      const claims = found.filter((claim) => claim !== 'not ours')
+      const failure = answers.find((answer) => answer.status === 'rejected')
+      if (claims.length === 0 && failure !== undefined) throw failure.reason
+      if (!isAwaited) await releaseAll(claims, false)
+      return claims
+    }
+    try {
+      return await connection.call(fetchAll)
+    } finally {
+      isAwaited = false
+    }
+  }
+
+  /** Undefined when no job is due. A job that Hookline did not write becomes a dead letter. */
+  async function fetchOne(worker: Worker): Promise<BullmqClaim | 'not ours' | undefined> {
+    tokens += 1
+    const token = `${tokenPrefix}:${tokens}`
+    const job = await worker.getNextJob(token, { block: false })
+    if (job === undefined) return undefined
+    const claim = toClaim(job, token)
+    if (claim === undefined) await fail(job, token, 'Hookline did not write this job.', {})
+    return claim ?? 'not ours'
+  }
+
+  /** Keeps the first time of jobs that take longer than a turn, in case that their process dies. */
+  function noteFirst(claims: readonly BullmqClaim[]): void {
+    for (const claim of claims) {
+      if (!held.has(claim)) continue
+      const progress = { ...claim.notes, firstAt: claim.firstAt.getTime() }
+      connection.call(() => claim.job.updateProgress(progress)).catch(() => {}) // It is missed after a crash only.
+    }
+  }
+
+  async function releaseAll(claims: readonly BullmqClaim[], wereHandled: boolean): Promise<void> {
+    const lastFirst = [...claims].reverse() // Each goes before the others.
+    await Promise.all(lastFirst.map((claim) => end(claim, () => releaseClaim(claim, wereHandled))))
+  }
+
+  /** Does nothing when the claim is not current any more. */
+  async function end(claim: BullmqClaim, make: () => Promise<void>): Promise<void> {
+    held.delete(claim)
+    try {
+      await connection.call(make)
+    } catch (error) {
+      if (!isRefusal(error)) throw error
+    }
+  }
+
+  async function counts(): Promise<QueueCounts> {
+    return connection.call(async ({ queue }) => {
+      const [found, waiting, delayed] = await Promise.all([
+        queue.getJobCounts('wait', 'prioritized', 'delayed', 'active', 'failed'),
+        queue.getJobs('wait', 0, 0, true),
+        queue.getJobs('delayed', 0, 0, true),
+      ])
+      const { wait = 0, prioritized = 0, delayed: later = 0, active = 0, failed: deadLetters = 0 } = found
+      const now = clock.now()
+      const due = [...waiting, ...delayed].map(dueAtOf).filter((at) => at <= now)
+      const oldestDueAt = due.length === 0 ? undefined : new Date(Math.min(...due))
+      return { waiting: wait + prioritized + later, active, deadLetters, oldestDueAt, asOf: new Date(now) }
+    })
+  }
+
+  async function track<T>(call: Promise<T>): Promise<T> {
+    calls.add(call)
+    try {
+      return await call
+    } finally {
+      calls.delete(call)
+    }
+  }
+
+  return {
+    isDurable: true,
+    leaseMs,
+    push(jobs) {
+      const now = clock.now()
+      const bulk = jobs.map((job) => toBulkJob(job, now, dedupeWindowMs))
+      return track(pushes.add({ jobs: bulk, since: performance.now() }))
+    },
+    async claim(limit) {
+      await keepUp()
+      const claims = await fetch(Math.min(limit, reach))
+      for (const claim of claims) held.add(claim)
+      const fresh = claims.filter(({ notes }) => notes.firstAt === undefined)
+      if (fresh.length > 0) setImmediate(noteFirst, fresh)
+      return claims
+    },
+    finish: (claim, outcome) => end(claim, () => finishClaim(claim, outcome, clock.now(), dedupeWindowMs)),
+    release: (claims, { wereHandled }) => releaseAll(claims, wereHandled),
+    async renew(claims) {
+      const ids = claims.map(({ id }) => id)
+      const locks = claims.map(({ token }) => token)
+      await connection.call(({ worker }) => worker.extendJobLocks(ids, locks, leaseMs))
+    },
+    /** The next look finds a job that comes due: a claim makes BullMQ move it. */
+    async nextDueAt() {
+      const wasDrained = isDrained
+      isDrained = undefined
+      if (wasDrained === undefined) return (await counts()).oldestDueAt
+      return wasDrained ? undefined : new Date(0)
+    },
+    counts: () => track(counts()),
+    deadLetters: ({ after, limit }) => track(connection.call(({ queue }) => readDeadLetters(queue, after, limit))),
+    redrive: (ids) => track(redrive(connection, ids, clock.now())),
+    drop: (ids) => track(drop(connection, ids)),
+    async close() {
+      await within(Promise.allSettled(calls), CLOSE_MS, systemClock)
+      await connection.close()
+      return []
+    },
+  }
+}
+
+/** How long closing waits for calls that Redis does not answer, in milliseconds. */
+const CLOSE_MS = 500

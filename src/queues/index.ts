@@ -1,0 +1,20 @@
+/**
+ * The contract of queues, and createQueue() for engines of your own.
+ *
+ * @module hookline/queues
+ */
+
+export type { Clock } from '../time/clock.ts'
+export { type CreateQueueOptions, createQueue } from './create-queue.ts'
+export type {
+  ClaimedJob,
+  CloseOptions,
+  DeadLetter,
+  DeadLetterPage,
+  HandleJob,
+  Job,
+  Outcome,
+  Queue,
+  QueueCounts,
+} from './queue.ts'
+export type { Answer, QueueStore, ReleaseOptions } from './store.ts'

@@ -1,0 +1,33 @@
+/**
+ * A queue in the memory of this process: for destinations and inboxes whose jobs need not outlive it.
+ *
+ * @module hookline/queues/memory
+ */
+
+import { createQueue } from '../create-queue.ts'
+import type { Queue } from '../queue.ts'
+import { type MemoryQueueOptions, readOptions } from './options.ts'
+import { createMemoryStore } from './store.ts'
+
+export type { Queue } from '../queue.ts'
+export type { MemoryQueueOptions } from './options.ts'
+
+/**
+ * Creates a queue whose jobs end with the process. `close()` returns those that were not complete.
+ *
+ * - A job that waits for its time keeps the process alive once the queue has a handler.
+ * - Bodies and retry states are kept as given, not copied: do not write to them afterwards.
+ * - Closing handles, within its grace, what is due, and does not wait for what is due later. Jobs that still run when the
+ *   grace ends are returned too; dead letters are not: those were reported when they failed.
+ *
+ * @throws TypeError that names the option.
+ * @example
+ * const queue = memoryQueue({ name: 'orders' })
+ * queue.work(async (job) => ({ complete: true }), { concurrency: 10 })
+ * await queue.push([{ id: randomUUID(), body }])
+ */
+export function memoryQueue(options: MemoryQueueOptions = {}): Queue {
+  const settings = readOptions(options)
+  const { name, clock } = settings
+  return createQueue(createMemoryStore(settings), { name, clock })
+}

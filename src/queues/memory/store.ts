@@ -1,0 +1,168 @@
+/** The store of a queue in memory: due jobs first in, first out; jobs that wait for their time in a heap. */
+
+import { createFifo } from '../../collections/fifo.ts'
+import { HooklineError } from '../../message/error.ts'
+import type { ClaimedJob, Job } from '../queue.ts'
+import type { QueueStore } from '../store.ts'
+import { createCompletedIds } from './completed-ids.ts'
+import { bytesOf, createDeadLetters } from './dead-letters.ts'
+import type { MemoryQueueOptions } from './options.ts'
+import { createTimeHeap } from './time-heap.ts'
+
+interface Entry {
+  readonly id: string
+  body: Uint8Array
+  retryState: Uint8Array | undefined
+  claimCount: number
+  firstAt: Date
+  dueAt: number
+}
+
+/** A claim is the entry's, while it says so. */
+interface MemoryClaim extends ClaimedJob {
+  readonly entry: Entry
+}
+
+/** Creates an empty store. */
+export function createMemoryStore(options: Required<MemoryQueueOptions>): QueueStore<MemoryClaim> {
+  const { name, maxJobs, maxBytes, maxDeadLetters, dedupeWindowMs, clock } = options
+  const entries = new Map<string, Entry>() // What waits or is claimed, the oldest first.
+  const due = createFifo<Entry>()
+  const later = createTimeHeap<Entry>()
+  const deadLetters = createDeadLetters(maxDeadLetters)
+  const completed = createCompletedIds({ clock, dedupeWindowMs, most: maxJobs })
+  let bytes = 0 // Of entries.
+
+  function isKnown(id: string): boolean {
+    return entries.has(id) || completed.has(id) || deadLetters.has(id)
+  }
+
+  function requireRoom(jobs: number, more: number): void {
+    if (entries.size + jobs > maxJobs) throw full('maxJobs', maxJobs, `${entries.size + jobs} jobs`)
+    if (bytes + more > maxBytes) throw full('maxBytes', maxBytes, `${bytes + more} bytes`)
+  }
+
+  function full(bound: string, most: number, found: string): HooklineError {
+    const message = `Queue ${name} is full: its ${bound} is ${most}. Got ${found}. Push again later, or raise ${bound}.`
+    return new HooklineError('queue_full', message)
+  }
+
+  function add({ id, body, notBefore }: Job): void {
+    const dueAt = notBefore?.getTime() ?? clock.now()
+    const entry = { id, body, retryState: undefined, claimCount: 0, firstAt: LONG_AGO, dueAt }
+    entries.set(id, entry)
+    bytes += body.byteLength
+    enqueue(entry)
+  }
+
+  /** A job that comes due goes behind those that are due by then. */
+  function enqueue(entry: Entry): void {
+    moveDue()
+    if (entry.dueAt <= clock.now()) due.push(entry)
+    else later.push(entry, entry.dueAt)
+  }
+
+  function moveDue(): void {
+    for (let at = later.nextAt(); at !== undefined && at <= clock.now(); at = later.nextAt()) {
+      due.push(later.pop() as Entry)
+    }
+  }
+
+  function remove(entry: Entry): void {
+    entries.delete(entry.id)
+    bytes -= bytesOf(entry)
+  }
+
+  function claimEntry(entry: Entry): MemoryClaim {
+    if (entry.claimCount === 0) entry.firstAt = new Date(clock.now())
+    entry.claimCount += 1
+    const { id, body, claimCount, firstAt, retryState } = entry
+    return { id, body, claimCount, firstAt, retryState, entry }
+  }
+
+  function retry(entry: Entry, retryAt: Date, retryState: Uint8Array | undefined): void {
+    bytes -= bytesOf(entry)
+    entry.body = unpooled(entry.body)
+    entry.retryState = retryState
+    entry.dueAt = retryAt.getTime()
+    bytes += bytesOf(entry)
+    deadLetters.shrink(maxBytes - bytes)
+    enqueue(entry)
+  }
+
+  return {
+    isDurable: false,
+    push(jobs) {
+      const fresh = jobs.filter(({ id }) => !isKnown(id))
+      const more = fresh.reduce((sum, { body }) => sum + body.byteLength, 0)
+      requireRoom(fresh.length, more)
+      deadLetters.shrink(maxBytes - bytes - more)
+      for (const job of fresh) add(job)
+    },
+    claim(limit) {
+      moveDue()
+      const claims: MemoryClaim[] = []
+      while (claims.length < limit) {
+        const entry = due.shift()
+        if (entry === undefined) break
+        claims.push(claimEntry(entry))
+      }
+      return claims
+    },
+    finish({ entry }, outcome) {
+      if ('retryAt' in outcome) return retry(entry, outcome.retryAt, outcome.retryState)
+      remove(entry)
+      if ('complete' in outcome) return completed.add(entry.id)
+      const { deadLetter: reason, retryState } = outcome
+      const failedAt = new Date(clock.now())
+      deadLetters.add({ id: entry.id, body: unpooled(entry.body), reason, retryState, failedAt })
+      deadLetters.shrink(maxBytes - bytes)
+    },
+    release() {}, // close() returns what is left.
+    nextDueAt() {
+      const at = due.size > 0 ? undefined : later.nextAt()
+      return due.size > 0 ? LONG_AGO : at === undefined ? undefined : new Date(at)
+    },
+    counts() {
+      const waiting = due.size + later.size
+      moveDue()
+      const oldest = due.peek()
+      return {
+        waiting,
+        active: entries.size - waiting,
+        deadLetters: deadLetters.size,
+        oldestDueAt: oldest && new Date(oldest.dueAt),
+        asOf: new Date(clock.now()),
+      }
+    },
+    deadLetters: ({ after, limit }) => deadLetters.page(after, limit),
+    redrive(ids) {
+      const found = deadLetters.find(ids)
+      requireRoom(found.length, 0) // Their bytes count already.
+      deadLetters.remove(found)
+      for (const { id, body } of found) add({ id, body })
+      return found.length
+    },
+    drop(ids) {
+      const found = deadLetters.find(ids)
+      deadLetters.remove(found)
+      return found.length
+    },
+    close() {
+      const now = clock.now()
+      const left = [...entries.values()].map(({ id, body, dueAt }) =>
+        dueAt > now ? { id, body, notBefore: new Date(dueAt) } : { id, body },
+      )
+      entries.clear()
+      return left
+    },
+  }
+}
+
+/** Not the time when it came due: the machine's clock may have been set back since. */
+const LONG_AGO = new Date(0)
+
+/** A small Buffer is a view of a pool, all of which it keeps in memory; what stays for long gets bytes of its own. */
+function unpooled(bytes: Uint8Array): Uint8Array {
+  return bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
+}

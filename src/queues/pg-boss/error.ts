@@ -1,0 +1,33 @@
+/** Errors reported for PostgreSQL. They never contain rows, message bodies or passwords, which its own errors may hold. */
+
+import { HooklineError } from '../../message/error.ts'
+
+/** What PostgreSQL, pg-boss or the connection threw, as it may be logged. */
+export function unavailable(name: string, error: unknown): HooklineError {
+  if (error instanceof HooklineError) return error
+  const cause = redact(error)
+  const found = cause.message.replace(/\.$/, '')
+  const message = `Queue ${name}: PostgreSQL failed. Got ${found}. Check that it runs, can be reached and accepts the user.`
+  return new HooklineError('queue_unavailable', message, { cause })
+}
+
+/** Whether the data caused what {@link unavailable} created, so that other data may be accepted. */
+export function isFaultOfData(error: unknown): boolean {
+  return isOfData(((error as HooklineError).cause as { readonly code?: unknown } | undefined)?.code)
+}
+
+function isOfData(code: unknown): boolean {
+  return typeof code === 'string' && OF_DATA.test(code)
+}
+
+/** SQLSTATE: data exceptions, constraints, limits. Messages of the first quote data. */
+const OF_DATA = /^(?:22|23|54)/
+
+function redact(error: unknown): Error {
+  // Several addresses that all refuse come as one error without a message.
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error
+  if (!(first instanceof Error)) return new Error(`a thrown ${typeof first}`)
+  const { code, message } = first as Error & { readonly code?: unknown }
+  const text = isOfData(code) ? `SQLSTATE ${code}` : message
+  return Object.assign(new Error(text), code === undefined ? {} : { code })
+}

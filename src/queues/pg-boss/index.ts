@@ -1,0 +1,63 @@
+/**
+ * A queue on PostgreSQL, kept by pg-boss: for destinations and inboxes that several machines share.
+ *
+ * @module hookline/queues/pg-boss
+ */
+
+import { systemClock } from '../../time/clock.ts'
+import { TIMED_OUT, within } from '../../time/timeout.ts'
+import { readGrace } from '../arguments.ts'
+import { createQueue } from '../create-queue.ts'
+import type { CloseOptions, Queue } from '../queue.ts'
+import { createConnection } from './connection.ts'
+import { type PgBossQueueOptions, readOptions } from './options.ts'
+import { prepareQueues } from './prepare.ts'
+import { createPgBossStore } from './store.ts'
+
+export type { Queue } from '../queue.ts'
+export type { PgBossQueueOptions } from './options.ts'
+
+/**
+ * Creates a queue whose jobs outlive the process and its machine. It connects at the first call and creates the schema of
+ * pg-boss where it is missing. While PostgreSQL is unreachable, pushes reject with `queue_unavailable`; work goes on by itself
+ * afterwards.
+ *
+ * - A push resolves when PostgreSQL has committed. With its `synchronous_commit = on`, the default, and `fsync = on`, a job
+ *   survives the crash of this process, of PostgreSQL and of its machine, power included. With `off`, a crash of PostgreSQL or
+ *   its machine may lose the jobs of the last moments.
+ * - The jobs of a killed worker come back within 30 seconds by default: see `leaseMs`. So do those whose claim was answered
+ *   into a connection that was lost; that counts as a claim.
+ * - Jobs are claimed about the oldest first: in the order of pg-boss, which a retry does not change.
+ * - The id and the body of a completed job stay in PostgreSQL for `dedupeWindowMs`.
+ * - `counts()` reads the statistics of pg-boss, which are up to 10 seconds old, and a minute with a `boss`: see `asOf`.
+ * - Jobs that Hookline did not write become dead letters, with their data as body.
+ * - A job is not handled for longer than 24 hours: it is claimed again then.
+ *
+ * @throws TypeError that names the option.
+ * @example
+ * const queue = pgBossQueue({ name: 'orders', connectionString: process.env.DATABASE_URL })
+ * queue.work(async (job) => ({ complete: true }), { concurrency: 100 })
+ * await queue.push([{ id: randomUUID(), body }])
+ */
+export function pgBossQueue(options: PgBossQueueOptions): Queue {
+  const settings = readOptions(options)
+  const { name, pollMs, onError, clock } = settings
+  const connection = createConnection(settings, (boss) => prepareQueues(boss, settings))
+  const queue = createQueue(createPgBossStore(connection, settings), { name, pollMs, onError, clock })
+  let isClosing = false
+
+  /** Closing waits for calls that a silent PostgreSQL would not answer: they end with the connection. */
+  async function close(options: CloseOptions): ReturnType<Queue['close']> {
+    const graceMs = readGrace(options)
+    const closed = queue.close(options)
+    if (isClosing) return closed
+    isClosing = true
+    if ((await within(closed, graceMs + RELEASE_MS, systemClock)) === TIMED_OUT) await connection.close()
+    return closed
+  }
+
+  return { ...queue, close }
+}
+
+/** How long outcomes and releases may take after the grace, in milliseconds. */
+const RELEASE_MS = 600

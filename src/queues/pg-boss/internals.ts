@@ -1,0 +1,59 @@
+/**
+ * The one statement of our own on a table of pg-boss. `findJobs` returns all jobs of a queue at once and in no order, so dead
+ * letters could not be listed in pages with it. The statement only reads. {@link requireReadable} fails when pg-boss changes
+ * what it reads.
+ */
+
+import { randomUUID } from 'node:crypto'
+import type { Db } from 'pg-boss'
+
+/** A row as the statement returns it. */
+export interface Row {
+  readonly id: string
+  readonly data: unknown
+  /** Of a dead letter: when it became one. */
+  readonly startAfter: Date
+}
+
+/** Which rows to read, the oldest first. */
+export interface RowsPage {
+  readonly schema: string
+  readonly queue: string
+  /** `failed` is what pg-boss gave up, `waiting` what it would let workers fetch. */
+  readonly state: 'waiting' | 'failed'
+  /** Reads those after this id; from the oldest on when it is not among them. */
+  readonly after?: string | undefined
+  readonly limit: number
+}
+
+/** Reads a page of the rows of one queue. */
+export async function readRows(db: Db, { schema, queue, state, after, limit }: RowsPage): Promise<readonly Row[]> {
+  const isRead = (row: string): string =>
+    `${row}.name = $1 AND ${row}.state ${state === 'failed' ? `= 'failed'` : `< 'active'`}`
+  const order = (row: string): string => `${row}.created_on, ${row}.start_after, ${row}.id`
+  const statement = `SELECT job.id::text, job.data, job.start_after AS "startAfter" FROM ${schema}.job AS job
+    LEFT JOIN ${schema}.job AS last ON last.id = $2 AND ${isRead('last')}
+    WHERE ${isRead('job')} AND (last.id IS NULL OR (${order('job')}) > (${order('last')}))
+    ORDER BY ${order('job')} LIMIT $3`
+  const { rows } = await db.executeSql(statement, [queue, after ?? null, limit])
+  return rows
+}
+
+/**
+ * Checks that the statement sees what pg-boss inserts. Leaves a job behind: call it in a transaction, and roll that back.
+ *
+ * @param insert Lets pg-boss insert a job with this id into the queue.
+ * @throws Error when it does not: the schema is another one, or the table has changed.
+ */
+export async function requireReadable(
+  db: Db,
+  page: Pick<RowsPage, 'schema' | 'queue'>,
+  insert: (id: string) => Promise<unknown>,
+): Promise<void> {
+  const id = randomUUID()
+  await insert(id)
+  const read = (after?: string) => readRows(db, { ...page, state: 'waiting', after, limit: 1 })
+  const [[first], [next]] = [await read(), await read(id)]
+  // Nothing is both the first of all and the first after the job, unless the job is not among them.
+  if (first === undefined || first.id === next?.id) throw new Error(`no job of this pg-boss in schema ${page.schema}`)
+}

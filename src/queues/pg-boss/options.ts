@@ -1,0 +1,169 @@
+/** The options of a queue on PostgreSQL. */
+
+import type { PgBoss } from 'pg-boss'
+import type { HooklineError } from '../../message/error.ts'
+import {
+  invalidOption,
+  kindOf,
+  requireClock,
+  requireFunction,
+  requireOptions,
+  requireText,
+  requireWhole,
+  show,
+} from '../../options/checks.ts'
+import { type Clock, systemClock } from '../../time/clock.ts'
+import { printOnceAMinute } from '../create-queue.ts'
+
+/** What `pgBossQueue` takes: a `connectionString`, or a `boss`. */
+export interface PgBossQueueOptions {
+  /**
+   * Names the queue, in pg-boss too, and with `-dead` added the queue of its dead letters: letters, digits and `_ . - /`.
+   * Processes that share a name, schema and database share the jobs.
+   */
+  readonly name: string
+  /**
+   * Where PostgreSQL is: `postgres://user:password@host:5432/database`. The type admits undefined so that `process.env.X`
+   * compiles; a missing one is a TypeError.
+   */
+  readonly connectionString?: string | undefined
+  /**
+   * A pg-boss in place of a connection string. Its owner starts it before the first use, listens to its errors, and stops it
+   * after the queue is closed. It must supervise its queues, as it does by default, and its database adapter must have
+   * `beginTransaction`, as the default one does.
+   */
+  readonly boss?: PgBoss
+  /** The schema of pg-boss in the database. Default `pgboss`. With a `boss`: the schema that it was created with. */
+  readonly schema?: string
+  /** How often to look for jobs that are due, in milliseconds. Default 1000. */
+  readonly pollMs?: number
+  /**
+   * How long a worker that was killed keeps its jobs, in milliseconds: from 10 seconds to 24 hours, rounded up to seconds, the
+   * same in all processes that share the queue. They come back when pg-boss looks next, every 10 seconds, so by default
+   * within 30 seconds. A `boss` looks as often as its `superviseIntervalSeconds` and `monitorIntervalSeconds` say, by default
+   * once a minute. Default 15 000.
+   */
+  readonly leaseMs?: number
+  /**
+   * How long the id of a completed job stays known, in milliseconds, from its completion. Default 24 hours. Its body stays in
+   * PostgreSQL as long. pg-boss deletes both when it looks next: within a minute, a `boss` after its
+   * `maintenanceIntervalSeconds`, by default within a day.
+   */
+  readonly dedupeWindowMs?: number
+  /** The most connections. Default 5. Not with a `boss`, which has its own. */
+  readonly max?: number
+  /**
+   * How long PostgreSQL may take for a push, a claim or an outcome, in milliseconds. Default 3000. To count jobs and to list,
+   * redrive or drop dead letters, it may take ten times as long.
+   */
+  readonly timeoutMs?: number
+  /**
+   * Receives the errors of work in the background, and those that pg-boss reports. The queue tries again by itself. Default:
+   * prints each, the same one at most once a minute.
+   */
+  readonly onError?: (error: HooklineError) => unknown
+  /** Where time comes from. Default: the machine's clock. */
+  readonly clock?: Clock
+}
+
+/** The options, checked and complete. */
+export interface Settings extends Required<Omit<PgBossQueueOptions, 'connectionString' | 'boss'>> {
+  readonly connectionString: string | undefined
+  readonly boss: PgBoss | undefined
+}
+
+const OPTIONS = [
+  'name',
+  'connectionString',
+  'boss',
+  'schema',
+  'pollMs',
+  'leaseMs',
+  'dedupeWindowMs',
+  'max',
+  'timeoutMs',
+  'onError',
+  'clock',
+] as const satisfies (keyof PgBossQueueOptions)[]
+
+/**
+ * Checks and completes the options.
+ *
+ * @throws TypeError that names the option.
+ */
+export function readOptions(options: PgBossQueueOptions): Settings {
+  requireOptions('pgBossQueue', options, OPTIONS)
+  const { connectionString, boss, schema = 'pgboss', clock = systemClock, pollMs = 1_000, leaseMs = 15_000 } = options
+  const { dedupeWindowMs = DAY_MS, max = 5, timeoutMs = 3_000 } = options
+  if (boss === undefined) requireConnectionString(connectionString)
+  else requireBoss(boss, options)
+  requireClock(clock)
+  const { onError = printOnceAMinute(clock) } = options
+  requireFunction('onError', onError)
+  return {
+    name: requireName(options.name),
+    connectionString,
+    boss,
+    schema: requireSchema(schema),
+    pollMs: requireWhole('pollMs', pollMs, 1),
+    leaseMs: requireWhole('leaseMs', leaseMs, 10_000, DAY_MS),
+    dedupeWindowMs: requireWhole('dedupeWindowMs', dedupeWindowMs, 1_000, Number.MAX_SAFE_INTEGER),
+    max: requireWhole('max', max, 1),
+    timeoutMs: requireWhole('timeoutMs', timeoutMs, 1),
+    onError,
+    clock,
+  }
+}
+
+/** pg-boss accepts no longer lease. */
+const DAY_MS = 24 * 60 * 60_000
+
+/** The errors do not show the string: it may hold a password. */
+function requireConnectionString(value: unknown): void {
+  const advice =
+    "Pass the address of PostgreSQL, for example 'postgres://user:password@host:5432/database', or a `boss`."
+  if (value === undefined || value === '') {
+    throw invalidOption('connectionString', 'is required', kindOf(value), advice)
+  }
+  if (typeof value === 'string' && /^postgres(ql)?:\/\//.test(value) && URL.canParse(value)) return
+  const found = typeof value === 'string' ? 'no such URL' : kindOf(value)
+  throw invalidOption('connectionString', 'must be a full URL that begins with postgres://', found, advice)
+}
+
+function requireBoss(boss: unknown, { connectionString, max }: PgBossQueueOptions): void {
+  if (connectionString !== undefined) {
+    throw invalidOption('boss', 'must not be given with a `connectionString`', 'both', 'Pass one of the two.')
+  }
+  if (max !== undefined) {
+    throw invalidOption('max', 'must not be given with a `boss`', show(max), 'Set it in the options of the boss.')
+  }
+  const { getDb } = (boss ?? {}) as Partial<PgBoss>
+  if (typeof getDb !== 'function') {
+    throw invalidOption('boss', 'must be a PgBoss', kindOf(boss), 'Pass one of pg-boss 12.35 or later.')
+  }
+  if (typeof (boss as PgBoss).getDb().beginTransaction === 'function') return
+  const rule = 'must have a database adapter with beginTransaction'
+  throw invalidOption('boss', rule, 'an adapter without it', 'Create it from a connection string, or add the method.')
+}
+
+function requireName(name: unknown): string {
+  requireText('name', name)
+  if (!/^[\w.\-/]+$/.test(name)) {
+    throw invalidOption('name', 'must be letters, digits and _ . - / only', show(name), "Pass one such as 'orders'.")
+  }
+  // pg-boss looks names up in an object.
+  if (name in {}) {
+    throw invalidOption('name', 'must not be a name that every object has', show(name), "Pass one such as 'orders'.")
+  }
+  if (name.endsWith('-dead')) {
+    throw invalidOption('name', 'must not end in -dead', show(name), 'Choose another: dead letters are in that queue.')
+  }
+  return name
+}
+
+/** As pg-boss accepts it: a bare name, or one in double quotes. */
+function requireSchema(schema: unknown): string {
+  if (typeof schema === 'string' && /^(?:[A-Za-z_]\w{0,49}|"[^"'%$.\\\p{Cc}]{1,50}")$/u.test(schema)) return schema
+  const rule = 'must be letters, digits and _, 50 at most, or a name in double quotes'
+  throw invalidOption('schema', rule, show(schema), "Pass the schema of pg-boss, for example 'pgboss'.")
+}

@@ -1,0 +1,73 @@
+/** Prepares the two queues in pg-boss: jobs, and dead letters, which keep their ids there. */
+
+import { randomUUID } from 'node:crypto'
+import type { JobInsert, PgBoss, UpdateQueueOptions } from 'pg-boss'
+import { inTransaction } from './connection.ts'
+import { readRows, requireReadable } from './internals.ts'
+import type { Settings } from './options.ts'
+import { FOREVER_SECONDS, secondsOf } from './row.ts'
+
+/** The queue of a queue's dead letters. Nothing fetches from it. */
+export function deadQueueOf(name: string): string {
+  return `${name}-dead`
+}
+
+/** Creates the queues, or changes what they are like, and moves what release 0.1 left. */
+export async function prepareQueues(boss: PgBoss, settings: Settings): Promise<void> {
+  const { name, schema, leaseMs, dedupeWindowMs } = settings
+  const deadQueue = deadQueueOf(name)
+  await createQueue(boss, deadQueue, { retentionSeconds: FOREVER_SECONDS })
+  await createQueue(boss, name, {
+    heartbeatSeconds: secondsOf(leaseMs),
+    expireInSeconds: LONGEST_CLAIM_SECONDS,
+    deleteAfterSeconds: secondsOf(dedupeWindowMs),
+    // pg-boss gives up no job by itself, and deletes none that waits.
+    retryLimit: 1_000_000_000,
+    retryDelay: 0,
+    retentionSeconds: FOREVER_SECONDS,
+  })
+  await inTransaction(boss, 'rollback', (db) =>
+    requireReadable(db, { schema, queue: deadQueue }, (id) => boss.insert(deadQueue, [{ id }], { db })),
+  )
+  while (await moveFailed(boss, settings));
+}
+
+async function createQueue(boss: PgBoss, name: string, options: UpdateQueueOptions): Promise<void> {
+  await boss.createQueue(name)
+  await boss.updateQueue(name, options) // One that was there keeps its own otherwise.
+  // pg-boss remembers the queue from now on: a call in a transaction would need a second connection to look it up.
+  await boss.findJobs(name, { id: randomUUID() })
+}
+
+/** Makes dead letters of jobs that pg-boss gave up: release 0.1 kept its dead letters so. Returns whether there were some. */
+function moveFailed(boss: PgBoss, { name, schema }: Settings): Promise<boolean> {
+  const deadQueue = deadQueueOf(name)
+  return inTransaction(boss, 'commit', async (db) => {
+    await boss.insert(deadQueue, [{ id: LOCK_ID }], { db }) // Another process that does the same waits here.
+    await boss.deleteJob(deadQueue, LOCK_ID, { db })
+    const failed = await readRows(db, { schema, queue: name, state: 'failed', limit: 100 })
+    const ids = failed.map(({ id }) => id)
+    if (ids.length === 0) return false
+    const letters: JobInsert[] = []
+    for (const id of ids) {
+      for (const { data, completedOn } of await boss.findJobs<object>(name, { id, db })) {
+        letters.push({ id, data, startAfter: completedOn as Date }) // A failed job has one.
+      }
+    }
+    await boss.insert(deadQueue, letters, { db })
+    // A failed job cannot be redriven as others are: one takes its place that has not been claimed yet.
+    await boss.deleteJob(name, ids, { db })
+    await boss.insert(
+      name,
+      ids.map((id) => ({ id, deleteAfterSeconds: 0 })),
+      { db },
+    )
+    await boss.cancel(name, ids, { db })
+    return true
+  })
+}
+
+/** pg-boss accepts no more than 24 hours: a handler that runs longer loses its claim. */
+const LONGEST_CLAIM_SECONDS = 24 * 60 * 60
+
+const LOCK_ID = '00000000-0000-0000-0000-000000000000'

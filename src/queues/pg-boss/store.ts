@@ -1,0 +1,177 @@
+/** The store of a queue on PostgreSQL: pg-boss keeps the jobs, claims them, and takes them back when a lease is over. */
+
+import type { JobInsert, JobWithMetadata, PgBoss } from 'pg-boss'
+import { systemClock } from '../../time/clock.ts'
+import { TIMED_OUT, within } from '../../time/timeout.ts'
+import { createBatcher } from '../batcher.ts'
+import type { Job } from '../queue.ts'
+import type { QueueStore, ReleaseOptions } from '../store.ts'
+import { type Connection, inTransaction } from './connection.ts'
+import { createDeadLetters } from './dead-letters.ts'
+import { isFaultOfData, unavailable } from './error.ts'
+import type { Settings } from './options.ts'
+import { deadQueueOf } from './prepare.ts'
+import { createRewrites } from './rewrites.ts'
+import {
+  createStamps,
+  type Data,
+  encode,
+  FOREIGN_REASON,
+  foreignBody,
+  nextData,
+  type PgBossClaim,
+  readClaim,
+  secondsUntil,
+  stateOf,
+  timestampOf,
+} from './row.ts'
+
+/** Creates the store over a connection. */
+export function createPgBossStore(connection: Connection, settings: Settings): QueueStore<PgBossClaim> {
+  const { name, leaseMs, timeoutMs, clock, onError } = settings
+  const letters = createDeadLetters(connection, settings)
+  const rewrites = createRewrites(name, connection)
+  const pushes = createBatcher<Push>({
+    send: (batch) => insert(batch.flatMap(({ jobs }) => jobs)),
+    weigh: ({ bytes }) => bytes,
+    maxWeight: 4 * 1024 * 1024,
+    concurrency: 1,
+    isFaultOfItems: isFaultOfData,
+  })
+  const completions = createBatcher<PgBossClaim>({
+    send: (claims) => connection.call(async (boss) => void (await boss.complete(name, [...claims]))),
+    weigh: () => 1,
+    maxWeight: 1_000,
+    concurrency: 1,
+    isFaultOfItems: isFaultOfData,
+  })
+  const stamp = createStamps(clock)
+  let foundAll = false // The last claim came short: nothing else was due.
+
+  /** The first of those that have the same id: pg-boss refuses to insert two. */
+  async function insert(jobs: readonly JobInsert[]): Promise<void> {
+    const ids = new Set<unknown>()
+    const distinct = jobs.filter(({ id }) => ids.size < ids.add(id).size)
+    await connection.call((boss) => boss.insert(name, distinct))
+  }
+
+  function toInsert({ id, body, notBefore }: Job): JobInsert<Data> {
+    const data = { at: stamp(), body: encode(body) }
+    return notBefore === undefined ? { id, data } : { id, data, startAfter: secondsUntil(notBefore, clock) }
+  }
+
+  /** A claim that lapsed left no first time. Each took a lease at least before the job was due again. */
+  async function withFirstTime(claim: PgBossClaim): Promise<PgBossClaim> {
+    if (claim.claimCount === 1 || claim.data.firstAt !== undefined) return claim
+    const [row] = await connection.call((boss) => boss.findJobs(name, { id: claim.id })).catch(() => [])
+    if (row === undefined) return claim
+    const firstAt = row.startAfter.getTime() - (claim.claimCount - 1) * leaseMs
+    return { ...claim, firstAt: new Date(Math.max(firstAt, row.createdOn.getTime())) }
+  }
+
+  /** Makes a dead letter of a claimed job. */
+  function makeLetter(claim: { readonly id: string; readonly retryCount: number }, letter: Omit<Data, 'at'>) {
+    const at = stamp()
+    const row = { id: claim.id, data: { at, ...letter }, startAfter: timestampOf(at) }
+    return rewrites.add({ claim, data: null, letter: row })
+  }
+
+  async function release(claims: readonly PgBossClaim[], { wereHandled }: ReleaseOptions): Promise<void> {
+    const ends = claims.map((claim) => {
+      const { firstAt, claimCount, retryState, data } = claim
+      const first = wereHandled || claimCount > 1 ? { firstAt: firstAt.getTime() } : {}
+      const count = wereHandled ? {} : { before: (data.before ?? 0) + 1 }
+      return rewrites.add({ claim, data: nextData(claim, { ...stateOf(retryState), ...first, ...count }) })
+    })
+    await Promise.all(ends)
+  }
+
+  /** The job that would be claimed next: claims it, and takes that back. */
+  async function peek(boss: PgBoss): Promise<JobWithMetadata<unknown> | undefined> {
+    const [job] = await inTransaction(boss, 'rollback', (db) =>
+      boss.fetch<unknown>(name, { includeMetadata: true, db }),
+    )
+    return job
+  }
+
+  return {
+    isDurable: true,
+    leaseMs,
+    async push(jobs) {
+      const rows = jobs.map(toInsert)
+      const bytes = jobs.reduce((sum, { body }) => sum + body.byteLength + ROW_BYTES, 0)
+      // Others may go first: what waits for them rejects in time, too.
+      const pushed = await within(pushes.add({ jobs: rows, bytes }), timeoutMs, systemClock)
+      if (pushed === TIMED_OUT) throw unavailable(name, new Error(`no response within ${timeoutMs} ms`))
+    },
+    async claim(limit) {
+      const rows = await connection.call((boss) => boss.fetch<unknown>(name, { batchSize: limit }), {
+        onLate: (late) =>
+          release(
+            late.map((row) => readClaim(row, clock)).filter((claim) => claim !== undefined),
+            {
+              wereHandled: false,
+            },
+          ).catch(onError),
+      })
+      foundAll = rows.length < limit
+      const claims: PgBossClaim[] = []
+      for (const row of rows) {
+        const claim = readClaim(row, clock)
+        if (claim !== undefined) claims.push(claim)
+        // One that cannot be recorded lapses, and comes again.
+        else
+          await makeLetter(row, { body: encode(foreignBody(row.data)), reason: encode(FOREIGN_REASON) }).catch(() => {})
+      }
+      return Promise.all(claims.sort((one, other) => one.data.at - other.data.at).map(withFirstTime))
+    },
+    async finish(claim, outcome) {
+      if ('complete' in outcome) return completions.add(claim)
+      const state = stateOf(outcome.retryState)
+      if ('deadLetter' in outcome) {
+        return makeLetter(claim, { body: claim.data.body, reason: encode(outcome.deadLetter), ...state })
+      }
+      const data = nextData(claim, { firstAt: claim.firstAt.getTime(), ...state })
+      return rewrites.add({ claim, data, startAfter: secondsUntil(outcome.retryAt, clock) })
+    },
+    release,
+    renew: (claims) => connection.call(async (boss) => void (await boss.touch(name, [...claims]))),
+    async nextDueAt() {
+      const isKnown = foundAll
+      foundAll = false // It is true of the moment only.
+      return isKnown ? undefined : (await connection.call(peek))?.startAfter
+    },
+    async counts() {
+      const answers = await connection.call(
+        (boss) =>
+          Promise.all([boss.getQueueStats(name, { force: true }), boss.previewRedrive(deadQueueOf(name)), peek(boss)]),
+        { limitMs: timeoutMs * 10 },
+      )
+      const [[stats], { total }, oldest] = answers
+      return {
+        waiting: stats?.queuedCount ?? 0,
+        active: stats?.activeCount ?? 0,
+        deadLetters: total,
+        oldestDueAt: oldest?.startAfter,
+        asOf: stats?.capturedOn ?? NEVER, // A boss that keeps statistics, and has none yet.
+      }
+    },
+    deadLetters: ({ after, limit }) => letters.list(after, limit),
+    redrive: letters.redrive,
+    drop: letters.drop,
+    async close() {
+      await connection.close()
+      return []
+    },
+  }
+}
+
+interface Push {
+  readonly jobs: readonly JobInsert[]
+  readonly bytes: number
+}
+
+/** Of a row beside its body. */
+const ROW_BYTES = 100
+
+const NEVER = new Date(0)

@@ -1,0 +1,198 @@
+/** The connection of this process to a file: one worker thread for all its queues, started again when it ends. */
+
+import { existsSync, realpathSync } from 'node:fs'
+import type { Worker } from 'node:worker_threads'
+import { HooklineError } from '../../message/error.ts'
+import { cannotUse } from '../../sqlite/advice.ts'
+import { UnusableFile } from '../../sqlite/file.ts'
+import { createCounts } from './counts.ts'
+import { isOwnerLost, lockOwner, type OwnerLock } from './owners.ts'
+import { packRequests, type Reply, type ReplyMessage, type Request, unpackReplies } from './rpc.ts'
+import { openFile } from './tables.ts'
+import type { ThreadSettings } from './worker-thread.ts'
+
+/** What the queues of a file share. */
+export interface Connection {
+  /** Sends a request, together with others. Resolves to its answer; rejects with a HooklineError. */
+  send(request: Request): Promise<unknown>
+  /** Sends a request; when it fails, again with the next one. For what nothing else makes up for. Never rejects. */
+  sendUntilDone(request: Request): Promise<void>
+  /** A number for a claim, which no other claim of this process gets. */
+  nextClaim(): number
+  /** To be called once for each queue. The last call ends the thread, after what was sent, and frees the file. */
+  close(): Promise<void>
+}
+
+/** What is used of a Worker. */
+export type Thread = Pick<Worker, 'on' | 'postMessage' | 'ref' | 'unref'>
+
+/** Starts the worker thread of a file. */
+export type StartThread = (settings: ThreadSettings) => Thread
+
+interface Sent {
+  readonly request: Request
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: HooklineError) => void
+}
+
+interface Running {
+  readonly thread: Thread
+  /** The requests of the one message that it has not answered. */
+  unanswered: readonly Sent[]
+  error: unknown
+}
+
+/** By the real path of the file. */
+const connections = new Map<string, ReturnType<typeof createConnection> & { queues: number }>()
+
+/**
+ * Connects a queue to a file, creating it if it does not exist: with the thread of the other queues of that file, if any.
+ *
+ * @throws Error of SQLite, or one that says why the file cannot be used.
+ */
+export function connect(path: string, name: string, startThread: StartThread): Connection {
+  if (!existsSync(path) || !connections.has(realpathSync(path))) prepareFile(path, name)
+  const realPath = realpathSync(path)
+  const entry = connections.get(realPath) ?? { queues: 0, ...createConnection(realPath, startThread) }
+  connections.set(realPath, entry)
+  entry.queues += 1
+  const { send, sendUntilDone, nextClaim, end } = entry
+  async function close(): Promise<void> {
+    entry.queues -= 1
+    if (entry.queues > 0) return
+    connections.delete(realPath)
+    await end()
+  }
+  return { send, sendUntilDone, nextClaim, close }
+}
+
+/** So that a file that cannot be used is refused at once. */
+function prepareFile(path: string, name: string): void {
+  const database = openFile(path)
+  try {
+    createCounts(database).enter([name])
+  } finally {
+    database.close()
+  }
+}
+
+function createConnection(path: string, startThread: StartThread) {
+  const ended = Promise.withResolvers<void>()
+  let lock: OwnerLock | undefined // Of this thread, so that claims outlive a worker thread that dies.
+  let running: Running | undefined
+  let waiting: Sent[] = []
+  const failed: Request[] = [] // To be sent again.
+  let isScheduled = false
+  let isEnding = false
+  let claims = 0
+
+  function start(): Running {
+    if (lock === undefined || isOwnerLost(path, lock.owner)) {
+      lock?.release()
+      lock = lockOwner(path)
+    }
+    const thread = startThread({ isHooklineThread: true, path, owner: lock.owner })
+    const mine: Running = { thread, unanswered: [], error: undefined }
+    thread.on('message', (message: ReplyMessage) => receive(mine, message))
+    thread.on('error', (error) => {
+      mine.error = error
+    })
+    thread.on('exit', () => forget(mine))
+    thread.unref()
+    return mine
+  }
+
+  function receive(mine: Running, message: ReplyMessage): void {
+    const answered = mine.unanswered
+    mine.unanswered = []
+    for (const [index, reply] of unpackReplies(message).entries()) settle(answered[index] as Sent, reply)
+    mine.thread.unref()
+    if (message.isLast) running = undefined
+    flush()
+  }
+
+  /** After the end of a thread. Whether it carried out what it did not answer is unknown. */
+  function forget(mine: Running): void {
+    if (running === mine) running = undefined
+    const { unanswered, error: cause } = mine
+    const found = cause instanceof Error ? `'${cause.message}'` : 'no error'
+    const message = `its worker thread ended. Got ${found}. Call again: the next call starts another thread.`
+    for (const { request, reject } of unanswered) {
+      if (request.kind === 'claim') failed.push({ kind: 'undoClaim', queue: request.queue, claim: request.claim })
+      reject(unavailable(request, new UnusableFile(message, { cause })))
+    }
+    flush()
+  }
+
+  /** Sends all that waits. One message at a time: what comes while the thread is busy goes into the next. */
+  function flush(): void {
+    isScheduled = false
+    if (running !== undefined && running.unanswered.length > 0) return
+    if (waiting.length === 0) {
+      if (isEnding) endThread()
+      return
+    }
+    for (const request of failed.splice(0)) void sendUntilDone(request)
+    const sent = waiting
+    waiting = []
+    try {
+      running ??= start()
+    } catch (error) {
+      for (const { request, reject } of sent) reject(unavailable(request, error))
+      flush()
+      return
+    }
+    running.unanswered = sent
+    const message = packRequests(sent.map(({ request }) => request))
+    running.thread.ref()
+    running.thread.postMessage(message, [message.buffer])
+  }
+
+  function endThread(): void {
+    if (running !== undefined) {
+      running.thread.ref()
+      running.thread.postMessage({ requests: [], buffer: new ArrayBuffer() })
+      return
+    }
+    lock?.release()
+    ended.resolve()
+  }
+
+  function unavailable({ queue }: Request, cause: unknown): HooklineError {
+    return new HooklineError('queue_unavailable', cannotUse(`Queue ${queue.name}`, path, cause), { cause })
+  }
+
+  function send(request: Request): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      waiting.push({ request, resolve, reject })
+      if (isScheduled) return
+      isScheduled = true
+      setImmediate(flush)
+    })
+  }
+
+  async function sendUntilDone(request: Request): Promise<void> {
+    try {
+      await send(request)
+    } catch {
+      failed.push(request)
+    }
+  }
+
+  function nextClaim(): number {
+    return ++claims
+  }
+
+  function end(): Promise<void> {
+    isEnding = true
+    if (!isScheduled) flush()
+    return ended.promise
+  }
+
+  return { send, sendUntilDone, nextClaim, end }
+}
+
+function settle({ resolve, reject }: Sent, reply: Reply): void {
+  if ('value' in reply) resolve(reply.value)
+  else reject(new HooklineError(reply.failure.code, reply.failure.message))
+}

@@ -1,0 +1,64 @@
+/**
+ * A queue in a SQLite file: its jobs outlive the process and a power cut, and processes of one machine share it.
+ *
+ * @module hookline/queues/sqlite
+ */
+
+import { existsSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
+import { HooklineError } from '../../message/error.ts'
+import { cannotUse } from '../../sqlite/advice.ts'
+import { createQueue } from '../create-queue.ts'
+import type { Queue } from '../queue.ts'
+import { connect } from './connection.ts'
+import { readOptions, type SqliteQueueOptions } from './options.ts'
+import { createSqliteStore } from './store.ts'
+import type { ThreadSettings } from './worker-thread.ts'
+
+export type { Queue } from '../queue.ts'
+export type { SqliteQueueOptions } from './options.ts'
+
+/**
+ * Opens a queue in a file.
+ *
+ * - A push resolves when the disk has it. All queues of a file in this process share one worker thread: calls that are made
+ *   together are written together, and nothing else waits for the disk.
+ * - A process keeps the jobs that it claimed for as long as it lives. When it dies, the other processes that use the file
+ *   claim them within about a second, or the next one that opens the file. When the power fails, jobs that were claimed or
+ *   finished in the last moment may be handled again; none is lost.
+ * - A job whose row or body cannot be read becomes a dead letter, whose reason begins with `unreadable`.
+ * - An idle queue does not keep the process alive. `close()` of the last queue of a file releases the file.
+ * - A file of release 0.1 is brought up to date when it is opened, and refused while a process of 0.1 works on its jobs.
+ *
+ * @throws TypeError that names the option; HooklineError `queue_unavailable` when the file cannot be used.
+ * @example
+ * const queue = sqliteQueue({ path: 'inbox.sqlite' })
+ * queue.work(async (job) => ({ complete: true }), { concurrency: 10 })
+ * await queue.push([{ id: randomUUID(), body }])
+ */
+export function sqliteQueue(options: SqliteQueueOptions): Queue {
+  const settings = readOptions(options)
+  const { path, name, pollMs, onError, clock } = settings
+  requireProgram()
+  try {
+    const store = createSqliteStore(settings, connect(path, name, startWorker))
+    return createQueue(store, { name, pollMs, onError, clock })
+  } catch (cause) {
+    throw new HooklineError('queue_unavailable', cannotUse(`Queue ${name}`, path, cause), { cause })
+  }
+}
+
+function startWorker(settings: ThreadSettings): Worker {
+  return new Worker(PROGRAM, { workerData: settings, name: 'hookline sqlite', execArgv: [], stdin: false })
+}
+
+/** @throws Error when the program of the thread is not where this file is, because a bundler moved one of them. */
+function requireProgram(): void {
+  if (existsSync(PROGRAM)) return
+  throw new Error(
+    `The worker thread of sqliteQueue needs its own file. Got no ${PROGRAM.pathname}. Mark hookline as external in your bundler.`,
+  )
+}
+
+/** Beside this file: as it is built, or as it is in the sources. */
+const PROGRAM = new URL(import.meta.url.endsWith('.ts') ? './worker-thread.ts' : './sqlite-worker.js', import.meta.url)

@@ -1,0 +1,94 @@
+/** The options of a queue in a SQLite file. */
+
+import { resolve } from 'node:path'
+import type { HooklineError } from '../../message/error.ts'
+import {
+  invalidOption,
+  requireClock,
+  requireFunction,
+  requireOptions,
+  requireText,
+  requireWhole,
+  show,
+} from '../../options/checks.ts'
+import { type Clock, systemClock } from '../../time/clock.ts'
+
+/** What `sqliteQueue` takes. */
+export interface SqliteQueueOptions {
+  /**
+   * The file, created if it does not exist. SQLite keeps two more beside it, and each process that uses it one. It must be
+   * on a disk of this machine, not of a network.
+   */
+  readonly path: string
+  /**
+   * Names the queue. One file holds many queues; processes that use the same file and name share the jobs. Default
+   * `default`.
+   */
+  readonly name?: string
+  /** How often to look for jobs that other processes pushed, in milliseconds. Default 200. */
+  readonly pollMs?: number
+  /**
+   * How long the id of a completed job is remembered, in milliseconds, from its completion. Each takes some 80 bytes of the
+   * file. Default 24 hours.
+   */
+  readonly dedupeWindowMs?: number
+  /** The most jobs that wait or are claimed. Default: as many as fit on the disk. */
+  readonly maxJobs?: number
+  /**
+   * How long a call waits while another process writes to the file, in milliseconds, before it rejects with
+   * `queue_unavailable`. Calls of several queues of a file that are made together wait as long as the longest. Default 2000.
+   */
+  readonly timeoutMs?: number
+  /**
+   * Receives the errors of work in the background: a claim or an outcome that the file could not take. The queue tries
+   * again by itself. Default: prints each, the same one at most once a minute.
+   */
+  readonly onError?: (error: HooklineError) => unknown
+  /** Where time comes from. Default: the machine's clock. */
+  readonly clock?: Clock
+}
+
+/** The options, checked and complete but for `onError`, which `createQueue` completes. */
+export type Settings = Required<Omit<SqliteQueueOptions, 'onError'>> & Pick<SqliteQueueOptions, 'onError'>
+
+const OPTIONS = [
+  'path',
+  'name',
+  'pollMs',
+  'dedupeWindowMs',
+  'maxJobs',
+  'timeoutMs',
+  'onError',
+  'clock',
+] as const satisfies (keyof SqliteQueueOptions)[]
+
+/**
+ * Checks and completes the options.
+ *
+ * @throws TypeError that names the option.
+ */
+export function readOptions(options: SqliteQueueOptions): Settings {
+  requireOptions('sqliteQueue', options, OPTIONS)
+  const { path, name = 'default', pollMs = 200, dedupeWindowMs = 24 * 60 * 60_000 } = options
+  const { maxJobs = MOST, timeoutMs = 2_000, onError, clock = systemClock } = options
+  requireText('path', path, 'jobs.sqlite')
+  if (path === ':memory:' || path.startsWith('file:')) {
+    const advice = 'For a queue in memory, use memoryQueue of hookline/queues/memory.'
+    throw invalidOption('path', 'must be the path of a file', show(path), advice)
+  }
+  requireText('name', name)
+  if (onError !== undefined) requireFunction('onError', onError)
+  requireClock(clock)
+  return {
+    path: resolve(path),
+    name,
+    pollMs: requireWhole('pollMs', pollMs, 1),
+    dedupeWindowMs: requireWhole('dedupeWindowMs', dedupeWindowMs, 1, MOST),
+    maxJobs: requireWhole('maxJobs', maxJobs, 1, MOST),
+    timeoutMs: requireWhole('timeoutMs', timeoutMs, 0, 60_000),
+    ...(onError === undefined ? {} : { onError }),
+    clock,
+  }
+}
+
+const MOST = Number.MAX_SAFE_INTEGER

@@ -1,0 +1,141 @@
+/**
+ * Owners: the processes that claim jobs of a file. Each keeps a lock on a side file of its own, which the operating system
+ * frees when the process ends, however it ends, and never before: so a lock that is free tells a dead owner.
+ */
+
+import { randomInt } from 'node:crypto'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
+import { notingDamage } from '../../sqlite/damage.ts'
+import { connectTo, OPENING_MS, retryWhileBusy } from '../../sqlite/file.ts'
+import { PHASE } from './counts.ts'
+import type { OpenTables } from './tables.ts'
+
+/** The lock of this process. */
+export interface OwnerLock {
+  readonly owner: number
+  /** Frees the lock and removes the side file. */
+  release(): void
+}
+
+/**
+ * Takes the lock of a new owner. Held by the thread that calls, so that it outlives a worker thread that dies.
+ *
+ * @throws Error of SQLite.
+ */
+export function lockOwner(path: string): OwnerLock {
+  for (;;) {
+    const owner = randomInt(1, 2 ** 48 - 1)
+    const file = sideFileOf(path, owner)
+    const connection = lock(file, OPENING_MS)
+    if (existsSync(file)) {
+      return {
+        owner,
+        release() {
+          connection.close()
+          rmSync(file, { force: true })
+        },
+      }
+    }
+    connection.close() // A process that cleans up removed it before it was locked.
+  }
+}
+
+/** Opens a side file, creating it if it does not exist, and locks it for as long as the connection is open. */
+function lock(file: string, timeoutMs: number): DatabaseSync {
+  const connection = connectTo(file)
+  try {
+    // In memory, else the journal would be one more file.
+    retryWhileBusy(() => connection.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE'), timeoutMs)
+    return connection
+  } catch (error) {
+    connection.close()
+    throw error
+  }
+}
+
+/** Whether others take this owner for dead, because its side file was removed. */
+export function isOwnerLost(path: string, owner: number): boolean {
+  return !existsSync(sideFileOf(path, owner))
+}
+
+function sideFileOf(path: string, owner: number): string {
+  return `${path}-owner-${owner.toString(16)}`
+}
+
+/** The other owners of claims in a file. */
+export interface Owners {
+  /** Looks for owners that have died, once a second at most. Outside of a transaction, because it touches other files. */
+  findDead(): void
+  /** Whether dead owners were found that have claims. */
+  hasDead(): boolean
+  /** Makes their jobs due again. In a transaction. */
+  releaseDead(): void
+}
+
+/** Creates it over an open file, and removes the side files of processes that died without a claim. */
+export function createOwners({ database, path, owner, counts, damaged }: OpenTables): Owners {
+  const find = database.prepare(`SELECT DISTINCT queue, owner FROM hookline_queue_jobs WHERE phase = ${PHASE.claimed}`)
+  // They keep their places: what was claimed first was due first.
+  const release = database.prepare(`
+    UPDATE hookline_queue_jobs SET phase = ${PHASE.due}, owner = NULL, claim = NULL WHERE phase = ${PHASE.claimed} AND queue = ? AND owner = ?`)
+  let dead: { readonly queue: number; readonly owner: number }[] = []
+  let lookedAt = Number.NEGATIVE_INFINITY
+  removeStrays(path, owner)
+
+  return {
+    findDead() {
+      if (performance.now() - lookedAt < LOOK_EVERY_MS) return
+      lookedAt = performance.now()
+      const claims = find.all() as unknown as typeof dead
+      const others = new Set(claims.map((claim) => claim.owner))
+      others.delete(owner)
+      const deadOwners = new Set([...others].filter((other) => removeIfDead(sideFileOf(path, other))))
+      dead = claims.filter((claim) => deadOwners.has(claim.owner))
+    },
+    hasDead: () => dead.length > 0,
+    releaseDead() {
+      for (const { queue, owner } of dead) {
+        if (damaged.has(`owner ${owner}`)) continue
+        const count = notingDamage(damaged, `owner ${owner}`, () => Number(release.run(queue, owner).changes))
+        const row = counts.rowAt(queue)
+        row.active -= count
+        row.waiting += count
+      }
+    },
+  }
+}
+
+const LOOK_EVERY_MS = 1_000
+
+/** Removes a side file, unless a living process has it locked. Returns whether none has. */
+function removeIfDead(file: string): boolean {
+  if (!existsSync(file)) return true
+  try {
+    const connection = lock(file, 0)
+    removeIfPossible(file) // While it is locked: an owner that locks it next sees that it is gone.
+    connection.close()
+    removeIfPossible(file) // Windows removes no open file.
+    return true
+  } catch {
+    return false // It is locked, or this process may not open it.
+  }
+}
+
+function removeIfPossible(file: string): void {
+  try {
+    rmSync(file, { force: true })
+  } catch {
+    // It stays as it is, unlocked.
+  }
+}
+
+function removeStrays(path: string, owner: number): void {
+  const [folder, prefix] = [dirname(path), `${basename(path)}-owner-`]
+  for (const name of readdirSync(folder)) {
+    if (!name.startsWith(prefix) || !/^[0-9a-f]+$/.test(name.slice(prefix.length))) continue
+    const file = join(folder, name)
+    if (file !== sideFileOf(path, owner)) removeIfDead(file)
+  }
+}

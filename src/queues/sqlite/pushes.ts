@@ -1,0 +1,114 @@
+/** Stores jobs, and knows their ids: until they are dropped, or for the dedupe window after they are complete. */
+
+import { HooklineError } from '../../message/error.ts'
+import { notingDamage } from '../../sqlite/damage.ts'
+import type { QueueRow } from './counts.ts'
+import type { Push, QueueSettings } from './rpc.ts'
+import { bytesOfId, NUMBERS, type OpenTables } from './tables.ts'
+
+/** What can be done. */
+export interface Pushes {
+  push(row: QueueRow, settings: QueueSettings, request: Push): void
+  /** The job that an id was given to. */
+  seqOf(queue: number, id: Uint8Array): number | undefined
+  /** Remembers the id of a complete job for the dedupe window only. */
+  complete(id: Uint8Array, seq: number, now: number): void
+  forget(queue: number, id: Uint8Array): void
+  /** Looks at the ids of so many complete jobs, and forgets those whose dedupe window is over. */
+  prune(queue: number, limit: number, dedupeWindowMs: number, now: number): void
+}
+
+/** @throws HooklineError `queue_full` when so many more jobs do not fit, before anything is written. */
+export function requireRoom({ waiting, active }: QueueRow, { name, maxJobs }: QueueSettings, more: number): void {
+  const jobs = waiting + active + more
+  if (more === 0 || jobs <= maxJobs) return
+  const message = `Queue ${name} is full: its maxJobs is ${maxJobs}. Got ${jobs} jobs. Push again later, or raise maxJobs.`
+  throw new HooklineError('queue_full', message)
+}
+
+/** Creates it over an open file. */
+export function createPushes({ database, damaged }: OpenTables): Pushes {
+  const insert = database.prepare(`
+    INSERT INTO hookline_queue_jobs (seq, queue, id, phase, place, due_at, claim_count) VALUES (?, ?, ?, ?, ?, ?, 0)`)
+  const insertBody = database.prepare('INSERT INTO hookline_queue_bodies (seq, body) VALUES (?, ?)')
+  const insertId = database.prepare('INSERT OR IGNORE INTO hookline_queue_ids (queue, id, seq) VALUES (?, ?, ?)')
+  const find = database.prepare('SELECT seq FROM hookline_queue_ids WHERE queue = ? AND id = ?')
+  const assign = database.prepare('UPDATE hookline_queue_ids SET seq = ? WHERE queue = ? AND id = ?')
+  const remove = database.prepare('DELETE FROM hookline_queue_ids WHERE queue = ? AND id = ?')
+  const completedAt = database.prepare('SELECT completed_at AS at FROM hookline_queue_completed WHERE seq = ?')
+  const setCompleted = database.prepare(`
+    INSERT OR REPLACE INTO hookline_queue_completed (seq, id, completed_at) VALUES (?, ?, ?)`)
+  const unsetCompleted = database.prepare('DELETE FROM hookline_queue_completed WHERE seq = ?')
+  const nextCompleted = database.prepare(`
+    SELECT seq, id, completed_at AS at FROM hookline_queue_completed WHERE seq > ? AND seq < ? ORDER BY seq LIMIT ?`)
+  const prunedTo = new Map<number, number>() // By queue, the `seq` that was looked at last.
+
+  /** After the clock was set back, an id is known for the window from now on, and no longer. */
+  function isOver(seq: number, id: Uint8Array, at: number, now: number, dedupeWindowMs: number): boolean {
+    if (at > now) setCompleted.run(seq, id, now)
+    return at <= now - dedupeWindowMs
+  }
+
+  function seqOf(queue: number, id: Uint8Array): number | undefined {
+    return find.get(queue, id)?.seq as number | undefined
+  }
+
+  /** Whether the job with this id is complete and the dedupe window is over. */
+  function isOverdue(seq: number, id: Uint8Array, now: number, dedupeWindowMs: number): boolean {
+    const row = completedAt.get(seq)
+    return row !== undefined && isOver(seq, id, Number(row.at), now, dedupeWindowMs)
+  }
+
+  /** Gives an id to a job. Returns false when it is known. */
+  function addId(queue: number, id: Uint8Array, seq: number, now: number, dedupeWindowMs: number): boolean {
+    if (insertId.run(queue, id, seq).changes === 1) return true
+    const old = seqOf(queue, id) as number
+    if (!isOverdue(old, id, now, dedupeWindowMs)) return false
+    unsetCompleted.run(old)
+    assign.run(seq, queue, id)
+    return true
+  }
+
+  function isKnown(queue: number, id: Uint8Array, now: number, dedupeWindowMs: number): boolean {
+    const seq = seqOf(queue, id)
+    return seq !== undefined && !isOverdue(seq, id, now, dedupeWindowMs)
+  }
+
+  return {
+    push(row, settings, { ids, notBefore, bodies, now }) {
+      const { queue } = row
+      const { dedupeWindowMs, maxJobs } = settings
+      if (row.waiting + row.active + ids.length > maxJobs) {
+        const fresh = ids.filter((id) => !isKnown(queue, bytesOfId(id), now, dedupeWindowMs))
+        requireRoom(row, settings, fresh.length)
+      }
+      for (let index = 0; index < ids.length; index += 1) {
+        const id = bytesOfId(ids[index] as string)
+        const seq = queue * NUMBERS + row.next
+        if (!addId(queue, id, seq, now, dedupeWindowMs)) continue
+        const at = notBefore[index] ?? now
+        insert.run(seq, queue, id, at <= now ? 0 : 1, row.next, at)
+        insertBody.run(seq, bodies[index] as Uint8Array)
+        row.next += 1
+        row.waiting += 1
+      }
+    },
+    seqOf,
+    complete: (id, seq, now) => void setCompleted.run(seq, id, now),
+    forget: (queue, id) => void remove.run(queue, id),
+    prune(queue, limit, dedupeWindowMs, now) {
+      if (damaged.has('completed')) return
+      notingDamage(damaged, 'completed', () => {
+        const from = prunedTo.get(queue) ?? queue * NUMBERS
+        const rows = nextCompleted.all(from, (queue + 1) * NUMBERS, limit)
+        for (const { seq, id, at } of rows as { seq: number; id: Uint8Array; at: number }[]) {
+          if (!isOver(seq, id, at, now, dedupeWindowMs)) continue
+          remove.run(queue, id)
+          unsetCompleted.run(seq)
+        }
+        if (rows.length < limit) prunedTo.delete(queue)
+        else prunedTo.set(queue, rows.at(-1)?.seq as number)
+      })
+    },
+  }
+}

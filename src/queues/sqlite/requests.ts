@@ -1,0 +1,154 @@
+/** Carries out requests on an open file. Those that arrive together become one commit. */
+
+import { HooklineError } from '../../message/error.ts'
+import { cannotUse } from '../../sqlite/advice.ts'
+import { BUSY, CORRUPT, inTransaction, resultOf, retryWhileBusy } from '../../sqlite/file.ts'
+import { createClaims } from './claims.ts'
+import { createCounts } from './counts.ts'
+import { createDeadLetters } from './dead-letters.ts'
+import { createOwners } from './owners.ts'
+import { createPushes } from './pushes.ts'
+import type { Claims, Reply, Request } from './rpc.ts'
+import { type OpenTables, openFile } from './tables.ts'
+
+/** A file that is open. */
+export interface OpenFile {
+  /** Carries out requests in their order. One that fails leaves no trace, and the others are carried out. */
+  run(requests: readonly Request[]): Reply[]
+  close(): void
+}
+
+/**
+ * Opens a file.
+ *
+ * @throws Error of SQLite, or one that says why the file cannot be used.
+ */
+export function openForRequests(path: string, owner: number): OpenFile {
+  const database = openFile(path)
+  const counts = createCounts(database)
+  const tables: OpenTables = { database, path, owner, counts, damaged: new Set() }
+  const owners = createOwners(tables)
+  const pushes = createPushes(tables)
+  const claims = createClaims(tables, pushes)
+  const deadLetters = createDeadLetters(tables, pushes)
+  let isDurable = true
+
+  function carryOut(request: Request): unknown {
+    const row = counts.rowOf(request.queue.name)
+    switch (request.kind) {
+      case 'push':
+        return pushes.push(row, request.queue, request)
+      case 'claim':
+        owners.releaseDead()
+        return { jobs: claims.claim(row, request), nextDueAt: claims.nextDueAt(row.queue) } satisfies Claims
+      case 'finish':
+        return claims.finish(row, request)
+      case 'release':
+        return claims.release(row, request)
+      case 'undoClaim':
+        return claims.undo(row, request.claim)
+      case 'nextDueAt':
+        return claims.nextDueAt(row.queue)
+      case 'counts':
+        return { ...row, oldestDueAt: claims.oldestDueAt(row.queue, request.now) }
+      case 'deadLetters':
+        return deadLetters.page(row.queue, request.after, request.limit)
+      case 'redrive':
+        return deadLetters.redrive(row, request.queue, request.ids, request.now)
+      case 'drop':
+        return deadLetters.drop(row, request.ids, request.oldest)
+    }
+  }
+
+  function answer(request: Request): Reply {
+    try {
+      return { value: carryOut(request) }
+    } catch (error) {
+      if (error instanceof HooklineError) return failureOf(error, request.queue.name, path) // It has changed nothing.
+      throw error
+    }
+  }
+
+  /** The answer to a claim when nothing is due: it need not lock the file. Undefined for any other request. */
+  function answerUnlocked({ kind, queue, now }: Request & { readonly now?: number }): Reply | undefined {
+    if (kind !== 'claim' || owners.hasDead()) return undefined
+    const nextDueAt = claims.nextDueAt(counts.numberOf(queue.name))
+    const isDue = nextDueAt !== undefined && nextDueAt <= (now as number)
+    return isDue ? undefined : { value: { jobs: [], nextDueAt } satisfies Claims }
+  }
+
+  /** Whether a commit waits for the disk. */
+  function setDurable(next: boolean): void {
+    if (isDurable !== next) database.exec(`PRAGMA synchronous = ${next ? 'FULL' : 'NORMAL'}`)
+    isDurable = next
+  }
+
+  /** Forgets ids twice as fast as jobs are finished. */
+  function prune(requests: readonly Request[]): void {
+    const finished = requests.filter((request) => request.kind === 'finish')
+    for (const [name, ofQueue] of Map.groupBy(finished, ({ queue }) => queue.name)) {
+      const [{ queue, now }] = ofQueue as [(typeof finished)[number]]
+      pushes.prune(counts.numberOf(name), 2 * ofQueue.length, queue.dedupeWindowMs, now)
+    }
+  }
+
+  function runTogether(requests: readonly Request[]): Reply[] {
+    counts.enter(requests.map(({ queue }) => queue.name))
+    if (requests.some(({ kind }) => kind === 'claim')) owners.findDead()
+    const unlocked = requests.map(answerUnlocked).filter((reply) => reply !== undefined)
+    if (unlocked.length === requests.length) return unlocked
+    setDurable(requests.some(({ kind }) => !MAY_BE_LOST.has(kind)))
+    return inTransaction(database, () => {
+      counts.begin()
+      const replies = requests.map(answer)
+      prune(requests)
+      counts.save()
+      return replies
+    })
+  }
+
+  function run(requests: readonly Request[]): Reply[] {
+    const known = tables.damaged.size
+    const timeoutMs = Math.max(...requests.map(({ queue }) => queue.timeoutMs))
+    try {
+      return retryWhileBusy(() => runTogether(requests), timeoutMs)
+    } catch (error) {
+      if (tables.damaged.size > known) return run(requests)
+      const withBody = resultOf(error) === CORRUPT ? keepingBody(requests) : undefined
+      if (withBody !== undefined) return run(withBody)
+      if (requests.length > 1 && resultOf(error) !== BUSY) return runEach(requests)
+      return requests.map(({ queue }) => failureOf(error, queue.name, path))
+    }
+  }
+
+  /** So that only the one at fault fails. While another process keeps the file locked, one of them waits, not each. */
+  function runEach(requests: readonly Request[]): Reply[] {
+    let isBusy = false
+    return requests.map((request) => {
+      if (isBusy) return failureOf(LOCKED, request.queue.name, path)
+      const [reply] = run([request]) as [Reply]
+      isBusy = 'failure' in reply && resultOf(reply.failure) === BUSY
+      return reply
+    })
+  }
+
+  return { run, close: () => database.close() }
+}
+
+/** A body beside a damaged page cannot be deleted: it stays in the file, and its job is complete nonetheless. */
+function keepingBody([request, ...others]: readonly Request[]): Request[] | undefined {
+  if (others.length > 0 || request?.kind !== 'finish' || request.keepsBody === true) return undefined
+  return [{ ...request, keepsBody: true }]
+}
+
+const LOCKED = Object.assign(new Error('database is locked'), { errcode: BUSY })
+
+/** Their commits do not wait for the disk: after a power cut they are made again. */
+const MAY_BE_LOST: ReadonlySet<Request['kind']> = new Set(['claim', 'nextDueAt', 'counts', 'deadLetters'])
+
+/** The reply to a request that failed. Messages of SQLite hold no values. */
+export function failureOf(error: unknown, name: string, path: string): Reply {
+  const errcode = (error as { readonly errcode?: number }).errcode
+  if (error instanceof HooklineError) return { failure: { code: 'queue_full', message: error.message, errcode } }
+  return { failure: { code: 'queue_unavailable', message: cannotUse(`Queue ${name}`, path, error), errcode } }
+}

@@ -1,0 +1,102 @@
+/** The store of a queue in a SQLite file: each of its calls is a request to the worker thread of the file. */
+
+import type { ClaimedJob, Outcome } from '../queue.ts'
+import type { QueueStore } from '../store.ts'
+import type { Connection } from './connection.ts'
+import type { QueueRow } from './counts.ts'
+import type { DeadLetterRow } from './dead-letters.ts'
+import type { Settings } from './options.ts'
+import type { ClaimRef, Claims, QueueSettings, Request } from './rpc.ts'
+
+/** A claimed job, and which claim it is. */
+export type SqliteClaim = ClaimedJob & ClaimRef
+
+/** Creates the store of one queue. */
+export function createSqliteStore(settings: Settings, connection: Connection): QueueStore<SqliteClaim> {
+  const { name, clock, dedupeWindowMs, maxJobs, timeoutMs } = settings
+  const queue: QueueSettings = { name, dedupeWindowMs, maxJobs, timeoutMs }
+  let nextDueAt: { readonly at: number | undefined } | undefined
+
+  function send<T>(request: Request): Promise<T> {
+    return connection.send(request) as Promise<T>
+  }
+
+  /** In pieces, so that other requests are not kept waiting. */
+  async function dropAll(): Promise<number> {
+    for (let count = 0; ; ) {
+      const dropped = await send<number>({ kind: 'drop', queue, ids: [], oldest: DROPPED_AT_ONCE })
+      count += dropped
+      if (dropped < DROPPED_AT_ONCE) return count
+    }
+  }
+
+  const now = (): number => Math.floor(clock.now())
+
+  return {
+    isDurable: true,
+    push(jobs) {
+      return send({
+        kind: 'push',
+        queue,
+        now: now(),
+        ids: jobs.map(({ id }) => id),
+        notBefore: jobs.map(({ notBefore }) => notBefore?.getTime()),
+        bodies: jobs.map(({ body }) => body),
+      })
+    },
+    async claim(limit) {
+      const claims = await send<Claims>({ kind: 'claim', queue, now: now(), limit, claim: connection.nextClaim() })
+      nextDueAt = { at: claims.nextDueAt }
+      return claims.jobs.map((row) => ({ ...row, firstAt: dateOf(row.firstAt) }))
+    },
+    finish: ({ id, seq, claim }, outcome) =>
+      send({ kind: 'finish', queue, now: now(), id, seq, claim, ...fieldsOf(outcome) }),
+    /** Until it is done: the claims of a process that lives never lapse by themselves. */
+    release(jobs, { wereHandled }) {
+      const claims = jobs.map(({ seq, claim }) => ({ seq, claim }))
+      return connection.sendUntilDone({ kind: 'release', queue, claims, wereHandled })
+    },
+    /** Each claim answers it, so it is asked for only where no claim was made before. */
+    async nextDueAt() {
+      const at = nextDueAt === undefined ? await send<number | undefined>({ kind: 'nextDueAt', queue }) : nextDueAt.at
+      nextDueAt = undefined
+      return at === undefined ? undefined : dateOf(at)
+    },
+    async counts() {
+      const asOf = now()
+      type Counts = QueueRow & { readonly oldestDueAt: number | undefined }
+      const { waiting, active, deadLetters, oldestDueAt: at } = await send<Counts>({ kind: 'counts', queue, now: asOf })
+      const oldestDueAt = at === undefined ? undefined : dateOf(at)
+      return { waiting, active, deadLetters, oldestDueAt, asOf: dateOf(asOf) }
+    },
+    async deadLetters({ after, limit }) {
+      const rows = await send<readonly DeadLetterRow[]>({ kind: 'deadLetters', queue, after, limit })
+      return rows.map((row) => ({ ...row, failedAt: dateOf(row.failedAt) }))
+    },
+    redrive: (ids) => send<number>({ kind: 'redrive', queue, now: now(), ids }),
+    drop: (ids) => (ids === 'all' ? dropAll() : send<number>({ kind: 'drop', queue, ids, oldest: 0 })),
+    async close() {
+      await connection.close()
+      return []
+    },
+  }
+}
+
+const DROPPED_AT_ONCE = 500
+
+/** A time of the file. What a Date cannot hold becomes the latest or earliest that it can. */
+function dateOf(ms: number): Date {
+  return new Date(Math.max(-LATEST, Math.min(ms, LATEST)))
+}
+
+const LATEST = 8.64e15
+
+function fieldsOf(outcome: Outcome) {
+  const none = { retryAt: 0, reason: '', retryState: undefined }
+  if ('complete' in outcome) return { ...none, outcome: 'complete' as const }
+  const { retryState } = outcome
+  if ('retryAt' in outcome) {
+    return { ...none, outcome: 'retry' as const, retryAt: outcome.retryAt.getTime(), retryState }
+  }
+  return { ...none, outcome: 'deadLetter' as const, reason: outcome.deadLetter, retryState }
+}

@@ -1,0 +1,137 @@
+/** The tables of a file of queues: how they are created, and how those of release 0.1 become those of today. */
+
+import type { DatabaseSync } from 'node:sqlite'
+import type { Damaged } from '../../sqlite/damage.ts'
+import { inTransaction, openSqlite, UnusableFile } from '../../sqlite/file.ts'
+import { type Counts, PHASE } from './counts.ts'
+
+/** The version of the tables. 1 is that of release 0.1. A file of any other version is refused. */
+const VERSION = 2
+
+/** How many numbers a queue has for its jobs and their places. The `seq` of a job is `queue * NUMBERS` plus its number. */
+export const NUMBERS: number = 2 ** 40
+
+const TABLES = `
+  CREATE TABLE hookline_queue_schema (version INTEGER NOT NULL) STRICT;
+  INSERT INTO hookline_queue_schema VALUES (${VERSION});
+  CREATE TABLE hookline_queues (
+    queue INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    next INTEGER NOT NULL, -- The next number: of a job, or of a place.
+    waiting INTEGER NOT NULL,
+    active INTEGER NOT NULL,
+    dead_letters INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE hookline_queue_jobs (
+    seq INTEGER PRIMARY KEY,
+    queue INTEGER NOT NULL,
+    id BLOB NOT NULL,
+    phase INTEGER NOT NULL CHECK (phase BETWEEN 0 AND 3), -- See PHASE.
+    place INTEGER NOT NULL, -- The order of the due jobs, and of the dead letters.
+    due_at INTEGER NOT NULL CHECK (abs(due_at) < 1 << 53), -- Of a dead letter: when it failed.
+    claim_count INTEGER NOT NULL CHECK (abs(claim_count) < 1 << 53),
+    first_at INTEGER CHECK (abs(first_at) < 1 << 53),
+    owner INTEGER, -- Of a claimed job: the process that claimed it, see owners.ts.
+    retry_state BLOB,
+    reason BLOB,
+    claim INTEGER -- Of a claimed job: which claim of its owner.
+  ) STRICT;
+  CREATE INDEX hookline_queue_due ON hookline_queue_jobs (queue, place) WHERE phase = ${PHASE.due};
+  CREATE INDEX hookline_queue_later ON hookline_queue_jobs (queue, due_at, seq) WHERE phase = ${PHASE.later};
+  CREATE INDEX hookline_queue_claimed ON hookline_queue_jobs (queue, owner, claim) WHERE phase = ${PHASE.claimed};
+  CREATE INDEX hookline_queue_dead ON hookline_queue_jobs (queue, place) WHERE phase = ${PHASE.deadLetter};
+  -- A table of its own, so that claiming a job does not write its body again.
+  CREATE TABLE hookline_queue_bodies (seq INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
+  -- The ids that are known. Ids are random, so each is on another page: this table is written only once a job.
+  CREATE TABLE hookline_queue_ids (
+    queue INTEGER NOT NULL,
+    id BLOB NOT NULL,
+    seq INTEGER NOT NULL,
+    PRIMARY KEY (queue, id)
+  ) WITHOUT ROWID, STRICT;
+  -- The complete jobs whose ids are known still.
+  CREATE TABLE hookline_queue_completed (seq INTEGER PRIMARY KEY, id BLOB NOT NULL, completed_at INTEGER NOT NULL) STRICT`
+
+/** Processes of 0.1 that have the file open fail at their next call, because the names that they use are gone. */
+const MIGRATION = `
+  ALTER TABLE hookline_queues RENAME COLUMN dead TO dead_letters;
+  ALTER TABLE hookline_queue_jobs RENAME COLUMN deliveries TO claim_count;
+  ALTER TABLE hookline_queue_jobs RENAME COLUMN state TO retry_state;
+  ALTER TABLE hookline_queue_jobs ADD COLUMN claim INTEGER;
+  ALTER TABLE hookline_queue_done RENAME TO hookline_queue_completed;
+  ALTER TABLE hookline_queue_completed RENAME COLUMN done_at TO completed_at;
+  DROP TABLE hookline_queue_owners;
+  UPDATE hookline_queue_jobs SET phase = ${PHASE.due} WHERE phase = ${PHASE.claimed};
+  DROP INDEX hookline_queue_held;
+  CREATE INDEX hookline_queue_claimed ON hookline_queue_jobs (queue, owner, claim) WHERE phase = ${PHASE.claimed};
+  UPDATE hookline_queue_schema SET version = ${VERSION}`
+
+/** An open file, as the parts that read and write it need it. Their functions are called within a transaction. */
+export interface OpenTables {
+  readonly database: DatabaseSync
+  readonly path: string
+  /** This process. */
+  readonly owner: number
+  readonly counts: Counts
+  /** What lies on damaged pages: the body of the job with this `seq`, 'completed', or 'owner …' for its claims. */
+  readonly damaged: Damaged<number | string>
+}
+
+/**
+ * Opens a file of queues, creating it if it does not exist.
+ *
+ * @throws Error of SQLite, or one that says why the file cannot be used.
+ */
+export function openFile(path: string): DatabaseSync {
+  return openSqlite(path, (database) => {
+    database.exec(
+      `PRAGMA synchronous = FULL; PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = ${PAGES_A_CHECKPOINT}`,
+    )
+    inTransaction(database, () => prepareTables(database))
+  })
+}
+
+/** Checkpoints are rare and long, so that few pushes wait for one. */
+const PAGES_A_CHECKPOINT = 8_000
+
+function prepareTables(database: DatabaseSync): void {
+  const version = versionOf(database)
+  if (version === undefined) {
+    database.exec(TABLES)
+  } else if (version === 1) {
+    refuseLeases(database)
+    database.exec(MIGRATION)
+  } else if (version !== VERSION) {
+    throw new UnusableFile(
+      `this Hookline knows version ${VERSION} of its tables. Got version ${version}. Use the Hookline that wrote it, or pass the path of a new file.`,
+    )
+  }
+}
+
+function versionOf(database: DatabaseSync): unknown {
+  const table = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'hookline_queue_schema'").get()
+  return table && (database.prepare('SELECT version FROM hookline_queue_schema').get()?.version ?? 'none')
+}
+
+/** A process of 0.1 that works on its jobs would lose them. A lease that ends later than it can is over: the clock was set back. */
+function refuseLeases(database: DatabaseSync): void {
+  const leases = database.prepare(`
+    SELECT max(until) AS until FROM hookline_queue_owners WHERE until > :now AND until <= :now + lease_ms`)
+  const until = leases.get({ now: Date.now() })?.until
+  if (typeof until !== 'number') return
+  throw new UnusableFile(
+    `a process of Hookline 0.1 works on it. Got its lease until ${new Date(until).toISOString()}. Stop all processes of 0.1, wait until then if one was killed, and open it again.`,
+  )
+}
+
+/** The id of a job, a UUID, as the file keeps it: 16 bytes. */
+export function bytesOfId(id: string): Buffer {
+  return Buffer.from(id.replaceAll('-', ''), 'hex')
+}
+
+/** The id that the file keeps. Undefined for what is no id. */
+export function textOfId(bytes: unknown): string | undefined {
+  if (!(bytes instanceof Uint8Array) || bytes.byteLength !== 16) return undefined
+  const hex = Buffer.from(bytes.buffer, bytes.byteOffset, 16).toString('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}

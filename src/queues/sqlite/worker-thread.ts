@@ -1,0 +1,60 @@
+/** The worker thread of a file: opens the file and answers the requests of one process. */
+
+import { statSync } from 'node:fs'
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { UnusableFile } from '../../sqlite/file.ts'
+import { isOwnerLost } from './owners.ts'
+import { failureOf, type OpenFile, openForRequests } from './requests.ts'
+import { packReplies, type Reply, type RequestMessage, unpackRequests } from './rpc.ts'
+
+/** What the thread gets when it starts. */
+export interface ThreadSettings {
+  readonly isHooklineThread: true
+  readonly path: string
+  /** The number of this process, see owners.ts. */
+  readonly owner: number
+}
+
+/** Answers the messages of a port. Ends after a message without requests, and when the file must be opened anew. */
+export function serve(port: MessagePort, { path, owner }: ThreadSettings): void {
+  let open: { readonly file: OpenFile; readonly identity: string | undefined } | undefined
+
+  /** What is written to a file that was removed would be lost with the process. */
+  function openUnchanged(): OpenFile {
+    open ??= { file: openForRequests(path, owner), identity: identityOf(path) }
+    if (identityOf(path) === open.identity && !isOwnerLost(path, owner)) return open.file
+    throw new UnusableFile(
+      'it was removed or replaced while it was in use. Got another file, or none. Call again: the next call opens it anew.',
+    )
+  }
+
+  function end(): void {
+    open?.file.close()
+    port.close()
+  }
+
+  port.on('message', (message: RequestMessage) => {
+    if (message.requests.length === 0) return end()
+    const requests = unpackRequests(message)
+    let replies: readonly Reply[]
+    let isLast = false
+    try {
+      replies = openUnchanged().run(requests)
+    } catch (error) {
+      replies = requests.map(({ queue }) => failureOf(error, queue.name, path))
+      isLast = true
+    }
+    const reply = packReplies(replies, isLast)
+    port.postMessage(reply, [reply.buffer])
+    if (isLast) end()
+  })
+}
+
+/** Which file is at a path; undefined when none is. */
+function identityOf(path: string): string | undefined {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
+  return stats && `${stats.dev}:${stats.ino}`
+}
+
+// Not in a test, which serves in its own thread.
+if (workerData?.isHooklineThread === true) serve(parentPort as MessagePort, workerData)

@@ -1,0 +1,50 @@
+/** The contract of an engine, types only: what `createQueue` needs to store and to claim jobs. */
+
+import type { ClaimedJob, DeadLetter, Job, Outcome, QueueCounts } from './queue.ts'
+
+/** A value, or a promise of it. A store that answers without a promise costs no turn of the event loop. */
+export type Answer<T> = T | Promise<T>
+
+/**
+ * Stores and claims the jobs of one queue. `createQueue` checks every argument, and calls nothing after `close`.
+ *
+ * A call that fails throws or rejects: with a HooklineError `queue_full` or `queue_unavailable` where the store can say what
+ * to do, else with any error, which is reported as `queue_unavailable`. Each call must end: a store bounds its own waiting.
+ * `claim`, `finish`, `release` and `renew` are called again after they failed, so repeating one must be safe.
+ *
+ * @typeParam Claim A claimed job with whatever the store needs to recognise its own claim: a token, an attempt number.
+ */
+export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
+  /** Whether the jobs are still there when the process has ended. */
+  readonly isDurable: boolean
+  /** How long a claim lasts that is not renewed, in milliseconds. Default: claims need no renewal. */
+  readonly leaseMs?: number
+  /** Stores jobs, all or none. Skips ids that wait, are claimed, are dead letters or are in the dedupe window. The ids of one call differ. */
+  push(jobs: readonly Job[]): Answer<void>
+  /** Claims due jobs, at most `limit`, about the oldest first. */
+  claim(limit: number): Answer<readonly Claim[]>
+  /** Ends a claim as its handler decided. Does nothing when the claim is not current any more. */
+  finish(claim: Claim, outcome: Outcome): Answer<void>
+  /** Ends claims without an outcome: the jobs are due at once, for any worker. */
+  release(claims: readonly Claim[], how: ReleaseOptions): Answer<void>
+  /** Extends the leases of claims. Required with `leaseMs`. */
+  renew?(claims: readonly Claim[]): Answer<void>
+  /**
+   * When the next job is due: a time in the past when one is due now, undefined when none waits or when the store relies on
+   * `pollMs` to find jobs that come due later.
+   */
+  nextDueAt(): Answer<Date | undefined>
+  counts(): Answer<QueueCounts>
+  /** Dead letters, the oldest first; those after the id `after` when it is one of them. */
+  deadLetters(page: { readonly after: string | undefined; readonly limit: number }): Answer<readonly DeadLetter[]>
+  redrive(ids: readonly string[] | 'all'): Answer<number>
+  drop(ids: readonly string[] | 'all'): Answer<number>
+  /** Frees what it holds. Returns the jobs that are lost with the process, the oldest first. */
+  close(): Answer<readonly Job[]>
+}
+
+/** How claims are released. */
+export interface ReleaseOptions {
+  /** Whether a handler saw the jobs. When none did, the claims do not count. */
+  readonly wereHandled: boolean
+}

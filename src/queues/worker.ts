@@ -1,0 +1,181 @@
+/** Claims due jobs of a store, at most `concurrency` at a time: when woken, when the next job is due, and every `pollMs`. */
+
+import { isThenable } from '../options/callbacks.ts'
+import { createAlarm } from '../time/alarm.ts'
+import { backoff } from '../time/backoff.ts'
+import type { Clock } from '../time/clock.ts'
+import { within } from '../time/timeout.ts'
+import { STORE_BACKOFF } from './outcomes.ts'
+import type { ClaimedJob, HandleJob } from './queue.ts'
+import { createRunning } from './running.ts'
+import type { QueueStore } from './store.ts'
+
+/** How a worker runs. */
+export interface WorkerOptions {
+  readonly clock: Clock
+  /** How often to look for jobs that another process pushed, in milliseconds. Default: never. */
+  readonly pollMs: number | undefined
+  /** Receives the error of each call of the store that failed; the call is made again. */
+  readonly onError: (error: unknown) => void
+}
+
+/** The part of a queue that works. */
+export interface Worker {
+  /** Sets the handler. */
+  start(handle: HandleJob, concurrency: number): void
+  setPaused(isPaused: boolean): void
+  /** Looks for jobs: there may be new ones, or ones that are due sooner. */
+  wake(): void
+  /** Resolves when no job is due and none is claimed here, or the worker has ended. */
+  drain(): Promise<void>
+  /** Ends, and releases what is still claimed. Outcomes that come later are ignored. */
+  close(graceMs: number): Promise<void>
+}
+
+/** After so many claims it yields to the event loop once. */
+const CLAIMS_A_TURN = 256
+
+/** How long closing waits for a store that does not answer, in milliseconds. Its claims lapse by themselves. */
+const RELEASE_MS = 1_000
+
+/** Creates a worker that claims nothing before {@link Worker.start}. */
+export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>, options: WorkerOptions): Worker {
+  const { clock, pollMs, onError } = options
+  const alarm = createAlarm(clock, wake)
+  const ending = new AbortController()
+  const running = createRunning(store, { clock, signal: ending.signal, onError, onEnd: wake })
+  let handle: HandleJob | undefined
+  let concurrency = 0
+  let phase: 'open' | 'closing' | 'closed' = 'open'
+  let isPaused = false
+  let isClaiming = false
+  let wasWoken = false // While it claimed.
+  let claiming: Promise<void> | undefined
+  let claimedThisTurn = 0
+  let failures = 0
+  let drains: (() => void)[] = []
+
+  function wake(): void {
+    if (isClaiming) {
+      wasWoken = true
+    } else if (phase !== 'closed') {
+      isClaiming = true
+      if (claimedThisTurn < CLAIMS_A_TURN) queueMicrotask(startClaiming)
+      else setImmediate(startClaiming)
+    }
+  }
+
+  function startClaiming(): void {
+    if (claimedThisTurn >= CLAIMS_A_TURN) claimedThisTurn = 0
+    claiming = claimDue()
+  }
+
+  /** Awaits only promises: with a store that answers without one, it runs through. */
+  async function claimDue(): Promise<void> {
+    wasWoken = false
+    let hasAnswered = true
+    let nextAt: number | undefined
+    try {
+      if (hasRoom()) {
+        const claims = store.claim(concurrency - running.size)
+        if (isThenable(claims)) await runOrRelease(await claims)
+        else run(claims)
+      }
+      if (hasRoom() || (drains.length > 0 && running.size === 0)) {
+        const next = store.nextDueAt()
+        nextAt = (isThenable(next) ? await next : next)?.getTime()
+      }
+      failures = 0
+    } catch (error) {
+      if (phase !== 'closed') onError(error)
+      hasAnswered = false
+      failures += 1
+      nextAt = clock.now() + backoff(failures, STORE_BACKOFF)
+    }
+    isClaiming = false
+    if (wasWoken) wake()
+    else setAlarm(nextAt, hasAnswered)
+  }
+
+  function mayClaim(): boolean {
+    if (handle === undefined || isPaused) return false
+    return phase === 'open' || (phase === 'closing' && !store.isDurable && !ending.signal.aborted)
+  }
+
+  function hasRoom(): boolean {
+    return mayClaim() && running.size < concurrency
+  }
+
+  /** Releases claims that were answered after a pause or a close: no handler saw their jobs. */
+  async function runOrRelease(claims: readonly Claim[]): Promise<void> {
+    if (mayClaim() || claims.length === 0) return run(claims)
+    try {
+      await store.release(claims, { wereHandled: false })
+    } catch (error) {
+      onError(error)
+      if (phase !== 'closed') run(claims) // While this process holds them, no other gets them.
+    }
+  }
+
+  function run(claims: readonly Claim[]): void {
+    claimedThisTurn += claims.length
+    running.run(claims, handle as HandleJob) // Nothing is claimed without one.
+  }
+
+  /** Called when no `wake` came meanwhile. When the store failed, `nextAt` is the time to ask again. */
+  function setAlarm(nextAt: number | undefined, hasAnswered: boolean): void {
+    if (phase === 'closed') return
+    const isDue = nextAt !== undefined && nextAt <= clock.now()
+    const isWaitedFor = phase === 'open' || mayClaim() // Closing does not wait for jobs that nothing claims.
+    if (hasAnswered && running.size === 0 && !(isDue && isWaitedFor)) resolveDrains()
+    if (!hasAnswered) alarm.set(nextAt)
+    else if (hasRoom()) alarm.set(soonest(nextAt))
+    else alarm.set(drains.length > 0 ? soonest(undefined) : undefined)
+  }
+
+  /** Another process may push, or handle what a drain here waits for. */
+  function soonest(nextAt: number | undefined): number | undefined {
+    if (pollMs === undefined) return nextAt
+    return Math.min(nextAt ?? Number.POSITIVE_INFINITY, clock.now() + pollMs)
+  }
+
+  function resolveDrains(): void {
+    for (const resolve of drains) resolve()
+    drains = []
+  }
+
+  function drain(): Promise<void> {
+    if (phase === 'closed') return Promise.resolve()
+    wake()
+    return new Promise((resolve) => drains.push(resolve))
+  }
+
+  async function releaseAll(): Promise<void> {
+    await claiming
+    await running.close()
+  }
+
+  return {
+    wake,
+    drain,
+    start(handler, most) {
+      handle = handler
+      concurrency = most
+      wake()
+    },
+    setPaused(paused) {
+      isPaused = paused
+      wake()
+    },
+    async close(graceMs) {
+      phase = 'closing'
+      if (graceMs > 0) await within(drain(), graceMs, clock)
+      ending.abort()
+      if (running.size > 0) await new Promise((resolve) => setImmediate(resolve)) // For handlers that obey the signal.
+      phase = 'closed'
+      alarm.set(undefined)
+      resolveDrains()
+      await within(releaseAll(), RELEASE_MS, clock)
+    },
+  }
+}

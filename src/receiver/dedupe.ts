@@ -1,0 +1,121 @@
+/** Deduplication without an inbox: claims a message in the dedupe store, then confirms or releases the claim. */
+
+import type { Claim, Claimed, Dedupe } from '../dedupe/dedupe.ts'
+import { type Delivery, type OpenDelivery, toError } from '../handling/delivery.ts'
+import type { FailedRequest } from '../handling/diagnostics.ts'
+import { HooklineError } from '../message/error.ts'
+import type { Message } from '../message/message.ts'
+import { report } from '../options/callbacks.ts'
+import { invalidOption, kindOf, refuseUnknown, requireFunction, requireText } from '../options/checks.ts'
+import { jobIdFromKey } from '../queues/job-id.ts'
+import type { Clock } from '../time/clock.ts'
+import { within } from '../time/timeout.ts'
+
+/** How duplicates are recognised. */
+export interface ReceiverDedupeOptions {
+  /** Remembers which messages were handled. */
+  readonly store: Dedupe
+  /** Identifies a message: of several with the same key, one is handled. Default: the delivery's id. Gets the message before its schema. */
+  readonly key?: (message: Message, delivery: Delivery) => string
+}
+
+/** Handles each message once. */
+export interface Deduplication {
+  /**
+   * Calls `handle` unless the message was handled before. Holds the claim until `handle` is done, also past the deadline.
+   *
+   * @param handle Throws when the deadline has passed before it starts.
+   * @throws HooklineError (as a rejection) `duplicate_in_progress`, `dedupe_unavailable`; what `handle` rejects with.
+   */
+  run(message: Message, delivery: OpenDelivery, request: FailedRequest, handle: () => unknown): Promise<void>
+  /** Waits for claims that are held, at most `graceMs` milliseconds, and closes the store. */
+  close(graceMs: number): Promise<void>
+}
+
+/**
+ * Checks the option.
+ *
+ * @throws TypeError that names it.
+ */
+export function readDedupe(dedupe: Dedupe | ReceiverDedupeOptions): ReceiverDedupeOptions {
+  if (isStore(dedupe)) return { store: dedupe }
+  const isOptions = typeof dedupe === 'object' && dedupe !== null
+  if (isOptions && 'store' in dedupe) refuseUnknown(dedupe, ['store', 'key'], 'dedupe.')
+  if (!isOptions || !isStore(dedupe.store)) {
+    throw invalidOption('dedupe', 'must be a store or { store, key }', kindOf(dedupe), 'Pass memoryDedupe().')
+  }
+  if (dedupe.key !== undefined) requireFunction('dedupe.key', dedupe.key)
+  return { ...dedupe }
+}
+
+function isStore(value: Dedupe | ReceiverDedupeOptions): value is Dedupe {
+  return ['claim', 'close'].every((name) => typeof value?.[name as never] === 'function')
+}
+
+/**
+ * Creates the deduplication over a store.
+ *
+ * @param onError Receives the error of a confirm or release that failed: the answer stays as it is.
+ */
+export function createDeduplication(
+  { store, key }: ReceiverDedupeOptions,
+  clock: Clock,
+  onError: (error: HooklineError, request: FailedRequest) => unknown,
+): Deduplication {
+  let held = 0
+  let onIdle = (): void => {}
+
+  function keyOf(message: Message, delivery: OpenDelivery): string {
+    if (key === undefined) return delivery.id
+    const chosen: unknown = key(message, delivery)
+    requireText('dedupe.key()', chosen)
+    return jobIdFromKey(chosen) // A key of any length fits the store.
+  }
+
+  async function claim(id: string): Promise<Claim> {
+    try {
+      return await store.claim(id)
+    } catch (cause) {
+      const message = 'The dedupe store could not claim the message. Got an error from it. Send the message again.'
+      throw new HooklineError('dedupe_unavailable', message, { cause })
+    }
+  }
+
+  async function finish(claimed: Claimed, step: 'confirm' | 'release', request: FailedRequest): Promise<void> {
+    try {
+      await claimed[step]()
+    } catch (cause) {
+      const message = `The dedupe store could not ${step} the message. Got an error from it. Check the store.`
+      report(onError, new HooklineError('dedupe_unavailable', message, { cause }), request)
+    }
+  }
+
+  return {
+    async run(message, delivery, request, handle) {
+      const id = keyOf(message, delivery)
+      delivery.enter('dedupe')
+      const claimed = await claim(id)
+      if (claimed === 'done') return
+      if (claimed === 'in_progress') {
+        const text = 'A message is handled once. Got a copy while the first is being handled. Send the message again.'
+        throw new HooklineError('duplicate_in_progress', text)
+      }
+      held += 1
+      try {
+        await handle()
+        delivery.setHandled()
+        await finish(claimed, 'confirm', request)
+      } catch (error) {
+        delivery.setFailure(toError(error))
+        await finish(claimed, 'release', request)
+        throw error
+      } finally {
+        if (--held === 0) onIdle()
+      }
+    },
+    async close(graceMs) {
+      if (held > 0) await within(new Promise<void>((resolve) => (onIdle = resolve)), graceMs, clock)
+      await store.close()
+    },
+  }
+}

@@ -1,0 +1,194 @@
+/** The receive algorithm. `run` holds its steps from top to bottom: the first that fails decides the answer. */
+
+import { isUnusable, OpenDelivery, toError } from '../handling/delivery.ts'
+import {
+  type FailedRequest,
+  publishFailed,
+  publishHandled,
+  publishReceived,
+  publishRejected,
+  startOf,
+} from '../handling/diagnostics.ts'
+import type { Handlers } from '../handling/handlers.ts'
+import { accepted, problem } from '../http/answer.ts'
+import { bodyConsumed, type EndpointBody, isExact, KEEP_THE_BYTES } from '../http/body.ts'
+import type { EndpointRequest } from '../http/endpoint.ts'
+import { readJson } from '../http/read-json.ts'
+import type { Inbox } from '../inbox/inbox.ts'
+import { HooklineError } from '../message/error.ts'
+import type { Message } from '../message/message.ts'
+import { parse } from '../message/parse.ts'
+import { isWellFormed } from '../message/signature.ts'
+import { isThenable, report } from '../options/callbacks.ts'
+import { createDeadlines } from '../time/deadlines.ts'
+import type { Received } from './api.ts'
+import type { Deduplication } from './dedupe.ts'
+import type { ReceiverSettings } from './options.ts'
+
+type ReadBody = () => EndpointBody | Promise<EndpointBody>
+
+/** Answers requests until it is stopped. */
+export interface Receive {
+  /** Answers a request of a host. Never rejects. */
+  handle(request: EndpointRequest): Promise<Received>
+  /** Answers a request whose body is read by `read`. Never rejects. */
+  answer(request: FailedRequest, read: ReadBody): Promise<Received>
+  /** Answers every later request `shutting_down`. Resolves when all earlier ones are answered. */
+  stop(): Promise<void>
+}
+
+/** Prepares the algorithm. */
+export function createReceive(
+  { limit, matchSecret, validate, deadlineMs, onRejected, onError, clock }: ReceiverSettings,
+  handlers: Handlers,
+  inbox: Inbox | undefined,
+  dedupe: Deduplication | undefined,
+): Receive {
+  const deadlines = createDeadlines(deadlineMs, clock)
+  let inFlight = 0
+  let onIdle = (): void => {}
+  let isStopped = false
+  let hasWarned = false
+
+  /**
+   * Resolves to the message that is handled or stored, or to the error of a stored message that is unusable.
+   *
+   * The deadline cuts it short at any step: 503 body_timeout, secret_unavailable, dedupe_unavailable, handler_timeout or
+   * inbox_unavailable. Anything unexpected: 500 internal.
+   */
+  async function run(delivery: OpenDelivery, request: FailedRequest, read: ReadBody): Promise<Message | HooklineError> {
+    if (isStopped) {
+      const text = 'The endpoint is closing. Got a request after close(). Send the message again.'
+      throw new HooklineError('shutting_down', text)
+    }
+
+    // 405 method_not_allowed; 415 content_type_unsupported, content_encoding_unsupported; 413 body_too_large;
+    // 400 body_aborted
+    delivery.setBody(await read())
+    if (delivery.source === 'reserialised') warnOnce()
+
+    delivery.enter('secret')
+    if (matchSecret !== undefined) {
+      const signature = delivery.headers['x-signature']
+      if (signature === undefined) {
+        const text = 'The request must be signed. Got no X-Signature header. Sign the body with the shared secret.'
+        throw new HooklineError('signature_missing', text)
+      }
+      if (!isWellFormed(signature)) {
+        const text = 'X-Signature must be 40 lowercase hex digits. Got another value. Send the HMAC-SHA1 of the body.'
+        throw new HooklineError('signature_malformed', text)
+      }
+      const matched = matchSecret(delivery.bytes, signature) // 503 secret_unavailable
+      const index = typeof matched === 'number' ? matched : await matched
+      if (index === -1 && !isExact(delivery.source)) throw bodyConsumed('a decoded copy of it')
+      if (index === -1) {
+        const text = 'X-Signature must match the body. Got one that does not. Use the same secret on both sides.'
+        throw new HooklineError('signature_mismatch', text)
+      }
+      delivery.setSignature(signature, index)
+    }
+
+    delivery.enter(inbox === undefined ? 'handlers' : 'inbox')
+    try {
+      const wire = parse(delivery.bytes) // 400 body_not_json; 422 message_invalid, message_type_unknown
+      if (inbox !== undefined) {
+        publishReceived(wire, delivery)
+        await inbox.store(delivery, wire) // 503 inbox_unavailable
+        return wire
+      }
+      const validated = validate(wire) // 422 schema_mismatch
+      const message = isThenable(validated) ? await validated : validated
+      if (dedupe === undefined) {
+        const handled = dispatch(message, wire, delivery) // 500 handler_failed
+        if (handled !== undefined) await handled
+      } else {
+        // 503 duplicate_in_progress, dedupe_unavailable
+        await dedupe.run(wire, delivery, request, () => dispatch(message, wire, delivery))
+      }
+      return message
+    } catch (error) {
+      // An authentic message that cannot be used is stored in the inbox, or given to `onRejected` before the 4xx.
+      if (!isUnusable(error) || !delivery.verified) throw error
+      if (inbox === undefined) return reject(error, delivery)
+      await inbox.store(delivery, undefined)
+      return error
+    }
+  }
+
+  function dispatch(message: Message, wire: Message, delivery: OpenDelivery): Promise<void> | undefined {
+    delivery.enter('handlers')
+    publishReceived(message, delivery)
+    delivery.setDispatched(message, startOf('handled', clock))
+    return handlers.dispatch(message, wire, delivery)
+  }
+
+  async function reject(error: HooklineError, { bytes, headers }: OpenDelivery): Promise<never> {
+    try {
+      await onRejected?.(error, { bytes, headers })
+    } catch (cause) {
+      const text = '`onRejected` must not fail. Got an error from it. See `cause`; the sender sends the message again.'
+      throw new HooklineError('handler_failed', text, { cause })
+    }
+    throw error
+  }
+
+  /** Answers with the first of two: the end of the algorithm or the deadline. */
+  function answer(request: FailedRequest, read: ReadBody): Promise<Received> {
+    const delivery = new OpenDelivery(request.headers, clock.now())
+    inFlight++
+    return new Promise((resolve) => {
+      const end = (received: Received): void => {
+        deadlines.clear(deadline)
+        resolve(received)
+        if (--inFlight === 0) onIdle()
+      }
+      const succeed = (message: Message): void => {
+        if (delivery.startedAt !== undefined) publishHandled(delivery, 1, clock)
+        end({ status, headers, body, ok: true, message, delivery })
+      }
+      const fail = (error: HooklineError, sent = problem(error)): void => {
+        report(onError, error, request)
+        if (delivery.dispatched === undefined) publishRejected(error, request)
+        else publishFailed(delivery, 1, clock, { error, next: 'sender' })
+        end({ ...sent, ok: false, error })
+      }
+      const deadline = deadlines.set(() => {
+        const error = delivery.expire()
+        if (!delivery.isHandled) return fail(error)
+        report(onError, error, request)
+        succeed(delivery.dispatched as Message)
+      })
+
+      run(delivery, request, read).then(
+        (result) => {
+          if (delivery.expired !== undefined) return
+          if (result instanceof HooklineError) fail(result, accepted)
+          else succeed(result)
+        },
+        (thrown: unknown) => {
+          const error = toError(thrown)
+          if (delivery.expired === undefined) fail(error)
+          else if (error.code === 'handler_failed' && error !== delivery.expired) report(onError, error, request)
+        },
+      )
+    })
+  }
+
+  function warnOnce(): void {
+    if (hasWarned) return
+    hasWarned = true
+    const text = 'Signatures are checked over JSON.stringify(body), which is not always what was sent.'
+    process.emitWarning(`${text} ${KEEP_THE_BYTES}`, { code: 'HOOKLINE_RESERIALISED' })
+  }
+
+  return {
+    handle: (request) => answer(request, () => readJson(request, limit)),
+    answer,
+    stop: async () => {
+      isStopped = true
+      if (inFlight > 0) await new Promise<void>((resolve) => (onIdle = resolve))
+    },
+  }
+}
+
+const { status, headers, body } = accepted

@@ -1,0 +1,46 @@
+/**
+ * Sends messages as signed POSTs: once with createSender, or with four hours of retries with createDestination.
+ *
+ * @module hookline/sender
+ */
+
+export type {
+  DeliveryReport,
+  Destination,
+  DestinationCloseOptions,
+  DestinationDeadLetter,
+  FailureReason,
+  Queued,
+  Submission,
+  SyncOptions,
+} from './destination/api.ts'
+export { createDestination } from './destination/destination.ts'
+export type { DestinationOptions } from './destination/options.ts'
+export type { DispatcherLike } from './http/post.ts'
+export type {
+  AliasCall,
+  CallActor,
+  CallOptions,
+  Calls,
+  DeleteCall,
+  GroupCall,
+  IdentifyCall,
+  PageCall,
+  ScreenCall,
+  TrackCall,
+} from './message/calls.ts'
+export type {
+  Attempt,
+  AttemptError,
+  CallMethods,
+  RequestOptions,
+  Round,
+  Sender,
+  SenderRequest,
+  SendOptions,
+} from './sender/api.ts'
+export type { SenderOptions } from './sender/options.ts'
+export { createSender } from './sender/sender.ts'
+export type { Tampering } from './sender/tamper.ts'
+export type { Webhook } from './sender/webhooks.ts'
+export type { Clock } from './time/clock.ts'

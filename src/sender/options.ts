@@ -1,0 +1,129 @@
+/** The options of createSender(), checked once. */
+
+import { X509Certificate } from 'node:crypto'
+import type { ConnectionOptions } from 'node:tls'
+import type { DispatcherLike } from '../http/post.ts'
+import { RESPONSE_TIME_MS } from '../message/limits.ts'
+import { createKeys, type Key } from '../message/signature.ts'
+import { invalidOption, isToken, kindOf, requireBoolean, requireClock, requireWhole, show } from '../options/checks.ts'
+import { type Clock, systemClock } from '../time/clock.ts'
+import { readWebhooks, type Target, type Webhook } from './webhooks.ts'
+
+/** Options of `createSender`. */
+export interface SenderOptions {
+  /** One to five URLs ("Outbound event delivery", Destination settings). Every message is posted to each. */
+  readonly webhooks: readonly Webhook[]
+  /**
+   * Signs every request, as `X-Signature` ("Outbound event delivery", Authentication). Leave it out to send unsigned. The type
+   * admits undefined so that `process.env.X` compiles; a secret that is given as undefined or empty is a TypeError.
+   */
+  readonly sharedSecret?: string | undefined
+  /** The product token of the header `User-Agent`. Default `Hookline`, which sends `Hookline/1.0`. */
+  readonly userAgent?: string
+  /** The timeout of an attempt, connecting included, in milliseconds: at most 5000. Default 5000. */
+  readonly timeoutMs?: number
+  /** Certificates of a private authority (PEM), trusted instead of the public ones. */
+  readonly ca?: NonNullable<ConnectionOptions['ca']>
+  /** Whether to connect to private, loopback and other special addresses. Default true; pass false for URLs of strangers. */
+  readonly allowPrivateAddresses?: boolean
+  /**
+   * A Dispatcher of undici that sends the requests, for example a `ProxyAgent`. It opens its own connections and verifies
+   * certificates itself; `close` leaves it open. Default: pools of up to 128 connections to each origin.
+   */
+  readonly dispatcher?: DispatcherLike
+  /** The source of time. Default: the system clock. */
+  readonly clock?: Clock
+}
+
+/** The options of a sender, complete and ready to use. */
+export interface SenderSettings {
+  readonly targets: readonly Target[]
+  readonly key: Key | undefined
+  readonly userAgent: string
+  readonly timeoutMs: number
+  /** The most connections to one origin. */
+  readonly connections: number
+  readonly ca: ConnectionOptions['ca']
+  readonly allowPrivateAddresses: boolean
+  readonly dispatcher: DispatcherLike | undefined
+  readonly clock: Clock
+}
+
+/** The most connections to one origin. Further attempts wait, and their timeout begins afterwards. */
+const CONNECTIONS = 128
+
+/** The names of the options. */
+export const SENDER_OPTIONS = [
+  'webhooks',
+  'sharedSecret',
+  'userAgent',
+  'timeoutMs',
+  'ca',
+  'allowPrivateAddresses',
+  'dispatcher',
+  'clock',
+] as const satisfies (keyof SenderOptions)[]
+
+/**
+ * Checks and completes the options.
+ *
+ * @throws TypeError that names the option.
+ */
+export function readSenderOptions(options: SenderOptions): SenderSettings {
+  const { userAgent = 'Hookline', timeoutMs = RESPONSE_TIME_MS, allowPrivateAddresses = true } = options
+  const { ca, dispatcher, clock = systemClock } = options
+  if (!isToken(userAgent)) {
+    const advice = "Pass a name without a version, for example 'Hookline'."
+    throw invalidOption('userAgent', 'must be a product token', show(userAgent), advice)
+  }
+  requireWhole('timeoutMs', timeoutMs, 1, RESPONSE_TIME_MS)
+  requireBoolean('allowPrivateAddresses', allowPrivateAddresses)
+  if (ca !== undefined) requireCertificates(ca)
+  if (dispatcher !== undefined) requireDispatcher(dispatcher, ca, allowPrivateAddresses)
+  requireClock(clock)
+  return {
+    targets: readWebhooks(options.webhooks),
+    key: readKey(options),
+    userAgent: `${userAgent}/1.0`,
+    timeoutMs,
+    connections: CONNECTIONS,
+    ca,
+    allowPrivateAddresses,
+    dispatcher,
+    clock,
+  }
+}
+
+/** Node may silently skip a certificate that it cannot read, and then refuse every endpoint. */
+function requireCertificates(ca: SenderOptions['ca']): void {
+  const list: readonly unknown[] = Array.isArray(ca) ? ca : [ca]
+  try {
+    if (list.length === 0) throw new Error('empty')
+    for (const certificate of list) new X509Certificate(certificate as string)
+  } catch {
+    const advice = "Pass the content of the file, for example await readFile('ca.pem')."
+    throw invalidOption('ca', 'must be one PEM certificate or a list of them', kindOf(ca), advice)
+  }
+}
+
+function requireDispatcher(dispatcher: unknown, ca: unknown, allowPrivateAddresses: boolean): void {
+  if (typeof (dispatcher as DispatcherLike | null)?.dispatch !== 'function') {
+    const advice = 'Pass one of undici, for example new ProxyAgent(url).'
+    throw invalidOption('dispatcher', 'must be a Dispatcher', kindOf(dispatcher), advice)
+  }
+  if (ca === undefined && allowPrivateAddresses) return
+  const other = ca === undefined ? 'allowPrivateAddresses: false' : 'ca'
+  const rule = 'opens its own connections, so `ca` and `allowPrivateAddresses` have no effect on it'
+  throw invalidOption('dispatcher', rule, `dispatcher and ${other}`, 'Remove one of them.')
+}
+
+/** An option that is present and undefined is an unset variable, not the wish to send unsigned. */
+function readKey(options: SenderOptions): Key | undefined {
+  if (!('sharedSecret' in options)) return undefined
+  const { sharedSecret } = options
+  if (typeof sharedSecret !== 'string' || sharedSecret === '') {
+    const advice = 'Set the secret, or leave the option out to send unsigned.'
+    throw invalidOption('sharedSecret', 'must be a non-empty string', kindOf(sharedSecret), advice)
+  }
+  return createKeys(sharedSecret)[0]
+}

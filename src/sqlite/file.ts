@@ -1,0 +1,80 @@
+/** A SQLite file that several processes of one machine share: opening it, and waiting while another one writes. */
+
+import type { DatabaseSync } from 'node:sqlite'
+
+/** A reason of our own not to use a file. Its message: what is wrong with the file, what was found, what to do. */
+export class UnusableFile extends Error {}
+
+/** Opens a connection. SQLite does not wait for other connections: see {@link retryWhileBusy}. */
+export function connectTo(path: string): DatabaseSync {
+  // Not an import: Node 22 would print a warning to everybody who loads this module, used or not.
+  const sqlite = process.getBuiltinModule('node:sqlite')
+  return new sqlite.DatabaseSync(path, { timeout: 0 })
+}
+
+/**
+ * Opens a file in WAL mode, creating it if it does not exist, and prepares it.
+ *
+ * @throws Error of SQLite, or one that says why the file cannot be used.
+ */
+export function openSqlite(path: string, prepare: (database: DatabaseSync) => void): DatabaseSync {
+  const database = connectTo(path)
+  try {
+    // SQLite never waits for a change to WAL: when two processes try at once, one of them has to try again.
+    retryWhileBusy(() => requireWal(database), OPENING_MS)
+    retryWhileBusy(() => prepare(database), OPENING_MS)
+    return database
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+/** How long opening waits for other processes, in milliseconds. */
+export const OPENING_MS = 5_000
+
+function requireWal(database: DatabaseSync): void {
+  const mode = database.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode
+  if (mode === 'wal') return
+  throw new UnusableFile(
+    `SQLite cannot keep a WAL beside it. Got journal mode '${mode}'. Pass the path of a file on a disk of this machine.`,
+  )
+}
+
+/** Runs a step in a transaction that writes: all of it or nothing. */
+export function inTransaction<T>(database: DatabaseSync, step: () => T): T {
+  database.exec('BEGIN IMMEDIATE')
+  try {
+    const result = step()
+    database.exec('COMMIT')
+    return result
+  } catch (error) {
+    if (database.isTransaction) database.exec('ROLLBACK') // After some errors SQLite has rolled back itself.
+    throw error
+  }
+}
+
+/** Runs a step again while another connection has the file locked, for at most `ms` milliseconds. Blocks the thread. */
+export function retryWhileBusy<T>(step: () => T, ms: number): T {
+  const end = performance.now() + ms
+  for (;;) {
+    try {
+      return step()
+    } catch (error) {
+      if (resultOf(error) !== BUSY || performance.now() >= end) throw error
+      // Random, because two connections that collided would collide again.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 0.5 + Math.random())
+    }
+  }
+}
+
+/** The result code of an SQLite error: the lowest byte of the extended one. Undefined for other errors. */
+export function resultOf(error: unknown): number | undefined {
+  const errcode = (error as { readonly errcode?: unknown } | null)?.errcode
+  return typeof errcode === 'number' ? errcode & 0xff : undefined
+}
+
+/** Another connection has the file locked. */
+export const BUSY = 5
+/** A page of the file is damaged. */
+export const CORRUPT = 11

@@ -1,0 +1,18 @@
+/**
+ * Tools for tests of either end: messages, requests signed as the destination signs them, an endpoint that responds by a
+ * script, a network that records requests, a clock that a test moves, and the contract of queues as tests.
+ *
+ * @module hookline/testing
+ */
+
+export { type Capture, type CapturedStep, type CaptureOptions, capture } from './testing/capture.ts'
+export type { CertificateFault } from './testing/certificates.ts'
+export { type EndpointOptions, type ScriptedEndpoint, type SecureEndpoint, startEndpoint } from './testing/endpoint.ts'
+export type { NetworkFailure } from './testing/failures.ts'
+export { fixtures } from './testing/fixtures.ts'
+export { type ManualClock, manualClock } from './testing/manual-clock.ts'
+export type { Recorded, RecordedRequest, RequestParts } from './testing/recorder.ts'
+export type { Script, ScriptedAnswer, ScriptedReset, Step } from './testing/script.ts'
+export { type SignedRequest, signedRequest } from './testing/signed-request.ts'
+export { testQueue } from './testing/test-queue/index.ts'
+export type { QueueTest, TestedQueue } from './testing/test-queue/tested-queue.ts'

@@ -1,0 +1,53 @@
+/** Responds to a request on a socket as a script says. */
+
+import type { ServerResponse } from 'node:http'
+import type { Response } from './script.ts'
+
+/**
+ * Answers, or fails to. Does nothing when the connection has ended: a function of the script may take longer than a client.
+ *
+ * @param reset Ends the connection with RST.
+ * @throws TypeError (as a rejection) for headers that exclude one another.
+ */
+export async function respond(step: Response, response: ServerResponse, reset: () => void): Promise<void> {
+  if (response.destroyed || response.socket?.destroyed) return
+  switch (step.kind) {
+    case 'answer':
+      await sendAnswer(step, response)
+      break
+    case 'reset':
+      if (step.half === undefined) reset()
+      else {
+        response.writeHead(step.half.status, step.half.headers)
+        response.write(step.half.body, reset)
+      }
+      break
+    case 'close':
+      response.socket?.destroy()
+      break
+    case 'garbage':
+      response.socket?.end('This is not HTTP.\r\n\r\n')
+  }
+}
+
+async function sendAnswer(step: Extract<Response, { kind: 'answer' }>, response: ServerResponse): Promise<void> {
+  const { answer, delayMs, dripMs } = step
+  if (delayMs > 0) await wait(response, delayMs)
+  response.writeHead(answer.status, answer.headers)
+  if (dripMs === undefined) response.end(answer.body)
+  else drip(response, dripMs)
+}
+
+/** Never resolves when the connection ends before that; no timer is left then. */
+function wait(response: ServerResponse, delayMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, delayMs)
+    response.on('close', () => clearTimeout(timer))
+  })
+}
+
+function drip(response: ServerResponse, dripMs: number): void {
+  response.flushHeaders()
+  const interval = setInterval(() => response.write('.'), dripMs)
+  response.on('close', () => clearInterval(interval))
+}

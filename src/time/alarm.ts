@@ -1,0 +1,31 @@
+/** One timer for many times: it fires at the earliest of them. */
+
+import { type Clock, LONGEST_TIMER_MS } from './clock.ts'
+
+/** The timer. */
+export interface Alarm {
+  /** Fires at this time, in milliseconds since the epoch, instead of at the time set before; undefined: not at all. */
+  set(at: number | undefined): void
+}
+
+/** Creates an alarm that is not set. While it is set it keeps the process alive: a job that waits would be lost with it. */
+export function createAlarm(clock: Clock, onTime: () => void): Alarm {
+  let current: { readonly at: number; readonly timer: unknown } | undefined
+
+  function fire(): void {
+    current = undefined
+    onTime()
+  }
+
+  return {
+    set(at) {
+      if (at === current?.at) return
+      if (current !== undefined) clock.clearTimeout(current.timer)
+      current = undefined
+      if (at === undefined) return
+      // A timer waits no longer than this: it fires early then, and is set again.
+      const delay = Math.max(0, Math.min(at - clock.now(), LONGEST_TIMER_MS))
+      current = { at, timer: clock.setTimeout(fire, delay) }
+    },
+  }
+}

@@ -1,0 +1,24 @@
+/** Time as an argument: what reads the time or waits takes a clock. */
+
+/** The time and its timers. Tests pass a manual one. */
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number
+  /** Milliseconds since an arbitrary time. Never goes back, also when the machine's clock is set. Measures ages. */
+  monotonic(): number
+  /** Calls `callback` once, `ms` milliseconds from now. Returns what {@link clearTimeout} takes. */
+  setTimeout(callback: () => void, ms: number): unknown
+  /** Cancels a timer; does nothing for one that has fired. */
+  clearTimeout(timer: unknown): void
+}
+
+/** The clock of the machine. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  setTimeout: (callback, ms) => setTimeout(callback, ms),
+  clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
+}
+
+/** The longest that a timer waits, in milliseconds. */
+export const LONGEST_TIMER_MS: number = 2 ** 31 - 1

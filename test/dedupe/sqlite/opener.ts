@@ -1,0 +1,24 @@
+/** Opens new files, each at the very moment at which other threads open it. Posts the errors. */
+
+import { join } from 'node:path'
+import { parentPort, workerData } from 'node:worker_threads'
+import { sqliteDedupe } from '../../../src/dedupe/sqlite/index.ts'
+
+const { gate, threads, rounds, directory } = workerData as {
+  gate: Int32Array
+  threads: number
+  rounds: number
+  directory: string
+}
+
+const errors: string[] = []
+for (let round = 1; round <= rounds; round += 1) {
+  Atomics.add(gate, 0, 1)
+  while (Atomics.load(gate, 0) < threads * round);
+  try {
+    sqliteDedupe({ path: join(directory, `${round}.db`) }).close()
+  } catch (error) {
+    errors.push(String(error))
+  }
+}
+parentPort?.postMessage(errors)

@@ -1,0 +1,618 @@
+import { createHmac } from 'node:crypto'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { getEventListeners } from 'node:events'
+import { describe, expect, it, onTestFinished, test, vi } from 'vitest'
+import type { DeliveryReport } from '../../src/destination/api.ts'
+import { createDestination } from '../../src/destination/destination.ts'
+import type { DestinationOptions } from '../../src/destination/options.ts'
+import { LAST_START_MS } from '../../src/destination/schedule.ts'
+import { RESPONSE_TIME_MS, RETRY_WINDOW_MS } from '../../src/message/limits.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
+import { capture, fixtures, type ManualClock, manualClock, type Script } from '../../src/testing.ts'
+
+const HOUR = 3_600_000
+
+function setUp(script: Script = [200], options: Partial<DestinationOptions> = {}) {
+  const clock = (options.clock as ManualClock | undefined) ?? manualClock()
+  const captured = capture({ script })
+  const reports: DeliveryReport[] = []
+  const destination = createDestination({
+    webhooks: [{ url: 'https://shop.example/webhooks' }],
+    sharedSecret: 'secret',
+    dispatcher: captured.dispatcher,
+    clock,
+    random: () => 0.5,
+    onAttempt: (report) => reports.push(report),
+    ...options,
+  })
+  onTestFinished(() => void destination.close({ graceMs: 0 }))
+  const start = clock.now()
+  const startsOf = (report: DeliveryReport | undefined) => report?.attempts.map(({ at }) => at.getTime() - start)
+  return { clock, captured, reports, destination, start, startsOf, last: () => reports.at(-1) }
+}
+
+describe('a message', () => {
+  it('is delivered once, signed, and reported', async () => {
+    const { clock, captured, reports, destination } = setUp()
+    const queued = await destination.track({ userId: 'u1', event: 'Order Completed' })
+    await clock.advance(0)
+
+    expect(queued).toEqual({ queued: true, id: expect.stringMatching(/^[0-9a-f-]{36}$/) })
+    const [request] = captured.requests
+    expect(captured.requests).toHaveLength(1)
+    expect(request?.message).toMatchObject({ version: 1, type: 'track', userId: 'u1', event: 'Order Completed' })
+    expect(request?.headers['x-signature']).toBe(
+      createHmac('sha1', 'secret')
+        .update(request?.bytes ?? '')
+        .digest('hex'),
+    )
+    expect(reports).toMatchObject([{ status: 'delivered', attempts: [{ ok: true, status: 200 }] }])
+    expect(reports[0]).toMatchObject({ id: (queued as { id: string }).id, message: request?.message })
+  })
+
+  it.each(Object.entries(fixtures))('%s goes out', async (type, fixture) => {
+    const { clock, captured, destination } = setUp()
+    await destination.send(fixture)
+    await clock.advance(0)
+
+    expect(captured.messages).toMatchObject([{ ...fixture, type }])
+  })
+
+  it('is the same bytes on every attempt', async () => {
+    const { clock, captured, destination } = setUp([500, 500, 200])
+    await destination.identify({ userId: 'u', traits: { a: 1 } })
+    await clock.advance(HOUR)
+
+    expect(captured.requests).toHaveLength(3)
+    expect(new Set(captured.requests.map(({ bytes }) => String(bytes))).size).toBe(1)
+    expect(new Set(captured.requests.map(({ headers }) => headers['x-signature'])).size).toBe(1)
+  })
+
+  it('that is invalid is refused before it is queued', async () => {
+    const { destination } = setUp()
+    await expect(destination.track({ userId: 'u' } as never)).rejects.toThrow(/^track: .*event/)
+    await expect(destination.submit([{ message: { type: 'x' } as never }])).rejects.toThrow(
+      /^`message.type` must be one of 'page', .*\. Got 'x'\. Pass one of/,
+    )
+    const keyed = destination.submit([{ message: fixtures.page, key: 5 as never }])
+    await expect(keyed).rejects.toThrow(/`key` must be a non-empty string\. Got a number\./)
+  })
+
+  it('submitted again under the same key is queued once', async () => {
+    const { clock, captured, destination } = setUp()
+    const [first] = await destination.submit([{ message: fixtures.track, key: 'a' }])
+    const [again, other] = await destination.submit([
+      { message: fixtures.track, key: 'a' },
+      { message: fixtures.track, key: 'b' },
+    ])
+    await clock.advance(0)
+
+    expect(again).toEqual(first)
+    expect(other).not.toEqual(first)
+    expect(captured.requests).toHaveLength(2)
+  })
+})
+
+describe('the schedule', () => {
+  it('is exactly that of the random source', async () => {
+    const shares = [0.5, 0, 0.25, 0.75]
+    const { clock, destination, last, startsOf } = setUp([500], { random: () => shares.shift() ?? 0.9 })
+    await destination.delete({ userId: 'u' })
+    await clock.advance(60_000)
+
+    // 10 s × 0.5, at least a second, 40 s × 0.25, 80 s × 0.75.
+    expect(startsOf(last())).toEqual([0, 5_000, 6_000, 16_000])
+    expect(last()).toMatchObject({ status: 'retrying', retryAt: new Date(clock.now() + 16_000) })
+  })
+
+  it('counts a delay from the end of a round, not from its beginning', async () => {
+    const { clock, destination, last, startsOf } = setUp(['hang', 200])
+    await destination.delete({ userId: 'u' })
+    await clock.advance(60_000)
+
+    expect(startsOf(last())).toEqual([0, RESPONSE_TIME_MS + 5_000])
+  })
+
+  it('works with a random source that returns NaN', async () => {
+    const { clock, destination, last } = setUp([500], { random: () => Number.NaN })
+    await destination.delete({ userId: 'u' })
+    await clock.advance(RETRY_WINDOW_MS)
+
+    expect(last()).toMatchObject({ status: 'failed', reason: 'window_over' })
+  })
+
+  it('runs to the last start within the four hours, and no longer', async () => {
+    const { clock, captured, destination, last, startsOf } = setUp([503])
+    await destination.delete({ userId: 'u' })
+    await clock.advance(LAST_START_MS - 1)
+    const before = captured.requests.length
+    await clock.advance(1)
+
+    expect(captured.requests.length).toBe(before + 1)
+    expect(last()).toMatchObject({ status: 'failed', reason: 'window_over' })
+    expect(startsOf(last())?.at(-1)).toBe(LAST_START_MS)
+    expect(LAST_START_MS + RESPONSE_TIME_MS).toBe(4 * HOUR)
+
+    await clock.advance(48 * HOUR)
+    expect(captured.requests.length).toBe(before + 1)
+    expect(clock.timers).toBe(0)
+  })
+
+  it('ends the last attempt inside the four hours, also when it hangs', async () => {
+    const { clock, destination, last, start } = setUp(['hang'])
+    await destination.delete({ userId: 'u' })
+    await clock.advance(5 * HOUR)
+
+    const attempt = last()?.latest[0]
+    expect(last()).toMatchObject({ status: 'failed', reason: 'window_over', latest: [{ error: 'timeout' }] })
+    expect((attempt?.at.getTime() ?? 0) + (attempt?.durationMs ?? 0)).toBeLessThanOrEqual(start + RETRY_WINDOW_MS)
+  })
+
+  it('begins with the first attempt, not when the message was queued', async () => {
+    const { clock, destination, captured } = setUp([500], { enabled: true })
+    await clock.advance(HOUR)
+    await destination.delete({ userId: 'u' })
+    await clock.advance(RETRY_WINDOW_MS - HOUR / 2)
+    const count = captured.requests.length
+    await clock.advance(HOUR)
+
+    expect(captured.requests.length).toBeGreaterThan(count)
+  })
+
+  it('waits as long as Retry-After asks, within the four hours', async () => {
+    const asks = { status: 429, headers: { 'retry-after': '3600' } }
+    const { clock, destination, last, startsOf } = setUp([asks, { ...asks, headers: { 'retry-after': '999999' } }, 200])
+    await destination.delete({ userId: 'u' })
+    await clock.advance(5 * HOUR)
+
+    expect(startsOf(last())).toEqual([0, HOUR, LAST_START_MS])
+    expect(last()).toMatchObject({ status: 'delivered' })
+  })
+
+  it('reads a Retry-After that is a date by the clock', async () => {
+    const at = new Date(manualClock().now() + 2 * HOUR).toUTCString()
+    const { clock, destination, last, startsOf } = setUp([{ status: 503, headers: { 'retry-after': at } }, 200])
+    await destination.delete({ userId: 'u' })
+    await clock.advance(3 * HOUR)
+
+    expect(startsOf(last())).toEqual([0, 2 * HOUR])
+  })
+
+  it.each([300, 302, 400, 401, 404, 410, 413, 422])('takes %i as final', async (status) => {
+    const { clock, captured, destination, reports } = setUp([status])
+    await destination.delete({ userId: 'u' })
+    await clock.advance(5 * HOUR)
+
+    expect(captured.requests).toHaveLength(1)
+    expect(reports).toMatchObject([{ status: 'failed', reason: 'refused', latest: [{ status }] }])
+  })
+})
+
+describe('several URLs', () => {
+  const webhooks = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ url: `https://${name}.example/` }))
+  const answerBy = (answers: Readonly<Record<string, number>>): Script => [
+    ({ url }) => answers[new URL(url).hostname.slice(0, 1)] ?? 500,
+  ]
+
+  it('one success of five ends the message', async () => {
+    const { clock, captured, destination, reports } = setUp(answerBy({ d: 200 }), { webhooks })
+    await destination.delete({ userId: 'u' })
+    await clock.advance(5 * HOUR)
+
+    expect(captured.requests).toHaveLength(5)
+    expect(reports).toMatchObject([{ status: 'delivered', attempts: { length: 5 } }])
+  })
+
+  it('all failing: the retryable ones go again, the final ones do not', async () => {
+    const { clock, captured, destination, last } = setUp(answerBy({ a: 404, b: 401 }), { webhooks })
+    await destination.delete({ userId: 'u' })
+    await clock.advance(4_999)
+    expect(captured.requests).toHaveLength(5)
+    await clock.advance(1)
+
+    expect(captured.requests.slice(5).map(({ url }) => new URL(url).hostname)).toEqual([
+      'c.example',
+      'd.example',
+      'e.example',
+    ])
+    await clock.advance(5 * HOUR)
+    expect(last()).toMatchObject({ status: 'failed', reason: 'window_over' })
+  })
+
+  it('all final: the message has failed', async () => {
+    const { clock, destination, reports } = setUp([404], { webhooks })
+    await destination.delete({ userId: 'u' })
+    await clock.advance(5 * HOUR)
+
+    expect(reports).toMatchObject([{ status: 'failed', reason: 'refused', attempts: { length: 5 } }])
+  })
+})
+
+describe('the switch', () => {
+  it('off: nothing is queued', async () => {
+    const { clock, captured, destination } = setUp([200], { enabled: false })
+
+    expect(destination.enabled).toBe(false)
+    expect(await destination.track({ userId: 'u', event: 'E' })).toEqual({ queued: false, reason: 'switched_off' })
+    await clock.advance(5 * HOUR)
+    expect(captured.requests).toHaveLength(0)
+  })
+
+  it('on again: messages are queued', async () => {
+    const { clock, captured, destination } = setUp([200], { enabled: false })
+    destination.enable()
+    await destination.delete({ userId: 'u' })
+    await clock.advance(0)
+
+    expect(destination.enabled).toBe(true)
+    expect(captured.requests).toHaveLength(1)
+  })
+
+  it('off in mid-retry: the message is held, and goes again within 10 s of being on', async () => {
+    const { clock, captured, destination, last } = setUp([500, 200])
+    await destination.delete({ userId: 'u' })
+    await clock.advance(1_000)
+    destination.disable()
+    await clock.advance(3 * HOUR)
+    expect(captured.requests).toHaveLength(1)
+    destination.enable()
+    await clock.advance(10_000)
+
+    expect(captured.requests).toHaveLength(2)
+    expect(last()).toMatchObject({ status: 'delivered', attempts: { length: 2 } })
+  })
+
+  it('off in mid-retry until the four hours are over: it has failed, switched_off', async () => {
+    const { clock, captured, destination, last } = setUp([500])
+    await destination.delete({ userId: 'u' })
+    await clock.advance(1_000)
+    destination.disable()
+    await clock.advance(4 * HOUR - 1_001)
+    expect(last()).toMatchObject({ status: 'retrying' })
+    await clock.advance(1)
+
+    expect(last()).toMatchObject({ status: 'failed', reason: 'switched_off', latest: [], attempts: { length: 1 } })
+    expect(captured.requests).toHaveLength(1)
+    expect(await destination.deadLetters()).toMatchObject([{ reason: 'switched_off', message: { type: 'delete' } }])
+  })
+
+  it('off during the last attempt: it has failed, switched_off', async () => {
+    const { clock, destination, last } = setUp(['hang'])
+    await destination.delete({ userId: 'u' })
+    await clock.advance(LAST_START_MS + 1)
+    destination.disable()
+    await clock.advance(HOUR)
+
+    expect(last()).toMatchObject({ status: 'failed', reason: 'switched_off', latest: [{ error: 'timeout' }] })
+  })
+})
+
+describe('the integrations of a message', () => {
+  test.each([
+    [undefined, true],
+    [{ Webhooks: true }, true],
+    [{ Webhooks: false }, false],
+    [{ All: false }, false],
+    [{ All: false, Webhooks: true }, true],
+    [{ All: false, webhooks: true }, false],
+    [{ All: true, Webhooks: false }, false],
+    [{ all: false }, true],
+    [{ Other: false }, true],
+  ])('%j', async (integrations, queued) => {
+    const { destination } = setUp()
+    const call = { userId: 'u', event: 'E', ...(integrations && { integrations }) }
+    const answer = await destination.track(call)
+
+    expect(answer.queued).toBe(queued)
+    if (!answer.queued) expect(answer.reason).toBe('not_selected')
+  })
+})
+
+describe('failed messages', () => {
+  it('are listed, and redriven for four new hours', async () => {
+    const { clock, captured, destination, last } = setUp([404, 500, 200])
+    const queued = await destination.track({ userId: 'u', event: 'E' })
+    await clock.advance(0)
+    const [failed] = await destination.deadLetters()
+    expect(failed).toMatchObject({
+      id: (queued as { id: string }).id,
+      reason: 'refused',
+      message: { event: 'E' },
+      attempts: [{ status: 404 }],
+      failedAt: new Date(clock.now()),
+    })
+
+    await clock.advance(10 * HOUR)
+    expect(await destination.redrive('all')).toBe(1)
+    await clock.advance(HOUR)
+    expect(last()).toMatchObject({ status: 'delivered', attempts: [{ status: 500 }, { status: 200 }] })
+    expect(captured.requests).toHaveLength(3)
+    expect(await destination.deadLetters()).toEqual([])
+  })
+
+  it('that cannot be read are listed as such, and can be dropped', async () => {
+    const clock = manualClock()
+    const queue = memoryQueue({ clock })
+    const id = '00000000-0000-4000-8000-000000000002'
+    const dropped: unknown[] = []
+    const { destination } = setUp([200], {
+      clock,
+      queue: {
+        ...queue,
+        deadLetters: async () => [
+          { id, body: new Uint8Array([255]), reason: 'unreadable: body', retryState: undefined, failedAt: new Date(1) },
+        ],
+        drop: async (ids) => dropped.push(ids),
+      },
+    })
+
+    expect(await destination.deadLetters()).toEqual([
+      { id, message: undefined, reason: 'unreadable', attempts: [], failedAt: new Date(1) },
+    ])
+    expect(await destination.drop([id])).toBe(1)
+    expect(dropped).toEqual([[id]])
+  })
+})
+
+describe('the jobs of the queue', () => {
+  it('may have an unreadable retry state: the message is still delivered', async () => {
+    const clock = manualClock()
+    const queue = memoryQueue({ clock })
+    const broken = { ...queue, work: broke(queue.work) }
+    const { captured, destination } = setUp([500, 200], { queue: broken, clock })
+    await destination.delete({ userId: 'u' })
+    await clock.advance(HOUR)
+
+    expect(captured.requests).toHaveLength(2)
+  })
+
+  /** Claims every job with an unreadable retry state. */
+  function broke(work: ReturnType<typeof memoryQueue>['work']): typeof work {
+    return (handle, options) =>
+      work(
+        (job, signal) => handle({ ...job, retryState: job.retryState && Buffer.from('{"rounds":') }, signal),
+        options,
+      )
+  }
+
+  it('may share one signal, which gets one listener', async () => {
+    const clock = manualClock()
+    const queue = memoryQueue({ clock })
+    const signals = new Set<AbortSignal>()
+    const work: typeof queue.work = (handle, options) =>
+      queue.work((job, signal) => {
+        signals.add(signal)
+        return handle(job, signal)
+      }, options)
+    const { destination } = setUp([200], { queue: { ...queue, work }, clock })
+    for (let i = 0; i < 20; i++) await destination.delete({ userId: 'u' })
+    await clock.advance(0)
+
+    expect(signals.size).toBe(1)
+    for (const signal of signals) expect(getEventListeners(signal, 'abort')).toHaveLength(1)
+  })
+
+  it('may come after the signal aborted: nothing is posted', async () => {
+    const clock = manualClock()
+    const queue = memoryQueue({ clock })
+    const work: typeof queue.work = (handle, options) => queue.work((job) => handle(job, AbortSignal.abort()), options)
+    const { captured, destination, reports } = setUp([200], { queue: { ...queue, work }, clock })
+    await destination.track({ userId: 'u', event: 'E' })
+    const left = destination.close({ graceMs: 0 })
+
+    expect(await left).toMatchObject([{ event: 'E' }])
+    expect([captured.requests.length, reports.length]).toEqual([0, 0])
+  })
+})
+
+describe('close()', () => {
+  it.each([-1, 0.5, '5', Number.NaN])('graceMs: %s is a TypeError, and nothing is closed', async (graceMs) => {
+    const { destination } = setUp()
+
+    await expect(destination.close({ graceMs } as never)).rejects.toThrow('`graceMs` must be a whole number from 0')
+    await expect(destination.close({ grace: 1 } as never)).rejects.toThrow('`grace` is not an option')
+    expect(await destination.delete({ userId: 'u' })).toMatchObject({ queued: true })
+  })
+
+  it('returns an alias with both spellings of its ids', async () => {
+    const { destination } = setUp(['hang'])
+    await destination.alias({ userId: 'new', previousId: 'old' })
+
+    expect(await destination.close({ graceMs: 0 })).toMatchObject([
+      { userId: 'new', previousId: 'old', 'User ID': 'new', 'Previous ID': 'old' },
+    ])
+  })
+
+  it('delivers what is due', async () => {
+    const { clock, captured, destination } = setUp()
+    await Promise.all(Array.from({ length: 200 }, () => destination.delete({ userId: 'u' })))
+    const closing = destination.close()
+    await clock.advance(0)
+
+    expect(await closing).toEqual([])
+    expect(captured.requests).toHaveLength(200)
+    expect(await destination.close()).toEqual([])
+  })
+
+  it('returns what waits for its next attempt, at once', async () => {
+    const { clock, destination } = setUp([500])
+    await destination.track({ userId: 'u', event: 'E' })
+    await clock.advance(0)
+
+    expect(await destination.close()).toMatchObject([{ type: 'track', event: 'E' }])
+  })
+
+  it('returns what hangs, after the grace', async () => {
+    const { clock, destination, reports } = setUp(['hang'])
+    await destination.track({ userId: 'u', event: 'E' })
+    let left: unknown
+    void destination.close({ graceMs: 1_000 }).then((value) => {
+      left = value
+    })
+    await clock.advance(999)
+    expect(left).toBeUndefined()
+    await clock.advance(1)
+    await vi.waitFor(() => expect(left).toMatchObject([{ event: 'E' }]))
+    expect(reports).toEqual([])
+  })
+
+  it.each([true, false])('refuses what comes later, switched on: %s', async (enabled) => {
+    const { destination } = setUp([200], { enabled })
+    await destination.close()
+
+    await expect(destination.delete({ userId: 'u' })).rejects.toMatchObject({ code: 'shutting_down' })
+  })
+})
+
+describe('reports', () => {
+  it('print a line for each failed attempt by default, without a body, a secret or the query of a URL', async () => {
+    const lines: string[] = []
+    const warn = vi.spyOn(console, 'warn').mockImplementation((line) => void lines.push(line))
+    onTestFinished(() => warn.mockRestore())
+    const captured = capture({ script: ['hang', { status: 400, body: 'b0dy' }] })
+    const clock = manualClock()
+    const destination = createDestination({
+      webhooks: [{ url: 'https://shop.example/hooks?token=t0ken' }],
+      sharedSecret: 's3cret',
+      dispatcher: captured.dispatcher,
+      clock,
+    })
+    await destination.track({ userId: 'u', event: 'E' })
+    await clock.advance(HOUR)
+
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /^hookline: message \S+, POST https:\/\/shop.example\/hooks\?…: timeout \(.*\) after 5000 ms$/,
+      ),
+      expect.stringMatching(/^hookline: message \S+ is retried at 2026-01-15T09:30:\d\d\.\d{3}Z$/),
+      expect.stringMatching(/^hookline: message \S+, POST .*: status 400 after 0 ms$/),
+      expect.stringMatching(/^hookline: message \S+ failed: refused$/),
+    ])
+    expect(lines.join()).not.toMatch(/t0ken|s3cret|b0dy/)
+  })
+
+  it('print nothing by default for a message that any URL accepted', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    onTestFinished(() => warn.mockRestore())
+    const webhooks = [{ url: 'https://a.example/' }, { url: 'https://b.example/' }]
+    const { dispatcher } = capture({ script: [500, 200] })
+    const destination = createDestination({ webhooks, dispatcher })
+    await destination.delete({ userId: 'u' })
+    await destination.close()
+
+    expect(warn).not.toHaveBeenCalled()
+  })
+
+  it('are published on the diagnostics channel hookline:attempt', async () => {
+    const published: unknown[] = []
+    const listener = (report: unknown) => void published.push(report)
+    subscribe('hookline:attempt', listener)
+    onTestFinished(() => void unsubscribe('hookline:attempt', listener))
+    const { clock, destination, reports } = setUp()
+    await destination.delete({ userId: 'u' })
+    await clock.advance(0)
+
+    expect(published).toEqual(reports)
+    expect(published).toHaveLength(1)
+  })
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('broken')
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('broken'))],
+    [
+      'throws no Error',
+      () => {
+        throw 'broken'
+      },
+    ],
+  ])('lose nothing when onAttempt %s', async (_case, onAttempt) => {
+    const warnings = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    onTestFinished(() => warnings.mockRestore())
+    const { clock, captured, destination } = setUp([500, 200], { onAttempt })
+    await destination.delete({ userId: 'u' })
+    await clock.advance(HOUR)
+
+    expect(captured.requests).toHaveLength(2)
+    expect(warnings).toHaveBeenCalledWith('onAttempt failed', expect.objectContaining({ code: 'HOOKLINE_ON_ATTEMPT' }))
+  })
+})
+
+describe('options', () => {
+  const webhooks = [{ url: 'https://shop.example/' }]
+
+  it.each([
+    [
+      'an unknown name',
+      { webhooks, onattempt: () => {} },
+      '`onattempt` is not an option. Got an unknown name. Did you mean',
+    ],
+    ['enabled', { webhooks, enabled: 1 }, '`enabled` must be a boolean. Got 1.'],
+    [
+      'queue',
+      { webhooks, queue: [] },
+      '`queue` must be a queue. Got an empty list. Pass one, for example memoryQueue({ name',
+    ],
+    ['half a queue', { webhooks, queue: { push() {} } }, '`queue` must be a queue. Got an object.'],
+    ['concurrency', { webhooks, concurrency: 0 }, '`concurrency` must be a whole number from 1'],
+    ['random', { webhooks, random: 0.5 }, '`random` must be a function. Got 0.5.'],
+    ['onAttempt', { webhooks, onAttempt: 'log' }, "`onAttempt` must be a function. Got 'log'."],
+  ])('%s is a TypeError', (_case, options, message) => {
+    expect(() => createDestination(options as never)).toThrow(TypeError)
+    expect(() => createDestination(options as never)).toThrow(message)
+  })
+
+  it('queue: one that serves another destination is a TypeError', () => {
+    const queue = memoryQueue()
+    createDestination({ webhooks, queue })
+    expect(() => createDestination({ webhooks, queue })).toThrow(TypeError)
+  })
+
+  it('queue: a full one is a clear error, and what is in it stays', async () => {
+    const clock = manualClock()
+    const { destination, captured } = setUp(['hang'], { queue: memoryQueue({ name: 'orders', maxJobs: 2, clock }) })
+    await destination.delete({ userId: 'u1' })
+    await destination.delete({ userId: 'u2' })
+
+    await expect(destination.delete({ userId: 'u3' })).rejects.toMatchObject({
+      code: 'queue_full',
+      status: 503,
+      message: expect.stringContaining('orders'),
+    })
+    await vi.waitFor(() => expect(captured.requests).toHaveLength(2))
+  })
+
+  it('concurrency: also more than a sender has connections', async () => {
+    const { clock, captured, destination } = setUp(['hang'], { concurrency: 200 })
+    await Promise.all(Array.from({ length: 200 }, () => destination.delete({ userId: 'u' })))
+    await clock.advance(0)
+
+    expect(captured.requests).toHaveLength(200)
+  })
+
+  it('concurrency: so many at a time', async () => {
+    const { clock, captured, destination } = setUp(['hang'], { concurrency: 3 })
+    await Promise.all(Array.from({ length: 9 }, () => destination.delete({ userId: 'u' })))
+    await clock.advance(0)
+    expect(captured.requests).toHaveLength(3)
+    await clock.advance(RESPONSE_TIME_MS)
+    expect(captured.requests).toHaveLength(6)
+  })
+})
+
+test('an unreachable endpoint does not delay another destination', async () => {
+  const hanging = setUp(['hang'], { concurrency: 5 })
+  const alive = setUp()
+  for (let i = 0; i < 100; i++) {
+    await hanging.destination.delete({ userId: 'u' })
+    await alive.destination.delete({ userId: 'u' })
+  }
+  await alive.clock.advance(0)
+
+  expect(alive.captured.requests).toHaveLength(100)
+  expect(hanging.captured.requests).toHaveLength(5)
+})

@@ -1,0 +1,179 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { afterEach, expect, it } from 'vitest'
+import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { setUpInbox } from '../support/inbox.ts'
+import { deliver, setUp } from '../support/receive.ts'
+
+const CHANNELS = ['received', 'rejected', 'stored', 'handled', 'failed'] as const
+const listening: (() => void)[] = []
+afterEach(() => {
+  for (const stop of listening.splice(0)) stop()
+})
+
+/** What is published from now on: the channel and the event. */
+function listen(...names: (typeof CHANNELS)[number][]) {
+  const events: (readonly [string, Record<string, unknown>])[] = []
+  for (const name of names.length > 0 ? names : CHANNELS) {
+    const hear = (event: unknown) => void events.push([name, event as never])
+    subscribe(`hookline:${name}`, hear)
+    listening.push(() => unsubscribe(`hookline:${name}`, hear))
+  }
+  return events
+}
+
+const delivery = { id: expect.stringMatching(/^[0-9a-f]{40}$/) }
+const fail = () => {
+  throw new Error('no')
+}
+const wait = (clock: { setTimeout(callback: () => void, ms: number): unknown }, ms: number) =>
+  new Promise<void>((resolve) => clock.setTimeout(resolve, ms))
+
+it('inline: received, then handled with how long it took', async () => {
+  const { receiver, clock } = setUp()
+  receiver.on('*', () => wait(clock, 70))
+  const events = listen()
+  const received = deliver(receiver, fixtures.track)
+  await clock.advance(70)
+  await received
+  expect(events).toMatchObject([
+    ['received', { message: fixtures.track, delivery }],
+    ['handled', { message: fixtures.track, delivery, attempt: 1, durationMs: 70 }],
+  ])
+})
+
+it('inline: received, then failed; the sender retries', async () => {
+  const { receiver } = setUp()
+  receiver.on('*', fail)
+  const events = listen()
+  await deliver(receiver, fixtures.track)
+  const failed = { message: fixtures.track, delivery, attempt: 1, durationMs: 0, next: 'sender' }
+  expect(events).toMatchObject([
+    ['received', {}],
+    ['failed', { ...failed, error: { code: 'handler_failed' } }],
+  ])
+})
+
+it('inline: failed at the deadline, and nothing of what comes later', async () => {
+  const { receiver, clock } = setUp()
+  receiver.on('*', () => wait(clock, 5000))
+  const events = listen('failed', 'handled')
+  const received = deliver(receiver, fixtures.track)
+  await clock.advance(6000)
+  await received
+  expect(events).toMatchObject([['failed', { error: { code: 'handler_timeout' }, durationMs: 4500 }]])
+})
+
+it('rejected: what no handler saw, with the request', async () => {
+  const { receiver } = setUp()
+  const events = listen()
+  await deliver(receiver, fixtures.track, 'forged')
+  await deliver(receiver, '{}')
+  await receiver.close()
+  await deliver(receiver, fixtures.track)
+  expect(events.map(([name, { error }]) => [name, (error as { code: string }).code])).toEqual([
+    ['rejected', 'signature_mismatch'],
+    ['rejected', 'message_invalid'],
+    ['rejected', 'shutting_down'],
+  ])
+  expect(events[0]?.[1].request).toMatchObject({
+    headers: { 'x-signature': expect.any(String) },
+    remoteAddress: undefined,
+  })
+})
+
+it('with dedupe: nothing of a message that was handled; rejected while it is', async () => {
+  const { receiver, clock } = setUp({ dedupe: memoryDedupe() })
+  receiver.on('*', () => wait(clock, 70))
+  const events = listen()
+  const received = deliver(receiver, fixtures.track)
+  await deliver(receiver, fixtures.track)
+  await clock.advance(70)
+  await received
+  await deliver(receiver, fixtures.track)
+  expect(events.map(([name]) => name)).toEqual(['received', 'rejected', 'handled'])
+})
+
+it('with an inbox: received, stored, failed until it is handled or a dead letter', async () => {
+  const { receiver, clock, memory } = setUpInbox({ retries: [1000] })
+  let runs = 0
+  receiver.on('page', () => {
+    runs += 1
+    if (runs === 1) fail()
+  })
+  receiver.on('track', fail)
+  const events = listen()
+  await deliver(receiver, fixtures.page)
+  expect(events).toMatchObject([
+    ['received', { message: fixtures.page, delivery }],
+    ['stored', { message: fixtures.page, delivery, durationMs: 0 }],
+  ])
+  receiver.start()
+  await clock.advance(0)
+  const retryAt = new Date(clock.now() + 1000)
+  await clock.advance(1000)
+  expect(events.slice(2)).toMatchObject([
+    ['failed', { message: fixtures.page, delivery, attempt: 1, error: { code: 'handler_failed' }, next: { retryAt } }],
+    ['handled', { message: fixtures.page, delivery, attempt: 2, durationMs: 0 }],
+  ])
+  events.length = 0
+  await deliver(receiver, fixtures.track)
+  await clock.advance(1000)
+  expect(events.map(([name, { next }]) => [name, next]).at(-1)).toEqual(['failed', 'dead_letter'])
+  events.length = 0
+  await deliver(receiver, '{}')
+  await memory.push([{ id: 'abcdef01-2345-4789-8abc-def012345678', body: Buffer.from('junk') }])
+  await clock.advance(0)
+  events.sort(([a], [b]) => b.localeCompare(a)) // A worker in the same process may be faster than the answer.
+  expect(events).toMatchObject([
+    ['rejected', { error: { code: 'message_invalid' } }],
+    [
+      'failed',
+      { message: undefined, error: { code: 'message_invalid' }, next: 'dead_letter', durationMs: 0, attempt: 1 },
+    ],
+    ['failed', { message: undefined, error: { code: 'internal' }, next: 'dead_letter', durationMs: 0, attempt: 0 }],
+  ])
+})
+
+it('with an inbox: failed when the handlers took too long, and no handled when they end all the same', async () => {
+  const { receiver, clock } = setUpInbox({ timeoutMs: 5000, retries: [] })
+  receiver.on('*', () => wait(clock, 6000)).start()
+  const events = listen('failed', 'handled')
+  await deliver(receiver, fixtures.track)
+  await clock.advance(7000)
+  const failed = { message: fixtures.track, error: { code: 'handler_timeout' }, durationMs: 5000, next: 'dead_letter' }
+  expect(events).toMatchObject([['failed', failed]])
+})
+
+it('rejected, not stored, when the inbox is full or too slow', async () => {
+  const held = Promise.withResolvers<void>()
+  const { receiver, clock } = setUpInbox({}, {}, { push: () => held.promise })
+  const events = listen()
+  const received = deliver(receiver, fixtures.page)
+  await clock.advance(4500)
+  await received
+  held.resolve()
+  await clock.advance(0)
+  expect(events.map(([name]) => name)).toEqual(['received', 'rejected'])
+})
+
+it('with a listener that came too late to know when it began: no handled', async () => {
+  const { receiver, clock } = setUp()
+  receiver.on('*', () => wait(clock, 70))
+  const received = deliver(receiver, fixtures.track)
+  await clock.advance(0)
+  const events = listen()
+  await clock.advance(70)
+  expect(await received).toMatchObject({ status: 200 })
+  expect(events).toEqual([])
+})
+
+it('only on the channels that have subscribers', async () => {
+  const { receiver, clock } = setUpInbox({ retries: [] })
+  receiver.on('page', fail).start()
+  const events = listen('failed')
+  await deliver(receiver, fixtures.track)
+  await deliver(receiver, fixtures.page)
+  await clock.advance(0)
+  expect(events.map(([name]) => name)).toEqual(['failed'])
+})

@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest'
+import { type DispatcherLike, type PostOutcome, post } from '../../src/http/post.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+import { createDeadlines } from '../../src/time/deadlines.ts'
+
+const request = { origin: 'http://shop.example', path: '/hooks', headers: ['a', 'b'], body: new Uint8Array([1]) }
+const controller = { abort() {} } as never
+
+function setUp(dispatch: DispatcherLike['dispatch']) {
+  const clock = manualClock()
+  const outcomes: PostOutcome[] = []
+  const pending = post({ dispatch }, request, { clock, deadlines: createDeadlines(5_000, clock) }, (outcome) =>
+    outcomes.push(outcome),
+  )
+  return { clock, outcomes, pending }
+}
+
+test('one deadline covers all phases: the timeouts of undici are off', () => {
+  let options: unknown
+  setUp((given) => {
+    options = given
+    return true
+  })
+  expect(options).toEqual({ ...request, method: 'POST', headersTimeout: 0, bodyTimeout: 0 })
+})
+
+test('the outcome comes after post() returned, also when the dispatcher ends at once', async () => {
+  const { outcomes } = setUp((_options, handler) => {
+    handler.onResponseStart?.(controller, 204, { 'retry-after': '7' })
+    handler.onResponseData?.(controller, Buffer.from('o'))
+    handler.onResponseData?.(controller, Buffer.from('k'))
+    handler.onResponseEnd?.(controller, {})
+    return true
+  })
+  expect(outcomes).toEqual([])
+  await Promise.resolve()
+  expect(outcomes).toEqual([{ status: 204, retryAfterMs: 7_000, body: Buffer.from('ok'), error: undefined }])
+})
+
+test('there is one outcome, whatever the dispatcher does afterwards', async () => {
+  const error = new Error('gone')
+  const { clock, outcomes, pending } = setUp((_options, handler) => {
+    handler.onResponseError?.(controller, error)
+    handler.onResponseStart?.(controller, 200, {})
+    handler.onResponseEnd?.(controller, {})
+    return true
+  })
+  pending.stop(new Error('too late'))
+  await clock.advance(5_000)
+  expect(outcomes).toEqual([{ status: undefined, retryAfterMs: undefined, body: Buffer.alloc(0), error }])
+})

@@ -1,0 +1,248 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { Delivery } from '../../src/handling/delivery.ts'
+import { HooklineError } from '../../src/message/error.ts'
+import type { Message } from '../../src/message/message.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
+import { createReceiver } from '../../src/receiver/receiver.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+import { signedRequest } from '../../src/testing/signed-request.ts'
+import { setUpInbox } from '../support/inbox.ts'
+import { deliver, secret, setUp } from '../support/receive.ts'
+
+const SECRETS: Readonly<Record<string, string>> = {
+  authorization: 'Basic c2VjcmV0',
+  'proxy-authorization': 'Basic cHJveHk=',
+  cookie: 'session=hunter2',
+  'x-api-key': 'k',
+  'x-functions-key': 'f',
+  'x-amz-security-token': 't',
+  'x-vercel-oidc-token': 'v',
+  'cf-access-jwt-assertion': 'c',
+  'x-goog-iap-jwt-assertion': 'g',
+  'x-shared-secret': 's',
+}
+
+describe('an inbox', () => {
+  it('stores, answers, and calls no handler before start()', async () => {
+    const { receiver, clock } = setUpInbox()
+    const seen: string[] = []
+    receiver.on('*', ({ type }) => seen.push(type))
+    const received = await deliver(receiver, fixtures.track)
+    expect(received).toMatchObject({ ok: true, status: 200, body: '{"ok":true}', message: fixtures.track })
+    await clock.advance(60_000)
+    expect(seen).toEqual([])
+    expect(await receiver.health()).toMatchObject({ waiting: 1, active: 0, deadLetters: 0, oldestDueAgeMs: 60_000 })
+    receiver.start()
+    await clock.advance(0)
+    expect(seen).toEqual(['track'])
+    expect(await receiver.health()).toMatchObject({ waiting: 0, active: 0, oldestDueAgeMs: 0 })
+  })
+
+  it('shows the same handlers the same message and delivery as without one, but the headers that hold secrets', async () => {
+    const schema = {
+      '~standard': {
+        version: 1,
+        vendor: 'test',
+        validate: (value: unknown) => ({ value: { ...(value as object), total: '39' } }),
+      },
+    } as const
+    const seen: { message: Message; delivery: Delivery }[] = []
+    const clock = manualClock()
+    const options = { secret: ['another', secret], clock, events: { 'Order Completed': schema } } as const
+    const inline = createReceiver(options)
+    const stored = createReceiver({ ...options, inbox: memoryQueue({ clock }) })
+    for (const receiver of [inline, stored]) {
+      receiver.on('track', 'Order Completed', (message, delivery) =>
+        seen.push({ message: message as Message, delivery }),
+      )
+      const { body, headers } = signedRequest(fixtures.track, secret)
+      await receiver.receive(Buffer.from(body), { ...headers, ...SECRETS, 'X-Trace': 'é 1' })
+    }
+    await clock.advance(5000)
+    stored.start()
+    await clock.advance(0)
+    const [a, b] = seen.map(({ message, delivery }) => {
+      const { id, source, receivedAt, verified, secretIndex, headers, signal } = delivery
+      const bytes = Buffer.from(delivery.bytes).toString()
+      return { message, id, source, receivedAt, verified, secretIndex, headers, bytes, aborted: signal.aborted }
+    })
+    expect(a?.secretIndex).toBe(1)
+    expect(a?.headers).toMatchObject(SECRETS)
+    const kept = Object.entries(a?.headers ?? {}).filter(([name]) => !(name in SECRETS))
+    expect(b).toEqual({ ...a, headers: Object.fromEntries(kept) })
+  })
+
+  it('takes a message that is not signed, under allowUnsigned, by the hash of its bytes', async () => {
+    const { receiver, clock, queue } = setUpInbox({}, { allowUnsigned: true })
+    const deliveries: Delivery[] = []
+    receiver.on('*', (_message, delivery) => deliveries.push(delivery))
+    const bytes = Buffer.from(JSON.stringify(fixtures.page))
+    await receiver.receive(bytes, {})
+    await receiver.receive(bytes, {})
+    expect((await queue.counts()).waiting).toBe(1)
+    receiver.start()
+    await clock.advance(0)
+    expect(deliveries).toMatchObject([
+      { verified: false, secretIndex: undefined, id: createHash('sha256').update(bytes).digest('hex') },
+    ])
+  })
+
+  it('handles a message once, however many copies come at once and within the window', async () => {
+    const { receiver, clock } = setUpInbox()
+    let runs = 0
+    receiver.on('*', () => {
+      runs += 1
+    })
+    const copies = async () => {
+      const answers = await Promise.all(Array.from({ length: 1000 }, () => deliver(receiver, fixtures.track)))
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    }
+    receiver.start()
+    await copies()
+    await clock.advance(23 * 3_600_000)
+    await copies()
+    expect(runs).toBe(1)
+    await clock.advance(3_600_000)
+    await deliver(receiver, fixtures.track)
+    await clock.advance(0)
+    expect(runs).toBe(2)
+  })
+
+  it('goes by a key of yours, where there is a message', async () => {
+    const keys: unknown[] = []
+    const key = (message: Message, delivery: Delivery) => {
+      keys.push([message.type, delivery.verified])
+      return String(message.messageId)
+    }
+    const { receiver, queue } = setUpInbox({ key })
+    for (const userId of ['a', 'b']) await deliver(receiver, { ...fixtures.page, userId, messageId: 'same' })
+    expect((await queue.counts()).waiting).toBe(1)
+    await deliver(receiver, '{}')
+    expect((await queue.counts()).waiting).toBe(2)
+    expect(keys).toEqual([
+      ['page', true],
+      ['page', true],
+    ])
+  })
+
+  it.each([
+    ['', /inbox\.key/],
+    [5, /inbox\.key/],
+  ])('answers 500 when a key is %j', async (wrong, why) => {
+    const { receiver, queue, errors } = setUpInbox({ key: () => wrong as never })
+    expect(await deliver(receiver, fixtures.page)).toMatchObject({ status: 500, error: { code: 'internal' } })
+    expect(String(errors[0]?.cause)).toMatch(why)
+    expect((await queue.counts()).waiting).toBe(0)
+  })
+
+  it.each([
+    ['not JSON', 'body_not_json', '{'],
+    ['no message', 'message_invalid', { ...fixtures.track, event: undefined }],
+    ['of a type that is none', 'message_type_unknown', { type: 'purchase', userId: 'u' }],
+  ])('stores what is authentic and %s, answers 200, and says so', async (_what, code, body) => {
+    const { receiver, clock, queue, errors } = setUpInbox()
+    const seen: unknown[] = []
+    receiver.on('*', (message) => seen.push(message))
+    expect(await deliver(receiver, body)).toMatchObject({
+      ok: false,
+      status: 200,
+      body: '{"ok":true}',
+      error: { code },
+    })
+    expect(errors).toMatchObject([{ code }])
+    expect((await queue.counts()).waiting).toBe(1)
+    receiver.start()
+    await clock.advance(0)
+    expect(seen).toEqual([])
+    const [letter] = await receiver.deadLetters()
+    expect(letter).toMatchObject({ reason: code, attempts: 1, message: undefined, error: { code, causes: [] } })
+    expect(letter?.error.path).toBe(
+      code === 'message_invalid' ? 'event' : code === 'message_type_unknown' ? 'type' : undefined,
+    )
+    expect(Buffer.from(letter?.bytes ?? []).toString()).toBe(typeof body === 'string' ? body : JSON.stringify(body))
+  })
+
+  it.each([
+    [400, '{'],
+    [422, '{}'],
+  ])('refuses what is not signed with %i, and stores nothing of it', async (status, body) => {
+    const { receiver, queue } = setUpInbox({}, { allowUnsigned: true })
+    expect(await receiver.receive(Buffer.from(body), {})).toMatchObject({ ok: false, status })
+    expect((await queue.counts()).waiting).toBe(0)
+  })
+
+  it('stores nothing that is forged', async () => {
+    const { receiver, queue } = setUpInbox()
+    expect(await deliver(receiver, fixtures.page, 'forged')).toMatchObject({ status: 401 })
+    expect((await queue.counts()).waiting).toBe(0)
+  })
+})
+
+describe('an inbox that cannot store', () => {
+  const full = new HooklineError('queue_full', 'full')
+  const faults = {
+    'is full': [() => Promise.reject(full), full],
+    'is away': [() => Promise.reject(new HooklineError('queue_unavailable', 'away')), expect.any(HooklineError)],
+    'is closed': [() => Promise.reject(new HooklineError('shutting_down', 'closed')), expect.any(HooklineError)],
+    'rejects with what is no Error': [() => Promise.reject('no'), 'no'],
+    throws: [
+      () => {
+        throw new TypeError('a bug')
+      },
+      new TypeError('a bug'),
+    ],
+  } as const
+
+  it.each(Object.entries(faults))('%s: 503, with the cause', async (_how, [push, cause]) => {
+    const { receiver, errors } = setUpInbox({}, {}, { push })
+    const expected = { ok: false, status: 503, headers: { 'retry-after': '5' }, error: { code: 'inbox_unavailable' } }
+    expect(await deliver(receiver, fixtures.page)).toMatchObject(expected)
+    expect(await deliver(receiver, '{')).toMatchObject(expected)
+    expect(errors).toMatchObject([{ code: 'inbox_unavailable', cause }, { code: 'inbox_unavailable' }])
+  })
+
+  it('hangs: 503 at the deadline; what it says later changes nothing', async () => {
+    const held = Promise.withResolvers<void>()
+    const { receiver, clock, errors } = setUpInbox({}, {}, { push: () => held.promise })
+    const received = deliver(receiver, fixtures.page)
+    await clock.advance(4499)
+    held.promise.catch(() => {})
+    expect(errors).toEqual([])
+    await clock.advance(1)
+    expect(await received).toMatchObject({ status: 503, error: { code: 'inbox_unavailable' } })
+    held.reject(new Error('late'))
+    await clock.advance(0)
+    expect(errors).toHaveLength(1)
+  })
+})
+
+describe('without an inbox', () => {
+  it('start, deadLetters, redrive and drop are refused', async () => {
+    const { receiver } = setUp()
+    expect(() => receiver.start()).toThrow('`start` needs an inbox. Got a receiver without one.')
+    for (const call of ['deadLetters', 'redrive', 'drop'] as const) {
+      await expect(receiver[call]('all' as never)).rejects.toThrow(TypeError)
+      await expect(receiver[call]('all' as never)).rejects.toThrow(
+        `\`${call}\` needs an inbox. Got a receiver without one.`,
+      )
+    }
+  })
+})
+
+it('each step parses a message once: receiving, an attempt, a listing', async () => {
+  const { receiver, clock } = setUpInbox({ retries: [] })
+  receiver.on('*', () => Promise.reject(new Error('no')))
+  const parse = vi.spyOn(JSON, 'parse')
+  onTestFinished(() => parse.mockRestore())
+  const count = async (step: () => Promise<unknown>) => {
+    parse.mockClear()
+    await step()
+    return parse.mock.calls.flatMap(([text]) => /"(userId|hookline|attempts)"/.exec(text)?.[1] ?? []).sort()
+  }
+  expect(await count(() => deliver(receiver, fixtures.page))).toEqual(['userId'])
+  receiver.start()
+  expect(await count(() => clock.advance(0))).toEqual(['hookline', 'userId'])
+  expect(await count(() => receiver.deadLetters())).toEqual(['attempts', 'hookline', 'userId'])
+})

@@ -1,0 +1,410 @@
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it, vi } from 'vitest'
+import type { HooklineError } from '../../src/message/error.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { signedRequest } from '../../src/testing/signed-request.ts'
+import { handleJob, setUpInbox } from '../support/inbox.ts'
+import { deliver, secret } from '../support/receive.ts'
+
+const [SECOND, MINUTE, HOUR] = [1000, 60_000, 3_600_000]
+const bytes = (text: string) => Buffer.from(text)
+const fail = () => {
+  throw new TypeError('no')
+}
+
+/** A receiver that works, and the times of its attempts since the message came. */
+function setUpFailing(...[inbox, options]: Parameters<typeof setUpInbox>) {
+  const set = setUpInbox(inbox, options)
+  const start = set.clock.now()
+  const times: number[] = []
+  set.receiver.on('*', () => {
+    times.push(set.clock.now() - start)
+    fail()
+  })
+  set.receiver.start()
+  return { ...set, times }
+}
+
+describe('retries', () => {
+  it('follow the default schedule to the millisecond, then the message is a dead letter, with the error', async () => {
+    const { receiver, clock, times, errors } = setUpFailing()
+    await deliver(receiver, fixtures.track)
+    await clock.advance(24 * HOUR)
+    const delays = [0, SECOND, 5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 4 * HOUR]
+    let at = 0
+    expect(times).toEqual(delays.map((delay) => (at += delay)))
+    expect(errors.map(({ code }) => code)).toEqual(times.map(() => 'handler_failed'))
+    const [letter, ...others] = await receiver.deadLetters()
+    expect(others).toEqual([])
+    expect(letter).toMatchObject({
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      message: fixtures.track,
+      reason: 'handler_failed',
+      attempts: 10,
+      receivedAt: new Date(clock.now() - 24 * HOUR),
+      failedAt: new Date(clock.now() - 24 * HOUR + at),
+      headers: { 'content-type': 'application/json' },
+      error: {
+        code: 'handler_failed',
+        message: 'Every handler must succeed. Got 1 of 1 that failed. See `cause`.',
+        causes: [{ name: 'TypeError', message: 'no', stack: expect.stringContaining('job-handler.test.ts') }],
+      },
+    })
+    expect(Buffer.from(letter?.bytes ?? []).toString()).toBe(JSON.stringify(fixtures.track))
+  })
+
+  it('follow a list', async () => {
+    const { receiver, clock, times } = setUpFailing({ retries: [10, 0] })
+    await deliver(receiver, fixtures.track)
+    await clock.advance(HOUR)
+    expect(times).toEqual([0, 10, 10])
+    expect(await receiver.deadLetters()).toMatchObject([{ attempts: 3 }])
+  })
+
+  it('begin with what arrived, whatever a handler did to it', async () => {
+    const { receiver, clock, times } = setUpFailing({ retries: [10] })
+    receiver.on('*', (message, delivery) => {
+      Object.assign(message, { type: 'nothing' })
+      delivery.bytes.fill(0)
+    })
+    await deliver(receiver, fixtures.track)
+    await clock.advance(HOUR)
+    expect(times).toEqual([0, 10])
+    const [letter] = await receiver.deadLetters()
+    letter?.bytes.fill(0)
+    expect(await receiver.deadLetters()).toMatchObject([{ reason: 'handler_failed', message: fixtures.track }])
+  })
+
+  it('follow a function, which sees how many failed and why', async () => {
+    const asked: [number, string][] = []
+    const retries = (attempts: number, { code }: HooklineError) => {
+      asked.push([attempts, code])
+      return attempts < 3 ? attempts * 100.4 : undefined
+    }
+    const { receiver, clock, times } = setUpFailing({ retries })
+    await deliver(receiver, fixtures.track)
+    await clock.advance(HOUR)
+    expect(times).toEqual([0, 100, 301])
+    expect(asked).toEqual([1, 2, 3].map((attempts) => [attempts, 'handler_failed']))
+  })
+
+  it.each<[string, () => unknown, string]>([
+    ['throws', fail, 'no'],
+    [
+      'throws what is no Error',
+      () => {
+        throw 'no'
+      },
+      'It threw a string.',
+    ],
+    ['gives NaN', () => Number.NaN, 'It returned no number from 0 to 2147483647.'],
+    ['gives text', () => 'soon', 'It returned no number from 0 to 2147483647.'],
+    ['gives a past', () => -1, 'It returned no number from 0 to 2147483647.'],
+    ['gives ages', () => 2 ** 31, 'It returned no number from 0 to 2147483647.'],
+    ['is async', async () => 5, 'It returned no number from 0 to 2147483647.'],
+  ])(
+    'by a function that %s are those of the default list, and the process is warned',
+    async (_how, retries, detail) => {
+      const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+      const { receiver, clock, times } = setUpFailing({ retries: retries as never })
+      await deliver(receiver, fixtures.track)
+      await clock.advance(6 * SECOND)
+      expect(times).toEqual([0, SECOND, 6 * SECOND])
+      expect(warn.mock.calls).toEqual(times.map(() => ['inbox.retries failed', { code: 'HOOKLINE_RETRIES', detail }]))
+      await clock.advance(24 * HOUR)
+      warn.mockRestore()
+      expect(await receiver.deadLetters()).toHaveLength(1)
+    },
+  )
+
+  it('end when the handlers succeed', async () => {
+    const { receiver, clock } = setUpInbox()
+    let runs = 0
+    receiver.on('*', async () => {
+      runs += 1
+      if (runs === 1) fail()
+    })
+    receiver.start()
+    await deliver(receiver, fixtures.track)
+    await clock.advance(HOUR)
+    expect(runs).toBe(2)
+    expect(await receiver.health()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
+  })
+
+  it('follow what a schema throws; a mismatch is a dead letter at once, and handled after a fix', async () => {
+    let state: 'broken' | 'strict' | 'good' = 'broken'
+    const validate = async (value: unknown) => {
+      if (state === 'broken') throw new Error('broken')
+      return state === 'strict'
+        ? { issues: [{ message: 'secret value', path: ['total'] }] }
+        : { value: value as object }
+    }
+    const schema = { '~standard': { version: 1, vendor: 'test', validate } } as const
+    const { receiver, clock, errors } = setUpInbox({}, { events: { 'Order Completed': schema } })
+    const seen: unknown[] = []
+    receiver.on('track', 'Order Completed', (message) => seen.push(message.event))
+    receiver.start()
+    expect(await deliver(receiver, fixtures.track)).toMatchObject({ ok: true, status: 200 })
+    await clock.advance(0)
+    expect(errors).toMatchObject([{ code: 'internal' }])
+    state = 'strict'
+    await clock.advance(SECOND)
+    const path = 'properties.total'
+    expect(await receiver.deadLetters()).toMatchObject([
+      { reason: 'schema_mismatch', attempts: 2, message: fixtures.track, error: { code: 'schema_mismatch', path } },
+    ])
+    expect(JSON.stringify(await receiver.deadLetters())).not.toContain('secret value')
+    state = 'good'
+    expect(await receiver.redrive('all')).toBe(1)
+    await clock.advance(0)
+    expect(seen).toEqual(['Order Completed'])
+  })
+})
+
+describe('handlers that never end', () => {
+  it('have failed after timeoutMs, their signal fires, and what they throw later is reported', async () => {
+    const { receiver, clock, errors, failed } = setUpInbox({ timeoutMs: 5000, retries: [SECOND] })
+    const held = Promise.withResolvers<void>()
+    const signals: AbortSignal[] = []
+    receiver.on('*', (_message, { signal }) => {
+      signals.push(signal)
+      return held.promise
+    })
+    receiver.start()
+    await deliver(receiver, fixtures.track)
+    await clock.advance(4999)
+    expect([signals.length, signals[0]?.aborted]).toEqual([1, false])
+    await clock.advance(1)
+    expect(signals[0]?.reason).toMatchObject({ code: 'handler_timeout' })
+    await clock.advance(SECOND)
+    expect(signals).toHaveLength(2)
+    await clock.advance(5000)
+    expect(await receiver.deadLetters()).toMatchObject([
+      { reason: 'handler_timeout', attempts: 2, error: { causes: [] } },
+    ])
+    expect(errors.map(({ code }) => code)).toEqual(['handler_timeout', 'handler_timeout'])
+    held.reject(new Error('late'))
+    await clock.advance(0)
+    expect(errors.slice(2).map(({ code }) => code)).toEqual(['handler_failed', 'handler_failed'])
+    expect(failed.map(({ remoteAddress }) => remoteAddress)).toEqual(failed.map(() => undefined))
+  })
+
+  it('do not make their success count later', async () => {
+    const { receiver, clock } = setUpInbox({ timeoutMs: 5000, retries: [] })
+    const held = Promise.withResolvers<void>()
+    receiver.on('*', () => held.promise)
+    receiver.start()
+    await deliver(receiver, fixtures.track)
+    await clock.advance(5000)
+    held.resolve()
+    await clock.advance(0)
+    expect((await receiver.health()).deadLetters).toBe(1)
+  })
+
+  it('are not called when a schema took all the time', async () => {
+    const held = Promise.withResolvers<{ value: object }>()
+    const schema = { '~standard': { version: 1, vendor: 'test', validate: () => held.promise } } as const
+    const { receiver, clock } = setUpInbox({ timeoutMs: 5000, retries: [] }, { events: { 'Order Completed': schema } })
+    const handler = vi.fn()
+    receiver.on('*', handler)
+    receiver.start()
+    await deliver(receiver, fixtures.track)
+    await clock.advance(5000)
+    held.resolve({ value: {} })
+    await clock.advance(0)
+    expect(handler).not.toHaveBeenCalled()
+    expect(await receiver.deadLetters()).toMatchObject([{ reason: 'handler_timeout' }])
+  })
+})
+
+describe('dead letters', () => {
+  async function setUpDead() {
+    const set = setUpInbox({ retries: [] })
+    const seen: unknown[] = []
+    const state = { isFixed: false }
+    set.receiver.on('*', ({ userId }) => {
+      if (!state.isFixed) fail()
+      seen.push(userId)
+    })
+    set.receiver.start()
+    for (const userId of ['a', 'b', 'c', 'd']) {
+      await deliver(set.receiver, { ...fixtures.page, userId })
+      await set.clock.advance(1)
+    }
+    const letters = await set.receiver.deadLetters()
+    state.isFixed = true
+    return { ...set, seen, state, ids: letters.map(({ id }) => id) }
+  }
+
+  it('are listed in pages, the oldest first', async () => {
+    const { receiver, ids } = await setUpDead()
+    const usersOf = async (page: object) => (await receiver.deadLetters(page)).map(({ message }) => message?.userId)
+    expect(await usersOf({})).toEqual(['a', 'b', 'c', 'd'])
+    expect(await usersOf({ limit: 2 })).toEqual(['a', 'b'])
+    expect(await usersOf({ after: ids[1] })).toEqual(['c', 'd'])
+  })
+
+  it('are redriven one, some and all, and dropped', async () => {
+    const { receiver, clock, seen, ids } = await setUpDead()
+    expect(await receiver.redrive([ids[1] as string, randomUUID()])).toBe(1)
+    await clock.advance(0)
+    expect(seen).toEqual(['b'])
+    expect(await receiver.drop([ids[0] as string])).toBe(1)
+    expect(await receiver.redrive('all')).toBe(2)
+    await clock.advance(0)
+    expect(seen).toEqual(['b', 'c', 'd'])
+    expect(await receiver.redrive('all')).toBe(0)
+    expect(await receiver.drop('all')).toBe(0)
+  })
+
+  it('begin again when they are redriven: with no attempts', async () => {
+    const { receiver, clock, state, ids } = await setUpDead()
+    state.isFixed = false
+    await receiver.redrive([ids[0] as string])
+    await clock.advance(0)
+    expect((await receiver.deadLetters()).map(({ message, attempts }) => [message?.userId, attempts]).at(-1)).toEqual([
+      'a',
+      1,
+    ])
+  })
+
+  it('show what several handlers threw, whatever it is, cut to a length', async () => {
+    const { receiver, clock } = setUpInbox({ retries: [] })
+    const hostile = Object.defineProperty(new Error('x'), 'message', { get: fail })
+    const long = Object.assign(new RangeError('m'.repeat(9999)), { stack: 's'.repeat(9999) })
+    for (const thrown of ['text', 5, null, hostile, Object.create(null), long]) {
+      receiver.on('*', () => {
+        throw thrown
+      })
+    }
+    for (let i = 0; i < 20; i += 1)
+      receiver.on('*', () => Promise.reject(Object.assign(new Error('no'), { stack: '' })))
+    receiver.start()
+    await deliver(receiver, fixtures.page)
+    await clock.advance(0)
+    const [letter] = await receiver.deadLetters()
+    expect(letter?.error.causes).toEqual([
+      { name: 'string', message: 'text' },
+      { name: 'number', message: '5' },
+      { name: 'object', message: 'null' },
+      { name: 'object', message: 'The thrown value cannot be converted to text.' },
+      { name: 'object', message: 'The thrown value cannot be converted to text.' },
+      { name: 'RangeError', message: 'm'.repeat(500), stack: 's'.repeat(2000) },
+      ...Array.from({ length: 4 }, () => ({ name: 'Error', message: 'no' })),
+    ])
+  })
+
+  it('hold no header with a secret, nor does the queue', async () => {
+    const { receiver, clock, queue } = setUpInbox({ retries: [] })
+    receiver.on('*', fail).start()
+    const { body, headers } = signedRequest(fixtures.page, secret)
+    const hidden = { Authorization: 'hunter2', 'Proxy-Authorization': 'hunter2', Cookie: 'hunter2' }
+    await receiver.receive(Buffer.from(body), { ...headers, ...hidden, 'X-Kept': 'kept' })
+    await clock.advance(0)
+    const letters = await receiver.deadLetters()
+    const [job] = await queue.deadLetters()
+    const everything = JSON.stringify(letters) + Buffer.from(job?.body ?? []) + Buffer.from(job?.retryState ?? [])
+    expect(letters).toMatchObject([{ headers: { 'x-kept': 'kept' } }])
+    expect(everything).toContain('kept')
+    expect(everything).not.toContain('hunter2')
+    expect(everything).not.toContain(secret)
+  })
+})
+
+describe('a message that crashes the process', () => {
+  const stateOf = (attempts: number, releases: number) => bytes(JSON.stringify({ attempts, releases }))
+
+  it.each([
+    ['the first time', 1, undefined],
+    ['after 4 crashes', 5, undefined],
+    ['after 4 crashes and 3 failed attempts', 8, stateOf(3, 0)],
+    ['after 4 crashes and 9 graceful stops', 14, stateOf(0, 9)],
+    ['when its state cannot be read', 99, bytes('junk')],
+    ['when its state is none of ours', 99, bytes('{"attempts":"x"}')],
+  ])('is handled %s', async (_when, claimCount, retryState) => {
+    const { outcome, handler } = await handleJob({ claimCount, retryState })
+    expect(outcome).toEqual({ complete: true })
+    expect(handler).toHaveBeenCalledOnce()
+  })
+
+  it.each([
+    [6, undefined, 0],
+    [9, stateOf(3, 0), 3],
+    [15, stateOf(0, 9), 0],
+  ])('is a dead letter at claim %i', async (claimCount, retryState, attempts) => {
+    const { outcome, state, handler, errors } = await handleJob({ claimCount, retryState })
+    expect(outcome).toMatchObject({ deadLetter: 'crashed' })
+    expect(state).toMatchObject({ attempts, error: { message: expect.stringContaining('Got 5 crashes') } })
+    expect(handler).not.toHaveBeenCalled()
+    expect(errors).toMatchObject([{ code: 'internal' }])
+  })
+})
+
+describe('an envelope that is unreadable', () => {
+  const line = { hookline: 1, at: 0, source: 'stream', headers: {} }
+  const write = (more: object) => bytes(`${JSON.stringify({ ...line, ...more })}\n{}`)
+
+  it.each<[string, Uint8Array, string]>([
+    ['nothing', bytes(''), 'Got other bytes.'],
+    ['junk', Buffer.from([0xff, 0x00, 0x0a, 0x7b]), 'Got other bytes.'],
+    ['another JSON', bytes('[]\n'), 'Got other bytes.'],
+    ['JSON of others', bytes('{"v":1}\n{}'), 'Got other bytes.'],
+    ['a later form', write({ hookline: 2 }), 'version 1. Got version 2.'],
+    ['no time', write({ at: 'now' }), 'missing fields'],
+    ['no source', write({ source: 5 }), 'missing fields'],
+    ['no headers', write({ headers: [] }), 'missing fields'],
+    ['a signature that is none', write({ signature: 5, secretIndex: 0 }), 'missing fields'],
+    ['no secretIndex', write({ signature: 'x' }), 'missing fields'],
+  ])('%s: is a dead letter at once, which says why', async (_what, body, why) => {
+    const { outcome, state, handler } = await handleJob({ body })
+    expect(outcome).toMatchObject({ deadLetter: 'unreadable' })
+    expect(state).toMatchObject({ attempts: 0, error: { code: 'internal', message: expect.stringContaining(why) } })
+    expect(handler).not.toHaveBeenCalled()
+  })
+
+  it('is listed as it is, also when it is a message, and redriven like the rest', async () => {
+    const { receiver, clock, memory } = setUpInbox()
+    const stored = JSON.stringify(fixtures.page)
+    receiver.start()
+    await memory.push([{ id: randomUUID(), body: bytes(stored) }])
+    await clock.advance(0)
+    const [letter] = await receiver.deadLetters()
+    expect(letter).toMatchObject({
+      reason: 'unreadable',
+      message: undefined,
+      headers: {},
+      receivedAt: undefined,
+      attempts: 0,
+    })
+    expect(Buffer.from(letter?.bytes ?? []).toString()).toBe(stored)
+    expect(await receiver.redrive('all')).toBe(1)
+    await clock.advance(0)
+    expect(await receiver.deadLetters()).toHaveLength(1)
+  })
+
+  it('for the queue itself shows the reason of the queue', async () => {
+    const lost = {
+      id: randomUUID(),
+      body: bytes(''),
+      reason: 'the row is broken',
+      retryState: undefined,
+      failedAt: new Date(5),
+    }
+    const retryState = bytes('{"attempts":0,"releases":0,"error":{"code":"handler_failed","message":"no","causes":[]}}')
+    const { receiver } = setUpInbox(
+      {},
+      {},
+      { deadLetters: async () => [lost, { ...lost, retryState: bytes('junk') }, { ...lost, retryState }] },
+    )
+    const error = { code: 'internal', message: 'the row is broken', causes: [] }
+    const expected = { reason: 'unreadable', error, attempts: 0, failedAt: new Date(5) }
+    expect(await receiver.deadLetters()).toMatchObject([expected, expected, expected])
+  })
+})
+
+it('a job that is claimed after the shutdown is released at once', async () => {
+  const { outcome, state, handler } = await handleJob({}, AbortSignal.abort())
+  expect(outcome).toMatchObject({ retryAt: expect.any(Date) })
+  expect(state).toEqual({ attempts: 0, releases: 1 })
+  expect(handler).not.toHaveBeenCalled()
+})

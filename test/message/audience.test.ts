@@ -1,0 +1,66 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { membership, traitName } from '../../src/message/audience.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+
+describe('traitName', () => {
+  it.each([
+    ['High Value Users', 'high_value_users'],
+    ['high_value_users', 'high_value_users'],
+    ['highValueUsers', 'high_value_users'],
+    ['HTTPUsers', 'http_users'],
+    ["VIP's, over $100!", 'vip_s_over_100'],
+    ['Top10 Buyers', 'top10_buyers'],
+    ['  Trial  —  expired ', 'trial_expired'],
+    ['Größe L', 'größe_l'],
+  ])('%s is %s', (name, trait) => {
+    expect(traitName(name)).toBe(trait)
+  })
+
+  it('of a trait is that trait', () => {
+    fc.assert(
+      fc.property(fc.stringMatching(/[a-z0-9]/), (name) => {
+        expect(traitName(traitName(name))).toBe(traitName(name))
+      }),
+    )
+  })
+
+  it.each([
+    ['', 'one without'],
+    ['  ', 'one without'],
+    ['!?', 'one without'],
+    [undefined, 'undefined'],
+    [5, 'a number'],
+  ])('refuses %j', (name, found) => {
+    expect(() => traitName(name as never)).toThrow(
+      new TypeError(
+        `The name of an audience must be a string with a letter or a digit. Got ${found}. Pass a name such as 'High Value Users'.`,
+      ),
+    )
+  })
+})
+
+describe('membership', () => {
+  const { identify, track, page } = fixtures
+  const change = (event: string, audience_key: unknown) => ({ ...track, event, properties: { audience_key } })
+
+  it.each([
+    ['identify with the trait true', { ...identify, traits: { vip: true } }, true],
+    ['identify with the trait false', { ...identify, traits: { vip: false } }, false],
+    ['identify with another trait', { ...identify, traits: { vips: true } }, undefined],
+    ['identify with a trait that is no boolean', { ...identify, traits: { vip: 'yes' } }, undefined],
+    ['identify without traits', { ...identify, traits: undefined }, undefined],
+    ['Audience Entered', change('Audience Entered', 'vip'), true],
+    ['Audience Exited', change('Audience Exited', 'vip'), false],
+    ['Audience Entered of another', change('Audience Entered', 'vips'), undefined],
+    ['another event', change('Audience Created', 'vip'), undefined],
+    ['track without properties', { ...track, properties: undefined }, undefined],
+    ['another type', page, undefined],
+  ])('%s', (_what, message, expected) => {
+    expect(membership(message, 'vip')).toBe(expected)
+  })
+
+  it('reads only what the message has itself', () => {
+    expect(membership({ ...identify, traits: {} }, 'constructor')).toBeUndefined()
+  })
+})

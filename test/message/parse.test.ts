@@ -1,0 +1,218 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { HooklineError } from '../../src/message/error.ts'
+import { parse } from '../../src/message/parse.ts'
+import { TYPE_NAMES } from '../../src/message/type-table.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+
+const bytesOf = (value: unknown): Buffer => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))
+
+function errorOf(body: Uint8Array): HooklineError {
+  try {
+    parse(body)
+  } catch (error) {
+    if (error instanceof HooklineError) return error
+    throw error
+  }
+  throw new Error('parsed without an error')
+}
+
+describe('messages', () => {
+  it.each(Object.values(fixtures))('$type: every field of the specification stays', (message) => {
+    expect(parse(bytesOf(message))).toMatchObject(message)
+  })
+
+  it('keeps fields it does not know', () => {
+    expect(parse(bytesOf({ ...fixtures.track, _metadata: { bundled: [] } }))).toMatchObject({
+      _metadata: { bundled: [] },
+    })
+  })
+
+  it.each([1, 2, '1.1'])('takes version %j', (version) => {
+    expect(parse(bytesOf({ ...fixtures.track, version }))).toMatchObject({ version })
+  })
+
+  it('skips a byte order mark', () => {
+    expect(parse(bytesOf(`\ufeff${JSON.stringify(fixtures.track)}`))).toEqual(fixtures.track)
+  })
+
+  it.each([
+    ['with spaces', { 'Previous ID': 'old', 'User ID': 'new' }],
+    ['without', { previousId: 'old', userId: 'new' }],
+    ['mixed', { 'Previous ID': 'old', userId: 'new' }],
+    [
+      'both, and the specification goes first',
+      { 'Previous ID': 'old', 'User ID': 'new', previousId: 'x', userId: 'y' },
+    ],
+  ])('reads the ids of an alias the same, spelled %s', (_how, ids) => {
+    expect(parse(bytesOf({ type: 'alias', ...ids }))).toEqual({
+      type: 'alias',
+      'Previous ID': 'old',
+      'User ID': 'new',
+      previousId: 'old',
+      userId: 'new',
+    })
+  })
+})
+
+describe('body_not_json', () => {
+  it.each([
+    ['', 'Got 0 bytes'],
+    ['{"type":', 'must be valid JSON'],
+    ['[]', 'not a list. Got an empty list'],
+    ['null', 'must be one JSON object, not a list. Got null'],
+    ['5', 'Got a number'],
+    ['"track"', 'Got a string'],
+    [`${'['.repeat(250_000)}${']'.repeat(250_000)}`, 'not a list. Got a list. Send one JSON object per request'],
+  ])('%.12s', (body, says) => {
+    const error = errorOf(bytesOf(body))
+    expect([error.code, error.status]).toEqual(['body_not_json', 400])
+    expect(error.message).toContain(says)
+  })
+
+  it('says where, and quotes nothing of the body', () => {
+    const error = errorOf(bytesOf('{"password":"hunter2" x}'))
+    expect(error.message).toBe(
+      'The body must be valid JSON. Got 24 bytes, with the fault at position 22. Send one JSON object per request, in UTF-8.',
+    )
+    expect(error.cause).toBeUndefined()
+    expect(String(error.stack)).not.toContain('hunter2')
+  })
+
+  it('refuses bytes that are not UTF-8', () => {
+    expect(errorOf(Buffer.from('{"a":"\xff"}', 'latin1')).message).toContain('UTF-8')
+  })
+})
+
+const { page, screen, identify, track, alias, group, delete: deletion } = fixtures
+
+describe('message_invalid names the field', () => {
+  it.each([
+    ['type', {}],
+    ['userId', { ...page, userId: undefined }],
+    ['userId', { ...screen, userId: null }],
+    ['userId', { ...identify, userId: '' }],
+    ['userId', { ...track, userId: 5 }],
+    ['userId', { ...group, userId: null, anonymousId: '' }],
+    ['userId', { ...deletion, userId: undefined, anonymousId: 'a' }],
+    ['event', { ...track, event: undefined }],
+    ['event', { ...track, event: '' }],
+    ['event', { ...track, event: 5 }],
+    ['groupId', { ...group, groupId: null }],
+    ['Previous ID', { type: 'alias', userId: 'new' }],
+    ['User ID', { type: 'alias', previousId: 'old' }],
+    ['User ID', { ...alias, 'User ID': '' }],
+    ['timestamp', { ...track, timestamp: 1_700_000_000_000 }],
+    ['timestamp', { ...track, timestamp: null }],
+    ['properties', { ...track, properties: [] }],
+    ['properties', { ...page, properties: 'x' }],
+    ['traits', { ...identify, traits: null }],
+    ['context', { ...screen, context: 5 }],
+  ])('%s of %j', (path, message) => {
+    const error = errorOf(bytesOf(message))
+    expect([error.code, error.status, error.path]).toEqual(['message_invalid', 422, path])
+    expect(error.message).toMatch(new RegExp(`^\`${path}\` must be [^]+\\. Got [^]+\\. Pass [^]+\\.$`))
+  })
+
+  it('shows no value of the message', () => {
+    const secret = 'hunter2'
+    for (const message of [
+      { ...page, userId: [secret] },
+      { ...page, context: secret },
+      { ...page, type: secret },
+    ]) {
+      expect(errorOf(bytesOf(message)).message).not.toContain(secret)
+    }
+  })
+
+  it.each(['purchase', 'Track', 'constructor', '__proto__', 5, null])('message_type_unknown: %j', (type) => {
+    const error = errorOf(bytesOf({ type, userId: 'u' }))
+    expect([error.code, error.status, error.path]).toEqual(['message_type_unknown', 422, 'type'])
+    expect(error.message).toBe(
+      `\`type\` must be one of ${TYPE_NAMES}. Got ${type === null ? 'null' : `a ${typeof type}`}. Pass one of them.`,
+    )
+  })
+})
+
+describe('hostile keys', () => {
+  it.each([
+    '{"type":"track","userId":"u","event":"e","properties":{"__proto__":{"admin":true},"total":1}}',
+    '{"type":"track","userId":"u","event":"e","properties":{"\\u005f_proto__":{"admin":true},"total":1}}',
+    '{"type":"track","userId":"u","event":"e","properties":{"constructor":{"prototype":{"admin":true}},"total":1}}',
+    '{"type":"track","userId":"u","event":"e","properties":{"\\u0063onstructor":{"prototype":{"admin":true}},"total":1}}',
+  ])('drops them wherever they stand: %s', (body) => {
+    const { properties = {} } = parse(bytesOf(body)) as { properties?: Record<string, unknown> }
+    expect(properties.total).toBe(1)
+    expect(Object.hasOwn(properties, '__proto__')).toBe(false)
+    if (Object.hasOwn(properties, 'constructor')) expect(properties.constructor).toEqual({})
+  })
+
+  it('drops them below more levels than the stack has', () => {
+    const depth = 50_000
+    const nested = `${'{"a":'.repeat(depth)}{"__proto__":{"admin":true}}${'}'.repeat(depth)}`
+    let value: unknown = parse(bytesOf(`{"type":"track","userId":"u","event":"e","properties":${nested}}`))
+    for (const key of ['properties', ...Array<string>(depth).fill('a')]) value = (value as Record<string, unknown>)[key]
+    expect(Object.getOwnPropertyNames(value)).toEqual([])
+  })
+
+  it('keeps values of those names, and keys that are harmless', () => {
+    const message = { ...track, event: '__proto__', properties: { constructor: 'Lego' } }
+    expect(parse(bytesOf(message))).toEqual(message)
+  })
+})
+
+describe('properties', () => {
+  const hostile = fc.constantFrom('__proto__', 'constructor', 'prototype', 'type', 'userId', 'properties', 'toString')
+  const json = fc.letrec((tie) => ({
+    value: fc.oneof(
+      { depthSize: 'small' },
+      fc.constantFrom(null, true, 0, 'track', 'alias', 'admin'),
+      fc.string(),
+      fc.array(tie('value'), { maxLength: 3 }),
+      fc.array(fc.tuple(fc.oneof(hostile, fc.string()), tie('value')), { maxLength: 5 }).map(toText),
+    ),
+  }))
+
+  /** Objects as text, since an object literal would swallow `__proto__`. */
+  function toText(entries: readonly (readonly [string, unknown])[]): { json: string } {
+    return { json: `{${entries.map(([key, value]) => `${JSON.stringify(key)}:${serialise(value)}`).join(',')}}` }
+  }
+
+  function serialise(value: unknown): string {
+    if (Array.isArray(value)) return `[${value.map(serialise).join(',')}]`
+    if (typeof value === 'object' && value !== null && 'json' in value) return String(value.json)
+    return JSON.stringify(value)
+  }
+
+  it('throws nothing but its own error, and nothing appears on Object.prototype, for any JSON', () => {
+    const before = Object.getOwnPropertyNames(Object.prototype).sort()
+    fc.assert(
+      fc.property(json.value, (value) => {
+        try {
+          parse(bytesOf(serialise(value)))
+        } catch (error) {
+          expect(error).toBeInstanceOf(HooklineError)
+        }
+        expect(Object.getOwnPropertyNames(Object.prototype).sort()).toEqual(before)
+        expect(({} as { admin?: unknown }).admin).toBeUndefined()
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  it('throws nothing but its own error for any bytes', () => {
+    fc.assert(fc.property(fc.uint8Array(), (bytes) => void errorOf(bytes)))
+  })
+})
+
+it('refuses text: bytes are what was signed', () => {
+  for (const [body, found] of [
+    ['{}', 'a string'],
+    [{}, 'an object'],
+    [[1], 'a list'],
+  ]) {
+    const fault = `parse: body must be the exact bytes as a Uint8Array. Got ${found}. Pass the bytes as they are on the wire`
+    expect(() => parse(body as never)).toThrow(TypeError)
+    expect(() => parse(body as never)).toThrow(fault)
+  }
+})

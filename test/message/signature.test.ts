@@ -1,0 +1,144 @@
+import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createKey, createKeys, sign, verify } from '../../src/message/signature.ts'
+import { hmac } from '../support/hmac.ts'
+
+const bytes = (length: number, value: number): Buffer => Buffer.alloc(length, value)
+
+/** RFC 2202, section 3: all seven cases, the last two with keys longer than a block. */
+const vectors: readonly (readonly [key: Buffer, data: Buffer, digest: string])[] = [
+  [bytes(20, 0x0b), Buffer.from('Hi There'), 'b617318655057264e28bc0b6fb378c8ef146be00'],
+  [Buffer.from('Jefe'), Buffer.from('what do ya want for nothing?'), 'effcdf6ae5eb2fa2d27416d5f184df9c259a7c79'],
+  [bytes(20, 0xaa), bytes(50, 0xdd), '125d7342b9ac11cd91a39af48aa17b4f63f175d3'],
+  [
+    Buffer.from('0102030405060708090a0b0c0d0e0f10111213141516171819', 'hex'),
+    bytes(50, 0xcd),
+    '4c9007f4026250c6bc8414f9bf50c86c2d7235da',
+  ],
+  [bytes(20, 0x0c), Buffer.from('Test With Truncation'), '4c1a03424b55e07fe7f27be1d58bb9324a9a5a04'],
+  [
+    bytes(80, 0xaa),
+    Buffer.from('Test Using Larger Than Block-Size Key - Hash Key First'),
+    'aa4ae5e15272d00e95705637ce8a3b55ed402112',
+  ],
+  [
+    bytes(80, 0xaa),
+    Buffer.from('Test Using Larger Than Block-Size Key and Larger Than One Block-Size Data'),
+    'e8e99d0f45237d786d6bbaa7965c7808bbff1a91',
+  ],
+]
+
+describe('HMAC-SHA1', () => {
+  it.each(vectors.map((vector, index) => ({ vector, number: index + 1 })))('RFC 2202, case $number', ({ vector }) => {
+    const [key, data, digest] = vector
+    expect(createKey(key).sign(data)).toBe(digest)
+    expect(createKey(key).matches(data, digest)).toBe(true)
+  })
+
+  it('equals createHmac for 10 000 random keys and bodies', () => {
+    for (let round = 0; round < 10_000; round++) {
+      const secret = randomBytes(1 + (round % 100)).toString('latin1')
+      const body = randomBytes((round * 7) % 2048)
+      expect(sign(body, secret)).toBe(hmac(body, secret))
+    }
+  })
+
+  it.each([0, 1, 63, 64, 65, 16_383, 16_384, 16_385, 1_000_000])(
+    'equals createHmac for a body of %i bytes',
+    (length) => {
+      const body = randomBytes(length)
+      expect(sign(body, 'secret')).toBe(hmac(body, 'secret'))
+    },
+  )
+
+  it.each(['a body', '', 'déjà vu 🎉'])('agrees with openssl dgst on %j', (body) => {
+    const printed = execFileSync('openssl', ['dgst', '-sha1', '-hmac', 'a shared secret'], { input: body })
+    expect(printed.toString().trim().split(' ').at(-1)).toBe(sign(body, 'a shared secret'))
+  })
+})
+
+describe('verify', () => {
+  it('is true for what sign made, of any bytes and secret', () => {
+    fc.assert(
+      fc.property(fc.uint8Array(), fc.string({ minLength: 1 }), (body, secret) => {
+        expect(verify(body, sign(body, secret), secret)).toBe(true)
+      }),
+    )
+  })
+
+  it('is false for any flipped bit of the body', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 1 }), fc.nat(), fc.nat(7), (body, place, bit) => {
+        const signature = sign(body, 'secret')
+        const changed = Uint8Array.from(body)
+        changed[place % body.length] = (body[place % body.length] as number) ^ (1 << bit)
+        expect(verify(changed, signature, 'secret')).toBe(false)
+      }),
+    )
+  })
+
+  it('is false for any other digit of the signature', () => {
+    fc.assert(
+      fc.property(fc.uint8Array(), fc.nat(39), fc.integer({ min: 1, max: 15 }), (body, place, step) => {
+        const signature = sign(body, 'secret')
+        const digit = (Number.parseInt(signature.charAt(place), 16) + step) % 16
+        const changed = signature.slice(0, place) + digit.toString(16) + signature.slice(place + 1)
+        expect(verify(body, changed, 'secret')).toBe(false)
+      }),
+    )
+  })
+
+  it('is false for any other length of the body', () => {
+    fc.assert(
+      fc.property(fc.uint8Array(), fc.uint8Array({ minLength: 1 }), (body, more) => {
+        const longer = Buffer.concat([body, more])
+        expect(verify(longer, sign(body, 'secret'), 'secret')).toBe(false)
+        expect(verify(body, sign(longer, 'secret'), 'secret')).toBe(false)
+      }),
+    )
+  })
+
+  const body = Buffer.from('a body')
+  const signature = sign(body, 'secret')
+
+  it.each([
+    ['missing', undefined],
+    ['empty', ''],
+    ['in capitals', signature.toUpperCase()],
+    ['too short', signature.slice(1)],
+    ['followed by junk', `${signature}zz`],
+    ['followed by a line feed', `${signature}\n`],
+    ['of letters that take two bytes', 'é'.repeat(40)],
+  ])('is false for a signature that is %s', (_what, given) => {
+    expect(verify(body, given, 'secret')).toBe(false)
+  })
+
+  it('accepts any of several secrets', () => {
+    expect(verify(body, signature, ['new', 'secret'])).toBe(true)
+    expect(verify(body, signature, ['new', 'newer'])).toBe(false)
+  })
+
+  it.each(['text', { type: 'track' }, undefined])('refuses a body that is not bytes: %j', (given) => {
+    expect(() => verify(given as never, signature, 'secret')).toThrow(TypeError)
+    expect(() => verify(given as never, signature, 'secret')).toThrow('exact bytes')
+  })
+})
+
+describe('secrets', () => {
+  it.each(['', [], [''], ['good', ''], undefined, 5])('refuses %j', (secret) => {
+    expect(() => createKeys(secret as never)).toThrow(TypeError)
+    expect(() => createKeys(secret as never)).toThrow('secret')
+  })
+
+  it('refuses to sign with an empty secret, and to sign an object', () => {
+    expect(() => sign('body', '')).toThrow(TypeError)
+    expect(() => sign({ type: 'track' } as never, 'secret')).toThrow('sign: body must be')
+  })
+
+  it('does not take a signature of another length for its own', () => {
+    const [key] = createKeys('secret')
+    expect(key?.matches(Buffer.from('a body'), 'short')).toBe(false)
+  })
+})

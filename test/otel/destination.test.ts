@@ -1,0 +1,87 @@
+import { SpanKind, SpanStatusCode } from '@opentelemetry/api'
+import { expect, it, onTestFinished } from 'vitest'
+import { createDestination } from '../../src/destination/destination.ts'
+import { observe } from '../../src/otel/index.ts'
+import { capture, manualClock, type Script } from '../../src/testing.ts'
+import { setUpTelemetry } from './telemetry.ts'
+
+function setUp(script: Script, urls: readonly string[] = ['https://shop.example/webhooks?token=secret']) {
+  const telemetry = setUpTelemetry()
+  onTestFinished(observe())
+  const clock = manualClock()
+  const destination = createDestination({
+    webhooks: urls.map((url) => ({ url })),
+    sharedSecret: 'secret',
+    dispatcher: capture({ script, clock }).dispatcher,
+    clock,
+    random: () => 0.5,
+    onAttempt: () => {},
+  })
+  onTestFinished(() => void destination.close({ graceMs: 0 }))
+  return { ...telemetry, clock, destination }
+}
+
+const attributes = { 'http.request.method': 'POST', 'server.address': 'shop.example', 'server.port': 443 }
+
+it('an attempt is a span of an HTTP client, from its beginning to its end', async () => {
+  const { clock, destination, spans, collect } = setUp([{ status: 200, delayMs: 250 }])
+  const start = clock.now()
+  const queued = await destination.track({ userId: 'u1', event: 'Order Completed' })
+  await clock.advance(1000)
+
+  expect(spans()).toMatchObject([
+    { name: 'POST', kind: SpanKind.CLIENT, status: { code: SpanStatusCode.UNSET }, duration: [0, 250_000_000] },
+  ])
+  expect(spans()[0]?.startTime).toEqual([Math.floor(start / 1000), (start % 1000) * 1_000_000])
+  expect(spans()[0]?.attributes).toEqual({
+    ...attributes,
+    'http.response.status_code': 200,
+    'url.full': 'https://shop.example/webhooks?…',
+    'messaging.message.id': (queued as { id: string }).id,
+  })
+  const metrics = await collect()
+  const ok = { ...attributes, 'http.response.status_code': 200 }
+  expect(metrics.has('http.client.request.duration')).toBe(false) // Instrumentation of undici records it.
+  expect(metrics.get('hookline.destination.attempts')).toMatchObject([{ attributes: ok, value: 1 }])
+  expect(metrics.get('hookline.destination.rounds')).toMatchObject([
+    { attributes: { 'hookline.delivery.status': 'delivered' }, value: 1 },
+  ])
+})
+
+it('attempts that fail are errors: by their status, or by what went wrong; each but the first says how many before', async () => {
+  const { clock, destination, spans, collect } = setUp([503, 'reset', 400], ['http://shop.example:8080/webhooks'])
+  await destination.track({ userId: 'u1', event: 'Order Completed' })
+  await clock.advance(3_600_000)
+
+  expect(spans().map(({ status }) => status.code)).toEqual(Array(3).fill(SpanStatusCode.ERROR))
+  expect(spans().map(({ status }) => status.message)).toEqual([undefined, expect.any(String), undefined])
+  expect(spans().map(({ attributes }) => attributes)).toMatchObject([
+    { 'http.response.status_code': 503, 'error.type': '503', 'server.port': 8080 },
+    { 'error.type': 'reset', 'http.request.resend_count': 1 },
+    { 'http.response.status_code': 400, 'error.type': '400', 'http.request.resend_count': 2 },
+  ])
+  expect(spans()[0]?.attributes).not.toHaveProperty('http.request.resend_count')
+  expect(spans()[1]?.attributes).not.toHaveProperty('http.response.status_code')
+  expect((await collect()).get('hookline.destination.rounds')).toMatchObject([
+    { attributes: { 'hookline.delivery.status': 'retrying' }, value: 2 },
+    { attributes: { 'hookline.delivery.status': 'failed', 'error.type': 'refused' }, value: 1 },
+  ])
+})
+
+it('every URL of a round is an attempt', async () => {
+  const { clock, destination, spans } = setUp([200], ['http://a.example/', 'http://b.example/'])
+  await destination.identify({ userId: 'u1' })
+  await clock.advance(1000)
+  expect(spans().map(({ attributes }) => [attributes['server.address'], attributes['server.port']])).toEqual([
+    ['a.example', 80],
+    ['b.example', 80],
+  ])
+})
+
+it('URLs that differ in their query only look the same, and yet neither was posted to before', async () => {
+  const { clock, destination, spans } = setUp([200], ['http://a.example/?a', 'http://a.example/?b'])
+  await destination.identify({ userId: 'u1' })
+  await clock.advance(1000)
+  expect(spans()).toHaveLength(2)
+  for (const span of spans()) expect(span.attributes).not.toHaveProperty('http.request.resend_count')
+})

@@ -1,0 +1,242 @@
+import { createHash } from 'node:crypto'
+import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import { expect, it, onTestFinished } from 'vitest'
+import type { Delivery } from '../../src/handling/delivery.ts'
+import { inTrace, observe } from '../../src/otel/index.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
+import { fixtures, signedRequest } from '../../src/testing.ts'
+import { secret, setUp as setUpReceiver } from '../support/receive.ts'
+import { type Point, setUpTelemetry } from './telemetry.ts'
+
+const TRACE = '0af7651916cd43dd8448eb211c80319c'
+const PARENT = 'b7ad6b7169203331'
+const traced = { traceparent: `00-${TRACE}-${PARENT}-01` }
+
+function setUp(options: Parameters<typeof setUpReceiver>[0] = {}) {
+  const telemetry = setUpTelemetry()
+  onTestFinished(observe())
+  const { receiver, clock } = setUpReceiver(options)
+  const deliver = (message: object, headers: Record<string, string> = {}, key = secret) => {
+    const request = signedRequest(message, key)
+    return receiver.receive(Buffer.from(request.body), { ...request.headers, ...headers })
+  }
+  return { ...telemetry, receiver, clock, deliver }
+}
+
+const count = (points: readonly Point[] | undefined) => points?.map(({ attributes, value }) => [attributes, value])
+const track = {
+  'messaging.system': 'hookline',
+  'messaging.operation.name': 'process',
+  'messaging.destination.name': 'track',
+}
+
+it('a message that is handled is a span of its consumer, as long as its handlers took', async () => {
+  const { receiver, clock, deliver, spans } = setUp()
+  const done = Promise.withResolvers<void>()
+  receiver.on('track', () => done.promise)
+  const answer = deliver(fixtures.track, traced)
+  await clock.advance(250)
+  done.resolve()
+  await answer
+
+  const [span, ...others] = spans()
+  expect(others).toEqual([])
+  expect(span).toMatchObject({
+    name: 'process track',
+    kind: SpanKind.CONSUMER,
+    status: { code: SpanStatusCode.UNSET },
+    duration: [0, 250_000_000],
+    parentSpanContext: { traceId: TRACE, spanId: PARENT, isRemote: true },
+    links: [],
+  })
+  expect(span?.spanContext().traceId).toBe(TRACE)
+  expect(Math.abs((span?.endTime[0] ?? 0) - Date.now() / 1000)).toBeLessThan(60)
+  expect(span?.attributes).toEqual({
+    ...track,
+    'messaging.operation.type': 'process',
+    'messaging.message.id': signedRequest(fixtures.track, secret).headers['x-signature'],
+    'hookline.message.event': fixtures.track.event,
+    'hookline.attempt': 1,
+  })
+})
+
+it('says nothing of users, bodies and headers', async () => {
+  const { receiver, deliver, spans, collect } = setUp()
+  receiver.on('identify', () => {
+    throw new Error('no place for user-private')
+  })
+  await deliver(
+    { type: 'identify', userId: 'user-private', traits: { email: 'private@x.example' } },
+    { cookie: 'private' },
+  )
+  const said = JSON.stringify([
+    spans().map(({ name, attributes, status, events, links }) => ({ name, attributes, status, events, links })),
+    [...(await collect())],
+  ])
+  expect(said).toContain('handler_failed')
+  expect(said).not.toContain('private')
+})
+
+it('handlers that fail are an error, by its code', async () => {
+  const { receiver, deliver, spans, collect } = setUp()
+  receiver.on('track', () => {
+    throw new Error('boom')
+  })
+  await deliver(fixtures.track)
+
+  expect(spans()).toMatchObject([
+    {
+      name: 'process track',
+      status: {
+        code: SpanStatusCode.ERROR,
+        message: 'Every handler must succeed. Got 1 of 1 that failed. See `cause`.',
+      },
+      attributes: { 'error.type': 'handler_failed', 'hookline.next': 'sender', 'hookline.attempt': 1 },
+    },
+  ])
+  const metrics = await collect()
+  const failed = { ...track, 'error.type': 'handler_failed' }
+  expect(count(metrics.get('hookline.receiver.failed'))).toEqual([[{ ...failed, 'hookline.next': 'sender' }, 1]])
+  expect(metrics.get('messaging.process.duration')).toMatchObject([{ attributes: failed, value: { count: 1 } }])
+  expect(metrics.has('hookline.receiver.handled')).toBe(false)
+})
+
+it('counts what is received, handled and rejected', async () => {
+  const { clock, receiver, deliver, spans, collect } = setUp()
+  receiver.on('page', () => new Promise((resolve) => clock.setTimeout(() => resolve(undefined), 500)))
+  const pages = [deliver(fixtures.page), deliver({ ...fixtures.page, name: 'Other' })]
+  await clock.advance(500)
+  await Promise.all(pages)
+  await deliver(fixtures.track)
+  await deliver(fixtures.track, {}, 'a guess')
+  await deliver({ type: 'page' })
+  const metrics = await collect()
+  const page = { ...track, 'messaging.destination.name': 'page' }
+
+  for (const name of ['messaging.client.consumed.messages', 'hookline.receiver.handled']) {
+    expect(count(metrics.get(name))).toEqual([
+      [page, 2],
+      [track, 1],
+    ])
+  }
+  expect(count(metrics.get('hookline.receiver.rejected'))).toEqual([
+    [{ 'error.type': 'signature_mismatch', 'http.response.status_code': 401 }, 1],
+    [{ 'error.type': 'message_invalid', 'http.response.status_code': 422 }, 1],
+  ])
+  expect(metrics.get('messaging.process.duration')).toMatchObject([
+    { attributes: page, value: { count: 2, sum: 1 } },
+    { attributes: track, value: { count: 1, sum: 0 } },
+  ])
+  expect(spans()).toHaveLength(3)
+})
+
+it('through an inbox: stored, and handled later, in the trace of the request', async () => {
+  const clock = setUpReceiver().clock
+  const inbox = memoryQueue({ clock })
+  const { receiver, deliver, spans, collect } = setUp({ inbox, clock })
+  let attempts = 0
+  receiver.on('track', () => {
+    attempts += 1
+    if (attempts === 1) throw new Error('not yet')
+  })
+  await deliver(fixtures.track, traced)
+  expect(spans()).toMatchObject([
+    { name: 'store track', kind: SpanKind.CLIENT, attributes: { 'messaging.operation.type': 'send' } },
+  ])
+  receiver.start()
+  await clock.advance(60_000)
+  onTestFinished(async () => void (await receiver.close({ graceMs: 0 })))
+
+  expect(
+    spans().map(({ name, attributes }) => [name, attributes['hookline.attempt'], attributes['hookline.next']]),
+  ).toEqual([
+    ['store track', undefined, undefined],
+    ['process track', 1, 'retry'],
+    ['process track', 2, undefined],
+  ])
+  for (const span of spans()) expect(span.parentSpanContext).toMatchObject({ traceId: TRACE, spanId: PARENT })
+  const metrics = await collect()
+  const stored = { ...track, 'messaging.operation.name': 'store' }
+  expect(count(metrics.get('hookline.receiver.stored'))).toEqual([[stored, 1]])
+  expect(metrics.get('hookline.receiver.store.duration')).toMatchObject([{ attributes: stored, value: { count: 1 } }])
+})
+
+it('a job that no receiver can read fails without a message', async () => {
+  const clock = setUpReceiver().clock
+  const inbox = memoryQueue({ clock })
+  const { receiver, spans } = setUp({ inbox, clock })
+  const id = createHash('md5')
+    .digest('hex')
+    .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+  await inbox.push([{ id, body: Buffer.from('junk') }])
+  receiver.start()
+  await clock.advance(60_000)
+  onTestFinished(async () => void (await receiver.close({ graceMs: 0 })))
+  expect(spans()[0]).toMatchObject({ name: 'process', status: { code: SpanStatusCode.ERROR } })
+  expect(spans()[0]?.attributes).not.toHaveProperty('messaging.destination.name')
+})
+
+it('the span of the HTTP server stays the parent when it is of the same trace, and is linked when it is not', async () => {
+  const { receiver, deliver, spans } = setUp()
+  receiver.on('track', () => {})
+  const within = (traceId: string) => {
+    const server = { traceId, spanId: 'c'.repeat(16), traceFlags: 1 }
+    return context.with(trace.setSpanContext(context.active(), server), () => deliver(fixtures.track, traced))
+  }
+  await within(TRACE)
+  await within('d'.repeat(32))
+  await context.with(
+    trace.setSpanContext(context.active(), { traceId: 'e'.repeat(32), spanId: 'e'.repeat(16), traceFlags: 1 }),
+    () => deliver(fixtures.track),
+  )
+
+  const [same, other, untraced] = spans()
+  expect(same).toMatchObject({ parentSpanContext: { traceId: TRACE, spanId: 'c'.repeat(16) }, links: [] })
+  expect(other).toMatchObject({
+    parentSpanContext: { traceId: TRACE, spanId: PARENT },
+    links: [{ context: { traceId: 'd'.repeat(32), spanId: 'c'.repeat(16) } }],
+  })
+  expect(untraced).toMatchObject({ parentSpanContext: { spanId: 'e'.repeat(16) }, links: [] })
+})
+
+it.each([{}, { traceparent: 'junk' }, { traceparent: `00-${'0'.repeat(32)}-${PARENT}-01` }])(
+  'a delivery of no trace begins one: %j',
+  async (headers: Record<string, string>) => {
+    const { receiver, deliver, spans } = setUp()
+    receiver.on('track', () => {})
+    await deliver(fixtures.track, headers)
+    expect(spans()[0]?.parentSpanContext).toBeUndefined()
+  },
+)
+
+it('inTrace: spans that a handler makes join the trace, after it waited too', async () => {
+  const { receiver, deliver, spans } = setUp()
+  const seen: Delivery[] = []
+  receiver.on(
+    'track',
+    inTrace(async (message, delivery) => {
+      seen.push(delivery)
+      await new Promise((resolve) => setImmediate(resolve))
+      trace.getTracer('test').startSpan(`save ${message.type}`).end()
+    }),
+  )
+  const received = await deliver(fixtures.track, traced)
+  expect(received).toMatchObject({ status: 200, delivery: seen[0] })
+  expect(spans().find(({ name }) => name === 'save track')).toMatchObject({
+    parentSpanContext: { traceId: TRACE, spanId: PARENT },
+  })
+})
+
+it('inTrace: what the handler throws is what the receiver sees, and it runs once', async () => {
+  const { receiver, deliver } = setUp()
+  let runs = 0
+  receiver.on(
+    'track',
+    inTrace(() => {
+      runs += 1
+      throw new Error('boom')
+    }),
+  )
+  expect(await deliver(fixtures.track)).toMatchObject({ status: 500, error: { code: 'handler_failed' } })
+  expect(runs).toBe(1)
+})

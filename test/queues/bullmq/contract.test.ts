@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, inject, vi } from 'vitest'
+import { readOptions } from '../../../src/queues/bullmq/options.ts'
+import { createBullmqStore } from '../../../src/queues/bullmq/store.ts'
+import { createQueue } from '../../../src/queues/create-queue.ts'
+import { manualClock } from '../../../src/testing/manual-clock.ts'
+import { testDurableQueue } from '../../contracts/durable-queue.ts'
+import { testQueue } from '../../contracts/queue.ts'
+import { removeQueue } from '../../support/redis.ts'
+
+const redisUrl = inject('redisUrl')
+const POLL_MS = 5
+
+describe.skipIf(redisUrl === undefined)('on Redis', () => {
+  let redis: Redis
+
+  beforeAll(() => {
+    redis = new Redis(redisUrl ?? '')
+    vi.useFakeTimers({ toFake: ['Date'] })
+  })
+
+  afterAll(() => {
+    redis.disconnect()
+    vi.useRealTimers()
+  })
+
+  function create() {
+    const manual = manualClock(Date.UTC(2026, 10, 20))
+    vi.setSystemTime(manual.now())
+    const name = randomUUID()
+    const settings = readOptions({ name, connection: redisUrl ?? '', pollMs: POLL_MS })
+    // The queue looks for jobs by the machine's time: Redis answers by it, too.
+    const clock = {
+      ...manual,
+      setTimeout: (callback: () => void, ms: number) =>
+        ms <= POLL_MS ? setTimeout(callback, ms) : manual.setTimeout(callback, ms),
+      clearTimeout(timer: unknown) {
+        manual.clearTimeout(timer)
+        clearTimeout(timer as NodeJS.Timeout)
+      },
+    }
+    const fail = (error: unknown) => {
+      throw error
+    }
+    const open = () =>
+      createQueue(createBullmqStore(settings, clock, fail), { name, pollMs: POLL_MS, clock, onError: fail })
+    return {
+      queue: open(),
+      now: clock.now,
+      async advance(ms: number) {
+        vi.setSystemTime(clock.now() + ms)
+        await clock.advance(ms)
+        await forget(`bull:${name}:de:*`, ms)
+      },
+      another: open,
+      isDurable: true,
+      dedupeWindowMs: settings.dedupeWindowMs,
+      exactOrder: false,
+      dispose: () => removeQueue(redis, name),
+    }
+  }
+
+  /** Redis lets the ids of a dedupe window expire by its own time. */
+  async function forget(pattern: string, ms: number): Promise<void> {
+    for (const key of await redis.keys(pattern)) await redis.pexpire(key, Math.max(0, (await redis.pttl(key)) - ms))
+  }
+
+  testQueue('bullmq', create)
+  testDurableQueue('bullmq', create)
+})

@@ -1,0 +1,347 @@
+/** Redis unreachable, silent, cut off, killed, full and guarded by a password. */
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { createServer } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { inspect } from 'node:util'
+import { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues/bullmq/index.ts'
+import { readOptions } from '../../../src/queues/bullmq/options.ts'
+import { createBullmqStore } from '../../../src/queues/bullmq/store.ts'
+import type { ClaimedJob, Outcome, Queue } from '../../../src/queues/queue.ts'
+import { systemClock } from '../../../src/time/clock.ts'
+import { freePort, hasRedisServer, openProxy, type PrivateRedis, privateRedis } from '../../support/redis.ts'
+import { until } from '../../support/until.ts'
+
+const complete: Outcome = { complete: true }
+const jobOf = () => ({ id: randomUUID(), body: Buffer.from('body') })
+const unavailable = { code: 'queue_unavailable', status: 503 }
+const open: Queue[] = []
+const fail = () => expect.fail('it was not rejected')
+
+afterEach(async () => {
+  for (const queue of open.splice(0)) await queue.close({ graceMs: 0 })
+})
+
+function openQueue(options: Partial<BullmqQueueOptions> & Pick<BullmqQueueOptions, 'connection'>): Queue {
+  const queue = bullmqQueue({ name: randomUUID(), timeoutMs: 2000, onError() {}, ...options })
+  open.push(queue)
+  return queue
+}
+
+function work(queue: Queue, decide: (job: ClaimedJob) => Outcome | Promise<Outcome> = () => complete) {
+  const seen: ClaimedJob[] = []
+  const handle = async (job: ClaimedJob) => {
+    seen.push(job)
+    return decide(job)
+  }
+  queue.work(handle, { concurrency: 10 })
+  return seen
+}
+
+describe('an unreachable Redis', () => {
+  it('lets a queue open and close; each call rejects in time', async () => {
+    const errors: unknown[] = []
+    const connection = `redis://:hush-hush@127.0.0.1:${await freePort()}`
+    const queue = openQueue({ name: 'orders', connection, timeoutMs: 300, onError: (error) => errors.push(error) })
+    work(queue)
+    const drain = queue.drain()
+    const calls = [() => queue.push([jobOf()]), queue.counts, queue.deadLetters, () => queue.redrive('all')]
+    for (const call of [...calls, () => queue.drop('all')]) {
+      const began = performance.now()
+      const error = await call().then(fail, (caught: unknown) => caught)
+      expect(error).toMatchObject({ ...unavailable, cause: { code: 'ECONNREFUSED' } })
+      expect(String(error)).toBe(
+        'HooklineError: Queue orders: Redis did not respond within 300 ms. Got ECONNREFUSED. ' +
+          'Check that `connection` points to a running server, for example redis://localhost:6379.',
+      )
+      expect(performance.now() - began).toBeLessThan(2000)
+    }
+    expect(errors).not.toEqual([])
+    expect(inspect(errors, { depth: 9 })).not.toContain('hush-hush')
+    await queue.close({ graceMs: 0 })
+    await drain
+    await expect(queue.push([jobOf()])).rejects.toMatchObject({ code: 'shutting_down' })
+  })
+
+  it('that accepts connections and never answers: queue_unavailable', async () => {
+    const port = await freePort()
+    const server = createServer(() => {}).listen(port, '127.0.0.1')
+    const queue = openQueue({ connection: { port }, timeoutMs: 300 })
+    const pushes = await Promise.allSettled([queue.push([jobOf()]), queue.push([jobOf()])])
+    expect(pushes).toMatchObject([{ reason: unavailable }, { reason: unavailable }])
+    expect(String((pushes[0] as PromiseRejectedResult).reason)).toContain('Got no answer.')
+    server.close()
+  })
+
+  it('delays no call of a store that is closed', async () => {
+    const settings = readOptions({ name: 'orders', connection: { port: await freePort() }, timeoutMs: 60_000 })
+    const store = createBullmqStore(settings, systemClock, () => {})
+    await store.close()
+    await expect(store.claim(1)).rejects.toMatchObject({ code: 'shutting_down' })
+  })
+
+  it('is found by a lazy connection of the user, too', async () => {
+    const connection = new Redis({ port: await freePort(), lazyConnect: true, retryStrategy: null })
+    const queue = openQueue({ connection, timeoutMs: 300 })
+    await expect(queue.push([jobOf()])).rejects.toMatchObject({ ...unavailable, cause: { code: 'ECONNREFUSED' } })
+  })
+})
+
+describe.skipIf(!hasRedisServer)('a redis-server', () => {
+  let redis: PrivateRedis
+
+  beforeAll(async () => {
+    redis = await privateRedis()
+    await redis.start()
+  })
+
+  afterAll(() => redis.dispose())
+
+  it('killed and restarted under load: no acknowledged job is lost, and the queue recovers by itself', async () => {
+    const queue = openQueue({ connection: redis.url, leaseMs: 400, timeoutMs: 300 })
+    const handled = new Set<string>()
+    work(queue, ({ id, claimCount }) => {
+      if (claimCount === 1 && id < '4') return { retryAt: new Date(Date.now() + 50) }
+      handled.add(id)
+      return complete
+    })
+    const [acknowledged, refused] = [new Set<string>(), [] as unknown[]]
+    let stop = false
+    const load = Array.from({ length: 20 }, async () => {
+      while (!stop) {
+        const job = jobOf()
+        await queue.push([job]).then(
+          () => acknowledged.add(job.id),
+          (error: unknown) => refused.push(error),
+        )
+      }
+    })
+    await until(() => acknowledged.size > 500 && handled.size > 100)
+    await redis.kill()
+    const before = acknowledged.size
+    await until(() => refused.length >= 20)
+    for (const error of refused) expect(error).toMatchObject(unavailable)
+    await redis.start()
+    await until(() => acknowledged.size > before + 500)
+    stop = true
+    await Promise.all(load)
+    await until(() => [...acknowledged].every((id) => handled.has(id)))
+    await queue.drain()
+    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
+  }, 30_000)
+
+  it('cut off during pushes: acknowledged jobs are stored, and rejected ones can be pushed again', async () => {
+    const proxy = await openProxy(redis.port)
+    const queue = openQueue({ connection: `redis://127.0.0.1:${proxy.port}` })
+    const jobs = Array.from({ length: 300 }, jobOf)
+    await queue.push([jobOf()])
+    const pushes = jobs.map((job) => queue.push([job]))
+    await Promise.resolve()
+    proxy.cut()
+    const results = await Promise.allSettled(pushes)
+    for (const result of results) if (result.status === 'rejected') expect(result.reason).toMatchObject(unavailable)
+    const acknowledged = results.filter(({ status }) => status === 'fulfilled').length
+    expect((await queue.counts()).waiting).toBeGreaterThanOrEqual(1 + acknowledged)
+    await queue.push(jobs)
+    expect((await queue.counts()).waiting).toBe(1 + jobs.length)
+    await queue.close({ graceMs: 0 })
+    await proxy.close()
+  })
+
+  it('silent during a claim: a job that arrives late is released, and that claim does not count', async () => {
+    const proxy = await openProxy(redis.port)
+    const name = randomUUID()
+    const queue = openQueue({ name, connection: { port: proxy.port }, pollMs: 20, timeoutMs: 300 })
+    const pusher = openQueue({ name, connection: redis.url })
+    const seen = work(queue)
+    await queue.counts()
+    await delay(100) // It claims now and then.
+    proxy.silence()
+    await delay(100) // A claim is under way, and Redis has not got it yet.
+    await pusher.push([jobOf()])
+    await delay(400) // It has timed out.
+    proxy.resume()
+    await until(() => seen.length === 1)
+    expect(seen[0]?.claimCount).toBe(1)
+    await queue.drain()
+    await queue.close({ graceMs: 0 })
+    await proxy.close()
+  }, 10_000)
+
+  it('silent: closing ends soon after the grace all the same, and so does the process', async () => {
+    const proxy = await openProxy(redis.port)
+    const child = await runUntil(
+      'working',
+      `const queue = bullmqQueue({ name: '${randomUUID()}', connection: { port: ${proxy.port} }, onError() {} })
+      queue.work(() => new Promise(() => console.log('working')), { concurrency: 2 })
+      await queue.push([{ id: crypto.randomUUID(), body: new Uint8Array(1) }])
+      process.stdin.once('data', async () => {
+        process.stdin.unref()
+        queue.push([{ id: crypto.randomUUID(), body: new Uint8Array(1) }]).catch(() => {})
+        const began = performance.now()
+        await queue.close({ graceMs: 200 })
+        console.log('closed after ' + (performance.now() - began))
+      })`,
+    )
+    proxy.silence()
+    await delay(200) // A claim is under way by then.
+    await endsSoon(child)
+    expect(Number(/closed after (\S+)/.exec(child.output)?.[1])).toBeLessThan(200 + 2000)
+    await proxy.close()
+  }, 20_000)
+
+  it('takes the job of a killed process over, counted, with its first time', async () => {
+    const name = randomUUID()
+    const queue = openQueue({ name, connection: redis.url, leaseMs: 500 })
+    const job = jobOf()
+    await queue.push([job])
+    const child = await runUntil(
+      'begun',
+      `bullmqQueue({ name: '${name}', connection: '${redis.url}', leaseMs: 500 }).work(async (job) => {
+        setTimeout(() => console.log('begun ' + job.firstAt.getTime()), 50)
+        return new Promise(() => {})
+      }, { concurrency: 1 })`,
+    )
+    child.process.kill('SIGKILL')
+    const killedAt = performance.now()
+    const seen = work(queue)
+    await until(() => seen.length === 1)
+    expect(performance.now() - killedAt).toBeLessThan(500 * 1.25 + 100 + 900) // The last is for a slow machine.
+    const firstAt = new Date(Number(child.output.split(' ')[1]))
+    expect(seen[0]).toMatchObject({ id: job.id, claimCount: 2, firstAt })
+  }, 20_000)
+
+  it('closed: the process ends', async () => {
+    const child = await runUntil(
+      'working',
+      `const queue = bullmqQueue({ name: '${randomUUID()}', connection: '${redis.url}' })
+      queue.work(async () => ({ complete: true }), { concurrency: 2 })
+      await queue.push([{ id: crypto.randomUUID(), body: new Uint8Array(1) }])
+      await queue.drain()
+      console.log('working')
+      process.stdin.once('data', async () => {
+        process.stdin.unref()
+        await queue.close({ graceMs: 1000 })
+        console.log('closed')
+      })`,
+    )
+    await endsSoon(child)
+  }, 20_000)
+
+  it('stopped before the queue closes: the process ends, too', async () => {
+    const stopped = await privateRedis()
+    await stopped.start()
+    const child = await runUntil(
+      'working',
+      `const queue = bullmqQueue({ name: '${randomUUID()}', connection: '${stopped.url}', timeoutMs: 1000, onError() {} })
+      queue.work(() => new Promise(() => {}), { concurrency: 2 })
+      await queue.push([{ id: crypto.randomUUID(), body: new Uint8Array(1) }])
+      console.log('working')
+      process.stdin.once('data', async () => {
+        process.stdin.unref()
+        await queue.close({ graceMs: 100 })
+        console.log('closed')
+      })`,
+    )
+    await stopped.dispose()
+    await endsSoon(child)
+  }, 20_000)
+
+  it('with another password: rejects with the code, and never shows the password', async () => {
+    const guarded = await privateRedis('--requirepass', 'right')
+    await guarded.start()
+    const errors: unknown[] = []
+    const connection = `redis://:wrong-one@127.0.0.1:${guarded.port}`
+    const queue = openQueue({ connection, onError: (error) => errors.push(error) })
+    work(queue)
+    const error = await queue.push([jobOf()]).then(fail, (caught: unknown) => caught)
+    expect(error).toMatchObject(unavailable)
+    expect(String(error)).toMatch(/Redis refused a command\. Got (WRONGPASS|NOAUTH)\. Check the password/)
+    await until(() => errors.length > 0)
+    expect(inspect([error, ...errors], { depth: 9 })).not.toContain('wrong-one')
+    await guarded.dispose()
+  })
+
+  it('that is full: queue_unavailable, and the stored jobs stay', async () => {
+    const small = await privateRedis('--maxmemory', '4mb')
+    await small.start()
+    const queue = openQueue({ connection: small.url })
+    const job = { ...jobOf(), body: Buffer.alloc(1024 * 1024) }
+    await queue.push([jobOf()])
+    const pushes = Array.from({ length: 5 }, () => queue.push([{ ...job, id: randomUUID() }]))
+    const results = await Promise.allSettled(pushes)
+    const refused = results.filter((result) => result.status === 'rejected')
+    expect(refused.length).toBeGreaterThan(0)
+    for (const { reason } of refused) expect(reason).toMatchObject({ ...unavailable, cause: { name: 'ReplyError' } })
+    expect(String(refused[0]?.reason)).toContain('Got OOM.')
+    expect(inspect(refused[0], { depth: 9 }).length).toBeLessThan(5000)
+    const { waiting } = await queue.counts()
+    expect(waiting).toBe(1 + results.length - refused.length)
+    await small.dispose()
+  })
+
+  it('that may delete keys when it is full: a warning of the process', async () => {
+    const evicting = await privateRedis('--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru')
+    await evicting.start()
+    const warned = Promise.withResolvers<Error>()
+    process.once('warning', warned.resolve)
+    const queue = openQueue({ name: 'orders', connection: evicting.url })
+    await queue.push([jobOf()])
+    expect(await warned.promise).toMatchObject({
+      code: 'HOOKLINE_REDIS_EVICTS',
+      message: 'Queue orders: Redis may delete jobs. Got maxmemory-policy allkeys-lru. Set it to noeviction.',
+    })
+    await evicting.dispose()
+  })
+
+  it('over a connection of the user: it stays open, without listeners', async () => {
+    const connection = new Redis(redis.url)
+    const queue = openQueue({ connection })
+    const seen = work(queue)
+    await queue.push([jobOf()])
+    await queue.drain()
+    await queue.close({ graceMs: 0 })
+    await delay(0)
+    expect(await connection.ping()).toBe('PONG')
+    const listeners = ['error', 'ready', 'close', 'end'].map((event) => connection.listenerCount(event))
+    expect([seen.length, ...listeners]).toEqual([1, 0, 0, 0, 0])
+    connection.disconnect()
+  })
+})
+
+interface Run {
+  readonly process: ChildProcess
+  output: string
+  errors: string
+}
+
+/** Tells the program to close its queue; the process must end by itself soon after. */
+async function endsSoon(run: Run): Promise<void> {
+  run.process.stdin?.write('close\n')
+  await until(() => run.output.includes('closed'))
+  const closedAt = performance.now()
+  await until(() => run.process.exitCode !== null)
+  expect(performance.now() - closedAt).toBeLessThan(1500)
+  expect([run.process.exitCode, run.errors]).toEqual([0, ''])
+}
+
+/** Runs a program in a process of its own until it prints this word. */
+async function runUntil(word: string, program: string): Promise<Run> {
+  const module = fileURLToPath(new URL('../../../src/queues/bullmq/index.ts', import.meta.url))
+  const text = `import { bullmqQueue } from '${module}'\n${program}`
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', text])
+  const run: Run = { process: child, output: '', errors: '' }
+  child.stdout.on('data', (data) => {
+    run.output += data
+  })
+  child.stderr.on('data', (data) => {
+    run.errors += data
+  })
+  await until(() => run.output.includes(word) || child.exitCode !== null)
+  expect(run.output, run.errors).toContain(word)
+  return run
+}

@@ -1,0 +1,224 @@
+/** What createQueue adds to a store: arguments, errors, and the end. How it works is in worker.test.ts. */
+
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { HooklineError } from '../../src/message/error.ts'
+import { type CreateQueueOptions, createQueue } from '../../src/queues/create-queue.ts'
+import type { Job, Outcome, Queue } from '../../src/queues/queue.ts'
+import type { QueueStore } from '../../src/queues/store.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+import { testQueue } from '../contracts/queue.ts'
+import { until } from '../support/until.ts'
+import { type Manner, watchStore } from './stores.ts'
+
+const dedupeWindowMs = 24 * 60 * 60_000
+
+describe.each<Manner>([
+  { isDurable: true, isSlow: true },
+  { isDurable: true, isSlow: false },
+  { isDurable: false, isSlow: true },
+])('over a store that is slow: $isSlow, durable: $isDurable', (manner) => {
+  testQueue('createQueue', () => {
+    const clock = manualClock()
+    const queue = createQueue(watchStore(clock, manner).store, { name: 'orders', clock })
+    const { now, advance } = clock
+    return { queue, now, advance, dedupeWindowMs, isDurable: manner.isDurable === true }
+  })
+})
+
+const complete: Outcome = { complete: true }
+const jobOf = (): Job => ({ id: randomUUID(), body: new Uint8Array(1) })
+
+function setUp(change: Partial<QueueStore> = {}, options: Partial<CreateQueueOptions> = {}) {
+  const clock = manualClock()
+  const watched = watchStore(clock)
+  const errors: HooklineError[] = []
+  const onError = (error: HooklineError) => void errors.push(error)
+  const queue = createQueue({ ...watched.store, ...change }, { name: 'orders', clock, onError, ...options })
+  return { clock, watched, queue, errors }
+}
+
+describe('options', () => {
+  const { store } = watchStore(manualClock())
+
+  it.each<[string, unknown, unknown]>([
+    ['options', store, undefined],
+    ['nam', store, { nam: 'orders' }],
+    ['name', store, {}],
+    ['name', store, { name: '' }],
+    ['pollMs', store, { name: 'orders', pollMs: 0 }],
+    ['onError', store, { name: 'orders', onError: 'log' }],
+    ['clock.now', store, { name: 'orders', clock: {} }],
+    ['store', undefined, { name: 'orders' }],
+    ['store', null, { name: 'orders' }],
+    ['store', 'jobs.json', { name: 'orders' }],
+    ...(
+      ['push', 'claim', 'finish', 'release', 'nextDueAt', 'counts', 'deadLetters', 'redrive', 'drop', 'close'] as const
+    ).map((verb): [string, unknown, unknown] => [`store.${verb}`, { ...store, [verb]: undefined }, { name: 'orders' }]),
+    ['store.leaseMs', { ...store, leaseMs: 2, renew() {} }, { name: 'orders' }],
+    ['store.renew', { ...store, leaseMs: 3000 }, { name: 'orders' }],
+  ])('refuses a wrong %s', (name, wrong, options) => {
+    const create = () => createQueue(wrong as QueueStore, options as CreateQueueOptions)
+    expect(create).toThrow(TypeError)
+    expect(create).toThrow(`${name}\``)
+  })
+})
+
+describe('what a store throws', () => {
+  it.each<[keyof QueueStore, (queue: Queue) => Promise<unknown>]>([
+    ['push', (queue) => queue.push([jobOf()])],
+    ['counts', (queue) => queue.counts()],
+    ['deadLetters', (queue) => queue.deadLetters()],
+    ['redrive', (queue) => queue.redrive('all')],
+    ['drop', (queue) => queue.drop('all')],
+  ])('%s: an error becomes queue_unavailable, with the cause', async (verb, call) => {
+    const cause = new Error('the disk is full.')
+    const throwing = () => {
+      throw cause
+    }
+    const message = 'Queue orders: the engine failed. Got the disk is full. Check that it runs and can be reached.'
+    for (const fail of [throwing, async () => throwing()]) {
+      const { queue } = setUp({ [verb]: fail })
+      await expect(call(queue)).rejects.toMatchObject({ code: 'queue_unavailable', status: 503, message, cause })
+    }
+  })
+
+  it('a HooklineError stays what it is', async () => {
+    const full = new HooklineError('queue_full', 'Full. Got one. Wait.')
+    const { queue } = setUp({ push: () => Promise.reject(full) })
+    await expect(queue.push([jobOf()])).rejects.toBe(full)
+  })
+
+  it('anything else is not shown', async () => {
+    const { queue } = setUp({ push: () => Promise.reject('a password') })
+    const message = 'Queue orders: the engine failed. Got a thrown string. Check that it runs and can be reached.'
+    await expect(queue.push([jobOf()])).rejects.toMatchObject({ message })
+  })
+
+  it('on close: close rejects, each time', async () => {
+    const { queue } = setUp({ close: () => Promise.reject(new Error('away')) })
+    for (let call = 0; call < 2; call += 1) {
+      await expect(queue.close({ graceMs: 0 })).rejects.toMatchObject({ code: 'queue_unavailable' })
+    }
+    await expect(queue.counts()).rejects.toMatchObject({ code: 'shutting_down' })
+  })
+})
+
+describe('onError', () => {
+  it('is given errors of the background, and one fault once', async () => {
+    const fault = new Error('away')
+    const { clock, queue, errors } = setUp({ claim: () => Promise.reject(fault) })
+    queue.work(async () => complete, { concurrency: 1 })
+    await clock.advance(10_000)
+    expect(errors).toMatchObject([{ code: 'queue_unavailable', cause: fault }])
+  })
+
+  it('that throws or rejects is a warning, and changes nothing', async () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockReturnValue()
+    onTestFinished(() => warn.mockRestore())
+    let calls = 0
+    const onError = () => {
+      calls += 1
+      if (calls % 2 === 1) throw new Error('no')
+      return Promise.reject(new Error('no'))
+    }
+    const { clock, watched, queue } = setUp({}, { onError })
+    watched.isAway = true
+    queue.work(async () => complete, { concurrency: 1 })
+    await clock.advance(600)
+    expect([calls, warn.mock.calls.length]).toEqual([2, 2])
+    watched.isAway = false
+    await queue.push([jobOf()])
+    await queue.drain()
+  })
+
+  it('by default prints each message, the same one at most once a minute', async () => {
+    const print = vi.spyOn(console, 'error').mockReturnValue()
+    onTestFinished(() => print.mockRestore())
+    let attempts = 0
+    const clock = manualClock()
+    const claim = () => {
+      attempts += 1
+      return Promise.reject(new Error(attempts % 2 === 0 ? 'even' : 'odd'))
+    }
+    const queue = createQueue({ ...watchStore(clock).store, claim }, { name: 'orders', clock })
+    queue.work(async () => complete, { concurrency: 1 })
+    await clock.advance(59_999)
+    expect([attempts, print.mock.calls.length]).toEqual([7, 2])
+    await clock.advance(60_000)
+    expect([attempts, print.mock.calls.length]).toEqual([9, 4])
+    expect(print.mock.calls.map(([error]) => (error as HooklineError).code)).toEqual(Array(4).fill('queue_unavailable'))
+    await queue.close({ graceMs: 0 })
+  })
+})
+
+describe('closing', () => {
+  it('refuses pushes and redrives from the first moment on, and answers the rest until the end', async () => {
+    const { clock, queue } = setUp()
+    let isRunning = false
+    queue.work(
+      () => {
+        isRunning = true
+        return new Promise(() => {})
+      },
+      { concurrency: 1 },
+    )
+    await queue.push([jobOf()])
+    await until(() => isRunning)
+    const close = queue.close({ graceMs: 1000 })
+    await expect(queue.push([jobOf()])).rejects.toMatchObject({ code: 'shutting_down' })
+    await expect(queue.push([])).rejects.toMatchObject({ code: 'shutting_down' })
+    await expect(queue.redrive('all')).rejects.toMatchObject({ code: 'shutting_down' })
+    expect(await queue.counts()).toMatchObject({ active: 1 })
+    expect(await queue.drop('all')).toBe(0)
+    expect(() => queue.work(async () => complete, { concurrency: 1 })).toThrow(TypeError)
+    await clock.advance(1000)
+    await close
+  })
+
+  it('calls the store no more, and closes it once', async () => {
+    let closes = 0
+    const { clock, watched, queue } = setUp({
+      close: () => {
+        closes += 1
+        return []
+      },
+    })
+    queue.work(async () => complete, { concurrency: 1 })
+    await Promise.all([queue.close({ graceMs: 0 }), queue.close({ graceMs: 5 })])
+    const before = watched.claims.length
+    queue.resume()
+    await queue.drain()
+    await clock.advance(60_000)
+    expect([closes, watched.claims.length - before]).toEqual([1, 0])
+  })
+
+  it('gives the store no outcome that comes afterwards', async () => {
+    const { clock, watched, queue } = setUp()
+    const late = Promise.withResolvers<Outcome>()
+    queue.work(() => late.promise, { concurrency: 1 })
+    await queue.push([jobOf()])
+    await clock.advance(0)
+    await queue.close({ graceMs: 0 })
+    late.resolve(complete)
+    await clock.advance(0)
+    expect([watched.released.length, watched.outcomes]).toEqual([1, []])
+  })
+
+  it('of a queue that was never worked on, with due jobs, is over at once', async () => {
+    const { queue } = setUp()
+    await queue.push([jobOf()])
+    await queue.close({ graceMs: 60_000 })
+  })
+})
+
+it('an empty push asks the store for nothing', async () => {
+  let pushes = 0
+  const { queue } = setUp({
+    push: () => {
+      pushes += 1
+    },
+  })
+  await queue.push([])
+  expect(pushes).toBe(0)
+})

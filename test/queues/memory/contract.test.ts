@@ -1,0 +1,313 @@
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { type MemoryQueueOptions, memoryQueue } from '../../../src/queues/memory/index.ts'
+import type { ClaimedJob, Job, Outcome } from '../../../src/queues/queue.ts'
+import { manualClock } from '../../../src/testing/manual-clock.ts'
+import { testQueue } from '../../contracts/queue.ts'
+
+testQueue('memory', () => {
+  const clock = manualClock()
+  const queue = memoryQueue({ clock })
+  const { now, advance } = clock
+  return { queue, now, advance, isDurable: false, dedupeWindowMs: 24 * 60 * 60_000 }
+})
+
+const done: Outcome = { complete: true }
+const jobOf = (size = 1, more: Partial<Job> = {}): Job => ({ id: randomUUID(), body: new Uint8Array(size), ...more })
+const full = { code: 'queue_full', status: 503 }
+
+function setUp(options: MemoryQueueOptions = {}) {
+  const clock = manualClock()
+  const queue = memoryQueue({ clock, ...options })
+  const seen: ClaimedJob[] = []
+  const work = (decide: (job: ClaimedJob) => Outcome | Promise<Outcome>, concurrency = 10) =>
+    queue.work(
+      async (job) => {
+        seen.push(job)
+        return decide(job)
+      },
+      { concurrency },
+    )
+  return { clock, queue, seen, work }
+}
+
+it('holds on to no pool of small buffers for a job that waits for long, or is dead', async () => {
+  const { queue, clock, work, seen } = setUp()
+  work(({ claimCount }) => (claimCount === 1 ? { retryAt: new Date(clock.now()) } : { deadLetter: 'no' }))
+  await queue.push([
+    { ...jobOf(), body: Buffer.from('small') },
+    { ...jobOf(), body: Buffer.from('bytes') },
+  ])
+  await clock.advance(0)
+
+  const again = seen.filter(({ claimCount }) => claimCount === 2).map(({ body }) => body)
+  const dead = (await queue.deadLetters()).map(({ body }) => body)
+  expect([...again, ...dead].map((body) => String(Buffer.from(body)))).toEqual(['small', 'bytes', 'small', 'bytes'])
+  for (const body of [...again, ...dead]) expect(body.buffer.byteLength).toBe(body.byteLength)
+})
+
+describe('memoryQueue tells the developer', () => {
+  it.each([
+    ['name', { name: '' }],
+    ['name', { name: 5 }],
+    ['maxJobs', { maxJobs: 0 }],
+    ['maxJobs', { maxJobs: Number.POSITIVE_INFINITY }],
+    ['maxBytes', { maxBytes: 1.5 }],
+    ['maxDeadLetters', { maxDeadLetters: '5' }],
+    ['dedupeWindowMs', { dedupeWindowMs: -1 }],
+    ['clock.now', { clock: null }],
+    ['clock.setTimeout', { clock: { now: () => 0, monotonic: () => 0 } }],
+    ['maxjobs', { maxjobs: 5 }],
+    ['memoryQueue', null],
+    ['memoryQueue', 'orders'],
+  ])('%s: %j', (option, options) => {
+    expect(() => memoryQueue(options as never)).toThrow(TypeError)
+    expect(() => memoryQueue(options as never)).toThrow(option)
+  })
+
+  it('nothing when it needs nothing', async () => {
+    const queue = memoryQueue()
+    await queue.push([jobOf()])
+    expect(await queue.counts()).toMatchObject({ waiting: 1, active: 0, deadLetters: 0 })
+    expect(await queue.close({ graceMs: 0 })).toHaveLength(1)
+  })
+})
+
+describe('the bounds of a queue in memory', () => {
+  it('maxJobs: what waits and what is handed out, all of a push or nothing', async () => {
+    const { queue, clock, work } = setUp({ name: 'orders', maxJobs: 3 })
+    const held = Promise.withResolvers<Outcome>()
+    work(() => held.promise, 1)
+    await queue.push([jobOf(), jobOf()])
+    await clock.advance(0)
+    const refused = queue.push([jobOf(), jobOf()])
+    await expect(refused).rejects.toMatchObject(full)
+    await expect(refused).rejects.toThrow(/orders.*maxJobs is 3\./)
+    await queue.push([jobOf()])
+    await expect(queue.push([jobOf()])).rejects.toMatchObject(full)
+    held.resolve(done)
+    await queue.drain()
+    await queue.push([jobOf(), jobOf(), jobOf()])
+  })
+
+  it('maxJobs: a known id needs no room', async () => {
+    const { queue } = setUp({ maxJobs: 1 })
+    const job = jobOf()
+    await queue.push([job, job])
+    await queue.push([job])
+    expect((await queue.counts()).waiting).toBe(1)
+  })
+
+  it('maxBytes: of bodies and states, free again when a job is done', async () => {
+    const { queue, clock, work } = setUp({ name: 'orders', maxBytes: 100 })
+    work((job) =>
+      job.claimCount < 3 ? { retryAt: new Date(clock.now() + 1000), retryState: new Uint8Array(20) } : done,
+    )
+    await expect(queue.push([jobOf(101)])).rejects.toThrow(/orders.*maxBytes is 100\./)
+    await queue.push([jobOf(60)])
+    await queue.push([jobOf(40, { notBefore: new Date(clock.now() + 60_000) })])
+    await expect(queue.push([jobOf(1)])).rejects.toMatchObject(full)
+    await queue.drain() // The retryState takes it over the bound: what was accepted is not refused.
+    await clock.advance(1000)
+    await queue.drain()
+    await expect(queue.push([jobOf(0)])).rejects.toMatchObject(full)
+    await clock.advance(1000)
+    await queue.drain()
+    await expect(queue.push([jobOf(61)])).rejects.toMatchObject(full)
+    await queue.push([jobOf(60)])
+  })
+
+  it('maxDeadLetters: the longest dead is forgotten', async () => {
+    const { queue, work } = setUp({ maxDeadLetters: 2 })
+    work(() => ({ deadLetter: 'no' }))
+    const jobs = [jobOf(), jobOf(), jobOf()]
+    await queue.push(jobs)
+    await queue.drain()
+    expect((await queue.deadLetters()).map(({ id }) => id)).toEqual(jobs.slice(1).map(({ id }) => id))
+    await queue.push(jobs.slice(0, 1))
+    await queue.drain()
+    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 2 })
+  })
+
+  it('maxBytes: the dead make way, the longest dead first, and only as many as must', async () => {
+    const { queue, clock, work } = setUp({ maxBytes: 100 })
+    work((job) => (job.body.length < 50 ? { deadLetter: 'no', retryState: new Uint8Array(10) } : done))
+    const jobs = [jobOf(20), jobOf(20), jobOf(30)]
+    await queue.push(jobs)
+    await queue.drain()
+    const later = { notBefore: new Date(clock.now() + 1000) }
+    await queue.push([jobOf(60, later)])
+    expect((await queue.deadLetters()).map(({ id }) => id)).toEqual([jobs[2]?.id])
+    await expect(queue.push([jobOf(41)])).rejects.toMatchObject(full)
+    expect((await queue.counts()).deadLetters).toBe(1)
+    await queue.push([jobOf(40, later)])
+    expect(await queue.counts()).toMatchObject({ waiting: 2, active: 0, deadLetters: 0 })
+  })
+
+  it('maxBytes: a job that dies and a retryState that grows push out the longest dead', async () => {
+    const { queue, clock, work } = setUp({ maxBytes: 100 })
+    const grown = new Uint8Array(50)
+    work((job) =>
+      job.body.length === 1
+        ? { retryAt: new Date(clock.now() + 1000), retryState: grown }
+        : { deadLetter: 'no', retryState: grown },
+    )
+    await queue.push([jobOf(10), jobOf(20)])
+    await queue.drain()
+    expect((await queue.deadLetters()).map(({ body }) => body.length)).toEqual([20])
+    await queue.push([jobOf(1)])
+    await queue.drain()
+    expect(await queue.counts()).toMatchObject({ waiting: 1, active: 0, deadLetters: 0 })
+  })
+
+  it('redrive: all of them or none', async () => {
+    const { queue, clock, work } = setUp({ maxJobs: 2 })
+    work(() => ({ deadLetter: 'no' }))
+    await queue.push([jobOf(), jobOf()])
+    await queue.drain()
+    await queue.push([jobOf(1, { notBefore: new Date(clock.now() + 1000) })])
+    await expect(queue.redrive('all')).rejects.toMatchObject(full)
+    expect((await queue.counts()).deadLetters).toBe(2)
+    expect(await queue.redrive((await queue.deadLetters({ limit: 1 })).map(({ id }) => id))).toBe(1)
+  })
+
+  it('as many known ids as maxJobs, the latest', async () => {
+    const { queue, seen, work } = setUp({ maxJobs: 2 })
+    work(() => done)
+    const jobs = [jobOf(), jobOf(), jobOf()]
+    for (const job of [...jobs, ...jobs.slice(1), ...jobs.slice(0, 1)]) {
+      await queue.push([job])
+      await queue.drain()
+    }
+    expect(seen.map(({ id }) => id)).toEqual([...jobs, jobs[0]].map((job) => job?.id))
+  })
+
+  it('dedupeWindowMs', async () => {
+    const { clock, queue, seen, work } = setUp({ dedupeWindowMs: 1000 })
+    work(() => done)
+    const job = jobOf()
+    for (const afterMs of [0, 999, 1]) {
+      await clock.advance(afterMs)
+      await queue.push([job])
+      await queue.drain()
+    }
+    expect(seen).toHaveLength(2)
+  })
+})
+
+describe('the time of a queue in memory', () => {
+  it('is one timer, for the earliest, and none when nothing waits or nobody works', async () => {
+    const { clock, queue, work } = setUp()
+    const at = (ms: number) => jobOf(1, { notBefore: new Date(clock.now() + ms) })
+    await queue.push([at(3000)])
+    await clock.advance(0)
+    expect(clock.timers).toBe(0)
+    work(() => done)
+    await queue.push([at(1000), at(2000)])
+    await clock.advance(0)
+    expect(clock.timers).toBe(1)
+    await clock.advance(1000)
+    expect([clock.timers, (await queue.counts()).waiting]).toEqual([1, 2])
+    await clock.advance(2000)
+    expect([clock.timers, (await queue.counts()).waiting]).toEqual([0, 0])
+  })
+
+  it('leaves no timer behind when it is closed', async () => {
+    const { clock, queue, work } = setUp()
+    work(() => done)
+    await queue.push([jobOf(1, { notBefore: new Date(clock.now() + 1000) })])
+    await clock.advance(0)
+    await queue.close({ graceMs: 1000 })
+    expect(clock.timers).toBe(0)
+  })
+
+  it('goes past what a timer holds', async () => {
+    const { clock, queue, seen, work } = setUp()
+    const [monthMs, most] = [31 * 24 * 60 * 60_000, 2 ** 31 - 1]
+    const set: number[] = []
+    const { setTimeout } = clock
+    Object.assign(clock, {
+      setTimeout: (callback: () => void, ms: number) => {
+        set.push(ms)
+        return setTimeout(callback, ms)
+      },
+    })
+    work(() => done)
+    await queue.push([jobOf(1, { notBefore: new Date(clock.now() + monthMs) })])
+    await clock.advance(monthMs - 1)
+    expect(seen).toEqual([])
+    await clock.advance(1)
+    expect(seen).toHaveLength(1)
+    expect(set).toEqual([most, monthMs - most])
+  })
+
+  it('hands out what was due already when somebody sets the clock back', async () => {
+    const { clock, queue, seen, work } = setUp()
+    await queue.push([jobOf()])
+    const { now } = clock
+    Object.assign(clock, { now: () => now() - 60 * 60_000 })
+    work(() => done)
+    await queue.drain()
+    expect(seen).toHaveLength(1)
+  })
+
+  it('retries a handler that keeps failing every minute at last', async () => {
+    const { clock, queue, seen, work } = setUp()
+    const times: number[] = []
+    work(() => {
+      times.push(clock.now())
+      return Promise.reject(new Error('no'))
+    })
+    await queue.push([jobOf()])
+    await clock.advance(5 * 60_000)
+    const gaps = times.slice(1).map((time, index) => time - (times[index] ?? 0))
+    expect(gaps).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60].map((seconds) => seconds * 1000))
+    expect(seen.at(-1)?.claimCount).toBe(10)
+  })
+})
+
+describe('what a queue in memory returns when it is closed', () => {
+  it('has the time until which it should wait, when that is still to come', async () => {
+    const { clock, queue, work } = setUp()
+    work(() => ({ retryAt: new Date(clock.now() + 9000) }))
+    const [retried, passed] = [jobOf(), jobOf(1, { notBefore: new Date(clock.now() - 1000) })]
+    await queue.push([retried])
+    await queue.drain()
+    const { queue: idle } = setUp()
+    await idle.push([passed])
+    expect(await queue.close({ graceMs: 0 })).toEqual([{ ...retried, notBefore: new Date(clock.now() + 9000) }])
+    expect(await idle.close({ graceMs: 1000 })).toEqual([{ id: passed.id, body: passed.body }])
+  })
+
+  it('is what was given, not a copy', async () => {
+    const { queue } = setUp()
+    const job = jobOf()
+    await queue.push([job])
+    expect((await queue.close({ graceMs: 0 }))[0]?.body).toBe(job.body)
+  })
+
+  it('changes no more, whatever a handler says later', async () => {
+    const { queue, clock, work } = setUp()
+    const late = Promise.withResolvers<Outcome>()
+    work(() => late.promise)
+    const job = jobOf()
+    await queue.push([job])
+    await clock.advance(0)
+    expect(await queue.close({ graceMs: 0 })).toEqual([job])
+    late.resolve({ deadLetter: 'too late' })
+    await clock.advance(0)
+    expect(await queue.close({ graceMs: 0 })).toEqual([job])
+  })
+
+  it('has what fails during the grace, without waiting for its retry', async () => {
+    const { queue, work, clock } = setUp()
+    const held = Promise.withResolvers<Outcome>()
+    work(() => held.promise)
+    const job = jobOf()
+    await queue.push([job])
+    await clock.advance(0)
+    const close = queue.close({ graceMs: 60_000 })
+    held.reject(new Error('no'))
+    expect(await close).toEqual([{ ...job, notBefore: new Date(clock.now() + 1000) }])
+  })
+})

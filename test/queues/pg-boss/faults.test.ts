@@ -1,0 +1,376 @@
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import { inspect } from 'node:util'
+import pg from 'pg'
+import { PgBoss } from 'pg-boss'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
+import type { PgBossQueueOptions } from '../../../src/queues/pg-boss/index.ts'
+import { pgBossQueue } from '../../../src/queues/pg-boss/index.ts'
+import type { ClaimedJob, Job, Outcome, Queue } from '../../../src/queues/queue.ts'
+import { createSchema, type Schema } from '../../support/postgres.ts'
+import { createProxy } from '../../support/postgres-proxy.ts'
+import { createPostgres, findPostgres, type PostgresServer } from '../../support/postgres-server.ts'
+import { until } from '../../support/until.ts'
+
+const databaseUrl = inject('databaseUrl')
+const programs = await findPostgres()
+const complete: Outcome = { complete: true }
+const away = { code: 'queue_unavailable', status: 503 }
+const jobOf = (text = 'body'): Job => ({ id: randomUUID(), body: Buffer.from(text) })
+
+const open: Queue[] = []
+afterEach(async () => {
+  for (const queue of open.splice(0)) await queue.close({ graceMs: 0 })
+})
+
+function create(options: Partial<PgBossQueueOptions>): Queue {
+  const queue = pgBossQueue({ name: randomUUID(), pollMs: 50, onError: () => {}, ...options })
+  open.push(queue)
+  return queue
+}
+
+function work(queue: Queue, decide: (job: ClaimedJob) => Outcome | Promise<Outcome> = () => complete): ClaimedJob[] {
+  const seen: ClaimedJob[] = []
+  queue.work(
+    async (job) => {
+      seen.push(job)
+      return decide(job)
+    },
+    { concurrency: 10 },
+  )
+  return seen
+}
+
+describe.skipIf(databaseUrl === undefined)('pg-boss, when the connection to PostgreSQL fails', () => {
+  let schema: Schema
+  beforeAll(() => {
+    schema = createSchema(databaseUrl as string)
+  })
+  afterAll(() => schema.drop())
+
+  it('starts in several processes at once, in a schema that is not there yet', async () => {
+    const name = randomUUID()
+    const queues = [1, 2, 3].map(() =>
+      create({ name, connectionString: databaseUrl as string, schema: schema.name, timeoutMs: 10_000 }),
+    )
+    await Promise.all(queues.map((queue) => queue.push([jobOf()])))
+    expect((await queues[0]?.counts())?.waiting).toBe(3)
+  })
+
+  it('a connection that is cut in mid-push: refused, never a false success; the next goes through', async () => {
+    const proxy = await createProxy(databaseUrl as string)
+    const errors: unknown[] = []
+    const queue = create({ connectionString: proxy.url, schema: schema.name, onError: (error) => errors.push(error) })
+    await queue.push([jobOf()])
+    proxy.cutAfter('json_to_recordset')
+    const job = jobOf()
+    await expect(queue.push([job])).rejects.toMatchObject(away)
+    await queue.push([job])
+    const seen = work(queue)
+    await queue.drain()
+    expect(seen).toHaveLength(2)
+    await queue.close({ graceMs: 0 })
+    await proxy.close()
+  })
+
+  it('a connection that answers nothing any more: refused in time, all that wait; work goes on afterwards', async () => {
+    const proxy = await createProxy(databaseUrl as string)
+    const errors: unknown[] = []
+    const queue = create({
+      connectionString: proxy.url,
+      schema: schema.name,
+      timeoutMs: 500,
+      max: 1, // One that stays silent would be in the way of all that follows.
+      onError: (error) => errors.push(error),
+    })
+    const seen = work(queue)
+    await queue.push([jobOf()])
+    await until(() => seen.length === 1)
+    proxy.swallow(true)
+    const start = performance.now()
+    const pushes = Array.from({ length: 5 }, () => queue.push([jobOf()]))
+    const late = new Promise((resolve) => setImmediate(resolve)).then(() => queue.push([jobOf()]))
+    const large = [1, 2].map(() => queue.push([{ ...jobOf(), body: new Uint8Array(3_000_000) }])) // No two in one insert.
+    const refused = await Promise.allSettled([...pushes, late, ...large])
+    expect(refused).toMatchObject(refused.map(() => ({ status: 'rejected', reason: away })))
+    expect(performance.now() - start).toBeLessThan(1000)
+    await until(() => errors.length > 0)
+    expect(errors[0]).toMatchObject(away)
+    proxy.swallow(false)
+    await untilPushed(queue, jobOf('after'))
+    await until(() => seen.some(({ body }) => String(body) === 'after'))
+    await queue.close({ graceMs: 0 })
+    await proxy.close()
+  })
+
+  it('a start that nothing answers: tried again', async () => {
+    const proxy = await createProxy(databaseUrl as string)
+    proxy.swallow(true)
+    const queue = create({ connectionString: proxy.url, schema: schema.name, timeoutMs: 200 })
+    await expect(queue.push([jobOf()])).rejects.toMatchObject(away)
+    proxy.swallow(false)
+    await untilPushed(queue, jobOf())
+    expect((await queue.counts()).waiting).toBe(1)
+    await queue.close({ graceMs: 0 })
+    await proxy.close()
+  })
+
+  it('a start that is cut off from its answers: tried again', async () => {
+    const proxy = await createProxy(databaseUrl as string)
+    proxy.cutAfter('create_queue')
+    const queue = create({ connectionString: proxy.url, schema: schema.name, timeoutMs: 400 })
+    await expect(queue.push([jobOf()])).rejects.toMatchObject(away)
+    await untilPushed(queue, jobOf())
+    await queue.close({ graceMs: 0 })
+    proxy.swallow(true, 'create_queue')
+    const other = create({ connectionString: proxy.url, schema: schema.name, timeoutMs: 400 })
+    await expect(other.push([jobOf()])).rejects.toMatchObject(away)
+    proxy.swallow(false)
+    await untilPushed(other, jobOf())
+    await other.close({ graceMs: 0 })
+    await proxy.close()
+  }, 15_000)
+
+  function startWorker(options: object) {
+    const program = fileURLToPath(new URL('../../support/postgres-worker.ts', import.meta.url))
+    const child = spawn(process.execPath, [program, JSON.stringify(options)], { stdio: ['pipe', 'pipe', 'inherit'] })
+    const ended = new Promise((resolve) => child.once('exit', resolve))
+    const nextLine = () => new Promise<string>((resolve) => child.stdout.once('data', (data) => resolve(String(data))))
+    return { child, ended, nextLine }
+  }
+
+  it('a worker that was killed: its job comes back, counted, with its first time', { timeout: 20_000 }, async () => {
+    const options = { name: randomUUID(), connectionString: databaseUrl as string, schema: schema.name }
+    const queue = create(options)
+    await queue.push([jobOf('survives')])
+    const { child, ended, nextLine } = startWorker(options)
+    const firstAt = Number(await nextLine())
+    child.kill('SIGKILL')
+    await ended
+    expect(await schema.run('SELECT heartbeat_seconds FROM schema.job WHERE name = $1', [options.name])).toEqual([
+      { heartbeat_seconds: 15 }, // pg-boss looks every 10 seconds, and this queue every second: within 30 seconds.
+    ])
+    await endLeases(databaseUrl as string, schema.name, options.name)
+    const seen = work(queue)
+    await until(() => seen.length === 1)
+    expect([String(seen[0]?.body), seen[0]?.claimCount]).toEqual(['survives', 2])
+    expect(Math.abs((seen[0]?.firstAt.getTime() ?? 0) - firstAt)).toBeLessThan(15_000)
+    await queue.drain()
+  })
+
+  it('closed while an outcome cannot be recorded: the job comes back', { timeout: 20_000 }, async () => {
+    const proxy = await createProxy(databaseUrl as string)
+    const shared = { name: randomUUID(), schema: schema.name }
+    const queue = create({ ...shared, connectionString: proxy.url, timeoutMs: 500 })
+    const { promise, resolve } = Promise.withResolvers<Outcome>()
+    const seen = work(queue, () => promise)
+    await queue.push([jobOf()])
+    await until(() => seen.length === 1)
+    proxy.swallow(true)
+    resolve(complete)
+    await queue.close({ graceMs: 0 })
+    proxy.swallow(false)
+    await endLeases(databaseUrl as string, schema.name, shared.name)
+    const again = work(create({ ...shared, connectionString: databaseUrl as string }))
+    await until(() => again.length > 0)
+    expect(again[0]?.claimCount).toBe(2)
+    await proxy.close()
+  })
+
+  it('a process whose PostgreSQL fell silent closes its queue a second after the grace, and ends', {
+    timeout: 30_000,
+  }, async () => {
+    const proxy = await createProxy(databaseUrl as string)
+    const options = { name: randomUUID(), connectionString: proxy.url, schema: schema.name }
+    const { child, ended, nextLine } = startWorker(options)
+    const queue = create({ ...options, connectionString: databaseUrl as string })
+    const claimed = nextLine()
+    await queue.push([jobOf()])
+    await claimed
+    proxy.swallow(true)
+    const closed = nextLine()
+    child.stdin.write('close\n')
+    const ms = Number((await closed).match(/closed after (\d+)/)?.[1])
+    expect(ms).toBeGreaterThanOrEqual(300)
+    expect(ms).toBeLessThan(300 + 1500)
+    const start = performance.now()
+    expect(await ended).toBe(0)
+    expect(performance.now() - start).toBeLessThan(3000)
+    await proxy.close()
+  })
+
+  it('a process whose PostgreSQL never answered closes its queue, and ends', { timeout: 30_000 }, async () => {
+    const proxy = await createProxy(databaseUrl as string)
+    proxy.swallow(true)
+    const accepted = proxy.accepted()
+    const options = { name: randomUUID(), connectionString: proxy.url, schema: schema.name }
+    const { child, ended, nextLine } = startWorker(options)
+    await accepted
+    const closed = nextLine()
+    child.stdin.write('close\n')
+    expect(Number((await closed).match(/closed after (\d+)/)?.[1])).toBeLessThan(300 + 1500)
+    expect(await ended).toBe(0)
+    await proxy.close()
+  })
+
+  it('closing while PostgreSQL is silent reports nothing', async () => {
+    const proxy = await createProxy(databaseUrl as string)
+    const errors: unknown[] = []
+    const onError = (error: unknown) => errors.push(error)
+    const queue = create({ connectionString: proxy.url, schema: schema.name, onError })
+    await Promise.all([queue.push([jobOf()]), queue.counts(), queue.deadLetters()])
+    proxy.swallow(true)
+    await queue.close({ graceMs: 0 })
+    await proxy.close()
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect(errors).toEqual([])
+  })
+
+  it('closing twice, with another grace, waits for the first', async () => {
+    const queue = create({ connectionString: databaseUrl as string, schema: schema.name })
+    const held = Promise.withResolvers<Outcome>()
+    const seen = work(queue, () => held.promise)
+    await queue.push([jobOf()])
+    await until(() => seen.length === 1)
+    const [first, second] = [queue.close({ graceMs: 5000 }), queue.close({ graceMs: 0 })]
+    setTimeout(() => held.resolve(complete), 1000)
+    await Promise.all([first, second])
+    const states = await schema.run('SELECT state FROM schema.job WHERE id = $1', [seen[0]?.id])
+    expect(states).toEqual([{ state: 'completed' }])
+  })
+
+  it('a user that PostgreSQL does not know: says so, and no password', async () => {
+    const url = new URL(databaseUrl as string)
+    url.username = `nobody_${schema.name}`
+    url.password = 'swordfish'
+    const queue = create({ connectionString: url.href, schema: schema.name })
+    const error = await queue.push([jobOf()]).catch((reason: unknown) => reason)
+    expect(error).toMatchObject(away)
+    expect(String(error)).toContain(url.username)
+    expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('swordfish')
+  })
+
+  it('a job that PostgreSQL refuses: refused alone, and neither body nor row in the error', async () => {
+    const queue = create({ connectionString: databaseUrl as string, schema: schema.name })
+    const [bad, good] = [jobOf('top secret'), jobOf('good')]
+    await queue.push([jobOf('first')])
+    await schema.run(`CREATE FUNCTION schema.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      RAISE EXCEPTION 'no: %', NEW.data USING ERRCODE = '22023', DETAIL = NEW.data::text; END $$`)
+    await schema.run(`CREATE TRIGGER refuse BEFORE INSERT ON schema.job_common FOR EACH ROW
+      WHEN (NEW.id = '${bad.id}') EXECUTE FUNCTION schema.refuse()`)
+    const [refused, taken] = await Promise.allSettled([queue.push([bad]), queue.push([good])])
+    await schema.run('DROP TRIGGER refuse ON schema.job_common')
+    expect(taken.status).toBe('fulfilled')
+    expect(refused).toMatchObject({ reason: away })
+    const told = inspect(refused, { depth: 9, showHidden: true })
+    expect(told).toContain('22023')
+    expect(told).not.toContain(Buffer.from(bad.body).toString('base64').slice(0, 10))
+    expect((await queue.counts()).waiting).toBe(2)
+  })
+
+  it('a boss of another schema: says so', async () => {
+    const boss = new PgBoss({ connectionString: databaseUrl as string, schema: schema.name, supervise: false })
+    await boss.start()
+    const queue = create({ boss, schema: 'nowhere_at_all' })
+    await expect(queue.push([jobOf()])).rejects.toThrow('nowhere_at_all')
+    await queue.close({ graceMs: 0 })
+    const other = createSchema(databaseUrl as string)
+    const stranger = new PgBoss({ connectionString: databaseUrl as string, schema: other.name, supervise: false })
+    await stranger.start()
+    const wrong = create({ boss, schema: other.name })
+    await expect(wrong.push([jobOf()])).rejects.toThrow(`no job of this pg-boss in schema ${other.name}`)
+    await wrong.close({ graceMs: 0 })
+    await stranger.stop({ graceful: false })
+    await other.drop()
+    await boss.stop({ graceful: false })
+  })
+})
+
+describe.skipIf(programs === undefined)('pg-boss, when PostgreSQL itself stops (needs its programs)', () => {
+  let server: PostgresServer
+  beforeAll(async () => {
+    server = await createPostgres(programs as string)
+  }, 30_000)
+  afterAll(() => server.dispose(), 30_000)
+
+  it('loses nothing that it acknowledged, and goes on by itself', { timeout: 60_000 }, async () => {
+    const name = randomUUID()
+    const queue = create({ name, connectionString: server.url, timeoutMs: 1000 })
+    await expect(queue.push([jobOf()])).rejects.toMatchObject(away) // It is not there yet.
+    const seen = work(queue)
+    await server.start()
+    await untilPushed(queue, jobOf())
+
+    const acknowledged = new Set<string>()
+    const refused: unknown[] = []
+    let isLoading = true
+    async function load(): Promise<void> {
+      while (isLoading) {
+        const job = jobOf()
+        await queue.push([job]).then(
+          () => acknowledged.add(job.id),
+          (error: unknown) => refused.push(error),
+        )
+      }
+    }
+    const loads = Array.from({ length: 10 }, load)
+    await until(() => acknowledged.size > 500)
+    await server.stop()
+    await until(() => refused.length > 20)
+    const before = acknowledged.size
+    expect(refused).toEqual(refused.map(() => expect.objectContaining(away)))
+    await server.start()
+    await until(() => acknowledged.size > before + 500)
+    isLoading = false
+    await Promise.all(loads)
+
+    await endLeases(server.url, 'pgboss', name)
+    const isHandled = (id: string) => seen.some((job) => job.id === id)
+    while (![...acknowledged].every(isHandled)) await new Promise((resolve) => setTimeout(resolve, 100))
+  })
+
+  it('leaves nothing open after close', { timeout: 30_000 }, async () => {
+    const queue = create({ connectionString: server.url })
+    work(queue, () => ({ deadLetter: 'no' }))
+    await queue.push([jobOf('dead')])
+    await queue.drain()
+    await queue.close({ graceMs: 1000 })
+    await expect(queue.deadLetters()).rejects.toMatchObject({ code: 'shutting_down' })
+    const client = new pg.Client(server.url)
+    await client.connect()
+    const connections = async () => {
+      const { rows } = await client.query(
+        `SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'hookline'`,
+      )
+      return rows[0].n
+    }
+    while ((await connections()) > 0);
+    await client.end()
+  })
+})
+
+/** A backoff may have to pass first. */
+async function untilPushed(queue: Queue, job: Job): Promise<void> {
+  while (
+    !(await queue.push([job]).then(
+      () => true,
+      () => false,
+    ))
+  )
+    await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** What pg-boss does when the leases of a queue are over. */
+async function endLeases(connectionString: string, schema: string, name: string): Promise<void> {
+  const boss = new PgBoss({ connectionString, schema, supervise: false })
+  await boss.start()
+  const { rows } = await boss.getDb().executeSql(
+    `WITH lapsed AS (UPDATE ${schema}.job SET heartbeat_on = heartbeat_on - interval '1 hour' WHERE name = $1)
+     UPDATE ${schema}.queue SET monitor_on = NULL WHERE name = $1 RETURNING name`,
+    [name],
+  )
+  expect(rows).toHaveLength(1)
+  await boss.supervise(name)
+  await boss.stop({ graceful: false })
+}

@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest'
+import { isFaultOfData, unavailable } from '../../../src/queues/pg-boss/error.ts'
+import { createStamps, decode, encode, secondsOf, secondsUntil, timestampOf } from '../../../src/queues/pg-boss/row.ts'
+import { systemClock } from '../../../src/time/clock.ts'
+
+const clock = { ...systemClock, now: () => 5.5 }
+
+describe('a row of pg-boss', () => {
+  it('holds bytes as base64, and reads nothing else', () => {
+    const bytes = Uint8Array.from({ length: 256 }, (_, index) => index)
+    expect([...(decode(encode(bytes.subarray(3, 200))) ?? [])]).toEqual([...bytes.subarray(3, 200)])
+    for (const junk of [undefined, 5, 'a', 'abc ', 'a=bc', '====']) expect(decode(junk)).toBeUndefined()
+  })
+
+  it('has a time of its own', () => {
+    const stamp = createStamps(clock)
+    const stamps = [stamp(), stamp(), stamp()]
+    expect(stamps).toEqual([5000, 5001, 5002])
+    expect(stamps.map(timestampOf)).toEqual(['000', '001', '002'].map((rest) => `1970-01-01T00:00:00.005${rest}Z`))
+  })
+
+  it('waits for times as PostgreSQL takes them', () => {
+    const until = [0, 5, 6, 1005.5].map((at) => secondsUntil(new Date(at), clock))
+    expect(until).toEqual([0, 0, 0.001, 1])
+    expect(secondsUntil(new Date(8.64e15), clock)).toBe(100 * 365 * 24 * 60 * 60)
+    expect([secondsOf(1), secondsOf(2000), secondsOf(Number.MAX_SAFE_INTEGER)]).toEqual([1, 2, 2 ** 31 - 1])
+  })
+})
+
+describe('an error of PostgreSQL', () => {
+  const failure = (message: string, more: object) => Object.assign(new Error(message), more)
+
+  it.each<[string, unknown, string]>([
+    ['shows its own message', failure('no such user', { code: '28000', detail: 'row' }), 'no such user'],
+    ['shows no data', failure('invalid input: "body"', { code: '22P02', where: 'body' }), 'SQLSTATE 22P02'],
+    ['shows no row', failure('conflict', { code: '23505', detail: 'body' }), 'SQLSTATE 23505'],
+    ['shows the first of several', new AggregateError([failure('refused', { code: 'ECONNREFUSED' })]), 'refused'],
+    ['shows the kind of what is no error', 'body', 'a thrown string'],
+    [
+      'shows no URL',
+      failure('Invalid URL', { code: 'ERR_INVALID_URL', input: 'postgres://user:body@' }),
+      'Invalid URL',
+    ],
+  ])('%s', (_what, error, text) => {
+    const reported = unavailable('orders', error)
+    expect(reported.message).toMatch(/^Queue orders: PostgreSQL failed\. Got .+\. Check that .+\.$/)
+    expect(reported).toMatchObject({ code: 'queue_unavailable', message: expect.stringContaining(text) })
+    const { cause } = reported
+    expect(JSON.stringify([reported, cause, { ...(cause as object) }, reported.message])).not.toContain('body')
+    expect(isFaultOfData(reported)).toBe(text.startsWith('SQLSTATE'))
+  })
+
+  it('stays the error it is when it was reported already', () => {
+    const reported = unavailable('orders', new Error('no'))
+    expect(unavailable('orders', reported)).toBe(reported)
+  })
+})

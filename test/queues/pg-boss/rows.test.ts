@@ -1,0 +1,545 @@
+import { randomUUID } from 'node:crypto'
+import { inspect } from 'node:util'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { createConnection } from '../../../src/queues/pg-boss/connection.ts'
+import { type PgBossQueueOptions, pgBossQueue } from '../../../src/queues/pg-boss/index.ts'
+import { readRows } from '../../../src/queues/pg-boss/internals.ts'
+import { readOptions } from '../../../src/queues/pg-boss/options.ts'
+import { prepareQueues } from '../../../src/queues/pg-boss/prepare.ts'
+import { createPgBossStore } from '../../../src/queues/pg-boss/store.ts'
+import type { ClaimedJob, Job, Outcome, Queue } from '../../../src/queues/queue.ts'
+import { createSchema, type Schema, startVirtualBoss, type VirtualBoss } from '../../support/postgres.ts'
+import { until } from '../../support/until.ts'
+
+const databaseUrl = inject('databaseUrl')
+const complete: Outcome = { complete: true }
+const jobOf = (text: string, more: Partial<Job> = {}): Job => ({ id: randomUUID(), body: Buffer.from(text), ...more })
+const YEAR = 365 * 24 * 60 * 60_000
+
+type Decide = (job: ClaimedJob) => Outcome | Promise<Outcome>
+
+function work(queue: Queue, decide: Decide, concurrency = 10): ClaimedJob[] {
+  const seen: ClaimedJob[] = []
+  const handle = async (job: ClaimedJob) => {
+    seen.push(job)
+    return decide(job)
+  }
+  queue.work(handle, { concurrency })
+  return seen
+}
+
+describe.skipIf(databaseUrl === undefined)('the rows of a queue on pg-boss', () => {
+  let schema: Schema
+  let virtual: VirtualBoss
+
+  beforeAll(async () => {
+    schema = createSchema(databaseUrl as string)
+    virtual = await startVirtualBoss(databaseUrl as string, schema)
+  })
+  afterAll(async () => {
+    await virtual.stop()
+    await schema.drop()
+  })
+
+  function setUp(options: Partial<PgBossQueueOptions> = {}) {
+    const { boss, clock, now, advance } = virtual
+    const name = randomUUID()
+    const another = () => {
+      const errors: unknown[] = []
+      const onError = (error: unknown) => errors.push(error)
+      const queue = pgBossQueue({ name, boss, clock, schema: schema.name, pollMs: 20, onError, ...options })
+      return { queue, errors, work: (decide: Decide, concurrency?: number) => work(queue, decide, concurrency) }
+    }
+    const rows = (queue = name) => schema.run('SELECT * FROM schema.job WHERE name = $1 ORDER BY created_on', [queue])
+    const { queue } = another()
+    const counts = async (of = queue) => {
+      await virtual.refresh(name)
+      return of.counts()
+    }
+    /** What a pg-boss does by itself now and then. */
+    const supervise = () => boss.supervise(name)
+    /** The lease of each claim ends, as if its worker had died. */
+    const lapse = async () => {
+      await schema.run(`UPDATE schema.job SET heartbeat_on = heartbeat_on - interval '1 hour' WHERE name = $1`, [name])
+      await supervise()
+    }
+    return { ...another(), another, name, boss, now, advance, counts, supervise, lapse, rows }
+  }
+
+  describe('that others wrote', () => {
+    const junk = [
+      null,
+      'text',
+      [1],
+      {},
+      { at: 'x', body: '' },
+      { at: 1, body: 'no base64!' },
+      { at: 1, body: '', before: '' },
+    ]
+
+    it('become dead letters with their data as body, and hold nothing up', async () => {
+      const { queue, work, boss, name, errors, advance } = setUp()
+      await queue.counts() // Creates the queue.
+      await boss.insert(
+        name,
+        junk.map((data) => ({ data }) as object),
+      )
+      await queue.push([jobOf('good')])
+      const seen = work(() => complete, 2)
+      await until(() => seen.length === 1)
+      while ((await queue.counts()).deadLetters < junk.length);
+      const letters = await queue.deadLetters()
+      expect(letters.map(({ body }) => JSON.parse(String(body)))).toEqual(expect.arrayContaining(junk))
+      expect(new Set(letters.map(({ reason }) => reason))).toEqual(new Set(['the job was not written by Hookline']))
+      expect(await queue.redrive([letters[0]?.id ?? ''])).toBe(1)
+      await queue.drain()
+      await until(() => seen.length === 2)
+      expect(String(seen[1]?.body)).toBe(String(letters[0]?.body)) // Hookline wrote it now.
+      await advance(1)
+      expect(await queue.drop('all')).toBe(junk.length - 1)
+      expect(errors).toEqual([])
+      await queue.close({ graceMs: 0 })
+    })
+
+    it('are handled when they are written as Hookline writes them', async () => {
+      const { queue, work, boss, name } = setUp()
+      await queue.counts()
+      await boss.send(name, { at: 1, body: 'Zm9yZWlnbg==' })
+      const seen = work(() => complete)
+      await queue.drain()
+      expect(seen.map(({ body, claimCount }) => [String(body), claimCount])).toEqual([['foreign', 1]])
+      await queue.close({ graceMs: 0 })
+    })
+
+    it('have no retries left: become dead letters at the next start, and can be redriven', async () => {
+      const { queue, work, boss, name, another, rows } = setUp()
+      await queue.counts()
+      await boss.send(name, { at: 1, body: 'Zm9yZWlnbg==' }, { retryLimit: 0 })
+      work(({ claimCount }) => (claimCount === 1 ? { retryAt: new Date(0) } : complete))
+      await queue.drain()
+      expect(await rows()).toMatchObject([{ state: 'failed' }])
+      const next = another()
+      expect(await next.queue.deadLetters()).toMatchObject([{ body: Buffer.from('foreign') }])
+      const seen = next.work(() => complete)
+      expect(await next.queue.redrive('all')).toBe(1)
+      await until(() => seen.length === 1)
+      for (const each of [queue, next.queue]) await each.close({ graceMs: 1000 })
+    })
+
+    it.each([null, {}, { body: 5 }, 'text'])('are listed among the dead letters: %j', async (data) => {
+      const { queue, boss, name } = setUp()
+      await queue.counts()
+      await boss.insert(`${name}-dead`, [{ data: data as object }])
+      const letter = { body: Buffer.from(JSON.stringify(data)), reason: 'the job was not written by Hookline' }
+      expect(await queue.deadLetters()).toMatchObject([letter])
+      expect(await queue.redrive('all')).toBe(1)
+      const seen = work(queue, () => complete)
+      await queue.drain()
+      expect(seen.map(({ body, claimCount }) => [String(body), claimCount])).toEqual([[JSON.stringify(data), 1]])
+      await queue.close({ graceMs: 0 })
+    })
+  })
+
+  describe('in time', () => {
+    it('stay while they wait or are dead letters, however long; a completed one goes', async () => {
+      const { queue, another, work, now, advance, supervise, rows, name } = setUp({ dedupeWindowMs: 1000 })
+      work((job) => (String(job.body) === 'dead' ? { deadLetter: 'no' } : complete))
+      await queue.push([jobOf('dead'), jobOf('done'), jobOf('later', { notBefore: new Date(now() + 2 * YEAR) })])
+      await queue.drain()
+      await queue.close({ graceMs: 0 })
+      const other = another().queue
+      await other.push([jobOf('due')])
+      await advance(YEAR)
+      for (const queue of [name, `${name}-dead`]) await virtual.boss.supervise(queue)
+      await supervise()
+      expect((await rows()).map(({ state }) => state).sort()).toEqual(['cancelled', 'created', 'created'])
+      expect(await rows(`${name}-dead`)).toHaveLength(1)
+      await other.close({ graceMs: 0 })
+    })
+
+    it('keep the body of a dead letter once, and none of the job', async () => {
+      const { queue, work, name, rows } = setUp()
+      work(() => ({ deadLetter: 'no' }))
+      const job = jobOf('body')
+      await queue.push([job])
+      await queue.drain()
+      expect(await rows()).toMatchObject([{ id: job.id, state: 'cancelled', data: null, deletion_seconds: 0 }])
+      expect(await rows(`${name}-dead`)).toMatchObject([{ id: job.id, state: 'created' }])
+      await queue.close({ graceMs: 0 })
+    })
+
+    it('wait no longer than the dates of PostgreSQL last', async () => {
+      const { queue, counts } = setUp()
+      await queue.push([jobOf('never', { notBefore: new Date(8_640_000_000_000_000) })])
+      expect(await counts()).toMatchObject({ waiting: 1, oldestDueAt: undefined })
+      await queue.close({ graceMs: 0 })
+    })
+
+    it('are claimed for as long as a handler runs, up to 24 hours', async () => {
+      const { queue, work, advance, supervise, counts } = setUp({ leaseMs: 10_000 })
+      const held = Promise.withResolvers<Outcome>()
+      const seen = work(() => held.promise)
+      await queue.push([jobOf('long')])
+      await until(() => seen.length === 1)
+      for (let round = 0; round < 5; round += 1) {
+        await advance(9000)
+        await supervise()
+      }
+      expect(await counts()).toMatchObject({ waiting: 0, active: 1 })
+      held.resolve(complete)
+      await queue.drain()
+      expect(seen).toHaveLength(1)
+      await queue.close({ graceMs: 0 })
+    })
+
+    it('come back when their worker died, counted, with the time of the first claim from then on', async () => {
+      const { queue, work, boss, name, now, advance, supervise } = setUp({ leaseMs: 10_000 })
+      await queue.push([jobOf('a', { notBefore: new Date(now() + 5000) }), jobOf('b')])
+      await advance(5000)
+      const firstAt = now()
+      for (let round = 0; round < 5; round += 1) {
+        await boss.fetch(name, { batchSize: 10 }) // As a worker does that dies then.
+        await advance(11_000)
+        await supervise()
+      }
+      const seen = work(({ claimCount }) => (claimCount === 6 ? { retryAt: new Date(now()) } : complete))
+      await until(() => seen.length === 4)
+      await queue.drain()
+      expect(seen.map(({ claimCount }) => claimCount)).toEqual([6, 6, 7, 7])
+      for (const job of seen) expect(Math.abs(job.firstAt.getTime() - firstAt)).toBeLessThan(6000)
+      const times = new Set(seen.map((job) => `${job.id} ${job.firstAt.getTime()}`))
+      expect(times.size).toBe(2)
+      await queue.close({ graceMs: 0 })
+    })
+
+    it('were not claimed before they were pushed, however often they lapsed', async () => {
+      const { queue, work, boss, name, now, advance, supervise } = setUp({ leaseMs: 24 * 60 * 60_000 })
+      const pushedAt = now()
+      await queue.push([jobOf('a')])
+      await schema.run('UPDATE schema.job SET heartbeat_seconds = 10 WHERE name = $1', [name])
+      await boss.fetch(name)
+      await advance(11_000)
+      await supervise()
+      const seen = work(() => complete)
+      await queue.drain()
+      expect(seen.map(({ firstAt }) => firstAt.getTime())).toEqual([pushedAt])
+      await queue.close({ graceMs: 0 })
+    })
+  })
+
+  describe('that are claimed', () => {
+    it('together are handled in the order of their pushes, whatever order PostgreSQL returns them in', async () => {
+      const { queue, work } = setUp()
+      const jobs = ['a', 'b', 'c'].map((text) => jobOf(text))
+      await queue.push(jobs)
+      await schema.run('UPDATE schema.job SET priority = 0 WHERE id = $1', [jobs[0]?.id]) // Moves the row.
+      const seen = work(() => complete)
+      await queue.drain()
+      expect(seen.map(({ body }) => String(body))).toEqual(['a', 'b', 'c'])
+      await queue.close({ graceMs: 0 })
+    })
+
+    it('keep the time of their first claim when they are released', async () => {
+      const { queue, work, another, advance, now } = setUp()
+      await queue.push([jobOf('a')])
+      await advance(60 * 60_000)
+      const firstAt = now()
+      const first = work(() => new Promise(() => {}))
+      await until(() => first.length === 1)
+      await queue.close({ graceMs: 0 })
+      await advance(60_000)
+      const next = another()
+      const second = next.work(() => complete)
+      await until(() => second.length === 1)
+      expect(second[0]).toMatchObject({ claimCount: 2, firstAt: new Date(firstAt) })
+      await next.queue.close({ graceMs: 1000 })
+    })
+
+    it('are all that is due only when fewer were found than were asked for, and only at that moment', async () => {
+      const { boss, clock } = virtual
+      const settings = readOptions({ name: randomUUID(), boss, clock, schema: schema.name })
+      const connection = createConnection(settings, (boss) => prepareQueues(boss, settings))
+      const store = createPgBossStore(connection, settings)
+      await store.push([jobOf('a'), jobOf('b')])
+      expect(await store.claim(1)).toHaveLength(1)
+      expect(await store.nextDueAt()).toBeInstanceOf(Date)
+      expect(await store.claim(2)).toHaveLength(1)
+      expect(await store.nextDueAt()).toBeUndefined()
+      await boss.send(settings.name, {})
+      expect(await store.nextDueAt()).toBeInstanceOf(Date)
+      await store.close()
+    })
+  })
+
+  describe('of an attempt that is over', () => {
+    it.each<[string, Outcome]>([
+      ['completed', complete],
+      ['retried', { retryAt: new Date(0), retryState: Buffer.from('stale') }],
+      ['dead', { deadLetter: 'too late' }],
+    ])('are not changed while another worker holds them: %s', async (_what, outcome) => {
+      const { queue, work, another, lapse, errors, counts } = setUp()
+      const [stale, held] = [Promise.withResolvers<Outcome>(), Promise.withResolvers<Outcome>()]
+      const first = work(() => stale.promise)
+      await queue.push([jobOf('job')])
+      await until(() => first.length === 1)
+      queue.pause()
+      await lapse()
+      const other = another()
+      const second = other.work(() => held.promise)
+      await until(() => second.length === 1)
+      stale.resolve(outcome)
+      await queue.close({ graceMs: 1000 })
+      expect(await counts(other.queue)).toMatchObject({ waiting: 0, active: 1, deadLetters: 0 })
+      held.resolve(complete)
+      await other.queue.drain()
+      expect(await counts(other.queue)).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
+      expect(second[0]?.claimCount).toBe(2)
+      expect(errors).toEqual([])
+      await other.queue.close({ graceMs: 0 })
+    })
+
+    it.each<[string, Outcome]>([
+      ['retried', { retryAt: new Date(0), retryState: Buffer.from('stale') }],
+      ['dead', { deadLetter: 'too late' }],
+    ])('are not changed while they wait for their next attempt: %s', async (_what, outcome) => {
+      const { queue, work, another, lapse, now, advance, counts } = setUp()
+      const stale = Promise.withResolvers<Outcome>()
+      const first = work(() => stale.promise)
+      await queue.push([jobOf('job')])
+      await until(() => first.length === 1)
+      queue.pause()
+      await lapse()
+      const other = another()
+      const retryState = Buffer.from('fresh')
+      const second = other.work((job) =>
+        job.claimCount === 2 ? { retryAt: new Date(now() + 5000), retryState } : complete,
+      )
+      await until(() => second.length === 1)
+      await other.queue.drain()
+      stale.resolve(outcome)
+      await queue.close({ graceMs: 1000 })
+      expect(await counts(other.queue)).toMatchObject({ waiting: 1, deadLetters: 0, oldestDueAt: undefined })
+      await advance(5000)
+      await until(() => second.length === 2)
+      expect(String(second[1]?.retryState)).toBe('fresh')
+      await other.queue.close({ graceMs: 1000 })
+    })
+
+    it('are not changed after a redrive', async () => {
+      const { queue, work, another, lapse, counts } = setUp()
+      const stale = Promise.withResolvers<Outcome>()
+      const first = work(() => stale.promise)
+      await queue.push([jobOf('job')])
+      await until(() => first.length === 1)
+      queue.pause()
+      await lapse()
+      const other = another()
+      const held = Promise.withResolvers<Outcome>()
+      const second = other.work(({ claimCount }) => (claimCount === 2 ? { deadLetter: 'no' } : held.promise))
+      while ((await other.queue.counts()).deadLetters < 1);
+      await other.queue.redrive('all')
+      await until(() => second.length === 2)
+      expect(second[1]?.claimCount).toBe(1)
+      stale.resolve(complete)
+      await queue.close({ graceMs: 1000 })
+      expect(await counts(other.queue)).toMatchObject({ active: 1 })
+      held.resolve(complete)
+      await other.queue.close({ graceMs: 1000 })
+    })
+  })
+
+  describe('that a call fails on', () => {
+    it('are released uncounted when they were claimed after the time was over', async () => {
+      const { boss, clock, advance } = virtual
+      const name = randomUUID()
+      const answer = Promise.withResolvers<void>()
+      let fetches = 0
+      const slow = new Proxy(boss, {
+        get(target, key) {
+          const value: unknown = Reflect.get(target, key)
+          if (typeof value !== 'function') return value
+          if (key !== 'fetch' || fetches > 0) return value.bind(target)
+          return async (...args: unknown[]) => {
+            fetches += 1
+            const rows: unknown = await value.apply(target, args)
+            await answer.promise
+            return rows
+          }
+        },
+      })
+      const errors: unknown[] = []
+      const onError = (error: unknown) => errors.push(error)
+      const queue = pgBossQueue({
+        name,
+        boss: slow,
+        clock,
+        schema: schema.name,
+        timeoutMs: 300,
+        pollMs: 60_000,
+        onError,
+      })
+      await queue.push([jobOf('job')])
+      const stranger = await boss.send(name, { foreign: true })
+      const seen = work(queue, () => complete)
+      await until(() => errors.length === 1)
+      expect(errors[0]).toMatchObject({ code: 'queue_unavailable', message: expect.stringContaining('within 300 ms') })
+      const states = () => schema.run('SELECT id, state FROM schema.job WHERE name = $1', [name])
+      expect(await states()).toMatchObject([{ state: 'active' }, { state: 'active' }])
+      answer.resolve()
+      while ((await states()).filter(({ state }) => state === 'active').length > 1);
+      await advance(1000)
+      await until(() => seen.length === 1)
+      expect(seen[0]?.claimCount).toBe(1)
+      expect(await states()).toContainEqual({ id: stranger, state: 'active' }) // It lapses, and comes again.
+      await queue.close({ graceMs: 1000 })
+    })
+
+    it('are changed later; the fault is reported once, and without data', async () => {
+      const { queue, work, errors, advance, counts } = setUp()
+      const jobs = [jobOf('a'), jobOf('b'), jobOf('c')]
+      await queue.push(jobs)
+      await schema.run(`CREATE FUNCTION schema.no() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'not now' USING DETAIL = OLD.data::text; END $$`)
+      await schema.run(`CREATE TRIGGER no BEFORE UPDATE ON schema.job_common FOR EACH ROW
+        WHEN (NEW.state = 'completed') EXECUTE FUNCTION schema.no()`)
+      const seen = work(() => complete)
+      await until(() => errors.length > 0)
+      expect(errors).toMatchObject([{ code: 'queue_unavailable', message: expect.stringContaining('not now') }])
+      expect(inspect(errors, { depth: 9, showHidden: true })).not.toContain('"at"')
+      await schema.run('DROP TRIGGER no ON schema.job_common')
+      await advance(500)
+      await queue.drain()
+      expect(seen).toHaveLength(3)
+      expect(await counts()).toMatchObject({ waiting: 0, active: 0 })
+      await queue.close({ graceMs: 0 })
+    })
+
+    it('of which one is refused: the others become dead letters, and it is tried again', async () => {
+      const { queue, work, errors, advance } = setUp()
+      const jobs = [jobOf('a'), jobOf('b'), jobOf('c')]
+      await queue.push(jobs)
+      await schema.run(`CREATE FUNCTION schema.refuse() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '22023'; END $$`)
+      await schema.run(`CREATE TRIGGER refuse BEFORE INSERT ON schema.job_common FOR EACH ROW
+        WHEN (NEW.id = '${jobs[1]?.id}' AND NEW.name LIKE '%-dead') EXECUTE FUNCTION schema.refuse()`)
+      work(() => ({ deadLetter: 'no' }))
+      while ((await queue.counts()).deadLetters < 2);
+      await until(() => errors.length > 0)
+      expect(String(errors[0])).toContain('SQLSTATE 22023')
+      await schema.run('DROP TRIGGER refuse ON schema.job_common')
+      await advance(500)
+      await queue.drain()
+      expect((await queue.deadLetters()).map(({ id }) => id).sort()).toEqual(jobs.map(({ id }) => id).sort())
+      await queue.close({ graceMs: 0 })
+    })
+  })
+
+  describe('that are dead letters', () => {
+    async function setUpDead(count: number) {
+      const tested = setUp()
+      let outcome: Outcome = { deadLetter: 'no' }
+      const seen = tested.work(() => outcome, 50)
+      await tested.queue.push(Array.from({ length: count }, (_, index) => jobOf(`${index}`)))
+      while ((await tested.queue.counts()).deadLetters < count);
+      await tested.advance(1)
+      const decide = (next: Outcome) => {
+        outcome = next
+      }
+      return { ...tested, seen, decide }
+    }
+
+    it('are redriven by two queues at the same time, each once', async () => {
+      const { queue, another, seen, decide } = await setUpDead(120)
+      decide(complete)
+      const other = another().queue
+      const counts = await Promise.all([queue.redrive('all'), other.redrive('all')])
+      expect((counts[0] ?? 0) + (counts[1] ?? 0)).toBe(120)
+      await until(() => seen.length === 240)
+      await queue.drain()
+      expect(seen).toHaveLength(240)
+      for (const each of [queue, other]) await each.close({ graceMs: 0 })
+    })
+
+    it('are dropped by two queues at the same time, each once', async () => {
+      const { queue, another, rows } = await setUpDead(60)
+      const other = another().queue
+      const ids = (await queue.deadLetters()).map(({ id }) => id)
+      const counts = await Promise.all([queue.drop(ids), other.drop(ids.toReversed())])
+      expect((counts[0] ?? 0) + (counts[1] ?? 0)).toBe(60)
+      expect(await rows()).toEqual([])
+      for (const each of [queue, other]) await each.close({ graceMs: 0 })
+    })
+
+    it('that become ones again during a redrive of all are left alone', async () => {
+      const { queue, seen } = await setUpDead(60)
+      expect(await queue.redrive('all')).toBe(60)
+      while ((await queue.counts()).deadLetters < 60);
+      expect(seen).toHaveLength(120)
+      await queue.close({ graceMs: 0 })
+    })
+
+    it('are redriven also when the row of the job is gone', async () => {
+      const { queue, seen, decide, boss, name } = await setUpDead(1)
+      decide(complete)
+      await boss.deleteJob(name, seen[0]?.id ?? '')
+      expect(await queue.redrive('all')).toBe(1)
+      await until(() => seen.length === 2)
+      expect(seen[1]).toMatchObject({ id: seen[0]?.id, claimCount: 1 })
+      await queue.close({ graceMs: 1000 })
+    })
+  })
+
+  describe('that the statement of our own reads', () => {
+    it('are those that pg-boss inserted, with its columns: state, times and data', async () => {
+      const { queue, boss, name } = setUp()
+      await queue.counts()
+      const startAfter = new Date(virtual.now() - 1000)
+      const ids = [randomUUID(), randomUUID()].sort()
+      for (const id of ids) await boss.insert(`${name}-dead`, [{ id, data: { id }, startAfter }])
+      const page = { schema: schema.name, queue: `${name}-dead`, state: 'waiting', limit: 10 } as const
+      expect(await readRows(boss.getDb(), page)).toEqual(ids.map((id) => ({ id, data: { id }, startAfter })))
+      expect(await readRows(boss.getDb(), { ...page, after: ids[0] })).toMatchObject([{ id: ids[1] }])
+      expect(await readRows(boss.getDb(), { ...page, state: 'failed' })).toEqual([])
+      await queue.close({ graceMs: 0 })
+    })
+
+    it('are not there when a release of pg-boss has another table: the queue does not open', async () => {
+      const { queue, boss } = setUp()
+      await schema.run('ALTER TABLE schema.job RENAME COLUMN start_after TO due_at')
+      await expect(
+        readRows(boss.getDb(), { schema: schema.name, queue: 'x', state: 'waiting', limit: 1 }),
+      ).rejects.toThrow('start_after')
+      await expect(queue.counts()).rejects.toMatchObject({ code: 'queue_unavailable' })
+      await schema.run('ALTER TABLE schema.job RENAME COLUMN due_at TO start_after')
+      await queue.close({ graceMs: 0 })
+    })
+  })
+
+  describe('that are counted', () => {
+    it('are counted when pg-boss counted last: asOf says when', async () => {
+      const { queue, advance, now, counts } = setUp()
+      await queue.counts()
+      const countedAt = now()
+      await queue.push([jobOf('a')])
+      await advance(30_000)
+      expect(await queue.counts()).toMatchObject({ waiting: 0, asOf: new Date(countedAt) })
+      expect(await counts()).toMatchObject({ waiting: 1, asOf: new Date(now()) })
+      await queue.close({ graceMs: 0 })
+    })
+
+    it('are not counted yet by a boss that keeps statistics: asOf says so', async () => {
+      const { PgBoss } = await import('pg-boss')
+      const boss = new PgBoss({
+        connectionString: databaseUrl as string,
+        schema: schema.name,
+        supervise: false,
+        persistQueueStats: true,
+      })
+      await boss.start()
+      const queue = pgBossQueue({ name: randomUUID(), boss, schema: schema.name })
+      expect(await queue.counts()).toMatchObject({ waiting: 0, asOf: new Date(0) })
+      await queue.close({ graceMs: 0 })
+      await boss.stop({ graceful: false })
+    })
+  })
+})

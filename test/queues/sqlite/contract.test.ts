@@ -1,0 +1,10 @@
+import { testDurableQueue } from '../../contracts/durable-queue.ts'
+import { testQueue } from '../../contracts/queue.ts'
+import { sqliteQueueHere, testedSqliteQueue } from '../../support/sqlite.ts'
+
+testQueue('a SQLite file', () => testedSqliteQueue())
+testDurableQueue('a SQLite file', () => testedSqliteQueue())
+
+// What is measured of the tests does not see into other threads.
+testQueue('a SQLite file in this thread', () => testedSqliteQueue(sqliteQueueHere))
+testDurableQueue('a SQLite file in this thread', () => testedSqliteQueue(sqliteQueueHere))

@@ -1,0 +1,65 @@
+import { statSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { openForRequests } from '../../../src/queues/sqlite/requests.ts'
+import { jobOf, setUp, work } from './set-up.ts'
+
+describe('depth', () => {
+  it('costs nothing: every statement finds its rows by an index', async () => {
+    const { path } = setUp()
+    const prepare = vi.spyOn(DatabaseSync.prototype, 'prepare')
+    onTestFinished(() => prepare.mockRestore())
+    openForRequests(path, 1).close()
+    const queries = prepare.mock.calls.map(([sql]) => sql).filter((sql) => !/PRAGMA|sqlite_schema/.test(sql))
+    prepare.mockRestore()
+    expect(queries.length).toBeGreaterThan(20)
+    const database = new DatabaseSync(path)
+    // What looks for dead owners reads the index of the claimed jobs: few, whatever waits.
+    const scans = queries.flatMap((sql) =>
+      database
+        .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+        .all()
+        .map(({ detail }) => String(detail))
+        .filter((detail) => /SCAN|TEMP/.test(detail) && !/hookline_queue_(claimed|schema)/.test(detail)),
+    )
+    database.close()
+    expect(scans).toEqual([])
+  })
+
+  it('ids of complete jobs are forgotten in time', async () => {
+    const { open, clock, connect } = setUp({ isHere: true })
+    const queue = open({ dedupeWindowMs: 1_000 })
+    work(queue)
+    for (let round = 0; round < 5; round += 1) {
+      await queue.push(Array.from({ length: 50 }, () => jobOf()))
+      await queue.drain()
+      await clock.advance(1_000)
+    }
+    const count = (table: string) => connect().prepare(`SELECT count(*) AS n FROM ${table}`).get()?.n
+    expect(count('hookline_queue_completed')).toBeLessThanOrEqual(100)
+    expect(count('hookline_queue_ids')).toBe(count('hookline_queue_completed'))
+  })
+
+  it('a closed queue leaves its jobs in one file, none in the log beside it', async () => {
+    const { path, open } = setUp()
+    const queue = open()
+    for (let round = 0; round < 20; round += 1)
+      await queue.push(Array.from({ length: 100 }, () => jobOf('x'.repeat(4_000))))
+    await queue.close({ graceMs: 0 })
+    expect(statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0).toBe(0)
+  })
+
+  it('the log beside the file grows to a size and no further', async () => {
+    const { path, open } = setUp()
+    const queue = open()
+    work(queue)
+    const sizes: number[] = []
+    for (let round = 0; round < 25; round += 1) {
+      await queue.push(Array.from({ length: 500 }, () => jobOf('x'.repeat(4_000))))
+      await queue.drain()
+      sizes.push(statSync(`${path}-wal`).size)
+    }
+    expect(Math.max(...sizes)).toBeLessThan(60_000_000)
+    expect(statSync(path).size).toBeLessThan(60_000_000)
+  }, 60_000)
+})

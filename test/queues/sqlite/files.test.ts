@@ -1,0 +1,272 @@
+import fs, { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import { dirname, join } from 'node:path'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { sqliteDedupe } from '../../../src/dedupe/sqlite/index.ts'
+import type { Outcome } from '../../../src/queues/queue.ts'
+import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
+import { until } from '../../support/until.ts'
+import {
+  bodiesOf,
+  damage,
+  hurryTime,
+  jobOf,
+  newFile,
+  pageInside,
+  setUp,
+  sideFilesOf,
+  unavailable,
+  work,
+} from './set-up.ts'
+
+describe('a file that cannot be used is refused when the queue is created', () => {
+  function refusal(path: string): Error {
+    try {
+      sqliteQueue({ path })
+    } catch (error) {
+      expect(error).toEqual(unavailable)
+      return error as Error
+    }
+    throw new Error('it was not refused')
+  }
+
+  it('one that is no database', () => {
+    const path = newFile()
+    writeFileSync(path, 'Dear diary, '.repeat(100))
+    expect(refusal(path).message).toContain('it is not a SQLite database')
+  })
+
+  it('in a folder that is missing', () => {
+    const path = join(dirname(newFile()), 'missing', 'jobs.db')
+    expect(refusal(path).message).toContain(`the directory ${dirname(path)} does not exist`)
+  })
+
+  it('that another process keeps locked', async () => {
+    const { path, open, connect } = setUp()
+    await open().close({ graceMs: 0 })
+    connect().exec('BEGIN IMMEDIATE')
+    hurryTime()
+    expect(refusal(path).message).toMatch(
+      /: another process keeps it locked\. Got 'database is locked'\. End that .*[^.]\.$/,
+    )
+  })
+
+  it('damaged', async () => {
+    const { path, open, connect } = setUp({ isWhole: false })
+    await open().close({ graceMs: 0 })
+    const database = connect()
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    damage(path, pageInside(database, 'hookline_queues'))
+    database.close()
+    expect(refusal(path).message).toMatch(
+      /: it is damaged\. Got 'database disk image is malformed'\. Move it .*[^.]\.$/,
+    )
+  })
+
+  it('in a folder that this process may not write to', () => {
+    const path = newFile()
+    mkdirSync(path)
+    replaceInFs('accessSync', () => {
+      throw new Error('EACCES')
+    })
+    expect(refusal(path).message).toContain(
+      `this process may not write to ${dirname(path)}, where SQLite keeps two more`,
+    )
+  })
+
+  it('when the program of its thread is missing, before a file is created', () => {
+    const path = newFile()
+    replaceInFs('existsSync', (file) => !`${file}`.endsWith('sqlite/worker-thread.ts'))
+    expect(() => sqliteQueue({ path })).toThrow(
+      /^The worker thread .* Got no .*sqlite\/worker-thread\.ts\. Mark hookline as external in your bundler\.$/,
+    )
+    expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined()
+  })
+
+  it('no options', () => {
+    expect(() => sqliteQueue(null as never)).toThrow(TypeError)
+    expect(() => sqliteQueue('jobs.db' as never)).toThrow('`sqliteQueue: options` must be an object.')
+  })
+
+  it.each(['leaseMs', 'knownForMs', 'busyTimeoutMs'])('an option of release 0.1: %s', (name) => {
+    expect(() => sqliteQueue({ path: newFile(), [name]: 1000 })).toThrow(`\`${name}\` is not an option.`)
+  })
+
+  it.each([
+    [{ path: undefined }, '`path` must be a non-empty string. Got undefined.'],
+    [{ path: ':memory:' }, "`path` must be the path of a file. Got ':memory:'. For a queue in memory, use memoryQueue"],
+    [{ path: 'file:jobs.db' }, '`path` must be the path of a file.'],
+    [{ name: '' }, '`name` must be a non-empty string.'],
+    [{ pollMs: 0 }, '`pollMs` must be a whole number from 1'],
+    [{ dedupeWindowMs: 0.5 }, '`dedupeWindowMs` must be a whole number from 1'],
+    [{ maxJobs: 0 }, '`maxJobs` must be a whole number from 1'],
+    [{ timeoutMs: 60_001 }, '`timeoutMs` must be a whole number from 0 to 60000.'],
+    [{ onError: 'print' }, '`onError` must be a function.'],
+    [{ clock: {} }, '`clock.now` must be a function.'],
+  ])('wrong options: %j', (options, message) => {
+    const path = newFile()
+    expect(() => sqliteQueue({ path, ...options } as never)).toThrow(TypeError)
+    expect(() => sqliteQueue({ path, ...options } as never)).toThrow(message)
+    expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined()
+  })
+
+  it('a folder', () => {
+    const path = newFile()
+    mkdirSync(path)
+    expect(refusal(path).message).toContain('of a file, not of a directory')
+  })
+
+  it('with tables of a newer version', async () => {
+    const { path, connect, open } = setUp()
+    await open().close({ graceMs: 0 })
+    connect().exec('UPDATE hookline_queue_schema SET version = 3')
+    expect(refusal(path).message).toBe(
+      `Queue default cannot use ${path}: this Hookline knows version 2 of its tables. Got version 3. Use the Hookline that wrote it, or pass the path of a new file.`,
+    )
+  })
+
+  it('with no version of its tables', async () => {
+    const { path, connect, open } = setUp()
+    await open().close({ graceMs: 0 })
+    connect().exec('DELETE FROM hookline_queue_schema')
+    expect(refusal(path).message).toContain('Got version none.')
+  })
+})
+
+/** Puts a function in the place of one of `node:fs`, for this test. */
+function replaceInFs(name: 'accessSync' | 'existsSync', fake: (path: unknown) => never | boolean): void {
+  const spy = vi.spyOn(fs, name).mockImplementation(fake as never)
+  syncBuiltinESMExports()
+  onTestFinished(() => {
+    spy.mockRestore()
+    syncBuiltinESMExports()
+  })
+}
+
+describe('a file that goes away', () => {
+  it('with its folder: each call says what to do, once, until it is there', async () => {
+    const { path, open } = setUp({ isHere: true })
+    const queue = open({ name: 'outbox' })
+    const folder = dirname(path)
+    rmSync(folder, { recursive: true })
+    const error = await queue.push([jobOf()]).catch((reason) => reason)
+    expect(error).toEqual(unavailable)
+    expect(error.message).toBe(
+      `Queue outbox cannot use ${path}: the directory ${folder} does not exist. Got 'unable to open database file'. Create it first.`,
+    )
+    mkdirSync(folder)
+    await queue.push([jobOf()])
+    expect(await queue.counts()).toMatchObject({ waiting: 1 })
+  })
+
+  it('while it is open: a call is refused, and the next one creates another', async () => {
+    const { path, open } = setUp({ isHere: true })
+    const queue = open()
+    await queue.push([jobOf()])
+    for (const end of ['', '-wal', '-shm']) rmSync(`${path}${end}`)
+    const error = await queue.push([jobOf()]).catch((reason) => reason)
+    expect(error).toEqual(unavailable)
+    expect(error.message).toBe(
+      `Queue default cannot use ${path}: it was removed or replaced while it was in use. Got another file, or none. Call again: the next call opens it anew.`,
+    )
+    await queue.push([jobOf()])
+    expect(await queue.counts()).toMatchObject({ waiting: 1 })
+  })
+
+  it('but for its side file: a call is refused, and the next one takes a new owner', async () => {
+    const { path, open } = setUp({ isHere: true })
+    const queue = open()
+    await queue.push([jobOf('before')])
+    const [first = ''] = sideFilesOf(path)
+    rmSync(join(dirname(path), first))
+    await expect(queue.push([jobOf()])).rejects.toThrow('it was removed or replaced')
+    await queue.push([jobOf('after')])
+    expect(sideFilesOf(path)).toEqual([expect.not.stringMatching(first)])
+    const seen = work(queue)
+    await queue.drain()
+    expect(bodiesOf(seen)).toEqual(['before', 'after'])
+  })
+
+  it('in part: a queue that is no longer in it says so', async () => {
+    const { open, connect } = setUp({ isHere: true })
+    const queue = open()
+    await queue.push([jobOf()])
+    connect().exec('DELETE FROM hookline_queues')
+    await expect(queue.push([jobOf()])).rejects.toThrow('the queue is no longer in it. Got no row for it.')
+  })
+})
+
+describe('a file that others use too', () => {
+  it('for something else: their tables and their version stay', async () => {
+    const { connect, open } = setUp()
+    connect().exec('CREATE TABLE theirs (a); INSERT INTO theirs VALUES (5); PRAGMA user_version = 7')
+    const queue = open()
+    await queue.push([jobOf()])
+    expect(connect().prepare('SELECT a FROM theirs').all()).toEqual([{ a: 5 }])
+    expect(connect().prepare('PRAGMA user_version').get()).toEqual({ user_version: 7 })
+  })
+
+  it('as the store of handled messages, and for queues of other names', async () => {
+    const { path, open } = setUp()
+    const dedupe = sqliteDedupe({ path, timeoutMs: 5_000 })
+    const [orders, users] = [open({ name: 'orders' }), open({ name: 'users' })]
+    const job = jobOf('the same id')
+    await Promise.all([orders.push([job]), users.push([job, jobOf('another')]), dedupe.claim('a')])
+    const seen = work(users)
+    await users.drain()
+    expect(bodiesOf(seen).sort()).toEqual(['another', 'the same id'])
+    expect(await orders.counts()).toMatchObject({ waiting: 1 })
+    expect(await users.counts()).toMatchObject({ waiting: 0, active: 0 })
+    expect(dedupe.claim('a')).toBe('in_progress')
+    dedupe.close()
+  })
+})
+
+describe('a file that another process keeps locked', () => {
+  it('a push is refused, and one after that is taken', async () => {
+    const { open, connect } = setUp({ isHere: true })
+    const queue = open()
+    await queue.push([jobOf('before')])
+    const other = connect()
+    other.exec('BEGIN IMMEDIATE')
+    await expect(queue.push([jobOf('meanwhile')])).rejects.toThrow(unavailable)
+    await expect(queue.push([jobOf('meanwhile')])).rejects.toThrow('database is locked')
+    other.exec('ROLLBACK')
+    await queue.push([jobOf('after')])
+    const seen = work(queue)
+    await queue.drain()
+    expect(bodiesOf(seen)).toEqual(['before', 'after'])
+  })
+
+  it('claims go on by themselves when it is free', async () => {
+    const { open, connect, errors, see } = setUp({ isHere: true })
+    const queue = open()
+    await queue.push([jobOf('a')])
+    const other = connect()
+    other.exec('BEGIN IMMEDIATE')
+    const seen = work(queue)
+    await until(() => errors.length > 0)
+    expect([errors[0], seen]).toEqual([unavailable, []])
+    other.exec('ROLLBACK')
+    await see(() => seen.length === 1)
+    await queue.drain()
+    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0 })
+  })
+
+  it('an outcome is recorded when it is free', async () => {
+    const { open, connect, errors, drained } = setUp({ isHere: true })
+    const queue = open()
+    const held = Promise.withResolvers<Outcome>()
+    const seen = work(queue, () => held.promise)
+    await queue.push([jobOf('a')])
+    await until(() => seen.length === 1)
+    const other = connect()
+    other.exec('BEGIN IMMEDIATE')
+    held.resolve({ deadLetter: 'no' })
+    await until(() => errors.length > 0)
+    other.exec('ROLLBACK')
+    await drained(queue)
+    expect(await queue.deadLetters()).toMatchObject([{ reason: 'no' }])
+    expect(seen).toHaveLength(1)
+  })
+})

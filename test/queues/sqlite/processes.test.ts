@@ -1,0 +1,128 @@
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
+import { until } from '../../support/until.ts'
+import { done, jobOf, setUp, sideFilesOf, start, work } from './set-up.ts'
+
+describe('processes', () => {
+  it('one that is killed while another works: the other claims its jobs within about a second', async () => {
+    const { path } = setUp()
+    const queue = sqliteQueue({ path, pollMs: 20 })
+    onTestFinished(async () => void (await queue.close({ graceMs: 0 })))
+    const { child, lines } = start(path, 'hold')
+    await until(() => lines.includes('open'))
+    child.stdin?.write('go\n')
+    await queue.push([jobOf('a'), jobOf('b')])
+    await until(() => lines.filter((line) => line.startsWith('got')).length === 2)
+    const seen = work(queue)
+    expect(await queue.counts()).toMatchObject({ active: 2 })
+    const before = performance.now()
+    child.kill('SIGKILL')
+    await until(() => seen.length === 2)
+    const tookMs = Math.round(performance.now() - before)
+    console.log(`claimed ${tookMs} ms after SIGKILL`)
+    expect(tookMs).toBeLessThan(5_000) // About one second, on a machine that has time.
+    expect(seen).toMatchObject([{ claimCount: 2 }, { claimCount: 2 }])
+    await queue.drain()
+    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0 })
+  }, 60_000)
+
+  it('one that was killed before another opens the file: that one claims its jobs at once', async () => {
+    const { path, open } = setUp()
+    await open().push([jobOf('a'), jobOf('b')])
+    const { child, lines } = start(path, 'hold')
+    child.stdin?.write('go\n')
+    await until(() => lines.filter((line) => line.startsWith('got')).length === 2)
+    child.kill('SIGKILL')
+    await until(() => child.signalCode !== null)
+    const next = start(path, 'work')
+    await until(() => next.lines.includes('open'))
+    const before = performance.now()
+    next.child.stdin?.write('go\n')
+    await until(() => next.lines.filter((line) => line.startsWith('got')).length === 2)
+    console.log(`claimed ${Math.round(performance.now() - before)} ms after the file was opened`)
+    expect(sideFilesOf(path)).toHaveLength(2) // Of this process and the next: that of the dead one is gone.
+  }, 60_000)
+
+  it('one whose event loop stands still keeps its jobs, and finishes them', async () => {
+    const { path } = setUp()
+    const queue = sqliteQueue({ path, pollMs: 20 })
+    onTestFinished(async () => void (await queue.close({ graceMs: 0 })))
+    const { child, lines } = start(path, 'block', '3000') // Three times as long as the others take to find a dead one.
+    await until(() => lines.includes('open'))
+    child.stdin?.write('go\n')
+    await queue.push([jobOf('a')])
+    await until(() => lines.some((line) => line.startsWith('got')))
+    const seen = work(queue)
+    await until(() => lines.includes('unblocked'))
+    await queue.drain()
+    let left = 1
+    while (left > 0) left = (await queue.counts()).active
+    expect(seen).toEqual([])
+    expect(lines.filter((line) => line.startsWith('got'))).toHaveLength(1)
+    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
+  }, 60_000)
+
+  it('one that is idle ends by itself', async () => {
+    const { path, open } = setUp()
+    const { child, lines } = start(path, 'idle')
+    child.stdin?.write('go\n')
+    await until(() => child.exitCode !== null)
+    expect([child.exitCode, lines.at(-1)?.slice(0, 6)]).toEqual([0, 'pushed'])
+    expect(await open().counts()).toMatchObject({ waiting: 1 })
+    expect(sideFilesOf(path)).toHaveLength(1)
+  }, 60_000)
+
+  it('two that share a file under load get every job once', async () => {
+    const { path, open } = setUp()
+    const children = [start(path, 'work'), start(path, 'work')]
+    await until(() => children.every(({ lines }) => lines.includes('open')))
+    for (const { child } of children) child.stdin?.write('go\n')
+    const queue = open({ timeoutMs: 10_000 })
+    const jobs = Array.from({ length: 2_000 }, () => jobOf('x'.repeat(1_000)))
+    await Promise.all(jobs.map((job) => queue.push([job])))
+    const got = () => children.map(({ lines }) => lines.filter((line) => line.startsWith('got')))
+    await until(() => got().flat().length >= 2_000)
+    let left = 1
+    while (left > 0) {
+      const { waiting, active } = await queue.counts()
+      left = waiting + active
+    }
+    expect(got().flat().sort()).toEqual(jobs.map(({ id }) => `got ${id}`).sort())
+    expect(got().map((lines) => lines.length > 0)).toEqual([true, true])
+    expect(children.flatMap(({ lines }) => lines).filter((line) => line.startsWith('error'))).toEqual([])
+  }, 60_000)
+
+  it('one whose last act is to close its queue lives until that is done', async () => {
+    const { path, open } = setUp()
+    const { child, lines } = start(path, 'close')
+    child.stdin?.write('go\n')
+    await until(() => child.exitCode !== null)
+    expect([child.exitCode, lines.at(-1)]).toEqual([0, 'closed'])
+    expect(await open().counts()).toMatchObject({ waiting: 0, active: 0 })
+  }, 60_000)
+
+  it.skipIf(process.platform === 'win32')(
+    'one whose disk is full gets errors, and loses nothing whose push resolved',
+    async () => {
+      const { path, open } = setUp()
+      open()
+      // A file may grow to so many blocks and no more, in this process: a write past them fails as on a full disk.
+      const limited = ['sh', '-c', `trap '' XFSZ; ulimit -f 4000; exec "$@"`, 'sh']
+      const { child, lines } = start(path, 'push', '1000', limited)
+      child.stdin?.write('go\n')
+      await until(() => lines.includes('done'))
+      child.kill('SIGKILL')
+      await until(() => child.signalCode !== null)
+      const pushed = lines.filter((line) => line.startsWith('pushed')).map((line) => line.slice(7))
+      expect(lines).toContain('failed queue_unavailable')
+      expect(lines.filter((line) => /^(pushed|failed)/.test(line))).toHaveLength(1_000)
+      expect(pushed.length).toBeGreaterThan(50)
+      const queue = open()
+      const seen = work(queue, () => done, 100)
+      await queue.drain()
+      expect(new Set(seen.map(({ id }) => id))).toEqual(new Set([...seen.map(({ id }) => id), ...pushed]))
+      for (const { id, body } of seen) expect(`${Buffer.from(body)}`.slice(0, 36)).toBe(id)
+    },
+    60_000,
+  )
+})

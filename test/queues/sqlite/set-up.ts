@@ -1,0 +1,184 @@
+/** What the tests of a queue in a SQLite file share: files, queues on them, damage, and processes that use them. */
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { closeSync, mkdtempSync, openSync, readdirSync, rmSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import { expect, onTestFinished, vi } from 'vitest'
+import type { ClaimedJob, Outcome, Queue } from '../../../src/queues/queue.ts'
+import { type SqliteQueueOptions, sqliteQueue } from '../../../src/queues/sqlite/index.ts'
+import type { Request } from '../../../src/queues/sqlite/rpc.ts'
+import { manualClock } from '../../../src/testing/manual-clock.ts'
+import { sqliteQueueHere, sqliteQueueWith } from '../../support/sqlite.ts'
+
+export const done: Outcome = { complete: true }
+export const HOURS_3 = 3 * 60 * 60_000
+export const unavailable = expect.objectContaining({ name: 'HooklineError', code: 'queue_unavailable' })
+export const jobOf = (body = 'job', more = {}) => ({ id: randomUUID(), body: Buffer.from(body), ...more })
+export const bodiesOf = (jobs: readonly { readonly body: Uint8Array }[]) =>
+  jobs.map(({ body }) => `${Buffer.from(body)}`)
+
+/** A path in a folder that is removed when the test ends. */
+export function newFile(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'hookline-queue-'))
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+  return join(directory, 'jobs.db')
+}
+
+/**
+ * Opens queues on one file, whose clock can be set; the file is whole when the test ends. Where the thread does not matter,
+ * the file is served in this one, so that coverage sees what runs.
+ */
+export function setUp({ path = newFile(), isWhole = true, isHere = false } = {}) {
+  const clock = manualClock(Date.now())
+  const errors: unknown[] = []
+  let shift = 0
+  onTestFinished(() => {
+    if (!isWhole) return
+    const database = new DatabaseSync(path)
+    expect(database.prepare('PRAGMA integrity_check').all()).toEqual([{ integrity_check: 'ok' }])
+    database.close()
+  })
+  function settingsOf(options: Partial<SqliteQueueOptions>): SqliteQueueOptions {
+    const shifted = { ...clock, now: () => clock.now() + shift }
+    const onError = (error: unknown) => errors.push(error)
+    return { path, clock: shifted, timeoutMs: 20, onError, ...options }
+  }
+  function closeAtEnd(queue: Queue): Queue {
+    onTestFinished(async () => void (await queue.close({ graceMs: 0 })))
+    return queue
+  }
+  return {
+    path,
+    clock,
+    errors,
+    open(options: Partial<SqliteQueueOptions> = {}) {
+      const settings = settingsOf(options)
+      return closeAtEnd(isHere ? sqliteQueueHere(settings) : sqliteQueue(settings))
+    },
+    /** With threads that a test can end. */
+    openMortal(startFirst?: () => Worker) {
+      const threads: Worker[] = []
+      const queue = sqliteQueueWith(settingsOf({}), (workerData) => {
+        const start = () => new Worker(PROGRAM, { workerData, execArgv: [] })
+        const thread = threads.length === 0 && startFirst !== undefined ? startFirst() : start()
+        threads.push(thread)
+        return thread
+      })
+      return { queue: closeAtEnd(queue), threads }
+    },
+    setClock(ms: number) {
+      shift += ms
+    },
+    /** Lets queues by the manual clock go on until it is so. */
+    async see(isTrue: () => boolean) {
+      while (!isTrue()) {
+        await new Promise((resolve) => setImmediate(resolve))
+        await clock.advance(20)
+      }
+    },
+    async drained(queue: Queue) {
+      let isDrained = false
+      const drain = queue.drain().then(() => {
+        isDrained = true
+      })
+      while (!isDrained) {
+        await new Promise((resolve) => setImmediate(resolve))
+        await clock.advance(20)
+      }
+      await drain
+    },
+    /** A connection of another user of the file. */
+    connect() {
+      const database = new DatabaseSync(path)
+      onTestFinished(() => (database.isOpen ? database.close() : undefined))
+      return database
+    },
+  }
+}
+
+const PROGRAM = new URL('../../../src/queues/sqlite/worker-thread.ts', import.meta.url)
+
+/** Works on a queue; the jobs that were claimed so far are in the list. */
+export function work(
+  queue: Queue,
+  decide: (job: ClaimedJob) => Outcome | Promise<Outcome> = () => done,
+  concurrency = 10,
+) {
+  const seen: ClaimedJob[] = []
+  queue.work(
+    async (job) => {
+      seen.push(job)
+      return decide(job)
+    },
+    { concurrency },
+  )
+  return seen
+}
+
+/** Requests of one queue, as its store sends them. */
+export function requestsOf(settings: { readonly maxJobs?: number } = {}) {
+  const queue = { name: 'default', dedupeWindowMs: 1, maxJobs: 10, timeoutMs: 0, ...settings }
+  return {
+    push: (...bodies: string[]): Request => ({
+      kind: 'push',
+      queue,
+      now: 0,
+      ids: bodies.map(() => randomUUID()),
+      notBefore: bodies.map(() => undefined),
+      bodies: bodies.map((body) => Buffer.from(body)),
+    }),
+    claim: (claim: number, { limit = 1, now = 0 } = {}): Request => ({ kind: 'claim', queue, now, limit, claim }),
+    counts: (): Request => ({ kind: 'counts', queue, now: 0 }),
+    queue,
+  }
+}
+
+/** The side files of the owners of a file. */
+export function sideFilesOf(path: string): string[] {
+  return readdirSync(dirname(path)).filter((name) => name.startsWith(`${basename(path)}-owner-`))
+}
+
+/** Makes every wait for a locked file end at its first look, for this test. */
+export function hurryTime(): void {
+  let now = 0
+  const spy = vi.spyOn(performance, 'now').mockImplementation(() => {
+    now += 60_000
+    return now
+  })
+  onTestFinished(() => spy.mockRestore())
+}
+
+/** A leaf page of a table, so far into it. */
+export function pageInside(database: DatabaseSync, table: string, at = 0.5) {
+  const size = Number(database.prepare('PRAGMA page_size').get()?.page_size)
+  const pages = database.prepare('SELECT pageno FROM dbstat WHERE name = ? AND pagetype = ?').all(table, 'leaf')
+  const found = pages[Math.floor(pages.length * at)]
+  return { size, number: Number(found?.pageno) - 1 }
+}
+
+export function damage(path: string, { size, number }: { readonly size: number; readonly number: number }): void {
+  const file = openSync(path, 'r+')
+  writeSync(file, Buffer.alloc(size, 0xff), 0, size, number * size)
+  closeSync(file)
+}
+
+/** Starts `child.ts`; what it printed so far is in the lines. */
+export function start(path: string, what: string, count = '0', under: readonly string[] = []) {
+  const program = fileURLToPath(new URL('child.ts', import.meta.url))
+  const [file = '', ...args] = [...under, process.execPath, program, path, what, count]
+  const child: ChildProcess = spawn(file, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const lines: string[] = []
+  let rest = ''
+  child.stdout?.on('data', (chunk) => {
+    const parts = `${rest}${chunk}`.split('\n')
+    rest = parts.pop() ?? ''
+    lines.push(...parts)
+  })
+  return { child, lines }
+}

@@ -1,0 +1,86 @@
+/** Stores for the tests of what queues share: the one in memory, with answers that come later, fail or wait for the test. */
+
+import { readOptions } from '../../src/queues/memory/options.ts'
+import { createMemoryStore } from '../../src/queues/memory/store.ts'
+import type { ClaimedJob, Outcome } from '../../src/queues/queue.ts'
+import type { QueueStore, ReleaseOptions } from '../../src/queues/store.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
+
+/** A store, and the calls that matter here. */
+export interface WatchedStore {
+  readonly store: QueueStore
+  /** The limit of each claim. */
+  readonly claims: number[]
+  /** The ids of released claims, with how. */
+  readonly released: ({ readonly id: string } & ReleaseOptions)[]
+  /** The outcomes the store was given, whether it failed then or not. */
+  readonly outcomes: Outcome[]
+  /** How many calls failed. */
+  readonly failures: number
+  /** While true, each call rejects. */
+  isAway: boolean
+}
+
+/** How the store answers. */
+export interface Manner {
+  readonly isDurable?: boolean
+  readonly leaseMs?: number
+  /** A few turns late, as a database does. */
+  readonly isSlow?: boolean
+}
+
+/** Creates a store in memory that is durable unless `isDurable` says otherwise: releasing makes jobs due again. */
+export function watchStore(
+  clock: ManualClock,
+  { isDurable = true, isSlow = false, leaseMs }: Manner = {},
+): WatchedStore {
+  const memory = createMemoryStore(readOptions({ clock })) as QueueStore
+  const watched = { claims: [], released: [], outcomes: [], failures: 0, isAway: false } as Omit<
+    WatchedStore,
+    'store'
+  > & { failures: number }
+
+  /** The same call, which fails while the store is away. */
+  function reach<Args extends unknown[], T>(
+    call: (...args: Args) => T | Promise<T>,
+  ): (...args: Args) => T | Promise<T> {
+    const reached = (...args: Args): T | Promise<T> => {
+      if (!watched.isAway) return call(...args)
+      watched.failures += 1
+      throw new Error(`away ${watched.failures}`)
+    }
+    if (!isSlow) return reached
+    return async (...args) => {
+      await Promise.resolve()
+      const answer = await reached(...args)
+      await Promise.resolve()
+      return answer
+    }
+  }
+
+  const claim = reach(memory.claim)
+  const finish = reach(memory.finish)
+  const release = reach((jobs: readonly ClaimedJob[], { wereHandled }: ReleaseOptions) => {
+    watched.released.push(...jobs.map(({ id }) => ({ id, wereHandled })))
+    for (const job of jobs) void memory.finish(job, { retryAt: new Date(clock.now()) })
+  })
+  const store: QueueStore = {
+    ...memory,
+    isDurable,
+    ...(leaseMs !== undefined && { leaseMs, renew: () => {} }),
+    push: reach(memory.push),
+    claim(limit) {
+      watched.claims.push(limit)
+      return claim(limit)
+    },
+    finish(job, outcome) {
+      watched.outcomes.push(outcome)
+      return finish(job, outcome)
+    },
+    release,
+    nextDueAt: reach(memory.nextDueAt),
+    counts: reach(memory.counts),
+    close: () => (isDurable ? [] : memory.close()),
+  }
+  return Object.assign(watched, { store })
+}

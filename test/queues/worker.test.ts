@@ -1,0 +1,656 @@
+/** When a worker claims, what it does with late claims and failing stores, and how it ends. */
+
+import { randomUUID } from 'node:crypto'
+import { getEventListeners } from 'node:events'
+import { describe, expect, it, vi } from 'vitest'
+import type { ClaimedJob, Job, Outcome } from '../../src/queues/queue.ts'
+import type { QueueStore } from '../../src/queues/store.ts'
+import { createWorker } from '../../src/queues/worker.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+import { until } from '../support/until.ts'
+import { type Manner, watchStore } from './stores.ts'
+
+const complete: Outcome = { complete: true }
+const never = () => new Promise<Outcome>(() => {})
+const jobOf = (more: Partial<Job> = {}): Job => ({ id: randomUUID(), body: new Uint8Array(1), ...more })
+
+interface Setup extends Manner {
+  readonly pollMs?: number
+  /** Replaces calls of the store. */
+  readonly change?: (store: QueueStore) => Partial<QueueStore>
+}
+
+function setUp({ pollMs, change = () => ({}), ...manner }: Setup = {}) {
+  const clock = manualClock()
+  const watched = watchStore(clock, manner)
+  const errors: unknown[] = []
+  const store = { ...watched.store, ...change(watched.store) }
+  const worker = createWorker(store, { clock, pollMs, onError: (error) => errors.push(error) })
+  const seen: ClaimedJob[] = []
+  return {
+    clock,
+    watched,
+    worker,
+    errors,
+    seen,
+    counts: () => watched.store.counts(),
+    async push(...jobs: Job[]) {
+      await watched.store.push(jobs)
+      worker.wake()
+    },
+    work(
+      decide: (job: ClaimedJob, signal: AbortSignal) => Outcome | Promise<Outcome> = () => complete,
+      concurrency = 10,
+    ) {
+      const handle = async (job: ClaimedJob, signal: AbortSignal) => {
+        seen.push(job)
+        return decide(job, signal)
+      }
+      worker.start(handle, concurrency)
+    },
+  }
+}
+
+/** An answer that the test lets through. */
+function gate() {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  return { opened: promise, open: () => resolve() }
+}
+
+describe('claiming', () => {
+  it.each([false, true])('asks for many jobs when many end together; slow store: %s', async (isSlow) => {
+    const { watched, worker, push, work } = setUp({ isSlow })
+    await push(...Array.from({ length: 100 }, () => jobOf()))
+    work(() => complete, 50)
+    await worker.drain()
+    expect(watched.claims.length).toBeLessThanOrEqual(8)
+    expect(watched.claims.slice(0, 2)).toEqual([50, 50])
+  })
+
+  it('never asks for more than the concurrency leaves', async () => {
+    const { clock, watched, push, work } = setUp()
+    const held = Promise.withResolvers<Outcome>()
+    work(({ id }) => (id === second.id ? complete : held.promise), 3)
+    const [first, second, third] = [jobOf(), jobOf(), jobOf()]
+    await push(first, second)
+    await clock.advance(0)
+    await push(third)
+    await clock.advance(0)
+    expect(new Set(watched.claims.slice(1))).toEqual(new Set([1, 2]))
+    held.resolve(complete)
+  })
+
+  it('lets everything else have its turn between many jobs', async () => {
+    const { worker, push, work, counts } = setUp()
+    await push(...Array.from({ length: 10_000 }, () => jobOf()))
+    work()
+    await new Promise((resolve) => setImmediate(resolve))
+    expect((await counts()).waiting).toBeGreaterThan(9_000)
+    await worker.drain()
+    expect((await counts()).waiting).toBe(0)
+  })
+
+  it('looks again when it was woken while the store answered', async () => {
+    const gates: ReturnType<typeof gate>[] = []
+    const { worker, push, work, seen, clock } = setUp({
+      change: (store) => ({
+        async nextDueAt() {
+          const at = await store.nextDueAt()
+          const gated = gate()
+          gates.push(gated)
+          await gated.opened
+          return at
+        },
+      }),
+    })
+    work()
+    await until(() => gates.length === 1)
+    await push(jobOf())
+    const drain = worker.drain().then(() => seen.length)
+    for (let turn = 0; turn < 5; turn += 1) {
+      for (const { open } of gates.splice(0)) open()
+      await clock.advance(0)
+    }
+    expect(await drain).toBe(1)
+  })
+
+  it('claims at once what comes due while the store answers', async () => {
+    const { clock, push, work, seen } = setUp({ change: (store) => ({ nextDueAt: lateOnce(() => clock, store) }) })
+    const timer = vi.spyOn(clock, 'setTimeout') // Node warns of a negative delay.
+    await push(jobOf({ notBefore: new Date(clock.now() + 5) }))
+    work()
+    await until(() => timer.mock.calls.length > 0)
+    await clock.advance(0)
+    expect(seen).toHaveLength(1)
+    expect(timer.mock.calls.map(([, ms]) => ms)).toEqual([0])
+  })
+
+  it('polls for the jobs of other processes, with a handler only', async () => {
+    const { clock, watched, worker, work, seen } = setUp({ pollMs: 200 })
+    const pushElsewhere = (job: Job) => watched.store.push([job])
+    await worker.drain()
+    expect(clock.timers).toBe(0)
+    work()
+    await clock.advance(0)
+    await pushElsewhere(jobOf())
+    await clock.advance(199)
+    expect(seen).toHaveLength(0)
+    await clock.advance(1)
+    expect(seen).toHaveLength(1)
+    await pushElsewhere(jobOf({ notBefore: new Date(clock.now() + 50) }))
+    await clock.advance(200)
+    expect(seen).toHaveLength(2)
+    await worker.close(0)
+    expect(clock.timers).toBe(0)
+  })
+
+  it('takes promises of any make', async () => {
+    const { worker, push, work, seen } = setUp({
+      change: (store) => ({
+        // biome-ignore lint/suspicious/noThenProperty: a promise of another make
+        claim: (limit) => ({ then: (...args: []) => Promise.resolve(store.claim(limit)).then(...args) }) as never,
+      }),
+    })
+    await push(jobOf())
+    work()
+    await worker.drain()
+    expect(seen).toHaveLength(1)
+  })
+})
+
+describe('a pause', () => {
+  /** A store whose first claim waits for the test. */
+  function setUpGated(manner: Setup = {}) {
+    const gated = gate()
+    let isAsked = false
+    const parts = setUp({
+      ...manner,
+      change: (store) => ({
+        async claim(limit) {
+          const claims = await store.claim(limit)
+          isAsked = true
+          await gated.opened
+          return claims
+        },
+        ...manner.change?.(store),
+      }),
+    })
+    return { ...parts, open: gated.open, asked: () => until(() => isAsked) }
+  }
+
+  it('releases the claims that were on their way, unhandled, and claims them after resume', async () => {
+    const { clock, worker, watched, push, work, seen, open, asked } = setUpGated()
+    const job = jobOf()
+    await push(job)
+    work()
+    await asked()
+    worker.setPaused(true)
+    open()
+    await clock.advance(1000)
+    expect([seen, watched.released]).toEqual([[], [{ id: job.id, wereHandled: false }]])
+    worker.setPaused(false)
+    await worker.drain()
+    expect(seen.map(({ id }) => id)).toEqual([job.id])
+  })
+
+  it('that a resume follows at once changes nothing', async () => {
+    const { worker, watched, push, work, seen, open, asked } = setUpGated()
+    await push(jobOf())
+    work()
+    await asked()
+    worker.setPaused(true)
+    worker.setPaused(false)
+    open()
+    await worker.drain()
+    expect([seen.length, watched.released]).toEqual([1, []])
+  })
+
+  it('handles claims that it cannot release: no other process would get them', async () => {
+    const { worker, errors, push, work, seen, open, asked } = setUpGated({
+      change: () => ({ release: () => Promise.reject(new Error('away')) }),
+    })
+    await push(jobOf())
+    work()
+    await asked()
+    worker.setPaused(true)
+    open()
+    await until(() => seen.length === 1)
+    expect(errors).toMatchObject([{ message: 'away' }])
+  })
+
+  it('leaves a drain waiting for due jobs', async () => {
+    const { clock, worker, push, work } = setUp({ pollMs: 100 })
+    let isDrained = false
+    worker.setPaused(true)
+    work()
+    await push(jobOf())
+    const drain = worker.drain().then(() => {
+      isDrained = true
+    })
+    await clock.advance(1000)
+    expect(isDrained).toBe(false)
+    worker.setPaused(false)
+    await drain
+  })
+
+  it('holds also while a queue closes whose jobs would be lost', async () => {
+    const { worker, push, work, seen } = setUp({ isDurable: false })
+    worker.setPaused(true)
+    work()
+    await push(jobOf())
+    await worker.close(60_000)
+    expect(seen).toEqual([])
+  })
+
+  it('works as ever while a claim of a closing queue is released', async () => {
+    const { clock, worker, watched, push, work, seen, open, asked } = setUpGated()
+    await push(jobOf())
+    work()
+    await asked()
+    const close = worker.close(60_000)
+    open()
+    await close
+    expect([seen, watched.released.map(({ wereHandled }) => wereHandled), clock.timers]).toEqual([[], [false], 0])
+  })
+})
+
+describe('drain', () => {
+  it('is not over while a job came due that very moment', async () => {
+    const { clock, worker, push, work } = setUp({ change: (store) => ({ nextDueAt: lateOnce(() => clock, store) }) })
+    await push(jobOf({ notBefore: new Date(clock.now() + 10) }))
+    let isDrained = false
+    const drain = worker.drain().then(() => {
+      isDrained = true
+    })
+    await clock.advance(0)
+    await clock.advance(0)
+    expect(isDrained).toBe(false)
+    work()
+    await drain
+  })
+
+  it('is over when another process has handled the job', async () => {
+    const { clock, worker, watched, push } = setUp({ pollMs: 100 })
+    await push(jobOf())
+    let isDrained = false
+    const drain = worker.drain().then(() => {
+      isDrained = true
+    })
+    await clock.advance(1000)
+    expect(isDrained).toBe(false)
+    for (const claim of await watched.store.claim(1)) await watched.store.finish(claim, complete)
+    await clock.advance(100)
+    await drain
+  })
+
+  it('does not take a store that fails for an empty one', async () => {
+    const { clock, watched, worker } = setUp()
+    watched.isAway = true
+    let isDrained = false
+    const drain = worker.drain().then(() => {
+      isDrained = true
+    })
+    await clock.advance(2000)
+    expect(isDrained).toBe(false)
+    watched.isAway = false
+    await clock.advance(30_000)
+    await drain
+  })
+
+  it('sets no timer that fires at once, over and over, while nothing claims', async () => {
+    const { clock, worker, push } = setUp()
+    await push(jobOf())
+    void worker.drain()
+    await clock.advance(0)
+    expect(clock.timers).toBe(0)
+  })
+})
+
+describe.each([false, true])('a store that fails; slow: %s', (isSlow) => {
+  it('is asked again by itself: after 500 ms, then twice as long each time, 30 s at most', async () => {
+    const { clock, watched, worker, push, errors, work, counts } = setUp({ isSlow })
+    await push(jobOf())
+    watched.isAway = true
+    work()
+    await clock.advance(0)
+    expect(errors).toHaveLength(1)
+    for (const ms of [500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]) {
+      const before = errors.length
+      await clock.advance(ms - 1)
+      expect(errors).toHaveLength(before)
+      await clock.advance(1)
+      expect(errors).toHaveLength(before + 1)
+    }
+    watched.isAway = false
+    await clock.advance(30_000)
+    expect(await counts()).toMatchObject({ waiting: 0, active: 0 })
+    const before = errors.length
+    watched.isAway = true
+    worker.wake()
+    await clock.advance(500)
+    expect(errors).toHaveLength(before + 2) // From 500 ms on again.
+  })
+
+  it('is given the outcome again until it takes it, while other jobs go on', async () => {
+    const { clock, watched, worker, push, errors, work, seen, counts } = setUp({ isSlow })
+    work(() => {
+      watched.isAway = seen.length === 1
+      return complete
+    })
+    await push(jobOf())
+    await clock.advance(1000)
+    expect(errors.length).toBeGreaterThan(1)
+    watched.isAway = false
+    expect(await counts()).toMatchObject({ active: 1 })
+    await push(jobOf())
+    await clock.advance(0)
+    expect(seen).toHaveLength(2)
+    await clock.advance(2000)
+    expect([seen.length, await counts()]).toMatchObject([2, { waiting: 0, active: 0 }])
+    await worker.drain()
+  })
+
+  it('leaves no listener behind on the signal', async () => {
+    const { clock, watched, push, work } = setUp({ isSlow })
+    let signal: AbortSignal | undefined
+    work((_job, given) => {
+      signal = given
+      watched.isAway = true
+      return complete
+    })
+    await push(jobOf())
+    await clock.advance(2000)
+    expect(getEventListeners(signal as AbortSignal, 'abort')).toHaveLength(1)
+    watched.isAway = false
+    await clock.advance(30_000)
+    expect(getEventListeners(signal as AbortSignal, 'abort')).toEqual([])
+  })
+
+  it('is given an outcome once more when the queue closes, and the job is released', async () => {
+    const { clock, watched, worker, push, errors, work } = setUp({
+      isSlow,
+      change: () => ({
+        finish() {
+          watched.outcomes.push(complete)
+          throw new Error('away')
+        },
+      }),
+    })
+    const job = jobOf()
+    await push(job)
+    work()
+    await clock.advance(500)
+    expect(watched.outcomes).toHaveLength(2)
+    await worker.close(0)
+    await clock.advance(10 * 60_000)
+    expect([watched.outcomes.length, errors.length, clock.timers]).toEqual([3, 3, 0])
+    expect(watched.released).toEqual([{ id: job.id, wereHandled: true }])
+  })
+
+  it('lets the queue close, without a timer left, and is not asked again', async () => {
+    const { clock, watched, worker, push, errors, work, seen } = setUp({ isSlow })
+    work(() => {
+      if (seen.length === 1) return never()
+      watched.isAway = true
+      return complete
+    }, 2)
+    await push(jobOf(), jobOf())
+    await clock.advance(600)
+    const before = errors.length
+    await worker.close(0)
+    expect(errors.length).toBeGreaterThan(before)
+    const after = watched.failures
+    await clock.advance(10 * 60_000)
+    expect([seen.length, clock.timers, watched.failures]).toEqual([2, 0, after])
+  })
+})
+
+describe('close', () => {
+  it('waits for a claim on its way, and releases it unhandled', async () => {
+    const gated = gate()
+    let isAsked = false
+    const { clock, watched, worker, push, work, seen } = setUp({
+      change: (store) => ({
+        async claim(limit) {
+          isAsked = true
+          await gated.opened
+          return store.claim(limit)
+        },
+      }),
+    })
+    const due = jobOf()
+    await push(due, jobOf({ notBefore: new Date(clock.now() + 1000) }))
+    work()
+    await until(() => isAsked)
+    let isClosed = false
+    const close = worker.close(0).then(() => {
+      isClosed = true
+    })
+    await clock.advance(0)
+    expect(isClosed).toBe(false)
+    gated.open()
+    await close
+    expect(watched.released).toEqual([{ id: due.id, wereHandled: false }])
+    expect([seen, clock.timers]).toEqual([[], 0])
+  })
+
+  it('waits for a question on its way, and does not report that it failed', async () => {
+    const gated = gate()
+    let isAsked = false
+    const { clock, worker, work, errors } = setUp({
+      change: () => ({
+        async nextDueAt() {
+          isAsked = true
+          await gated.opened
+          throw new Error('away')
+        },
+      }),
+    })
+    work()
+    await until(() => isAsked)
+    const close = worker.close(0)
+    await clock.advance(0)
+    gated.open()
+    await close
+    expect([errors, clock.timers]).toEqual([[], 0])
+  })
+
+  it('runs no handler with claims that come when the signal has aborted', async () => {
+    const gated = gate()
+    let claims = 0
+    const { clock, watched, worker, push, work, seen } = setUp({
+      isDurable: false,
+      change: (store) => ({
+        async claim(limit) {
+          claims += 1
+          if (claims > 1) await gated.opened
+          return store.claim(limit)
+        },
+      }),
+    })
+    work(never, 2)
+    await push(jobOf())
+    await until(() => seen.length === 1)
+    await push(jobOf())
+    await until(() => claims > 1)
+    const close = worker.close(5)
+    await clock.advance(5)
+    gated.open()
+    await close
+    expect(seen).toHaveLength(1)
+    expect(watched.released.map(({ wereHandled }) => wereHandled)).toEqual([false, true])
+  })
+
+  it('releases what still runs, and not what obeyed the signal', async () => {
+    const { watched, worker, push, work, seen } = setUp()
+    const [deaf, obeys] = [jobOf(), jobOf()]
+    work(({ id }, signal) => {
+      const { promise, resolve } = Promise.withResolvers<Outcome>()
+      if (id === obeys.id) signal.addEventListener('abort', () => resolve(complete))
+      return promise
+    })
+    await push(deaf, obeys)
+    await until(() => seen.length === 2)
+    await worker.close(0)
+    expect(watched.released).toEqual([{ id: deaf.id, wereHandled: true }])
+    expect(watched.outcomes).toEqual([complete])
+  })
+
+  it('waits for an outcome on its way; one that fails is tried once more, at once, and the job released', async () => {
+    const gated = gate()
+    let attempts = 0
+    const { watched, worker, push, work, clock } = setUp({
+      change: () => ({
+        async finish() {
+          attempts += 1
+          await gated.opened
+          throw new Error('away')
+        },
+      }),
+    })
+    const job = jobOf()
+    await push(job)
+    work()
+    await until(() => attempts === 1)
+    let isClosed = false
+    const close = worker.close(0).then(() => {
+      isClosed = true
+    })
+    await clock.advance(0)
+    expect([isClosed, watched.released]).toEqual([false, []])
+    gated.open()
+    await close
+    expect([attempts, watched.released]).toEqual([2, [{ id: job.id, wereHandled: true }]])
+  })
+
+  it('asks for no release when nothing runs', async () => {
+    let releases = 0
+    const { worker, push, work } = setUp({
+      change: () => ({
+        release() {
+          releases += 1
+        },
+      }),
+    })
+    await push(jobOf())
+    work()
+    await worker.close(1000)
+    expect(releases).toBe(0)
+  })
+
+  it('ends when the running jobs do, whatever is due', async () => {
+    const { clock, worker, push, work, seen, counts } = setUp()
+    const held = Promise.withResolvers<Outcome>()
+    work(() => held.promise, 1)
+    await push(jobOf(), jobOf())
+    await until(() => seen.length === 1)
+    const close = worker.close(60_000)
+    held.resolve(complete)
+    await close
+    expect([seen.length, (await counts()).waiting, clock.timers]).toEqual([1, 1, 0])
+  })
+})
+
+describe('leases', () => {
+  function setUpLeases(renew: (ids: string[]) => void | Promise<void> = () => {}) {
+    const renewals: string[][] = []
+    const parts = setUp({
+      leaseMs: 3000,
+      change: () => ({
+        renew: async (claims) => {
+          const ids = claims.map(({ id }) => id)
+          renewals.push(ids)
+          await renew(ids)
+        },
+      }),
+    })
+    return { ...parts, renewals }
+  }
+
+  it('are renewed three times a lease, all together, while their jobs run', async () => {
+    const { clock, push, work, renewals } = setUpLeases()
+    const held = Promise.withResolvers<Outcome>()
+    const [long, short] = [jobOf(), jobOf()]
+    work(({ id }) => (id === long.id ? never() : held.promise))
+    await push(long, short)
+    await clock.advance(999)
+    expect(renewals).toEqual([])
+    await clock.advance(1)
+    expect(renewals).toEqual([[long.id, short.id]])
+    held.resolve(complete)
+    await clock.advance(2000)
+    expect(renewals.slice(1)).toEqual([[long.id], [long.id]])
+  })
+
+  it('set no timer while nothing runs', async () => {
+    const { clock, worker, push, work, renewals } = setUpLeases()
+    work()
+    await push(jobOf())
+    await worker.drain()
+    expect(clock.timers).toBe(0)
+    await clock.advance(10_000)
+    expect(renewals).toEqual([])
+  })
+
+  it('are renewed until the outcome is recorded', async () => {
+    const { clock, watched, push, work, renewals } = setUpLeases()
+    work(() => {
+      watched.isAway = true
+      return complete
+    })
+    await push(jobOf())
+    await clock.advance(2000) // The next attempt is 3500 ms after the first.
+    expect(renewals).toHaveLength(2)
+    watched.isAway = false
+    await clock.advance(10_000)
+    expect([renewals.length, clock.timers]).toEqual([3, 0])
+  })
+
+  it('whose renewal fails are reported, and renewed the next time', async () => {
+    const { clock, push, work, renewals, errors } = setUpLeases(() => Promise.reject(new Error('away')))
+    work(never)
+    await push(jobOf())
+    await clock.advance(2000)
+    expect(renewals).toHaveLength(2)
+    expect(errors).toMatchObject([{ message: 'away' }, { message: 'away' }])
+  })
+
+  it('are not renewed again while a renewal is on its way', async () => {
+    const gated = gate()
+    const { clock, push, work, renewals } = setUpLeases(() => gated.opened)
+    work(never)
+    await push(jobOf())
+    await clock.advance(5000)
+    expect(renewals).toHaveLength(1)
+    gated.open()
+    await clock.advance(1000)
+    expect(renewals).toHaveLength(2)
+  })
+
+  it('are not renewed after close, which waits for the renewal on its way', async () => {
+    const gated = gate()
+    const { clock, watched, worker, push, work, renewals } = setUpLeases(() => gated.opened)
+    work(never)
+    await push(jobOf())
+    await clock.advance(1000)
+    const close = worker.close(0)
+    await clock.advance(0)
+    expect(watched.released).toEqual([])
+    gated.open()
+    await close
+    expect(watched.released).toHaveLength(1)
+    await clock.advance(10_000)
+    expect([renewals.length, clock.timers]).toEqual([1, 0])
+  })
+})
+
+/** Of `nextDueAt`: time goes on while it answers, the first time. */
+function lateOnce(clock: () => ReturnType<typeof manualClock>, store: QueueStore): QueueStore['nextDueAt'] {
+  let hasPassed = false
+  return async () => {
+    const at = await store.nextDueAt()
+    if (!hasPassed) await clock().advance(10)
+    hasPassed = true
+    return at
+  }
+}

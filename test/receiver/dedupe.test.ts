@@ -1,0 +1,206 @@
+import { describe, expect, it } from 'vitest'
+import type { Claim, Dedupe } from '../../src/dedupe/dedupe.ts'
+import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
+import type { Message } from '../../src/message/message.ts'
+import type { ReceiverOptions } from '../../src/receiver/options.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+import { deliver, setUp } from '../support/receive.ts'
+
+type Step = 'claim' | 'confirm' | 'release'
+
+/** A store that logs its calls and answers as scripted. */
+function scripted(script: Partial<Record<Step, () => unknown>> = {}) {
+  const log: string[] = []
+  const record = (step: Step) => () => {
+    log.push(step)
+    return script[step]?.() as undefined
+  }
+  const store: Dedupe = {
+    claim: (key) => {
+      log.push(`claim ${key.length}`)
+      return (script.claim?.() as Claim) ?? { confirm: record('confirm'), release: record('release') }
+    },
+    close() {},
+  }
+  return { store, log, claimed: { confirm: record('confirm'), release: record('release') } }
+}
+
+function setUpDedupe(dedupe: ReceiverOptions['dedupe'], options: ReceiverOptions = {}) {
+  const clock = manualClock()
+  const set = setUp({ clock, ...options, ...(dedupe && { dedupe }) })
+  const seen: Message[] = []
+  const handler = { run: (): unknown => undefined }
+  set.receiver.on('*', (message) => {
+    seen.push(message)
+    return handler.run()
+  })
+  return { ...set, clock, seen, handler }
+}
+
+describe('dedupe', () => {
+  it('handles a message once: a copy is answered 200', async () => {
+    const { receiver, seen } = setUpDedupe(memoryDedupe())
+    const [first, second] = [await deliver(receiver, fixtures.track), await deliver(receiver, fixtures.track)]
+    expect(second).toMatchObject({ ok: true, status: first.status, body: first.body, message: fixtures.track })
+    await deliver(receiver, fixtures.page)
+    expect(seen.map(({ type }) => type)).toEqual(['track', 'page'])
+  })
+
+  it('has 1 000 copies at once run one handler, and answers the others 503', async () => {
+    const { receiver, seen, handler } = setUpDedupe(memoryDedupe())
+    const held = Promise.withResolvers<void>()
+    handler.run = () => held.promise
+    const copies = Array.from({ length: 1000 }, () => deliver(receiver, fixtures.track))
+    const others = await Promise.all(copies.slice(1))
+    expect(new Set(others.map((other) => !other.ok && other.error.code))).toEqual(new Set(['duplicate_in_progress']))
+    expect(others[0]).toMatchObject({ status: 503, headers: { 'retry-after': '5' } })
+    held.resolve()
+    expect(await copies[0]).toMatchObject({ status: 200 })
+    expect(await deliver(receiver, fixtures.track)).toMatchObject({ status: 200 })
+    expect(seen).toHaveLength(1)
+  })
+
+  it('handles the retry of a message whose handler failed', async () => {
+    const { receiver, seen, handler } = setUpDedupe(memoryDedupe())
+    handler.run = () => Promise.reject(new Error('no'))
+    expect(await deliver(receiver, fixtures.track)).toMatchObject({ status: 500, error: { code: 'handler_failed' } })
+    handler.run = () => {}
+    expect(await deliver(receiver, fixtures.track)).toMatchObject({ status: 200 })
+    expect(seen).toHaveLength(2)
+  })
+
+  it('goes by a key of yours, however long it is; it sees the message before its schema', async () => {
+    const schema = { '~standard': { version: 1, vendor: 'test', validate: () => ({ value: {} }) } } as const
+    const { store, log } = scripted()
+    const keys: unknown[] = []
+    const key = (message: Message) => {
+      keys.push(message)
+      return 'k'.repeat(1000)
+    }
+    const { receiver, seen } = setUpDedupe({ store, key }, { events: { 'Order Completed': schema } })
+    await deliver(receiver, fixtures.track)
+    expect(keys).toEqual([fixtures.track])
+    expect(seen).toEqual([{ ...fixtures.track, properties: {} }])
+    expect(log).toEqual(['claim 36', 'confirm'])
+  })
+
+  it('answers 500 when a key is none', async () => {
+    const { store, log } = scripted()
+    const { receiver, errors } = setUpDedupe({ store, key: () => '' })
+    expect(await deliver(receiver, fixtures.track)).toMatchObject({ status: 500 })
+    expect(String(errors[0]?.cause)).toContain('dedupe.key')
+    expect(log).toEqual([])
+  })
+
+  it.each([
+    ['forged', fixtures.track, 'another'],
+    ['no message', '{}', undefined],
+  ])('claims nothing that is %s', async (_what, body, key) => {
+    const { store, log } = scripted()
+    await deliver(setUpDedupe(store).receiver, body, key)
+    expect(log).toEqual([])
+  })
+})
+
+describe('the claim', () => {
+  it('is held past the deadline, and confirmed when the handlers are done', async () => {
+    const { store, log } = scripted()
+    const { receiver, clock, handler, errors } = setUpDedupe(store)
+    const held = Promise.withResolvers<void>()
+    handler.run = () => held.promise
+    const received = deliver(receiver, fixtures.track)
+    await clock.advance(4500)
+    expect(await received).toMatchObject({ error: { code: 'handler_timeout' } })
+    expect(log).toEqual(['claim 40'])
+    held.resolve()
+    await clock.advance(0)
+    expect(log).toEqual(['claim 40', 'confirm'])
+    expect(errors).toHaveLength(1)
+  })
+
+  it('is held past the deadline, and released when they fail', async () => {
+    const { store, log } = scripted()
+    const { receiver, clock, handler, errors } = setUpDedupe(store)
+    const held = Promise.withResolvers<void>()
+    handler.run = () => held.promise
+    const received = deliver(receiver, fixtures.track)
+    await clock.advance(4500)
+    held.reject(new Error('no'))
+    await clock.advance(0)
+    await received
+    expect(log).toEqual(['claim 40', 'release'])
+    expect(errors.map(({ code }) => code)).toEqual(['handler_timeout', 'handler_failed'])
+  })
+
+  it('that comes after the deadline is released, and no handler runs', async () => {
+    const held = Promise.withResolvers<Claim>()
+    const { store, log, claimed } = scripted({ claim: () => held.promise })
+    const { receiver, clock, seen, errors } = setUpDedupe(store)
+    const received = deliver(receiver, fixtures.track)
+    await clock.advance(4500)
+    expect(await received).toMatchObject({ status: 503, error: { code: 'dedupe_unavailable' } })
+    held.resolve(claimed)
+    await clock.advance(0)
+    expect(log).toEqual(['claim 40', 'release'])
+    expect([seen, errors.length]).toEqual([[], 1])
+  })
+
+  it.each([
+    ['throws', () => fail()],
+    ['rejects', () => Promise.reject(new Error('disk on fire'))],
+  ])('that %s: 503, and no handler runs', async (_how, claim) => {
+    const { receiver, seen, errors } = setUpDedupe(scripted({ claim }).store)
+    const received = await deliver(receiver, fixtures.track)
+    expect(received).toMatchObject({
+      status: 503,
+      headers: { 'retry-after': '5' },
+      error: { code: 'dedupe_unavailable' },
+    })
+    expect(received.body).not.toContain('fire')
+    expect(errors).toMatchObject([{ cause: new Error('disk on fire') }])
+    expect(seen).toEqual([])
+  })
+})
+
+const fail = () => {
+  throw new Error('disk on fire')
+}
+
+describe('a confirm or release that fails', () => {
+  it.each([
+    ['throws', fail],
+    ['rejects', async () => fail()],
+  ])('a confirm that %s: the message was handled, so 200; onError receives it', async (_how, confirm) => {
+    const { receiver, errors } = setUpDedupe(scripted({ confirm }).store)
+    expect(await deliver(receiver, fixtures.track)).toMatchObject({ ok: true, status: 200 })
+    expect(errors).toMatchObject([{ code: 'dedupe_unavailable', cause: new Error('disk on fire') }])
+  })
+
+  it('a confirm that hangs: 200 at the deadline; onError receives it', async () => {
+    const { receiver, clock, errors } = setUpDedupe(scripted({ confirm: () => new Promise(() => {}) }).store)
+    const received = deliver(receiver, fixtures.track)
+    await clock.advance(4500)
+    expect(await received).toMatchObject({ ok: true, status: 200 })
+    expect(errors.map(({ code }) => code)).toEqual(['dedupe_unavailable'])
+  })
+
+  it('a release that throws: 500 all the same; onError receives both', async () => {
+    const { receiver, handler, errors } = setUpDedupe(scripted({ release: fail }).store)
+    handler.run = fail
+    expect(await deliver(receiver, fixtures.track)).toMatchObject({ status: 500 })
+    expect(errors.map(({ code }) => code).sort()).toEqual(['dedupe_unavailable', 'handler_failed'])
+  })
+
+  it('a release that hangs: the answer is why the handlers failed, at the deadline', async () => {
+    const released = Promise.withResolvers<void>()
+    const { receiver, clock, handler, errors } = setUpDedupe(scripted({ release: () => released.promise }).store)
+    handler.run = fail
+    const received = deliver(receiver, fixtures.track)
+    await clock.advance(4500)
+    expect(await received).toMatchObject({ status: 500, error: { code: 'handler_failed' } })
+    released.resolve()
+    await clock.advance(0)
+    expect(errors.map(({ code }) => code)).toEqual(['handler_failed'])
+  })
+})

@@ -1,0 +1,110 @@
+import fc from 'fast-check'
+import { describe, expect, it, vi } from 'vitest'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+import { systemClock } from '../../src/time/clock.ts'
+import { createDeadlines, type Deadline } from '../../src/time/deadlines.ts'
+
+function setUp() {
+  const clock = manualClock()
+  const deadlines = createDeadlines(100, clock)
+  const passed: string[] = []
+  const set = (name: string): Deadline => deadlines.set(() => passed.push(name))
+  return { clock, deadlines, passed, set }
+}
+
+describe('deadlines', () => {
+  it('pass at their time, in their order, on one timer', async () => {
+    const { clock, passed, set } = setUp()
+    set('first')
+    await clock.advance(30)
+    set('second')
+    expect(clock.timers).toBe(1)
+    await clock.advance(69)
+    expect(passed).toEqual([])
+    await clock.advance(1)
+    expect(passed).toEqual(['first'])
+    await clock.advance(29)
+    expect(passed).toEqual(['first'])
+    await clock.advance(1)
+    expect(passed).toEqual(['first', 'second'])
+    expect(clock.timers).toBe(0)
+  })
+
+  it('do not pass when they were cleared', async () => {
+    const { clock, deadlines, passed, set } = setUp()
+    const first = set('first')
+    await clock.advance(30)
+    set('second')
+    deadlines.clear(first)
+    await clock.advance(99)
+    expect(passed).toEqual([])
+    await clock.advance(1)
+    expect(passed).toEqual(['second'])
+  })
+
+  it('pass at their time, whatever is set and cleared between', async () => {
+    const step = fc.record({ wait: fc.nat(60), clear: fc.boolean() })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
+        const clock = manualClock(0)
+        const deadlines = createDeadlines(100, clock)
+        const passed: number[] = []
+        const expected: number[] = []
+        let last: Deadline | undefined
+        for (const { wait, clear } of steps) {
+          await clock.advance(wait)
+          if (clear && last !== undefined && last.at > clock.monotonic()) {
+            deadlines.clear(last)
+            expected.pop()
+            last = undefined
+          }
+          const at = clock.now() + 100
+          last = deadlines.set(() => passed.push(clock.now() - at))
+          expected.push(0)
+        }
+        await clock.advance(1000)
+        expect(passed).toEqual(expected)
+        expect(clock.timers).toBe(0)
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  it('pass at their time when somebody sets the clock', async () => {
+    const { clock, passed, set } = setUp()
+    set('first')
+    vi.spyOn(clock, 'now').mockReturnValue(0)
+    await clock.advance(99)
+    expect(passed).toEqual([])
+    await clock.advance(1)
+    expect(passed).toEqual(['first'])
+  })
+
+  it('may be set while one passes', async () => {
+    const { clock, deadlines, passed, set } = setUp()
+    deadlines.set(() => void set('from the first'))
+    await clock.advance(50)
+    set('second')
+    await clock.advance(50)
+    expect(clock.timers).toBe(1)
+    await clock.advance(50)
+    expect(passed).toEqual(['second'])
+    await clock.advance(49)
+    expect(passed).toEqual(['second'])
+    await clock.advance(1)
+    expect(passed).toEqual(['second', 'from the first'])
+  })
+
+  it('keep the process alive while something waits, and not when nothing does', () => {
+    const timeouts = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+    const before = timeouts()
+    const deadlines = createDeadlines(60_000, systemClock)
+    const [first, second] = [deadlines.set(() => {}), deadlines.set(() => {})]
+    deadlines.clear(first)
+    expect(timeouts()).toBe(before + 1)
+    deadlines.clear(second)
+    expect(timeouts()).toBe(before)
+    deadlines.clear(deadlines.set(() => {}))
+    expect(timeouts()).toBe(before)
+  })
+})
