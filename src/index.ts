@@ -45,7 +45,7 @@ export type {
 export { parse } from './message/parse.ts'
 export { sign, verify } from './message/signature.ts'
 export type { HeadersLike, MessageOf, Received, Receiver, ReceiverCloseOptions, TrackOf } from './receiver/api.ts'
-export type { ReceiverDedupeOptions } from './receiver/dedupe.ts'
+export type { ReceiverDedupeOptions } from './receiver/deduplication.ts'
 export type { Health } from './receiver/health.ts'
 export type { ReceiverOptions, RejectedMessage } from './receiver/options.ts'
 export { createReceiver } from './receiver/receiver.ts'

@@ -53,7 +53,7 @@ describe('the rule itself', () => {
     ['inside an engine', 'src/queues/memory/index.ts', './store.ts'],
     ['from the fixtures to the messages', 'src/testing/fixtures.ts', '../message/parse.ts'],
     ['from an adapter to a shared file', 'adapters/koa.ts', './shared/read-body.ts'],
-    ['from an adapter to the seam', 'adapters/koa.ts', '../src/http/endpoint.ts'],
+    ['from an adapter to the contract of endpoints', 'adapters/koa.ts', '../src/http/endpoint.ts'],
     ['to a package or a builtin', 'src/message/parse.ts', 'node:crypto'],
   ])('lets an import pass %s', (_case, from, to) => {
     expect(violationsOf({ [from]: `import { x } from '${to}'` })).toEqual([])
@@ -80,7 +80,12 @@ describe('the rule itself', () => {
       'goes up, to a member of the family',
     ],
     ['out of src', 'src/receiver/receiver.ts', '../../adapters/koa.ts', 'only adapters import adapters'],
-    ['around the seam', 'adapters/koa.ts', '../src/receiver/receiver.ts', 'adapters import layers 0 to 1 only'],
+    [
+      'around the contract of endpoints',
+      'adapters/koa.ts',
+      '../src/receiver/receiver.ts',
+      'adapters import layers 0 to 1 only',
+    ],
     ['through a face', 'adapters/koa.ts', '../src/index.ts', 'adapters import layers 0 to 1 only'],
     ['to nowhere', 'src/index.ts', './message/gone.ts', 'is no source file'],
   ])('reports an import %s', (_case, from, to, reason) => {

@@ -3,7 +3,7 @@
 import type { Fifo } from '../collections/fifo.ts'
 import { type DispatcherLike, type PendingPost, type PostOutcome, type PostTiming, post } from '../http/post.ts'
 import { isTransient } from '../http/retry.ts'
-import { BATCH_RESPONSE_LIMIT } from '../message/limits.ts'
+import { BATCH_RESPONSE_LIMIT, BATCH_SENT_LIMIT } from '../message/limits.ts'
 import { backoff } from '../time/backoff.ts'
 import type { Clock } from '../time/clock.ts'
 import { BatchError, type BatchFailure, count, readFailures } from './batch-result.ts'
@@ -30,12 +30,6 @@ export interface PendingBatch {
   /** Stops posting. Its result is not reported any more. */
   stop(): void
 }
-
-/**
- * Most bytes of a batch request ("Go client library", Limits: 500 KB). A KB is 1000 bytes to some and 1024 to others; this
- * is within the limit of both.
- */
-const BATCH_BYTES = 500_000
 
 /** Backoff after a failed attempt. */
 const BACKOFF = { firstMs: 1_000, maxMs: 60_000 }
@@ -130,7 +124,7 @@ function takeCalls(waiting: Fifo<BufferedCall>, most: number): readonly Buffered
   let bytes = FRAME_BYTES
   for (let next = waiting.peek(); next !== undefined && calls.length < most; next = waiting.peek()) {
     bytes += next.bytes + 1
-    if (bytes > BATCH_BYTES) break
+    if (bytes > BATCH_SENT_LIMIT) break
     waiting.shift()
     calls.push(next)
   }

@@ -2,6 +2,7 @@
 
 import { Pool } from 'undici'
 import { HooklineError } from '../message/error.ts'
+import { USER_AGENT } from '../message/limits.ts'
 import { CALL_TYPES, type CallType, createMethods } from '../message/type-table.ts'
 import { requireOptions, requireWhole } from '../options/checks.ts'
 import { type Clock, LONGEST_TIMER_MS } from '../time/clock.ts'
@@ -37,7 +38,7 @@ export function createClient(writeKey: string | undefined, options: ClientOption
     dispatcher: settings.dispatcher ?? (pool as Pool),
     origin,
     path,
-    headers: ['Authorization', authorization, 'Content-Type', 'application/json', 'User-Agent', 'Hookline/1.0'],
+    headers: ['Authorization', authorization, 'Content-Type', 'application/json', 'User-Agent', USER_AGENT],
     timing: { clock, deadlines: createDeadlines(timeoutMs, clock) },
     maxRetries,
     random,

@@ -1,4 +1,4 @@
-/** The seam between an HTTP host and what answers its requests: an adapter on one side, an endpoint on the other. */
+/** The contract between an HTTP host and what answers its requests: an adapter on one side, an endpoint on the other. */
 
 import type { EndpointBody } from './body.ts'
 

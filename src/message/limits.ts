@@ -1,4 +1,4 @@
-/** Every number of the protocol, named, with its source. */
+/** The numbers and names that the protocol sets or that follow from them, each with its source. */
 
 /**
  * How long an endpoint may take to answer, in milliseconds.
@@ -54,11 +54,17 @@ export const RETRY_WINDOW_MS = 4 * 60 * 60_000
 /** The name of the destination in an integrations object. Outbound event delivery, "What the service does" 3. */
 export const INTEGRATION_NAME = 'Webhooks'
 
+/** The default `User-Agent` of a sender, and that of a client. Outbound event delivery, "Interface". */
+export const USER_AGENT = 'Hookline/1.0'
+
 /** Most bytes of one call: 32 KB. Go client library, "Limits". */
 export const CALL_LIMIT = 32 * 1024
 
-/** Most bytes of one batch request: 500 KB. Go client library, "Limits". */
+/** Most bytes of one batch request that a collector takes: 500 KB. Go client library, "Limits". */
 export const BATCH_LIMIT = 500 * 1024
+
+/** Most bytes of one batch request that a client sends: within 500 KB, whether a KB has 1000 bytes or 1024. */
+export const BATCH_SENT_LIMIT = 500_000
 
 /** Number of calls that a client records before it flushes them. Go client library, "Limits". */
 export const FLUSH_AT = 20

@@ -5,8 +5,8 @@ import { type Meter, metrics, trace } from '@opentelemetry/api'
 import { notify } from '../options/callbacks.ts'
 import { requireFunction, requireOptions } from '../options/checks.ts'
 import type { Health } from '../receiver/health.ts'
-import { createDestinationTelemetry } from './destination.ts'
-import { createReceiverTelemetry } from './receiver.ts'
+import { createDestinationTelemetry } from './destination-telemetry.ts'
+import { createReceiverTelemetry } from './receiver-telemetry.ts'
 
 /** Options of `observe`. */
 export interface ObserveOptions {

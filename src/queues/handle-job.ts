@@ -5,6 +5,9 @@ import { backoff } from '../time/backoff.ts'
 import type { Clock } from '../time/clock.ts'
 import type { ClaimedJob, HandleJob, Outcome } from './queue.ts'
 
+/** After a handler that failed. */
+const HANDLER_BACKOFF = { firstMs: 1_000, maxMs: 60_000 } as const
+
 /** Has a job handled. Never rejects: a handler that fails is a retry a little later, with the same retry state. */
 export async function handleJob(
   handle: HandleJob,
@@ -18,7 +21,7 @@ export async function handleJob(
   } catch {
     // The handler reports its own errors.
   }
-  const retryAt = new Date(clock.now() + backoff(job.claimCount, { firstMs: 1_000, maxMs: 60_000 }))
+  const retryAt = new Date(clock.now() + backoff(job.claimCount, HANDLER_BACKOFF))
   return job.retryState === undefined ? { retryAt } : { retryAt, retryState: job.retryState }
 }
 

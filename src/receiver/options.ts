@@ -1,6 +1,6 @@
 /** The options of a receiver: checked once, and completed. */
 
-import type { Dedupe } from '../dedupe/dedupe.ts'
+import type { Dedupe } from '../dedupe/store.ts'
 import type { FailedRequest } from '../handling/diagnostics.ts'
 import { createValidate, type EventSchemas, type TraitSchemas, type Validate } from '../handling/schema.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
@@ -19,7 +19,7 @@ import {
 } from '../options/checks.ts'
 import type { Queue } from '../queues/queue.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
-import { type ReceiverDedupeOptions, readDedupe } from './dedupe.ts'
+import { type ReceiverDedupeOptions, readDedupe } from './deduplication.ts'
 import { createMatchSecret, type MatchSecret, type SecretProvider, type Secrets } from './secrets.ts'
 
 /** An authentic message that is invalid or does not match its schema. */

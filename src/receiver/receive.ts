@@ -22,7 +22,7 @@ import { isWellFormed } from '../message/signature.ts'
 import { isThenable, report } from '../options/callbacks.ts'
 import { createDeadlines } from '../time/deadlines.ts'
 import type { Received } from './api.ts'
-import type { Deduplication } from './dedupe.ts'
+import type { Deduplication } from './deduplication.ts'
 import type { ReceiverSettings } from './options.ts'
 
 type ReadBody = () => EndpointBody | Promise<EndpointBody>

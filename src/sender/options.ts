@@ -3,7 +3,7 @@
 import { X509Certificate } from 'node:crypto'
 import type { ConnectionOptions } from 'node:tls'
 import type { DispatcherLike } from '../http/post.ts'
-import { RESPONSE_TIME_MS } from '../message/limits.ts'
+import { RESPONSE_TIME_MS, USER_AGENT } from '../message/limits.ts'
 import { createKeys, type Key } from '../message/signature.ts'
 import { invalidOption, isToken, kindOf, requireBoolean, requireClock, requireWhole, show } from '../options/checks.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
@@ -70,9 +70,9 @@ export const SENDER_OPTIONS = [
  * @throws TypeError that names the option.
  */
 export function readSenderOptions(options: SenderOptions): SenderSettings {
-  const { userAgent = 'Hookline', timeoutMs = RESPONSE_TIME_MS, allowPrivateAddresses = true } = options
+  const { userAgent, timeoutMs = RESPONSE_TIME_MS, allowPrivateAddresses = true } = options
   const { ca, dispatcher, clock = systemClock } = options
-  if (!isToken(userAgent)) {
+  if (userAgent !== undefined && !isToken(userAgent)) {
     const advice = "Pass a name without a version, for example 'Hookline'."
     throw invalidOption('userAgent', 'must be a product token', show(userAgent), advice)
   }
@@ -84,7 +84,7 @@ export function readSenderOptions(options: SenderOptions): SenderSettings {
   return {
     targets: readWebhooks(options.webhooks),
     key: readKey(options),
-    userAgent: `${userAgent}/1.0`,
+    userAgent: userAgent === undefined ? USER_AGENT : `${userAgent}/1.0`,
     timeoutMs,
     connections: CONNECTIONS,
     ca,

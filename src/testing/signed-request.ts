@@ -1,5 +1,6 @@
 /** A request as the destination sends it, for any HTTP client. */
 
+import { USER_AGENT } from '../message/limits.ts'
 import { sign } from '../message/signature.ts'
 
 /** The second argument of `fetch`; other clients take its parts. */
@@ -27,7 +28,7 @@ export function signedRequest(message: object | string, secret: string): SignedR
     method: 'POST',
     headers: {
       'content-type': 'application/json',
-      'user-agent': 'Hookline/1.0',
+      'user-agent': USER_AGENT,
       'x-signature': sign(body, secret),
     },
     body,

@@ -1,7 +1,7 @@
 /** The contract of a dedupe store: the same for every store. */
 
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Claim, Claimed, Dedupe } from '../../src/dedupe/dedupe.ts'
+import type { Claim, Claimed, Dedupe } from '../../src/dedupe/store.ts'
 
 /** A store to test, new and empty, with a dedupe window of {@link WINDOW_MS} and a lease of {@link LEASE_MS}. */
 export interface TestedDedupe {

@@ -6,12 +6,12 @@
 
 import { HooklineError } from '../../message/error.ts'
 import { requireOptions, requireWhole } from '../../options/checks.ts'
-import type { Dedupe } from '../dedupe.ts'
 import { type DedupeTimes, readShared, requireKey, SHARED } from '../settings.ts'
+import type { Dedupe } from '../store.ts'
 import { createExpiring, type Expiring } from './expiring.ts'
 
-export type { Claim, Claimed, Dedupe } from '../dedupe.ts'
 export type { DedupeTimes } from '../settings.ts'
+export type { Claim, Claimed, Dedupe } from '../store.ts'
 
 /** The options of `memoryDedupe`. */
 export interface MemoryDedupeOptions extends DedupeTimes {

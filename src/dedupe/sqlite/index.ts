@@ -9,12 +9,12 @@ import { randomUUID } from 'node:crypto'
 import { HooklineError } from '../../message/error.ts'
 import { requireOptions, requireText, requireWhole } from '../../options/checks.ts'
 import { cannotUse } from '../../sqlite/advice.ts'
-import type { Dedupe } from '../dedupe.ts'
 import { type DedupeTimes, readShared, requireKey, SHARED } from '../settings.ts'
+import type { Dedupe } from '../store.ts'
 import { openFile } from './file.ts'
 
-export type { Claim, Claimed, Dedupe } from '../dedupe.ts'
 export type { DedupeTimes } from '../settings.ts'
+export type { Claim, Claimed, Dedupe } from '../store.ts'
 
 /** What `sqliteDedupe` takes. */
 export interface SqliteDedupeOptions extends DedupeTimes {

@@ -1,6 +1,6 @@
 /** Deduplication without an inbox: claims a message in the dedupe store, then confirms or releases the claim. */
 
-import type { Claim, Claimed, Dedupe } from '../dedupe/dedupe.ts'
+import type { Claim, Claimed, Dedupe } from '../dedupe/store.ts'
 import { type Delivery, type OpenDelivery, toError } from '../handling/delivery.ts'
 import type { FailedRequest } from '../handling/diagnostics.ts'
 import { HooklineError } from '../message/error.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Claim, Dedupe } from '../../src/dedupe/dedupe.ts'
 import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
+import type { Claim, Dedupe } from '../../src/dedupe/store.ts'
 import type { Message } from '../../src/message/message.ts'
 import type { ReceiverOptions } from '../../src/receiver/options.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'

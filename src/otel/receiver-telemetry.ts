@@ -14,7 +14,7 @@ import type { Delivery } from '../handling/delivery.ts'
 import type { FailedEvent, HandledEvent, ReceivedEvent, RejectedEvent, StoredEvent } from '../handling/diagnostics.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
-import { contextOf } from './trace.ts'
+import { contextOf } from './in-trace.ts'
 
 /** Records each event of a receiver. */
 export interface ReceiverTelemetry {
