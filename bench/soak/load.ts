@@ -1,5 +1,6 @@
 /** Signed messages of 1 KB, each of its own, over 50 connections: as many as go, or so many a second. */
 
+import { randomUUID } from 'node:crypto'
 import { signedRequest } from 'hookline/testing'
 import { Pool } from 'undici'
 import { secret, trackMessage } from '../message.ts'
@@ -28,13 +29,14 @@ const { event: _event, messageId: _messageId, ...message } = JSON.parse(trackMes
 export async function sendFor(ms: number, port: number, rate?: number): Promise<Sent> {
   const pool = new Pool(`http://127.0.0.1:${port}`, { connections: CONNECTIONS })
   const end = performance.now() + ms
+  const run = randomUUID()
   const counts = { accepted: 0, refused: 0, doomed: 0 }
   let count = 0
 
   async function send(): Promise<void> {
     const id = count++
     const fate = fateOf(id, rate !== undefined)
-    const { method, headers, body } = signedRequest({ ...message, event: fate, messageId: `message-${id}` }, secret)
+    const { method, headers, body } = signedRequest({ ...message, event: fate, messageId: `${run}-${id}` }, secret)
     const response = await pool.request({ path: '/', method, headers, body })
     await response.body.dump()
     if (response.statusCode >= 300) counts.refused += 1

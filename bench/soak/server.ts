@@ -17,6 +17,8 @@ export interface Standing extends QueueCounts {
   readonly handled: number
   /** Attempts that failed. */
   readonly failures: number
+  /** What is left after a garbage collection, in MB: the heap, and buffers outside of it. */
+  readonly live: number
 }
 
 const place = JSON.parse(process.argv[2] ?? '') as Place
@@ -53,7 +55,9 @@ server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressI
 
 process.on('message', async () => {
   const counts = await queue.counts()
-  process.send?.({ ...counts, handled, failures } satisfies Standing)
+  global.gc?.()
+  const { heapUsed, external } = process.memoryUsage()
+  process.send?.({ ...counts, handled, failures, live: (heapUsed + external) / 1e6 } satisfies Standing)
 })
 process.on('disconnect', async () => {
   await receiver.close()
