@@ -14,6 +14,7 @@ export default defineConfig({
     typecheck: { enabled: true, include: ['test/**/*.test-d.ts'], tsconfig: 'tsconfig.json' },
     coverage: {
       provider: 'v8',
+      reporter: ['html', ['text', { skipFull: true }]],
       include: ['src/**', 'adapters/**'],
       thresholds: {
         'src/{message,time,sqlite,collections,options,http,handling,inbox}/**': { lines: 100, branches: 97 },
