@@ -1,5 +1,6 @@
 /** The tests of `npm test`. Those that kill processes for minutes have a script of their own, which sets CRASH_ROUNDS. */
 
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 const crash = process.env.CRASH_ROUNDS === undefined ? ['test/crash/**'] : []
@@ -10,10 +11,15 @@ export default defineConfig({
     globalSetup: ['test/support/servers.ts'],
     exclude: ['test/package/**', ...crash],
     slowTestThreshold: 10_000, // One line a file.
+    testTimeout: 30_000, // It ends what hangs. What has to be quick measures that itself.
+    hookTimeout: 60_000,
+    // Programs and threads that tests start compile the same files.
+    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, '.cache/compiled') },
     maxWorkers: '100%',
-    typecheck: { enabled: true, include: ['test/**/*.test-d.ts'], tsconfig: 'tsconfig.json' },
+    typecheck: { enabled: true, include: ['test/**/*.test-d.ts'], tsconfig: 'tsconfig.types.json' },
     coverage: {
       provider: 'v8',
+      reporter: ['html', ['text', { skipFull: true }]],
       include: ['src/**', 'adapters/**'],
       thresholds: {
         'src/{message,time,sqlite,collections,options,http,handling,inbox}/**': { lines: 100, branches: 97 },

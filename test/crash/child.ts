@@ -2,8 +2,6 @@
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { QueueCounts } from '../../src/queues/queue.ts'
 
@@ -26,7 +24,6 @@ export function startChild(program: string, settings: object): Child {
   const path = fileURLToPath(new URL(`programs/${program}.ts`, import.meta.url))
   const child = fork(path, [JSON.stringify(settings)], {
     execArgv: ['--disable-warning=ExperimentalWarning'],
-    env: { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), 'hookline-compile-cache') },
   })
   const ended = once(child, 'exit').then(([code]) => code as number | null)
   const receive = <Message>() => nextMessage<Message>(child, ended)

@@ -34,7 +34,10 @@ function setUp(script: Script = [503]) {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const onDisk = () => sqliteQueue({ path: join(folder, 'outbox.sqlite'), name: 'outbox', clock })
   const reported = async (count: number): Promise<DeliveryReport> => {
-    while (reports.length < count) await clock.advance(0)
+    await until(async () => {
+      await clock.advance(0)
+      return reports.length >= count
+    })
     return reports[count - 1] as DeliveryReport
   }
   const startsOf = (report: DeliveryReport) => report.attempts.map(({ at }) => at.getTime() - start)

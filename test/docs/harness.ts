@@ -37,7 +37,6 @@ export function createHarness(blocks: readonly Block[]): Harness {
     SHARED_SECRET: SECRET,
     SHARED_SECRETS: `${SECRET},an older one`,
     SECRET_FILE: join(directory, 'secret'),
-    NODE_COMPILE_CACHE: join(cache, 'compiled'),
   }
   writeFileSync(env.SECRET_FILE, `${SECRET}\n`)
   const children = new Set<Child>()

@@ -1,5 +1,16 @@
-/** Waits for what sockets bring about, by looking again each turn of the event loop; the test's own time limit ends it. */
+/** Waits for what sockets, timers and processes bring about, by looking again and again, until shortly after any test is over. */
 
-export async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise((resolve) => setImmediate(resolve))
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
+
+/** How many times it looks at each turn of the event loop. Afterwards it leaves the processor to what it waits for. */
+const TURNS = 50
+const LOOK_MS = 2
+const LIMIT_MS = 60_000
+
+export async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  const end = performance.now() + LIMIT_MS
+  for (let looks = 0; !(await isTrue()); looks += 1) {
+    if (performance.now() > end) throw new Error(`It did not come true within ${LIMIT_MS} ms.`)
+    await (looks < TURNS ? nextTurn() : delay(LOOK_MS))
+  }
 }

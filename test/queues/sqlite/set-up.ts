@@ -14,6 +14,7 @@ import { type SqliteQueueOptions, sqliteQueue } from '../../../src/queues/sqlite
 import type { Request } from '../../../src/queues/sqlite/rpc.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { sqliteQueueHere, sqliteQueueWith } from '../../support/sqlite.ts'
+import { until } from '../../support/until.ts'
 
 export const done: Outcome = { complete: true }
 export const HOURS_3 = 3 * 60 * 60_000
@@ -52,6 +53,14 @@ export function setUp({ path = newFile(), isWhole = true, isHere = false } = {})
     onTestFinished(async () => void (await queue.close({ graceMs: 0 })))
     return queue
   }
+  /** Lets queues by the manual clock go on until it is so. */
+  async function see(isTrue: () => boolean): Promise<void> {
+    await until(async () => {
+      if (isTrue()) return true
+      await clock.advance(20)
+      return false
+    })
+  }
   return {
     path,
     clock,
@@ -74,22 +83,13 @@ export function setUp({ path = newFile(), isWhole = true, isHere = false } = {})
     setClock(ms: number) {
       shift += ms
     },
-    /** Lets queues by the manual clock go on until it is so. */
-    async see(isTrue: () => boolean) {
-      while (!isTrue()) {
-        await new Promise((resolve) => setImmediate(resolve))
-        await clock.advance(20)
-      }
-    },
+    see,
     async drained(queue: Queue) {
       let isDrained = false
       const drain = queue.drain().then(() => {
         isDrained = true
       })
-      while (!isDrained) {
-        await new Promise((resolve) => setImmediate(resolve))
-        await clock.advance(20)
-      }
+      await see(() => isDrained)
       await drain
     },
     /** A connection of another user of the file. */
