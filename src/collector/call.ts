@@ -3,12 +3,12 @@
 import { hash } from 'node:crypto'
 import type { Submission } from '../destination/api.ts'
 import { compose } from '../message/compose.ts'
-import { HooklineError, invalidField, kindOf } from '../message/error.ts'
+import { HooklineError, type HooklineErrorCode, invalidField, kindOf } from '../message/error.ts'
 import { isObject, type Json } from '../message/json.ts'
 import { CALL_LIMIT } from '../message/limits.ts'
 import type { Message } from '../message/message.ts'
 import { toTimestamp } from '../message/timestamp.ts'
-import { CALL_OBJECTS, CALL_TYPES, type CallType, isCallType } from '../message/type-table.ts'
+import { ALIAS_IDS, CALL_OBJECTS, CALL_TYPES, type CallType, isCallType } from '../message/type-table.ts'
 import type { Route } from './routes.ts'
 
 /** The facts that the calls of one request share. */
@@ -28,7 +28,7 @@ export interface Arrival {
  * Makes the message of a call ("Go client library", Message types), and a key that stays the same when a client sends the
  * call again: a digest of all fields that a client does not change then, because a `messageId` alone can be guessed.
  *
- * @throws HooklineError `call_invalid`, `call_too_large` or `message_type_unknown`.
+ * @throws HooklineError that {@link readFault} reads.
  */
 export function readCall(value: unknown, arrival: Arrival): Submission {
   if (!isObject(value)) {
@@ -100,21 +100,17 @@ function toMessage(type: CallType, call: Json, { now, ip, shared }: Arrival): Me
   }
   const { writeKey: _, sentAt = shared.sentAt, ...fields } = call
   const sent = toTimestamp(sentAt)
-  try {
-    return compose(
-      type,
-      {
-        ...(type === 'page' ? withProperties(fields) : fields),
-        timestamp: call.timestamp ?? undefined,
-        context: withAddress(call.context ?? {}, ip),
-        ...(sent !== undefined && { sentAt: sent }),
-        receivedAt: new Date(now).toISOString(),
-      },
-      now,
-    )
-  } catch (error) {
-    throw error instanceof HooklineError ? asCallError(error) : error
-  }
+  return compose(
+    type,
+    {
+      ...(type === 'page' ? withProperties(fields) : fields),
+      timestamp: call.timestamp ?? undefined,
+      context: withAddress(call.context ?? {}, ip),
+      ...(sent !== undefined && { sentAt: sent }),
+      receivedAt: new Date(now).toISOString(),
+    },
+    now,
+  )
 }
 
 /** The traits of a page arrive as its properties ("Outbound event delivery", Delivered message fields). */
@@ -129,15 +125,23 @@ function withAddress(context: unknown, ip: string | undefined): unknown {
   return { ...context, ip: context.ip ?? ip }
 }
 
-/** The ids of an alias have names with spaces in a message, and others in a client's call. */
-const CLIENT_NAMES: ReadonlyMap<string | undefined, string> = new Map([
-  ['Previous ID', 'previousId'],
-  ['User ID', 'userId'],
-])
+/** A client's call spells the ids of an alias without spaces. */
+const CLIENT_NAMES: ReadonlyMap<string, string> = new Map(ALIAS_IDS)
 
-function asCallError({ message, path = '' }: HooklineError): HooklineError {
-  const name = CLIENT_NAMES.get(path) ?? path
-  return new HooklineError('call_invalid', message, { path: name })
+/** What is wrong with a call, by the names that its client knows. */
+export interface CallFault {
+  readonly code: HooklineErrorCode
+  readonly path?: string
+  readonly detail: string
+}
+
+/** Reads the fault of a call from the error of {@link readCall}. */
+export function readFault({ code, path, message }: HooklineError): CallFault {
+  return {
+    code: code === 'message_invalid' ? 'call_invalid' : code,
+    ...(path !== undefined && { path: CLIENT_NAMES.get(path) ?? path }),
+    detail: message,
+  }
 }
 
 function wrongKind(field: string, kind: string, call: Json): HooklineError {

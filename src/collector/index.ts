@@ -16,10 +16,12 @@ export type {
 export type { Clock } from '../time/clock.ts'
 export type {
   Collector,
+  CollectorChanges,
   CollectorDestination,
   DeleteOptions,
   QueuedDeletion,
   Source,
+  SourceKind,
 } from './api.ts'
 export { createCollector } from './collector.ts'
 export type { CollectorOptions, CollectorRequest } from './options.ts'

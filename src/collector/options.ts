@@ -5,16 +5,16 @@ import type { HooklineError } from '../message/error.ts'
 import { printServerErrors } from '../options/callbacks.ts'
 import {
   invalidOption,
-  kindOf,
-  refuseUnknown,
+  isToken,
   requireClock,
   requireFunction,
   requireOptions,
-  requireText,
   requireWhole,
+  show,
 } from '../options/checks.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
-import type { CollectorDestination, Source } from './api.ts'
+import type { CollectorChanges, Source } from './api.ts'
+import { createSources, type Sources } from './sources.ts'
 
 /** The request of an error, without its body. */
 export interface CollectorRequest {
@@ -47,16 +47,9 @@ export interface CollectorOptions {
   readonly clock?: Clock
 }
 
-/** A source, checked. */
-export interface ReadySource {
-  readonly name: string
-  readonly writeKey: string
-  readonly destinations: readonly CollectorDestination[]
-}
-
 /** The options of a collector, checked and complete. */
 export interface CollectorSettings {
-  readonly sources: readonly ReadySource[]
+  readonly sources: Sources
   readonly ipHeader: string | undefined
   readonly deadlineMs: number
   readonly onError: NonNullable<CollectorOptions['onError']>
@@ -73,74 +66,27 @@ const OPTIONS = ['sources', 'ipHeader', 'deadlineMs', 'onError', 'clock'] as con
 export function readOptions(options: CollectorOptions): CollectorSettings {
   requireOptions('createCollector', options, OPTIONS)
   const { ipHeader, deadlineMs = 30_000, onError = printServerErrors, clock = systemClock } = options
-  if (ipHeader !== undefined) requireText('ipHeader', ipHeader, 'x-forwarded-for')
+  if (ipHeader !== undefined && !isToken(ipHeader)) {
+    const advice = "Pass a name, for example 'x-forwarded-for'."
+    throw invalidOption('ipHeader', 'must be the name of a header', show(ipHeader), advice)
+  }
   requireWhole('deadlineMs', deadlineMs, 1)
   requireFunction('onError', onError)
   requireClock(clock)
-  return { sources: readSources(options.sources), ipHeader: ipHeader?.toLowerCase(), deadlineMs, onError, clock }
+  return { sources: createSources(options.sources), ipHeader: ipHeader?.toLowerCase(), deadlineMs, onError, clock }
 }
 
-function readSources(sources: unknown): readonly ReadySource[] {
-  if (!Array.isArray(sources) || sources.length === 0) {
-    const advice = 'Pass at least one { name, writeKey, destinations }.'
-    throw invalidOption('sources', 'must be a non-empty list', kindOf(sources), advice)
+/**
+ * Reads the sources that `update` is given.
+ *
+ * @throws TypeError that names the option.
+ */
+export function readChanges(changes: CollectorChanges): Sources {
+  const fixed = OPTIONS.find((name) => name !== 'sources' && Object.hasOwn(Object(changes), name))
+  if (fixed !== undefined) {
+    const advice = 'Create another collector.'
+    throw invalidOption(fixed, 'cannot change while the collector runs', 'a new value', advice)
   }
-  const ready = sources.map((source, index) => readSource(source, `sources[${index}]`))
-  requireUnique(
-    ready.map(({ name }) => name),
-    (index) => `sources[${index}].name`,
-  )
-  requireUnique(
-    ready.map(({ writeKey }) => writeKey),
-    (index) => `sources[${index}].writeKey`,
-  )
-  return ready
-}
-
-const SOURCE = ['name', 'writeKey', 'destinations'] as const satisfies (keyof Source)[]
-
-function readSource(source: unknown, option: string): ReadySource {
-  if (typeof source !== 'object' || source === null) {
-    throw invalidOption(option, 'must be an object', kindOf(source), 'Pass { name, writeKey, destinations }.')
-  }
-  refuseUnknown(source, SOURCE, `${option}.`)
-  const { name, writeKey, destinations } = source as Partial<Source>
-  requireText(`${option}.name`, name, 'shop')
-  requireText(`${option}.writeKey`, writeKey, 'the write key of the source')
-  if (writeKey.includes(':')) {
-    const advice = 'Pass a write key without one: a colon ends the user name in Basic authentication.'
-    throw invalidOption(`${option}.writeKey`, 'must not contain a colon', 'one that does', advice)
-  }
-  if (!Array.isArray(destinations)) {
-    throw invalidOption(
-      `${option}.destinations`,
-      'must be a list',
-      kindOf(destinations),
-      'Pass a list, which may be empty.',
-    )
-  }
-  for (const [index, destination] of destinations.entries()) {
-    if (typeof destination?.submit !== 'function') {
-      const name = `${option}.destinations[${index}]`
-      throw invalidOption(name, 'must be a destination', kindOf(destination), 'Pass the result of createDestination().')
-    }
-  }
-  requireUnique(destinations, (index) => `${option}.destinations[${index}]`)
-  return { name, writeKey, destinations: [...destinations] }
-}
-
-function requireUnique(values: readonly unknown[], nameOf: (index: number) => string): void {
-  const places = new Map<unknown, number>()
-  for (const [index, value] of values.entries()) {
-    const first = places.get(value)
-    if (first !== undefined) {
-      throw invalidOption(
-        nameOf(index),
-        `must differ from \`${nameOf(first)}\``,
-        'the same',
-        'Change or remove one of the two.',
-      )
-    }
-    places.set(value, index)
-  }
+  requireOptions('update', changes, ['sources'])
+  return createSources(changes.sources)
 }

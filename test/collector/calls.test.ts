@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { fixtures } from '../../src/testing/fixtures.ts'
-import { type Delivered, setUpCollector, writeKey } from '../support/collect.ts'
+import { type Delivered, recorder, setUpCollector, writeKey } from '../support/collect.ts'
 
 const NOW = '2026-01-15T09:30:00.000Z'
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
@@ -61,6 +61,11 @@ describe('Go client library, Message types: each call, and the message it become
       { groupId: 'g', traits: { 'Employee Count': 12 } },
     ],
     ['Alias', { type: 'alias', previousId: 'old' }, { 'Previous ID': 'old', 'User ID': 'user-1', previousId: 'old' }],
+    [
+      'Alias, an id of which is empty in its other spelling',
+      { type: 'alias', previousId: 'old', 'Previous ID': '' },
+      { 'Previous ID': 'old', 'User ID': 'user-1', previousId: 'old' },
+    ],
   ])('%s', async (_row, call, message) => {
     expect(await deliver({ ...base, ...call })).toEqual({ ...common, type: (call as Delivered).type, ...message })
   })
@@ -112,6 +117,9 @@ describe('Go client library, Message types: what is required', () => {
     ['Alias with both', { type: 'alias', ...who, previousId: 'p' }, undefined],
     ['Alias without UserId', { type: 'alias', previousId: 'p', anonymousId: 'a' }, 'userId'],
     ['Alias without PreviousId', { type: 'alias', ...who }, 'previousId'],
+    ['Alias in the spelling of messages', { type: 'alias', 'User ID': 'u', 'Previous ID': 'p' }, undefined],
+    ['Alias with two previous ids', { type: 'alias', ...who, previousId: 'p', 'Previous ID': 'q' }, 'previousId'],
+    ['Alias with two ids', { type: 'alias', ...who, previousId: 'p', 'User ID': 'user-2' }, 'userId'],
     ['UserId that is a number', { type: 'identify', userId: 5 }, 'userId'],
     ['Traits that are a list', { type: 'identify', ...who, traits: [] }, 'traits'],
     ['Page traits that are text', { type: 'page', ...who, traits: 'abc' }, 'traits'],
@@ -129,7 +137,7 @@ describe('Go client library, Message types: what is required', () => {
     if (path === undefined) return expect(await deliver(call)).toMatchObject(JSON.parse(JSON.stringify(call)))
     const reason = await refuse(call)
     expect(reason).toMatchObject({ code: 'call_invalid', path })
-    expect(reason.detail).toMatch(/^`.+` must be .+\. Got .+\. Pass .+\.$/)
+    expect(reason.detail).toMatch(/^`.+` must .+\. Got .+\. Pass .+\.$/)
     expect(reason.detail).toContain(path)
   })
 
@@ -239,6 +247,26 @@ describe('context.ip', () => {
   }
 
   const trusting = { ipHeader: 'X-Forwarded-For' }
+  const shop = { name: 'shop', writeKey }
+  const origin = { headers: { 'content-type': 'application/json', origin: 'https://shop.example' } }
+  it.each<[string, string | undefined, object, object, string | undefined]>([
+    ['a site', 'web', {}, {}, '192.0.2.1'],
+    ['an app', 'mobile', {}, {}, '192.0.2.1'],
+    ['a server', 'server', {}, {}, undefined],
+    ['a server that sends an Origin', 'server', {}, origin, undefined],
+    ['a server that knows it', 'server', { context: { ip: '198.51.100.4' } }, {}, '198.51.100.4'],
+    ['a source of any kind', undefined, {}, {}, undefined],
+    ['a source of any kind that knows it', undefined, { context: { ip: '198.51.100.4' } }, origin, '198.51.100.4'],
+    ['a source of any kind, and a page of it', undefined, {}, origin, '192.0.2.1'],
+  ])('of %s', async (_source, kind, call, changes, ip) => {
+    const destination = recorder()
+    const sources = [{ ...shop, ...(kind !== undefined && { kind }), destinations: [destination] }]
+    const { post } = setUpCollector({ sources } as never)
+    await post('/v1/page', { ...page, writeKey, ...call }, changes)
+    const [message] = destination.messages as unknown as [{ context: Delivered }]
+    expect(message.context.ip).toBe(ip)
+  })
+
   it.each<[string, object, object, object, string | undefined]>([
     ['is the address of the connection', {}, {}, {}, '192.0.2.1'],
     ['is IPv4 where the server writes it as IPv6', {}, {}, { remoteAddress: '::ffff:192.0.2.5' }, '192.0.2.5'],
