@@ -4,7 +4,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { type Meter, metrics, trace } from '@opentelemetry/api'
 import { notify } from '../options/callbacks.ts'
 import { requireFunction, requireOptions } from '../options/checks.ts'
-import type { Health } from '../receiver/health.ts'
+import type { Health } from '../queues/health.ts'
 import { createDestinationTelemetry } from './destination.ts'
 import { createReceiverTelemetry } from './receiver.ts'
 
