@@ -7,10 +7,14 @@
 export type {
   DeliveryReport,
   Destination,
+  DestinationChanges,
   DestinationCloseOptions,
   DestinationDeadLetter,
+  DestinationHealth,
   FailureReason,
   Queued,
+  SkippedEvent,
+  SkipReason,
   Submission,
   SyncOptions,
 } from './destination/api.ts'

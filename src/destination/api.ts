@@ -1,17 +1,30 @@
 /** The public types of a destination. */
 
 import type { Message } from '../message/message.ts'
+import type { Health } from '../queues/health.ts'
 import type { DeadLetterPage } from '../queues/queue.ts'
 import type { Attempt, CallMethods } from '../sender/api.ts'
+import type { SenderOptions } from '../sender/options.ts'
 
 /** Whether a destination queued a message. */
 export type Queued =
   | { readonly queued: true /** Identifies the message in reports and dead letters. */; readonly id: string }
-  | {
-      readonly queued: false
-      /** The destination is disabled, or the integrations of the message exclude `Webhooks`. */
-      readonly reason: 'switched_off' | 'not_selected'
-    }
+  | { readonly queued: false; readonly reason: SkipReason }
+
+/** Why a message is not queued. */
+export type SkipReason =
+  /** The destination is disabled. */
+  | 'switched_off'
+  /** The integrations of the message exclude `Webhooks`. */
+  | 'not_selected'
+  /** The message is older than `historicalAfterMs`. */
+  | 'historical'
+
+/** `hookline:skipped`: a destination did not queue a message. */
+export interface SkippedEvent {
+  readonly message: Message
+  readonly reason: SkipReason
+}
 
 /** A message to queue. */
 export interface Submission {
@@ -69,6 +82,29 @@ export interface DestinationCloseOptions {
   readonly graceMs?: number
 }
 
+/** The health of a destination and its queue. */
+export interface DestinationHealth extends Health {
+  /** Messages that were not queued since the destination was created, by reason. */
+  readonly skipped: Readonly<Record<SkipReason, number>>
+}
+
+/** The settings that {@link Destination.update} changes. Null stands for an option that is left out. */
+export interface DestinationChanges extends Partial<Omit<SenderOptions, RemovableOption | 'clock' | 'dispatcher'>> {
+  /**
+   * Null sends unsigned from now on. The type admits undefined so that `process.env.X` compiles; a secret that is given as
+   * undefined or empty is a TypeError.
+   */
+  readonly sharedSecret?: string | null | undefined
+  /** Null trusts the public authorities again. */
+  readonly ca?: NonNullable<SenderOptions['ca']> | null
+  readonly enabled?: boolean
+  /** Null accepts messages of any age again. */
+  readonly historicalAfterMs?: number | null
+}
+
+/** An option that a destination can do without. */
+export type RemovableOption = 'sharedSecret' | 'ca' | 'historicalAfterMs'
+
 /** Queues messages and delivers each at least once, or reports that it failed. */
 export interface Destination extends CallMethods<Queued> {
   /** Whether messages are queued and sent. */
@@ -110,13 +146,34 @@ export interface Destination extends CallMethods<Queued> {
     values: Iterable<readonly [userId: string, value: Value]>,
     options?: SyncOptions<Iterable<readonly [userId: string, value: Value]>>,
   ): Promise<ReadonlyMap<string, Value>>
-  /** Enables the destination. Messages that were held are sent within 10 seconds. */
+  /**
+   * Enables the destination. Messages that were held are sent within 10 seconds. The queue does not store the switch: after a
+   * restart the option `enabled` decides.
+   */
   enable(): void
   /**
    * Disables the destination: messages are not queued, and queued ones are held. Their four hours run on; a message whose four
-   * hours end meanwhile fails with `switched_off`.
+   * hours end meanwhile fails with `switched_off`. The queue does not store the switch: after a restart the option `enabled`
+   * decides, so keep the switch with your other settings and pass it.
    */
   disable(): void
+  /**
+   * Changes settings while the destination runs; those that are left out stay. Queued messages use the new settings from their
+   * next attempt on. An attempt under way ends with the settings that it began with, and counts.
+   *
+   * A message in retry keeps its four hours and its schedule. It goes to the URLs of that time, in any order: a new URL gets it,
+   * a removed one does not, and one that gave a final response does not get it again. When only such URLs are left, the message
+   * fails with `refused`.
+   *
+   * @throws TypeError that names the option, as at creation, and for one that cannot change: `queue`, `concurrency`, `clock`,
+   *   `random`, `dispatcher`, `onAttempt`. Nothing has changed then.
+   * @throws HooklineError `shutting_down` after {@link close}.
+   * @example
+   * destination.update({ webhooks: [{ url: 'https://new.example/webhooks' }], sharedSecret: 'new secret' })
+   */
+  update(changes: DestinationChanges): void
+  /** Reads the health of the destination and its queue. Never rejects, and takes a second at most. */
+  health(): Promise<DestinationHealth>
   /** Lists the messages that failed, the oldest first. */
   deadLetters(page?: DeadLetterPage): Promise<readonly DestinationDeadLetter[]>
   /** Queues dead letters again, with four new hours. Returns how many. */

@@ -2,21 +2,22 @@
 
 import { randomUUID } from 'node:crypto'
 import { HooklineError } from '../message/error.ts'
-import { isMeantFor } from '../message/integrations.ts'
-import { INTEGRATION_NAME, RESPONSE_TIME_MS } from '../message/limits.ts'
+import { RESPONSE_TIME_MS } from '../message/limits.ts'
 import type { Message } from '../message/message.ts'
 import { createMethods, MESSAGE_TYPES } from '../message/type-table.ts'
 import { refuseUnknown, requireText, requireWhole } from '../options/checks.ts'
+import { checkHealth } from '../queues/health.ts'
 import { jobIdFromKey } from '../queues/job-id.ts'
 import type { Job } from '../queues/queue.ts'
 import { type Composed, composeCall, composeMessage } from '../sender/compose-call.ts'
-import { createTransport } from '../sender/transport.ts'
 import type { Destination, FailureReason, Queued } from './api.ts'
 import { createAudienceSync } from './audience-sync.ts'
 import { createJobHandler } from './job-handler.ts'
-import { type DestinationOptions, readDestinationOptions } from './options.ts'
+import { createLive } from './live.ts'
+import type { DestinationOptions } from './options.ts'
 import { createReport, readMessage } from './reports.ts'
 import { readRetryState } from './retry-state.ts'
+import { createSkipCounter, findSkipReason } from './skips.ts'
 
 /**
  * Creates a destination ("Outbound event delivery"): it delivers each queued message to at least one of its URLs, or reports it
@@ -30,29 +31,36 @@ import { readRetryState } from './retry-state.ts'
  * const undelivered = await destination.close()
  */
 export function createDestination(options: DestinationOptions): Destination {
-  const settings = readDestinationOptions(options)
-  const { targets, clock, queue, concurrency, onAttempt } = settings
-  const transport = createTransport(settings)
-  let { enabled } = settings
+  const live = createLive(options)
+  const { clock, queue, concurrency, onAttempt } = live.settings
+  const skipped = createSkipCounter()
   let isClosed = false
+
+  function refuseWhenClosed(): void {
+    if (!isClosed) return
+    const message = 'The destination is closed. Got a call after close(). Create a new destination.'
+    throw new HooklineError('shutting_down', message)
+  }
 
   async function push(
     composed: readonly Composed[],
     keys: readonly (string | undefined)[] = [],
   ): Promise<readonly Queued[]> {
-    if (isClosed) {
-      const message = 'The destination is closed. Got a call after close(). Create a new destination.'
-      throw new HooklineError('shutting_down', message)
-    }
-    if (!enabled) return composed.map(() => ({ queued: false, reason: 'switched_off' }))
+    refuseWhenClosed()
+    const now = clock.now()
     const jobs: Job[] = []
     const results = composed.map(({ message, bytes }, index): Queued => {
-      if (!isMeantFor(INTEGRATION_NAME, message.integrations)) return { queued: false, reason: 'not_selected' }
+      const reason = findSkipReason(message, live.settings, now)
+      if (reason !== undefined) return { queued: false, reason }
       const id = createId(keys[index])
       jobs.push({ id, body: bytes })
       return { queued: true, id }
     })
     if (jobs.length > 0) await queue.push(jobs)
+    for (const [index, { message }] of composed.entries()) {
+      const result = results[index]
+      if (result?.queued === false) skipped.add(message, result.reason)
+    }
     return results
   }
 
@@ -66,16 +74,13 @@ export function createDestination(options: DestinationOptions): Destination {
     return waiting + active === 0
   }
 
-  queue.work(
-    createJobHandler(settings, transport, () => enabled, createReport(onAttempt)),
-    { concurrency },
-  )
+  queue.work(createJobHandler(live, createReport(onAttempt)), { concurrency })
 
   return {
     ...createMethods(MESSAGE_TYPES, async (type, call) => pushOne(composeCall(type, call, clock.now()))),
     ...createAudienceSync({ clock, push, isEmpty }),
     get enabled() {
-      return enabled
+      return live.settings.enabled
     },
     send: async (message) => pushOne(composeMessage(message, clock.now())),
     submit: async (submissions) => {
@@ -84,11 +89,15 @@ export function createDestination(options: DestinationOptions): Destination {
       const keys = submissions.map(({ key }) => key)
       return push(composed, keys)
     },
-    enable() {
-      enabled = true
+    enable: () => live.setEnabled(true),
+    disable: () => live.setEnabled(false),
+    update(changes) {
+      refuseWhenClosed()
+      live.update(changes)
     },
-    disable() {
-      enabled = false
+    health: async () => {
+      const health = await checkHealth(() => queue.counts(), isClosed, clock)
+      return { ...health, skipped: { ...skipped.counts } }
     },
     deadLetters: async (page) => {
       const letters = await queue.deadLetters(page)
@@ -96,7 +105,7 @@ export function createDestination(options: DestinationOptions): Destination {
         id,
         message: tryReadMessage(body),
         reason: FAILURE_REASONS.find((known) => known === reason) ?? 'unreadable',
-        attempts: readRetryState(retryState, targets).attempts,
+        attempts: readRetryState(retryState, live.settings.targets).attempts,
         failedAt,
       }))
     },
@@ -107,7 +116,7 @@ export function createDestination(options: DestinationOptions): Destination {
       const graceMs = requireWhole('graceMs', options.graceMs ?? RESPONSE_TIME_MS, 0)
       isClosed = true
       const undelivered = await queue.close({ graceMs })
-      await transport.close()
+      await live.close()
       return undelivered.map(({ body }) => readMessage(body))
     },
   }

@@ -11,13 +11,19 @@ import {
 import { memoryQueue } from '../queues/memory/index.ts'
 import type { Queue } from '../queues/queue.ts'
 import { readSenderOptions, SENDER_OPTIONS, type SenderOptions, type SenderSettings } from '../sender/options.ts'
-import type { DeliveryReport } from './api.ts'
+import type { DeliveryReport, DestinationChanges, RemovableOption } from './api.ts'
 import { logFailures } from './reports.ts'
 
 /** Options of `createDestination`. */
 export interface DestinationOptions extends SenderOptions {
-  /** Whether the destination starts enabled. Default true. */
+  /** Whether the destination starts enabled, also after a restart: the queue does not store the switch. Default true. */
   readonly enabled?: boolean
+  /**
+   * A message whose `timestamp` is more than so many milliseconds ago when it is submitted is historical: it is not queued
+   * ("Go client library", What the service does 7). A message without a timestamp is new, and a `delete` is queued whatever
+   * its timestamp. Default: none, which accepts messages of any age.
+   */
+  readonly historicalAfterMs?: number
   /** Stores messages until they are delivered; one queue serves one destination. Default: a `memoryQueue`, which ends with the process. */
   readonly queue?: Queue
   /** The most messages that are posted at a time. A URL that does not respond holds a message for 5 seconds. Default 50. */
@@ -34,6 +40,7 @@ export interface DestinationOptions extends SenderOptions {
 /** The options of a destination, complete and ready to use. */
 export interface DestinationSettings extends SenderSettings {
   readonly enabled: boolean
+  readonly historicalAfterMs: number | undefined
   readonly queue: Queue
   readonly concurrency: number
   readonly random: () => number
@@ -42,8 +49,29 @@ export interface DestinationSettings extends SenderSettings {
 
 const KNOWN: readonly string[] = [
   ...SENDER_OPTIONS,
-  ...(['enabled', 'queue', 'concurrency', 'random', 'onAttempt'] satisfies (keyof DestinationOptions)[]),
+  ...([
+    'enabled',
+    'historicalAfterMs',
+    'queue',
+    'concurrency',
+    'random',
+    'onAttempt',
+  ] satisfies (keyof DestinationOptions)[]),
 ]
+
+/** The options of the process rather than of the customer. They cannot change while the destination runs. */
+const FIXED: readonly string[] = [
+  'queue',
+  'concurrency',
+  'clock',
+  'random',
+  'dispatcher',
+  'onAttempt',
+] satisfies Exclude<keyof DestinationOptions, keyof DestinationChanges>[]
+
+const CHANGEABLE = KNOWN.filter((name) => !FIXED.includes(name))
+
+const REMOVABLE: readonly string[] = ['sharedSecret', 'ca', 'historicalAfterMs'] satisfies RemovableOption[]
 
 /**
  * Checks and completes the options.
@@ -53,9 +81,10 @@ const KNOWN: readonly string[] = [
 export function readDestinationOptions(options: DestinationOptions): DestinationSettings {
   requireOptions('createDestination', options, KNOWN)
   const sender = readSenderOptions(options)
-  const { enabled = true, concurrency = 50, random = Math.random, onAttempt = logFailures } = options
+  const { enabled = true, historicalAfterMs, concurrency = 50, random = Math.random, onAttempt = logFailures } = options
   const { queue = memoryQueue({ name: 'destination', clock: sender.clock }) } = options
   requireBoolean('enabled', enabled)
+  if (historicalAfterMs !== undefined) requireWhole('historicalAfterMs', historicalAfterMs, 1, Number.MAX_SAFE_INTEGER)
   if (typeof queue?.push !== 'function' || typeof queue.work !== 'function') {
     const advice = "Pass one, for example memoryQueue({ name: 'outbox' }) from hookline/queues/memory."
     throw invalidOption('queue', 'must be a queue', kindOf(queue), advice)
@@ -64,7 +93,41 @@ export function readDestinationOptions(options: DestinationOptions): Destination
   requireFunction('random', random)
   requireFunction('onAttempt', onAttempt)
   const connections = Math.max(sender.connections, concurrency * sender.targets.length)
-  return { ...sender, connections, enabled, queue, concurrency, random: () => readShare(random()), onAttempt }
+  return {
+    ...sender,
+    connections,
+    enabled,
+    historicalAfterMs,
+    queue,
+    concurrency,
+    random: () => readShare(random()),
+    onAttempt,
+  }
+}
+
+/**
+ * Applies changes to options. The result is still to be read, as the options at creation are.
+ *
+ * @throws TypeError that names the option, for one that is unknown, cannot change or is undefined.
+ */
+export function applyChanges(options: DestinationOptions, changes: DestinationChanges): DestinationOptions {
+  const fixed = FIXED.find((name) => Object.hasOwn(Object(changes), name))
+  if (fixed !== undefined) {
+    const advice = 'Close the destination and create another.'
+    throw invalidOption(fixed, 'cannot change while the destination runs', 'a new value', advice)
+  }
+  requireOptions('update', changes, CHANGEABLE)
+  const changed = new Map(Object.entries(options))
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === undefined) {
+      // The default in its place could enable a destination, or send unsigned.
+      const advice = 'Set it, or leave the option out to keep the current value.'
+      throw invalidOption(name, 'must have a value', 'undefined', advice)
+    }
+    if (value === null && REMOVABLE.includes(name)) changed.delete(name)
+    else changed.set(name, value)
+  }
+  return Object.fromEntries(changed) as unknown as DestinationOptions
 }
 
 /** A number outside the range, or NaN, would retry at once or never. */

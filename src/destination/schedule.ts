@@ -51,6 +51,16 @@ export function chooseTargets(targets: readonly Target[], { next }: RetryState, 
   })
 }
 
+/** When the next round is due, in milliseconds since the epoch; undefined when every URL gave a final response. */
+export function findNextTime(
+  targets: readonly Target[],
+  { next }: Pick<RetryState, 'next'>,
+  now: number,
+): number | undefined {
+  const times = targets.map(({ id }) => next[id] ?? now).filter((time) => time !== 'never')
+  return times.length === 0 ? undefined : Math.min(...times)
+}
+
 /** What follows a failed round: another one, or the end. */
 export type NextStep =
   | { readonly retryAt: Date; readonly state: RetryState }
@@ -60,6 +70,7 @@ export type NextStep =
  * Decides what follows a failed round. Each URL that may still accept the message is retried at the time of the schedule, or
  * later if `Retry-After` asks for it, within the four hours.
  *
+ * @param targets The URLs in force now; a new one is due at once.
  * @param before The state before the round.
  * @param chosen The targets of the round; `attempts` has one entry for each.
  * @param times `firstAt`, the time of the first attempt, and `now`, in milliseconds since the epoch; `random` from 0 to below 1.
@@ -80,9 +91,10 @@ export function planNextStep(
     next[id] = isRetryable(attempt) && delayMs !== undefined ? Math.max(now + delayMs, asked) : 'never'
   }
   const state = { rounds, attempts: [...before.attempts.map(withoutDetail), ...attempts], next }
-  const times = targets.map(({ id }) => next[id] ?? now).filter((time) => time !== 'never')
-  if (times.length > 0) return { retryAt: new Date(Math.min(...times)), state }
-  return { failure: attempts.some(isRetryable) ? 'window_over' : 'refused', state }
+  const at = findNextTime(targets, state, now)
+  if (at !== undefined) return { retryAt: new Date(at), state }
+  const isOver = delayMs === undefined && attempts.some(isRetryable) // Else the URLs that failed were removed meanwhile.
+  return { failure: isOver ? 'window_over' : 'refused', state }
 }
 
 /** An attempt of an earlier round: its response body or reason is no longer kept. */

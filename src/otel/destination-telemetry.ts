@@ -1,11 +1,17 @@
 /** Makes spans and metrics of an HTTP client from the reports of a destination. */
 
 import { type Attributes, type Meter, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api'
-import type { DeliveryReport } from '../destination/api.ts'
+import type { DeliveryReport, SkippedEvent } from '../destination/api.ts'
 import type { Attempt } from '../sender/api.ts'
 
-/** Creates the instruments. Call the returned function with each report. */
-export function createDestinationTelemetry(tracer: Tracer, meter: Meter): (report: DeliveryReport) => void {
+/** Records the events of the diagnostics channels of these names. */
+export interface DestinationTelemetry {
+  attempt(report: DeliveryReport): void
+  skipped(event: SkippedEvent): void
+}
+
+/** Creates the instruments. */
+export function createDestinationTelemetry(tracer: Tracer, meter: Meter): DestinationTelemetry {
   const rounds = meter.createCounter('hookline.destination.rounds', {
     description: 'Rounds of attempts, by their result: delivered, retrying or failed.',
     unit: '{round}',
@@ -13,6 +19,10 @@ export function createDestinationTelemetry(tracer: Tracer, meter: Meter): (repor
   const attempts = meter.createCounter('hookline.destination.attempts', {
     description: 'Attempts to post a message to a URL.',
     unit: '{attempt}',
+  })
+  const skips = meter.createCounter('hookline.destination.skipped', {
+    description: 'Messages that were not queued, by the reason.',
+    unit: '{message}',
   })
 
   function addAttempt(attempt: Attempt, report: DeliveryReport): void {
@@ -37,10 +47,13 @@ export function createDestinationTelemetry(tracer: Tracer, meter: Meter): (repor
     span.end(startTime + attempt.durationMs)
   }
 
-  return (report) => {
-    const { status, reason, latest } = report
-    rounds.add(1, { 'hookline.delivery.status': status, ...(reason === undefined ? {} : { 'error.type': reason }) })
-    for (const attempt of latest) addAttempt(attempt, report)
+  return {
+    attempt(report) {
+      const { status, reason, latest } = report
+      rounds.add(1, { 'hookline.delivery.status': status, ...(reason === undefined ? {} : { 'error.type': reason }) })
+      for (const attempt of latest) addAttempt(attempt, report)
+    },
+    skipped: ({ reason }) => skips.add(1, { 'hookline.skip.reason': reason }),
   }
 }
 

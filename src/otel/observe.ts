@@ -4,7 +4,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { type Meter, metrics, trace } from '@opentelemetry/api'
 import { notify } from '../options/callbacks.ts'
 import { requireFunction, requireOptions } from '../options/checks.ts'
-import type { Health } from '../receiver/health.ts'
+import type { Health } from '../queues/health.ts'
 import { createDestinationTelemetry } from './destination-telemetry.ts'
 import { createReceiverTelemetry } from './receiver-telemetry.ts'
 
@@ -29,15 +29,17 @@ export function observe(options: ObserveOptions = {}): () => void {
   if (health !== undefined) requireFunction('health', health)
   const [tracer, meter] = [trace.getTracer('hookline'), metrics.getMeter('hookline')]
   const { received, rejected, stored, handled, failed } = createReceiverTelemetry(tracer, meter)
-  const attempt = createDestinationTelemetry(tracer, meter)
+  const { attempt, skipped } = createDestinationTelemetry(tracer, meter)
   const stopHealth = health && observeHealth(meter, health)
 
-  const stops = Object.entries({ received, rejected, stored, handled, failed, attempt }).map(([name, record]) => {
-    // An error thrown by a subscriber would end the process.
-    const onEvent = (event: unknown): void => notify(() => record(event as never), 'observe', 'HOOKLINE_OTEL')
-    subscribe(`hookline:${name}`, onEvent)
-    return () => unsubscribe(`hookline:${name}`, onEvent)
-  })
+  const stops = Object.entries({ received, rejected, stored, handled, failed, attempt, skipped }).map(
+    ([name, record]) => {
+      // An error thrown by a subscriber would end the process.
+      const onEvent = (event: unknown): void => notify(() => record(event as never), 'observe', 'HOOKLINE_OTEL')
+      subscribe(`hookline:${name}`, onEvent)
+      return () => unsubscribe(`hookline:${name}`, onEvent)
+    },
+  )
   return () => {
     for (const stop of stops) stop()
     stopHealth?.()

@@ -7,8 +7,8 @@ import type { Endpoint, EndpointHeaders, EndpointRequest, TextAnswer } from '../
 import type { DeadLetterMessage, StoredMessage } from '../inbox/inbox.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { GroupMessage, IdentifyMessage, Message, MessageType, TrackMessage } from '../message/message.ts'
+import type { Health } from '../queues/health.ts'
 import type { DeadLetterPage } from '../queues/queue.ts'
-import type { Health } from './health.ts'
 
 /** Web `Headers`, or an object with names in any case, as from node:http or a function's event. */
 export type HeadersLike = EndpointHeaders | Iterable<readonly [string, string]>

@@ -5,23 +5,33 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import type { Client } from '../../src/client/api.ts'
 import { createClient } from '../../src/client/client.ts'
+import type { ClientOptions } from '../../src/client/options.ts'
+import type { CollectorDestination } from '../../src/collector/api.ts'
 import { BATCH_LIMIT, CALL_LIMIT, FLUSH_AFTER_MS, FLUSH_AT } from '../../src/message/limits.ts'
 import { manualClock } from '../../src/testing.ts'
-import { layPath } from './path.ts'
+import { CALLS, layPath, type PathOptions } from './path.ts'
+
+/** The call types of the document. */
+const FIVE = ['identify', 'track', 'page', 'group', 'alias'] as const
+
+/** Records the smallest call of a type, with these fields. */
+function record(client: Client, type: (typeof FIVE)[number], fields: object = {}): void {
+  client[type]({ ...CALLS[type], ...fields } as never)
+}
+
+/** A call that is this many bytes of JSON. */
+function callOf(bytes: number, messageId = 'm') {
+  const call = (text: string) => ({ ...CALLS.track, messageId, context: { library: {} }, properties: { text } })
+  const empty = { ...call(''), type: 'track', timestamp: '2026-01-15T09:30:00.000Z' }
+  return call('x'.repeat(bytes - JSON.stringify(empty).length))
+}
 
 /** Records one call and says what arrives. */
-async function arrival(record: (client: Client) => void) {
-  const path = layPath()
+async function arrival(record: (client: Client) => void, options: PathOptions = {}) {
+  const path = layPath(options)
   record(path.client)
   const [message] = await path.arrive()
   return { ...path, message }
-}
-
-/** A call without a timestamp, posted straight to a collector whose clock is an hour ahead of every other. */
-async function stampOf(type: string, call: object) {
-  const { post, captured } = layPath({ collector: { clock: manualClock(Date.UTC(2026, 0, 15, 10, 30)) } })
-  await post(type, call)
-  return captured.messages[0]?.timestamp
 }
 
 const refuses = (record: (client: Client) => void, expected: RegExp) => {
@@ -31,19 +41,28 @@ const refuses = (record: (client: Client) => void, expected: RegExp) => {
 }
 
 test('Client · What it does · 1 records calls and sends them to the collection service, which routes them to the destinations', async () => {
-  const { message, requests } = await arrival((client) => client.track({ userId: 'u', event: 'E' }))
-  expect(requests).toHaveLength(1)
-  expect(message).toMatchObject({ type: 'track', userId: 'u', event: 'E' })
+  const submitted: unknown[] = []
+  const other: CollectorDestination = {
+    async submit(submissions) {
+      submitted.push(...submissions.map(({ message }) => message))
+      return submissions.map(() => ({ queued: true, id: 'stored' }))
+    },
+  }
+  const { client, destination, requests, arrive, captured } = layPath({ others: [other] })
+  client.track({ userId: 'u', event: 'E' })
+  await arrive()
+  destination.disable()
+  client.identify({ userId: 'u' })
+  await arrive()
+  expect(requests.map(({ answer }) => answer.status)).toEqual([200, 200])
+  expect(captured.messages).toMatchObject([{ type: 'track', userId: 'u', event: 'E' }])
+  expect(submitted).toMatchObject([{ type: 'track' }, { type: 'identify' }])
 })
 
 test('Client · What it does · 2 identify, track, page, group and alias', async () => {
   const { client, arrive } = layPath()
-  client.identify({ userId: 'u' })
-  client.track({ userId: 'u', event: 'E' })
-  client.page({ userId: 'u' })
-  client.group({ userId: 'u', groupId: 'g' })
-  client.alias({ userId: 'u', previousId: 'p' })
-  expect((await arrive()).map(({ type }) => type)).toEqual(['identify', 'track', 'page', 'group', 'alias'])
+  for (const type of FIVE) record(client, type)
+  expect((await arrive()).map(({ type }) => type)).toEqual(FIVE)
 })
 
 test('Client · What it does · 3 calls are queued in memory and flushed in batches, none makes a request of its own', async () => {
@@ -55,8 +74,12 @@ test('Client · What it does · 3 calls are queued in memory and flushed in batc
 })
 
 test('Client · What it does · 4 a client is bound to the write key of one source', async () => {
-  const { requests } = await arrival((client) => client.identify({ userId: 'u' }))
+  const { requests, message } = await arrival((client) => client.identify({ userId: 'u' }))
   expect(requests[0]?.headers.authorization).toBe(`Basic ${btoa('key:')}`)
+  expect(message).toMatchObject({ type: 'identify' })
+  const other = await arrival((client) => client.identify({ userId: 'u' }), { writeKey: 'other key' })
+  expect(other.requests).toMatchObject([{ answer: { status: 200 } }])
+  expect(other.message).toBeUndefined()
   expect(() => createClient('', { endpoint: 'http://localhost/v1/batch' })).toThrow(/^`writeKey` must be/)
 })
 
@@ -86,14 +109,24 @@ test('Client · What it does · 6 DEBUG=analytics turns debug logging on', () =>
   expect(run('').stderr).not.toContain('analytics')
 })
 
-test('Client · What it does · 7 any call accepts a timestamp; without one the time is that of the server', async () => {
-  const past = await arrival((client) =>
-    client.track({ userId: 'u', event: 'E', timestamp: '2019-05-01T12:00:00+02:00' }),
-  )
-  expect(past.message?.timestamp).toBe('2019-05-01T10:00:00.000Z')
-  const now = await arrival((client) => client.track({ userId: 'u', event: 'E' }))
-  expect(now.message?.timestamp).toBe(new Date(now.clock.now()).toISOString())
-  expect(await stampOf('track', { userId: 'u', event: 'E' })).toBe('2026-01-15T10:30:00.000Z')
+test('Client · What it does · 7 any call accepts a timestamp; only a destination for historical data gets it; else the time is that of the server', async () => {
+  const timestamp = '2019-05-01T12:00:00+02:00'
+  for (const type of FIVE) {
+    const past = await arrival((client) => record(client, type, { timestamp }))
+    expect(past.message).toMatchObject({ type, timestamp: '2019-05-01T10:00:00.000Z' })
+    const now = await arrival((client) => record(client, type))
+    expect(now.message?.timestamp).toBe(new Date(now.clock.now()).toISOString())
+
+    const destination = { historicalAfterMs: 24 * 3_600_000 }
+    const refused = await arrival((client) => record(client, type, { timestamp }), { destination })
+    expect(refused.message).toBeUndefined()
+    expect((await refused.destination.health()).skipped.historical).toBe(1)
+
+    // A call without a timestamp, posted straight to a collector whose clock is an hour ahead of every other.
+    const { post, captured } = layPath({ collector: { clock: manualClock(Date.UTC(2026, 0, 15, 10, 30)) } })
+    await post(type, CALLS[type])
+    expect(captured.messages[0]?.timestamp).toBe('2026-01-15T10:30:00.000Z')
+  }
 })
 
 test('Client · Settings · Size: messages queued before a flush; 1 flushes on every message', async () => {
@@ -105,18 +138,23 @@ test('Client · Settings · Size: messages queued before a flush; 1 flushes on e
 })
 
 test('Client · Settings · Endpoint: the URL that batches are posted to', async () => {
-  const { client, arrive, requests } = layPath({ client: { endpoint: 'https://collector.example/v1/batch?tenant=7' } })
+  const { client, arrive, requests } = layPath({ client: { endpoint: 'https://other.example/v1/batch?tenant=7' } })
   client.track({ userId: 'u', event: 'E' })
   await arrive()
-  expect(requests[0]?.path).toBe('/v1/batch?tenant=7')
+  expect(requests[0]).toMatchObject({ origin: 'https://other.example', path: '/v1/batch?tenant=7' })
 })
 
 test('Client · Settings · FlushAt: messages per flush, default 20; 1 turns batching off', async () => {
   expect(FLUSH_AT).toBe(20)
-  const { client, clock, requests } = layPath({ client: { flushAt: 3 } })
-  for (let i = 0; i < 6; i++) client.track({ userId: 'u', event: 'E' })
-  await clock.advance(0)
-  expect(requests.map(({ body }) => JSON.parse(String(body)).batch.length)).toEqual([3, 3])
+  const sizesOf = async (calls: number, options: Partial<ClientOptions>) => {
+    const { client, clock, requests } = layPath({ client: options })
+    for (let i = 0; i < calls; i++) record(client, 'track')
+    await clock.advance(0)
+    return requests.map(({ body }) => JSON.parse(String(body)).batch.length)
+  }
+  expect(await sizesOf(6, { flushAt: 3 })).toEqual([3, 3])
+  expect(await sizesOf(40, {})).toEqual([20, 20])
+  expect(await sizesOf(3, { flushAt: 1 })).toEqual([1, 1, 1])
 })
 
 test('Client · Settings · FlushAfter: time since the last flush that triggers one, default 5 seconds', async () => {
@@ -199,7 +237,6 @@ test('Client · Messages · Page · Timestamp: ISO 8601, defaults to the time of
   expect(message?.timestamp).toBe('2020-01-01T00:00:00.000Z')
   const { message: later, clock } = await arrival((client) => client.page({ userId: 'u' }))
   expect(later?.timestamp).toBe(new Date(clock.now()).toISOString())
-  expect(await stampOf('page', { userId: 'u' })).toBe('2026-01-15T10:30:00.000Z')
   refuses((client) => client.page({ userId: 'u', timestamp: 'yesterday' }), /timestamp/)
 })
 
@@ -236,6 +273,7 @@ test('Client · Messages · Group · Traits: map, optional', async () => {
   expect((await arrival((client) => client.group({ userId: 'u', groupId: 'g', traits }))).message).toMatchObject({
     traits,
   })
+  refuses((client) => client.group({ userId: 'u', groupId: 'g', traits: 'large' as never }), /traits/)
 })
 
 test('Client · Messages · Alias · UserId: string, required', async () => {
@@ -253,30 +291,20 @@ test('Client · Messages · Alias · PreviousId: string, required', async () => 
 })
 
 test('Client · Messages · all five call types accept Integrations', async () => {
-  const integrations = { All: false }
-  const { client, arrive, requests } = layPath()
-  client.identify({ userId: 'u', integrations })
-  client.track({ userId: 'u', event: 'E', integrations })
-  client.page({ userId: 'u', integrations })
-  client.group({ userId: 'u', groupId: 'g', integrations })
-  client.alias({ userId: 'u', previousId: 'p', integrations })
-  expect(await arrive()).toEqual([])
-  const { batch } = JSON.parse(String(requests[0]?.body))
-  expect(batch.map((call: { integrations: unknown }) => call.integrations)).toEqual(Array(5).fill(integrations))
+  for (const type of FIVE) {
+    const integrations = { All: false, Other: true }
+    const { message, requests } = await arrival((client) => record(client, type, { integrations }))
+    expect(JSON.parse(String(requests[0]?.body)).batch).toMatchObject([{ type, integrations }])
+    expect(message).toBeUndefined()
+    const chosen = await arrival((client) => record(client, type, { integrations: { All: false, Webhooks: true } }))
+    expect(chosen.message).toMatchObject({ type })
+  }
 })
 
-const OPERATIONS = {
-  identify: (client: Client) => client.identify({ userId: 'u' }),
-  track: (client: Client) => client.track({ userId: 'u', event: 'E' }),
-  page: (client: Client) => client.page({ userId: 'u' }),
-  group: (client: Client) => client.group({ userId: 'u', groupId: 'g' }),
-  alias: (client: Client) => client.alias({ userId: 'u', previousId: 'p' }),
-}
-
-function queues(type: keyof typeof OPERATIONS) {
+function queues(type: (typeof FIVE)[number]) {
   return async () => {
     const { client, requests, arrive } = layPath()
-    expect(OPERATIONS[type](client)).toBeUndefined()
+    expect(client[type](CALLS[type] as never)).toBeUndefined()
     expect(requests).toHaveLength(0)
     expect(await arrive()).toMatchObject([{ type }])
   }
@@ -301,6 +329,7 @@ test('Client · Selecting destinations · 1 a call may carry a map from destinat
 
 test('Client · Selecting destinations · 2 names are case sensitive and equal the documented name', async () => {
   expect([await arrives({ webhooks: false }), await arrives({ WEBHOOKS: false })]).toEqual([true, true])
+  expect([await arrives({ All: false, webhooks: true }), await arrives({ all: false })]).toEqual([false, true])
 })
 
 test('Client · Selecting destinations · 3 by default all destinations are enabled', async () => {
@@ -309,6 +338,7 @@ test('Client · Selecting destinations · 3 by default all destinations are enab
 
 test('Client · Selecting destinations · 4 All set to false disables every destination unless another key sets it to true', async () => {
   expect([await arrives({ All: false }), await arrives({ All: false, Webhooks: true })]).toEqual([false, true])
+  expect([await arrives({ All: true }), await arrives({ All: false, Webhooks: false })]).toEqual([true, false])
 })
 
 test('Client · Selecting destinations · 5 a key set to true enables that destination', async () => {
@@ -320,41 +350,69 @@ test('Client · Selecting destinations · 5 a key set to true enables that desti
 
 test('Client · Submission · batch requests go to the address in Endpoint', async () => {
   const { requests } = await arrival((client) => client.track({ userId: 'u', event: 'E' }))
-  expect(requests).toMatchObject([{ path: '/v1/batch', answer: { status: 200 } }])
+  expect(requests).toMatchObject([
+    { method: 'POST', origin: 'https://collector.example', path: '/v1/batch', answer: { status: 200 } },
+  ])
   expect(JSON.parse(String(requests[0]?.body))).toMatchObject({ batch: [{ type: 'track' }] })
 })
 
 test('Client · Authentication · the client is created with the write key of the source', async () => {
-  const { client, arrive, requests } = layPath()
-  client.track({ userId: 'u', event: 'E' })
-  await arrive()
+  const { requests } = await arrival((client) => client.track({ userId: 'u', event: 'E' }))
   expect(requests[0]?.answer.status).toBe(200)
   expect(requests[0]?.headers.authorization).toBe(`Basic ${btoa('key:')}`)
+  const errors: { readonly status: number | undefined }[] = []
+  const onError: ClientOptions['onError'] = (error) => errors.push(error)
+  const wrong = await arrival((client) => record(client, 'track'), { writeKey: 'wrong', client: { onError } })
+  expect(wrong.requests[0]?.answer.status).toBe(401)
+  expect(wrong.message).toBeUndefined()
+  expect(errors).toMatchObject([{ status: 401 }])
 })
 
 test('Client · Errors · Size of 1 flushes on every message during development', async () => {
   const { client, clock, captured } = layPath({ client: { size: 1 } })
-  client.track({ userId: 'u', event: 'E' })
-  await clock.advance(0)
-  await clock.advance(0)
-  expect(captured.messages).toHaveLength(1)
+  for (const count of [1, 2]) {
+    client.track({ userId: 'u', event: 'E' })
+    await clock.advance(0)
+    await clock.advance(0)
+    expect(captured.messages).toHaveLength(count)
+  }
 })
 
 test('Client · Limits · Maximum size of one batch request: 500 KB', async () => {
   expect(BATCH_LIMIT).toBe(500 * 1024)
-  const { client, arrive, requests } = layPath()
-  const properties = { text: 'x'.repeat(31 * 1024) }
-  for (let i = 0; i < 40; i++) client.track({ userId: 'u', event: 'E', properties })
-  expect(await arrive()).toHaveLength(40)
-  for (const { body } of requests) expect(body.length).toBeLessThanOrEqual(500_000)
+  // 500 KB in either meaning of KB: the client sends 500 000 bytes at most, and the collector accepts 512 000.
+  const sizesOf = async (more: number) => {
+    const { client, arrive, requests } = layPath()
+    const around = JSON.stringify({ batch: [], sentAt: '2026-01-15T09:30:00.000Z' }).length
+    for (let i = 0; i < 15; i++) client.track(callOf(32_000, `m${i}`))
+    client.track(callOf(500_000 - around - 15 * 32_001 + more))
+    expect(await arrive()).toHaveLength(16)
+    return requests.map(({ body }) => body.length)
+  }
+  expect(await sizesOf(0)).toEqual([500_000])
+  expect(Math.max(...(await sizesOf(1)))).toBeLessThan(500_000)
+
+  const { post } = layPath()
+  const statusOf = async (bytes: number) => {
+    const empty = JSON.stringify({ batch: [], note: '', writeKey: 'key' }).length
+    return (await post('batch', { batch: [], note: 'x'.repeat(bytes - empty) }))?.status
+  }
+  expect([await statusOf(500 * 1024), await statusOf(500 * 1024 + 1)]).toEqual([200, 413])
 })
 
 test('Client · Limits · Maximum size of one call: 32 KB', async () => {
   expect(CALL_LIMIT).toBe(32 * 1024)
-  const { client, arrive } = layPath()
-  client.track({ userId: 'u', event: 'E', properties: { text: 'x'.repeat(32_000) } })
-  expect(() => client.track({ userId: 'u', event: 'E', properties: { text: 'x'.repeat(32_768) } })).toThrow(/32/)
+  const { client, post, arrive } = layPath()
+  client.track(callOf(32 * 1024))
   expect(await arrive()).toHaveLength(1)
+  expect(() => client.track(callOf(32 * 1024 + 1))).toThrow(/32768 bytes of JSON\. Got 32769 bytes/)
+
+  const refusedOf = async (bytes: number) => {
+    const call = { ...callOf(bytes), type: 'track', timestamp: '2026-01-15T09:30:00.000Z' }
+    return JSON.parse((await post('batch', { batch: [call] }))?.body ?? '').refused
+  }
+  expect(await refusedOf(32 * 1024)).toEqual([])
+  expect(await refusedOf(32 * 1024 + 1)).toMatchObject([{ code: 'call_too_large' }])
 })
 
 test('Client · Limits · Default flush threshold: 20 messages', async () => {

@@ -4,20 +4,34 @@ import type { Dispatcher } from 'undici'
 import { onTestFinished } from 'vitest'
 import { createClient } from '../../src/client/client.ts'
 import type { ClientOptions } from '../../src/client/options.ts'
-import type { Collector } from '../../src/collector/api.ts'
+import type { Collector, CollectorDestination } from '../../src/collector/api.ts'
 import { createCollector } from '../../src/collector/collector.ts'
 import type { CollectorOptions } from '../../src/collector/options.ts'
 import type { DeliveryReport } from '../../src/destination/api.ts'
 import { createDestination } from '../../src/destination/destination.ts'
 import type { DestinationOptions } from '../../src/destination/options.ts'
-import type { EndpointAnswer } from '../../src/http/endpoint.ts'
+import { bodyTooLarge } from '../../src/http/body.ts'
+import type { EndpointAnswer, EndpointRequest } from '../../src/http/endpoint.ts'
+import type { CallType } from '../../src/message/type-table.ts'
 import { capture, manualClock, type Script } from '../../src/testing.ts'
 
 /** The address that the client has, as the collector sees it. */
 export const CLIENT_ADDRESS = '203.0.113.7'
 
+/** The smallest call of each type. */
+export const CALLS = {
+  page: { userId: 'u' },
+  screen: { userId: 'u' },
+  identify: { userId: 'u' },
+  track: { userId: 'u', event: 'E' },
+  alias: { userId: 'u', previousId: 'p' },
+  group: { userId: 'u', groupId: 'g' },
+} as const satisfies Record<CallType, object>
+
 /** A request that a client made of a collector. */
 interface ClientRequest {
+  readonly method: string
+  readonly origin: string
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
@@ -26,6 +40,10 @@ interface ClientRequest {
 
 /** What the path is made of. */
 export interface PathOptions {
+  /** The key of the client. Default: that of a source with the destination. `other key` is that of one without. */
+  readonly writeKey?: string
+  /** More destinations of the source. */
+  readonly others?: readonly CollectorDestination[]
   readonly client?: Partial<ClientOptions>
   readonly collector?: Partial<CollectorOptions>
   readonly destination?: Partial<DestinationOptions>
@@ -36,13 +54,15 @@ export interface PathOptions {
 /** Lays the path. */
 export function layPath(options: PathOptions = {}) {
   const {
+    writeKey = 'key',
+    others = [],
     client: clientOptions,
     collector: collectorOptions,
     destination: destinationOptions,
     script = [200],
   } = options
   const clock = manualClock()
-  const captured = capture({ script })
+  const captured = capture({ script, clock })
   const reports: DeliveryReport[] = []
   const destination = createDestination({
     webhooks: [{ url: 'https://shop.example/webhooks' }],
@@ -53,12 +73,15 @@ export function layPath(options: PathOptions = {}) {
     ...destinationOptions,
   })
   const collector = createCollector({
-    sources: [{ name: 'shop', writeKey: 'key', kind: 'web', destinations: [destination] }],
+    sources: [
+      { name: 'shop', writeKey: 'key', kind: 'web', destinations: [destination, ...others] },
+      { name: 'other', writeKey: 'other key', destinations: [] },
+    ],
     clock,
     ...collectorOptions,
   })
   const requests: ClientRequest[] = []
-  const client = createClient('key', {
+  const client = createClient(writeKey, {
     endpoint: 'https://collector.example/v1/batch',
     dispatcher: { dispatch: toCollector(collector, requests) },
     clock,
@@ -80,8 +103,8 @@ export function layPath(options: PathOptions = {}) {
     captured,
     reports,
     /** Posts a call straight to the collector, and takes what comes of it all the way. */
-    async post(type: string, call: object) {
-      const body = Buffer.from(JSON.stringify({ ...call, writeKey: 'key' }))
+    async post(type: string, call: object, key = 'key') {
+      const body = Buffer.from(JSON.stringify({ ...call, writeKey: key }))
       const answer = await collector.handle({
         method: 'POST',
         path: `/v1/${type}`,
@@ -89,7 +112,7 @@ export function layPath(options: PathOptions = {}) {
         query: '',
         signal: new AbortController().signal,
         remoteAddress: CLIENT_ADDRESS,
-        readBody: () => ({ bytes: body, source: 'stream' }),
+        readBody: readBody(body),
       })
       await clock.advance(0)
       return answer
@@ -105,9 +128,16 @@ export function layPath(options: PathOptions = {}) {
   }
 }
 
+function readBody(bytes: Buffer): EndpointRequest['readBody'] {
+  return (limit) => {
+    if (bytes.length > limit) throw bodyTooLarge(limit)
+    return { bytes, source: 'stream' }
+  }
+}
+
 /** Carries requests of undici's kind to a collector. */
 function toCollector(collector: Collector, requests: ClientRequest[]): Dispatcher['dispatch'] {
-  return ({ path, method, headers, body }, handler) => {
+  return ({ origin, path, method, headers, body }, handler) => {
     const controller = { abort() {}, aborted: false, paused: false, reason: null, pause() {}, resume() {} }
     handler.onRequestStart?.(controller as never, null)
     const bytes = Buffer.from(body as Uint8Array)
@@ -120,10 +150,10 @@ function toCollector(collector: Collector, requests: ClientRequest[]): Dispatche
         query: '',
         signal: new AbortController().signal,
         remoteAddress: CLIENT_ADDRESS,
-        readBody: () => ({ bytes, source: 'stream' }),
+        readBody: readBody(bytes),
       })
       ?.then((answer) => {
-        requests.push({ path, headers: named, body: bytes, answer })
+        requests.push({ method, origin: String(origin), path, headers: named, body: bytes, answer })
         handler.onResponseStart?.(controller as never, answer.status, answer.headers, '')
         handler.onResponseData?.(controller as never, Buffer.from(answer.body))
         handler.onResponseEnd?.(controller as never, {})

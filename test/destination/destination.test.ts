@@ -2,34 +2,14 @@ import { createHmac } from 'node:crypto'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { getEventListeners } from 'node:events'
 import { describe, expect, it, onTestFinished, test, vi } from 'vitest'
-import type { DeliveryReport } from '../../src/destination/api.ts'
 import { createDestination } from '../../src/destination/destination.ts'
-import type { DestinationOptions } from '../../src/destination/options.ts'
 import { LAST_START_MS } from '../../src/destination/schedule.ts'
 import { RESPONSE_TIME_MS, RETRY_WINDOW_MS } from '../../src/message/limits.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
-import { capture, fixtures, type ManualClock, manualClock, type Script } from '../../src/testing.ts'
+import { capture, fixtures, manualClock, type Script } from '../../src/testing.ts'
+import { setUp } from './set-up.ts'
 
 const HOUR = 3_600_000
-
-function setUp(script: Script = [200], options: Partial<DestinationOptions> = {}) {
-  const clock = (options.clock as ManualClock | undefined) ?? manualClock()
-  const captured = capture({ script })
-  const reports: DeliveryReport[] = []
-  const destination = createDestination({
-    webhooks: [{ url: 'https://shop.example/webhooks' }],
-    sharedSecret: 'secret',
-    dispatcher: captured.dispatcher,
-    clock,
-    random: () => 0.5,
-    onAttempt: (report) => reports.push(report),
-    ...options,
-  })
-  onTestFinished(() => void destination.close({ graceMs: 0 }))
-  const start = clock.now()
-  const startsOf = (report: DeliveryReport | undefined) => report?.attempts.map(({ at }) => at.getTime() - start)
-  return { clock, captured, reports, destination, start, startsOf, last: () => reports.at(-1) }
-}
 
 describe('a message', () => {
   it('is delivered once, signed, and reported', async () => {

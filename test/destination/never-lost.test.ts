@@ -7,6 +7,7 @@ import { createDestination } from '../../src/destination/destination.ts'
 import { createQueue } from '../../src/queues/create-queue.ts'
 import { readOptions } from '../../src/queues/memory/options.ts'
 import { createMemoryStore } from '../../src/queues/memory/store.ts'
+import type { Webhook } from '../../src/sender/webhooks.ts'
 import { capture, manualClock, type Script } from '../../src/testing.ts'
 
 const answers = fc.constantFrom<Script[number]>(200, 204, 404, 500, 503, 'hang', 'reset', {
@@ -19,9 +20,10 @@ const steps = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ off: true as const }) },
   { weight: 2, arbitrary: fc.constant({ on: true as const }) },
   { weight: 1, arbitrary: fc.constant({ redrive: true as const }) },
+  { weight: 2, arbitrary: fc.record({ urls: fc.uniqueArray(fc.nat(5), { minLength: 1, maxLength: 5 }) }) },
 )
 
-test('no queued message is lost in any mix of calls, responses, switches and closing', {
+test('no queued message is lost in any mix of calls, responses, switches, updates and closing', {
   timeout: 60_000,
 }, async () => {
   const plan = {
@@ -37,7 +39,7 @@ test('no queued message is lost in any mix of calls, responses, switches and clo
 interface Plan {
   readonly script: Script
   readonly urls: number
-  readonly steps: readonly { send?: number; waitMs?: number; off?: true; on?: true; redrive?: true }[]
+  readonly steps: readonly { send?: number; waitMs?: number; off?: true; on?: true; redrive?: true; urls?: number[] }[]
   readonly graceMs: number
   readonly seed: number
 }
@@ -48,7 +50,7 @@ async function run({ script, urls, steps: planned, graceMs, seed }: Plan): Promi
   const reports: DeliveryReport[] = []
   const store = createMemoryStore(readOptions({ name: 'orders', clock }))
   const destination = createDestination({
-    webhooks: Array.from({ length: urls }, (_, index) => ({ url: `https://shop.example/${index}` })),
+    webhooks: Array.from({ length: urls }, (_, index) => toWebhook(index)),
     dispatcher: captured.dispatcher,
     queue: createQueue(store, { name: 'orders', clock }),
     clock,
@@ -70,6 +72,7 @@ async function run({ script, urls, steps: planned, graceMs, seed }: Plan): Promi
     if (step.waitMs !== undefined) await clock.advance(step.waitMs)
     if (step.off) destination.disable()
     if (step.on) destination.enable()
+    if (step.urls) destination.update({ webhooks: step.urls.map(toWebhook) })
     if (step.redrive) await destination.redrive('all')
   }
   const closing = destination.close({ graceMs })
@@ -85,6 +88,10 @@ async function run({ script, urls, steps: planned, graceMs, seed }: Plan): Promi
   for (const { status, latest } of reports) expect(latest.some(({ ok }) => ok)).toBe(status === 'delivered')
   await clock.advance(6_000) // The one timer of the deadlines is left to fire.
   expect(clock.timers).toBe(0)
+}
+
+function toWebhook(index: number): Webhook {
+  return { url: `https://shop.example/${index}` }
 }
 
 /** Numbers from 0 to below 1 that only look random. */

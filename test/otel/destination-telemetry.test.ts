@@ -68,6 +68,18 @@ it('attempts that fail are errors: by their status, or by what went wrong; each 
   ])
 })
 
+it('messages that are not queued are counted, by the reason', async () => {
+  const { destination, collect } = setUp([200])
+  await destination.track({ userId: 'u1', event: 'E', integrations: { Webhooks: false } })
+  destination.disable()
+  for (let i = 0; i < 2; i++) await destination.track({ userId: 'u1', event: 'E' })
+
+  expect((await collect()).get('hookline.destination.skipped')).toMatchObject([
+    { attributes: { 'hookline.skip.reason': 'not_selected' }, value: 1 },
+    { attributes: { 'hookline.skip.reason': 'switched_off' }, value: 2 },
+  ])
+})
+
 it('every URL of a round is an attempt', async () => {
   const { clock, destination, spans } = setUp([200], ['http://a.example/', 'http://b.example/'])
   await destination.identify({ userId: 'u1' })

@@ -1,16 +1,16 @@
-/** The health of a receiver, for a health check of its process. */
+/** The health of a receiver or a destination, for a health check of its process. */
 
-import type { QueueCounts } from '../queues/queue.ts'
 import type { Clock } from '../time/clock.ts'
 import { TIMED_OUT, within } from '../time/timeout.ts'
+import type { QueueCounts } from './queue.ts'
 
-/** The health of a receiver. Without an inbox, or while it is unavailable, the numbers are 0. */
+/** The health of a receiver or a destination. Without a queue, or while it is unavailable, the numbers are 0. */
 export interface Health {
-  /** `closing` once `close` was called; `unavailable` when the queue of the inbox does not answer within a second. */
+  /** `closing` once `close` was called; `unavailable` when the queue does not answer within a second. */
   readonly status: 'ok' | 'closing' | 'unavailable'
-  /** Messages in the inbox that wait to be handled, now or later. */
+  /** Messages in the queue that wait to be handled or sent, now or later. */
   readonly waiting: number
-  /** Messages that are being handled, by any worker of the inbox. */
+  /** Messages that are being handled or sent, by any worker of the queue. */
   readonly active: number
   readonly deadLetters: number
   /** How long the oldest due message has been due, in milliseconds; 0 when none is due. */

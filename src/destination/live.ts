@@ -1,0 +1,70 @@
+/** The settings of a running destination and the transport made from them, which an update replaces together. */
+
+import { createTransport, type Transport } from '../sender/transport.ts'
+import type { DestinationChanges } from './api.ts'
+import { applyChanges, type DestinationOptions, type DestinationSettings, readDestinationOptions } from './options.ts'
+
+/** What is in force now. */
+export interface Live {
+  readonly settings: DestinationSettings
+  readonly transport: Transport
+  setEnabled(isEnabled: boolean): void
+  /** Changes settings, all or none. Attempts under way end on the transport that they began with. */
+  update(changes: DestinationChanges): void
+  /** Ends every attempt under way, also those that began before an update. */
+  abort(): void
+  /** Waits for every attempt under way and closes the connections. */
+  close(): Promise<void>
+}
+
+/**
+ * Reads the options and creates the transport.
+ *
+ * @throws TypeError that names the option.
+ */
+export function createLive(options: DestinationOptions): Live {
+  let given = options
+  let settings = readDestinationOptions(options)
+  let transport = createTransport(settings)
+  const retired = new Map<Transport, Promise<void>>()
+
+  /** The settings as options: copies of what the caller may have changed in place, and what was not given. */
+  function current(): DestinationOptions {
+    const { targets, enabled, queue } = settings
+    return { ...given, webhooks: targets.map(({ url, headers }) => ({ url, headers })), enabled, queue }
+  }
+
+  function retire(old: Transport): void {
+    retired.set(
+      old,
+      old.close().finally(() => retired.delete(old)),
+    )
+  }
+
+  return {
+    get settings() {
+      return settings
+    },
+    get transport() {
+      return transport
+    },
+    setEnabled(enabled) {
+      settings = { ...settings, enabled }
+    },
+    update(changes) {
+      const changed = applyChanges(current(), changes)
+      const next = readDestinationOptions(changed)
+      const nextTransport = createTransport(next)
+      retire(transport)
+      transport = nextTransport
+      settings = next
+      given = changed
+    },
+    abort() {
+      for (const each of [transport, ...retired.keys()]) each.abort()
+    },
+    async close() {
+      await Promise.all([transport.close(), ...retired.values()])
+    },
+  }
+}

@@ -1,0 +1,143 @@
+/** Messages that a destination does not queue: which, what the caller gets, and where they are counted. */
+
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { describe, expect, it, onTestFinished, test } from 'vitest'
+import type { SkippedEvent } from '../../src/destination/api.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
+import { fixtures, manualClock } from '../../src/testing.ts'
+import { setUp } from './set-up.ts'
+
+const DAY = 24 * 3_600_000
+const historical = { queued: false, reason: 'historical' }
+const ago = (ms: number) => new Date(manualClock().now() - ms)
+
+function hear(): SkippedEvent[] {
+  const events: SkippedEvent[] = []
+  const listener = (event: unknown) => void events.push(event as SkippedEvent)
+  subscribe('hookline:skipped', listener)
+  onTestFinished(() => void unsubscribe('hookline:skipped', listener))
+  return events
+}
+
+describe('historicalAfterMs', () => {
+  it('by default messages of any age are queued', async () => {
+    const { destination } = setUp()
+    expect(await destination.track({ userId: 'u', event: 'E', timestamp: '1999-01-01' })).toMatchObject({
+      queued: true,
+    })
+  })
+
+  it('a message that is older is not queued, one that is as old is', async () => {
+    const { clock, captured, destination } = setUp([200], { historicalAfterMs: 30 * DAY })
+    const track = (ms: number) => destination.track({ userId: 'u', event: 'E', timestamp: ago(ms) })
+    expect(await track(30 * DAY + 1)).toEqual(historical)
+    expect(await track(30 * DAY)).toMatchObject({ queued: true })
+    expect(await track(-DAY)).toMatchObject({ queued: true })
+    await clock.advance(0)
+    expect(captured.requests).toHaveLength(2)
+  })
+
+  it.each(['page', 'screen', 'identify', 'track', 'alias', 'group'] as const)('holds for %s', async (type) => {
+    const { destination } = setUp([200], { historicalAfterMs: DAY })
+    const timestamp = ago(2 * DAY).toISOString()
+    expect(await destination.send({ ...fixtures[type], timestamp })).toEqual(historical)
+    const [old, now] = await destination.submit([
+      { message: { ...fixtures[type], timestamp }, key: 'a' },
+      { message: { ...fixtures[type], timestamp: ago(0).toISOString() }, key: 'b' },
+    ])
+    expect([old, now]).toMatchObject([historical, { queued: true }])
+  })
+
+  it('a delete is queued whatever its timestamp', async () => {
+    const { destination } = setUp([200], { historicalAfterMs: DAY })
+    expect(await destination.delete({ userId: 'u', timestamp: ago(99 * DAY) })).toMatchObject({ queued: true })
+  })
+
+  it('the age is that of the time, not of its zone; a message without a timestamp is new', async () => {
+    const { destination } = setUp([200], { historicalAfterMs: DAY })
+    const track = (call: object) => destination.track({ userId: 'u', event: 'E', ...call })
+    expect(await track({ timestamp: '2026-01-14T10:30:00.000+01:00' })).toMatchObject({ queued: true })
+    expect(await track({ timestamp: '2026-01-14T10:29:59.999+01:00' })).toEqual(historical)
+    expect(await track({})).toMatchObject({ queued: true })
+  })
+
+  it('a timestamp that is no time is a TypeError, as ever', async () => {
+    const { destination } = setUp([200], { historicalAfterMs: DAY })
+    await expect(destination.track({ userId: 'u', event: 'E', timestamp: 'yesterday' })).rejects.toThrow(/timestamp/)
+  })
+
+  it('does not concern what is queued: a retry may be older', async () => {
+    const { clock, destination, last } = setUp([500], { historicalAfterMs: 1_000 })
+    await destination.track({ userId: 'u', event: 'E' })
+    await clock.advance(3_600_000)
+    expect(last()).toMatchObject({ status: 'retrying' })
+  })
+
+  it.each([0, -1, 1.5, '1d', null, Number.POSITIVE_INFINITY])('%j is a TypeError', (historicalAfterMs) => {
+    expect(() => setUp([200], { historicalAfterMs: historicalAfterMs as never })).toThrow(
+      /^`historicalAfterMs` must be a whole number from 1 to \d+\. Got/,
+    )
+  })
+})
+
+describe('skipped messages', () => {
+  it('are counted by reason, and published on hookline:skipped', async () => {
+    const events = hear()
+    const { destination } = setUp([200], { historicalAfterMs: DAY })
+    await destination.track({ userId: 'u', event: 'old', timestamp: ago(2 * DAY) })
+    await destination.track({ userId: 'u', event: 'other', integrations: { All: false } })
+    await destination.track({ userId: 'u', event: 'new' })
+    destination.disable()
+    await destination.track({ userId: 'u', event: 'off', timestamp: ago(2 * DAY), integrations: { All: false } })
+
+    expect((await destination.health()).skipped).toEqual({ switched_off: 1, not_selected: 1, historical: 1 })
+    expect(events).toMatchObject([
+      { reason: 'historical', message: { event: 'old' } },
+      { reason: 'not_selected', message: { event: 'other' } },
+      { reason: 'switched_off', message: { event: 'off' } },
+    ])
+  })
+
+  it('are not counted when the others of their call were refused: the caller submits them again', async () => {
+    const events = hear()
+    const clock = manualClock()
+    const queue = memoryQueue({ clock, maxJobs: 1 })
+    const { destination } = setUp(['hang'], { queue, clock, historicalAfterMs: DAY })
+    const old = { ...fixtures.track, timestamp: ago(2 * DAY).toISOString() }
+    const submissions = [old, fixtures.track, fixtures.track].map((message) => ({ message }))
+    await expect(destination.submit(submissions)).rejects.toMatchObject({ code: 'queue_full' })
+
+    expect((await destination.health()).skipped.historical).toBe(0)
+    expect(events).toEqual([])
+  })
+})
+
+describe('health()', () => {
+  test('counts the messages of the queue', async () => {
+    const { clock, destination } = setUp([404, 500, 'hang'], { concurrency: 1 })
+    for (let i = 0; i < 2; i++) await destination.delete({ userId: 'u' })
+    await clock.advance(0)
+    for (let i = 0; i < 2; i++) await destination.delete({ userId: 'u' })
+    await clock.advance(1_000)
+
+    expect(await destination.health()).toEqual({
+      status: 'ok',
+      waiting: 2,
+      active: 1,
+      deadLetters: 1,
+      oldestDueAgeMs: 1_000,
+      skipped: { switched_off: 0, not_selected: 0, historical: 0 },
+    })
+    await destination.close({ graceMs: 0 })
+    expect(await destination.health()).toMatchObject({ status: 'closing', waiting: 0 })
+  })
+
+  test('is unavailable when the queue does not answer within a second', async () => {
+    const clock = manualClock()
+    const queue = { ...memoryQueue({ clock }), counts: () => new Promise<never>(() => {}) }
+    const { destination } = setUp([200], { queue, clock })
+    const health = destination.health()
+    await clock.advance(1_000)
+    expect(await health).toMatchObject({ status: 'unavailable', waiting: 0 })
+  })
+})

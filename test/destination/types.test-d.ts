@@ -1,0 +1,23 @@
+import { expectTypeOf, test } from 'vitest'
+import type { Destination, DestinationChanges } from '../../src/destination/api.ts'
+import type { DestinationOptions } from '../../src/destination/options.ts'
+
+test('an update takes the settings of the customer, each as at creation', () => {
+  type Changed = Exclude<keyof DestinationOptions, keyof DestinationChanges>
+  expectTypeOf<Changed>().toEqualTypeOf<'queue' | 'concurrency' | 'clock' | 'random' | 'dispatcher' | 'onAttempt'>()
+  expectTypeOf<keyof DestinationChanges>().toExtend<keyof DestinationOptions>()
+  expectTypeOf<DestinationChanges['webhooks']>().toEqualTypeOf<DestinationOptions['webhooks'] | undefined>()
+  expectTypeOf<DestinationChanges['enabled']>().toEqualTypeOf<DestinationOptions['enabled']>()
+})
+
+test('a secret may come from process.env as it is, and null removes what a destination can do without', () => {
+  type Update = Destination['update']
+  expectTypeOf<Update>().toBeCallableWith({ sharedSecret: process.env.SHARED_SECRET })
+  expectTypeOf<Update>().toBeCallableWith({ sharedSecret: null, ca: null, historicalAfterMs: null })
+  // @ts-expect-error: a destination needs webhooks
+  expectTypeOf<Update>().toBeCallableWith({ webhooks: null })
+  // @ts-expect-error: it is on or off
+  expectTypeOf<Update>().toBeCallableWith({ enabled: null })
+  // @ts-expect-error: undefined changes nothing, so it is a mistake
+  expectTypeOf<Update>().toBeCallableWith({ enabled: undefined })
+})

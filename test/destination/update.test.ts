@@ -1,0 +1,363 @@
+/** update(): settings that change while a destination runs. */
+
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { describe, expect, it, onTestFinished, test } from 'vitest'
+import type { DeliveryReport, DestinationChanges } from '../../src/destination/api.ts'
+import { createDestination } from '../../src/destination/destination.ts'
+import { HooklineError } from '../../src/message/error.ts'
+import { RETRY_WINDOW_MS } from '../../src/message/limits.ts'
+import { sign } from '../../src/message/signature.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
+import { type Script, startEndpoint } from '../../src/testing.ts'
+import { until } from '../support/until.ts'
+import { setUp } from './set-up.ts'
+
+const HOUR = 3_600_000
+const at = (...names: readonly string[]) => names.map((name) => ({ url: `https://${name}.example/` }))
+const answerBy = (answers: Readonly<Record<string, number>>): Script => [
+  ({ url }) => answers[new URL(url).hostname.slice(0, 1)] ?? 500,
+]
+type SetUp = ReturnType<typeof setUp>
+const hostsOf = ({ captured }: SetUp) =>
+  captured.requests.map(({ url }) => new URL(url).hostname.replace('.example', ''))
+
+describe('what is queued', () => {
+  it('goes to the new URL, with its headers and the new secret, at its next attempt', async () => {
+    const { clock, captured, destination, last } = setUp([500, 200])
+    await destination.track({ userId: 'u', event: 'E' })
+    await clock.advance(0)
+    destination.update({
+      webhooks: [{ url: 'https://new.example/hooks?a=b', headers: { 'X-Team': 'growth' } }],
+      sharedSecret: 'new secret',
+      userAgent: 'Shop',
+    })
+    await clock.advance(HOUR)
+
+    const [first, second] = captured.requests
+    expect(captured.requests).toHaveLength(2)
+    expect(second?.url).toBe('https://new.example/hooks?a=b')
+    expect(second?.bytes).toEqual(first?.bytes)
+    expect(second?.headers).toMatchObject({
+      'x-team': 'growth',
+      'user-agent': 'Shop/1.0',
+      'x-signature': sign(second?.bytes ?? Buffer.of(), 'new secret'),
+    })
+    expect(last()).toMatchObject({
+      status: 'delivered',
+      attempts: [{ url: 'a URL that was removed', status: 500 }, { url: 'https://new.example/hooks?…' }],
+    })
+  })
+
+  it('keeps its schedule and its four hours', async () => {
+    const { clock, destination, startsOf, last } = setUp([500])
+    await destination.delete({ userId: 'u' })
+    await clock.advance(1_000)
+    destination.update({ webhooks: at('new') })
+    await clock.advance(60_000)
+    expect(startsOf(last())).toEqual([0, 5_000, 15_000, 35_000])
+    await clock.advance(RETRY_WINDOW_MS)
+    expect(last()).toMatchObject({ status: 'failed', reason: 'window_over' })
+  })
+
+  it('is held while an update has disabled the destination, and goes on once another has enabled it', async () => {
+    const { clock, captured, destination } = setUp([500, 200])
+    await destination.delete({ userId: 'u' })
+    await clock.advance(1_000)
+    destination.update({ enabled: false })
+    expect(destination.enabled).toBe(false)
+    expect(await destination.delete({ userId: 'u' })).toEqual({ queued: false, reason: 'switched_off' })
+    await clock.advance(HOUR)
+    expect(captured.requests).toHaveLength(1)
+    destination.update({ enabled: true })
+    await clock.advance(10_000)
+    expect(captured.requests).toHaveLength(2)
+  })
+})
+
+describe('an attempt under way', () => {
+  it('ends with the settings that it began with, and counts', async () => {
+    const old = await startEndpoint({ script: [{ status: 200, delayMs: 50 }] })
+    const reports: DeliveryReport[] = []
+    const destination = createDestination({
+      webhooks: [{ url: old.url }],
+      sharedSecret: 'old secret',
+      onAttempt: (report) => reports.push(report),
+    })
+    onTestFinished(() => old.close())
+    await destination.delete({ userId: 'u' })
+    await until(() => old.requests.length === 1)
+    destination.update({ webhooks: [{ url: 'http://127.0.0.1:9/' }], sharedSecret: 'new secret' })
+    expect(await destination.close()).toEqual([])
+
+    expect(reports).toMatchObject([{ status: 'delivered', attempts: [{ url: old.url, status: 200 }] }])
+    const [request] = old.requests
+    expect(request?.headers['x-signature']).toBe(sign(request?.bytes ?? Buffer.of(), 'old secret'))
+  })
+
+  it('leaves no connection behind', async () => {
+    const server = createServer((_request, response) => void response.end())
+    server.keepAliveTimeout = 60_000 // Longer than the test.
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    const reports: DeliveryReport[] = []
+    const destination = createDestination({
+      webhooks: [{ url: `http://127.0.0.1:${port}/` }],
+      onAttempt: (report) => reports.push(report),
+    })
+    const count = () => new Promise<number>((resolve) => server.getConnections((_error, open) => resolve(open)))
+    await destination.delete({ userId: 'u' })
+    await until(() => reports.length === 1)
+    expect(await count()).toBe(1)
+    destination.update({ webhooks: at('new') })
+    while ((await count()) > 0) await nextTurn()
+    await destination.close()
+    server.close()
+  })
+
+  it('that fails is followed at once by one to the new URLs', async () => {
+    const { clock, captured, destination } = setUp(['hang', 200])
+    await destination.delete({ userId: 'u' })
+    await clock.advance(0)
+    destination.update({ webhooks: at('new') })
+    await clock.advance(5_000)
+
+    expect(captured.requests.map(({ url }) => url)).toEqual(['https://shop.example/webhooks', 'https://new.example/'])
+  })
+
+  it('ends when the grace of close() is over', async () => {
+    const { clock, captured, destination } = setUp(['hang'])
+    await destination.track({ userId: 'u', event: 'E' })
+    await clock.advance(0)
+    destination.update({ webhooks: at('new') })
+
+    expect(await destination.close({ graceMs: 0 })).toMatchObject([{ event: 'E' }])
+    expect(captured.requests).toHaveLength(1)
+  })
+})
+
+describe('the URLs of a message in retry', () => {
+  /** Everything fails with 500 but `a`, which is final. */
+  async function inRetry(webhooks = at('a', 'b', 'c')) {
+    const all = setUp(answerBy({ a: 404 }), { webhooks })
+    await all.destination.delete({ userId: 'u' })
+    await all.clock.advance(1_000)
+    return { ...all, hosts: () => hostsOf(all).slice(webhooks.length) }
+  }
+
+  test('removed: it gets no more attempts', async () => {
+    const { clock, destination, hosts } = await inRetry()
+    destination.update({ webhooks: at('a', 'c') })
+    await clock.advance(5_000)
+    expect(hosts()).toEqual(['c'])
+  })
+
+  test('added: it gets the message with the next attempt', async () => {
+    const { clock, destination, hosts } = await inRetry()
+    destination.update({ webhooks: at('a', 'b', 'c', 'd') })
+    await clock.advance(5_000)
+    expect(hosts()).toEqual(['b', 'c', 'd'])
+  })
+
+  test('reordered: each keeps what it had', async () => {
+    const { clock, destination, hosts, last } = await inRetry()
+    destination.update({ webhooks: at('c', 'a', 'b') })
+    await clock.advance(5_000)
+    expect(hosts()).toEqual(['c', 'b'])
+    expect(last()?.attempts.map(({ url, status }) => [new URL(url).hostname, status])).toEqual([
+      ['a.example', 404],
+      ['b.example', 500],
+      ['c.example', 500],
+      ['c.example', 500],
+      ['b.example', 500],
+    ])
+  })
+
+  test('removed and added again: a final response stays final', async () => {
+    const { clock, destination, hosts } = await inRetry()
+    destination.update({ webhooks: at('b') })
+    await clock.advance(5_000)
+    destination.update({ webhooks: at('a', 'b') })
+    await clock.advance(60_000)
+    expect(new Set(hosts())).toEqual(new Set(['b']))
+  })
+
+  test('all replaced: the new ones get it, and it fails only when they do', async () => {
+    const { clock, destination, hosts, last } = await inRetry()
+    destination.update({ webhooks: at('x', 'y') })
+    await clock.advance(5_000)
+    expect(hosts()).toEqual(['x', 'y'])
+    expect(last()).toMatchObject({ status: 'retrying' })
+  })
+
+  test('only those left that gave a final response: it has failed, refused, without another attempt', async () => {
+    const { clock, destination, hosts, last } = await inRetry()
+    destination.update({ webhooks: at('a') })
+    await clock.advance(HOUR)
+    expect(hosts()).toEqual([])
+    expect(last()).toMatchObject({ status: 'failed', reason: 'refused', latest: [], attempts: { length: 3 } })
+    expect(await destination.deadLetters()).toMatchObject([{ reason: 'refused', attempts: { length: 3 } }])
+  })
+
+  test('only those left that gave a final response, during an attempt: it has failed, refused', async () => {
+    const { clock, destination, last } = setUp([({ url }) => (url.includes('a.example') ? 404 : 'hang')], {
+      webhooks: at('a', 'b'),
+    })
+    await destination.delete({ userId: 'u' })
+    await clock.advance(1_000)
+    destination.update({ webhooks: at('a') })
+    await clock.advance(4_000)
+    expect(last()).toMatchObject({
+      status: 'failed',
+      reason: 'refused',
+      latest: [{ status: 404 }, { error: 'timeout' }],
+    })
+  })
+
+  test('only one left that is not due: the message waits for it, without a report', async () => {
+    const later = { status: 503, headers: { 'retry-after': '60' } }
+    const { clock, captured, destination, reports, startsOf, last } = setUp(
+      [({ url }) => (url.includes('a.example') ? later : 500)],
+      { webhooks: at('a', 'b') },
+    )
+    await destination.delete({ userId: 'u' })
+    await clock.advance(1_000)
+    destination.update({ webhooks: at('a') })
+    await clock.advance(58_000)
+    expect([captured.requests.length, reports.length]).toEqual([2, 1])
+    await clock.advance(1_000)
+    expect(startsOf(last())).toEqual([0, 0, 60_000])
+  })
+})
+
+describe('what is left out stays', () => {
+  it('as an earlier update, enable() and disable() have set it', async () => {
+    const { clock, captured, destination } = setUp([200])
+    destination.update({ sharedSecret: 'new secret' })
+    destination.disable()
+    destination.update({ webhooks: at('new') })
+    expect(destination.enabled).toBe(false)
+    destination.enable()
+    destination.update({})
+    await destination.delete({ userId: 'u' })
+    await clock.advance(0)
+
+    const [request] = captured.requests
+    expect(request?.url).toBe('https://new.example/')
+    expect(request?.headers['x-signature']).toBe(sign(request?.bytes ?? Buffer.of(), 'new secret'))
+  })
+
+  it('also when the options at creation were changed in place', async () => {
+    const webhooks = [{ url: 'https://shop.example/', headers: { 'X-Team': 'growth' } }]
+    const { clock, captured, destination } = setUp([200], { webhooks })
+    Object.assign(webhooks[0] as object, { url: 'https://evil.example/' })
+    Object.assign(webhooks[0]?.headers ?? {}, { 'X-Team': 'other' })
+    destination.update({ sharedSecret: 'new secret' })
+    await destination.delete({ userId: 'u' })
+    await clock.advance(0)
+
+    expect(captured.requests).toMatchObject([{ url: 'https://shop.example/', headers: { 'x-team': 'growth' } }])
+  })
+
+  it('also the queue that it made itself', async () => {
+    const { clock, captured, destination } = setUp([500, 200])
+    await destination.delete({ userId: 'u' })
+    await clock.advance(0)
+    destination.update({ webhooks: at('new') })
+    expect(await destination.health()).toMatchObject({ waiting: 1 })
+    await clock.advance(HOUR)
+    expect(captured.requests).toHaveLength(2)
+  })
+})
+
+describe('null', () => {
+  it('of sharedSecret: unsigned from now on', async () => {
+    const { clock, captured, destination } = setUp()
+    destination.update({ sharedSecret: null })
+    await destination.delete({ userId: 'u' })
+    await clock.advance(0)
+    expect(captured.requests[0]?.headers).not.toHaveProperty('x-signature')
+  })
+
+  it('of historicalAfterMs: messages of any age are accepted', async () => {
+    const { destination } = setUp([200], { historicalAfterMs: 1 })
+    const old = { userId: 'u', event: 'E', timestamp: '2020-01-01T00:00:00Z' }
+    expect(await destination.track(old)).toEqual({ queued: false, reason: 'historical' })
+    destination.update({ historicalAfterMs: null })
+    expect(await destination.track(old)).toMatchObject({ queued: true })
+  })
+
+  it('of ca: the public authorities alone are trusted again', async () => {
+    const endpoint = await startEndpoint({ tls: 'private_ca' })
+    const reports: DeliveryReport[] = []
+    const destination = createDestination({
+      webhooks: [{ url: endpoint.url }],
+      onAttempt: (report) => reports.push(report),
+    })
+    onTestFinished(async () => {
+      await destination.close({ graceMs: 0 })
+      await endpoint.close()
+    })
+    for (const [index, ca] of [endpoint.ca, null].entries()) {
+      destination.update({ ca })
+      await destination.delete({ userId: 'u' })
+      await until(() => reports.length > index)
+    }
+    expect(reports).toMatchObject([{ status: 'delivered' }, { status: 'retrying', latest: [{ error: 'tls' }] }])
+  })
+})
+
+describe('a wrong update changes nothing', () => {
+  const wrong: readonly (readonly [string, unknown, string])[] = [
+    ['no object', 5, '`update: options` must be an object. Got a number. Valid options: webhooks, sharedSecret,'],
+    ['null', null, '`update: options` must be an object. Got null.'],
+    [
+      'an unknown name',
+      { webhook: at('x') },
+      '`webhook` is not an option. Got an unknown name. Did you mean `webhooks`?',
+    ],
+    ['no webhooks', { webhooks: [] }, '`webhooks` must be a list of 1 to 5 entries. Got 0 entries.'],
+    ['webhooks: null', { webhooks: null }, '`webhooks` must be a list of 1 to 5 entries. Got null.'],
+    ['half a URL', { webhooks: [{ url: 'shop.example' }] }, '`webhooks[0].url` must be a full URL.'],
+    ['an empty secret', { sharedSecret: '' }, '`sharedSecret` must be a non-empty string.'],
+    [
+      'a secret that is not set',
+      { sharedSecret: undefined },
+      '`sharedSecret` must have a value. Got undefined. Set it,',
+    ],
+    ['enabled: undefined', { enabled: undefined }, '`enabled` must have a value. Got undefined.'],
+    ['enabled: null', { enabled: null }, '`enabled` must be a boolean. Got null.'],
+    ['allowPrivateAddresses: null', { allowPrivateAddresses: null }, '`allowPrivateAddresses` must be a boolean.'],
+    ['historicalAfterMs', { historicalAfterMs: 0 }, '`historicalAfterMs` must be a whole number from 1 to'],
+    ['ca beside a dispatcher', { allowPrivateAddresses: false }, '`dispatcher` opens its own connections'],
+    ...['queue', 'concurrency', 'clock', 'random', 'dispatcher', 'onAttempt'].map(
+      (name) =>
+        [name, { [name]: name === 'queue' ? memoryQueue() : undefined }, `\`${name}\` cannot change while`] as const,
+    ),
+  ]
+
+  it.each(wrong)('%s', async (_case, changes, message) => {
+    const { clock, captured, destination } = setUp([500, 200])
+    await destination.delete({ userId: 'u' })
+    await clock.advance(0)
+    const right = { sharedSecret: 'new secret', enabled: false, webhooks: at('new') }
+    const isObject = typeof changes === 'object' && changes !== null
+    const update = () => destination.update((isObject ? { ...right, ...changes } : changes) as never)
+    expect(update).toThrow(TypeError)
+    expect(update).toThrow(message)
+
+    expect(destination.enabled).toBe(true)
+    await clock.advance(HOUR)
+    const [first, second] = captured.requests
+    expect(second).toMatchObject({ url: first?.url, headers: first?.headers })
+  })
+
+  it('after close(): it is refused', async () => {
+    const { destination } = setUp()
+    await destination.close()
+    const update = () => destination.update({ enabled: false } satisfies DestinationChanges)
+    expect(update).toThrow(HooklineError)
+    expect(update).toThrow('The destination is closed. Got a call after close().')
+  })
+})

@@ -1,0 +1,35 @@
+/** All seven types from each client to the handlers of a receiver, on each framework, over real sockets. */
+
+import { describe, expect, it } from 'vitest'
+import { CALLS, clients, TIME } from './clients.ts'
+import { frameworks } from './frameworks.ts'
+import { startPath } from './start.ts'
+
+/** The fields that a call of each type arrives with. */
+const ARRIVED = {
+  ...CALLS,
+  alias: { 'User ID': 'user-1', 'Previous ID': 'anonymous-1', userId: 'user-1' },
+} as const
+
+const UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+
+describe.each(Object.entries(frameworks))('on %s', (_framework, serve) => {
+  it.each(Object.entries(clients))('what %s sends arrives', async (_client, { types, time = TIME, run }) => {
+    const { url, collector, handled, settle } = await startPath(serve)
+    await run(url)
+    expect(await collector.delete('user-1')).toEqual([{ source: 'shop', queued: 1 }])
+    const messages = await settle()
+
+    expect(handled.every(({ verified }) => verified)).toBe(true)
+    expect(messages.map(({ type }) => type).sort()).toEqual([...types, 'delete'].sort())
+    for (const message of messages) {
+      if (message.type === 'delete') {
+        expect(message).toEqual({ type: 'delete', userId: 'user-1', timestamp: expect.stringMatching(UTC) })
+      } else {
+        expect(message).toMatchObject({ version: 1, timestamp: time, ...ARRIVED[message.type] })
+        expect(message.context).toMatchObject({ ip: '127.0.0.1', library: { name: expect.any(String) } })
+      }
+      expect(JSON.stringify(message)).not.toContain('the-key')
+    }
+  })
+})

@@ -1,0 +1,33 @@
+/** Everything between a client and a handler, on real sockets. */
+
+import { onTestFinished } from 'vitest'
+import { createCollector } from '../../src/collector/collector.ts'
+import { createDestination } from '../../src/destination/destination.ts'
+import type { Endpoint } from '../../src/http/endpoint.ts'
+import type { Message } from '../../src/message/message.ts'
+import { createReceiver } from '../../src/receiver/receiver.ts'
+import { WRITE_KEY } from './clients.ts'
+import type { Serve } from './frameworks.ts'
+
+const sharedSecret = 'secret'
+
+/** Starts the path on a framework. `wrap` may put something of its own before the collector. */
+export async function startPath(serve: Serve, wrap: (collector: Endpoint) => Endpoint = (collector) => collector) {
+  const handled: { readonly message: Message; readonly verified: boolean }[] = []
+  const receiver = createReceiver({ secret: sharedSecret })
+  receiver.on('*', (message, { verified }) => void handled.push({ message, verified }))
+  const webhooks = [{ url: await serve(receiver, '/webhooks') }]
+  const destination = createDestination({ webhooks, sharedSecret })
+  onTestFinished(() => void destination.close({ graceMs: 0 }))
+  const collector = createCollector({ sources: [{ name: 'shop', writeKey: WRITE_KEY, destinations: [destination] }] })
+  return {
+    collector,
+    url: await serve(wrap(collector), '/analytics'),
+    handled,
+    /** Delivers all that was accepted. */
+    async settle(): Promise<readonly Message[]> {
+      await destination.close()
+      return handled.map(({ message }) => message)
+    },
+  }
+}
