@@ -66,6 +66,7 @@ export function createDestination(options: DestinationOptions): Destination {
     return waiting + active === 0
   }
 
+  queue.reserve?.('destination')
   queue.work(
     createJobHandler(settings, transport, () => enabled, createReport(onAttempt)),
     { concurrency },

@@ -13,6 +13,9 @@ import { chooseTargets, planNextStep } from './schedule.ts'
 /** How often a held message checks whether the destination is enabled again, in milliseconds. */
 const HOLD_MS = 10_000
 
+/** A message is one line. An envelope of an inbox is two, and holds headers: it is never posted, whoever pushed it. */
+const LINE_FEED = 0x0a
+
 /** Creates the handler. */
 export function createJobHandler(
   { targets, clock, random }: DestinationSettings,
@@ -25,6 +28,7 @@ export function createJobHandler(
   return async (job, signal) => {
     const now = clock.now()
     if (signal.aborted) return retryUnchanged(job, now)
+    if (job.body.includes(LINE_FEED)) return { deadLetter: 'unreadable' }
     const before = readRetryState(job.retryState, targets)
     const firstAt = job.firstAt.getTime()
     const end = firstAt + RETRY_WINDOW_MS

@@ -5,7 +5,7 @@ import type { DeadLetter } from '../queue.ts'
 import type { Connection } from './connection.ts'
 import { readRows } from './internals.ts'
 import type { Settings } from './options.ts'
-import { deadQueueOf } from './prepare.ts'
+import { deadQueueOf, takeOver } from './prepare.ts'
 import { createStamps, type Data, encode, readLetter, secondsOf } from './row.ts'
 
 /** The part of a store that is about dead letters. */
@@ -93,7 +93,11 @@ export function createDeadLetters(connection: Connection, settings: Settings): D
   return {
     async list(after, limit) {
       const page = { schema, queue, state: 'waiting', after, limit } as const
-      const rows = await connection.call((boss) => readRows(boss.getDb(), page), { limitMs })
+      const read = async (boss: PgBoss) => {
+        if (after === undefined) await takeOver(boss, settings)
+        return readRows(boss.getDb(), page)
+      }
+      const rows = await connection.call(read, { limitMs })
       return rows.map(({ id, data, startAfter }) => readLetter(id, data, startAfter))
     },
     redrive: (ids) => (ids === 'all' ? moveAll(redrive) : moveSome(ids, redrive)),
