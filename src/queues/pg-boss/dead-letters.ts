@@ -55,6 +55,7 @@ export function createDeadLetters(connection: Connection, settings: Settings): D
 
   /** Those that are there when it begins; others come behind them. */
   async function moveAll(change: Change): Promise<number> {
+    await connection.call((boss) => takeOver(boss, settings), { limitMs })
     const { total } = await connection.call((boss) => boss.previewRedrive(queue), { limitMs })
     let moved = 0
     for (let count = -1; moved < total && count !== 0; moved += count) {
@@ -93,11 +94,8 @@ export function createDeadLetters(connection: Connection, settings: Settings): D
   return {
     async list(after, limit) {
       const page = { schema, queue, state: 'waiting', after, limit } as const
-      const read = async (boss: PgBoss) => {
-        if (after === undefined) await takeOver(boss, settings)
-        return readRows(boss.getDb(), page)
-      }
-      const rows = await connection.call(read, { limitMs })
+      if (after === undefined) await connection.call((boss) => takeOver(boss, settings), { limitMs })
+      const rows = await connection.call((boss) => readRows(boss.getDb(), page), { limitMs })
       return rows.map(({ id, data, startAfter }) => readLetter(id, data, startAfter))
     },
     redrive: (ids) => (ids === 'all' ? moveAll(redrive) : moveSome(ids, redrive)),

@@ -40,6 +40,6 @@ async function read(redis: Redis, key: string): Promise<object> {
     const hash = await redis.hgetall(key)
     return Object.fromEntries(FIELDS.flatMap((field) => (field in hash ? [[field, hash[field]]] : [])))
   }
-  if (type === 'zset') return { zset: await redis.zrange(key, 0, -1) }
-  return type === 'list' ? { list: await redis.lrange(key, 0, -1) } : { [type]: await redis.get(key) }
+  if (type === 'zset') return { zset: await redis.zrange(key, '0', '-1') }
+  return type === 'list' ? { list: await redis.lrange(key, '0', '-1') } : { [type]: await redis.get(key) }
 }
