@@ -74,6 +74,7 @@ export function createDestination(options: DestinationOptions): Destination {
     return waiting + active === 0
   }
 
+  queue.reserve?.('destination')
   queue.work(createJobHandler(live, createReport(onAttempt)), { concurrency })
 
   return {

@@ -12,6 +12,9 @@ import { chooseTargets, findNextTime, planNextStep } from './schedule.ts'
 /** How often a held message checks whether the destination is enabled again, in milliseconds. */
 const HOLD_MS = 10_000
 
+/** A message is one line. An envelope of an inbox is two, and holds headers: it is never posted, whoever pushed it. */
+const LINE_FEED = 0x0a
+
 /** Creates the handler. A round uses the settings in force when it begins, and what follows it those in force when it ends. */
 export function createJobHandler(live: Live, report: Report): HandleJob {
   const { clock, random } = live.settings
@@ -22,6 +25,7 @@ export function createJobHandler(live: Live, report: Report): HandleJob {
     if (signal.aborted) return retryUnchanged(job, now)
     const { transport, settings } = live
     const { targets, enabled } = settings
+    if (job.body.includes(LINE_FEED)) return { deadLetter: 'unreadable' }
     const before = readRetryState(job.retryState, targets)
     const firstAt = job.firstAt.getTime()
     const end = firstAt + RETRY_WINDOW_MS

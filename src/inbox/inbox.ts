@@ -61,6 +61,7 @@ export interface Inbox {
 /** Creates the inbox of a receiver. */
 export function createInbox(settings: InboxSettings, receiver: HandlingSettings, handlers: Handlers): Inbox {
   const { queue, concurrency, key } = settings
+  queue.reserve?.('inbox')
 
   function idOf(delivery: OpenDelivery, message: Message | undefined): string {
     if (key === undefined || message === undefined) return jobIdOf(delivery.id)

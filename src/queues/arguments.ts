@@ -1,8 +1,9 @@
-/** Checks the arguments of a queue's calls: the same for every engine. */
+/** Checks the arguments of a queue's calls, and a store: the same for every engine. */
 
 import { isUint8Array } from 'node:util/types'
-import { invalidOption, kindOf, requireWhole, show } from '../options/checks.ts'
+import { invalidOption, kindOf, requireFunction, requireWhole, show } from '../options/checks.ts'
 import type { CloseOptions, DeadLetterPage, Job } from './queue.ts'
+import type { QueueStore } from './store.ts'
 
 /**
  * The jobs of a push; the first of those that have the same id.
@@ -61,4 +62,18 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 function requireId(name: string, value: unknown): void {
   if (typeof value === 'string' && UUID.test(value)) return
   throw invalidOption(name, 'must be a lowercase UUID', show(value), 'Pass an id from crypto.randomUUID().')
+}
+
+/** @throws TypeError that names the method or the property. */
+export function requireStore(store: QueueStore): void {
+  if (typeof store !== 'object' || store === null) {
+    throw invalidOption('store', 'must be a QueueStore', String(store), 'Pass an object with its methods.')
+  }
+  for (const method of ['push', 'claim', 'finish', 'release', 'nextDueAt', 'counts', 'close'] as const) {
+    requireFunction(`store.${method}`, store[method])
+  }
+  for (const method of ['deadLetters', 'redrive', 'drop'] as const) requireFunction(`store.${method}`, store[method])
+  if (store.leaseMs === undefined) return
+  requireWhole('store.leaseMs', store.leaseMs, 3)
+  requireFunction('store.renew', store.renew)
 }

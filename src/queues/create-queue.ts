@@ -1,20 +1,15 @@
 /** createQueue(): everything that queues share; an engine supplies the store. */
 
 import { HooklineError } from '../message/error.ts'
-import { notify, printServerErrors } from '../options/callbacks.ts'
-import {
-  invalidOption,
-  requireClock,
-  requireFunction,
-  requireOptions,
-  requireText,
-  requireWhole,
-} from '../options/checks.ts'
+import { isThenable, notify, printServerErrors } from '../options/callbacks.ts'
+import { requireClock, requireFunction, requireOptions, requireText, requireWhole } from '../options/checks.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
-import { readGrace, readIds, readJobs, readPage } from './arguments.ts'
+import { TIMED_OUT, within } from '../time/timeout.ts'
+import { readGrace, readIds, readJobs, readPage, requireStore } from './arguments.ts'
 import type { ClaimedJob, Job, Queue } from './queue.ts'
 import type { Answer, QueueStore } from './store.ts'
-import { createWorker } from './worker.ts'
+import { occupy, type QueueUse, servesOther } from './use.ts'
+import { createWorker, RELEASE_MS } from './worker.ts'
 
 /** What `createQueue` takes beside the store. */
 export interface CreateQueueOptions {
@@ -51,10 +46,13 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
   const { onError = printOnceAMinute(clock) } = options
   requireFunction('onError', onError)
   const worker = createWorker(store, { clock, pollMs, onError: reportOnce })
+  const calls = new Set<unknown>() // Of the user, not answered yet.
   let hasHandler = false
   let reported: unknown
   let closed: Promise<readonly Job[]> | undefined
   let isClosed = false
+  let reservedFor: QueueUse | undefined
+  let vacate = (): void => {}
 
   /** One fault fails all calls that were sent together. */
   function reportOnce(error: unknown): void {
@@ -65,10 +63,15 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
 
   async function call<T>(make: () => Answer<T>): Promise<T> {
     if (isClosed) throw shuttingDown(name)
+    let answer: Answer<T> | undefined
     try {
-      return await make()
+      answer = make()
+      calls.add(answer)
+      return await answer
     } catch (error) {
       throw unavailable(name, error)
+    } finally {
+      calls.delete(answer)
     }
   }
 
@@ -80,17 +83,31 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
     return answer
   }
 
+  /** Ends within a second after the grace, also when a durable store answers nothing any more. */
   async function close(graceMs: number): Promise<readonly Job[]> {
+    const endsAt = clock.monotonic() + graceMs + RELEASE_MS
     await worker.close(graceMs)
+    if (calls.size > 0) await within(Promise.allSettled(calls), Math.max(0, endsAt - clock.monotonic()), clock)
     isClosed = true
+    vacate()
     try {
-      return await store.close()
+      const answer = store.close()
+      if (!store.isDurable || !isThenable(answer)) return await answer
+      const left = await within(answer, CLOSE_MS, clock)
+      return left === TIMED_OUT ? [] : left
     } catch (error) {
       throw unavailable(name, error)
     }
   }
 
   return {
+    reserve(use) {
+      if (use === reservedFor) return
+      if (reservedFor !== undefined) throw new TypeError(servesOther(name, reservedFor, use).message)
+      store.reserve?.(use)
+      if (use === 'destination' && store.place !== undefined) vacate = occupy(store.place, name)
+      reservedFor = use
+    },
     async push(jobs) {
       const checked = readJobs(jobs)
       return callAndWake(() => (checked.length === 0 ? undefined : store.push(checked)))
@@ -133,18 +150,8 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
   }
 }
 
-function requireStore(store: QueueStore): void {
-  if (typeof store !== 'object' || store === null) {
-    throw invalidOption('store', 'must be a QueueStore', String(store), 'Pass an object with its methods.')
-  }
-  for (const method of ['push', 'claim', 'finish', 'release', 'nextDueAt', 'counts', 'close'] as const) {
-    requireFunction(`store.${method}`, store[method])
-  }
-  for (const method of ['deadLetters', 'redrive', 'drop'] as const) requireFunction(`store.${method}`, store[method])
-  if (store.leaseMs === undefined) return
-  requireWhole('store.leaseMs', store.leaseMs, 3)
-  requireFunction('store.renew', store.renew)
-}
+/** How long closing waits for a durable store to free what it holds, in milliseconds. */
+const CLOSE_MS = 300
 
 function shuttingDown(name: string): HooklineError {
   return new HooklineError('shutting_down', `Queue ${name} is closed. Got a call after close(). Create a new queue.`)

@@ -18,3 +18,4 @@ export type {
   QueueCounts,
 } from './queue.ts'
 export type { Answer, QueueStore, ReleaseOptions } from './store.ts'
+export { type QueueUse, servesOther } from './use.ts'

@@ -1,5 +1,7 @@
 /** The contract of a queue, types only: the caller owns when a job runs, the queue owns not losing it. */
 
+import type { QueueUse } from './use.ts'
+
 /** One unit of durable work, as it is pushed. */
 export interface Job {
   /**
@@ -87,6 +89,14 @@ export interface CloseOptions {
  */
 export interface Queue {
   /**
+   * Keeps the queue for the inbox or the destination that it was given to, which calls this first. An engine that processes
+   * share keeps that with the jobs: where they have the other use, each call rejects with `queue_unavailable`. A queue that is
+   * used without this, by hand, has any jobs.
+   *
+   * @throws TypeError when this queue serves the other use; when another destination of this process uses the same jobs.
+   */
+  reserve?(use: QueueUse): void
+  /**
    * Adds jobs, all of them or none. Resolves when they are stored as safely as the engine stores.
    *
    * @throws HooklineError (as a rejection) `queue_full`; `queue_unavailable`, and then the jobs may still have been stored.
@@ -120,8 +130,9 @@ export interface Queue {
   /**
    * Claims nothing more and gives running jobs the grace; a queue whose jobs end with the process also handles what is due
    * meanwhile. Afterwards the signals abort and later outcomes change nothing: a durable queue releases those jobs for
-   * other workers. Resolves to the jobs that would be lost with this process, the oldest first; a durable queue loses none.
-   * Closing again waits for the same end.
+   * other workers. Calls under way get the grace, too. Resolves to the jobs that would be lost with this process, the oldest
+   * first; a durable queue loses none. Resolves at most a second after the grace, also when the engine does not respond any
+   * more. Closing again waits for the same end.
    */
   close(options: CloseOptions): Promise<readonly Job[]>
 }

@@ -1,6 +1,7 @@
 /** The contract of an engine, types only: what `createQueue` needs to store and to claim jobs. */
 
 import type { ClaimedJob, DeadLetter, Job, Outcome, QueueCounts } from './queue.ts'
+import type { QueueUse } from './use.ts'
 
 /** A value, or a promise of it. A store that answers without a promise costs no turn of the event loop. */
 export type Answer<T> = T | Promise<T>
@@ -19,6 +20,13 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   readonly isDurable: boolean
   /** How long a claim lasts that is not renewed, in milliseconds. Default: claims need no renewal. */
   readonly leaseMs?: number
+  /** Where the jobs are: the same text for each store of this process over the same jobs. Default: nowhere else. */
+  readonly place?: string
+  /**
+   * Keeps the jobs for this use, for good. From then on each call throws or rejects, with what `servesOther` returns, where
+   * the engine keeps them for another one. Default: a use is known to the queue only.
+   */
+  reserve?(use: QueueUse): void
   /** Stores jobs, all or none. Skips ids that wait, are claimed, are dead letters or are in the dedupe window. The ids of one call differ. */
   push(jobs: readonly Job[]): Answer<void>
   /** Claims due jobs, at most `limit`, about the oldest first. */
@@ -39,7 +47,10 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   deadLetters(page: { readonly after: string | undefined; readonly limit: number }): Answer<readonly DeadLetter[]>
   redrive(ids: readonly string[] | 'all'): Answer<number>
   drop(ids: readonly string[] | 'all'): Answer<number>
-  /** Frees what it holds. Returns the jobs that are lost with the process, the oldest first. */
+  /**
+   * Frees what it holds. Returns the jobs that are lost with the process, the oldest first. Closing a queue waits 300 ms for a
+   * durable store; nothing that is left then may keep the process alive.
+   */
   close(): Answer<readonly Job[]>
 }
 

@@ -36,7 +36,7 @@ export interface Worker {
 const CLAIMS_A_TURN = 256
 
 /** How long closing waits for a store that does not answer, in milliseconds. Its claims lapse by themselves. */
-const RELEASE_MS = 1_000
+export const RELEASE_MS = 400
 
 /** Creates a worker that claims nothing before {@link Worker.start}. */
 export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>, options: WorkerOptions): Worker {

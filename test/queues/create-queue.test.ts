@@ -193,6 +193,42 @@ describe('closing', () => {
     expect([closes, watched.claims.length - before]).toEqual([1, 0])
   })
 
+  it('of a store that answers nothing any more ends within a second after the grace', async () => {
+    const silent = () => new Promise<never>(() => {})
+    const { clock, queue } = setUp({ claim: silent, counts: silent, close: silent })
+    queue.work(async () => complete, { concurrency: 1 })
+    await clock.advance(0)
+    void queue.counts()
+    let left: readonly Job[] | undefined
+    void queue.close({ graceMs: 5000 }).then((jobs) => {
+      left = jobs
+    })
+    await clock.advance(5000)
+    expect(left).toBeUndefined()
+    await clock.advance(999)
+    expect([left, clock.timers]).toEqual([[], 0])
+  })
+
+  it('gives a call under way the grace', async () => {
+    const answer = Promise.withResolvers<number>()
+    let isClosed = false
+    const { clock, queue } = setUp({
+      drop: () => answer.promise,
+      close: () => {
+        isClosed = true
+        return []
+      },
+    })
+    const drop = queue.drop('all')
+    const close = queue.close({ graceMs: 5000 })
+    await clock.advance(4999)
+    expect(isClosed).toBe(false)
+    answer.resolve(7)
+    expect(await drop).toBe(7)
+    await close
+    expect([isClosed, clock.timers]).toEqual([true, 0])
+  })
+
   it('gives the store no outcome that comes afterwards', async () => {
     const { clock, watched, queue } = setUp()
     const late = Promise.withResolvers<Outcome>()

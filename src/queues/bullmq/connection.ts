@@ -4,9 +4,12 @@ import { createRedisBackend, Queue, Worker } from 'bullmq'
 import { Redis, type RedisOptions } from 'ioredis'
 import { HooklineError } from '../../message/error.ts'
 import { notify } from '../../options/callbacks.ts'
-import { systemClock } from '../../time/clock.ts'
-import { TIMED_OUT, within } from '../../time/timeout.ts'
+import { TIMED_OUT } from '../../time/timeout.ts'
+import { createPending } from '../pending.ts'
+import type { QueueUse } from '../use.ts'
+import { isRefusal, refused, unavailable } from './error.ts'
 import { type BullmqSettings, isInstance } from './options.ts'
+import { checkServer } from './server.ts'
 
 /** The two faces of BullMQ, over one connection. */
 export interface Engine {
@@ -16,12 +19,16 @@ export interface Engine {
 
 /** A connection that opens and reopens by itself. */
 export interface Connection {
+  /** Where the jobs are, as text. */
+  readonly place: string
+  /** From the next call on, Redis is asked whether the queue has this use. */
+  reserve(use: QueueUse): void
   /**
    * Makes a call as soon as Redis is there.
    *
    * @param sinceMs By `performance.now()`: when the waiting began. Default: now.
-   * @throws HooklineError `queue_unavailable` when Redis does not answer in time or refuses; {@link isRefusal} for BullMQ's
-   *   own refusals, unchanged.
+   * @throws HooklineError `queue_unavailable` when Redis does not answer in time or refuses, or is one that loses jobs; for
+   *   BullMQ's own refusals their error, see `isRefusal`.
    */
   call<T>(make: (engine: Engine) => Promise<T>, sinceMs?: number): Promise<T>
   /** Ends the connection, unless it is an instance of the user. Calls under way reject. */
@@ -30,10 +37,15 @@ export interface Connection {
 
 /** Connects. Waits by the machine's clock, as Redis does. */
 export function connect(settings: BullmqSettings, onError: (error: HooklineError) => unknown): Connection {
-  const { name, connection, timeoutMs } = settings
+  const { name, prefix, connection, timeoutMs } = settings
   const isTheirs = isInstance(connection)
   const client = isTheirs ? connection : createClient(connection)
+  const pending = createPending()
+  const warnings = new Set<string>()
   let engine: Engine | undefined
+  let checking: Promise<void> | undefined
+  let isChecked = false
+  let use: QueueUse | undefined
   let lastError: unknown
   let isClosed = false
 
@@ -44,21 +56,25 @@ export function connect(settings: BullmqSettings, onError: (error: HooklineError
     if (!isClosed) notify(() => onError(failed(error)), 'onError', 'HOOKLINE_ON_ERROR')
   }
 
-  function forgetError(): void {
+  function startAnew(): void {
     lastError = undefined
+    isChecked = false
   }
 
   function failed(error: unknown): HooklineError {
-    // Its message quotes the data, so it is no cause.
-    if (error instanceof SyntaxError) return unavailable('a job is unreadable', 'data that is not JSON', UNREADABLE)
-    const found = codeOf(error) ?? 'no answer'
-    if (isReply(error)) return unavailable('Redis refused a command', found, REFUSED, error)
-    return unavailable(`Redis did not respond within ${timeoutMs} ms`, found, UNREACHABLE, error)
+    return unavailable(name, timeoutMs, error)
   }
 
-  function unavailable(what: string, found: string, advice: string, cause?: unknown): HooklineError {
-    const message = `Queue ${name}: ${what}. Got ${found}. ${advice}`
-    return new HooklineError('queue_unavailable', message, cause === undefined ? {} : { cause: withoutCommand(cause) })
+  /** Resolves when the client is ready or the time is over. */
+  async function untilReady(ms: number): Promise<void> {
+    if (client.status === 'wait') client.connect().catch(() => {}) // Also emitted as an event.
+    const { promise, resolve } = Promise.withResolvers<void>()
+    client.once('ready', resolve)
+    try {
+      await pending.wait(promise, ms)
+    } finally {
+      client.off('ready', resolve)
+    }
   }
 
   /** When the client is ready: BullMQ gives up for good when its first commands fail. */
@@ -66,35 +82,61 @@ export function connect(settings: BullmqSettings, onError: (error: HooklineError
     const opened = createEngine(settings, client)
     opened.queue.on('error', reportError)
     opened.worker.on('error', reportError)
-    void warnOfEviction(name, client)
     return opened
+  }
+
+  /** Each time that the client has connected: it may be another server, or another setting. */
+  function check({ queue }: Engine): Promise<void> {
+    checking ??= checkServer(client, queue, { ...settings, use, warn })
+      .then(() => {
+        isChecked = true
+      })
+      .finally(() => {
+        checking = undefined
+      })
+    return checking
+  }
+
+  /** Once for each trouble. */
+  function warn(code: string, message: string): void {
+    if (warnings.has(code)) return
+    warnings.add(code)
+    process.emitWarning(message, { code })
   }
 
   async function call<T>(make: (engine: Engine) => Promise<T>, sinceMs: number = performance.now()): Promise<T> {
     const left = (): number => Math.max(0, sinceMs + timeoutMs - performance.now())
-    if (client.status !== 'ready' && !isClosed) await untilReady(client, left())
     if (isClosed) {
       const message = `Queue ${name} is closed. Got a call after close(). Create a new queue.`
       throw new HooklineError('shutting_down', message)
     }
-    if (client.status !== 'ready') throw failed(lastError)
-    engine ??= open()
     try {
-      const result = await within(make(engine), left(), systemClock)
+      if (client.status !== 'ready') await untilReady(left())
+      if (client.status !== 'ready') throw failed(lastError)
+      engine ??= open()
+      if (!isChecked && (await pending.wait(check(engine), left())) === TIMED_OUT) throw failed(lastError)
+      const result = await pending.wait(make(engine), left())
       if (result !== TIMED_OUT) return result
     } catch (error) {
-      throw isRefusal(error) ? error : failed(error)
+      throw error instanceof HooklineError || isRefusal(error) ? error : failed(error)
     }
     throw failed(lastError)
   }
 
   client.on('error', reportError)
-  client.on('ready', forgetError)
+  client.on('ready', startAnew)
+  const { host, port, path, db, sentinels, name: group } = client.options
   return {
+    place: JSON.stringify([host, port, path, db, sentinels, group, prefix, name]),
+    reserve(reservedFor) {
+      use = reservedFor
+      isChecked = false
+    },
     call,
     async close() {
       isClosed = true
-      client.off('ready', forgetError)
+      pending.rejectAll(refused(name, 'it closed before Redis responded', 'no answer', PUSH_AGAIN))
+      client.off('ready', startAnew)
       if (!isTheirs) client.disconnect()
       await Promise.allSettled([engine?.queue.close(), engine?.worker.close(true)])
       if (isTheirs) client.off('error', reportError) // Ours may still report what ends it.
@@ -102,9 +144,7 @@ export function connect(settings: BullmqSettings, onError: (error: HooklineError
   }
 }
 
-const UNREACHABLE = 'Check that `connection` points to a running server, for example redis://localhost:6379.'
-const REFUSED = "Check the password of `connection`, the user's rights, and the server's memory and role."
-const UNREADABLE = "Repair or remove the job with BullMQ's tools."
+const PUSH_AGAIN = 'Call again on another queue: what was pushed may be stored, and is skipped then.'
 
 function createClient(connection: string | RedisOptions): Redis {
   const own = {
@@ -121,7 +161,8 @@ function createEngine({ name, prefix, leaseMs }: BullmqSettings, client: Redis):
   const claiming = {
     autorun: false,
     lockDuration: leaseMs,
-    stalledInterval: Math.ceil(leaseMs / 8),
+    // Of all processes of the queue the longest counts, so that one with a long lease does not delay the others.
+    stalledInterval: Math.ceil(Math.min(leaseMs, 20_000) / 8),
     maxStalledCount: Number.MAX_SAFE_INTEGER, // The handler decides how often is too often.
   }
   // Without the factory a worker opens a second connection, to wait for jobs on.
@@ -133,44 +174,3 @@ function createEngine({ name, prefix, leaseMs }: BullmqSettings, client: Redis):
 
 /** For BullMQ's own tools: Hookline does not read the events. */
 const MAX_EVENTS = 1_000
-
-/** Resolves when the client is ready or the time is over. */
-async function untilReady(client: Redis, ms: number): Promise<void> {
-  if (client.status === 'wait') client.connect().catch(() => {}) // Also emitted as an event.
-  const { promise, resolve } = Promise.withResolvers<void>()
-  client.once('ready', resolve)
-  await within(promise, ms, systemClock)
-  client.off('ready', resolve)
-}
-
-/** Redis may be set to delete keys when its memory is full, and acknowledged jobs with them. */
-async function warnOfEviction(name: string, client: Redis): Promise<void> {
-  const memory = await client.info('memory').catch(() => '') // Not every user may ask.
-  const policy = /^maxmemory_policy:(\S+)/m.exec(memory)?.[1] ?? 'noeviction'
-  if (policy === 'noeviction' || /^maxmemory:0\s/m.test(memory)) return
-  const message = `Queue ${name}: Redis may delete jobs. Got maxmemory-policy ${policy}. Set it to noeviction.`
-  process.emitWarning(message, { code: 'HOOKLINE_REDIS_EVICTS' })
-}
-
-/** Whether BullMQ refused because the job is not where it was. */
-export function isRefusal(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && typeof error.code === 'number' && error.code < 0
-}
-
-/** Whether Redis answered, with an error. */
-export function isReply(error: unknown): boolean {
-  return error instanceof Error && error.name === 'ReplyError'
-}
-
-/** The reply of Redis begins with a code; the rest of it may quote the command. */
-function codeOf(error: unknown): string | undefined {
-  if (isReply(error)) return /^[A-Z]+/.exec((error as Error).message)?.[0] ?? 'an error'
-  return error instanceof Error && 'code' in error ? String(error.code) : undefined
-}
-
-/** The error without the command that failed: it holds passwords and bodies. */
-function withoutCommand(error: unknown): unknown {
-  if (!(error instanceof Error) || !('command' in error)) return error
-  const { name, message, stack = '' } = error
-  return Object.assign(new Error(message), { name, stack })
-}

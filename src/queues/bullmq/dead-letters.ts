@@ -2,7 +2,8 @@
 
 import { type Queue, Job as StoredJob } from 'bullmq'
 import type { DeadLetter } from '../queue.ts'
-import { type Connection, isRefusal } from './connection.ts'
+import type { Connection } from './connection.ts'
+import { isRefusal } from './error.ts'
 import { readNotes, toDeadLetter } from './job.ts'
 
 /** Reads a page, the oldest first. */

@@ -5,6 +5,7 @@ import type { HooklineError } from '../../message/error.ts'
 import {
   invalidOption,
   kindOf,
+  requireBoolean,
   requireFunction,
   requireOptions,
   requireText,
@@ -33,6 +34,11 @@ export interface BullmqQueueOptions {
   readonly pollMs?: number
   /** How long an id is remembered, in milliseconds from its push. Default 24 hours. */
   readonly dedupeWindowMs?: number
+  /**
+   * Whether to use a Redis that deletes keys when its memory is full, and with them jobs or the ids of the dedupe window.
+   * Default false: each call rejects with `queue_unavailable` while its `maxmemory-policy` is another one than `noeviction`.
+   */
+  readonly allowEviction?: boolean
   /** How long a call waits for Redis, in milliseconds, before it rejects with `queue_unavailable`. Default 3 000. */
   readonly timeoutMs?: number
   /**
@@ -57,6 +63,7 @@ const OPTIONS = [
   'leaseMs',
   'pollMs',
   'dedupeWindowMs',
+  'allowEviction',
   'timeoutMs',
   'onError',
 ] as const satisfies (keyof BullmqQueueOptions)[]
@@ -69,11 +76,12 @@ const OPTIONS = [
 export function readOptions(options: BullmqQueueOptions): BullmqSettings {
   requireOptions('bullmqQueue', options, OPTIONS)
   const { name, connection, prefix = 'bull', leaseMs = 20_000, pollMs = 100, onError } = options
-  const { dedupeWindowMs = 24 * 60 * 60_000, timeoutMs = 3_000 } = options
+  const { dedupeWindowMs = 24 * 60 * 60_000, allowEviction = false, timeoutMs = 3_000 } = options
   requireText('name', name)
   if (name.includes(':')) throw invalidOption('name', 'must hold no colon', show(name), 'Pass a name without one.')
   requireConnection(connection)
   requireText('prefix', prefix, 'bull')
+  requireBoolean('allowEviction', allowEviction)
   if (onError !== undefined) requireFunction('onError', onError)
   return {
     name,
@@ -82,6 +90,7 @@ export function readOptions(options: BullmqQueueOptions): BullmqSettings {
     leaseMs: requireWhole('leaseMs', leaseMs, 100),
     pollMs: requireWhole('pollMs', pollMs, 1),
     dedupeWindowMs: requireWhole('dedupeWindowMs', dedupeWindowMs, 1, Number.MAX_SAFE_INTEGER),
+    allowEviction,
     timeoutMs: requireWhole('timeoutMs', timeoutMs, 1),
     onError,
   }

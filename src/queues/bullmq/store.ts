@@ -3,13 +3,13 @@
 import { randomUUID } from 'node:crypto'
 import type { Worker } from 'bullmq'
 import type { HooklineError } from '../../message/error.ts'
-import { type Clock, systemClock } from '../../time/clock.ts'
-import { within } from '../../time/timeout.ts'
+import type { Clock } from '../../time/clock.ts'
 import { createBatcher } from '../batcher.ts'
 import type { QueueCounts } from '../queue.ts'
 import type { QueueStore } from '../store.ts'
-import { connect, type Engine, isRefusal, isReply } from './connection.ts'
+import { connect, type Engine } from './connection.ts'
 import { drop, readDeadLetters, redrive } from './dead-letters.ts'
+import { isRefusal, isReply } from './error.ts'
 import { type BulkJob, type BullmqClaim, dueAtOf, fail, finishClaim, releaseClaim, toBulkJob, toClaim } from './job.ts'
 import type { BullmqSettings } from './options.ts'
 
@@ -36,8 +36,6 @@ export function createBullmqStore(
     isFaultOfItems: (error) => error instanceof Error && isReply(error.cause),
   })
   const held = new Set<BullmqClaim>()
-  /** Calls of the user, which closing waits for. */
-  const calls = new Set<Promise<unknown>>()
   const tokenPrefix = randomUUID()
   let tokens = 0
   let isDrained: boolean | undefined // As the last claim found it, until the next call of nextDueAt.
@@ -130,22 +128,15 @@ export function createBullmqStore(
     })
   }
 
-  async function track<T>(call: Promise<T>): Promise<T> {
-    calls.add(call)
-    try {
-      return await call
-    } finally {
-      calls.delete(call)
-    }
-  }
-
   return {
     isDurable: true,
     leaseMs,
+    place: connection.place,
+    reserve: connection.reserve,
     push(jobs) {
       const now = clock.now()
       const bulk = jobs.map((job) => toBulkJob(job, now, dedupeWindowMs))
-      return track(pushes.add({ jobs: bulk, since: performance.now() }))
+      return pushes.add({ jobs: bulk, since: performance.now() })
     },
     async claim(limit) {
       await keepUp()
@@ -169,17 +160,13 @@ export function createBullmqStore(
       if (wasDrained === undefined) return (await counts()).oldestDueAt
       return wasDrained ? undefined : new Date(0)
     },
-    counts: () => track(counts()),
-    deadLetters: ({ after, limit }) => track(connection.call(({ queue }) => readDeadLetters(queue, after, limit))),
-    redrive: (ids) => track(redrive(connection, ids, clock.now())),
-    drop: (ids) => track(drop(connection, ids)),
+    counts,
+    deadLetters: ({ after, limit }) => connection.call(({ queue }) => readDeadLetters(queue, after, limit)),
+    redrive: (ids) => redrive(connection, ids, clock.now()),
+    drop: (ids) => drop(connection, ids),
     async close() {
-      await within(Promise.allSettled(calls), CLOSE_MS, systemClock)
       await connection.close()
       return []
     },
   }
 }
-
-/** How long closing waits for calls that Redis does not answer, in milliseconds. */
-const CLOSE_MS = 500

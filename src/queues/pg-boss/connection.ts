@@ -5,6 +5,8 @@ import { type Db, PgBoss } from 'pg-boss'
 import { notify } from '../../options/callbacks.ts'
 import { systemClock } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
+import { createPending } from '../pending.ts'
+import type { QueueUse } from '../use.ts'
 import { unavailable } from './error.ts'
 import type { Settings } from './options.ts'
 
@@ -18,6 +20,8 @@ interface CallOptions<T> {
 
 /** The connection. Every call rejects with the HooklineError `queue_unavailable`. */
 export interface Connection {
+  /** From the next call on, the queue must have this use. */
+  reserve(use: QueueUse): void
   call<T>(make: (boss: PgBoss) => Promise<T>, options?: CallOptions<T>): Promise<T>
   /** Makes calls in one transaction: each takes `{ db }`. */
   transaction<T>(make: (boss: PgBoss, db: Db) => Promise<T>, options?: CallOptions<T>): Promise<T>
@@ -25,41 +29,60 @@ export interface Connection {
   close(): Promise<void>
 }
 
+/** Prepares the queue in pg-boss for this use. */
+export type Prepare = (boss: PgBoss, use: QueueUse | undefined) => Promise<void>
+
 /** The longest that closing waits for PostgreSQL, in milliseconds. */
-const CLOSE_MS = 400
+const CLOSE_MS = 200
 
 /** Creates a connection that is not open yet. `prepare` runs after each start of pg-boss, before the first call. */
-export function createConnection(settings: Settings, prepare: (boss: PgBoss) => Promise<void>): Connection {
+export function createConnection(settings: Settings, prepare: Prepare): Connection {
   const { name, timeoutMs, onError } = settings
   const isOurs = settings.boss === undefined
   const sockets = new Set<Socket>() // Of a pg-boss of ours.
-  const pending = new Set<(error: Error) => void>()
+  const pending = createPending()
   let opening: Promise<PgBoss> | undefined
   let opened: PgBoss | undefined
+  let use: QueueUse | undefined
   let closing: Promise<void> | undefined
 
   function open(): Promise<PgBoss> {
-    opening ??= start().catch((error) => {
-      opening = undefined
-      throw error
-    })
-    return opening
+    return opening ?? keep(start())
+  }
+
+  /** Until it fails. */
+  function keep(started: Promise<PgBoss>): Promise<PgBoss> {
+    const kept = started.then(
+      (boss) => {
+        if (opening === kept) opened = boss
+        return boss
+      },
+      (error) => {
+        if (opening === kept) opening = undefined
+        throw error
+      },
+    )
+    opening = kept
+    return kept
   }
 
   async function start(): Promise<PgBoss> {
     const boss = settings.boss ?? createBoss(settings, createSocket).on('error', reportError)
+    return ready(boss, isOurs ? boss.start() : Promise.resolve())
+  }
+
+  async function ready(boss: PgBoss, started: Promise<unknown>): Promise<PgBoss> {
     try {
       await inTime(
-        (isOurs ? boss.start() : Promise.resolve()).then(() => prepare(boss)),
+        started.then(() => prepare(boss, use)),
         timeoutMs * START_FACTOR,
       )
+      return boss
     } catch (error) {
       destroySockets()
       stop(boss).catch(() => {})
       throw error
     }
-    opened = boss
-    return boss
   }
 
   function reportError(error: unknown): void {
@@ -85,15 +108,9 @@ export function createConnection(settings: Settings, prepare: (boss: PgBoss) => 
 
   /** Rejects when the time is over, by the machine's clock, and when the connection closes. */
   async function inTime<T>(answer: Promise<T>, limitMs: number): Promise<T> {
-    const { promise: ended, reject } = Promise.withResolvers<never>()
-    pending.add(reject)
-    try {
-      const result = await within(Promise.race([answer, ended]), limitMs, systemClock)
-      if (result === TIMED_OUT) throw new NoResponse(`no response within ${limitMs} ms`)
-      return result
-    } finally {
-      pending.delete(reject)
-    }
+    const result = await pending.wait(answer, limitMs)
+    if (result === TIMED_OUT) throw new NoResponse(`no response within ${limitMs} ms`)
+    return result
   }
 
   async function call<T>(
@@ -117,13 +134,18 @@ export function createConnection(settings: Settings, prepare: (boss: PgBoss) => 
   }
 
   async function end(): Promise<void> {
-    for (const reject of pending) reject(new Error(CLOSED))
+    pending.rejectAll(new Error(CLOSED))
     const stopped = opening?.then(stop).catch(() => {})
     if (stopped !== undefined) await within(stopped, CLOSE_MS, systemClock)
     destroySockets()
   }
 
   return {
+    reserve(reservedFor) {
+      use = reservedFor
+      opened = undefined
+      if (opening !== undefined) keep(opening.then((boss) => ready(boss, Promise.resolve()))).catch(() => {}) // Calls reject.
+    },
     call,
     transaction: (make, options) => call((boss) => inTransaction(boss, 'commit', (db) => make(boss, db)), options),
     close() {

@@ -5,7 +5,7 @@ import type { DeadLetter } from '../queue.ts'
 import type { Connection } from './connection.ts'
 import { readRows } from './internals.ts'
 import type { Settings } from './options.ts'
-import { deadQueueOf } from './prepare.ts'
+import { deadQueueOf, takeOver } from './prepare.ts'
 import { createStamps, type Data, encode, readLetter, secondsOf } from './row.ts'
 
 /** The part of a store that is about dead letters. */
@@ -55,6 +55,7 @@ export function createDeadLetters(connection: Connection, settings: Settings): D
 
   /** Those that are there when it begins; others come behind them. */
   async function moveAll(change: Change): Promise<number> {
+    await connection.call((boss) => takeOver(boss, settings), { limitMs })
     const { total } = await connection.call((boss) => boss.previewRedrive(queue), { limitMs })
     let moved = 0
     for (let count = -1; moved < total && count !== 0; moved += count) {
@@ -93,6 +94,7 @@ export function createDeadLetters(connection: Connection, settings: Settings): D
   return {
     async list(after, limit) {
       const page = { schema, queue, state: 'waiting', after, limit } as const
+      if (after === undefined) await connection.call((boss) => takeOver(boss, settings), { limitMs })
       const rows = await connection.call((boss) => readRows(boss.getDb(), page), { limitMs })
       return rows.map(({ id, data, startAfter }) => readLetter(id, data, startAfter))
     },

@@ -4,11 +4,8 @@
  * @module hookline/queues/pg-boss
  */
 
-import { systemClock } from '../../time/clock.ts'
-import { TIMED_OUT, within } from '../../time/timeout.ts'
-import { readGrace } from '../arguments.ts'
 import { createQueue } from '../create-queue.ts'
-import type { CloseOptions, Queue } from '../queue.ts'
+import type { Queue } from '../queue.ts'
 import { createConnection } from './connection.ts'
 import { type PgBossQueueOptions, readOptions } from './options.ts'
 import { prepareQueues } from './prepare.ts'
@@ -42,22 +39,6 @@ export type { PgBossQueueOptions } from './options.ts'
 export function pgBossQueue(options: PgBossQueueOptions): Queue {
   const settings = readOptions(options)
   const { name, pollMs, onError, clock } = settings
-  const connection = createConnection(settings, (boss) => prepareQueues(boss, settings))
-  const queue = createQueue(createPgBossStore(connection, settings), { name, pollMs, onError, clock })
-  let isClosing = false
-
-  /** Closing waits for calls that a silent PostgreSQL would not answer: they end with the connection. */
-  async function close(options: CloseOptions): ReturnType<Queue['close']> {
-    const graceMs = readGrace(options)
-    const closed = queue.close(options)
-    if (isClosing) return closed
-    isClosing = true
-    if ((await within(closed, graceMs + RELEASE_MS, systemClock)) === TIMED_OUT) await connection.close()
-    return closed
-  }
-
-  return { ...queue, close }
+  const connection = createConnection(settings, (boss, use) => prepareQueues(boss, settings, use))
+  return createQueue(createPgBossStore(connection, settings), { name, pollMs, onError, clock })
 }
-
-/** How long outcomes and releases may take after the grace, in milliseconds. */
-const RELEASE_MS = 600

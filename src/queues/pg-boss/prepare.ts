@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type { JobInsert, PgBoss, UpdateQueueOptions } from 'pg-boss'
+import { type QueueUse, servesOther } from '../use.ts'
 import { inTransaction } from './connection.ts'
 import { readRows, requireReadable } from './internals.ts'
 import type { Settings } from './options.ts'
@@ -12,10 +13,15 @@ export function deadQueueOf(name: string): string {
   return `${name}-dead`
 }
 
-/** Creates the queues, or changes what they are like, and moves what release 0.1 left. */
-export async function prepareQueues(boss: PgBoss, settings: Settings): Promise<void> {
+/**
+ * Creates the queues, or changes what they are like, and moves what release 0.1 left.
+ *
+ * @throws HooklineError `queue_unavailable` when the queue has another use.
+ */
+export async function prepareQueues(boss: PgBoss, settings: Settings, use?: QueueUse): Promise<void> {
   const { name, schema, leaseMs, dedupeWindowMs } = settings
   const deadQueue = deadQueueOf(name)
+  if (use !== undefined) await requireUse(boss, name, use)
   await createQueue(boss, deadQueue, { retentionSeconds: FOREVER_SECONDS })
   await createQueue(boss, name, {
     heartbeatSeconds: secondsOf(leaseMs),
@@ -29,7 +35,25 @@ export async function prepareQueues(boss: PgBoss, settings: Settings): Promise<v
   await inTransaction(boss, 'rollback', (db) =>
     requireReadable(db, { schema, queue: deadQueue }, (id) => boss.insert(deadQueue, [{ id }], { db })),
   )
+  await takeOver(boss, settings)
+}
+
+/** Makes dead letters of jobs that pg-boss gave up: release 0.1 keeps its dead letters so, also while both releases run. */
+export async function takeOver(boss: PgBoss, settings: Settings): Promise<void> {
   while (await moveFailed(boss, settings));
+}
+
+/** The first to reserve the queue says what it is for: a cancelled job notes it, which pg-boss neither fetches nor deletes. */
+async function requireUse(boss: PgBoss, name: string, use: QueueUse): Promise<void> {
+  await boss.createQueue(name)
+  const note: JobInsert = { id: USE_ID, data: { use }, deleteAfterSeconds: 0 }
+  const found = await inTransaction(boss, 'commit', async (db) => {
+    await boss.insert(name, [note], { db })
+    await boss.cancel(name, USE_ID, { db })
+    const [row] = await boss.findJobs<{ readonly use?: unknown }>(name, { id: USE_ID, db })
+    return row?.data?.use
+  })
+  if (found !== use) throw servesOther(name, `${found}`, use)
 }
 
 async function createQueue(boss: PgBoss, name: string, options: UpdateQueueOptions): Promise<void> {
@@ -39,7 +63,7 @@ async function createQueue(boss: PgBoss, name: string, options: UpdateQueueOptio
   await boss.findJobs(name, { id: randomUUID() })
 }
 
-/** Makes dead letters of jobs that pg-boss gave up: release 0.1 kept its dead letters so. Returns whether there were some. */
+/** Returns whether there were some. */
 function moveFailed(boss: PgBoss, { name, schema }: Settings): Promise<boolean> {
   const deadQueue = deadQueueOf(name)
   return inTransaction(boss, 'commit', async (db) => {
@@ -69,5 +93,7 @@ function moveFailed(boss: PgBoss, { name, schema }: Settings): Promise<boolean> 
 
 /** pg-boss accepts no more than 24 hours: a handler that runs longer loses its claim. */
 const LONGEST_CLAIM_SECONDS = 24 * 60 * 60
+
+const USE_ID = '686f6f6b-6c69-4e65-8000-000000000001'
 
 const LOCK_ID = '00000000-0000-0000-0000-000000000000'

@@ -29,6 +29,7 @@ import {
 /** Creates the store over a connection. */
 export function createPgBossStore(connection: Connection, settings: Settings): QueueStore<PgBossClaim> {
   const { name, leaseMs, timeoutMs, clock, onError } = settings
+  const place = placeOf(settings)
   const letters = createDeadLetters(connection, settings)
   const rewrites = createRewrites(name, connection)
   const pushes = createBatcher<Push>({
@@ -97,6 +98,8 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
   return {
     isDurable: true,
     leaseMs,
+    ...(place !== undefined && { place }),
+    reserve: connection.reserve,
     async push(jobs) {
       const rows = jobs.map(toInsert)
       const bytes = jobs.reduce((sum, { body }) => sum + body.byteLength + ROW_BYTES, 0)
@@ -164,6 +167,13 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
       return []
     },
   }
+}
+
+/** Where the jobs are. Which database a `boss` of the user has is unknown. */
+function placeOf({ connectionString, schema, name }: Settings): string | undefined {
+  if (connectionString === undefined) return undefined
+  const { host, pathname, search } = new URL(connectionString)
+  return `postgres ${host}${pathname}${search} ${schema} ${name}`
 }
 
 interface Push {

@@ -1,15 +1,16 @@
 /** The connection of this process to a file: one worker thread for all its queues, started again when it ends. */
 
 import { existsSync, realpathSync } from 'node:fs'
-import type { Worker } from 'node:worker_threads'
 import { HooklineError } from '../../message/error.ts'
 import { cannotUse } from '../../sqlite/advice.ts'
 import { UnusableFile } from '../../sqlite/file.ts'
+import { systemClock } from '../../time/clock.ts'
+import { TIMED_OUT, within } from '../../time/timeout.ts'
 import { createCounts } from './counts.ts'
 import { isOwnerLost, lockOwner, type OwnerLock } from './owners.ts'
 import { packRequests, type Reply, type ReplyMessage, type Request, unpackReplies } from './rpc.ts'
-import { openFile } from './tables.ts'
-import type { ThreadSettings } from './worker-thread.ts'
+import { inFile } from './tables.ts'
+import type { StartThread, Thread } from './worker-thread.ts'
 
 /** What the queues of a file share. */
 export interface Connection {
@@ -19,15 +20,11 @@ export interface Connection {
   sendUntilDone(request: Request): Promise<void>
   /** A number for a claim, which no other claim of this process gets. */
   nextClaim(): number
+  /** The real path of the file. */
+  readonly path: string
   /** To be called once for each queue. The last call ends the thread, after what was sent, and frees the file. */
   close(): Promise<void>
 }
-
-/** What is used of a Worker. */
-export type Thread = Pick<Worker, 'on' | 'postMessage' | 'ref' | 'unref'>
-
-/** Starts the worker thread of a file. */
-export type StartThread = (settings: ThreadSettings) => Thread
 
 interface Sent {
   readonly request: Request
@@ -51,7 +48,9 @@ const connections = new Map<string, ReturnType<typeof createConnection> & { queu
  * @throws Error of SQLite, or one that says why the file cannot be used.
  */
 export function connect(path: string, name: string, startThread: StartThread): Connection {
-  if (!existsSync(path) || !connections.has(realpathSync(path))) prepareFile(path, name)
+  if (!existsSync(path) || !connections.has(realpathSync(path))) {
+    inFile(path, (database) => createCounts(database).enter([name])) // So that one that cannot be used is refused at once.
+  }
   const realPath = realpathSync(path)
   const entry = connections.get(realPath) ?? { queues: 0, ...createConnection(realPath, startThread) }
   connections.set(realPath, entry)
@@ -63,17 +62,7 @@ export function connect(path: string, name: string, startThread: StartThread): C
     connections.delete(realPath)
     await end()
   }
-  return { send, sendUntilDone, nextClaim, close }
-}
-
-/** So that a file that cannot be used is refused at once. */
-function prepareFile(path: string, name: string): void {
-  const database = openFile(path)
-  try {
-    createCounts(database).enter([name])
-  } finally {
-    database.close()
-  }
+  return { send, sendUntilDone, nextClaim, path: realPath, close }
 }
 
 function createConnection(path: string, startThread: StartThread) {
@@ -84,6 +73,7 @@ function createConnection(path: string, startThread: StartThread) {
   const failed: Request[] = [] // To be sent again.
   let isScheduled = false
   let isEnding = false
+  let isLeft = false // Ending takes long.
   let claims = 0
 
   function start(): Running {
@@ -144,13 +134,17 @@ function createConnection(path: string, startThread: StartThread) {
     }
     running.unanswered = sent
     const message = packRequests(sent.map(({ request }) => request))
-    running.thread.ref()
+    hold(running.thread)
     running.thread.postMessage(message, [message.buffer])
+  }
+
+  function hold(thread: Thread): void {
+    if (!isLeft) thread.ref()
   }
 
   function endThread(): void {
     if (running !== undefined) {
-      running.thread.ref()
+      hold(running.thread)
       running.thread.postMessage({ requests: [], buffer: new ArrayBuffer() })
       return
     }
@@ -183,14 +177,20 @@ function createConnection(path: string, startThread: StartThread) {
     return ++claims
   }
 
-  function end(): Promise<void> {
+  /** What takes long goes on, and does not keep the process alive. */
+  async function end(): Promise<void> {
     isEnding = true
     if (!isScheduled) flush()
-    return ended.promise
+    if ((await within(ended.promise, END_MS, systemClock)) !== TIMED_OUT) return
+    isLeft = true
+    running?.thread.unref()
   }
 
   return { send, sendUntilDone, nextClaim, end }
 }
+
+/** How long ending waits for a file that is locked, or a disk that does not respond, in milliseconds. */
+const END_MS = 200
 
 function settle({ resolve, reject }: Sent, reply: Reply): void {
   if ('value' in reply) resolve(reply.value)

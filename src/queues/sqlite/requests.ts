@@ -10,6 +10,7 @@ import { createOwners } from './owners.ts'
 import { createPushes } from './pushes.ts'
 import type { Claims, Reply, Request } from './rpc.ts'
 import { type OpenTables, openFile } from './tables.ts'
+import { createReserve } from './uses.ts'
 
 /** A file that is open. */
 export interface OpenFile {
@@ -27,6 +28,7 @@ export function openForRequests(path: string, owner: number): OpenFile {
   const database = openFile(path)
   const counts = createCounts(database)
   const tables: OpenTables = { database, path, owner, counts, damaged: new Set() }
+  const reserve = createReserve(database)
   const owners = createOwners(tables)
   const pushes = createPushes(tables)
   const claims = createClaims(tables, pushes)
@@ -94,6 +96,7 @@ export function openForRequests(path: string, owner: number): OpenFile {
 
   function runTogether(requests: readonly Request[]): Reply[] {
     counts.enter(requests.map(({ queue }) => queue.name))
+    for (const { queue } of requests) reserve(queue)
     if (requests.some(({ kind }) => kind === 'claim')) owners.findDead()
     const unlocked = requests.map(answerUnlocked).filter((reply) => reply !== undefined)
     if (unlocked.length === requests.length) return unlocked
@@ -149,6 +152,6 @@ const MAY_BE_LOST: ReadonlySet<Request['kind']> = new Set(['claim', 'nextDueAt',
 /** The reply to a request that failed. Messages of SQLite hold no values. */
 export function failureOf(error: unknown, name: string, path: string): Reply {
   const errcode = (error as { readonly errcode?: number }).errcode
-  if (error instanceof HooklineError) return { failure: { code: 'queue_full', message: error.message, errcode } }
+  if (error instanceof HooklineError) return { failure: { code: error.code, message: error.message, errcode } }
   return { failure: { code: 'queue_unavailable', message: cannotUse(`Queue ${name}`, path, error), errcode } }
 }

@@ -1,8 +1,13 @@
 /** The requests to a file's worker thread and their responses: plain data, whose bytes travel in one buffer a message. */
 
+import type { HooklineErrorCode } from '../../message/error.ts'
+import type { QueueUse } from '../use.ts'
+
 /** What the thread needs to know about a queue. */
 export interface QueueSettings {
   readonly name: string
+  /** What it is reserved for. */
+  readonly use?: QueueUse
   readonly dedupeWindowMs: number
   /** Number.MAX_SAFE_INTEGER for no bound. */
   readonly maxJobs: number
@@ -85,7 +90,7 @@ export interface Claims<Bytes = Uint8Array> {
 
 /** Why a request failed: what becomes a HooklineError. */
 interface Failure {
-  readonly code: 'queue_full' | 'queue_unavailable'
+  readonly code: HooklineErrorCode
   readonly message: string
   /** SQLite's result code, if SQLite failed. */
   readonly errcode: number | undefined

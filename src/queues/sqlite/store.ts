@@ -7,6 +7,7 @@ import type { QueueRow } from './counts.ts'
 import type { DeadLetterRow } from './dead-letters.ts'
 import type { Settings } from './options.ts'
 import type { ClaimRef, Claims, QueueSettings, Request } from './rpc.ts'
+import { reserveInFile } from './uses.ts'
 
 /** A claimed job, and which claim it is. */
 export type SqliteClaim = ClaimedJob & ClaimRef
@@ -14,7 +15,7 @@ export type SqliteClaim = ClaimedJob & ClaimRef
 /** Creates the store of one queue. */
 export function createSqliteStore(settings: Settings, connection: Connection): QueueStore<SqliteClaim> {
   const { name, clock, dedupeWindowMs, maxJobs, timeoutMs } = settings
-  const queue: QueueSettings = { name, dedupeWindowMs, maxJobs, timeoutMs }
+  let queue: QueueSettings = { name, dedupeWindowMs, maxJobs, timeoutMs }
   let nextDueAt: { readonly at: number | undefined } | undefined
 
   function send<T>(request: Request): Promise<T> {
@@ -34,6 +35,11 @@ export function createSqliteStore(settings: Settings, connection: Connection): Q
 
   return {
     isDurable: true,
+    place: `sqlite ${connection.path} ${name}`,
+    reserve(use) {
+      reserveInFile(connection.path, { name, use })
+      queue = { ...queue, use }
+    },
     push(jobs) {
       return send({
         kind: 'push',

@@ -1,8 +1,18 @@
 /** The tables of a file of queues: how they are created, and how those of release 0.1 become those of today. */
 
+import { existsSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Damaged } from '../../sqlite/damage.ts'
-import { inTransaction, openSqlite, UnusableFile } from '../../sqlite/file.ts'
+import {
+  BUSY,
+  connectTo,
+  inTransaction,
+  OPENING_MS,
+  openSqlite,
+  resultOf,
+  retryWhileBusy,
+  UnusableFile,
+} from '../../sqlite/file.ts'
 import { type Counts, PHASE } from './counts.ts'
 
 /** The version of the tables. 1 is that of release 0.1. A file of any other version is refused. */
@@ -52,7 +62,11 @@ const TABLES = `
   -- The complete jobs whose ids are known still.
   CREATE TABLE hookline_queue_completed (seq INTEGER PRIMARY KEY, id BLOB NOT NULL, completed_at INTEGER NOT NULL) STRICT`
 
-/** Processes of 0.1 that have the file open fail at their next call, because the names that they use are gone. */
+/** What queues are reserved for. Files of release 0.2 do not have it; that release reads and writes a file with it. */
+const USES_TABLE =
+  'CREATE TABLE IF NOT EXISTS hookline_queue_uses (name TEXT PRIMARY KEY, use TEXT NOT NULL) WITHOUT ROWID, STRICT'
+
+/** The claims of 0.1 end: none of its processes has the file open. */
 const MIGRATION = `
   ALTER TABLE hookline_queues RENAME COLUMN dead TO dead_letters;
   ALTER TABLE hookline_queue_jobs RENAME COLUMN deliveries TO claim_count;
@@ -83,6 +97,7 @@ export interface OpenTables {
  * @throws Error of SQLite, or one that says why the file cannot be used.
  */
 export function openFile(path: string): DatabaseSync {
+  if (existsSync(path)) migrate(path)
   return openSqlite(path, (database) => {
     database.exec(
       `PRAGMA synchronous = FULL; PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = ${PAGES_A_CHECKPOINT}`,
@@ -91,37 +106,58 @@ export function openFile(path: string): DatabaseSync {
   })
 }
 
+/** Opens a file, does something with it while no other process writes to it, and closes it. */
+export function inFile(path: string, step: (database: DatabaseSync) => void): void {
+  const database = openFile(path)
+  try {
+    retryWhileBusy(() => step(database), OPENING_MS)
+  } finally {
+    database.close()
+  }
+}
+
 /** Checkpoints are rare and long, so that few pushes wait for one. */
 const PAGES_A_CHECKPOINT = 8_000
 
 function prepareTables(database: DatabaseSync): void {
   const version = versionOf(database)
-  if (version === undefined) {
-    database.exec(TABLES)
-  } else if (version === 1) {
-    refuseLeases(database)
-    database.exec(MIGRATION)
-  } else if (version !== VERSION) {
+  if (version === undefined) database.exec(TABLES)
+  else if (version !== VERSION) {
     throw new UnusableFile(
       `this Hookline knows version ${VERSION} of its tables. Got version ${version}. Use the Hookline that wrote it, or pass the path of a new file.`,
     )
   }
+  database.exec(USES_TABLE)
+}
+
+/** Makes tables of today of those of 0.1. Refuses, and changes nothing, while a process has the file open: it would fail. */
+function migrate(path: string): void {
+  const database = connectTo(path)
+  try {
+    retryWhileBusy(() => {
+      while (versionOf(database) === 1) migrateAlone(database)
+    }, OPENING_MS)
+  } catch (error) {
+    if (resultOf(error) !== BUSY) throw error
+    throw new UnusableFile(
+      "a process of Hookline 0.1 has it open. Got tables of 0.1 and 'database is locked'. Stop all processes of 0.1, and open it again.",
+    )
+  } finally {
+    database.close()
+  }
+}
+
+/** SQLite leaves the WAL only when no other connection is open; one that opens before the lock brings the WAL back. */
+function migrateAlone(database: DatabaseSync): void {
+  database.exec('PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE')
+  const isAlone = database.prepare('PRAGMA journal_mode').get()?.journal_mode === 'delete'
+  if (isAlone && versionOf(database) === 1) database.exec(MIGRATION)
+  database.exec('COMMIT')
 }
 
 function versionOf(database: DatabaseSync): unknown {
   const table = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'hookline_queue_schema'").get()
   return table && (database.prepare('SELECT version FROM hookline_queue_schema').get()?.version ?? 'none')
-}
-
-/** A process of 0.1 that works on its jobs would lose them. A lease that ends later than it can is over: the clock was set back. */
-function refuseLeases(database: DatabaseSync): void {
-  const leases = database.prepare(`
-    SELECT max(until) AS until FROM hookline_queue_owners WHERE until > :now AND until <= :now + lease_ms`)
-  const until = leases.get({ now: Date.now() })?.until
-  if (typeof until !== 'number') return
-  throw new UnusableFile(
-    `a process of Hookline 0.1 works on it. Got its lease until ${new Date(until).toISOString()}. Stop all processes of 0.1, wait until then if one was killed, and open it again.`,
-  )
 }
 
 /** The id of a job, a UUID, as the file keeps it: 16 bytes. */

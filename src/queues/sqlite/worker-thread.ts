@@ -1,7 +1,7 @@
 /** The worker thread of a file: opens the file and answers the requests of one process. */
 
 import { statSync } from 'node:fs'
-import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { type MessagePort, parentPort, type Worker, workerData } from 'node:worker_threads'
 import { UnusableFile } from '../../sqlite/file.ts'
 import { isOwnerLost } from './owners.ts'
 import { failureOf, type OpenFile, openForRequests } from './requests.ts'
@@ -14,6 +14,12 @@ export interface ThreadSettings {
   /** The number of this process, see owners.ts. */
   readonly owner: number
 }
+
+/** What is used of the thread. */
+export type Thread = Pick<Worker, 'on' | 'postMessage' | 'ref' | 'unref'>
+
+/** Starts the worker thread of a file. */
+export type StartThread = (settings: ThreadSettings) => Thread
 
 /** Answers the messages of a port. Ends after a message without requests, and when the file must be opened anew. */
 export function serve(port: MessagePort, { path, owner }: ThreadSettings): void {

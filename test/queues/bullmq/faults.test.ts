@@ -77,6 +77,27 @@ describe('an unreachable Redis', () => {
     server.close()
   })
 
+  it('that never answered: closing ends soon after the grace all the same, and so does the process', async () => {
+    const port = await freePort()
+    const server = createServer(() => {}).listen(port, '127.0.0.1')
+    const child = await runUntil(
+      'waiting',
+      `const queue = bullmqQueue({ name: '${randomUUID()}', connection: { port: ${port} }, onError() {} })
+      queue.work(() => new Promise(() => {}), { concurrency: 2 })
+      queue.push([{ id: crypto.randomUUID(), body: new Uint8Array(1) }]).catch(() => {})
+      console.log('waiting')
+      process.stdin.once('data', async () => {
+        process.stdin.unref()
+        const began = performance.now()
+        await queue.close({ graceMs: 200 })
+        console.log('closed after ' + (performance.now() - began))
+      })`,
+    )
+    await endsSoon(child)
+    expect(Number(/closed after (\S+)/.exec(child.output)?.[1])).toBeLessThan(200 + 1000)
+    server.close()
+  }, 20_000)
+
   it('delays no call of a store that is closed', async () => {
     const settings = readOptions({ name: 'orders', connection: { port: await freePort() }, timeoutMs: 60_000 })
     const store = createBullmqStore(settings, systemClock, () => {})
@@ -190,9 +211,23 @@ describe.skipIf(!hasRedisServer)('a redis-server', () => {
     proxy.silence()
     await delay(200) // A claim is under way by then.
     await endsSoon(child)
-    expect(Number(/closed after (\S+)/.exec(child.output)?.[1])).toBeLessThan(200 + 2000)
+    expect(Number(/closed after (\S+)/.exec(child.output)?.[1])).toBeLessThan(200 + 1000)
     await proxy.close()
   }, 20_000)
+
+  it('silent: a call under way has the grace, and rejects when the queue closes', async () => {
+    const proxy = await openProxy(redis.port)
+    const queue = openQueue({ connection: { port: proxy.port }, timeoutMs: 60_000 })
+    await queue.push([jobOf()])
+    proxy.silence()
+    const push = queue.push([jobOf()]).then(fail, (error: unknown) => error)
+    const closing = queue.close({ graceMs: 100 })
+    expect(await Promise.race([push, delay(100, 'waits')])).toBe('waits')
+    await closing
+    expect(await push).toMatchObject(unavailable)
+    expect(String(await push)).toContain('it closed before Redis responded. Got no answer. Call again')
+    await proxy.close()
+  })
 
   it('takes the job of a killed process over, counted, with its first time', async () => {
     const name = randomUUID()
@@ -282,20 +317,6 @@ describe.skipIf(!hasRedisServer)('a redis-server', () => {
     const { waiting } = await queue.counts()
     expect(waiting).toBe(1 + results.length - refused.length)
     await small.dispose()
-  })
-
-  it('that may delete keys when it is full: a warning of the process', async () => {
-    const evicting = await privateRedis('--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru')
-    await evicting.start()
-    const warned = Promise.withResolvers<Error>()
-    process.once('warning', warned.resolve)
-    const queue = openQueue({ name: 'orders', connection: evicting.url })
-    await queue.push([jobOf()])
-    expect(await warned.promise).toMatchObject({
-      code: 'HOOKLINE_REDIS_EVICTS',
-      message: 'Queue orders: Redis may delete jobs. Got maxmemory-policy allkeys-lru. Set it to noeviction.',
-    })
-    await evicting.dispose()
   })
 
   it('over a connection of the user: it stays open, without listeners', async () => {

@@ -1,6 +1,6 @@
 /** Rows that release 0.1 wrote with pg-boss 12.35.0: `release-0.1.json` holds them as `row_to_json` printed them. */
 
-import { readFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
 import { PgBoss } from 'pg-boss'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { pgBossQueue } from '../../../src/queues/pg-boss/index.ts'
@@ -9,6 +9,9 @@ import { createSchema, type Schema } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
 
 const databaseUrl = inject('databaseUrl')
+const rows: { readonly state: string }[] = JSON.parse(
+  readFileSync(new URL('release-0.1.json', import.meta.url), 'utf8'),
+)
 const idOf = (number: number) => `00000000-0000-4000-8000-00000000000${number}`
 const job = (number: number) => ({ id: idOf(number), body: Buffer.from(`job ${number}`) })
 
@@ -19,11 +22,15 @@ describe.skipIf(databaseUrl === undefined)('the rows of release 0.1 on pg-boss',
     const boss = new PgBoss({ connectionString: databaseUrl as string, schema: schema.name, supervise: false })
     await boss.start()
     await boss.createQueue('orders')
-    const rows = await readFile(new URL('release-0.1.json', import.meta.url), 'utf8')
-    await schema.run('INSERT INTO schema.job SELECT * FROM json_populate_recordset(NULL::schema.job, $1)', [rows])
+    await insert(rows)
     await boss.stop({ graceful: false })
   })
   afterAll(() => schema.drop())
+
+  function insert(added: readonly object[]) {
+    const statement = 'INSERT INTO schema.job SELECT * FROM json_populate_recordset(NULL::schema.job, $1)'
+    return schema.run(statement, [JSON.stringify(added)])
+  }
 
   it('are read: what waits, retries with their state, dead letters, ids of completed jobs', async () => {
     const create = () =>
@@ -83,5 +90,18 @@ describe.skipIf(databaseUrl === undefined)('the rows of release 0.1 on pg-boss',
     const left = await schema.run("SELECT id, state FROM schema.job WHERE name = 'orders' ORDER BY id")
     const states = [1, 2, 4, 5, 6].map((number) => ({ id: idOf(number), state: 'completed' }))
     expect(left).toEqual([...states, { id: idOf(7), state: 'created' }])
+  })
+
+  it('that become dead letters while both releases run are listed and redriven', async () => {
+    const options = { name: 'users', connectionString: databaseUrl, schema: schema.name, pollMs: 50 }
+    const queue = pgBossQueue(options)
+    await queue.push([job(1)])
+    const [dead] = rows.filter(({ state }) => state === 'failed')
+    const bury = (number: number) => insert([{ ...dead, id: idOf(number), name: 'users' }])
+    await bury(8)
+    expect(await queue.deadLetters()).toMatchObject([{ id: idOf(8) }])
+    await bury(9)
+    expect(await queue.redrive('all')).toBe(2)
+    await queue.close({ graceMs: 0 })
   })
 })

@@ -28,7 +28,7 @@ async function push(): Promise<void> {
 
 async function handle(job: { readonly id: string }): Promise<{ readonly complete: true }> {
   console.log('got', job.id)
-  if (what === 'hold') return new Promise(() => {})
+  if (what === 'hold' || what === 'leave') return new Promise(() => {})
   if (what === 'block') block(Number(count))
   return { complete: true }
 }
@@ -49,6 +49,15 @@ if (what === 'close') {
   process.stdin.destroy()
   await queue.close({ graceMs: 0 })
   console.log('closed')
+} else if (what === 'leave') {
+  await push()
+  queue.work(handle, { concurrency: 1 })
+  await once(process.stdin, 'data')
+  process.stdin.destroy()
+  void push()
+  const began = performance.now()
+  await queue.close({ graceMs: 200 })
+  console.log('closed after', performance.now() - began)
 } else if (what === 'idle') {
   await push()
   process.stdin.destroy() // Nothing else keeps this process alive.

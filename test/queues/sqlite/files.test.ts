@@ -1,6 +1,7 @@
 import fs, { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { sqliteDedupe } from '../../../src/dedupe/sqlite/index.ts'
 import type { Outcome } from '../../../src/queues/queue.ts'
@@ -223,6 +224,22 @@ describe('a file that others use too', () => {
 })
 
 describe('a file that another process keeps locked', () => {
+  it('between two steps of opening it: opened when it is free', async () => {
+    const { open, connect } = setUp()
+    await open().close({ graceMs: 0 })
+    const [other, { exec }] = [connect(), DatabaseSync.prototype]
+    let begun = 0
+    const spy = vi.spyOn(DatabaseSync.prototype, 'exec').mockImplementation(function (this: DatabaseSync, sql) {
+      if (sql === 'BEGIN IMMEDIATE') begun += 1
+      if (sql === 'BEGIN IMMEDIATE' && begun === 2) exec.call(other, sql)
+      if (sql === 'BEGIN IMMEDIATE' && begun === 3) exec.call(other, 'COMMIT')
+      return exec.call(this, sql)
+    })
+    onTestFinished(() => spy.mockRestore())
+    await open().push([jobOf()])
+    expect(begun).toBe(3)
+  })
+
   it('a push is refused, and one after that is taken', async () => {
     const { open, connect } = setUp({ isHere: true })
     const queue = open()

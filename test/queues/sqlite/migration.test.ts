@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { copyFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
@@ -6,7 +7,7 @@ import type { ClaimedJob, Outcome, Queue } from '../../../src/queues/queue.ts'
 import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { sqliteQueueHere } from '../../support/sqlite.ts'
-import { bodiesOf, newFile, work } from './set-up.ts'
+import { bodiesOf, hurryTime, newFile, start, work } from './set-up.ts'
 
 // A process of release 0.1 wrote it by a clock that began at START, and was killed while it held two jobs.
 const FIXTURE = fileURLToPath(new URL('fixtures/0.1/queue.sqlite', import.meta.url))
@@ -30,7 +31,7 @@ function setUp() {
 /** A connection as another process has it. */
 function connect(path: string): DatabaseSync {
   const database = new DatabaseSync(path)
-  onTestFinished(() => database.close())
+  onTestFinished(() => (database.isOpen ? database.close() : undefined))
   return database
 }
 
@@ -123,30 +124,36 @@ describe('a file of release 0.1', () => {
     expect(columnsOf(path)).toEqual(columnsOf(fresh))
   })
 
-  it('is refused while a process of 0.1 works on its jobs, and taken when the lease is over', async () => {
+  it('is refused while a process has it open, before anything has changed; taken when that has ended', async () => {
     const { path, open } = setUp()
-    const until = Date.now() + 30_000
-    connect(path).exec(`UPDATE hookline_queue_owners SET until = ${until}`)
+    const old = connect(path) // As a process of 0.1 that is idle.
+    const dump = () => old.prepare('SELECT name, sql FROM sqlite_schema ORDER BY name').all()
+    const before = dump()
+    hurryTime()
     expect(() => sqliteQueue({ path, name: 'orders' })).toThrow(
       expect.objectContaining({
         code: 'queue_unavailable',
-        message: `Queue orders cannot use ${path}: a process of Hookline 0.1 works on it. Got its lease until ${new Date(until).toISOString()}. Stop all processes of 0.1, wait until then if one was killed, and open it again.`,
+        message: `Queue orders cannot use ${path}: a process of Hookline 0.1 has it open. Got tables of 0.1 and 'database is locked'. Stop all processes of 0.1, and open it again.`,
       }),
     )
-    connect(path).exec(`UPDATE hookline_queue_owners SET until = ${Date.now() + 3_600_000}, lease_ms = 1000`)
-    expect(await open('orders').counts()).toMatchObject({ waiting: 4 }) // No lease ends so late: the clock was set back.
+    expect(dump()).toEqual(before)
+    old.close()
+    expect(await open('orders').counts()).toMatchObject({ waiting: 4 })
   })
 
-  it('fails every call of a process of 0.1 that has it open still', async () => {
+  it('is taken when its process was killed, whatever its leases say', async () => {
     const { path, open } = setUp()
-    const old = connect(path)
-    const statements = [
-      'UPDATE hookline_queues SET next = ?, waiting = ?, active = ?, dead = ? WHERE queue = ?',
-      'INSERT INTO hookline_queue_jobs (seq, queue, id, phase, place, due_at, deliveries) VALUES (?, 1, ?, ?, ?, ?, 0)',
-      'DELETE FROM hookline_queue_jobs WHERE seq = ? AND owner = ? AND deliveries = ? AND phase = ?',
-      'SELECT owner, until, lease_ms AS leaseMs FROM hookline_queue_owners WHERE queue = 1',
-    ].map((sql) => old.prepare(sql))
-    await open('orders').counts()
-    for (const statement of statements) expect(() => statement.get()).toThrow(/no such (column|table)|has no column/)
+    const database = new DatabaseSync(path)
+    database.exec(`UPDATE hookline_queue_owners SET until = ${Date.now() + 30_000}`)
+    database.close()
+    expect(await open('orders').counts()).toMatchObject({ waiting: 4 })
   })
+
+  it('is opened by several processes at once: one of them brings it up to date', async () => {
+    const { path } = setUp()
+    const programs = Array.from({ length: 4 }, () => start(path, 'close'))
+    for (const { child } of programs) child.stdin?.write('go\n')
+    await Promise.all(programs.map(({ child }) => once(child, 'exit')))
+    expect(programs.map(({ lines }) => lines.at(-1))).toEqual(Array(4).fill('closed'))
+  }, 30_000)
 })

@@ -43,6 +43,28 @@ describe('processes', () => {
     expect(sideFilesOf(path)).toHaveLength(2) // Of this process and the next: that of the dead one is gone.
   }, 60_000)
 
+  it('one whose file is locked closes its queue soon after the grace, and ends; its job is claimed again', async () => {
+    const { path, connect } = setUp()
+    const { child, lines } = start(path, 'leave')
+    await until(() => lines.includes('open'))
+    child.stdin?.write('go\n')
+    await until(() => lines.some((line) => line.startsWith('got')))
+    const locked = connect()
+    locked.exec('BEGIN IMMEDIATE')
+    child.stdin?.write('close\n')
+    await until(() => lines.some((line) => line.startsWith('closed after')))
+    const closedAt = performance.now()
+    expect(Number(lines.at(-1)?.split(' ').at(-1))).toBeLessThan(200 + 1000)
+    await until(() => child.exitCode !== null)
+    expect([child.exitCode, performance.now() - closedAt < 1500]).toEqual([0, true])
+    locked.exec('COMMIT')
+    const queue = sqliteQueue({ path, pollMs: 20 })
+    onTestFinished(async () => void (await queue.close({ graceMs: 0 })))
+    const seen = work(queue)
+    await until(() => seen.length === 1)
+    expect(seen).toMatchObject([{ claimCount: 2 }])
+  }, 60_000)
+
   it('one whose event loop stands still keeps its jobs, and finishes them', async () => {
     const { path } = setUp()
     const queue = sqliteQueue({ path, pollMs: 20 })

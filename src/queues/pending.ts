@@ -1,0 +1,30 @@
+/** Answers of an engine that are waited for: each for a bounded time, and none longer than until the queue closes. */
+
+import { systemClock } from '../time/clock.ts'
+import { type TIMED_OUT, within } from '../time/timeout.ts'
+
+/** The answers that are waited for. */
+export interface Pending {
+  /** As `within`, by the machine's clock, as sockets wait. Rejects when {@link rejectAll} is called before. */
+  wait<T>(answer: Promise<T>, ms: number): Promise<T | typeof TIMED_OUT>
+  rejectAll(error: Error): void
+}
+
+/** Creates an empty set of them. */
+export function createPending(): Pending {
+  const rejects = new Set<(error: Error) => void>()
+  return {
+    async wait(answer, ms) {
+      const { promise: ended, reject } = Promise.withResolvers<never>()
+      rejects.add(reject)
+      try {
+        return await within(Promise.race([answer, ended]), ms, systemClock)
+      } finally {
+        rejects.delete(reject)
+      }
+    },
+    rejectAll(error) {
+      for (const reject of rejects) reject(error)
+    },
+  }
+}

@@ -1,0 +1,144 @@
+/** What a Redis must be like: one that deletes jobs, or that another release works on, is refused; what it may lose is reported. */
+
+import { randomUUID } from 'node:crypto'
+import { Worker } from 'bullmq'
+import { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues/bullmq/index.ts'
+import { hasRedisServer, type PrivateRedis, privateRedis } from '../../support/redis.ts'
+import { until } from '../../support/until.ts'
+
+const jobOf = () => ({ id: randomUUID(), body: Buffer.from('body') })
+
+describe.skipIf(!hasRedisServer)('a Redis', () => {
+  let redis: PrivateRedis
+  let client: Redis
+  let warn: ReturnType<typeof vi.spyOn>
+
+  beforeAll(async () => {
+    redis = await privateRedis('--maxmemory', '100mb')
+    await redis.start()
+    client = new Redis(redis.url)
+  })
+
+  beforeEach(() => {
+    warn = vi.spyOn(process, 'emitWarning').mockReturnValue()
+  })
+
+  afterEach(async () => {
+    warn.mockRestore()
+    await client.config('SET', 'maxmemory-policy', 'noeviction', 'maxmemory', '100mb', 'appendonly', 'yes')
+  })
+
+  afterAll(async () => {
+    client.disconnect()
+    await redis.dispose()
+  })
+
+  function openQueue(options: Partial<BullmqQueueOptions> = {}) {
+    const errors: unknown[] = []
+    const onError = (error: unknown) => errors.push(error)
+    const queue = bullmqQueue({ name: 'orders', connection: redis.url, onError, ...options })
+    onTestFinished(async () => {
+      await queue.close({ graceMs: 0 })
+      await client.flushall()
+    })
+    return { queue, errors }
+  }
+
+  it('that keeps what it acknowledges is used without a warning', async () => {
+    await openQueue().queue.push([jobOf()])
+    expect(warn).not.toHaveBeenCalled()
+  })
+
+  it.each(['allkeys-lru', 'volatile-ttl'])('with maxmemory-policy %s is refused by each call', async (policy) => {
+    await client.config('SET', 'maxmemory-policy', policy)
+    const { queue, errors } = openQueue()
+    queue.work(async () => ({ complete: true }), { concurrency: 1 })
+    const message =
+      `Queue orders: Redis deletes jobs when it is full. Got maxmemory-policy ${policy}. ` +
+      'Set it to noeviction. If jobs may be lost, pass `allowEviction: true`.'
+    for (const call of [() => queue.push([jobOf()]), () => queue.counts(), () => queue.deadLetters()]) {
+      await expect(call()).rejects.toMatchObject({ code: 'queue_unavailable', message })
+    }
+    expect(errors[0]).toMatchObject({ code: 'queue_unavailable', message })
+    expect(await client.keys('*:wait')).toEqual([])
+    await client.config('SET', 'maxmemory-policy', 'noeviction')
+    await queue.push([jobOf()])
+    await queue.drain()
+    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0 })
+  })
+
+  it('that evicts is used when the options allow it, and when its memory has no limit', async () => {
+    await client.config('SET', 'maxmemory-policy', 'allkeys-lru')
+    await openQueue({ allowEviction: true }).queue.push([jobOf()])
+    await client.config('SET', 'maxmemory', '0')
+    await openQueue({ name: 'users' }).queue.push([jobOf()])
+    expect(warn).not.toHaveBeenCalled()
+  })
+
+  it('that began to evict is found when the queue connects again', async () => {
+    const connection = new Redis(redis.url)
+    onTestFinished(() => connection.disconnect())
+    const { queue } = openQueue({ connection })
+    await queue.push([jobOf()])
+    await client.config('SET', 'maxmemory-policy', 'allkeys-lru')
+    await queue.push([jobOf()])
+    connection.disconnect(true)
+    await until(() => connection.status !== 'ready')
+    await expect(queue.push([jobOf()])).rejects.toThrow('allkeys-lru')
+  })
+
+  it('without an append-only file: a warning, once', async () => {
+    await client.config('SET', 'appendonly', 'no')
+    const connection = new Redis(redis.url)
+    onTestFinished(() => connection.disconnect())
+    const { queue } = openQueue({ connection })
+    await Promise.all([queue.push([jobOf()]), queue.push([jobOf()])])
+    connection.disconnect(true)
+    await until(() => connection.status !== 'ready')
+    await queue.push([jobOf()])
+    const message = 'Queue orders: Redis loses jobs when it restarts. Got appendonly no. Set appendonly to yes.'
+    expect(warn.mock.calls).toEqual([[message, { code: 'HOOKLINE_REDIS_PERSISTENCE' }]])
+  })
+
+  it('that does not tell: warnings, and it is used', async () => {
+    await client.call('ACL', 'SETUSER', 'shop', 'on', '>secret', '~*', '+@all', '-info', '-client|list')
+    const connection = `redis://shop:secret@127.0.0.1:${redis.port}`
+    await openQueue({ connection }).queue.push([jobOf()])
+    expect(warn.mock.calls).toEqual([
+      [expect.stringContaining('Got no maxmemory-policy. Make sure'), { code: 'HOOKLINE_REDIS_EVICTION' }],
+      [expect.stringContaining('Got no aof_enabled. Make sure'), { code: 'HOOKLINE_REDIS_PERSISTENCE' }],
+    ])
+  })
+
+  it.each([
+    ['falls silent', () => new Promise<never>(() => {}), 'did not respond within 300 ms. Got no answer'],
+    ['is gone', () => Promise.reject(Object.assign(new Error(), { code: 'ECONNRESET' })), 'Got ECONNRESET'],
+  ])('that %s while it is asked: queue_unavailable', async (_how, answer, message) => {
+    const connection = new Redis(redis.url)
+    onTestFinished(() => connection.disconnect())
+    await connection.ping()
+    vi.spyOn(connection, 'info').mockImplementation(answer)
+    const { queue } = openQueue({ connection, timeoutMs: 300 })
+    await expect(queue.push([jobOf()])).rejects.toThrow(message)
+  })
+
+  it('with a worker of BullMQ on the queue, as release 0.1 has: refused while it is there', async () => {
+    const connection = { port: redis.port, maxRetriesPerRequest: null }
+    const worker = new Worker('orders', async () => {}, { connection })
+    await worker.waitUntilReady()
+    const { queue } = openQueue()
+    const refused = expect(queue.push([jobOf()])).rejects
+    await refused.toMatchObject({
+      code: 'queue_unavailable',
+      message:
+        'Queue orders: another worker of BullMQ is connected to it, as Hookline 0.1 has one. Got 1 of them. ' +
+        'Stop all processes of 0.1 and workers of your own: calls succeed afterwards.',
+    })
+    await openQueue({ name: 'users' }).queue.push([jobOf()])
+    await worker.close()
+    await queue.push([jobOf()])
+    expect((await queue.counts()).waiting).toBe(1)
+  })
+})

@@ -1,0 +1,45 @@
+/** Jobs in every phase, as a queue leaves them; and text without what differs from run to run. */
+
+import type { Job, Outcome, Queue } from '../../src/queues/queue.ts'
+import { until } from './until.ts'
+
+const idOf = (number: number) => `00000000-0000-4000-8000-00000000000${number}`
+
+/**
+ * Leaves a job that waits (1), one that waits for its time (2), one that is retried later (3), a dead letter (4), one that is
+ * complete (5), and one that is claimed for as long as the queue is open (6).
+ */
+export async function leaveJobs(queue: Queue, later: Date): Promise<void> {
+  const outcomes: Readonly<Record<string, Outcome>> = {
+    [idOf(3)]: { retryAt: new Date(later.getTime() + 60_000), retryState: Buffer.from('state') },
+    [idOf(4)]: { deadLetter: 'reason', retryState: Buffer.from('last state') },
+    [idOf(5)]: { complete: true },
+  }
+  const jobOf = (number: number): Job => ({ id: idOf(number), body: Buffer.from(`body ${number}`) })
+  let isClaimed = false
+  queue.work(
+    async ({ id }) => {
+      const outcome = outcomes[id]
+      if (outcome !== undefined) return outcome
+      queue.pause()
+      isClaimed = true
+      return new Promise(() => {})
+    },
+    { concurrency: 1 },
+  )
+  for (const number of [3, 4, 5]) await queue.push([jobOf(number)])
+  await queue.push([{ ...jobOf(2), notBefore: later }])
+  await queue.drain()
+  await queue.push([jobOf(6)])
+  await until(() => isClaimed)
+  await queue.push([jobOf(1)])
+}
+
+/** JSON with each time as `T`, and each random id as `R`. */
+export function withoutChance(value: unknown): string {
+  const text = JSON.stringify(value, null, 2)
+  return text
+    .replace(/\b(?!00000000-)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b(:\d+)?/g, 'R')
+    .replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00(:00)?)?/g, 'T')
+    .replace(/\b\d{13,}(\.\d+)?\b/g, 'T')
+}
