@@ -31,6 +31,7 @@ export type HooklineErrorCode =
   | 'call_too_large'
   | 'queue_full'
   | 'queue_unavailable'
+  | 'lease_lapsed'
   | 'internal'
 
 /** The status that the sender is answered for each code. A 4xx ends its retries, so a fault of ours is a 5xx. */
@@ -62,6 +63,7 @@ const STATUS: Readonly<Record<HooklineErrorCode, number>> = {
   call_too_large: 413,
   queue_full: 503,
   queue_unavailable: 503,
+  lease_lapsed: 503,
   internal: 500,
 }
 

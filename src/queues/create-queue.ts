@@ -50,7 +50,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
   requireStore(store)
   const { onError = printOnceAMinute(clock) } = options
   requireFunction('onError', onError)
-  const worker = createWorker(store, { clock, pollMs, onError: reportOnce })
+  const worker = createWorker(store, { name, clock, pollMs, onError: reportOnce })
   let hasHandler = false
   let reported: unknown
   let closed: Promise<readonly Job[]> | undefined
@@ -91,6 +91,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
   }
 
   return {
+    leaseMs: store.leaseMs,
     async push(jobs) {
       const checked = readJobs(jobs)
       return callAndWake(() => (checked.length === 0 ? undefined : store.push(checked)))

@@ -16,12 +16,17 @@ export interface Job {
 export interface ClaimedJob {
   readonly id: string
   readonly body: Uint8Array
-  /** How often it was claimed, this time included. A claim that ended because its process died counts too. */
+  /** How often it was claimed, this time included. A claim that ended because its process died or its lease was over counts too. */
   readonly claimCount: number
   /** When it was claimed first. */
   readonly firstAt: Date
   /** What the previous outcome asked to keep; undefined when that was nothing. */
   readonly retryState: Uint8Array | undefined
+  /**
+   * How long the event loop of this process was blocked when an earlier claim of this job lapsed here, in milliseconds;
+   * undefined when no claim lapsed here. A queue sets it, its store does not.
+   */
+  readonly blockedMs?: number
 }
 
 /** What a handler decided about a job. */
@@ -86,6 +91,11 @@ export interface CloseOptions {
  * `queue_unavailable`.
  */
 export interface Queue {
+  /**
+   * How long a claim lasts that its process does not renew, in milliseconds: a job that is claimed again was held by a process
+   * that died, or that blocked its event loop for longer. Undefined when a claim lasts for as long as its process lives.
+   */
+  readonly leaseMs?: number | undefined
   /**
    * Adds jobs, all of them or none. Resolves when they are stored as safely as the engine stores.
    *
