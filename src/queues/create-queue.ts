@@ -2,17 +2,11 @@
 
 import { HooklineError } from '../message/error.ts'
 import { notify, printServerErrors } from '../options/callbacks.ts'
-import {
-  invalidOption,
-  requireClock,
-  requireFunction,
-  requireOptions,
-  requireText,
-  requireWhole,
-} from '../options/checks.ts'
+import { requireClock, requireFunction, requireOptions, requireText, requireWhole } from '../options/checks.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
-import { readGrace, readIds, readJobs, readPage } from './arguments.ts'
-import type { ClaimedJob, Job, Queue } from './queue.ts'
+import { readGrace, readIds, readJobs, readPage, readRetention, requireStore } from './arguments.ts'
+import { createRetention, dropFrom, dropMatching, forget } from './drop.ts'
+import type { ClaimedJob, DeadLetter, DeadLetterPage, Job, Queue, StoredJob } from './queue.ts'
 import type { Answer, QueueStore } from './store.ts'
 import { createWorker } from './worker.ts'
 
@@ -23,6 +17,11 @@ export interface CreateQueueOptions {
   /** How often to look for jobs that other processes pushed, in milliseconds. Default: never. */
   readonly pollMs?: number | undefined
   /**
+   * How long dead letters are kept, in milliseconds. A queue with a handler drops older ones once an hour, or once in this time
+   * when that is shorter. Default: for ever.
+   */
+  readonly deadLetterRetentionMs?: number | undefined
+  /**
    * Receives the errors of work in the background: a claim, an outcome or a lease that the store could not take. The queue
    * tries again by itself. Default: prints each, the same one at most once a minute.
    */
@@ -31,7 +30,13 @@ export interface CreateQueueOptions {
   readonly clock?: Clock | undefined
 }
 
-const OPTIONS = ['name', 'pollMs', 'onError', 'clock'] as const satisfies (keyof CreateQueueOptions)[]
+const OPTIONS = [
+  'name',
+  'pollMs',
+  'deadLetterRetentionMs',
+  'onError',
+  'clock',
+] as const satisfies (keyof CreateQueueOptions)[]
 
 /**
  * Creates a queue over a store: arguments, concurrency, leases, pauses, waiting while the engine is unreachable, draining and
@@ -43,9 +48,10 @@ const OPTIONS = ['name', 'pollMs', 'onError', 'clock'] as const satisfies (keyof
  */
 export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, options: CreateQueueOptions): Queue {
   requireOptions('createQueue', options, OPTIONS)
-  const { name, pollMs, clock = systemClock } = options
+  const { name, pollMs, deadLetterRetentionMs, clock = systemClock } = options
   requireText('name', name)
   if (pollMs !== undefined) requireWhole('pollMs', pollMs, 1)
+  readRetention(deadLetterRetentionMs)
   requireClock(clock)
   requireStore(store)
   const { onError = printOnceAMinute(clock) } = options
@@ -63,8 +69,12 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
     notify(() => onError(unavailable(name, error)), 'onError', 'HOOKLINE_ON_ERROR')
   }
 
-  async function call<T>(make: () => Answer<T>): Promise<T> {
+  function requireOpen(): void {
     if (isClosed) throw shuttingDown(name)
+  }
+
+  async function call<T>(make: () => Answer<T>): Promise<T> {
+    requireOpen()
     try {
       return await make()
     } catch (error) {
@@ -80,7 +90,34 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
     return answer
   }
 
+  /** What is stored, with the errors of the queue. */
+  const stored = {
+    async deadLetters(page: DeadLetterPage = {}): Promise<readonly DeadLetter[]> {
+      const checked = readPage(page)
+      return call(() => store.deadLetters(checked))
+    },
+    async drop(ids: readonly string[] | 'all'): Promise<number> {
+      const checked = readIds(ids)
+      return call(() => store.drop(checked))
+    },
+    async *jobs(): AsyncGenerator<readonly StoredJob[]> {
+      try {
+        requireOpen()
+        for await (const jobs of store.jobs()) {
+          yield jobs
+          requireOpen()
+        }
+      } catch (error) {
+        throw unavailable(name, error)
+      }
+    },
+    remove: (ids: readonly string[]) => call(() => store.remove(ids)),
+  }
+  const dropOld = (olderThan: Date): Promise<number> => dropMatching(stored, () => true, olderThan)
+  const retention = createRetention(deadLetterRetentionMs, dropOld, clock, reportOnce)
+
   async function close(graceMs: number): Promise<readonly Job[]> {
+    retention.stop()
     await worker.close(graceMs)
     isClosed = true
     try {
@@ -108,23 +145,24 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
       requireFunction('handle', handle)
       const concurrency = requireWhole('concurrency', options?.concurrency, 1)
       hasHandler = true
+      retention.start()
       worker.start(handle, concurrency)
     },
     pause: () => worker.setPaused(true),
     resume: () => worker.setPaused(false),
     drain: worker.drain,
     counts: () => call(() => store.counts()),
-    async deadLetters(page = {}) {
-      const checked = readPage(page)
-      return call(() => store.deadLetters(checked))
-    },
+    deadLetters: stored.deadLetters,
     async redrive(ids) {
       const checked = readIds(ids)
       return callAndWake(() => store.redrive(checked))
     },
-    async drop(ids) {
-      const checked = readIds(ids)
-      return call(() => store.drop(checked))
+    drop: dropFrom(stored),
+    async forget(matches) {
+      requireFunction('matches', matches)
+      const forgotten = await forget(stored, matches)
+      worker.wake() // A drain may have waited for what is gone.
+      return forgotten
     },
     async close(options) {
       const graceMs = readGrace(options)
@@ -132,19 +170,6 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
       return closed
     },
   }
-}
-
-function requireStore(store: QueueStore): void {
-  if (typeof store !== 'object' || store === null) {
-    throw invalidOption('store', 'must be a QueueStore', String(store), 'Pass an object with its methods.')
-  }
-  for (const method of ['push', 'claim', 'finish', 'release', 'nextDueAt', 'counts', 'close'] as const) {
-    requireFunction(`store.${method}`, store[method])
-  }
-  for (const method of ['deadLetters', 'redrive', 'drop'] as const) requireFunction(`store.${method}`, store[method])
-  if (store.leaseMs === undefined) return
-  requireWhole('store.leaseMs', store.leaseMs, 3)
-  requireFunction('store.renew', store.renew)
 }
 
 function shuttingDown(name: string): HooklineError {

@@ -10,11 +10,14 @@ export type {
   ClaimedJob,
   CloseOptions,
   DeadLetter,
+  DeadLetterFilter,
   DeadLetterPage,
+  Forgotten,
   HandleJob,
   Job,
   Outcome,
   Queue,
   QueueCounts,
+  StoredJob,
 } from './queue.ts'
 export type { Answer, QueueStore, ReleaseOptions } from './store.ts'

@@ -74,6 +74,25 @@ export interface DeadLetterPage {
   readonly limit?: number
 }
 
+/** Which dead letters to drop: those that match all that is given. Give at least one. */
+export interface DeadLetterFilter<Reason extends string = string> {
+  /** Those that became dead letters before this time. */
+  readonly olderThan?: Date
+  /** Those with this reason. */
+  readonly reason?: Reason
+}
+
+/** A job or a dead letter, as it is stored. */
+export type StoredJob = Pick<Job, 'id' | 'body'>
+
+/** What {@link Queue.forget} did. */
+export interface Forgotten {
+  /** How many jobs and dead letters were deleted. */
+  readonly deleted: number
+  /** How many others were claimed: their handlers end them. Those that are to be retried then are deleted by another call. */
+  readonly active: number
+}
+
 /** How to close a queue. */
 export interface CloseOptions {
   /** How long running jobs may still take, in milliseconds. */
@@ -125,8 +144,15 @@ export interface Queue {
    * @throws HooklineError (as a rejection) `queue_full`.
    */
   redrive(ids: readonly string[] | 'all'): Promise<number>
-  /** Forgets dead letters and their ids. Returns how many. May race a redrive. */
-  drop(ids: readonly string[] | 'all'): Promise<number>
+  /** Deletes dead letters, and forgets their ids. Returns how many. May race a redrive. */
+  drop(which: readonly string[] | 'all' | DeadLetterFilter): Promise<number>
+  /**
+   * Deletes every job that waits and every dead letter whose id or body matches, and forgets their ids: to erase the data of a
+   * person. Reads all of them. A claimed job is left to its handler, and counted as `active`.
+   *
+   * @param matches Must not throw.
+   */
+  forget(matches: (job: StoredJob) => boolean): Promise<Forgotten>
   /**
    * Claims nothing more and gives running jobs the grace; a queue whose jobs end with the process also handles what is due
    * meanwhile. Afterwards the signals abort and later outcomes change nothing: a durable queue releases those jobs for

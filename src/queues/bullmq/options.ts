@@ -11,6 +11,7 @@ import {
   requireWhole,
   show,
 } from '../../options/checks.ts'
+import { readRetention } from '../arguments.ts'
 
 /** What `bullmqQueue` takes. */
 export interface BullmqQueueOptions {
@@ -33,6 +34,11 @@ export interface BullmqQueueOptions {
   readonly pollMs?: number
   /** How long an id is remembered, in milliseconds from its push. Default 24 hours. */
   readonly dedupeWindowMs?: number
+  /**
+   * How long dead letters are kept, in milliseconds. A queue with a handler drops older ones once an hour, or once in this time
+   * when that is shorter. Default: for ever.
+   */
+  readonly deadLetterRetentionMs?: number
   /** How long a call waits for Redis, in milliseconds, before it rejects with `queue_unavailable`. Default 3 000. */
   readonly timeoutMs?: number
   /**
@@ -43,8 +49,10 @@ export interface BullmqQueueOptions {
 }
 
 /** The options, complete. */
-export interface BullmqSettings extends Required<Omit<BullmqQueueOptions, 'connection' | 'onError'>> {
+export interface BullmqSettings
+  extends Required<Omit<BullmqQueueOptions, 'connection' | 'deadLetterRetentionMs' | 'onError'>> {
   readonly connection: Where
+  readonly deadLetterRetentionMs: number | undefined
   readonly onError: BullmqQueueOptions['onError']
 }
 
@@ -57,6 +65,7 @@ const OPTIONS = [
   'leaseMs',
   'pollMs',
   'dedupeWindowMs',
+  'deadLetterRetentionMs',
   'timeoutMs',
   'onError',
 ] as const satisfies (keyof BullmqQueueOptions)[]
@@ -81,6 +90,7 @@ export function readOptions(options: BullmqQueueOptions): BullmqSettings {
     prefix,
     leaseMs: requireWhole('leaseMs', leaseMs, 100),
     pollMs: requireWhole('pollMs', pollMs, 1),
+    deadLetterRetentionMs: readRetention(options.deadLetterRetentionMs),
     dedupeWindowMs: requireWhole('dedupeWindowMs', dedupeWindowMs, 1, Number.MAX_SAFE_INTEGER),
     timeoutMs: requireWhole('timeoutMs', timeoutMs, 1),
     onError,

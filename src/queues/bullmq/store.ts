@@ -12,6 +12,7 @@ import { connect, type Engine, isRefusal, isReply } from './connection.ts'
 import { drop, readDeadLetters, redrive } from './dead-letters.ts'
 import { type BulkJob, type BullmqClaim, dueAtOf, fail, finishClaim, releaseClaim, toBulkJob, toClaim } from './job.ts'
 import type { BullmqSettings } from './options.ts'
+import { listJobs, removeJobs } from './stored-jobs.ts'
 
 /** A push under way. */
 interface Push {
@@ -173,6 +174,8 @@ export function createBullmqStore(
     deadLetters: ({ after, limit }) => track(connection.call(({ queue }) => readDeadLetters(queue, after, limit))),
     redrive: (ids) => track(redrive(connection, ids, clock.now())),
     drop: (ids) => track(drop(connection, ids)),
+    jobs: () => listJobs(connection),
+    remove: (ids) => track(removeJobs(connection, ids)),
     async close() {
       await within(Promise.allSettled(calls), CLOSE_MS, systemClock)
       await connection.close()

@@ -41,9 +41,15 @@ export type { PgBossQueueOptions } from './options.ts'
  */
 export function pgBossQueue(options: PgBossQueueOptions): Queue {
   const settings = readOptions(options)
-  const { name, pollMs, onError, clock } = settings
+  const { name, pollMs, deadLetterRetentionMs, onError, clock } = settings
   const connection = createConnection(settings, (boss) => prepareQueues(boss, settings))
-  const queue = createQueue(createPgBossStore(connection, settings), { name, pollMs, onError, clock })
+  const queue = createQueue(createPgBossStore(connection, settings), {
+    name,
+    pollMs,
+    deadLetterRetentionMs,
+    onError,
+    clock,
+  })
   let isClosing = false
 
   /** Closing waits for calls that a silent PostgreSQL would not answer: they end with the connection. */

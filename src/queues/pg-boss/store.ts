@@ -25,11 +25,13 @@ import {
   stateOf,
   timestampOf,
 } from './row.ts'
+import { createStoredJobs } from './stored-jobs.ts'
 
 /** Creates the store over a connection. */
 export function createPgBossStore(connection: Connection, settings: Settings): QueueStore<PgBossClaim> {
   const { name, leaseMs, timeoutMs, clock, onError } = settings
   const letters = createDeadLetters(connection, settings)
+  const { jobs, remove } = createStoredJobs(connection, settings)
   const rewrites = createRewrites(name, connection)
   const pushes = createBatcher<Push>({
     send: (batch) => insert(batch.flatMap(({ jobs }) => jobs)),
@@ -159,6 +161,8 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     deadLetters: ({ after, limit }) => letters.list(after, limit),
     redrive: letters.redrive,
     drop: letters.drop,
+    jobs,
+    remove,
     async close() {
       await connection.close()
       return []

@@ -38,11 +38,11 @@ export type { SqliteQueueOptions } from './options.ts'
  */
 export function sqliteQueue(options: SqliteQueueOptions): Queue {
   const settings = readOptions(options)
-  const { path, name, pollMs, onError, clock } = settings
+  const { path, name, pollMs, deadLetterRetentionMs, onError, clock } = settings
   requireProgram()
   try {
     const store = createSqliteStore(settings, connect(path, name, startWorker))
-    return createQueue(store, { name, pollMs, onError, clock })
+    return createQueue(store, { name, pollMs, deadLetterRetentionMs, onError, clock })
   } catch (cause) {
     throw new HooklineError('queue_unavailable', cannotUse(`Queue ${name}`, path, cause), { cause })
   }

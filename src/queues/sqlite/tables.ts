@@ -85,7 +85,7 @@ export interface OpenTables {
 export function openFile(path: string): DatabaseSync {
   return openSqlite(path, (database) => {
     database.exec(
-      `PRAGMA synchronous = FULL; PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = ${PAGES_A_CHECKPOINT}`,
+      `PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = ${PAGES_A_CHECKPOINT}`,
     )
     inTransaction(database, () => prepareTables(database))
   })
