@@ -66,7 +66,7 @@ export async function forget(
     for (const job of jobs) if (matches(job)) found.add(job.id)
     await nextTurn() // To read many must not delay the rest of the process.
   }
-  const removed = found.size === 0 ? 0 : await stored.remove([...found])
+  const removed = await stored.remove([...found]) // Also none: a store may have copies of what is complete to overwrite.
   const dropped = await dropMatching(stored, matches) // Last: a job that failed meanwhile is among them.
   return { deleted: removed + dropped, active: found.size - removed }
 }

@@ -44,7 +44,7 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
    * there. May list others, too: those that were pushed since, and complete ones whose bodies are still stored.
    */
   jobs(): AsyncIterable<readonly StoredJob[]> | Iterable<readonly StoredJob[]>
-  /** Deletes what {@link QueueStore.jobs} lists, and forgets its ids. Skips claimed jobs, and ids that it does not know. Returns how many. */
+  /** Deletes what {@link QueueStore.jobs} listed, and forgets the ids. Skips claimed jobs, and those that are gone. Returns how many. */
   remove(ids: readonly string[]): Answer<number>
   /** Frees what it holds. Returns the jobs that are lost with the process, the oldest first. */
   close(): Answer<readonly Job[]>
