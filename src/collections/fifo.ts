@@ -9,6 +9,8 @@ export interface Fifo<T> {
   shift(): T | undefined
   /** Returns the first item without removing it; undefined when empty. */
   peek(): T | undefined
+  /** Removes the items for which it returns false. */
+  filter(stays: (item: T) => boolean): void
 }
 
 /** Creates an empty queue. Each method is O(1) on average, unlike `Array.prototype.shift`, which moves all later items. */
@@ -31,5 +33,9 @@ export function createFifo<T>(): Fifo<T> {
       return outgoing.pop()
     },
     peek: () => outgoing.at(-1) ?? incoming[0],
+    filter(stays) {
+      incoming = incoming.filter(stays)
+      outgoing = outgoing.filter(stays)
+    },
   }
 }

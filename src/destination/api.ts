@@ -2,7 +2,7 @@
 
 import type { Message } from '../message/message.ts'
 import type { Health } from '../queues/health.ts'
-import type { DeadLetterPage } from '../queues/queue.ts'
+import type { DeadLetterFilter, DeadLetterPage, Forgotten } from '../queues/queue.ts'
 import type { Attempt, CallMethods } from '../sender/api.ts'
 import type { SenderOptions } from '../sender/options.ts'
 
@@ -178,8 +178,16 @@ export interface Destination extends CallMethods<Queued> {
   deadLetters(page?: DeadLetterPage): Promise<readonly DestinationDeadLetter[]>
   /** Queues dead letters again, with four new hours. Returns how many. */
   redrive(ids: readonly string[] | 'all'): Promise<number>
-  /** Deletes dead letters. Returns how many. */
-  drop(ids: readonly string[] | 'all'): Promise<number>
+  /** Deletes dead letters: by their ids, all, or by age and reason. Returns how many. */
+  drop(which: readonly string[] | 'all' | DeadLetterFilter<FailureReason>): Promise<number>
+  /**
+   * Deletes what is stored of a user: messages that wait and dead letters, whose `userId`, `anonymousId` or, of an alias, previous
+   * id is one of these. Keeps `delete` messages, which carry the request. Reads every stored message once.
+   *
+   * A message that is being posted at that moment is counted as `active`: when no URL takes it, it waits again, so call
+   * `forget` again until `active` is 0.
+   */
+  forget(ids: string | readonly string[]): Promise<Forgotten>
   /**
    * Stops queueing messages and gives those that are due the grace to be delivered. Returns the undelivered messages that
    * would be lost with this process; a durable queue loses none.

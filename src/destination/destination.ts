@@ -2,15 +2,17 @@
 
 import { randomUUID } from 'node:crypto'
 import { HooklineError } from '../message/error.ts'
+import { matchUser } from '../message/identity.ts'
 import { RESPONSE_TIME_MS } from '../message/limits.ts'
 import type { Message } from '../message/message.ts'
 import { createMethods, MESSAGE_TYPES } from '../message/type-table.ts'
 import { refuseUnknown, requireText, requireWhole } from '../options/checks.ts'
+import { dropFrom } from '../queues/drop.ts'
 import { checkHealth } from '../queues/health.ts'
 import { jobIdFromKey } from '../queues/job-id.ts'
-import type { Job } from '../queues/queue.ts'
+import type { DeadLetterPage, Job } from '../queues/queue.ts'
 import { type Composed, composeCall, composeMessage } from '../sender/compose-call.ts'
-import type { Destination, FailureReason, Queued } from './api.ts'
+import type { Destination, DestinationDeadLetter, FailureReason, Queued } from './api.ts'
 import { createAudienceSync } from './audience-sync.ts'
 import { createJobHandler } from './job-handler.ts'
 import { createLive } from './live.ts'
@@ -69,6 +71,17 @@ export function createDestination(options: DestinationOptions): Destination {
     return result as Queued
   }
 
+  async function deadLetters(page?: DeadLetterPage): Promise<readonly DestinationDeadLetter[]> {
+    const letters = await queue.deadLetters(page)
+    return letters.map(({ id, body, reason, retryState, failedAt }) => ({
+      id,
+      message: tryReadMessage(body),
+      reason: FAILURE_REASONS.find((known) => known === reason) ?? 'unreadable',
+      attempts: readRetryState(retryState, live.settings.targets).attempts,
+      failedAt,
+    }))
+  }
+
   async function isEmpty(): Promise<boolean> {
     const { waiting, active } = await queue.counts()
     return waiting + active === 0
@@ -100,18 +113,13 @@ export function createDestination(options: DestinationOptions): Destination {
       const health = await checkHealth(() => queue.counts(), isClosed, clock)
       return { ...health, skipped: { ...skipped.counts } }
     },
-    deadLetters: async (page) => {
-      const letters = await queue.deadLetters(page)
-      return letters.map(({ id, body, reason, retryState, failedAt }) => ({
-        id,
-        message: tryReadMessage(body),
-        reason: FAILURE_REASONS.find((known) => known === reason) ?? 'unreadable',
-        attempts: readRetryState(retryState, live.settings.targets).attempts,
-        failedAt,
-      }))
-    },
+    deadLetters,
     redrive: (ids) => queue.redrive(ids),
-    drop: (ids) => queue.drop(ids),
+    drop: dropFrom({ deadLetters, drop: (ids) => queue.drop(ids) }),
+    async forget(ids) {
+      const isAbout = matchUser(ids)
+      return queue.forget(({ body }) => isAbout(body))
+    },
     close: async (options = {}) => {
       refuseUnknown(options, ['graceMs'])
       const graceMs = requireWhole('graceMs', options.graceMs ?? RESPONSE_TIME_MS, 0)

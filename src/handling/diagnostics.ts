@@ -47,11 +47,11 @@ export interface HandledEvent {
 
 /** `hookline:failed`: handlers of a message failed, or took too long. */
 export interface FailedEvent extends Omit<HandledEvent, 'message' | 'attempt'> {
-  /** Undefined when no handler saw the message: it is invalid for this receiver, or crashed the process too often. */
+  /** Undefined when no handler saw the message: it is invalid for this receiver, or its claims were lost too often. */
   readonly message: Message | undefined
   /**
-   * Which attempt this was, from 1 on; without an inbox always 1. For a message that is unreadable or crashed the process
-   * too often: how many attempts there were, 0 for none.
+   * Which attempt this was, from 1 on; without an inbox always 1. For a message that is unreadable or
+   * whose claims were lost too often: how many attempts there were, 0 for none.
    */
   readonly attempt: number
   readonly error: HooklineError

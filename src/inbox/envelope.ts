@@ -59,6 +59,11 @@ export function readEnvelope(stored: Uint8Array): OpenDelivery {
   return delivery
 }
 
+/** The body alone, as it is stored; all bytes of what has no line. */
+export function bodyOf(stored: Uint8Array): Uint8Array {
+  return stored.subarray(stored.indexOf(LINE_FEED) + 1)
+}
+
 const LINE_FEED = 0x0a
 const decoder = new TextDecoder()
 

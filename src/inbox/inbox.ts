@@ -5,12 +5,14 @@ import { publishStored, startOf } from '../handling/diagnostics.ts'
 import type { Handlers } from '../handling/handlers.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { HooklineError } from '../message/error.ts'
+import { matchUser } from '../message/identity.ts'
 import type { Message } from '../message/message.ts'
 import { parse } from '../message/parse.ts'
 import { requireText } from '../options/checks.ts'
+import { dropFrom } from '../queues/drop.ts'
 import { jobIdFromKey, jobIdOf } from '../queues/job-id.ts'
-import type { DeadLetter, DeadLetterPage, QueueCounts } from '../queues/queue.ts'
-import { readEnvelope, writeEnvelope } from './envelope.ts'
+import type { DeadLetter, DeadLetterFilter, DeadLetterPage, Forgotten, QueueCounts } from '../queues/queue.ts'
+import { bodyOf, readEnvelope, writeEnvelope } from './envelope.ts'
 import { createJobHandler, type HandlingSettings } from './job-handler.ts'
 import type { InboxSettings } from './options.ts'
 import { type DeadLetterReason, readLastRetryState, type StoredError } from './retry-state.ts'
@@ -54,7 +56,8 @@ export interface Inbox {
   counts(): Promise<QueueCounts>
   deadLetters(page?: DeadLetterPage): Promise<readonly DeadLetterMessage[]>
   redrive(ids: readonly string[] | 'all'): Promise<number>
-  drop(ids: readonly string[] | 'all'): Promise<number>
+  drop(which: readonly string[] | 'all' | DeadLetterFilter<DeadLetterReason>): Promise<number>
+  forget(ids: string | readonly string[]): Promise<Forgotten>
   close(graceMs: number): Promise<readonly StoredMessage[]>
 }
 
@@ -69,6 +72,8 @@ export function createInbox(settings: InboxSettings, receiver: HandlingSettings,
     requireText('inbox.key()', chosen)
     return jobIdFromKey(chosen)
   }
+
+  const list = async (page?: DeadLetterPage) => (await queue.deadLetters(page)).map(readDeadLetter)
 
   return {
     async store(delivery, message) {
@@ -85,9 +90,13 @@ export function createInbox(settings: InboxSettings, receiver: HandlingSettings,
     },
     start: () => queue.work(createJobHandler(settings, receiver, handlers), { concurrency }),
     counts: () => queue.counts(),
-    deadLetters: async (page) => (await queue.deadLetters(page)).map(readDeadLetter),
+    deadLetters: list,
     redrive: (ids) => queue.redrive(ids),
-    drop: (ids) => queue.drop(ids),
+    drop: dropFrom({ deadLetters: list, drop: (ids) => queue.drop(ids) }),
+    async forget(ids) {
+      const isAbout = matchUser(ids)
+      return queue.forget(({ body }) => isAbout(bodyOf(body)))
+    },
     close: async (graceMs) => (await queue.close({ graceMs })).map(readStored),
   }
 }

@@ -7,7 +7,7 @@ import type { Validate } from '../handling/schema.ts'
 import { HooklineError } from '../message/error.ts'
 import { parse } from '../message/parse.ts'
 import { report } from '../options/callbacks.ts'
-import type { HandleJob, Outcome } from '../queues/queue.ts'
+import type { ClaimedJob, HandleJob, Outcome } from '../queues/queue.ts'
 import type { Clock } from '../time/clock.ts'
 import { createDeadlines } from '../time/deadlines.ts'
 import { readEnvelope } from './envelope.ts'
@@ -27,12 +27,12 @@ export interface HandlingSettings {
   readonly onError: (error: HooklineError, request: FailedRequest) => unknown
 }
 
-/** How many processes may crash while they handle a message before it becomes a dead letter. */
-const MAX_CRASHES = 5
+/** How many claims of a message may end without an outcome before it becomes a dead letter. */
+const MAX_LOST_CLAIMS = 5
 
 /** Creates the handler of an inbox's jobs. */
 export function createJobHandler(
-  { nextDelay, timeoutMs }: InboxSettings,
+  { queue, nextDelay, timeoutMs }: InboxSettings,
   { validate, clock, onError }: HandlingSettings,
   handlers: Handlers,
 ): HandleJob {
@@ -50,13 +50,18 @@ export function createJobHandler(
       delivery.setBody({ bytes: job.body, source: 'argument' })
       return deadLetter(delivery, before, error as HooklineError, 'unreadable')
     }
-    const crashes = job.claimCount - 1 - before.attempts - before.releases
-    if (crashes < MAX_CRASHES) return attempt(delivery, before, signal)
-    const error = new HooklineError(
-      'internal',
-      `A handler must not crash the process. Got ${crashes} crashes on this message. Fix the handler, then redrive it.`,
-    )
-    return deadLetter(delivery, before, error, 'crashed')
+    const lost = job.claimCount - 1 - before.attempts - before.releases
+    if (lost < MAX_LOST_CLAIMS) return attempt(delivery, before, signal)
+    const reason = queue.leaseMs === undefined ? 'crashed' : 'lease_lapsed'
+    const message = `The handlers of a message must end while its claim lasts. Got ${lost} claims that ended before: ${explain(job)}. Fix the cause, then redrive it.`
+    const error = new HooklineError(reason === 'crashed' ? 'internal' : reason, message)
+    return deadLetter(delivery, before, error, reason)
+  }
+
+  /** Where claims are leases, a lapsed one does not tell a process that died from one that lives. */
+  function explain({ blockedMs }: ClaimedJob): string {
+    if (blockedMs !== undefined) return `event loop blocked for ${(blockedMs / 1_000).toFixed(1)} s`
+    return queue.leaseMs === undefined ? 'the process died' : 'the process died or blocked its event loop'
   }
 
   /** Ends with the handlers, their timeout or the shutdown, whichever is first. */
@@ -118,12 +123,15 @@ export function createJobHandler(
     delivery: OpenDelivery,
     before: RetryState,
     error: HooklineError,
-    reason: DeadLetterReason = error.code,
+    reason?: DeadLetterReason,
   ): Outcome {
-    const attempts = before.attempts + (reason === error.code ? 1 : 0)
+    const attempts = before.attempts + (reason === undefined ? 1 : 0)
     reportError(error, delivery)
     publishFailed(delivery, attempts, clock, { error, next: 'dead_letter' })
-    return { deadLetter: reason, retryState: writeRetryState({ ...before, attempts, error: toStoredError(error) }) }
+    return {
+      deadLetter: reason ?? error.code,
+      retryState: writeRetryState({ ...before, attempts, error: toStoredError(error) }),
+    }
   }
 
   /** Due again at once. Counted, so that it is taken neither for a failed attempt nor for a crash. */

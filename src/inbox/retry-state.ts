@@ -4,7 +4,10 @@ import type { HooklineError, HooklineErrorCode } from '../message/error.ts'
 import { isObject } from '../message/json.ts'
 import type { ClaimedJob } from '../queues/queue.ts'
 
-/** Why a message is a dead letter: the code of its last error; or its handlers crashed the process; or it is unreadable. */
+/**
+ * Why a message is a dead letter: the code of its last error; or processes died while they handled it; or it is unreadable.
+ * Where claims are leases the code is `lease_lapsed` in place of `crashed`: a process died, or blocked its event loop.
+ */
 export type DeadLetterReason = HooklineErrorCode | 'crashed' | 'unreadable'
 
 /** What one handler threw. */

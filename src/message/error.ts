@@ -32,6 +32,7 @@ export type HooklineErrorCode =
   | 'too_many_refused'
   | 'queue_full'
   | 'queue_unavailable'
+  | 'lease_lapsed'
   | 'internal'
 
 /** The status that the sender is answered for each code. A 4xx ends its retries, so a fault of ours is a 5xx. */
@@ -64,6 +65,7 @@ const STATUS: Readonly<Record<HooklineErrorCode, number>> = {
   too_many_refused: 422,
   queue_full: 503,
   queue_unavailable: 503,
+  lease_lapsed: 503,
   internal: 500,
 }
 

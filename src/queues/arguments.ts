@@ -1,8 +1,16 @@
 /** Checks the arguments of a queue's calls, and a store: the same for every engine. */
 
 import { isUint8Array } from 'node:util/types'
-import { invalidOption, kindOf, requireFunction, requireWhole, show } from '../options/checks.ts'
-import type { CloseOptions, DeadLetterPage, Job } from './queue.ts'
+import {
+  invalidOption,
+  kindOf,
+  refuseUnknown,
+  requireFunction,
+  requireText,
+  requireWhole,
+  show,
+} from '../options/checks.ts'
+import type { CloseOptions, DeadLetterFilter, DeadLetterPage, Job } from './queue.ts'
 import type { QueueStore } from './store.ts'
 
 /**
@@ -44,6 +52,30 @@ export function readIds(ids: readonly string[] | 'all'): readonly string[] | 'al
   return [...new Set(ids)]
 }
 
+/**
+ * The filter of a drop; undefined for ids and `all`.
+ *
+ * @throws TypeError that names the field, and for a filter that would drop everything.
+ */
+export function readFilter(which: readonly string[] | 'all' | DeadLetterFilter): DeadLetterFilter | undefined {
+  if (typeof which !== 'object' || which === null || Array.isArray(which)) return undefined
+  refuseUnknown(which, ['olderThan', 'reason'])
+  const { olderThan, reason } = which as DeadLetterFilter
+  if (olderThan === undefined && reason === undefined) {
+    throw invalidOption(
+      'drop',
+      'must be given `olderThan` or `reason`',
+      'neither',
+      "To drop all dead letters, pass 'all'.",
+    )
+  }
+  if (olderThan !== undefined && !isTime(olderThan)) {
+    throw invalidOption('olderThan', 'must be a valid Date', show(olderThan), 'Pass a Date, or leave it out.')
+  }
+  if (reason !== undefined) requireText('reason', reason, 'handler_failed')
+  return which as DeadLetterFilter
+}
+
 /** @throws TypeError that names the option. */
 export function readPage(page: DeadLetterPage): { readonly after: string | undefined; readonly limit: number } {
   const { after, limit = 100 } = page
@@ -64,6 +96,12 @@ function requireId(name: string, value: unknown): void {
   throw invalidOption(name, 'must be a lowercase UUID', show(value), 'Pass an id from crypto.randomUUID().')
 }
 
+/** @throws TypeError that names the option. Undefined keeps dead letters for ever. */
+export function readRetention(retentionMs: unknown): number | undefined {
+  if (retentionMs === undefined) return undefined
+  return requireWhole('deadLetterRetentionMs', retentionMs, 1, Number.MAX_SAFE_INTEGER)
+}
+
 /** @throws TypeError that names the method or the property. */
 export function requireStore(store: QueueStore): void {
   if (typeof store !== 'object' || store === null) {
@@ -72,7 +110,8 @@ export function requireStore(store: QueueStore): void {
   for (const method of ['push', 'claim', 'finish', 'release', 'nextDueAt', 'counts', 'close'] as const) {
     requireFunction(`store.${method}`, store[method])
   }
-  for (const method of ['deadLetters', 'redrive', 'drop'] as const) requireFunction(`store.${method}`, store[method])
+  for (const method of ['deadLetters', 'redrive', 'drop', 'jobs', 'remove'] as const)
+    requireFunction(`store.${method}`, store[method])
   if (store.leaseMs === undefined) return
   requireWhole('store.leaseMs', store.leaseMs, 3)
   requireFunction('store.renew', store.renew)

@@ -1,12 +1,14 @@
 /** createQueue(): everything that queues share; an engine supplies the store. */
 
-import { HooklineError } from '../message/error.ts'
+import type { HooklineError } from '../message/error.ts'
 import { isThenable, notify, printServerErrors } from '../options/callbacks.ts'
 import { requireClock, requireFunction, requireOptions, requireText, requireWhole } from '../options/checks.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { TIMED_OUT, within } from '../time/timeout.ts'
-import { readGrace, readIds, readJobs, readPage, requireStore } from './arguments.ts'
-import type { ClaimedJob, Job, Queue } from './queue.ts'
+import { readGrace, readIds, readJobs, readPage, readRetention, requireStore } from './arguments.ts'
+import { createRetention, dropFrom, dropMatching, forget } from './drop.ts'
+import { shuttingDown, unavailable } from './errors.ts'
+import type { ClaimedJob, DeadLetter, DeadLetterPage, Job, Queue, StoredJob } from './queue.ts'
 import type { Answer, QueueStore } from './store.ts'
 import { occupy, type QueueUse, servesOther } from './use.ts'
 import { createWorker, RELEASE_MS } from './worker.ts'
@@ -18,6 +20,11 @@ export interface CreateQueueOptions {
   /** How often to look for jobs that other processes pushed, in milliseconds. Default: never. */
   readonly pollMs?: number | undefined
   /**
+   * How long dead letters are kept, in milliseconds. A queue with a handler drops older ones once an hour, or once in this time
+   * when that is shorter. Default: for ever.
+   */
+  readonly deadLetterRetentionMs?: number | undefined
+  /**
    * Receives the errors of work in the background: a claim, an outcome or a lease that the store could not take. The queue
    * tries again by itself. Default: prints each, the same one at most once a minute.
    */
@@ -26,7 +33,13 @@ export interface CreateQueueOptions {
   readonly clock?: Clock | undefined
 }
 
-const OPTIONS = ['name', 'pollMs', 'onError', 'clock'] as const satisfies (keyof CreateQueueOptions)[]
+const OPTIONS = [
+  'name',
+  'pollMs',
+  'deadLetterRetentionMs',
+  'onError',
+  'clock',
+] as const satisfies (keyof CreateQueueOptions)[]
 
 /**
  * Creates a queue over a store: arguments, concurrency, leases, pauses, waiting while the engine is unreachable, draining and
@@ -38,14 +51,15 @@ const OPTIONS = ['name', 'pollMs', 'onError', 'clock'] as const satisfies (keyof
  */
 export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, options: CreateQueueOptions): Queue {
   requireOptions('createQueue', options, OPTIONS)
-  const { name, pollMs, clock = systemClock } = options
+  const { name, pollMs, deadLetterRetentionMs, clock = systemClock } = options
   requireText('name', name)
   if (pollMs !== undefined) requireWhole('pollMs', pollMs, 1)
+  readRetention(deadLetterRetentionMs)
   requireClock(clock)
   requireStore(store)
   const { onError = printOnceAMinute(clock) } = options
   requireFunction('onError', onError)
-  const worker = createWorker(store, { clock, pollMs, onError: reportOnce })
+  const worker = createWorker(store, { name, clock, pollMs, onError: reportOnce })
   const calls = new Set<unknown>() // Of the user, not answered yet.
   let hasHandler = false
   let reported: unknown
@@ -61,8 +75,12 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
     notify(() => onError(unavailable(name, error)), 'onError', 'HOOKLINE_ON_ERROR')
   }
 
-  async function call<T>(make: () => Answer<T>): Promise<T> {
+  function requireOpen(): void {
     if (isClosed) throw shuttingDown(name)
+  }
+
+  async function call<T>(make: () => Answer<T>): Promise<T> {
+    requireOpen()
     let answer: Answer<T> | undefined
     try {
       answer = make()
@@ -83,9 +101,36 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
     return answer
   }
 
+  /** What is stored, with the errors of the queue. */
+  const stored = {
+    async deadLetters(page: DeadLetterPage = {}): Promise<readonly DeadLetter[]> {
+      const checked = readPage(page)
+      return call(() => store.deadLetters(checked))
+    },
+    async drop(ids: readonly string[] | 'all'): Promise<number> {
+      const checked = readIds(ids)
+      return call(() => store.drop(checked))
+    },
+    async *jobs(): AsyncGenerator<readonly StoredJob[]> {
+      try {
+        requireOpen()
+        for await (const jobs of store.jobs()) {
+          yield jobs
+          requireOpen()
+        }
+      } catch (error) {
+        throw unavailable(name, error)
+      }
+    },
+    remove: (ids: readonly string[]) => call(() => store.remove(ids)),
+  }
+  const dropOld = (olderThan: Date): Promise<number> => dropMatching(stored, () => true, olderThan)
+  const retention = createRetention(deadLetterRetentionMs, dropOld, clock, reportOnce)
+
   /** Ends within a second after the grace, also when a durable store answers nothing any more. */
   async function close(graceMs: number): Promise<readonly Job[]> {
     const endsAt = clock.monotonic() + graceMs + RELEASE_MS
+    retention.stop()
     await worker.close(graceMs)
     if (calls.size > 0) await within(Promise.allSettled(calls), Math.max(0, endsAt - clock.monotonic()), clock)
     isClosed = true
@@ -108,6 +153,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
       if (use === 'destination' && store.place !== undefined) vacate = occupy(store.place, name)
       reservedFor = use
     },
+    leaseMs: store.leaseMs,
     async push(jobs) {
       const checked = readJobs(jobs)
       return callAndWake(() => (checked.length === 0 ? undefined : store.push(checked)))
@@ -124,23 +170,24 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
       requireFunction('handle', handle)
       const concurrency = requireWhole('concurrency', options?.concurrency, 1)
       hasHandler = true
+      retention.start()
       worker.start(handle, concurrency)
     },
     pause: () => worker.setPaused(true),
     resume: () => worker.setPaused(false),
     drain: worker.drain,
     counts: () => call(() => store.counts()),
-    async deadLetters(page = {}) {
-      const checked = readPage(page)
-      return call(() => store.deadLetters(checked))
-    },
+    deadLetters: stored.deadLetters,
     async redrive(ids) {
       const checked = readIds(ids)
       return callAndWake(() => store.redrive(checked))
     },
-    async drop(ids) {
-      const checked = readIds(ids)
-      return call(() => store.drop(checked))
+    drop: dropFrom(stored),
+    async forget(matches) {
+      requireFunction('matches', matches)
+      const forgotten = await forget(stored, matches)
+      worker.wake() // A drain may have waited for what is gone.
+      return forgotten
     },
     async close(options) {
       const graceMs = readGrace(options)
@@ -152,18 +199,6 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
 
 /** How long closing waits for a durable store to free what it holds, in milliseconds. */
 const CLOSE_MS = 300
-
-function shuttingDown(name: string): HooklineError {
-  return new HooklineError('shutting_down', `Queue ${name} is closed. Got a call after close(). Create a new queue.`)
-}
-
-/** What the store threw, as one of ours. */
-function unavailable(name: string, error: unknown): HooklineError {
-  if (error instanceof HooklineError) return error
-  const found = error instanceof Error ? error.message : `a thrown ${typeof error}`
-  const message = `Queue ${name}: the engine failed. Got ${found.replace(/\.$/, '')}. Check that it runs and can be reached.`
-  return new HooklineError('queue_unavailable', message, { cause: error })
-}
 
 /** Prints an error once, and the same one again after a minute. The default of `onError`. */
 export function printOnceAMinute(clock: Clock): (error: HooklineError) => void {

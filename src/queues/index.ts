@@ -10,12 +10,15 @@ export type {
   ClaimedJob,
   CloseOptions,
   DeadLetter,
+  DeadLetterFilter,
   DeadLetterPage,
+  Forgotten,
   HandleJob,
   Job,
   Outcome,
   Queue,
   QueueCounts,
+  StoredJob,
 } from './queue.ts'
 export type { Answer, QueueStore, ReleaseOptions } from './store.ts'
 export { type QueueUse, servesOther } from './use.ts'

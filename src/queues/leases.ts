@@ -1,5 +1,6 @@
-/** Renews the leases of claims, in stores whose claims lapse. */
+/** Renews the leases of claims, in stores whose claims lapse, and measures when a blocked event loop kept it from that. */
 
+import { HooklineError } from '../message/error.ts'
 import { createAlarm } from '../time/alarm.ts'
 import type { Clock } from '../time/clock.ts'
 import type { ClaimedJob } from './queue.ts'
@@ -9,37 +10,75 @@ import type { QueueStore } from './store.ts'
 export interface Leases<Claim> {
   add(claims: readonly Claim[]): void
   remove(claim: Claim): void
+  /** How long the event loop was blocked when an earlier claim of this job lapsed here, in milliseconds. */
+  blockedMsOf(id: string): number | undefined
   /** Renews nothing more. Resolves when the store has answered. */
   close(): Promise<void>
 }
 
+/** How leases are renewed. */
+export interface LeasesOptions {
+  /** Names the queue in errors. */
+  readonly name: string
+  readonly clock: Clock
+  /** Receives the error of each renewal that failed, and a HooklineError `lease_lapsed` when one came too late. */
+  readonly onError: (error: unknown) => void
+}
+
+/** Of so many jobs it remembers that their claims lapsed here, the latest. */
+const MOST_LAPSED = 1_000
+
 /** Creates an empty set of leases; all of them are renewed three times a lease. Does nothing for a store without leases. */
 export function createLeases<Claim extends ClaimedJob>(
   store: QueueStore<Claim>,
-  clock: Clock,
-  onError: (error: unknown) => void,
+  { name, clock, onError }: LeasesOptions,
 ): Leases<Claim> {
   const { leaseMs } = store
-  if (leaseMs === undefined) return { add() {}, remove() {}, async close() {} }
-  const held = new Set<Claim>()
+  if (leaseMs === undefined) return { add() {}, remove() {}, blockedMsOf: () => undefined, async close() {} }
+  const held = new Map<Claim, number>() // When it was claimed or renewed, by the monotonic time.
+  const lapsed = new Map<string, number>() // By the id of the job, how long the event loop was blocked.
   const everyMs = Math.floor(leaseMs / 3)
   const alarm = createAlarm(clock, () => {
     isSet = false
+    noteLapses()
     renewal ??= renew()
     setAlarm()
   })
   let isSet = false
+  let dueAt = 0 // The next renewal, by the monotonic time.
   let renewal: Promise<void> | undefined // In flight.
 
   function setAlarm(): void {
     if (isSet === held.size > 0) return
     isSet = held.size > 0
+    dueAt = clock.monotonic() + everyMs
     alarm.set(isSet ? clock.now() + everyMs : undefined)
   }
 
+  /** When the timer fired so late that leases are over: another process may have claimed their jobs meanwhile. */
+  function noteLapses(): void {
+    const now = clock.monotonic()
+    const blockedMs = now - dueAt
+    if (blockedMs < (leaseMs as number) - everyMs) return
+    const over = [...held].filter(([, since]) => now - since >= (leaseMs as number))
+    if (over.length === 0) return
+    for (const [{ id }] of over) {
+      lapsed.delete(id)
+      lapsed.set(id, blockedMs)
+    }
+    for (const id of [...lapsed.keys()].slice(0, -MOST_LAPSED)) lapsed.delete(id)
+    const found = `an event loop blocked for ${seconds(blockedMs)}, leases over: ${over.length}`
+    const advice = 'Move such work to a worker thread, or raise leaseMs: these jobs may be handled again.'
+    const message = `Queue ${name}: leases must be renewed every ${seconds(everyMs)}. Got ${found}. ${advice}`
+    onError(new HooklineError('lease_lapsed', message))
+  }
+
   async function renew(): Promise<void> {
+    const claims = [...held.keys()]
+    const now = clock.monotonic()
     try {
-      await store.renew?.([...held])
+      await store.renew?.(claims)
+      for (const claim of claims) if (held.has(claim)) held.set(claim, now)
     } catch (error) {
       onError(error)
     } finally {
@@ -49,17 +88,23 @@ export function createLeases<Claim extends ClaimedJob>(
 
   return {
     add(claims) {
-      for (const claim of claims) held.add(claim)
+      const now = clock.monotonic()
+      for (const claim of claims) held.set(claim, now)
       setAlarm()
     },
     remove(claim) {
       held.delete(claim)
       setAlarm()
     },
+    blockedMsOf: (id) => lapsed.get(id),
     async close() {
       held.clear()
       setAlarm()
       await renewal
     },
   }
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`
 }

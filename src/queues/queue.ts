@@ -18,12 +18,17 @@ export interface Job {
 export interface ClaimedJob {
   readonly id: string
   readonly body: Uint8Array
-  /** How often it was claimed, this time included. A claim that ended because its process died counts too. */
+  /** How often it was claimed, this time included. A claim that ended because its process died or its lease was over counts too. */
   readonly claimCount: number
   /** When it was claimed first. */
   readonly firstAt: Date
   /** What the previous outcome asked to keep; undefined when that was nothing. */
   readonly retryState: Uint8Array | undefined
+  /**
+   * How long the event loop of this process was blocked when an earlier claim of this job lapsed here, in milliseconds;
+   * undefined when no claim lapsed here. A queue sets it, its store does not.
+   */
+  readonly blockedMs?: number
 }
 
 /** What a handler decided about a job. */
@@ -71,6 +76,25 @@ export interface DeadLetterPage {
   readonly limit?: number
 }
 
+/** Which dead letters to drop: those that match all that is given. Give at least one. */
+export interface DeadLetterFilter<Reason extends string = string> {
+  /** Those that became dead letters before this time. */
+  readonly olderThan?: Date
+  /** Those with this reason. */
+  readonly reason?: Reason
+}
+
+/** A job or a dead letter, as it is stored. */
+export type StoredJob = Pick<Job, 'id' | 'body'>
+
+/** What {@link Queue.forget} did. */
+export interface Forgotten {
+  /** How many jobs and dead letters were deleted. */
+  readonly deleted: number
+  /** How many others were claimed: their handlers end them. Those that are to be retried then are deleted by another call. */
+  readonly active: number
+}
+
 /** How to close a queue. */
 export interface CloseOptions {
   /** How long running jobs may still take, in milliseconds. */
@@ -96,6 +120,11 @@ export interface Queue {
    * @throws TypeError when this queue serves the other use; when another destination of this process uses the same jobs.
    */
   reserve?(use: QueueUse): void
+  /**
+   * How long a claim lasts that its process does not renew, in milliseconds: a job that is claimed again was held by a process
+   * that died, or that blocked its event loop for longer. Undefined when a claim lasts for as long as its process lives.
+   */
+  readonly leaseMs?: number | undefined
   /**
    * Adds jobs, all of them or none. Resolves when they are stored as safely as the engine stores.
    *
@@ -125,8 +154,15 @@ export interface Queue {
    * @throws HooklineError (as a rejection) `queue_full`.
    */
   redrive(ids: readonly string[] | 'all'): Promise<number>
-  /** Forgets dead letters and their ids. Returns how many. May race a redrive. */
-  drop(ids: readonly string[] | 'all'): Promise<number>
+  /** Deletes dead letters, and forgets their ids. Returns how many. May race a redrive. */
+  drop(which: readonly string[] | 'all' | DeadLetterFilter): Promise<number>
+  /**
+   * Deletes every job that waits and every dead letter whose id or body matches, and forgets their ids: to erase the data of a
+   * person. Reads all of them. A claimed job is left to its handler, and counted as `active`.
+   *
+   * @param matches Must not throw.
+   */
+  forget(matches: (job: StoredJob) => boolean): Promise<Forgotten>
   /**
    * Claims nothing more and gives running jobs the grace; a queue whose jobs end with the process also handles what is due
    * meanwhile. Afterwards the signals abort and later outcomes change nothing: a durable queue releases those jobs for

@@ -9,6 +9,8 @@ import type { QueueStore } from './store.ts'
 
 /** How jobs run. */
 export interface RunningOptions {
+  /** Names the queue in errors. */
+  readonly name: string
   readonly clock: Clock
   /** Aborts when the grace of a closing queue is over. One for all jobs: creating one costs more than the rest of the loop. */
   readonly signal: AbortSignal
@@ -30,9 +32,9 @@ export interface Running<Claim> {
 /** Creates it; nothing runs yet. */
 export function createRunning<Claim extends ClaimedJob>(
   store: QueueStore<Claim>,
-  { clock, signal, onError, onEnd }: RunningOptions,
+  { name, clock, signal, onError, onEnd }: RunningOptions,
 ): Running<Claim> {
-  const leases = createLeases(store, clock, onError)
+  const leases = createLeases(store, { name, clock, onError })
   const unrecorded = new Set<Claim>() // Closing releases them.
   const recordings = new Set<Promise<void>>()
   const record = createRecordOutcome(store, { clock, signal, onError, onGivenUp: (claim) => unrecorded.add(claim) })
@@ -42,7 +44,9 @@ export function createRunning<Claim extends ClaimedJob>(
   /** Awaits only promises: with a store that answers without one, it runs through. */
   async function runOne(claim: Claim, handle: HandleJob): Promise<void> {
     unrecorded.add(claim)
-    const outcome = await handleJob(handle, claim, signal, clock)
+    const blockedMs = leases.blockedMsOf(claim.id)
+    const job = blockedMs === undefined ? claim : { ...claim, blockedMs }
+    const outcome = await handleJob(handle, job, signal, clock)
     if (isClosed) return
     unrecorded.delete(claim)
     const recording = record(claim, outcome)

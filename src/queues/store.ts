@@ -1,6 +1,6 @@
 /** The contract of an engine, types only: what `createQueue` needs to store and to claim jobs. */
 
-import type { ClaimedJob, DeadLetter, Job, Outcome, QueueCounts } from './queue.ts'
+import type { ClaimedJob, DeadLetter, Job, Outcome, QueueCounts, StoredJob } from './queue.ts'
 import type { QueueUse } from './use.ts'
 
 /** A value, or a promise of it. A store that answers without a promise costs no turn of the event loop. */
@@ -47,6 +47,13 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   deadLetters(page: { readonly after: string | undefined; readonly limit: number }): Answer<readonly DeadLetter[]>
   redrive(ids: readonly string[] | 'all'): Answer<number>
   drop(ids: readonly string[] | 'all'): Answer<number>
+  /**
+   * Lists the jobs that wait or are claimed, in any order, some at a time: all that were stored before the call and are still
+   * there. May list others, too: those that were pushed since, and complete ones whose bodies are still stored.
+   */
+  jobs(): AsyncIterable<readonly StoredJob[]> | Iterable<readonly StoredJob[]>
+  /** Deletes what {@link QueueStore.jobs} listed, and forgets the ids. Skips claimed jobs, and those that are gone. Returns how many. */
+  remove(ids: readonly string[]): Answer<number>
   /**
    * Frees what it holds. Returns the jobs that are lost with the process, the oldest first. Closing a queue waits 300 ms for a
    * durable store; nothing that is left then may keep the process alive.

@@ -12,6 +12,8 @@ import type { QueueStore } from './store.ts'
 
 /** How a worker runs. */
 export interface WorkerOptions {
+  /** Names the queue in errors. */
+  readonly name: string
   readonly clock: Clock
   /** How often to look for jobs that another process pushed, in milliseconds. Default: never. */
   readonly pollMs: number | undefined
@@ -40,10 +42,10 @@ export const RELEASE_MS = 400
 
 /** Creates a worker that claims nothing before {@link Worker.start}. */
 export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>, options: WorkerOptions): Worker {
-  const { clock, pollMs, onError } = options
+  const { name, clock, pollMs, onError } = options
   const alarm = createAlarm(clock, wake)
   const ending = new AbortController()
-  const running = createRunning(store, { clock, signal: ending.signal, onError, onEnd: wake })
+  const running = createRunning(store, { name, clock, signal: ending.signal, onError, onEnd: wake })
   let handle: HandleJob | undefined
   let concurrency = 0
   let phase: 'open' | 'closing' | 'closed' = 'open'

@@ -5,10 +5,11 @@ import type { AudienceHandlers, Handler } from '../handling/handlers.ts'
 import type { EventSchemas, SchemaOutput, TraitSchemas } from '../handling/schema.ts'
 import type { Endpoint, EndpointHeaders, EndpointRequest, TextAnswer } from '../http/endpoint.ts'
 import type { DeadLetterMessage, StoredMessage } from '../inbox/inbox.ts'
+import type { DeadLetterReason } from '../inbox/retry-state.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { GroupMessage, IdentifyMessage, Message, MessageType, TrackMessage } from '../message/message.ts'
 import type { Health } from '../queues/health.ts'
-import type { DeadLetterPage } from '../queues/queue.ts'
+import type { DeadLetterFilter, DeadLetterPage, Forgotten } from '../queues/queue.ts'
 
 /** Web `Headers`, or an object with names in any case, as from node:http or a function's event. */
 export type HeadersLike = EndpointHeaders | Iterable<readonly [string, string]>
@@ -99,14 +100,22 @@ export interface Receiver<Events extends EventSchemas = {}, Traits extends Trait
   start(): void
 
   /**
-   * Lists the dead letters of the inbox, the oldest first. Like {@link redrive} and {@link drop} it rejects with the error of
-   * the queue, and with a TypeError without an inbox.
+   * Lists the dead letters of the inbox, the oldest first. Like {@link redrive}, {@link drop} and {@link forget} it rejects with
+   * the error of the queue, and with a TypeError without an inbox.
    */
   deadLetters(page?: DeadLetterPage): Promise<readonly DeadLetterMessage[]>
   /** Handles dead letters again, as if they had just arrived. Returns how many. */
   redrive(ids: readonly string[] | 'all'): Promise<number>
-  /** Forgets dead letters. Returns how many. */
-  drop(ids: readonly string[] | 'all'): Promise<number>
+  /** Deletes dead letters: by their ids, all, or by age and reason. Returns how many. */
+  drop(which: readonly string[] | 'all' | DeadLetterFilter<DeadLetterReason>): Promise<number>
+  /**
+   * Deletes what the inbox stores of a user: messages that wait and dead letters, whose `userId`, `anonymousId` or, of an alias,
+   * previous id is one of these. Keeps `delete` messages, which carry the request. Reads every stored message once.
+   *
+   * A message that is being handled at that moment is left to its handlers, and counted as `active`: when they fail it waits
+   * again, so call `forget` again until `active` is 0.
+   */
+  forget(ids: string | readonly string[]): Promise<Forgotten>
 
   /** Reads the health of the receiver and its inbox. Never rejects, and takes a second at most. */
   health(): Promise<Health>

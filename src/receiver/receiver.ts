@@ -65,7 +65,8 @@ export function createReceiver<
     },
     deadLetters: async (page) => inboxFor('deadLetters').deadLetters(page),
     redrive: async (ids) => inboxFor('redrive').redrive(ids),
-    drop: async (ids) => inboxFor('drop').drop(ids),
+    drop: async (which) => inboxFor('drop').drop(which),
+    forget: async (ids) => inboxFor('forget').forget(ids),
     health: () => checkHealth(inbox?.counts, closed !== undefined, clock),
     close: async (options: ReceiverCloseOptions = {}) => {
       refuseUnknown(options, ['graceMs'])

@@ -2,15 +2,19 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { createFifo } from '../../src/collections/fifo.ts'
 
-it('returns what an array returns, in any order of push and shift', () => {
-  const step = fc.oneof({ weight: 2, arbitrary: fc.nat() }, fc.constant('shift' as const))
+it('returns what an array returns, in any order of push, shift and filter', () => {
+  const isOdd = (value: number) => value % 2 === 1
+  const step = fc.oneof({ weight: 3, arbitrary: fc.nat() }, fc.constantFrom('shift' as const, 'filter' as const))
   fc.assert(
     fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
       const fifo = createFifo<number>()
-      const model: number[] = []
+      let model: number[] = []
       for (const step of steps) {
         if (step === 'shift') {
           expect(fifo.shift()).toBe(model.shift())
+        } else if (step === 'filter') {
+          fifo.filter(isOdd)
+          model = model.filter(isOdd)
         } else {
           fifo.push(step)
           model.push(step)

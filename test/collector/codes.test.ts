@@ -15,6 +15,8 @@ type ReceiverOnly =
   | 'inbox_unavailable'
   | 'duplicate_in_progress'
   | 'dedupe_unavailable'
+/** Is reported, and never answered. */
+type OfAQueue = 'lease_lapsed'
 /** Lists calls of a batch, and is never the whole answer. */
 type OfACall = 'message_type_unknown' | 'too_many_refused'
 
@@ -31,7 +33,7 @@ const fails = (code: HooklineErrorCode) => () => Promise.reject(new HooklineErro
 const json = { 'content-type': 'application/json' }
 
 /** Every code of a collector, with a request that is answered with it. The type makes the list complete. */
-const cases: Readonly<Record<Exclude<HooklineErrorCode, ReceiverOnly | OfACall>, Case>> = {
+const cases: Readonly<Record<Exclude<HooklineErrorCode, ReceiverOnly | OfAQueue | OfACall>, Case>> = {
   method_not_allowed: { status: 405, request: { method: 'GET' }, headers: { allow: 'POST' } },
   content_type_unsupported: { status: 415, request: { headers: { 'content-type': 'text/html' } } },
   content_encoding_unsupported: { status: 415, request: { headers: { ...json, 'content-encoding': 'gzip' } } },

@@ -35,13 +35,13 @@ export const engines: readonly TestedEngine[] = [
   { engine: 'pg-boss', at: inject('databaseUrl'), leaseMs: 10_000 },
 ]
 
-/** Creates a new place. */
-export function createSite(engine: EngineName, at: string, leaseMs: number): Site {
+/** Creates a new place. Without a lease, its queues have the defaults of the engine. */
+export function createSite(engine: EngineName, at: string, leaseMs?: number): Site {
   const folder = mkdtempSync(join(tmpdir(), 'hookline-crash-'))
   const name = `crash_${folder.slice(-6).toLowerCase()}`
   const file = join(folder, 'store.sqlite')
   return {
-    place: { engine, at: engine === 'sqlite' ? file : at, name, leaseMs },
+    place: { engine, at: engine === 'sqlite' ? file : at, name, ...(leaseMs !== undefined && { leaseMs }) },
     folder,
     inspect: () => (engine === 'sqlite' && existsSync(file) ? inspectCopy(file, folder) : 'ok'),
     async remove() {

@@ -2,16 +2,17 @@
 
 import { existsSync, openSync, readFileSync, writeSync } from 'node:fs'
 
-/** A line: an id, and the process that wrote it. */
+/** A line: an id, the process that wrote it, and when, in milliseconds since the epoch. */
 export interface Entry {
   readonly id: string
   readonly by: string
+  readonly at: number
 }
 
 /** Returns a function that adds an id. */
 export function openJournal(path: string, by: string): (id: string) => void {
   const file = openSync(path, 'a')
-  return (id) => void writeSync(file, `${id} ${by}\n`)
+  return (id) => void writeSync(file, `${id} ${by} ${Date.now()}\n`)
 }
 
 /** Reads the lines of all processes. */
@@ -19,7 +20,7 @@ export function readJournal(path: string): Entry[] {
   if (!existsSync(path)) return []
   const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1)
   return lines.map((line) => {
-    const [id = '', by = ''] = line.split(' ')
-    return { id, by }
+    const [id = '', by = '', at] = line.split(' ')
+    return { id, by, at: Number(at) }
   })
 }

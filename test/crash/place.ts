@@ -12,15 +12,15 @@ export interface Place {
   readonly at: string
   /** The name of the queue, and of its schema on the server. */
   readonly name: string
-  /** For engines with leases. */
-  readonly leaseMs: number
+  /** A short lease, for engines with leases, and short polls. Default: what the engine does by default. */
+  readonly leaseMs?: number
 }
 
-/** Short: jobs that another process pushed are claimed soon. */
 const POLL_MS = 50
 
 /** Loads one engine only. */
 export async function openQueue({ engine, at, name, leaseMs }: Place): Promise<Queue> {
+  const polls = leaseMs === undefined ? {} : { pollMs: POLL_MS }
   switch (engine) {
     case 'memory': {
       const { memoryQueue } = await import('../../src/queues/memory/index.ts')
@@ -28,16 +28,16 @@ export async function openQueue({ engine, at, name, leaseMs }: Place): Promise<Q
     }
     case 'sqlite': {
       const { sqliteQueue } = await import('../../src/queues/sqlite/index.ts')
-      return sqliteQueue({ path: at, name, pollMs: POLL_MS })
+      return sqliteQueue({ path: at, name, ...polls })
     }
     case 'bullmq': {
       const { bullmqQueue } = await import('../../src/queues/bullmq/index.ts')
-      return bullmqQueue({ name, connection: at, leaseMs })
+      return bullmqQueue({ name, connection: at, ...(leaseMs !== undefined && { leaseMs }) })
     }
     case 'pg-boss': {
       const { pgBossQueue } = await import('../../src/queues/pg-boss/index.ts')
-      const lease = Math.max(leaseMs, 10_000) // pg-boss takes no shorter one.
-      return pgBossQueue({ name, connectionString: at, schema: name, leaseMs: lease, pollMs: POLL_MS })
+      const lease = leaseMs === undefined ? {} : { leaseMs: Math.max(leaseMs, 10_000) } // pg-boss takes no shorter one.
+      return pgBossQueue({ name, connectionString: at, schema: name, ...lease, ...polls })
     }
   }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
 import type { HooklineError } from '../../src/message/error.ts'
+import type { Outcome } from '../../src/queues/queue.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 import { handleJob, setUpInbox } from '../support/inbox.ts'
@@ -311,14 +312,14 @@ describe('dead letters', () => {
   })
 })
 
-describe('a message that crashes the process', () => {
+describe('a message whose claims end without an outcome', () => {
   const stateOf = (attempts: number, releases: number) => bytes(JSON.stringify({ attempts, releases }))
 
   it.each([
     ['the first time', 1, undefined],
-    ['after 4 crashes', 5, undefined],
-    ['after 4 crashes and 3 failed attempts', 8, stateOf(3, 0)],
-    ['after 4 crashes and 9 graceful stops', 14, stateOf(0, 9)],
+    ['after 4 of them', 5, undefined],
+    ['after 4 of them and 3 failed attempts', 8, stateOf(3, 0)],
+    ['after 4 of them and 9 graceful stops', 14, stateOf(0, 9)],
     ['when its state cannot be read', 99, bytes('junk')],
     ['when its state is none of ours', 99, bytes('{"attempts":"x"}')],
   ])('is handled %s', async (_when, claimCount, retryState) => {
@@ -327,16 +328,32 @@ describe('a message that crashes the process', () => {
     expect(handler).toHaveBeenCalledOnce()
   })
 
-  it.each([
-    [6, undefined, 0],
-    [9, stateOf(3, 0), 3],
-    [15, stateOf(0, 9), 0],
-  ])('is a dead letter at claim %i', async (claimCount, retryState, attempts) => {
-    const { outcome, state, handler, errors } = await handleJob({ claimCount, retryState })
-    expect(outcome).toMatchObject({ deadLetter: 'crashed' })
-    expect(state).toMatchObject({ attempts, error: { message: expect.stringContaining('Got 5 crashes') } })
-    expect(handler).not.toHaveBeenCalled()
-    expect(errors).toMatchObject([{ code: 'internal' }])
+  describe.each([
+    ['claims last as long as their process', undefined, undefined, 'crashed', 'internal', 'the process died'],
+    ['claims lapse', 20_000, undefined, 'lease_lapsed', 'lease_lapsed', 'the process died or blocked its event loop'],
+    ['one is known to have lapsed', 20_000, 26_149, 'lease_lapsed', 'lease_lapsed', 'event loop blocked for 26.1 s'],
+  ] as const)('where %s', (_what, leaseMs, blockedMs, reason, code, cause) => {
+    it.each([
+      [6, undefined, 0],
+      [9, stateOf(3, 0), 3],
+      [15, stateOf(0, 9), 0],
+    ])('is a dead letter at claim %i', async (claimCount, retryState, attempts) => {
+      const job = { claimCount, retryState, ...(blockedMs !== undefined && { blockedMs }) }
+      const { outcome, state, handler, errors } = await handleJob(job, undefined, { leaseMs })
+      const message = `The handlers of a message must end while its claim lasts. Got 5 claims that ended before: ${cause}. Fix the cause, then redrive it.`
+      expect(outcome).toMatchObject({ deadLetter: reason })
+      expect(state).toMatchObject({ attempts, error: { code, message } })
+      expect(handler).not.toHaveBeenCalled()
+      expect(errors).toMatchObject([{ code }])
+    })
+  })
+
+  it('is listed with why', async () => {
+    const { outcome } = await handleJob({ claimCount: 6 }, undefined, { leaseMs: 20_000 })
+    const { deadLetter: reason, retryState } = outcome as Extract<Outcome, { deadLetter: string }>
+    const letter = { id: randomUUID(), body: bytes(''), reason, retryState, failedAt: new Date(5) }
+    const { receiver } = setUpInbox({}, {}, { deadLetters: async () => [letter] })
+    expect(await receiver.deadLetters()).toMatchObject([{ reason: 'lease_lapsed', error: { code: 'lease_lapsed' } }])
   })
 })
 

@@ -47,13 +47,18 @@ describe('options', () => {
     ['name', store, {}],
     ['name', store, { name: '' }],
     ['pollMs', store, { name: 'orders', pollMs: 0 }],
+    ['deadLetterRetentionMs', store, { name: 'orders', deadLetterRetentionMs: 0 }],
+    ['deadLetterRetentionMs', store, { name: 'orders', deadLetterRetentionMs: '30 days' }],
     ['onError', store, { name: 'orders', onError: 'log' }],
     ['clock.now', store, { name: 'orders', clock: {} }],
     ['store', undefined, { name: 'orders' }],
     ['store', null, { name: 'orders' }],
     ['store', 'jobs.json', { name: 'orders' }],
     ...(
-      ['push', 'claim', 'finish', 'release', 'nextDueAt', 'counts', 'deadLetters', 'redrive', 'drop', 'close'] as const
+      [
+        ...(['push', 'claim', 'finish', 'release', 'nextDueAt', 'counts'] as const),
+        ...(['deadLetters', 'redrive', 'drop', 'jobs', 'remove', 'close'] as const),
+      ] as const
     ).map((verb): [string, unknown, unknown] => [`store.${verb}`, { ...store, [verb]: undefined }, { name: 'orders' }]),
     ['store.leaseMs', { ...store, leaseMs: 2, renew() {} }, { name: 'orders' }],
     ['store.renew', { ...store, leaseMs: 3000 }, { name: 'orders' }],

@@ -22,10 +22,16 @@ interface Setup extends Manner {
 
 function setUp({ pollMs, change = () => ({}), ...manner }: Setup = {}) {
   const clock = manualClock()
+  const { setTimeout } = clock
+  let overdue: (() => void)[] | undefined // While the event loop is blocked.
+  Object.assign(clock, {
+    setTimeout: (callback: () => void, ms: number) =>
+      setTimeout(() => (overdue === undefined ? callback() : void overdue.push(callback)), ms),
+  })
   const watched = watchStore(clock, manner)
   const errors: unknown[] = []
   const store = { ...watched.store, ...change(watched.store) }
-  const worker = createWorker(store, { clock, pollMs, onError: (error) => errors.push(error) })
+  const worker = createWorker(store, { name: 'orders', clock, pollMs, onError: (error) => errors.push(error) })
   const seen: ClaimedJob[] = []
   return {
     clock,
@@ -34,6 +40,15 @@ function setUp({ pollMs, change = () => ({}), ...manner }: Setup = {}) {
     errors,
     seen,
     counts: () => watched.store.counts(),
+    /** Blocks the event loop: the timers of that time fire when it is over. */
+    async block(ms: number) {
+      overdue = []
+      await clock.advance(ms)
+      const callbacks = overdue
+      overdue = undefined
+      for (const callback of callbacks) callback()
+      await clock.advance(0)
+    },
     async push(...jobs: Job[]) {
       await watched.store.push(jobs)
       worker.wake()
@@ -625,6 +640,71 @@ describe('leases', () => {
     gated.open()
     await clock.advance(1000)
     expect(renewals).toHaveLength(2)
+  })
+
+  describe('that a blocked event loop does not renew', () => {
+    const blockedMsOf = (jobs: readonly ClaimedJob[]) => jobs.map((job) => job.blockedMs)
+
+    /** A job is claimed, held for a while, blocks the event loop and is released, as by another process. */
+    async function lapse(parts: ReturnType<typeof setUpLeases>, heldMs: number, ms: number) {
+      const { clock, push, work, block, seen } = parts
+      const held = Promise.withResolvers<Outcome>()
+      work(() => (seen.length === 1 ? held.promise : complete))
+      await push(jobOf())
+      await clock.advance(heldMs)
+      await block(ms)
+      held.resolve({ retryAt: new Date(clock.now()) })
+      await clock.advance(0)
+    }
+
+    it('are reported with how long it was blocked, and so is the job that is claimed here again', async () => {
+      const parts = setUpLeases()
+      await lapse(parts, 500, 2500)
+      expect(parts.errors).toMatchObject([{ code: 'lease_lapsed', status: 503 }])
+      expect((parts.errors[0] as Error).message).toBe(
+        'Queue orders: leases must be renewed every 1.0 s. Got an event loop blocked for 2.0 s, leases over: 1. Move such work to a worker thread, or raise leaseMs: these jobs may be handled again.',
+      )
+      expect(blockedMsOf(parts.seen)).toEqual([undefined, 2000])
+    })
+
+    it('are renewed in time after all when it was blocked for less than is left of the lease', async () => {
+      const parts = setUpLeases()
+      await lapse(parts, 500, 2499)
+      expect(parts.errors).toEqual([])
+      expect(blockedMsOf(parts.seen)).toEqual([undefined, undefined])
+    })
+
+    it('are counted from their claim or their last renewal', async () => {
+      const parts = setUpLeases()
+      await lapse(parts, 1500, 2499)
+      expect(parts.errors).toEqual([])
+      const { push, clock, block, work, errors } = setUpLeases()
+      work(never)
+      await push(jobOf())
+      await clock.advance(900)
+      await push(jobOf())
+      await clock.advance(0)
+      await block(2100)
+      expect(errors).toMatchObject([{ message: expect.stringContaining('blocked for 2.0 s, leases over: 1.') }])
+    })
+
+    it('are not reported when the store did not take the renewals: that is reported already', async () => {
+      const parts = setUpLeases(() => Promise.reject(new Error('away')))
+      await lapse(parts, 5500, 1)
+      expect(new Set(parts.errors.map((error) => (error as Error).message))).toEqual(new Set(['away']))
+    })
+
+    it('are remembered of the latest thousand jobs', async () => {
+      const { push, clock, block, work, seen } = setUpLeases()
+      const held = Promise.withResolvers<Outcome>()
+      work(({ claimCount }) => (claimCount === 1 ? held.promise : complete), 1_001)
+      await push(...Array.from({ length: 1_001 }, () => jobOf()))
+      await clock.advance(0)
+      await block(5_000)
+      held.resolve({ retryAt: new Date(clock.now()) })
+      await clock.advance(0)
+      expect(blockedMsOf(seen.slice(1_001))).toEqual([undefined, ...Array(1_000).fill(4_000)])
+    })
   })
 
   it('are not renewed after close, which waits for the renewal on its way', async () => {

@@ -36,6 +36,7 @@ type ReceiverCode = Exclude<
   | 'too_many_refused'
   | 'queue_full'
   | 'queue_unavailable'
+  | 'lease_lapsed'
 >
 
 /** Every code of a receiver, with a request that is answered with it. The type makes the list complete. */

@@ -25,14 +25,18 @@ export function setUpInbox<const Events extends EventSchemas = {}>(
 }
 
 /** Has the worker of an inbox handle one claimed job, by default a page message, and returns the outcome. */
-export async function handleJob(job: Partial<ClaimedJob>, signal: AbortSignal = new AbortController().signal) {
+export async function handleJob(
+  job: Partial<ClaimedJob>,
+  signal: AbortSignal = new AbortController().signal,
+  overrides: Partial<Queue> = {},
+) {
   let handle: HandleJob | undefined
   const pushed: Uint8Array[] = []
   const push: Queue['push'] = async ([one]) => void pushed.push(one?.body as Uint8Array)
   const work: Queue['work'] = (given) => {
     handle = given
   }
-  const set = setUpInbox({}, {}, { push, work })
+  const set = setUpInbox({}, {}, { push, work, ...overrides })
   const handler = vi.fn()
   set.receiver.on('*', handler).start()
   await deliver(set.receiver, fixtures.page)

@@ -8,7 +8,7 @@ import { createQueue } from '../../src/queues/create-queue.ts'
 import type { Queue } from '../../src/queues/queue.ts'
 import { connect } from '../../src/queues/sqlite/connection.ts'
 import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
-import { readOptions, type SqliteQueueOptions } from '../../src/queues/sqlite/options.ts'
+import { readOptions, type Settings, type SqliteQueueOptions } from '../../src/queues/sqlite/options.ts'
 import { createSqliteStore } from '../../src/queues/sqlite/store.ts'
 import { serve, type Thread, type ThreadSettings } from '../../src/queues/sqlite/worker-thread.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
@@ -26,8 +26,8 @@ export function sqliteQueueWith(options: SqliteQueueOptions, start: (settings: T
   return createQueue(store, settingsOf(settings))
 }
 
-function settingsOf({ name, pollMs, onError, clock }: SqliteQueueOptions & { readonly name: string }) {
-  return { name, pollMs, onError, clock }
+function settingsOf({ name, pollMs, deadLetterRetentionMs, onError, clock }: Settings) {
+  return { name, pollMs, deadLetterRetentionMs, onError, clock }
 }
 
 /** Serves a file in this thread, as a worker thread would. */

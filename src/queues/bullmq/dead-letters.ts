@@ -71,7 +71,7 @@ async function dropAll(connection: Connection): Promise<number> {
 }
 
 /** Does it to some at a time. Returns with how many it succeeded: others may do the same meanwhile. */
-async function countEach(
+export async function countEach(
   connection: Connection,
   ids: readonly string[] | 'all',
   act: (queue: Queue, id: string) => Promise<boolean>,

@@ -39,6 +39,11 @@ export type { BullmqQueueOptions } from './options.ts'
  */
 export function bullmqQueue(options: BullmqQueueOptions): Queue {
   const settings = readOptions(options)
-  const { name, pollMs, onError = printOnceAMinute(systemClock) } = settings
-  return createQueue(createBullmqStore(settings, systemClock, onError), { name, pollMs, onError })
+  const { name, pollMs, deadLetterRetentionMs, onError = printOnceAMinute(systemClock) } = settings
+  return createQueue(createBullmqStore(settings, systemClock, onError), {
+    name,
+    pollMs,
+    deadLetterRetentionMs,
+    onError,
+  })
 }

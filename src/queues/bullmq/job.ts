@@ -45,11 +45,15 @@ export function toClaim(job: StoredJob, token: string): BullmqClaim | undefined 
   return { id, body, claimCount, firstAt, retryState: readRetryState(notes), job, token, notes }
 }
 
-/** A failed job. The body of one that Hookline did not write is its data as JSON. */
+/** The body of a job; of one that Hookline did not write, its data as JSON. */
+export function bodyOf({ data }: StoredJob): Uint8Array {
+  return decode(data) ?? Buffer.from(JSON.stringify(data))
+}
+
+/** A failed job. */
 export function toDeadLetter(job: StoredJob): DeadLetter {
   const { id = '', finishedOn = 0, failedReason: reason = '' } = job
-  const body = decode(job.data) ?? Buffer.from(JSON.stringify(job.data))
-  return { id, body, reason, retryState: readRetryState(readNotes(job)), failedAt: new Date(finishedOn) }
+  return { id, body: bodyOf(job), reason, retryState: readRetryState(readNotes(job)), failedAt: new Date(finishedOn) }
 }
 
 /** When a job came due, or will. */

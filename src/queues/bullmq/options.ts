@@ -12,6 +12,7 @@ import {
   requireWhole,
   show,
 } from '../../options/checks.ts'
+import { readRetention } from '../arguments.ts'
 
 /** What `bullmqQueue` takes. */
 export interface BullmqQueueOptions {
@@ -39,6 +40,11 @@ export interface BullmqQueueOptions {
    * Default false: each call rejects with `queue_unavailable` while its `maxmemory-policy` is another one than `noeviction`.
    */
   readonly allowEviction?: boolean
+  /**
+   * How long dead letters are kept, in milliseconds. A queue with a handler drops older ones once an hour, or once in this time
+   * when that is shorter. Default: for ever.
+   */
+  readonly deadLetterRetentionMs?: number
   /** How long a call waits for Redis, in milliseconds, before it rejects with `queue_unavailable`. Default 3 000. */
   readonly timeoutMs?: number
   /**
@@ -49,8 +55,10 @@ export interface BullmqQueueOptions {
 }
 
 /** The options, complete. */
-export interface BullmqSettings extends Required<Omit<BullmqQueueOptions, 'connection' | 'onError'>> {
+export interface BullmqSettings
+  extends Required<Omit<BullmqQueueOptions, 'connection' | 'deadLetterRetentionMs' | 'onError'>> {
   readonly connection: Where
+  readonly deadLetterRetentionMs: number | undefined
   readonly onError: BullmqQueueOptions['onError']
 }
 
@@ -64,6 +72,7 @@ const OPTIONS = [
   'pollMs',
   'dedupeWindowMs',
   'allowEviction',
+  'deadLetterRetentionMs',
   'timeoutMs',
   'onError',
 ] as const satisfies (keyof BullmqQueueOptions)[]
@@ -89,6 +98,7 @@ export function readOptions(options: BullmqQueueOptions): BullmqSettings {
     prefix,
     leaseMs: requireWhole('leaseMs', leaseMs, 100),
     pollMs: requireWhole('pollMs', pollMs, 1),
+    deadLetterRetentionMs: readRetention(options.deadLetterRetentionMs),
     dedupeWindowMs: requireWhole('dedupeWindowMs', dedupeWindowMs, 1, Number.MAX_SAFE_INTEGER),
     allowEviction,
     timeoutMs: requireWhole('timeoutMs', timeoutMs, 1),

@@ -2,9 +2,9 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Worker } from 'bullmq'
+import { createBatcher } from '../../collections/batcher.ts'
 import type { HooklineError } from '../../message/error.ts'
 import type { Clock } from '../../time/clock.ts'
-import { createBatcher } from '../batcher.ts'
 import type { QueueCounts } from '../queue.ts'
 import type { QueueStore } from '../store.ts'
 import { connect, type Engine } from './connection.ts'
@@ -12,6 +12,7 @@ import { drop, readDeadLetters, redrive } from './dead-letters.ts'
 import { isRefusal, isReply } from './error.ts'
 import { type BulkJob, type BullmqClaim, dueAtOf, fail, finishClaim, releaseClaim, toBulkJob, toClaim } from './job.ts'
 import type { BullmqSettings } from './options.ts'
+import { listJobs, removeJobs } from './stored-jobs.ts'
 
 /** A push under way. */
 interface Push {
@@ -164,6 +165,8 @@ export function createBullmqStore(
     deadLetters: ({ after, limit }) => connection.call(({ queue }) => readDeadLetters(queue, after, limit)),
     redrive: (ids) => redrive(connection, ids, clock.now()),
     drop: (ids) => drop(connection, ids),
+    jobs: () => listJobs(connection),
+    remove: (ids) => removeJobs(connection, ids),
     async close() {
       await connection.close()
       return []

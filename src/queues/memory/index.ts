@@ -28,6 +28,6 @@ export type { MemoryQueueOptions } from './options.ts'
  */
 export function memoryQueue(options: MemoryQueueOptions = {}): Queue {
   const settings = readOptions(options)
-  const { name, clock } = settings
-  return createQueue(createMemoryStore(settings), { name, clock })
+  const { name, deadLetterRetentionMs, clock } = settings
+  return createQueue(createMemoryStore(settings), { name, deadLetterRetentionMs, clock })
 }

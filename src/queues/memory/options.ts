@@ -2,6 +2,7 @@
 
 import { requireClock, requireOptions, requireText, requireWhole } from '../../options/checks.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
+import { readRetention } from '../arguments.ts'
 
 /** What `memoryQueue` takes. */
 export interface MemoryQueueOptions {
@@ -18,8 +19,18 @@ export interface MemoryQueueOptions {
    * `maxJobs` ids are remembered, the latest.
    */
   readonly dedupeWindowMs?: number
+  /**
+   * How long dead letters are kept, in milliseconds. A queue with a handler drops older ones once an hour, or once in this time
+   * when that is shorter. Default: for ever.
+   */
+  readonly deadLetterRetentionMs?: number
   /** Where time comes from. Default: the machine's clock. */
   readonly clock?: Clock
+}
+
+/** The options, checked and complete. */
+export interface Settings extends Required<Omit<MemoryQueueOptions, 'deadLetterRetentionMs'>> {
+  readonly deadLetterRetentionMs: number | undefined
 }
 
 const OPTIONS = [
@@ -28,6 +39,7 @@ const OPTIONS = [
   'maxBytes',
   'maxDeadLetters',
   'dedupeWindowMs',
+  'deadLetterRetentionMs',
   'clock',
 ] as const satisfies (keyof MemoryQueueOptions)[]
 
@@ -36,7 +48,7 @@ const OPTIONS = [
  *
  * @throws TypeError that names the option.
  */
-export function readOptions(options: MemoryQueueOptions): Required<MemoryQueueOptions> {
+export function readOptions(options: MemoryQueueOptions): Settings {
   requireOptions('memoryQueue', options, OPTIONS)
   const { name = 'memory', maxJobs = 100_000, maxBytes = 256 * 1024 * 1024, maxDeadLetters = 10_000 } = options
   const { dedupeWindowMs = 24 * 60 * 60_000, clock = systemClock } = options
@@ -47,6 +59,7 @@ export function readOptions(options: MemoryQueueOptions): Required<MemoryQueueOp
     maxJobs: requireWhole('maxJobs', maxJobs, 1, MOST),
     maxBytes: requireWhole('maxBytes', maxBytes, 1, MOST),
     maxDeadLetters: requireWhole('maxDeadLetters', maxDeadLetters, 1, MOST),
+    deadLetterRetentionMs: readRetention(options.deadLetterRetentionMs),
     dedupeWindowMs: requireWhole('dedupeWindowMs', dedupeWindowMs, 1, MOST),
     clock,
   }

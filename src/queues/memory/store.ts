@@ -6,7 +6,7 @@ import type { ClaimedJob, Job } from '../queue.ts'
 import type { QueueStore } from '../store.ts'
 import { createCompletedIds } from './completed-ids.ts'
 import { bytesOf, createDeadLetters } from './dead-letters.ts'
-import type { MemoryQueueOptions } from './options.ts'
+import type { Settings } from './options.ts'
 import { createTimeHeap } from './time-heap.ts'
 
 interface Entry {
@@ -24,7 +24,7 @@ interface MemoryClaim extends ClaimedJob {
 }
 
 /** Creates an empty store. */
-export function createMemoryStore(options: Required<MemoryQueueOptions>): QueueStore<MemoryClaim> {
+export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
   const { name, maxJobs, maxBytes, maxDeadLetters, dedupeWindowMs, clock } = options
   const entries = new Map<string, Entry>() // What waits or is claimed, the oldest first.
   const due = createFifo<Entry>()
@@ -148,6 +148,19 @@ export function createMemoryStore(options: Required<MemoryQueueOptions>): QueueS
       deadLetters.remove(found)
       return found.length
     },
+    *jobs() {
+      const all = [...entries.values()]
+      for (let start = 0; start < all.length; start += LISTED_AT_ONCE) yield all.slice(start, start + LISTED_AT_ONCE)
+    },
+    remove(ids) {
+      const wanted = new Set(ids)
+      const found: Entry[] = []
+      const stays = (entry: Entry): boolean => !wanted.has(entry.id) || found.push(entry) === 0
+      due.filter(stays)
+      later.filter(stays)
+      for (const entry of found) remove(entry)
+      return found.length
+    },
     close() {
       const now = clock.now()
       const left = [...entries.values()].map(({ id, body, dueAt }) =>
@@ -158,6 +171,8 @@ export function createMemoryStore(options: Required<MemoryQueueOptions>): QueueS
     },
   }
 }
+
+const LISTED_AT_ONCE = 500
 
 /** Not the time when it came due: the machine's clock may have been set back since. */
 const LONG_AGO = new Date(0)

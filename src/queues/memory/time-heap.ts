@@ -9,6 +9,8 @@ export interface TimeHeap<T> {
   nextAt(): number | undefined
   /** Takes the earliest; of several at one time, the one that was put in first. Undefined when nothing waits. */
   pop(): T | undefined
+  /** Removes the items for which it returns false. */
+  filter(stays: (item: T) => boolean): void
 }
 
 interface Node<T> {
@@ -19,7 +21,7 @@ interface Node<T> {
 
 /** Makes a heap. */
 export function createTimeHeap<T>(): TimeHeap<T> {
-  const nodes: Node<T>[] = []
+  let nodes: Node<T>[] = []
   let order = 0
 
   return {
@@ -36,6 +38,10 @@ export function createTimeHeap<T>(): TimeHeap<T> {
       const last = nodes.pop()
       if (top !== undefined && last !== undefined && top !== last) sink(nodes, last)
       return top?.item
+    },
+    filter(stays) {
+      // Sorted, a list is a heap.
+      nodes = nodes.filter(({ item }) => stays(item)).sort((one, other) => (isBefore(one, other) ? -1 : 1))
     },
   }
 }

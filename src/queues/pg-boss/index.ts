@@ -38,7 +38,7 @@ export type { PgBossQueueOptions } from './options.ts'
  */
 export function pgBossQueue(options: PgBossQueueOptions): Queue {
   const settings = readOptions(options)
-  const { name, pollMs, onError, clock } = settings
+  const { name, pollMs, deadLetterRetentionMs, onError, clock } = settings
   const connection = createConnection(settings, (boss, use) => prepareQueues(boss, settings, use))
-  return createQueue(createPgBossStore(connection, settings), { name, pollMs, onError, clock })
+  return createQueue(createPgBossStore(connection, settings), { name, pollMs, deadLetterRetentionMs, onError, clock })
 }

@@ -19,18 +19,20 @@ export interface Row {
 export interface RowsPage {
   readonly schema: string
   readonly queue: string
-  /** `failed` is what pg-boss gave up, `waiting` what it would let workers fetch. */
-  readonly state: 'waiting' | 'failed'
+  /** `failed` is what pg-boss gave up, `waiting` what it would let workers fetch, `any` whatever is stored. */
+  readonly state: 'waiting' | 'failed' | 'any'
   /** Reads those after this id; from the oldest on when it is not among them. */
   readonly after?: string | undefined
   readonly limit: number
 }
 
+const CONDITIONS = { waiting: `AND row.state < 'active'`, failed: `AND row.state = 'failed'`, any: '' } as const
+
 /** Reads a page of the rows of one queue. */
 export async function readRows(db: Db, { schema, queue, state, after, limit }: RowsPage): Promise<readonly Row[]> {
-  const isRead = (row: string): string =>
-    `${row}.name = $1 AND ${row}.state ${state === 'failed' ? `= 'failed'` : `< 'active'`}`
-  const order = (row: string): string => `${row}.created_on, ${row}.start_after, ${row}.id`
+  const isRead = (row: string): string => `${row}.name = $1 ${CONDITIONS[state].replace('row', row)}`
+  // What comes in any state goes by what never changes, so that nothing is missed while its state does.
+  const order = (row: string): string => `${row}.created_on, ${state === 'any' ? '' : `${row}.start_after, `}${row}.id`
   const statement = `SELECT job.id::text, job.data, job.start_after AS "startAfter" FROM ${schema}.job AS job
     LEFT JOIN ${schema}.job AS last ON last.id = $2 AND ${isRead('last')}
     WHERE ${isRead('job')} AND (last.id IS NULL OR (${order('job')}) > (${order('last')}))

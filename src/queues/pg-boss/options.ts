@@ -13,6 +13,7 @@ import {
   show,
 } from '../../options/checks.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
+import { readRetention } from '../arguments.ts'
 import { printOnceAMinute } from '../create-queue.ts'
 
 /** What `pgBossQueue` takes: a `connectionString`, or a `boss`. */
@@ -50,6 +51,11 @@ export interface PgBossQueueOptions {
    * `maintenanceIntervalSeconds`, by default within a day.
    */
   readonly dedupeWindowMs?: number
+  /**
+   * How long dead letters are kept, in milliseconds. A queue with a handler drops older ones once an hour, or once in this time
+   * when that is shorter. Default: for ever.
+   */
+  readonly deadLetterRetentionMs?: number
   /** The most connections. Default 5. Not with a `boss`, which has its own. */
   readonly max?: number
   /**
@@ -67,7 +73,9 @@ export interface PgBossQueueOptions {
 }
 
 /** The options, checked and complete. */
-export interface Settings extends Required<Omit<PgBossQueueOptions, 'connectionString' | 'boss'>> {
+export interface Settings
+  extends Required<Omit<PgBossQueueOptions, 'connectionString' | 'boss' | 'deadLetterRetentionMs'>> {
+  readonly deadLetterRetentionMs: number | undefined
   readonly connectionString: string | undefined
   readonly boss: PgBoss | undefined
 }
@@ -80,6 +88,7 @@ const OPTIONS = [
   'pollMs',
   'leaseMs',
   'dedupeWindowMs',
+  'deadLetterRetentionMs',
   'max',
   'timeoutMs',
   'onError',
@@ -107,6 +116,7 @@ export function readOptions(options: PgBossQueueOptions): Settings {
     schema: requireSchema(schema),
     pollMs: requireWhole('pollMs', pollMs, 1),
     leaseMs: requireWhole('leaseMs', leaseMs, 10_000, DAY_MS),
+    deadLetterRetentionMs: readRetention(options.deadLetterRetentionMs),
     dedupeWindowMs: requireWhole('dedupeWindowMs', dedupeWindowMs, 1_000, Number.MAX_SAFE_INTEGER),
     max: requireWhole('max', max, 1),
     timeoutMs: requireWhole('timeoutMs', timeoutMs, 1),

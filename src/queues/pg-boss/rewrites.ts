@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Db, JobInsert, PgBoss } from 'pg-boss'
-import { type Batcher, createBatcher } from '../batcher.ts'
+import { type Batcher, createBatcher } from '../../collections/batcher.ts'
 import type { Connection } from './connection.ts'
 import { isFaultOfData } from './error.ts'
 import { deadQueueOf } from './prepare.ts'

@@ -54,12 +54,17 @@ export function stateOf(retryState: Uint8Array | undefined): Pick<Data, 'state'>
 /** Why a job that Hookline did not write is a dead letter. */
 export const FOREIGN_REASON = 'the job was not written by Hookline'
 
-/** Reads a dead letter. The body of one that Hookline did not write is its data as JSON. */
+/** The body in the data of a row; of one that Hookline did not write, the data as JSON. */
+export function readBody(value: unknown): Uint8Array {
+  return decode((value as Partial<Data> | null)?.body) ?? foreignBody(value)
+}
+
+/** Reads a dead letter. */
 export function readLetter(id: string, value: unknown, failedAt: Date): DeadLetter {
-  const { body, reason, state } = (value ?? {}) as Partial<Record<keyof Data, unknown>>
+  const { reason, state } = (value ?? {}) as Partial<Record<keyof Data, unknown>>
   return {
     id,
-    body: decode(body) ?? foreignBody(value),
+    body: readBody(value),
     reason: readText(reason) ?? FOREIGN_REASON,
     retryState: decode(state),
     failedAt,

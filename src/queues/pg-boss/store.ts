@@ -1,9 +1,9 @@
 /** The store of a queue on PostgreSQL: pg-boss keeps the jobs, claims them, and takes them back when a lease is over. */
 
 import type { JobInsert, JobWithMetadata, PgBoss } from 'pg-boss'
+import { createBatcher } from '../../collections/batcher.ts'
 import { systemClock } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
-import { createBatcher } from '../batcher.ts'
 import type { Job } from '../queue.ts'
 import type { QueueStore, ReleaseOptions } from '../store.ts'
 import { type Connection, inTransaction } from './connection.ts'
@@ -25,12 +25,14 @@ import {
   stateOf,
   timestampOf,
 } from './row.ts'
+import { createStoredJobs } from './stored-jobs.ts'
 
 /** Creates the store over a connection. */
 export function createPgBossStore(connection: Connection, settings: Settings): QueueStore<PgBossClaim> {
   const { name, leaseMs, timeoutMs, clock, onError } = settings
   const place = placeOf(settings)
   const letters = createDeadLetters(connection, settings)
+  const { jobs, remove } = createStoredJobs(connection, settings)
   const rewrites = createRewrites(name, connection)
   const pushes = createBatcher<Push>({
     send: (batch) => insert(batch.flatMap(({ jobs }) => jobs)),
@@ -162,6 +164,8 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     deadLetters: ({ after, limit }) => letters.list(after, limit),
     redrive: letters.redrive,
     drop: letters.drop,
+    jobs,
+    remove,
     async close() {
       await connection.close()
       return []

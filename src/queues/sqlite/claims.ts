@@ -1,6 +1,5 @@
 /** Claims: which due jobs are claimed next, and how a claim ends. */
 
-import { notingDamage } from '../../sqlite/damage.ts'
 import { PHASE, type QueueRow } from './counts.ts'
 import type { Pushes } from './pushes.ts'
 import type { Claim, ClaimedRow, Finish, Release } from './rpc.ts'
@@ -40,7 +39,6 @@ export function createClaims({ database, owner, damaged }: OpenTables, pushes: P
     ORDER BY due_at, seq LIMIT ?`)
   const later = database.prepare(`
     SELECT due_at AS dueAt FROM hookline_queue_jobs WHERE queue = ? AND phase = ${PHASE.later} ORDER BY due_at LIMIT 1`)
-  const readBody = database.prepare('SELECT body FROM hookline_queue_bodies WHERE seq = ?')
   const removeBody = database.prepare('DELETE FROM hookline_queue_bodies WHERE seq = ?')
   const markClaimed = database.prepare(`
     UPDATE hookline_queue_jobs
@@ -92,8 +90,8 @@ export function createClaims({ database, owner, damaged }: OpenTables, pushes: P
   function readOrFail(row: QueueRow, job: JobRow, now: number): Omit<ClaimedRow, 'claim'> | undefined {
     const { seq, claimCount, firstAt, retryState } = job
     const id = textOfId(job.id)
-    const body = damaged.has(seq) ? undefined : notingDamage(damaged, seq, () => readBody.get(seq))?.body
-    if (id !== undefined && body instanceof Uint8Array) {
+    const body = pushes.bodyOf(seq)
+    if (id !== undefined && body !== undefined) {
       return { seq, id, claimCount: claimCount + 1, firstAt: firstAt ?? now, body, retryState: retryState ?? undefined }
     }
     const why = damaged.has(seq) ? 'its body is on a damaged page of the file' : id === undefined ? ID : BODY

@@ -1,6 +1,5 @@
 /** The dead letters: listing, redriving and dropping them. */
 
-import { notingDamage } from '../../sqlite/damage.ts'
 import type { DeadLetter } from '../queue.ts'
 import { PHASE, type QueueRow } from './counts.ts'
 import { type Pushes, requireRoom } from './pushes.ts'
@@ -19,7 +18,7 @@ export interface DeadLetters {
 }
 
 /** Creates it over an open file. */
-export function createDeadLetters({ database, damaged }: OpenTables, pushes: Pushes): DeadLetters {
+export function createDeadLetters({ database }: OpenTables, pushes: Pushes): DeadLetters {
   const find = database.prepare(`
     SELECT seq, place FROM hookline_queue_jobs WHERE seq = ? AND queue = ? AND phase = ${PHASE.deadLetter}`)
   const page = database.prepare(`
@@ -28,13 +27,11 @@ export function createDeadLetters({ database, damaged }: OpenTables, pushes: Pus
   const list = database.prepare(`
     SELECT seq FROM hookline_queue_jobs WHERE queue = ? AND phase = ${PHASE.deadLetter} ORDER BY place LIMIT ?`)
   const idOf = database.prepare('SELECT id FROM hookline_queue_jobs WHERE seq = ?')
-  const readBody = database.prepare('SELECT body FROM hookline_queue_bodies WHERE seq = ?')
   const redrive = database.prepare(`
     UPDATE hookline_queue_jobs
     SET phase = ${PHASE.due}, place = ?, due_at = ?, claim_count = 0, first_at = NULL, retry_state = NULL, reason = NULL
     WHERE seq = ?`)
   const remove = database.prepare('DELETE FROM hookline_queue_jobs WHERE seq = ?')
-  const removeBody = database.prepare('DELETE FROM hookline_queue_bodies WHERE seq = ?')
 
   function rowOf(queue: number, id: string): { readonly seq: number; readonly place: number } | undefined {
     const seq = pushes.seqOf(queue, bytesOfId(id))
@@ -49,18 +46,12 @@ export function createDeadLetters({ database, damaged }: OpenTables, pushes: Pus
     return (list.all(queue, limit) as { seq: number }[]).map(({ seq }) => seq)
   }
 
-  /** A body on a damaged page is listed as empty: the first listing notes the page, the next one avoids it. */
-  function bodyOf(seq: number): Uint8Array {
-    const body = damaged.has(seq) ? undefined : notingDamage(damaged, seq, () => readBody.get(seq))?.body
-    return body instanceof Uint8Array ? body : new Uint8Array()
-  }
-
   return {
     page(queue, after, limit) {
       const place = after === undefined ? undefined : rowOf(queue, after)?.place
       return page.all(queue, place ?? 0, limit).map((row) => ({
         id: textOfId(row.id) ?? '00000000-0000-0000-0000-000000000000',
-        body: bodyOf(row.seq as number),
+        body: pushes.bodyOf(row.seq as number) ?? new Uint8Array(),
         reason: String(Buffer.from((row.reason ?? '') as Uint8Array)),
         retryState: (row.retryState ?? undefined) as Uint8Array | undefined,
         failedAt: row.failedAt as number,
@@ -79,7 +70,7 @@ export function createDeadLetters({ database, damaged }: OpenTables, pushes: Pus
       for (const seq of seqs) {
         pushes.forget(row.queue, idOf.get(seq)?.id as Uint8Array)
         remove.run(seq)
-        if (!damaged.has(seq)) notingDamage(damaged, seq, () => removeBody.run(seq)) // Else it stays, out of reach.
+        pushes.removeBody(seq)
       }
       row.deadLetters -= seqs.length
       return seqs.length

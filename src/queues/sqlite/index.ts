@@ -24,7 +24,7 @@ export type { SqliteQueueOptions } from './options.ts'
  * - A push resolves when the disk has it. All queues of a file in this process share one worker thread: calls that are made
  *   together are written together, and nothing else waits for the disk.
  * - A process keeps the jobs that it claimed for as long as it lives. When it dies, the other processes that use the file
- *   claim them within about a second, or the next one that opens the file. When the power fails, jobs that were claimed or
+ *   claim them within a second, or the next one that opens the file. When the power fails, jobs that were claimed or
  *   finished in the last moment may be handled again; none is lost.
  * - A job whose row or body cannot be read becomes a dead letter, whose reason begins with `unreadable`.
  * - An idle queue does not keep the process alive. `close()` of the last queue of a file releases the file.
@@ -38,11 +38,11 @@ export type { SqliteQueueOptions } from './options.ts'
  */
 export function sqliteQueue(options: SqliteQueueOptions): Queue {
   const settings = readOptions(options)
-  const { path, name, pollMs, onError, clock } = settings
+  const { path, name, pollMs, deadLetterRetentionMs, onError, clock } = settings
   requireProgram()
   try {
     const store = createSqliteStore(settings, connect(path, name, startWorker))
-    return createQueue(store, { name, pollMs, onError, clock })
+    return createQueue(store, { name, pollMs, deadLetterRetentionMs, onError, clock })
   } catch (cause) {
     throw new HooklineError('queue_unavailable', cannotUse(`Queue ${name}`, path, cause), { cause })
   }

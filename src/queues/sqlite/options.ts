@@ -12,6 +12,7 @@ import {
   show,
 } from '../../options/checks.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
+import { readRetention } from '../arguments.ts'
 
 /** What `sqliteQueue` takes. */
 export interface SqliteQueueOptions {
@@ -32,6 +33,11 @@ export interface SqliteQueueOptions {
    * file. Default 24 hours.
    */
   readonly dedupeWindowMs?: number
+  /**
+   * How long dead letters are kept, in milliseconds. A queue with a handler drops older ones once an hour, or once in this time
+   * when that is shorter. Default: for ever.
+   */
+  readonly deadLetterRetentionMs?: number
   /** The most jobs that wait or are claimed. Default: as many as fit on the disk. */
   readonly maxJobs?: number
   /**
@@ -49,13 +55,17 @@ export interface SqliteQueueOptions {
 }
 
 /** The options, checked and complete but for `onError`, which `createQueue` completes. */
-export type Settings = Required<Omit<SqliteQueueOptions, 'onError'>> & Pick<SqliteQueueOptions, 'onError'>
+export interface Settings extends Required<Omit<SqliteQueueOptions, 'deadLetterRetentionMs' | 'onError'>> {
+  readonly deadLetterRetentionMs: number | undefined
+  readonly onError: SqliteQueueOptions['onError']
+}
 
 const OPTIONS = [
   'path',
   'name',
   'pollMs',
   'dedupeWindowMs',
+  'deadLetterRetentionMs',
   'maxJobs',
   'timeoutMs',
   'onError',
@@ -86,7 +96,8 @@ export function readOptions(options: SqliteQueueOptions): Settings {
     dedupeWindowMs: requireWhole('dedupeWindowMs', dedupeWindowMs, 1, MOST),
     maxJobs: requireWhole('maxJobs', maxJobs, 1, MOST),
     timeoutMs: requireWhole('timeoutMs', timeoutMs, 0, 60_000),
-    ...(onError === undefined ? {} : { onError }),
+    deadLetterRetentionMs: readRetention(options.deadLetterRetentionMs),
+    onError,
     clock,
   }
 }

@@ -66,7 +66,7 @@ function sideFileOf(path: string, owner: number): string {
 
 /** The other owners of claims in a file. */
 export interface Owners {
-  /** Looks for owners that have died, once a second at most. Outside of a transaction, because it touches other files. */
+  /** Looks for owners that have died, twice a second at most. Outside of a transaction, because it touches other files. */
   findDead(): void
   /** Whether dead owners were found that have claims. */
   hasDead(): boolean
@@ -107,7 +107,7 @@ export function createOwners({ database, path, owner, counts, damaged }: OpenTab
   }
 }
 
-const LOOK_EVERY_MS = 1_000
+const LOOK_EVERY_MS = 500
 
 /** Removes a side file, unless a living process has it locked. Returns whether none has. */
 function removeIfDead(file: string): boolean {

@@ -1,4 +1,4 @@
-/** Stores jobs, and knows their ids: until they are dropped, or for the dedupe window after they are complete. */
+/** Stores jobs and their bodies, and knows their ids: until they are deleted, or for the dedupe window after they are complete. */
 
 import { HooklineError } from '../../message/error.ts'
 import { notingDamage } from '../../sqlite/damage.ts'
@@ -14,6 +14,10 @@ export interface Pushes {
   /** Remembers the id of a complete job for the dedupe window only. */
   complete(id: Uint8Array, seq: number, now: number): void
   forget(queue: number, id: Uint8Array): void
+  /** The body of a job; undefined when it is missing or lies on a damaged page, which is noted so that the next transaction avoids it. */
+  bodyOf(seq: number): Uint8Array | undefined
+  /** Deletes the body of a job; leaves one on a damaged page, out of reach. */
+  removeBody(seq: number): void
   /** Looks at the ids of so many complete jobs, and forgets those whose dedupe window is over. */
   prune(queue: number, limit: number, dedupeWindowMs: number, now: number): void
 }
@@ -31,6 +35,8 @@ export function createPushes({ database, damaged }: OpenTables): Pushes {
   const insert = database.prepare(`
     INSERT INTO hookline_queue_jobs (seq, queue, id, phase, place, due_at, claim_count) VALUES (?, ?, ?, ?, ?, ?, 0)`)
   const insertBody = database.prepare('INSERT INTO hookline_queue_bodies (seq, body) VALUES (?, ?)')
+  const readBody = database.prepare('SELECT body FROM hookline_queue_bodies WHERE seq = ?')
+  const removeBody = database.prepare('DELETE FROM hookline_queue_bodies WHERE seq = ?')
   const insertId = database.prepare('INSERT OR IGNORE INTO hookline_queue_ids (queue, id, seq) VALUES (?, ?, ?)')
   const find = database.prepare('SELECT seq FROM hookline_queue_ids WHERE queue = ? AND id = ?')
   const assign = database.prepare('UPDATE hookline_queue_ids SET seq = ? WHERE queue = ? AND id = ?')
@@ -96,6 +102,13 @@ export function createPushes({ database, damaged }: OpenTables): Pushes {
     seqOf,
     complete: (id, seq, now) => void setCompleted.run(seq, id, now),
     forget: (queue, id) => void remove.run(queue, id),
+    bodyOf(seq) {
+      const body = damaged.has(seq) ? undefined : notingDamage(damaged, seq, () => readBody.get(seq))?.body
+      return body instanceof Uint8Array ? body : undefined
+    },
+    removeBody(seq) {
+      if (!damaged.has(seq)) notingDamage(damaged, seq, () => removeBody.run(seq))
+    },
     prune(queue, limit, dedupeWindowMs, now) {
       if (damaged.has('completed')) return
       notingDamage(damaged, 'completed', () => {

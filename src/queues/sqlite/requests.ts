@@ -9,6 +9,7 @@ import { createDeadLetters } from './dead-letters.ts'
 import { createOwners } from './owners.ts'
 import { createPushes } from './pushes.ts'
 import type { Claims, Reply, Request } from './rpc.ts'
+import { createStoredJobs } from './stored-jobs.ts'
 import { type OpenTables, openFile } from './tables.ts'
 import { createReserve } from './uses.ts'
 
@@ -33,6 +34,8 @@ export function openForRequests(path: string, owner: number): OpenFile {
   const pushes = createPushes(tables)
   const claims = createClaims(tables, pushes)
   const deadLetters = createDeadLetters(tables, pushes)
+  const storedJobs = createStoredJobs(tables, pushes)
+  const truncateLog = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)')
   let isDurable = true
 
   function carryOut(request: Request): unknown {
@@ -59,6 +62,11 @@ export function openForRequests(path: string, owner: number): OpenFile {
         return deadLetters.redrive(row, request.queue, request.ids, request.now)
       case 'drop':
         return deadLetters.drop(row, request.ids, request.oldest)
+      case 'jobs':
+        return storedJobs.page(row.queue, request.after, request.limit)
+      case 'remove':
+        owners.releaseDead()
+        return storedJobs.remove(row, request.ids)
     }
   }
 
@@ -97,7 +105,7 @@ export function openForRequests(path: string, owner: number): OpenFile {
   function runTogether(requests: readonly Request[]): Reply[] {
     counts.enter(requests.map(({ queue }) => queue.name))
     for (const { queue } of requests) reserve(queue)
-    if (requests.some(({ kind }) => kind === 'claim')) owners.findDead()
+    if (requests.some(({ kind }) => kind === 'claim' || kind === 'remove')) owners.findDead()
     const unlocked = requests.map(answerUnlocked).filter((reply) => reply !== undefined)
     if (unlocked.length === requests.length) return unlocked
     setDurable(requests.some(({ kind }) => !MAY_BE_LOST.has(kind)))
@@ -114,13 +122,26 @@ export function openForRequests(path: string, owner: number): OpenFile {
     const known = tables.damaged.size
     const timeoutMs = Math.max(...requests.map(({ queue }) => queue.timeoutMs))
     try {
-      return retryWhileBusy(() => runTogether(requests), timeoutMs)
+      const replies = retryWhileBusy(() => runTogether(requests), timeoutMs)
+      if (requests.some(({ kind }) => ERASES.has(kind))) eraseLog(timeoutMs)
+      return replies
     } catch (error) {
       if (tables.damaged.size > known) return run(requests)
       const withBody = resultOf(error) === CORRUPT ? keepingBody(requests) : undefined
       if (withBody !== undefined) return run(withBody)
       if (requests.length > 1 && resultOf(error) !== BUSY) return runEach(requests)
       return requests.map(({ queue }) => failureOf(error, queue.name, path))
+    }
+  }
+
+  /** It holds older copies of what was deleted. Not while another process reads or writes: a later checkpoint overwrites them. */
+  function eraseLog(timeoutMs: number): void {
+    try {
+      retryWhileBusy(() => {
+        if (truncateLog.get()?.busy !== 0) throw LOCKED
+      }, timeoutMs)
+    } catch {
+      // The deletion itself is done.
     }
   }
 
@@ -147,7 +168,10 @@ function keepingBody([request, ...others]: readonly Request[]): Request[] | unde
 const LOCKED = Object.assign(new Error('database is locked'), { errcode: BUSY })
 
 /** Their commits do not wait for the disk: after a power cut they are made again. */
-const MAY_BE_LOST: ReadonlySet<Request['kind']> = new Set(['claim', 'nextDueAt', 'counts', 'deadLetters'])
+const MAY_BE_LOST: ReadonlySet<Request['kind']> = new Set(['claim', 'nextDueAt', 'counts', 'deadLetters', 'jobs'])
+
+/** What a user has deleted: nothing of it stays in the log either. */
+const ERASES: ReadonlySet<Request['kind']> = new Set(['drop', 'remove'])
 
 /** The reply to a request that failed. Messages of SQLite hold no values. */
 export function failureOf(error: unknown, name: string, path: string): Reply {

@@ -27,6 +27,8 @@ export type Request<Bytes = Uint8Array> = { readonly queue: QueueSettings } & (
   | { readonly kind: 'deadLetters'; readonly after: string | undefined; readonly limit: number }
   | { readonly kind: 'redrive'; readonly now: number; readonly ids: readonly string[] | 'all' }
   | { readonly kind: 'drop'; readonly ids: readonly string[]; readonly oldest: number }
+  | { readonly kind: 'jobs'; readonly after: number; readonly limit: number }
+  | { readonly kind: 'remove'; readonly ids: readonly string[] }
 )
 
 /** Stores jobs: a list for each of their fields. */

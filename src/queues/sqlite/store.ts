@@ -7,6 +7,7 @@ import type { QueueRow } from './counts.ts'
 import type { DeadLetterRow } from './dead-letters.ts'
 import type { Settings } from './options.ts'
 import type { ClaimRef, Claims, QueueSettings, Request } from './rpc.ts'
+import type { StoredJobs } from './stored-jobs.ts'
 import { reserveInFile } from './uses.ts'
 
 /** A claimed job, and which claim it is. */
@@ -81,6 +82,15 @@ export function createSqliteStore(settings: Settings, connection: Connection): Q
     },
     redrive: (ids) => send<number>({ kind: 'redrive', queue, now: now(), ids }),
     drop: (ids) => (ids === 'all' ? dropAll() : send<number>({ kind: 'drop', queue, ids, oldest: 0 })),
+    async *jobs() {
+      type Page = ReturnType<StoredJobs['page']>
+      for (let after = 0; after < Number.MAX_SAFE_INTEGER; ) {
+        const { rows, last } = await send<Page>({ kind: 'jobs', queue, after, limit: LISTED_AT_ONCE })
+        yield rows
+        after = last
+      }
+    },
+    remove: (ids) => send<number>({ kind: 'remove', queue, ids }),
     async close() {
       await connection.close()
       return []
@@ -89,6 +99,7 @@ export function createSqliteStore(settings: Settings, connection: Connection): Q
 }
 
 const DROPPED_AT_ONCE = 500
+const LISTED_AT_ONCE = 200
 
 /** A time of the file. What a Date cannot hold becomes the latest or earliest that it can. */
 function dateOf(ms: number): Date {

@@ -100,7 +100,7 @@ export function openFile(path: string): DatabaseSync {
   if (existsSync(path)) migrate(path)
   return openSqlite(path, (database) => {
     database.exec(
-      `PRAGMA synchronous = FULL; PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = ${PAGES_A_CHECKPOINT}`,
+      `PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = ${PAGES_A_CHECKPOINT}`,
     )
     inTransaction(database, () => prepareTables(database))
   })

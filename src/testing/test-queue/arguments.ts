@@ -68,6 +68,25 @@ export const argumentCases: Cases = {
 
   'arguments: drop refuses what is no list of ids': (context) => refusesIds(context, 'drop'),
 
+  'arguments: drop refuses a wrong filter, and one that would drop everything': async ({ queue }) => {
+    const wrong: readonly (readonly [string, object])[] = [
+      ['olderThan', {}],
+      ['olderThan', { olderThan: undefined }],
+      ['olderThan', { olderThan: new Date(Number.NaN) }],
+      ['olderThan', { olderThan: 5 }],
+      ['reason', { reason: '' }],
+      ['reason', { reason: 5 }],
+      ['before', { before: new Date() }],
+    ]
+    for (const [name, filter] of wrong) await refuses(name, filter, () => queue.drop(filter))
+  },
+
+  'arguments: forget refuses what is no function': async ({ queue }) => {
+    for (const wrong of [undefined, 'user-1', ['user-1']]) {
+      await refuses('matches', wrong, () => queue.forget(wrong as never))
+    }
+  },
+
   'arguments: close refuses a wrong grace, and leaves the queue open': async ({ queue, work }) => {
     for (const wrong of [undefined, {}, { graceMs: -1 }, { graceMs: 0.5 }, { graceMs: 2 ** 31 }]) {
       await refuses('graceMs', wrong, () => queue.close(wrong as never))
@@ -85,6 +104,8 @@ export const argumentCases: Cases = {
       deadLetters: () => queue.deadLetters(),
       redrive: () => queue.redrive('all'),
       drop: () => queue.drop('all'),
+      'drop by reason': () => queue.drop({ reason: 'no' }),
+      forget: () => queue.forget(() => true),
     }
     for (const [name, call] of Object.entries(calls)) {
       const expected = { code: 'shutting_down', status: 503 }

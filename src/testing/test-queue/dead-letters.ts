@@ -110,6 +110,28 @@ export const deadLetterCases: Cases = {
     deepEqual(bodiesOf(await queue.deadLetters()), ['b', 'a'], 'a job that failed again must be the newest dead letter')
   },
 
+  'drop: takes dead letters by age, by reason, and by both': async (context) => {
+    const { queue, advance, now, drain } = context
+    const { decide } = await failJobs(context, ['a', 'b'])
+    await advance(5000)
+    const olderThan = new Date(now() - 2500)
+    decide((job) => ({ deadLetter: `${text(job.body)} failed` }))
+    for (const body of ['a', 'c']) {
+      await queue.push([jobOf(body)])
+      await drain()
+      await advance(1)
+    }
+    const expectLeft = async (expected: readonly string[], rule: string) =>
+      deepEqual(bodiesOf(await queue.deadLetters()), expected, rule)
+    equal(await queue.drop({ olderThan: new Date(now() - 60 * 60_000) }), 0, 'drop() must leave what failed later')
+    equal(await queue.drop({ olderThan, reason: 'a failed' }), 1, 'drop() must take what is both as old and failed so')
+    await expectLeft(['b', 'a', 'c'], 'drop() must leave what does not match all that is given')
+    equal(await queue.drop({ reason: 'a failed' }), 1, 'drop() must take what has the reason, whatever its age')
+    await expectLeft(['b', 'c'], 'drop() must leave what has another reason')
+    equal(await queue.drop({ olderThan }), 1, 'drop() must take what failed before the time, whatever its reason')
+    await expectLeft(['c'], 'drop() must leave what failed later')
+  },
+
   'drop: forgets a dead letter and its id': async (context) => {
     const { queue, drain, expectCounts } = context
     const { ids } = await failJobs(context, ['a', 'b', 'c'])

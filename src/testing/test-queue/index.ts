@@ -5,6 +5,7 @@ import { closeCases } from './close.ts'
 import { type Cases, runCase } from './context.ts'
 import { deadLetterCases } from './dead-letters.ts'
 import { durableCases } from './durable.ts'
+import { forgetCases } from './forget.ts'
 import { pushCases } from './push.ts'
 import { retryCases } from './retry.ts'
 import { sharedCases } from './shared.ts'
@@ -26,6 +27,7 @@ export function testQueue(create: () => TestedQueue | Promise<TestedQueue>): rea
     ...workCases,
     ...retryCases,
     ...deadLetterCases,
+    ...forgetCases,
     ...closeCases,
     ...argumentCases,
   }

@@ -17,9 +17,11 @@ export interface ReceiverSettings {
   readonly by: string
   /** How many attempts of a hundred fail, before the id is written. */
   readonly failing: number
+  /** Whether it takes one message and never finishes it. */
+  readonly holds?: boolean
 }
 
-const { place, secret, journal, by, failing } = readSettings<ReceiverSettings>()
+const { place, secret, journal, by, failing, holds = false } = readSettings<ReceiverSettings>()
 const RETRY_MS = 20
 const HANDLING_MS = 5
 
@@ -27,13 +29,17 @@ const write = openJournal(journal, by)
 const queue = await openQueue(place)
 const receiver = createReceiver({
   secret,
-  inbox: { queue, concurrency: 50, retries: () => RETRY_MS },
+  inbox: { queue, concurrency: holds ? 1 : 50, retries: () => RETRY_MS },
   onError({ code, message, cause }) {
-    const isExpected = code === 'handler_failed' || message.startsWith('The process died')
+    const isExpected = ['handler_failed', 'lease_lapsed'].includes(code) || message.includes('the process died')
     if (!isExpected) console.error(`${by}: ${code}: ${message}`, cause)
   },
 })
 receiver.on('track', async ({ messageId }) => {
+  if (holds) {
+    write(String(messageId))
+    await new Promise(() => {})
+  }
   await wait(Math.random() * HANDLING_MS)
   if (Math.random() * 100 < failing) throw new Error('at random')
   write(String(messageId))

@@ -5,8 +5,12 @@ import { inspect } from 'node:util'
 import { Queue as Engine, Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it, vi } from 'vitest'
+import type { HooklineError } from '../../../src/message/error.ts'
 import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues/bullmq/index.ts'
 import type { ClaimedJob, Outcome, Queue } from '../../../src/queues/queue.ts'
+import { createReceiver } from '../../../src/receiver/receiver.ts'
+import { fixtures } from '../../../src/testing/fixtures.ts'
+import { signedRequest } from '../../../src/testing/signed-request.ts'
 import { removeQueue } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 
@@ -163,6 +167,32 @@ describe.skipIf(redisUrl === undefined)('a queue on BullMQ', () => {
     await queue.drain()
     expect(seen).toHaveLength(2)
   })
+
+  it('loses the jobs of a blocked event loop after the lease, says so, and gives up a message that always does', async () => {
+    const { queue, errors } = setUp({ leaseMs: 100 })
+    const reported: HooklineError[] = []
+    const receiver = createReceiver({
+      allowUnsigned: true,
+      inbox: queue,
+      onError: (error) => reported.push(error),
+    })
+    let calls = 0
+    receiver.on('*', () => {
+      calls += 1
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200)
+    })
+    const { bytes, headers } = signedRequest(fixtures.track, 'unused')
+    await receiver.receive(bytes, headers)
+    receiver.start()
+    await until(() => reported.length > 0)
+    await queue.drain()
+    expect(calls).toBe(5)
+    const [letter, ...others] = await receiver.deadLetters()
+    expect([letter?.reason, letter?.attempts, others]).toEqual(['lease_lapsed', 0, []])
+    expect(letter?.error.message).toMatch(/Got 5 claims that ended before: event loop blocked for 0\.[12] s\./)
+    expect(reported).toMatchObject([{ code: 'lease_lapsed' }])
+    expect(errors).toMatchObject(Array(5).fill({ code: 'lease_lapsed' }))
+  }, 20_000)
 
   it('stores pushes that are under way when it closes', async () => {
     const { queue, engine } = setUp()

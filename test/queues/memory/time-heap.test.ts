@@ -9,7 +9,9 @@ describe('a heap of times', () => {
   })
 
   it('gives what a stable sort gives, whatever goes in and out in between', () => {
-    const step = fc.oneof({ weight: 2, arbitrary: fc.integer({ min: -5, max: 20 }) }, fc.constant('pop' as const))
+    const isOdd = ({ at }: { readonly at: number }) => at % 2 !== 0
+    const end = fc.constantFrom('pop' as const, 'filter' as const)
+    const step = fc.oneof({ weight: 3, arbitrary: fc.integer({ min: -5, max: 20 }) }, end)
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
         const heap = createTimeHeap<{ readonly at: number }>()
@@ -17,6 +19,9 @@ describe('a heap of times', () => {
         for (const step of steps) {
           if (step === 'pop') {
             expect(heap.pop()).toBe(model.shift())
+          } else if (step === 'filter') {
+            heap.filter(isOdd)
+            model = model.filter(isOdd)
           } else {
             const item = { at: step }
             heap.push(item, step)

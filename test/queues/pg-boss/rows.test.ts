@@ -8,6 +8,9 @@ import { readOptions } from '../../../src/queues/pg-boss/options.ts'
 import { prepareQueues } from '../../../src/queues/pg-boss/prepare.ts'
 import { createPgBossStore } from '../../../src/queues/pg-boss/store.ts'
 import type { ClaimedJob, Job, Outcome, Queue } from '../../../src/queues/queue.ts'
+import { createReceiver } from '../../../src/receiver/receiver.ts'
+import { fixtures } from '../../../src/testing/fixtures.ts'
+import { signedRequest } from '../../../src/testing/signed-request.ts'
 import { createSchema, type Schema, startVirtualBoss, type VirtualBoss } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
 
@@ -211,6 +214,24 @@ describe.skipIf(databaseUrl === undefined)('the rows of a queue on pg-boss', () 
       const times = new Set(seen.map((job) => `${job.id} ${job.firstAt.getTime()}`))
       expect(times.size).toBe(2)
       await queue.close({ graceMs: 0 })
+    })
+
+    it('of an inbox become dead letters after 5 lapsed leases, whose processes may have lived', async () => {
+      const { queue, lapse, boss, name, advance } = setUp()
+      const receiver = createReceiver({ allowUnsigned: true, inbox: queue, onError() {} })
+      const { bytes, headers } = signedRequest(fixtures.track, 'unused')
+      await receiver.receive(bytes, headers)
+      for (let round = 0; round < 5; round += 1) {
+        await boss.fetch(name)
+        await advance(2_000) // pg-boss looks once a second.
+        await lapse()
+      }
+      receiver.start()
+      await queue.drain()
+      const [letter] = await receiver.deadLetters()
+      expect(letter).toMatchObject({ reason: 'lease_lapsed', attempts: 0, error: { code: 'lease_lapsed' } })
+      expect(letter?.error.message).toContain('Got 5 claims that ended before: the process died or blocked its event')
+      await receiver.close({ graceMs: 0 })
     })
 
     it('were not claimed before they were pushed, however often they lapsed', async () => {

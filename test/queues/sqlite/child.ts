@@ -5,6 +5,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
+import { createReceiver } from '../../../src/index.ts'
 import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
 
 const [, , path = '', what = '', count = '0'] = process.argv
@@ -42,6 +43,14 @@ function block(ms: number): void {
 if (what === 'push') for (let index = 0; index < Number(count); index += 1) await push()
 if (what === 'hold' || what === 'work') queue.work(handle, { concurrency: 20 })
 if (what === 'block') queue.work(handle, { concurrency: 1 })
+if (what === 'inbox') {
+  const receiver = createReceiver({ allowUnsigned: true, inbox: queue })
+  receiver.on('*', ({ userId }) => {
+    console.log('got', userId)
+    block(Number(count))
+  })
+  receiver.start()
+}
 if (what === 'close') {
   await push()
   queue.work(handle, { concurrency: 20 })

@@ -63,7 +63,7 @@ describe('an owner', () => {
     expect(sideFilesOf(path)).toEqual([])
   })
 
-  it('that dies is found by the others within a second, also when nothing else is due', () => {
+  it('that dies is found by the others within half a second, also when nothing else is due', () => {
     const path = newFile()
     const lock = lockOwner(path)
     const [dying, other] = [open(path, lock.owner), open(path, 5)]
@@ -74,7 +74,7 @@ describe('an owner', () => {
     onTestFinished(() => spy.mockRestore())
     expect(jobsOf(other.run([claim(1)]))).toEqual([])
     lock.release()
-    now += 999
+    now += 499
     expect(jobsOf(other.run([claim(2)]))).toEqual([])
     now += 1
     expect(jobsOf(other.run([claim(3)]))).toMatchObject([{ claimCount: 2 }])

@@ -1,5 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
+import { createReceiver } from '../../../src/receiver/receiver.ts'
+import { fixtures } from '../../../src/testing/fixtures.ts'
+import { signedRequest } from '../../../src/testing/signed-request.ts'
 import { until } from '../../support/until.ts'
 import { done, jobOf, setUp, sideFilesOf, start, work } from './set-up.ts'
 
@@ -82,6 +85,26 @@ describe('processes', () => {
     expect(seen).toEqual([])
     expect(lines.filter((line) => line.startsWith('got'))).toHaveLength(1)
     expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
+  }, 60_000)
+
+  it('four that share an inbox, whose handler blocks the event loop: one of them handles the message, once', async () => {
+    const { path } = setUp()
+    const queue = sqliteQueue({ path })
+    const receiver = createReceiver({ allowUnsigned: true, inbox: queue })
+    onTestFinished(async () => void (await receiver.close({ graceMs: 0 })))
+    const children = Array.from({ length: 4 }, () => start(path, 'inbox', '2600'))
+    await until(() => children.every(({ lines }) => lines.includes('open')))
+    for (const { child } of children) child.stdin?.write('go\n')
+    const { bytes, headers } = signedRequest(fixtures.track, 'unused')
+    await receiver.receive(bytes, headers)
+    const lines = () => children.flatMap((each) => each.lines)
+    await until(() => lines().includes('unblocked'))
+    for (let left = 1; left > 0; ) {
+      const { waiting, active } = await queue.counts()
+      left = waiting + active
+    }
+    expect(lines().filter((line) => line.startsWith('got'))).toHaveLength(1)
+    expect(await receiver.health()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
   }, 60_000)
 
   it('one that is idle ends by itself', async () => {

@@ -1,7 +1,7 @@
 /** Answers of an engine that are waited for: each for a bounded time, and none longer than until the queue closes. */
 
-import { systemClock } from '../time/clock.ts'
-import { type TIMED_OUT, within } from '../time/timeout.ts'
+import { systemClock } from './clock.ts'
+import { type TIMED_OUT, within } from './timeout.ts'
 
 /** The answers that are waited for. */
 export interface Pending {

@@ -1,0 +1,36 @@
+/** Whom a message is about: finds what is stored of a user. */
+
+import { kindOf } from './error.ts'
+import { isObject } from './json.ts'
+
+/** The fields that identify a user, an alias's in both spellings. */
+const IDS = ['userId', 'anonymousId', 'previousId', 'User ID', 'Previous ID'] as const
+
+/**
+ * Returns a function that says whether a body is a message about a user: one of its ids is among these. A `delete` is not, because
+ * it carries the request to forget the user; neither is what is no JSON.
+ *
+ * @throws TypeError for anything but an id or a list of ids.
+ */
+export function matchUser(ids: string | readonly string[]): (body: Uint8Array) => boolean {
+  const list: readonly unknown[] = typeof ids === 'string' ? [ids] : Array.isArray(ids) ? ids : [ids]
+  const wrong = list.length === 0 ? [ids] : list.filter((id) => typeof id !== 'string' || id === '')
+  if (wrong.length > 0) {
+    const found = kindOf(wrong[0])
+    throw new TypeError(
+      `\`ids\` must be an id of a user or a list of ids. Got ${found}. Pass one, for example 'user-1'.`,
+    )
+  }
+  const wanted = new Set(list)
+  const isAbout = (message: unknown): boolean =>
+    isObject(message) && message.type !== 'delete' && IDS.some((field) => wanted.has(message[field]))
+
+  return (body) => {
+    try {
+      const messages: unknown = JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString())
+      return Array.isArray(messages) ? messages.some(isAbout) : isAbout(messages)
+    } catch {
+      return false
+    }
+  }
+}

@@ -1,0 +1,16 @@
+/** The errors of a queue's calls. */
+
+import { HooklineError } from '../message/error.ts'
+
+/** Of a call after the queue was closed. */
+export function shuttingDown(name: string): HooklineError {
+  return new HooklineError('shutting_down', `Queue ${name} is closed. Got a call after close(). Create a new queue.`)
+}
+
+/** What the store threw, as one of ours. */
+export function unavailable(name: string, error: unknown): HooklineError {
+  if (error instanceof HooklineError) return error
+  const found = error instanceof Error ? error.message : `a thrown ${typeof error}`
+  const message = `Queue ${name}: the engine failed. Got ${found.replace(/\.$/, '')}. Check that it runs and can be reached.`
+  return new HooklineError('queue_unavailable', message, { cause: error })
+}

@@ -1,0 +1,220 @@
+/** What deletes by what is stored: filters, retention, and forgetting over stores that fail. What engines do is in the contract. */
+
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import type { HooklineError } from '../../src/message/error.ts'
+import { type CreateQueueOptions, createQueue } from '../../src/queues/create-queue.ts'
+import { createRetention, dropMatching } from '../../src/queues/drop.ts'
+import type { Outcome } from '../../src/queues/queue.ts'
+import type { QueueStore } from '../../src/queues/store.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+import { systemClock } from '../../src/time/clock.ts'
+import { watchStore } from './stores.ts'
+
+const HOUR = 60 * 60_000
+const jobOf = (body = 'job') => ({ id: randomUUID(), body: Buffer.from(body) })
+
+function setUp(options: Partial<CreateQueueOptions> = {}, change: Partial<QueueStore> = {}) {
+  const clock = manualClock()
+  const watched = watchStore(clock)
+  const errors: HooklineError[] = []
+  const onError = (error: HooklineError) => void errors.push(error)
+  const queue = createQueue({ ...watched.store, ...change }, { name: 'orders', clock, onError, ...options })
+  const work = () => queue.work(async (): Promise<Outcome> => ({ deadLetter: 'no' }), { concurrency: 10 })
+  const left = async () => (await queue.deadLetters()).map(({ body }) => String(Buffer.from(body)))
+  const fail = async (...bodies: string[]) => {
+    await queue.push(bodies.map((body) => jobOf(body)))
+    await clock.advance(0)
+  }
+  return { clock, watched, queue, errors, work, left, fail }
+}
+
+describe('the retention of dead letters', () => {
+  it('is for ever by default, without a timer', async () => {
+    const { clock, work, left, fail } = setUp()
+    work()
+    await fail('a')
+    await clock.advance(365 * 24 * HOUR)
+    expect([await left(), clock.timers]).toEqual([['a'], 0])
+  })
+
+  it('drops those that are older when the queue gets its handler, and once an hour', async () => {
+    const { clock, work, left, fail, queue } = setUp({ deadLetterRetentionMs: 10 * HOUR })
+    expect(clock.timers).toBe(0)
+    work()
+    await fail('a')
+    await clock.advance(5 * HOUR)
+    await fail('b')
+    await clock.advance(5 * HOUR)
+    expect(await left()).toEqual(['a', 'b'])
+    await clock.advance(HOUR)
+    expect(await left()).toEqual(['b'])
+    await clock.advance(5 * HOUR)
+    expect(await left()).toEqual([])
+    await queue.close({ graceMs: 0 })
+    expect(clock.timers).toBe(0)
+  })
+
+  it('that is shorter than an hour is looked at as often as it lasts', async () => {
+    const { clock, work, left, fail } = setUp({ deadLetterRetentionMs: 1000 })
+    work()
+    await clock.advance(500)
+    await fail('a')
+    await clock.advance(1499)
+    expect(await left()).toEqual(['a'])
+    await clock.advance(1)
+    expect(await left()).toEqual([])
+  })
+
+  it('goes on after an error, which onError receives', async () => {
+    let isAway = true
+    let lists = 0
+    const deadLetters = () => {
+      lists += 1
+      if (isAway) throw new Error('away')
+      return []
+    }
+    const { clock, work, errors } = setUp({ deadLetterRetentionMs: 1000 }, { deadLetters })
+    work()
+    await clock.advance(1500)
+    isAway = false
+    await clock.advance(5000)
+    expect(errors).toMatchObject([{ code: 'queue_unavailable' }, { code: 'queue_unavailable' }])
+    expect(lists).toBe(7)
+  })
+
+  it('ends with the queue, also while it drops, and reports nothing then', async () => {
+    const gate = Promise.withResolvers<never>()
+    const { clock, queue, work, errors } = setUp({ deadLetterRetentionMs: 1000 }, { deadLetters: () => gate.promise })
+    work()
+    await queue.close({ graceMs: 0 })
+    gate.reject(new Error('closed'))
+    await clock.advance(10_000)
+    expect([errors, clock.timers]).toEqual([[], 0])
+  })
+
+  it('does not keep the process alive', async () => {
+    const timers: unknown[] = []
+    const clock = {
+      ...systemClock,
+      setTimeout: (...args: [() => void, number]) => timers.at(timers.push(setTimeout(...args)) - 1),
+    }
+    const retention = createRetention(
+      HOUR,
+      async () => {},
+      clock,
+      () => {},
+    )
+    retention.start()
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(timers.map((timer) => (timer as NodeJS.Timeout).hasRef())).toEqual([false])
+    retention.stop()
+  })
+})
+
+describe('dead letters that are dropped by what they are', () => {
+  it('are found on every page, and the list is read to its end once', async () => {
+    const { queue, work, fail, left, clock } = setUp()
+    work()
+    const bodies = Array.from({ length: 1_300 }, (_, index) => (index % 2 === 0 ? `ada ${index}` : `bob ${index}`))
+    await fail(...bodies)
+    await clock.advance(1)
+    const { deleted } = await queue.forget(({ body }) => String(Buffer.from(body)).startsWith('ada'))
+    expect(deleted).toBe(650)
+    expect((await left()).every((body) => body.startsWith('bob'))).toBe(true)
+    expect((await queue.counts()).deadLetters).toBe(650)
+  })
+
+  it('stop at the first one that is too young', async () => {
+    const pages: (string | undefined)[] = []
+    const letter = (id: number) => ({ id: `${id}`, failedAt: new Date(id) })
+    const deadLetters = async ({ after }: { after?: string }) => {
+      pages.push(after)
+      return Array.from({ length: 500 }, (_, index) => letter(Number(after ?? -1) + 1 + index))
+    }
+    const dropped: string[] = []
+    const drop = async (ids: readonly string[] | 'all') => dropped.push(...ids) && ids.length
+    const odd = ({ id }: { id: string }) => Number(id) % 2 === 1
+    expect(await dropMatching({ deadLetters, drop }, odd, new Date(700))).toBe(350)
+    expect(pages).toEqual([undefined, '498'])
+    expect(dropped).toEqual([...new Set(dropped)])
+  })
+
+  it('and are listed all the same are passed over', async () => {
+    const letters = ['a', 'b', 'c'].map((id) => ({ id, failedAt: new Date(0) }))
+    const calls: unknown[] = []
+    const deadLetters = async ({ after }: { after?: string }) => {
+      calls.push(after)
+      return letters.slice(letters.findIndex(({ id }) => id === after) + 1)
+    }
+    const drop = async (ids: readonly string[] | 'all') => {
+      calls.push(ids)
+      return 0
+    }
+    expect(await dropMatching({ deadLetters, drop }, ({ id }) => id !== 'b')).toBe(0)
+    expect(calls).toEqual([undefined, ['a', 'c'], 'b', 'c'])
+  })
+})
+
+describe('forget', () => {
+  it.each<[string, Partial<QueueStore>]>([
+    [
+      'lists',
+      {
+        // biome-ignore lint/correctness/useYield: it fails first
+        *jobs() {
+          throw new Error('away.')
+        },
+      },
+    ],
+    ['removes', { remove: () => Promise.reject(new Error('away.')) }],
+    ['lists dead letters', { deadLetters: () => Promise.reject(new Error('away.')) }],
+  ])('rejects when the store fails while it %s', async (_what, change) => {
+    const { queue } = setUp({}, change)
+    await queue.push([jobOf()])
+    const message = 'Queue orders: the engine failed. Got away. Check that it runs and can be reached.'
+    await expect(queue.forget(() => true)).rejects.toMatchObject({ code: 'queue_unavailable', message })
+  })
+
+  it('ends when the queue closes', async () => {
+    const pushed = Array.from({ length: 600 }, () => jobOf())
+    const { queue } = setUp()
+    await queue.push(pushed)
+    const forgotten = queue.forget(() => true)
+    await queue.close({ graceMs: 0 })
+    await expect(forgotten).rejects.toMatchObject({ code: 'shutting_down' })
+  })
+
+  it('takes a list of pages, async or not', async () => {
+    const removed: string[] = []
+    const remove = (ids: readonly string[]) => removed.push(...ids)
+    const jobs = [{ id: 'a', body: Buffer.from('ada') }]
+    const { queue } = setUp({}, { jobs: () => [jobs, [], jobs], remove })
+    expect(await queue.forget(() => true)).toEqual({ deleted: 1, active: 0 })
+    expect(removed).toEqual(['a'])
+  })
+
+  it('passes on what the function throws', async () => {
+    const { queue } = setUp()
+    await queue.push([jobOf()])
+    const failure = new Error('no')
+    const matches = () => {
+      throw failure
+    }
+    await expect(queue.forget(matches)).rejects.toBe(failure)
+  })
+
+  it('lets everything else have its turn while it reads', async () => {
+    const { queue } = setUp()
+    await queue.push(Array.from({ length: 2_000 }, () => jobOf()))
+    let turns = 0
+    const count = () => {
+      turns += 1
+      setImmediate(count)
+    }
+    const first = setImmediate(count)
+    await queue.forget(() => false)
+    expect(turns).toBeGreaterThan(2)
+    clearImmediate(first)
+  })
+})

@@ -1,0 +1,103 @@
+/** What is left of a user in the files of a queue that has forgotten them. */
+
+import { readFileSync, writeFileSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Queue, StoredJob } from '../../../src/queues/queue.ts'
+import { openForRequests } from '../../../src/queues/sqlite/requests.ts'
+import { done, jobOf, requestsOf, setUp, work } from './set-up.ts'
+
+const bodyOf = (name: string, size: number) => `${name}-secret `.repeat(size)
+const isOfAda = ({ body }: StoredJob) => Buffer.from(body).includes('ada-secret')
+
+/** How often the body of a user is in the file, and in the log beside it. */
+function found(path: string, name: string): readonly [file: number, log: number] {
+  const count = (file: string) => readFileSync(file, 'latin1').split(`${name}-secret`).length - 1
+  return [count(path), count(`${path}-wal`)]
+}
+
+/** Stores jobs in every phase, small ones and ones of many pages: done, dead, waiting to be retried, due. */
+async function fill(queue: Queue, drained: (queue: Queue) => Promise<void>) {
+  const bodies = ['ada', 'bob'].flatMap((name) => [5, 2_000].map((size) => bodyOf(name, size)))
+  const more = (body: Uint8Array) => ({ retryState: Buffer.from(`why: ${Buffer.from(body)}`) })
+  let phase: 'done' | 'dead' | 'later' = 'done'
+  work(queue, ({ body }) => {
+    if (phase === 'done') return done
+    return phase === 'dead'
+      ? { deadLetter: `${Buffer.from(body)}`, ...more(body) }
+      : { retryAt: new Date(8.64e15), ...more(body) }
+  })
+  for (const next of ['done', 'dead', 'later'] as const) {
+    phase = next
+    await queue.push(bodies.map((body) => jobOf(body)))
+    await drained(queue)
+  }
+  queue.pause()
+  await queue.push(bodies.map((body) => jobOf(body)))
+}
+
+describe('a user who is forgotten', () => {
+  it('is in no byte of the file nor of its log any more, while the queue is open', async () => {
+    const { path, open, drained } = setUp()
+    const queue = open()
+    await fill(queue, drained)
+    expect(found(path, 'ada')[0] + found(path, 'ada')[1]).toBeGreaterThan(10_000)
+    expect(await queue.forget(isOfAda)).toEqual({ deleted: 6, active: 0 })
+    expect(found(path, 'ada')).toEqual([0, 0])
+    expect(found(path, 'bob')[0]).toBeGreaterThan(6_000)
+  })
+
+  it('is gone also when all jobs were complete, and when dead letters are dropped', async () => {
+    const { path, open, drained } = setUp()
+    const queue = open()
+    let isDone = true
+    work(queue, () => (isDone ? done : { deadLetter: 'no' }))
+    await queue.push([jobOf(bodyOf('ada', 5))])
+    await drained(queue)
+    expect(found(path, 'ada')[1]).toBeGreaterThan(0)
+    expect(await queue.forget(isOfAda)).toEqual({ deleted: 0, active: 0 })
+    expect(found(path, 'ada')).toEqual([0, 0])
+    isDone = false
+    await queue.push([jobOf(bodyOf('bob', 5))])
+    await drained(queue)
+    expect(await queue.drop({ reason: 'no' })).toBe(1)
+    expect(found(path, 'bob')).toEqual([0, 0])
+  })
+
+  it('stays in the log for as long as another user of the file reads, and not for longer', async () => {
+    const { path, open, connect } = setUp()
+    const queue = open({ timeoutMs: 50 })
+    await queue.push([jobOf(bodyOf('ada', 5)), jobOf(bodyOf('bob', 5))])
+    const reader = connect()
+    reader.exec('BEGIN')
+    reader.prepare('SELECT count(*) FROM hookline_queue_jobs').get()
+    expect(await queue.forget(isOfAda)).toEqual({ deleted: 1, active: 0 })
+    expect(found(path, 'ada')[1]).toBeGreaterThan(0)
+    reader.exec('COMMIT')
+    expect(await queue.drop('all')).toBe(0)
+    expect(found(path, 'ada')).toEqual([0, 0])
+  })
+
+  it('whose jobs a process had when it died is forgotten where no process works', async () => {
+    const { path, open } = setUp()
+    const { push, claim } = requestsOf()
+    const dead = openForRequests(path, 0xabc)
+    dead.run([push('ada-secret')])
+    dead.run([claim(1)])
+    dead.close()
+    writeFileSync(`${path}-owner-abc`, '')
+    expect(await open().forget(isOfAda)).toEqual({ deleted: 1, active: 0 })
+  })
+
+  it('is found beside a job whose id is broken', async () => {
+    const { path, open } = setUp({ isWhole: false })
+    const queue = open()
+    await queue.push([jobOf(bodyOf('ada', 5)), jobOf('broken'), jobOf(bodyOf('ada', 5))])
+    const database = new DatabaseSync(path)
+    onTestFinished(() => database.close())
+    database.exec(
+      "UPDATE hookline_queue_jobs SET id = x'00' WHERE seq = (SELECT max(seq) - 1 FROM hookline_queue_jobs)",
+    )
+    expect(await queue.forget(() => true)).toEqual({ deleted: 2, active: 0 })
+  })
+})
