@@ -365,7 +365,7 @@ describe('an envelope that is unreadable', () => {
   it('is listed as it is, also when it is a message, and redriven like the rest', async () => {
     const { receiver, clock, memory } = setUpInbox()
     const stored = JSON.stringify(fixtures.page)
-    receiver.start()
+    receiver.on('*', () => {}).start()
     await memory.push([{ id: randomUUID(), body: bytes(stored) }])
     await clock.advance(0)
     const [letter] = await receiver.deadLetters()
