@@ -149,7 +149,8 @@ describe('retries', () => {
     expect(errors).toMatchObject([{ code: 'internal' }])
     state = 'strict'
     await clock.advance(SECOND)
-    const path = 'properties.total'
+    const path = 'properties'
+    expect(errors[1]?.issues).toEqual([{ message: 'secret value', path: ['total'] }])
     expect(await receiver.deadLetters()).toMatchObject([
       { reason: 'schema_mismatch', attempts: 2, message: fixtures.track, error: { code: 'schema_mismatch', path } },
     ])
