@@ -78,7 +78,7 @@ export function createReceive(
         const text = 'X-Signature must be 40 lowercase hex digits. Got another value. Send the HMAC-SHA1 of the body.'
         throw new HooklineError('signature_malformed', text)
       }
-      const matched = matchSecret(delivery.bytes, signature) // 503 secret_unavailable
+      const matched = matchSecret(delivery, signature) // 503 secret_unavailable
       const index = typeof matched === 'number' ? matched : await matched
       if (index === -1 && !isExact(delivery.source)) throw bodyConsumed('a decoded copy of it')
       if (index === -1) {
