@@ -28,8 +28,12 @@ export function serve(
   const handle = mount(endpoint, options)
 
   return function hookline(request, response, next) {
-    const answered = handle(new NodeRequest(request, response, request.url ?? '/', request))
-    if (answered === undefined) next()
-    else void answered.then((answer) => send(response, answer))
+    const incoming = new NodeRequest(request, response, request.url ?? '/', request)
+    const answered = handle(incoming)
+    if (answered === undefined) return next()
+    void answered.then((answer) => {
+      incoming.end()
+      send(response, answer)
+    })
   }
 }

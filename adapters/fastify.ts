@@ -101,6 +101,7 @@ function respond(endpoint: Endpoint, route: string, request: FastifyRequestLike,
   if (answered === undefined) return void reply.callNotFound()
   answered
     .then((answer) => {
+      incoming.end()
       if (reply.sent) return
       reply.code(answer.status)
       reply.headers(headersFor(answer, reply.raw))

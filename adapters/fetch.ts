@@ -24,6 +24,7 @@ export function serve(endpoint: Endpoint, options?: ServeOptions): (request: Req
   return async function hookline(request) {
     const incoming = new FetchRequest(request)
     const answer = await handle(incoming)
+    incoming.end()
     if (answer === undefined) return new Response(null, { status: 404 })
     const { status, body } = answer
     const isEmpty = request.method === 'HEAD' || status === 204 || status === 304
@@ -38,6 +39,8 @@ class FetchRequest implements EndpointRequest {
   readonly headers: EndpointHeaders
   readonly remoteAddress = undefined
   readonly #request: Request
+  #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
+  #hasEnded = false
   #left: AbortController | undefined
   #signal: AbortSignal | undefined
 
@@ -69,7 +72,17 @@ class FetchRequest implements EndpointRequest {
     const { body, bodyUsed, headers } = this.#request
     if (bodyUsed || body?.locked) throw bodyConsumed('a web request that was read or is being read')
     if (body === null) return { bytes: new Uint8Array(), source: 'stream' }
-    return { bytes: await readStream(body, limit, headers.get('content-length')), source: 'stream' }
+    this.#reader = body.getReader()
+    const bytes = await readAll(this.#reader, limit, headers.get('content-length'))
+    if (this.#hasEnded) throw bodyAborted()
+    this.#reader = undefined
+    return { bytes, source: 'stream' }
+  }
+
+  /** Ends the request, whose answer is known: of a body that is still arriving no more is read, and nothing kept. */
+  end(): void {
+    this.#hasEnded = true
+    this.#reader?.cancel().catch(() => {})
   }
 }
 
@@ -78,12 +91,11 @@ class FetchRequest implements EndpointRequest {
  *
  * @param length The `content-length`, to notice a body that was cut off.
  */
-async function readStream(
-  stream: ReadableStream<Uint8Array>,
+async function readAll(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
   limit: number,
   length: string | null,
 ): Promise<Uint8Array> {
-  const reader = stream.getReader()
   const fail = (error: HooklineError): HooklineError => {
     reader.cancel().catch(() => {})
     return error

@@ -39,9 +39,11 @@ export function serve(
 
   return function hookline(context, next) {
     const { req, res, url, request } = context
-    const answered = handle(new NodeRequest(req, res, url, request as ParsedBody))
+    const incoming = new NodeRequest(req, res, url, request as ParsedBody)
+    const answered = handle(incoming)
     if (answered === undefined) return next()
     return answered.then((answer) => {
+      incoming.end()
       context.status = answer.status
       context.set(headersFor(answer, res))
       context.body = toNodeBody(answer.body, res)

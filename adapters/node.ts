@@ -28,9 +28,13 @@ export function serve(
   const handle = mount(endpoint, options)
 
   return function hookline(request, response) {
-    const answered = handle(new NodeRequest(request, response, request.url ?? '/', request as ParsedBody))
-    if (answered === undefined) send(response, NOT_FOUND)
-    else void answered.then((answer) => send(response, answer))
+    const incoming = new NodeRequest(request, response, request.url ?? '/', request as ParsedBody)
+    const answered = handle(incoming)
+    if (answered === undefined) return send(response, NOT_FOUND)
+    void answered.then((answer) => {
+      incoming.end()
+      send(response, answer)
+    })
   }
 }
 

@@ -14,7 +14,7 @@ export type {
   StoredEvent,
 } from './handling/diagnostics.ts'
 export type { AudienceHandlers, Handler } from './handling/handlers.ts'
-export type { EventSchemas, Schema, SchemaIssue, SchemaOutput, SchemaResult, TraitSchemas } from './handling/schema.ts'
+export type { EventSchemas, Schema, SchemaOutput, SchemaResult, TraitSchemas } from './handling/schema.ts'
 export type { BodySource, EndpointBody } from './http/body.ts'
 export type {
   AnswerBody,
@@ -27,7 +27,7 @@ export type {
 export type { DeadLetterMessage, StoredMessage } from './inbox/inbox.ts'
 export type { InboxOptions } from './inbox/options.ts'
 export type { DeadLetterReason, StoredError, StoredErrorCause } from './inbox/retry-state.ts'
-export { HooklineError, type HooklineErrorCode, type HooklineErrorOptions } from './message/error.ts'
+export { HooklineError, type HooklineErrorCode, type HooklineErrorOptions, type SchemaIssue } from './message/error.ts'
 export type {
   AliasMessage,
   Context,

@@ -5,16 +5,18 @@ import type { Http2ServerRequest } from 'node:http2'
 import type { Readable } from 'node:stream'
 import type { EndpointBody } from '../../src/http/body.ts'
 import type { EndpointHeaders, EndpointRequest } from '../../src/http/endpoint.ts'
+import { DISCARD_MS } from '../../src/message/limits.ts'
 import { type NodeOutgoing, streamOf } from './node-answer.ts'
-import { findParsed, isUnread, type ParsedBody, readStream } from './read-body.ts'
+import { findParsed, isUnread, type ParsedBody, type Reading, readStream } from './read-body.ts'
 
 /** A request of node:http, or of node:http2 through its compatible API. */
 export type NodeIncoming = IncomingMessage | Http2ServerRequest
 
 /** A request of node:http or node:http2. */
-export class NodeRequest implements EndpointRequest {
+export class NodeRequest implements EndpointRequest, Reading {
   /** Writable: a mount makes it relative to its prefix. */
   path: string
+  stopReading: (() => void) | undefined
   readonly query: string
   readonly #incoming: NodeIncoming
   readonly #outgoing: NodeOutgoing
@@ -64,7 +66,21 @@ export class NodeRequest implements EndpointRequest {
   readBody(limit: number): EndpointBody | Promise<EndpointBody> {
     const stream = this.#stream
     if (!isUnread(stream)) return findParsed(this.#parsed, limit)
-    return readStream(stream, limit, stream === this.#incoming ? this.#incoming.headers['content-length'] : undefined)
+    const length = stream === this.#incoming ? this.#incoming.headers['content-length'] : undefined
+    return readStream(stream, limit, length, this)
+  }
+
+  /** Ends the request, whose answer is known: of a body that is still arriving no more is read, and nothing kept. */
+  end(): void {
+    this.stopReading?.()
+    const [incoming, outgoing] = [this.#incoming, this.#outgoing]
+    if (!('stream' in outgoing) || isUnread(incoming) || incoming.readableEnded) return
+    // HTTP/1 closes the connection. HTTP/2 keeps a stream whose body was read in part, with all that still comes of it, until
+    // that is reset: a little later, because a client that is still writing may take the reset for the answer.
+    const { stream } = outgoing
+    const reset = () => setTimeout(() => stream.close(), DISCARD_MS).unref()
+    if (stream.writableFinished) reset()
+    else stream.once('finish', reset)
   }
 }
 

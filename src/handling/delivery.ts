@@ -145,6 +145,7 @@ export class OpenDelivery implements Delivery {
   /** Ends the delivery: its signal fires. Returns the error to answer. */
   expire(error: HooklineError = this.#failure ?? LATE[this.#stage]()): HooklineError {
     this.#expired = error
+    if (this.#stage === 'secret') this.bytes = NO_BYTES // Not verified. A provider that hangs would hold them.
     this.#abort?.abort(error)
     return error
   }

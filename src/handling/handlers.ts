@@ -3,9 +3,9 @@
 import { membership, traitName } from '../message/audience.ts'
 import { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
-import { isMessageType, TYPE_NAMES } from '../message/type-table.ts'
+import { MESSAGE_TYPES, TYPE_NAMES } from '../message/type-table.ts'
 import { isThenable } from '../options/callbacks.ts'
-import { invalidOption, requireFunction, show } from '../options/checks.ts'
+import { invalidOption, requireFunction, requireOneOf, requireOptions, requireText, show } from '../options/checks.ts'
 import type { Delivery } from './delivery.ts'
 
 /** Your code. It may return a promise, which is awaited; its value is ignored. */
@@ -19,11 +19,15 @@ export interface AudienceHandlers<M = Message> {
 
 /** The registered handlers. */
 export interface Handlers {
+  /** How many are registered. */
+  readonly size: number
   /** Takes the arguments of `on`. */
   add(selection: readonly unknown[]): void
   /** Takes the arguments of `off`. */
   remove(selection: readonly unknown[]): void
   addAudience(name: string, handlers: AudienceHandlers): void
+  /** Refuses handlers for what never had one: from now on the inbox completes its messages. */
+  start(): void
   /**
    * Calls every handler that matches, all at once. `wire` is the message before its schema, which may drop the trait of an
    * audience.
@@ -39,32 +43,48 @@ export function createHandlers(): Handlers {
   const byType = new Map<string, readonly Handler[]>()
   const byEvent = new Map<string, readonly Handler[]>()
   const audiences: (AudienceHandlers & { readonly trait: string })[] = []
+  let isStarted = false
+  let size = 0
 
   return {
+    get size() {
+      return size
+    },
+
     add(selection) {
-      const { registry, keys, handler } = readSelection(selection)
+      const { registry, keys, handler } = readSelection('on', selection)
+      for (const key of keys) if (!registry.has(key)) refuseAfterStart('on', key)
       for (const key of keys) registry.set(key, [...(registry.get(key) ?? NONE), handler])
+      size += keys.size
     },
 
     remove(selection) {
-      const { registry, keys, handler } = readSelection(selection)
+      const { registry, keys, handler } = readSelection('off', selection)
       for (const key of keys) {
-        registry.set(
-          key,
-          (registry.get(key) ?? NONE).filter((other) => other !== handler),
-        )
+        const before = registry.get(key)
+        if (before === undefined) continue
+        const after = before.filter((other) => other !== handler)
+        registry.set(key, after)
+        size -= before.length - after.length
       }
     },
 
     addAudience(name, handlers) {
       const trait = traitName(name)
-      const { entered, exited } = handlers ?? {}
+      requireOptions('onAudience', handlers, ['entered', 'exited'])
+      const { entered, exited } = handlers
       if (entered === undefined && exited === undefined) {
-        throw invalidOption('onAudience: handlers', 'must hold `entered` or `exited`', 'neither', 'Pass a function.')
+        throw invalidOption('onAudience: options', 'must hold `entered` or `exited`', 'neither', 'Pass a function.')
       }
-      if (entered !== undefined) requireFunction('entered', entered)
-      if (exited !== undefined) requireFunction('exited', exited)
+      if (entered !== undefined) requireFunction('onAudience: entered', entered)
+      if (exited !== undefined) requireFunction('onAudience: exited', exited)
+      if (!audiences.some((audience) => audience.trait === trait)) refuseAfterStart('onAudience', name)
       audiences.push({ ...handlers, trait })
+      size++
+    },
+
+    start() {
+      isStarted = true
     },
 
     dispatch(message, wire, delivery) {
@@ -81,28 +101,37 @@ export function createHandlers(): Handlers {
     },
   }
 
-  function readSelection(selection: readonly unknown[]) {
+  function refuseAfterStart(call: string, key: string): void {
+    if (!isStarted) return
+    const rule = 'must come before `start()` for messages that have no handler yet'
+    const advice = `Move \`${call}\` before \`start()\`: the inbox completes messages that no handler matches.`
+    throw invalidOption(call, rule, `the first handler for ${show(key)} after it`, advice)
+  }
+
+  /** Checks the arguments of `on` or `off`: (type or list of types, handler) or ('track', event, handler). */
+  function readSelection(call: 'on' | 'off', selection: readonly unknown[]) {
     const [types, event] = selection
-    const handler = selection.at(-1) as Handler
-    if (typeof handler !== 'function' || selection.length < 2) throw misuse(selection)
-    if (selection.length > 2) {
-      if (types !== 'track' || typeof event !== 'string' || event === '') throw misuse(selection)
-      return { registry: byEvent, keys: new Set([event]), handler }
-    }
+    const handler = selection[Math.max(1, selection.length - 1)] as Handler
     const keys = new Set(Array.isArray(types) ? types : [types])
-    if (keys.size === 0) throw misuse(selection)
-    for (const type of keys) if (type !== '*' && !isMessageType(type)) throw misuse(selection)
-    return { registry: byType, keys, handler }
+    if (keys.size === 0) throw invalidOption(`${call}: type`, 'must hold a type', 'an empty list', PASS_TYPE)
+    for (const type of keys) requireOneOf(`${call}: type`, type, ANY_TYPE)
+    requireFunction(`${call}: handler`, handler)
+    if (selection.length < 3) return { registry: byType, keys, handler }
+    if (types !== 'track') {
+      const advice = `Pass 'track', or leave the event out.`
+      throw invalidOption(`${call}: type`, `must be 'track' when an event is passed`, show(types), advice)
+    }
+    requireText(`${call}: event`, event, 'Order Completed')
+    if (selection.length > 3) {
+      const found = `${selection.length} arguments`
+      throw invalidOption(call, 'takes one event', found, `Call \`${call}\` once for each event.`)
+    }
+    return { registry: byEvent, keys: new Set([event]), handler }
   }
 }
 
-function misuse(selection: readonly unknown[]): TypeError {
-  const found = selection.map(show).join(', ')
-  return new TypeError(
-    "`on` and `off` take (type, handler), ([type, …], handler), ('*', handler) or ('track', event, handler). " +
-      `Got (${found}). Pass a function as the handler and one of ${TYPE_NAMES} as the type.`,
-  )
-}
+const ANY_TYPE: readonly unknown[] = [...MESSAGE_TYPES, '*']
+const PASS_TYPE = `Pass one of ${TYPE_NAMES}, or '*'.`
 
 const NONE: readonly Handler[] = []
 

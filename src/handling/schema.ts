@@ -1,6 +1,6 @@
 /** Schemas of the user, any that implement Standard Schema: for the properties of an event, the traits of a user or group. */
 
-import { HooklineError } from '../message/error.ts'
+import { HooklineError, type SchemaIssue } from '../message/error.ts'
 import type { Fields, Message } from '../message/message.ts'
 import { isThenable } from '../options/callbacks.ts'
 import { invalidOption, kindOf, refuseUnknown } from '../options/checks.ts'
@@ -13,12 +13,6 @@ export interface Schema<Output = unknown> {
     readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>
     readonly types?: { readonly input: unknown; readonly output: Output } | undefined
   }
-}
-
-/** One fault of a value, and where it is. */
-export interface SchemaIssue {
-  readonly message: string
-  readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined
 }
 
 /** What a schema returns for a value: its output, or the faults. */
@@ -50,7 +44,7 @@ export type SchemaOutput<S> = S extends { readonly '~standard': { readonly types
 /**
  * Validates a message: returns it with the output of its schema, or the message itself when it has no schema.
  *
- * @throws HooklineError (or a rejection) `schema_mismatch` with the path.
+ * @throws HooklineError (or a rejection) `schema_mismatch` with the field as path, and the issues of the schema.
  */
 export type Validate = (message: Message) => Message | PromiseLike<Message>
 
@@ -108,17 +102,7 @@ function withOutput(message: Message, field: string, result: SchemaResult<unknow
     if ('value' in result) return { ...message, [field]: result.value }
     throw new TypeError('A schema must return { value } or { issues }. Got neither. Check its `validate` function.')
   }
-  const path = [field, ...keysOf(result.issues[0])].join('.')
-  // The text of an issue may quote the value, so the error holds the path only.
-  const text = `${path} must match its schema. Got a value that does not. Send one that does, or change the schema.`
-  throw new HooklineError('schema_mismatch', text, { path })
-}
-
-function keysOf(issue: SchemaIssue | undefined): string[] {
-  return (issue?.path ?? []).map((part) => keyOf(typeof part === 'object' ? part.key : part))
-}
-
-/** A key in a form that is safe to print: in a record the keys are data too, and may be anything. */
-function keyOf(key: PropertyKey): string {
-  return /^[\w$ -]{1,64}$/.test(String(key)) ? String(key) : '…'
+  // What an issue says may quote the value, and its path too: the keys of a record are data.
+  const text = `\`${field}\` must match its schema. Got a value that does not. See \`issues\` of this error in \`onError\`.`
+  throw new HooklineError('schema_mismatch', text, { path: field, issues: [...result.issues] })
 }

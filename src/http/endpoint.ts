@@ -19,7 +19,8 @@ export interface EndpointRequest {
   /** Aborts when the client disconnects before it has the whole answer. Created when it is first read. */
   readonly signal: AbortSignal
   /**
-   * Reads the body, at most `limit` bytes of it.
+   * Reads the body, at most `limit` bytes of it. Once the endpoint has answered, the adapter reads no more of it, keeps nothing
+   * of it, and the promise rejects.
    *
    * @throws HooklineError (or a rejection) `body_too_large`, `body_aborted` or `body_consumed`.
    */

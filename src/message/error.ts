@@ -69,10 +69,18 @@ const STATUS: Readonly<Record<HooklineErrorCode, number>> = {
   internal: 500,
 }
 
+/** One fault that a schema found, and where it is. Both may quote the message: keys of a record are data too. */
+export interface SchemaIssue {
+  readonly message: string
+  readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined
+}
+
 /** Details of a {@link HooklineError}. */
 export interface HooklineErrorOptions {
-  /** The field of the message that is at fault, as a dotted path: `properties.total`. */
+  /** The field of the message that is at fault, as a dotted path: `properties`. */
   readonly path?: string
+  /** What a schema found. */
+  readonly issues?: readonly SchemaIssue[]
   /** The value that a handler, a provider or a callback of yours threw. Never set from bytes of the wire. */
   readonly cause?: unknown
 }
@@ -91,12 +99,18 @@ export class HooklineError extends Error {
   readonly status: number
   /** The field at fault, as a dotted path; undefined when it is not one field. */
   readonly path: string | undefined
+  /**
+   * Everything that your schema found, of `schema_mismatch`; undefined for other codes. It may quote the message, so it is
+   * neither answered nor enumerable: what prints or serialises the error leaves it out.
+   */
+  declare readonly issues: readonly SchemaIssue[] | undefined
 
   constructor(code: HooklineErrorCode, message: string, options: HooklineErrorOptions = {}) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined)
     this.code = code
     this.status = STATUS[code]
     this.path = options.path
+    if (options.issues !== undefined) Object.defineProperty(this, 'issues', { value: options.issues })
   }
 }
 

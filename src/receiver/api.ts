@@ -46,9 +46,11 @@ export type TrackOf<Event extends string, Events extends EventSchemas> = TrackMe
 export interface Receiver<Events extends EventSchemas = {}, Traits extends TraitSchemas = {}> extends Endpoint {
   /**
    * Calls `handler` for every message of a type, or of any of a list of types. All handlers of a message run, at the same
-   * time; when one fails, the message is retried and all run again.
+   * time; when one fails, the message is retried and all run again. A message that no handler matches is not wanted: it is
+   * answered 200, and completed in an inbox.
    *
-   * @throws TypeError for anything but the seven types.
+   * @throws TypeError for anything but the seven types; and after {@link start} for a type, event or audience that never had
+   *   a handler, because its messages may be completed already.
    */
   on<const Type extends MessageType>(
     type: Type | readonly Type[],
@@ -95,7 +97,7 @@ export interface Receiver<Events extends EventSchemas = {}, Traits extends Trait
   /**
    * Starts handling the messages of the inbox. Register the handlers first.
    *
-   * @throws TypeError without an inbox, when called twice, and after {@link close}.
+   * @throws TypeError without an inbox or a handler, when called twice, and after {@link close}.
    */
   start(): void
 

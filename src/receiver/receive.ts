@@ -48,7 +48,7 @@ export function createReceive(
   let inFlight = 0
   let onIdle = (): void => {}
   let isStopped = false
-  let hasWarned = false
+  const warned = new Set<string>()
 
   /**
    * Resolves to the message that is handled or stored, or to the error of a stored message that is unusable.
@@ -65,7 +65,7 @@ export function createReceive(
     // 405 method_not_allowed; 415 content_type_unsupported, content_encoding_unsupported; 413 body_too_large;
     // 400 body_aborted
     delivery.setBody(await read())
-    if (delivery.source === 'reserialised') warnOnce()
+    if (delivery.source === 'reserialised') warnOnce('HOOKLINE_RESERIALISED', RESERIALISED)
 
     delivery.enter('secret')
     if (matchSecret !== undefined) {
@@ -78,7 +78,7 @@ export function createReceive(
         const text = 'X-Signature must be 40 lowercase hex digits. Got another value. Send the HMAC-SHA1 of the body.'
         throw new HooklineError('signature_malformed', text)
       }
-      const matched = matchSecret(delivery.bytes, signature) // 503 secret_unavailable
+      const matched = matchSecret(delivery, signature) // 503 secret_unavailable
       const index = typeof matched === 'number' ? matched : await matched
       if (index === -1 && !isExact(delivery.source)) throw bodyConsumed('a decoded copy of it')
       if (index === -1) {
@@ -99,11 +99,11 @@ export function createReceive(
       const validated = validate(wire) // 422 schema_mismatch
       const message = isThenable(validated) ? await validated : validated
       if (dedupe === undefined) {
-        const handled = dispatch(message, wire, delivery) // 500 handler_failed
+        const handled = dispatch(message, wire, delivery, request) // 500 handler_failed
         if (handled !== undefined) await handled
       } else {
         // 503 duplicate_in_progress, dedupe_unavailable
-        await dedupe.run(wire, delivery, request, () => dispatch(message, wire, delivery))
+        await dedupe.run(wire, delivery, request, () => dispatch(message, wire, delivery, request))
       }
       return message
     } catch (error) {
@@ -115,7 +115,9 @@ export function createReceive(
     }
   }
 
-  function dispatch(message: Message, wire: Message, delivery: OpenDelivery): Promise<void> | undefined {
+  function dispatch(message: Message, wire: Message, delivery: OpenDelivery, request: FailedRequest) {
+    // What `receive` returns holds the message: its caller needs no handler.
+    if ('readBody' in request && handlers.size === 0) warnOnce('HOOKLINE_NO_HANDLER', NO_HANDLER)
     delivery.enter('handlers')
     publishReceived(message, delivery)
     delivery.setDispatched(message, startOf('handled', clock))
@@ -174,11 +176,10 @@ export function createReceive(
     })
   }
 
-  function warnOnce(): void {
-    if (hasWarned) return
-    hasWarned = true
-    const text = 'Signatures are checked over JSON.stringify(body), which is not always what was sent.'
-    process.emitWarning(`${text} ${KEEP_THE_BYTES}`, { code: 'HOOKLINE_RESERIALISED' })
+  function warnOnce(code: string, text: string): void {
+    if (warned.has(code)) return
+    warned.add(code)
+    process.emitWarning(text, { code })
   }
 
   return {
@@ -192,3 +193,6 @@ export function createReceive(
 }
 
 const { status, headers, body } = accepted
+
+const RESERIALISED = `Signatures are checked over JSON.stringify(body), which is not always what was sent. ${KEEP_THE_BYTES}`
+const NO_HANDLER = 'A message was answered 200 and no handler is registered. Call `on` before the server listens.'

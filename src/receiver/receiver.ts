@@ -34,6 +34,7 @@ export function createReceiver<
   const inbox = settings.inbox && createInbox(settings.inbox, settings, handlers)
   const dedupe = settings.dedupe && createDeduplication(settings.dedupe, clock, settings.onError)
   const { handle, answer, stop } = createReceive(settings, handlers, inbox, dedupe)
+  let isStarted = false
   let closed: Promise<readonly StoredMessage[]> | undefined
 
   const receiver: Receiver<Events, Traits> = {
@@ -61,7 +62,15 @@ export function createReceiver<
       if (closed !== undefined) {
         throw new TypeError('`start` needs an open receiver. Got a closed one. Create a new receiver.')
       }
-      inboxFor('start').start()
+      const { start } = inboxFor('start')
+      if (isStarted) throw new TypeError('`start` can be called once. Got a second call. Remove one of the two.')
+      if (handlers.size === 0) {
+        const advice = 'Call `on` first: the inbox completes messages that no handler matches.'
+        throw new TypeError(`\`start\` needs a handler. Got a receiver without one. ${advice}`)
+      }
+      start()
+      handlers.start()
+      isStarted = true
     },
     deadLetters: async (page) => inboxFor('deadLetters').deadLetters(page),
     redrive: async (ids) => inboxFor('redrive').redrive(ids),

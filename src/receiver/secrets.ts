@@ -13,11 +13,12 @@ export type Secrets = string | readonly (string | undefined)[]
 export type SecretProvider = () => Secrets | undefined | Promise<Secrets | undefined>
 
 /**
- * Finds the secret that made a signature: its index in the list, or -1. Returns a promise only while a provider is asked.
+ * Finds the secret that made the signature of a delivery: its index in the list, or -1. Returns a promise only while a
+ * provider is asked, and reads the bytes after that.
  *
  * @throws HooklineError (or a rejection) `secret_unavailable`.
  */
-export type MatchSecret = (bytes: Uint8Array, signature: string) => number | Promise<number>
+export type MatchSecret = (delivery: { readonly bytes: Uint8Array }, signature: string) => number | Promise<number>
 
 /**
  * Prepares the secrets.
@@ -31,7 +32,7 @@ export function createMatchSecret(secret: Secrets | SecretProvider | undefined, 
     throw invalidOption('secret', 'is required', 'undefined', advice)
   }
   const keys = createKeys(secret)
-  return (bytes, signature) => indexOfMatch(keys, bytes, signature)
+  return ({ bytes }, signature) => indexOfMatch(keys, bytes, signature)
 }
 
 function askProvider(provider: SecretProvider, clock: Clock): MatchSecret {
@@ -70,8 +71,8 @@ function askProvider(provider: SecretProvider, clock: Clock): MatchSecret {
     return asked
   }
 
-  return (bytes, signature) => {
-    const find = (): number => indexOfMatch(keys, bytes, signature)
+  return (delivery, signature) => {
+    const find = (): number => indexOfMatch(keys, delivery.bytes, signature)
     if (!isWithin(SECRET_MAX_AGE_MS, loadedAt)) {
       if (failure !== undefined && isWithin(SECRET_RETRY_MS, askedAt)) throw failure
       return ask().then(find)

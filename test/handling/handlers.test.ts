@@ -1,6 +1,8 @@
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
-import { deliver, setUp } from '../support/receive.ts'
+import { signedRequest } from '../../src/testing/signed-request.ts'
+import { deliver, secret, setUp } from '../support/receive.ts'
 import { until } from '../support/until.ts'
 
 const { track, identify, group, page } = fixtures
@@ -36,18 +38,78 @@ describe('on', () => {
   })
 
   it.each([
-    ['no handler', ['track']],
-    ['a handler that is no function', ['track', 'Order Completed']],
-    ['an unknown type', ['tracks', () => {}]],
-    ['an unknown type in a list', [['track', 'tracks'], () => {}]],
-    ['a type that every object has', ['constructor', () => {}]],
-    ['an event of another type', ['page', 'Home', () => {}]],
-    ['an empty list', [[], () => {}]],
-    ['an empty event', ['track', '', () => {}]],
-  ])('refuses %s with a TypeError', (_what, selection) => {
+    ['handler', 'Got undefined. Pass a function.', ['track']],
+    ['handler', "Got 'Order Completed'. Pass a function.", ['track', 'Order Completed']],
+    ['handler', 'Got undefined. Pass a function.', ['track', 'Order Completed', undefined]],
+    ['type', 'Got a function. Pass one of', [() => {}]],
+    ['type', 'Got undefined. Pass one of', []],
+    ['type', "Got 'tracks'. Did you mean 'track'?", ['tracks', () => {}]],
+    ['type', "Got 'tracks'. Did you mean 'track'?", [['track', 'tracks'], () => {}]],
+    ['type', "Got 'constructor'. Pass one of", ['constructor', () => {}]],
+    ['type', "Got 'page'. Pass 'track', or leave the event out.", ['page', 'Home', () => {}]],
+    ['type', "Got a list. Pass 'track', or leave the event out.", [['track'], 'Home', () => {}]],
+    ['type', 'Got an empty list. Pass one of page,', [[], () => {}]],
+    ['event', "Got an empty string. Pass a string, for example 'Order Completed'.", ['track', '', () => {}]],
+  ])('says which argument is wrong: %s. %s', (argument, rest, selection) => {
     const { receiver } = setUp()
-    expect(() => receiver.on(...(selection as unknown as Parameters<typeof receiver.on>))).toThrow(TypeError)
-    expect(() => receiver.off(...(selection as unknown as Parameters<typeof receiver.off>))).toThrow(TypeError)
+    for (const call of ['on', 'off'] as const) {
+      const made = () => (receiver[call] as (...given: unknown[]) => unknown)(...selection)
+      expect(made).toThrow(TypeError)
+      expect(made).toThrow(new RegExp(`^\`${call}: ${argument}\` must`))
+      expect(made).toThrow(rest)
+    }
+  })
+
+  it('takes one event', () => {
+    const { receiver } = setUp()
+    const given = ['track', 'Order Completed', 'Order Refunded', () => {}]
+    const on = () => receiver.on(...(given as unknown as Parameters<typeof receiver.on>))
+    expect(on).toThrow('`on` takes one event. Got 4 arguments. Call `on` once for each event.')
+  })
+
+  describe('before the server listens', () => {
+    const { headers, bytes } = signedRequest(track, secret)
+    const request = {
+      method: 'POST',
+      path: '/',
+      headers: { ...headers },
+      query: '',
+      signal: new AbortController().signal,
+      remoteAddress: undefined,
+      readBody: () => ({ bytes, source: 'stream' }) as const,
+    }
+
+    it('or a warning says once that a message was answered and no handler saw it', async () => {
+      const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+      onTestFinished(() => warn.mockRestore())
+      const { receiver } = setUp()
+      for (const _ of [1, 2]) expect(await receiver.handle(request)).toMatchObject({ status: 200 })
+      expect(warn.mock.calls).toEqual([
+        [
+          'A message was answered 200 and no handler is registered. Call `on` before the server listens.',
+          { code: 'HOOKLINE_NO_HANDLER' },
+        ],
+      ])
+    })
+
+    it.each([
+      ['a receiver with a handler', true, undefined],
+      ['one with an inbox, which keeps the message', false, memoryQueue()],
+    ])('does not warn about %s', async (_what, hasHandler, inbox) => {
+      const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+      onTestFinished(() => warn.mockRestore())
+      const { receiver } = setUp(inbox && { inbox })
+      if (hasHandler) receiver.on('page', () => {})
+      expect(await receiver.handle(request)).toMatchObject({ status: 200 })
+      expect(warn).not.toHaveBeenCalled()
+    })
+
+    it('does not warn whoever calls receive() and gets the message back', async () => {
+      const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+      onTestFinished(() => warn.mockRestore())
+      await deliver(setUp().receiver, track)
+      expect(warn).not.toHaveBeenCalled()
+    })
   })
 })
 
@@ -160,6 +222,7 @@ describe('onAudience', () => {
   })
 
   it.each([
+    ['a misspelt name of a handler', ['Trial Users', { entered: () => {}, exit: () => {} }]],
     ['no name', [undefined, { entered: () => {} }]],
     ['a name without letters', ['!', { entered: () => {} }]],
     ['no handlers', ['Trial Users', {}]],

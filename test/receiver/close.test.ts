@@ -168,6 +168,7 @@ describe('close, with an inbox', () => {
     const { receiver } = setUpHeld()
     receiver.start()
     expect(() => receiver.start()).toThrow(TypeError)
+    expect(() => receiver.start()).toThrow('`start` can be called once. Got a second call.')
     await receiver.close()
     expect(() => receiver.start()).toThrow('`start` needs an open receiver. Got a closed one.')
     const other = setUpHeld()

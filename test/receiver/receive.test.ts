@@ -321,6 +321,7 @@ describe('a body that a parser made and that is serialised again', () => {
   it('is warned about once', async () => {
     const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     const { receiver } = setUp()
+    receiver.on('*', () => {})
     const request = {
       method: 'POST',
       path: '/',

@@ -23,6 +23,8 @@ import { type Client, clientOfFetch, clientOfHttp1, clientOfHttp2 } from './wire
 export type Before = 'nothing' | 'raw' | 'rawBody' | 'text' | 'rawBody-text' | 'json'
 
 export interface Running extends Client {
+  /** Undefined when there is no socket. */
+  readonly port?: number
   close(): Promise<void>
 }
 
@@ -42,6 +44,7 @@ async function listen(server: Server, version: 1 | 2 = 1): Promise<Running> {
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   return {
+    port,
     ...(version === 1 ? clientOfHttp1(port) : clientOfHttp2(port)),
     close: () =>
       new Promise((resolve) => {
@@ -138,7 +141,7 @@ function fastify(name: string, framework: typeof fastify5): Host {
       app.post('/neighbour', async (request) => request.body)
       await app.listen({ port: 0, host: '127.0.0.1' })
       const { port } = app.server.address() as AddressInfo
-      return { ...clientOfHttp1(port), close: () => app.close() }
+      return { port, ...clientOfHttp1(port), close: () => app.close() }
     },
   }
 }

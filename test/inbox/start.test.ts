@@ -1,0 +1,89 @@
+/** What start() promises: no stored message is completed before the handlers that it is for are registered. */
+
+import { expect, it, vi } from 'vitest'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { setUpInbox } from '../support/inbox.ts'
+import { deliver } from '../support/receive.ts'
+
+it('start() without a handler is refused, and the message stays until its advice is followed', async () => {
+  const { receiver, clock } = setUpInbox()
+  await deliver(receiver, fixtures.track)
+  expect(() => receiver.start()).toThrow('`start` needs a handler. Got a receiver without one. Call `on` first')
+  await clock.advance(60_000)
+  expect(await receiver.health()).toMatchObject({ waiting: 1 })
+  const handler = vi.fn()
+  receiver.on('track', handler).start()
+  await clock.advance(0)
+  expect(handler).toHaveBeenCalledOnce()
+})
+
+it('start() whose handlers were all removed again is refused too', () => {
+  const { receiver } = setUpInbox()
+  const handler = vi.fn()
+  receiver.on(['track', 'page'], handler).off('page', handler).off('track', handler).off('track', handler)
+  expect(() => receiver.start()).toThrow('`start` needs a handler.')
+  receiver.onAudience('Trial Users', { entered: handler }).start()
+})
+
+it('start() that fails leaves the receiver as it was', () => {
+  const { receiver, queue } = setUpInbox()
+  const { work } = queue
+  Object.assign(queue, { work: () => expect.unreachable() })
+  receiver.on('track', () => {})
+  expect(() => receiver.start()).toThrow()
+  Object.assign(queue, { work })
+  receiver.on('page', () => {}).start()
+  expect(() => receiver.start()).toThrow('`start` can be called once. Got a second call.')
+})
+
+it.each([
+  ['type', ['page', () => {}], "'page'"],
+  ['list of types', [['track', 'page'], () => {}], "'page'"],
+  ['event', ['track', 'Order Refunded', () => {}], "'Order Refunded'"],
+  ['wildcard', ['*', () => {}], "'*'"],
+])(
+  'the first handler for a %s is refused after start(): its messages may be completed already',
+  (_of, given, found) => {
+    const { receiver } = setUpInbox()
+    receiver.on('track', () => {}).off('page', () => {})
+    receiver.start()
+    const on = () => receiver.on(...(given as unknown as Parameters<typeof receiver.on>))
+    expect(on).toThrow(TypeError)
+    expect(on).toThrow(`Got the first handler for ${found} after it. Move \`on\` before \`start()\``)
+  },
+)
+
+it('the first handlers for an audience are refused after start() as well', () => {
+  const { receiver } = setUpInbox()
+  receiver.onAudience('Trial Users', { entered: () => {} }).start()
+  receiver.onAudience('trial_users', { exited: () => {} })
+  expect(() => receiver.onAudience('High Value Users', { entered: () => {} })).toThrow(
+    "Got the first handler for 'High Value Users' after it. Move `onAudience` before `start()`",
+  )
+})
+
+it('a handler can be replaced after start(), and one more added for what has one', async () => {
+  const { receiver, clock } = setUpInbox()
+  const [first, second, spy] = [vi.fn(), vi.fn(), vi.fn()]
+  receiver.on('track', first).start()
+  receiver.off('track', first).on('track', second).on('track', spy)
+  await deliver(receiver, fixtures.track)
+  await clock.advance(0)
+  expect([first, second, spy].map(({ mock }) => mock.calls.length)).toEqual([0, 1, 1])
+})
+
+it('a message of a type without a handler is completed: the receiver does not care for it', async () => {
+  const { receiver, clock } = setUpInbox()
+  const handler = vi.fn()
+  receiver.on('track', handler).start()
+  await deliver(receiver, fixtures.page)
+  await clock.advance(0)
+  expect(await receiver.health()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
+  expect(handler).not.toHaveBeenCalled()
+})
+
+it('without start(), handlers may come at any time', async () => {
+  const { receiver } = setUpInbox()
+  await deliver(receiver, fixtures.page)
+  expect(() => receiver.on('track', () => {}).on('*', () => {})).not.toThrow()
+})
