@@ -5,7 +5,7 @@ import { HooklineError, kindOf } from '../message/error.ts'
 import { CALL_LIMIT } from '../message/limits.ts'
 import type { Fields } from '../message/message.ts'
 import { toTimestamp } from '../message/timestamp.ts'
-import { CALL_OBJECTS, type CallType, TYPES } from '../message/type-table.ts'
+import { ALIAS_IDS, CALL_OBJECTS, type CallType, TYPES } from '../message/type-table.ts'
 import type { Clock } from '../time/clock.ts'
 import type { RecordedCall } from './api.ts'
 
@@ -81,10 +81,8 @@ function copy(type: CallType, given: unknown): Record<string, unknown> {
 function check(type: CallType, call: Fields): void {
   if (hasToJson(call)) throw wrong(type, 'toJSON', 'must not be a function', call.toJSON, 'plain data')
   const { ids, requiredText, optionalText } = TYPES[type]
-  if (ids === 'alias') {
-    requireText(type, call, 'userId')
-    requireText(type, call, 'previousId')
-  } else requireActor(type, call)
+  if (ids === 'alias') for (const [spaced, plain] of ALIAS_IDS) requireOneId(call, spaced, plain)
+  else requireActor(type, call)
   if (requiredText !== undefined) requireText(type, call, requiredText)
   for (const field of optionalText ?? []) {
     const { [field]: text = '' } = call
@@ -108,6 +106,15 @@ function isText(value: unknown): boolean {
 
 function requireText(type: CallType, call: Fields, field: string): void {
   if (!isText(call[field])) throw wrong(type, field, TEXT, call[field], 'a string of at least one character')
+}
+
+/** The other spelling, which a delivered message has, may be there too: empty, or the same id. */
+function requireOneId(call: Fields, spaced: string, plain: string): void {
+  requireText('alias', call, plain)
+  if ([undefined, null, '', call[plain]].includes(call[spaced] as string)) return
+  throw new TypeError(
+    `alias: \`${spaced}\` must equal \`${plain}\`, its other spelling. Got two different values. Pass \`${plain}\` alone.`,
+  )
 }
 
 function requireActor(type: CallType, call: Fields): void {

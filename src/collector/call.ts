@@ -8,7 +8,7 @@ import { isObject, type Json } from '../message/json.ts'
 import { CALL_LIMIT } from '../message/limits.ts'
 import type { Message } from '../message/message.ts'
 import { toTimestamp } from '../message/timestamp.ts'
-import { CALL_OBJECTS, CALL_TYPES, type CallType, isCallType } from '../message/type-table.ts'
+import { ALIAS_IDS, CALL_OBJECTS, CALL_TYPES, type CallType, isCallType } from '../message/type-table.ts'
 import type { Route } from './routes.ts'
 
 /** The facts that the calls of one request share. */
@@ -129,11 +129,8 @@ function withAddress(context: unknown, ip: string | undefined): unknown {
   return { ...context, ip: context.ip ?? ip }
 }
 
-/** The ids of an alias have names with spaces in a message, and others in a client's call. */
-const CLIENT_NAMES: ReadonlyMap<string | undefined, string> = new Map([
-  ['Previous ID', 'previousId'],
-  ['User ID', 'userId'],
-])
+/** A client's call spells the ids of an alias without spaces. */
+const CLIENT_NAMES: ReadonlyMap<string, string> = new Map(ALIAS_IDS)
 
 function asCallError({ message, path = '' }: HooklineError): HooklineError {
   const name = CLIENT_NAMES.get(path) ?? path

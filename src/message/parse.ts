@@ -4,7 +4,7 @@ import { requireBytes } from './bytes.ts'
 import { invalidField, kindOf } from './error.ts'
 import { isObject, type Json, parseObject } from './json.ts'
 import type { Message } from './message.ts'
-import { isMessageType, MESSAGE_OBJECTS, TYPE_NAMES, TYPES, type TypeRule } from './type-table.ts'
+import { ALIAS_IDS, isMessageType, MESSAGE_OBJECTS, TYPE_NAMES, TYPES, type TypeRule } from './type-table.ts'
 
 /**
  * Parses a body into one of the seven messages ("Outbound event delivery", Delivered message fields).
@@ -51,8 +51,7 @@ const requireIds: Readonly<Record<TypeRule['ids'], (message: Json) => void>> = {
   actor: requireActor,
   user: (message) => requireText(message, 'userId'),
   alias(message) {
-    joinSpellings(message, 'Previous ID', 'previousId')
-    joinSpellings(message, 'User ID', 'userId')
+    for (const [spaced, plain] of ALIAS_IDS) joinSpellings(message, spaced, plain)
   },
 }
 
@@ -76,10 +75,15 @@ function requireActor(message: Json): void {
   }
 }
 
-/** The specification spells the ids of an alias with spaces, libraries do not. Sets both spellings. */
+/** Sets both spellings of an id. An empty one counts as absent; two that differ would be a choice between two users. */
 function joinSpellings(message: Json, spaced: string, plain: string): void {
-  const id = message[spaced] ?? message[plain]
+  const [one, two] = [message[spaced], message[plain]]
+  const [id = one ?? two, other = id] = [one, two].filter((value) => (value ?? '') !== '')
   if (!isText(id)) throw invalid(spaced, `${TEXT}, or \`${plain}\` in its place`, id, 'it with every alias')
+  if (id !== other) {
+    const rule = `must equal \`${plain}\`, its other spelling`
+    throw invalidField('message_invalid', spaced, rule, 'two different values', 'one of the two')
+  }
   message[spaced] = id
   message[plain] = id
 }

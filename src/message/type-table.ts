@@ -36,6 +36,12 @@ export const MESSAGE_OBJECTS = ['properties', 'traits', 'context'] as const
 /** Fields that must hold an object in a call of any type that has them. */
 export const CALL_OBJECTS = [...MESSAGE_OBJECTS, 'integrations'] as const
 
+/** The ids of an alias: as the specification spells them, and as libraries do. */
+export const ALIAS_IDS = [
+  ['Previous ID', 'previousId'],
+  ['User ID', 'userId'],
+] as const
+
 /** The seven types. */
 export const MESSAGE_TYPES: readonly MessageType[] = Object.keys(TYPES) as MessageType[]
 

@@ -86,6 +86,12 @@ describe('the message table', () => {
     ['Alias · UserId', 'alias', { userId: 'user-1', previousId: 'p' }, { userId: 'user-1' }],
     ['Alias · PreviousId', 'alias', { userId: 'u', previousId: 'user-0' }, { previousId: 'user-0' }],
     [
+      'Alias · PreviousId, its other spelling empty or the same',
+      'alias',
+      { userId: 'u', previousId: 'user-0', 'Previous ID': '', 'User ID': 'u' },
+      { previousId: 'user-0' },
+    ],
+    [
       'Screen, which is recorded likewise',
       'screen',
       { userId: 'u', name: 'Cart', properties: { items: 2 } },
@@ -149,6 +155,13 @@ describe('required fields, checked at the call', () => {
     ['Alias · UserId', 'alias', { previousId: 'p' }, 'userId'],
     ['Alias · PreviousId', 'alias', { userId: 'u' }, 'previousId'],
     ['Alias · an AnonymousId is no UserId', 'alias', { anonymousId: 'a', previousId: 'p' }, 'userId'],
+    [
+      'Alias · one PreviousId, in both spellings',
+      'alias',
+      { userId: 'u', previousId: 'p', 'Previous ID': 'q' },
+      'Previous ID',
+    ],
+    ['Alias · one UserId, in both spellings', 'alias', { userId: 'u', previousId: 'p', 'User ID': 7 }, 'User ID'],
     ['any · MessageId is text', 'track', { userId: 'u', event: 'E', messageId: 7 }, 'messageId'],
     ['any · MessageId is not empty', 'track', { userId: 'u', event: 'E', messageId: '' }, 'messageId'],
     [

@@ -61,6 +61,11 @@ describe('Go client library, Message types: each call, and the message it become
       { groupId: 'g', traits: { 'Employee Count': 12 } },
     ],
     ['Alias', { type: 'alias', previousId: 'old' }, { 'Previous ID': 'old', 'User ID': 'user-1', previousId: 'old' }],
+    [
+      'Alias, an id of which is empty in its other spelling',
+      { type: 'alias', previousId: 'old', 'Previous ID': '' },
+      { 'Previous ID': 'old', 'User ID': 'user-1', previousId: 'old' },
+    ],
   ])('%s', async (_row, call, message) => {
     expect(await deliver({ ...base, ...call })).toEqual({ ...common, type: (call as Delivered).type, ...message })
   })
@@ -112,6 +117,9 @@ describe('Go client library, Message types: what is required', () => {
     ['Alias with both', { type: 'alias', ...who, previousId: 'p' }, undefined],
     ['Alias without UserId', { type: 'alias', previousId: 'p', anonymousId: 'a' }, 'userId'],
     ['Alias without PreviousId', { type: 'alias', ...who }, 'previousId'],
+    ['Alias in the spelling of messages', { type: 'alias', 'User ID': 'u', 'Previous ID': 'p' }, undefined],
+    ['Alias with two previous ids', { type: 'alias', ...who, previousId: 'p', 'Previous ID': 'q' }, 'previousId'],
+    ['Alias with two ids', { type: 'alias', ...who, previousId: 'p', 'User ID': 'user-2' }, 'userId'],
     ['UserId that is a number', { type: 'identify', userId: 5 }, 'userId'],
     ['Traits that are a list', { type: 'identify', ...who, traits: [] }, 'traits'],
     ['Page traits that are text', { type: 'page', ...who, traits: 'abc' }, 'traits'],
@@ -129,7 +137,7 @@ describe('Go client library, Message types: what is required', () => {
     if (path === undefined) return expect(await deliver(call)).toMatchObject(JSON.parse(JSON.stringify(call)))
     const reason = await refuse(call)
     expect(reason).toMatchObject({ code: 'call_invalid', path })
-    expect(reason.detail).toMatch(/^`.+` must be .+\. Got .+\. Pass .+\.$/)
+    expect(reason.detail).toMatch(/^`.+` must .+\. Got .+\. Pass .+\.$/)
     expect(reason.detail).toContain(path)
   })
 

@@ -106,6 +106,7 @@ describe('message_invalid names the field', () => {
     ['groupId', 'group', { userId: 'u' }],
     ['Previous ID', 'alias', { userId: 'u' }],
     ['User ID', 'alias', { previousId: 'p' }],
+    ['Previous ID', 'alias', { userId: 'u', previousId: 'p', 'Previous ID': 'q' }],
     ['traits', 'identify', { userId: 'u', traits: [] }],
     ['context', 'screen', { userId: 'u', context: 5 }],
     ['properties', 'page', { userId: 'u', properties: { toJSON: () => 5 } }],

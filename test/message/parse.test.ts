@@ -40,10 +40,9 @@ describe('messages', () => {
     ['with spaces', { 'Previous ID': 'old', 'User ID': 'new' }],
     ['without', { previousId: 'old', userId: 'new' }],
     ['mixed', { 'Previous ID': 'old', userId: 'new' }],
-    [
-      'both, and the specification goes first',
-      { 'Previous ID': 'old', 'User ID': 'new', previousId: 'x', userId: 'y' },
-    ],
+    ['both', { 'Previous ID': 'old', 'User ID': 'new', previousId: 'old', userId: 'new' }],
+    ['both, one of them empty', { 'Previous ID': '', 'User ID': 'new', previousId: 'old', userId: '' }],
+    ['both, one of them null', { 'Previous ID': 'old', 'User ID': null, previousId: null, userId: 'new' }],
   ])('reads the ids of an alias the same, spelled %s', (_how, ids) => {
     expect(parse(bytesOf({ type: 'alias', ...ids }))).toEqual({
       type: 'alias',
@@ -101,7 +100,10 @@ describe('message_invalid names the field', () => {
     ['groupId', { ...group, groupId: null }],
     ['Previous ID', { type: 'alias', userId: 'new' }],
     ['User ID', { type: 'alias', previousId: 'old' }],
-    ['User ID', { ...alias, 'User ID': '' }],
+    ['User ID', { ...alias, 'User ID': '', userId: '' }],
+    ['User ID', { ...alias, 'User ID': undefined, userId: null }],
+    ['User ID', { ...alias, 'User ID': 5 }],
+    ['Previous ID', { ...alias, 'Previous ID': false }],
     ['timestamp', { ...track, timestamp: 1_700_000_000_000 }],
     ['timestamp', { ...track, timestamp: null }],
     ['properties', { ...track, properties: [] }],
@@ -112,6 +114,18 @@ describe('message_invalid names the field', () => {
     const error = errorOf(bytesOf(message))
     expect([error.code, error.status, error.path]).toEqual(['message_invalid', 422, path])
     expect(error.message).toMatch(new RegExp(`^\`${path}\` must be [^]+\\. Got [^]+\\. Pass [^]+\\.$`))
+  })
+
+  it.each([
+    ['Previous ID', 'previousId', 'another'],
+    ['User ID', 'userId', 'another'],
+    ['User ID', 'userId', 0],
+  ])('%s of an alias and another %s: %j', (spaced, plain, value) => {
+    const error = errorOf(bytesOf({ ...alias, [plain]: value }))
+    expect([error.code, error.path]).toEqual(['message_invalid', spaced])
+    expect(error.message).toBe(
+      `\`${spaced}\` must equal \`${plain}\`, its other spelling. Got two different values. Pass one of the two.`,
+    )
   })
 
   it('shows no value of the message', () => {
