@@ -61,8 +61,9 @@ export interface BatchFailure {
 
 /**
  * Reads which calls the answer to a batch lists as refused:
- * `{"accepted":19,"refused":[{"index":0,"code":"call_invalid","path":"event"}]}`. The answer of another collection service
- * may be anything else, which lists none. Only one that begins like a list, and is cut off or broken, is unreadable.
+ * `{"accepted":19,"refused":[{"index":0,"code":"call_invalid","path":"event"}]}`. An item with a `count` stands for that many
+ * calls from its index on. The answer of another collection service may be anything else, which lists none. Only one that
+ * begins like a list, and is cut off or broken, is unreadable.
  *
  * @param attempts Number of attempts to post the batch.
  */
@@ -77,15 +78,22 @@ export function readFailures(body: string, calls: readonly BufferedCall[], attem
   }
   if (!Array.isArray(answer.refused)) return []
 
-  const errors = new Map<number, BatchError>() // By the index of the refused call.
-  for (const item of answer.refused) {
-    const { index, code, path } = Object(item)
-    if (Number.isInteger(index) && index in calls) errors.set(index, refusal(code, path, attempts))
-  }
-  const failures = [...errors].map(([index, error]) => ({ error, calls: [calls[index] as BufferedCall] }))
-  const unlisted = countUnlisted(answer.accepted, calls.length, errors.size)
+  const listed = new Set<BufferedCall>()
+  const failures = answer.refused.flatMap((item): BatchFailure[] => {
+    const { index, count: size, code, path } = Object(item)
+    const end = index + (Number.isInteger(size) ? size : 1)
+    const refused: BufferedCall[] = []
+    for (let at = index; Number.isInteger(at) && at < end; at++) {
+      const call = calls[at]
+      if (call === undefined || listed.has(call)) break
+      listed.add(call)
+      refused.push(call)
+    }
+    return refused.length === 0 ? [] : [{ error: refusal(code, path, refused.length, attempts), calls: refused }]
+  })
+  const unlisted = countUnlisted(answer.accepted, calls.length, listed.size)
   if (unlisted === 0) return failures
-  const others = calls.filter((_, index) => !errors.has(index))
+  const others = calls.filter((call) => !listed.has(call))
   const found = `${count(unlisted, 'unlisted refusal')} among ${count(others.length, 'call')}`
   const message = `The collection service refused calls without listing them. Got ${found}. ${SHORTER_BATCHES}`
   return [...failures, { error: new BatchError('maybe_refused', message, { attempts }), calls: others }]
@@ -101,11 +109,14 @@ function countUnlisted(accepted: unknown, calls: number, listed: number): number
   return Math.max(0, calls - (accepted as number) - listed)
 }
 
-function refusal(code: unknown, path: unknown, attempts: number): BatchError {
+function refusal(code: unknown, path: unknown, calls: number, attempts: number): BatchError {
   const details = { attempts, ...(isPrintable(code) && { code }), ...(isPrintable(path) && { path }) }
   const found = [details.code, details.path].filter((part) => part !== undefined).join(', ') || 'no reason'
-  const message = `The collection service refused the call. Got ${found}. Correct the call where it is recorded.`
-  return new BatchError('call_refused', message, details)
+  const [refused, advice] =
+    calls === 1
+      ? ['the call', 'Correct the call where it is recorded.']
+      : [`${calls} calls together`, 'Correct the calls that it refused before, and record these again.']
+  return new BatchError('call_refused', `The collection service refused ${refused}. Got ${found}. ${advice}`, details)
 }
 
 /** Writes a number and what it counts: `1 call`, `2 calls`. */

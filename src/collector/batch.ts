@@ -3,12 +3,14 @@
 import type { Submission } from '../destination/api.ts'
 import { HooklineError, type HooklineErrorCode, invalidField, kindOf } from '../message/error.ts'
 import type { Json } from '../message/json.ts'
-import { type Arrival, NESTING_LIMIT, nestsTooDeep, readCall } from './call.ts'
+import { type Arrival, NESTING_LIMIT, nestsTooDeep, readCall, readFault } from './call.ts'
 
 /** A call that was refused, as the answer lists it. */
 interface RefusedCall {
   /** Index of the call in the batch. */
   readonly index: number
+  /** Number of calls from the index on that were refused together. Default: 1. */
+  readonly count?: number
   readonly messageId?: string
   readonly code: HooklineErrorCode
   readonly path?: string
@@ -18,20 +20,19 @@ interface RefusedCall {
 /** The accepted and refused calls of a request. */
 export interface SortedCalls {
   readonly accepted: readonly Submission[]
-  /** The first of the refused calls. */
   readonly refused: readonly RefusedCall[]
-  /** Number of refused calls, listed or not. */
+  /** Number of refused calls. */
   readonly refusedCount: number
 }
 
 /** Most calls of a batch. 500 KB cannot hold more valid ones; it bounds the work for invalid ones. */
 const CALLS_LIMIT = 20_000
 
-/** Most refused calls that are listed. A reason can be longer than its call, and a small request must not get a huge answer. */
-const LISTED_LIMIT = 500
+/** Most calls of a batch that are refused one by one: a reason is longer than the smallest call, and costs as much to find. */
+const REFUSED_LIMIT = 500
 
 /** Most bytes of the context and the integrations of a batch, counted once for each call that gets them. */
-const SHARED_LIMIT = 8 * 1024 * 1024
+const SHARED_LIMIT = 2 * 1024 * 1024
 
 /**
  * Reads the call of a path that takes one.
@@ -39,7 +40,13 @@ const SHARED_LIMIT = 8 * 1024 * 1024
  * @throws HooklineError as {@link readCall}.
  */
 export function readSingle(body: Json, arrival: Omit<Arrival, 'shared'>): SortedCalls {
-  return { accepted: [readCall(body, { ...arrival, shared: {} })], refused: [], refusedCount: 0 }
+  try {
+    return { accepted: [readCall(body, { ...arrival, shared: {} })], refused: [], refusedCount: 0 }
+  } catch (error) {
+    if (!(error instanceof HooklineError)) throw error
+    const { code, path, detail } = readFault(error)
+    throw new HooklineError(code, detail, path === undefined ? {} : { path })
+  }
 }
 
 /**
@@ -58,20 +65,42 @@ export function readBatch(body: Json, arrival: Omit<Arrival, 'shared'>): SortedC
   }
   checkShared({ context, integrations }, batch.length)
 
-  const shared = { context, integrations, sentAt }
+  return withoutStacks(() => readCalls(batch, { ...arrival, shared: { context, integrations, sentAt } }))
+}
+
+function readCalls(batch: readonly unknown[], arrival: Arrival): SortedCalls {
   const accepted: Submission[] = []
   const refused: RefusedCall[] = []
-  let refusedCount = 0
   for (const [index, call] of batch.entries()) {
     try {
-      accepted.push(readCall(call, { ...arrival, shared }))
+      accepted.push(readCall(call, arrival))
     } catch (error) {
       if (!(error instanceof HooklineError)) throw error
-      refusedCount++
-      if (refused.length < LISTED_LIMIT) refused.push(describe(error, index, call))
+      if (refused.length === REFUSED_LIMIT) {
+        const rest = batch.length - index
+        return { accepted, refused: [...refused, refusalOfRest(index, rest)], refusedCount: refused.length + rest }
+      }
+      refused.push(describe(error, index, call))
     }
   }
-  return { accepted, refused, refusedCount }
+  return { accepted, refused, refusedCount: refused.length }
+}
+
+/** Records no stacks meanwhile: those of refused calls are not shown, and would make each cost more than an accepted one. */
+function withoutStacks<T>(work: () => T): T {
+  const { stackTraceLimit } = Error
+  Reflect.set(Error, 'stackTraceLimit', 0) // Has no effect where Error is frozen.
+  try {
+    return work()
+  } finally {
+    Reflect.set(Error, 'stackTraceLimit', stackTraceLimit)
+  }
+}
+
+function refusalOfRest(index: number, count: number): RefusedCall {
+  const fault = `A batch must hold at most ${REFUSED_LIMIT} calls that are refused. Got more.`
+  const advice = `Correct the calls before this index, and send these ${count} in another batch.`
+  return { index, count, code: 'too_many_refused', detail: `${fault} ${advice}` }
 }
 
 /** Keeps one small request from becoming more bytes of messages than memory holds. */
@@ -93,13 +122,7 @@ function checkShared(shared: Json, calls: number): void {
   }
 }
 
-function describe({ code, path, message }: HooklineError, index: number, call: unknown): RefusedCall {
+function describe(error: HooklineError, index: number, call: unknown): RefusedCall {
   const messageId = (call as Json | null)?.messageId
-  return {
-    index,
-    ...(typeof messageId === 'string' && { messageId }),
-    code,
-    ...(path !== undefined && { path }),
-    detail: message,
-  }
+  return { index, ...(typeof messageId === 'string' && { messageId }), ...readFault(error) }
 }

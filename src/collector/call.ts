@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto'
 import type { Submission } from '../destination/api.ts'
 import { compose } from '../message/compose.ts'
-import { HooklineError, invalidField, kindOf } from '../message/error.ts'
+import { HooklineError, type HooklineErrorCode, invalidField, kindOf } from '../message/error.ts'
 import { isObject, type Json } from '../message/json.ts'
 import { CALL_LIMIT } from '../message/limits.ts'
 import type { Message } from '../message/message.ts'
@@ -28,7 +28,7 @@ export interface Arrival {
  * Makes the message of a call ("Go client library", Message types), and a key that stays the same when a client sends the
  * call again: a digest of all fields that a client does not change then, because a `messageId` alone can be guessed.
  *
- * @throws HooklineError `call_invalid`, `call_too_large` or `message_type_unknown`.
+ * @throws HooklineError that {@link readFault} reads.
  */
 export function readCall(value: unknown, arrival: Arrival): Submission {
   if (!isObject(value)) {
@@ -100,21 +100,17 @@ function toMessage(type: CallType, call: Json, { now, ip, shared }: Arrival): Me
   }
   const { writeKey: _, sentAt = shared.sentAt, ...fields } = call
   const sent = toTimestamp(sentAt)
-  try {
-    return compose(
-      type,
-      {
-        ...(type === 'page' ? withProperties(fields) : fields),
-        timestamp: call.timestamp ?? undefined,
-        context: withAddress(call.context ?? {}, ip),
-        ...(sent !== undefined && { sentAt: sent }),
-        receivedAt: new Date(now).toISOString(),
-      },
-      now,
-    )
-  } catch (error) {
-    throw error instanceof HooklineError ? asCallError(error) : error
-  }
+  return compose(
+    type,
+    {
+      ...(type === 'page' ? withProperties(fields) : fields),
+      timestamp: call.timestamp ?? undefined,
+      context: withAddress(call.context ?? {}, ip),
+      ...(sent !== undefined && { sentAt: sent }),
+      receivedAt: new Date(now).toISOString(),
+    },
+    now,
+  )
 }
 
 /** The traits of a page arrive as its properties ("Outbound event delivery", Delivered message fields). */
@@ -132,9 +128,20 @@ function withAddress(context: unknown, ip: string | undefined): unknown {
 /** A client's call spells the ids of an alias without spaces. */
 const CLIENT_NAMES: ReadonlyMap<string, string> = new Map(ALIAS_IDS)
 
-function asCallError({ message, path = '' }: HooklineError): HooklineError {
-  const name = CLIENT_NAMES.get(path) ?? path
-  return new HooklineError('call_invalid', message, { path: name })
+/** What is wrong with a call, by the names that its client knows. */
+export interface CallFault {
+  readonly code: HooklineErrorCode
+  readonly path?: string
+  readonly detail: string
+}
+
+/** Reads the fault of a call from the error of {@link readCall}. */
+export function readFault({ code, path, message }: HooklineError): CallFault {
+  return {
+    code: code === 'message_invalid' ? 'call_invalid' : code,
+    ...(path !== undefined && { path: CLIENT_NAMES.get(path) ?? path }),
+    detail: message,
+  }
 }
 
 function wrongKind(field: string, kind: string, call: Json): HooklineError {

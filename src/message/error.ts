@@ -29,6 +29,7 @@ export type HooklineErrorCode =
   | 'write_key_unknown'
   | 'call_invalid'
   | 'call_too_large'
+  | 'too_many_refused'
   | 'queue_full'
   | 'queue_unavailable'
   | 'internal'
@@ -60,6 +61,7 @@ const STATUS: Readonly<Record<HooklineErrorCode, number>> = {
   write_key_unknown: 401,
   call_invalid: 400,
   call_too_large: 413,
+  too_many_refused: 422,
   queue_full: 503,
   queue_unavailable: 503,
   internal: 500,

@@ -49,6 +49,30 @@ describe('calls that the answer lists as refused', () => {
 
   it('are reported once, also when listed twice', async () => {
     expect(await failuresAfter({ refused: [{ index: 1 }, { index: 1 }] })).toHaveLength(1)
+    expect(await failuresAfter({ refused: [{ index: 2 }, { index: 1, count: 2 }] })).toHaveLength(2)
+  })
+
+  it('are reported together when they were refused together', async () => {
+    const refused = [
+      { index: 0, code: 'call_invalid' },
+      { index: 1, count: 2, code: 'too_many_refused' },
+    ]
+    const [, rest, ...others] = await failuresAfter({ accepted: 0, refused, refusedCount: 3 })
+    expect([eventsOf(rest?.calls ?? []), others]).toEqual([['Event 1', 'Event 2'], []])
+    expect(rest?.error).toMatchObject({ reason: 'call_refused', code: 'too_many_refused' })
+    expect(rest?.error.message).toBe(
+      'The collection service refused 2 calls together. Got too_many_refused. Correct the calls that it refused before, and record these again.',
+    )
+  })
+
+  it.each([
+    [1e9, ['Event 1', 'Event 2']],
+    ['2', ['Event 1']],
+    [{}, ['Event 1']],
+    [-1, []],
+  ])('a count of %j is read as far as it makes sense', async (count, events) => {
+    const failures = await failuresAfter({ refused: [{ index: 1, count }] })
+    expect(failures.flatMap(({ calls }) => eventsOf(calls))).toEqual(events)
   })
 
   it('are reported also when the list is long: 500 refusals with long ids', async () => {

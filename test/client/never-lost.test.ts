@@ -19,6 +19,7 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
   fc.constant({ status: 429, headers: { 'retry-after': '3' } }),
   fc.constant({ status: 200, body: '{"refused":[{"index":0},{"index":99}]}' }),
   fc.constant({ status: 200, body: '{"accepted":0,"refused":[{"index":0}]}' }),
+  fc.constant({ status: 200, body: '{"accepted":0,"refused":[{"index":0},{"index":1,"count":2}]}' }),
   fc.constant({ status: 200, body: '{"accepted":0,"refused":[{"index":0}' }),
 )
 

@@ -15,8 +15,8 @@ type ReceiverOnly =
   | 'inbox_unavailable'
   | 'duplicate_in_progress'
   | 'dedupe_unavailable'
-/** Lists one call of a batch, and is never the whole answer. */
-type OfACall = 'message_type_unknown'
+/** Lists calls of a batch, and is never the whole answer. */
+type OfACall = 'message_type_unknown' | 'too_many_refused'
 
 interface Case {
   readonly status: number

@@ -18,6 +18,7 @@ const COLLECTING = [
   'write_key_unknown',
   'call_invalid',
   'call_too_large',
+  'too_many_refused',
   'queue_full',
   'queue_unavailable',
 ]

@@ -29,7 +29,13 @@ const strict = {
 
 type ReceiverCode = Exclude<
   HooklineErrorCode,
-  'write_key_missing' | 'write_key_unknown' | 'call_invalid' | 'call_too_large' | 'queue_full' | 'queue_unavailable'
+  | 'write_key_missing'
+  | 'write_key_unknown'
+  | 'call_invalid'
+  | 'call_too_large'
+  | 'too_many_refused'
+  | 'queue_full'
+  | 'queue_unavailable'
 >
 
 /** Every code of a receiver, with a request that is answered with it. The type makes the list complete. */
