@@ -6,6 +6,9 @@ import type { Endpoint, EndpointRequest, TextAnswer } from '../http/endpoint.ts'
 /** A destination of a source: one of `createDestination`, or an object of yours that takes messages. */
 export type CollectorDestination = Pick<Destination, 'submit'>
 
+/** Whether calls are recorded by browsers, by apps on devices, or by your servers. */
+export type SourceKind = 'web' | 'mobile' | 'server'
+
 /** Where calls come from: a site, an app, a server. */
 export interface Source {
   /** Name of the source, for `delete`. */
@@ -15,8 +18,20 @@ export interface Source {
    * admits undefined so that `process.env.X` compiles; a missing or empty key is a TypeError.
    */
   readonly writeKey: string | undefined
+  /**
+   * Whose address a connection has: for `web` and `mobile` that of the user, which is written to `context.ip` of a call
+   * without one; for `server` that of the server, which is not. Default: the user's when the request has an `Origin` header,
+   * as those of browsers have.
+   */
+  readonly kind?: SourceKind
   /** The destinations that get its calls. */
   readonly destinations: readonly CollectorDestination[]
+}
+
+/** What `update` changes. */
+export interface CollectorUpdate {
+  /** All sources from now on, as in `createCollector`. */
+  readonly sources: readonly Source[]
 }
 
 /** Options of `delete`. */
@@ -39,8 +54,16 @@ export interface Collector extends Endpoint {
   /** Answers a request. Adapters call it. Never rejects. */
   handle(request: EndpointRequest): Promise<TextAnswer> | undefined
   /**
+   * Replaces the sources while the collector runs: their write keys, kinds and destinations. Requests and deletions that have
+   * begun end with the sources that they began with; later ones have the new sources. Changes everything or, when it throws,
+   * nothing.
+   *
+   * @throws TypeError that names the option, as `createCollector` does.
+   */
+  update(changes: CollectorUpdate): void
+  /**
    * Requests the deletion of a user: queues one `delete` notification for each affected source, at each of its destinations
-   * that is on ("Outbound event delivery", Events).
+   * that is on ("Outbound event delivery", Events). The timestamps of all notifications for a user differ.
    *
    * @throws HooklineError (as a rejection) `queue_full` and others, when a destination did not queue it. Others may have:
    *   call it again, a second deletion does no harm.

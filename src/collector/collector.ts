@@ -3,19 +3,20 @@
 import type { EndpointBody } from '../http/body.ts'
 import type { EndpointRequest, TextAnswer } from '../http/endpoint.ts'
 import { readJson } from '../http/read-json.ts'
-import { compose } from '../message/compose.ts'
 import { HooklineError } from '../message/error.ts'
 import { parseObject } from '../message/json.ts'
 import { BATCH_LIMIT } from '../message/limits.ts'
 import { report } from '../options/callbacks.ts'
-import { invalidOption, kindOf, nearest, requireOptions, requireText, show } from '../options/checks.ts'
+import { requireOptions } from '../options/checks.ts'
 import { createDeadlines } from '../time/deadlines.ts'
 import { collected, failed, preflight } from './answers.ts'
-import type { Collector, QueuedDeletion } from './api.ts'
+import type { Collector } from './api.ts'
 import { readBatch, readSingle, type SortedCalls } from './batch.ts'
-import { type CollectorOptions, type ReadySource, readOptions } from './options.ts'
-import { readAddress, readWriteKey } from './request.ts'
+import { createDeletion } from './deletion.ts'
+import { type CollectorOptions, readOptions } from './options.ts'
+import { readAddress, readUserName, readWriteKey } from './request.ts'
 import { ROUTES, type Route } from './routes.ts'
+import { createSources, type ReadySource } from './sources.ts'
 import { submitToAll } from './submit.ts'
 
 /** Pages post `text/plain`, because a browser sends it without a preflight request. */
@@ -31,10 +32,10 @@ const MEDIA_TYPES = ['application/json', 'text/plain']
  * app.use('/analytics', serve(collector))
  */
 export function createCollector(options: CollectorOptions): Collector {
-  const { sources, ipHeader, deadlineMs, onError, clock } = readOptions(options)
-  const byKey = new Map(sources.map((source) => [source.writeKey, source]))
-  const byName = new Map(sources.map((source) => [source.name, source]))
+  const { ipHeader, deadlineMs, onError, clock, ...settings } = readOptions(options)
+  let { sources } = settings
   const deadlines = createDeadlines(deadlineMs, clock)
+  const deleteUser = createDeletion(clock)
 
   return {
     routes: [...ROUTES.keys()],
@@ -44,17 +45,14 @@ export function createCollector(options: CollectorOptions): Collector {
       return route === undefined ? undefined : exchange(request, route)
     },
 
+    update(changes) {
+      requireOptions('update', changes, ['sources'])
+      sources = createSources(changes.sources)
+    },
+
     async delete(userId, scope = {}) {
       requireOptions('delete', scope, ['sources'])
-      const { sources: names = [...byName.keys()] } = scope
-      requireText('userId', userId, 'user-1')
-      const message = compose('delete', { userId }, clock.now())
-      const deletions = findSources(names).map(async ({ name, destinations }): Promise<QueuedDeletion> => {
-        const answers = await submitToAll(destinations, [{ message }])
-        return { source: name, queued: answers.flat().filter(({ queued }) => queued).length }
-      })
-      await Promise.allSettled(deletions) // Wait for all of them before the first failure is thrown.
-      return Promise.all(deletions)
+      return deleteUser(userId, sources.named(scope.sources))
     },
   }
 
@@ -73,16 +71,15 @@ export function createCollector(options: CollectorOptions): Collector {
   /** The steps, in the order that decides which error a request with several faults is answered. */
   async function collect(request: EndpointRequest, route: Route): Promise<SortedCalls> {
     const now = clock.now()
+    const { withKey } = sources // An update while the body arrives is for later requests.
+    const userName = readUserName(request.headers)
+    // A wrong key in the header is refused before its body costs anything.
+    const authenticated = userName === '' ? undefined : requireSource(withKey(userName))
     const body = parseObject((await readInTime(request)).bytes)
-    const source = byKey.get(readWriteKey(request.headers, body))
-    if (source === undefined) {
-      throw new HooklineError(
-        'write_key_unknown',
-        'The write key must belong to a source. Got an unknown one. Check the write key of the client.',
-      )
-    }
+    const source = authenticated ?? requireSource(withKey(readWriteKey(body)))
 
-    const arrival = { route, source: source.name, now, ip: readAddress(request, ipHeader) }
+    const ip = isOfUser(source, request) ? readAddress(request, ipHeader) : undefined
+    const arrival = { route, source: source.name, now, ip }
     const calls = route === 'batch' ? readBatch(body, arrival) : readSingle(body, arrival)
     await submitToAll(source.destinations, calls.accepted)
     return calls
@@ -100,17 +97,19 @@ export function createCollector(options: CollectorOptions): Collector {
         .finally(() => deadlines.clear(deadline))
     })
   }
+}
 
-  function findSources(names: readonly string[]): readonly ReadySource[] {
-    if (!Array.isArray(names) || names.length === 0) {
-      throw invalidOption('sources', 'must be a non-empty list', kindOf(names), 'Pass names of sources.')
-    }
-    return [...new Set(names)].map((name) => {
-      const source = byName.get(name)
-      if (source === undefined) throw unknownSource(name, [...byName.keys()])
-      return source
-    })
-  }
+function requireSource(source: ReadySource | undefined): ReadySource {
+  if (source !== undefined) return source
+  throw new HooklineError(
+    'write_key_unknown',
+    'The write key must belong to a source. Got an unknown one. Check the write key of the client.',
+  )
+}
+
+/** Whether the connection is the user's own: that of a server would give all its users one address. */
+function isOfUser({ kind }: ReadySource, { headers }: EndpointRequest): boolean {
+  return kind === undefined ? headers.origin !== undefined : kind !== 'server'
 }
 
 function internal(cause: unknown): HooklineError {
@@ -119,11 +118,4 @@ function internal(cause: unknown): HooklineError {
     'The collector failed. Got an unexpected error. Look at the `cause` of this error in `onError`.',
     { cause },
   )
-}
-
-function unknownSource(name: unknown, names: readonly string[]): TypeError {
-  const near = typeof name === 'string' ? nearest(name, names) : undefined
-  const valid = names.map(show).join(', ')
-  if (near === undefined) return new TypeError(`Unknown source. Got ${show(name)}. Valid sources: ${valid}.`)
-  return new TypeError(`Unknown source. Got ${show(name)}. Did you mean ${show(near)}? Valid sources: ${valid}.`)
 }

@@ -17,9 +17,11 @@ export type { Clock } from '../time/clock.ts'
 export type {
   Collector,
   CollectorDestination,
+  CollectorUpdate,
   DeleteOptions,
   QueuedDeletion,
   Source,
+  SourceKind,
 } from './api.ts'
 export { createCollector } from './collector.ts'
 export type { CollectorOptions, CollectorRequest } from './options.ts'

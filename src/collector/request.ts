@@ -5,24 +5,24 @@ import type { EndpointHeaders, EndpointRequest } from '../http/endpoint.ts'
 import { HooklineError } from '../message/error.ts'
 import type { Json } from '../message/json.ts'
 
+/** Reads the user name of Basic authentication, which is a write key. Returns an empty string for any other header. */
+export function readUserName({ authorization }: EndpointHeaders): string {
+  const [, credentials = ''] = /^Basic +(\S+)$/i.exec(String(authorization)) ?? []
+  const [name = ''] = Buffer.from(credentials, 'base64').toString().split(':', 1)
+  return name
+}
+
 /**
- * Reads the write key: the user name of Basic authentication, or `writeKey` of the body.
+ * Reads the write key in a body.
  *
  * @throws HooklineError `write_key_missing`.
  */
-export function readWriteKey({ authorization }: EndpointHeaders, { writeKey }: Json): string {
-  const key = readUserName(authorization) || writeKey
-  if (typeof key === 'string' && key !== '') return key
+export function readWriteKey({ writeKey }: Json): string {
+  if (typeof writeKey === 'string' && writeKey !== '') return writeKey
   throw new HooklineError(
     'write_key_missing',
     'The write key of the source is required. Got none. Send it as the user name of Basic authentication, or as `writeKey` in the body.',
   )
-}
-
-function readUserName(authorization: EndpointHeaders[string]): string {
-  const [, credentials = ''] = /^Basic +(\S+)$/i.exec(String(authorization)) ?? []
-  const [name = ''] = Buffer.from(credentials, 'base64').toString().split(':', 1)
-  return name
 }
 
 /**

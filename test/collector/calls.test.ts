@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { fixtures } from '../../src/testing/fixtures.ts'
-import { type Delivered, setUpCollector, writeKey } from '../support/collect.ts'
+import { type Delivered, recorder, setUpCollector, writeKey } from '../support/collect.ts'
 
 const NOW = '2026-01-15T09:30:00.000Z'
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
@@ -247,6 +247,26 @@ describe('context.ip', () => {
   }
 
   const trusting = { ipHeader: 'X-Forwarded-For' }
+  const shop = { name: 'shop', writeKey }
+  const origin = { headers: { 'content-type': 'application/json', origin: 'https://shop.example' } }
+  it.each<[string, string | undefined, object, object, string | undefined]>([
+    ['a site', 'web', {}, {}, '192.0.2.1'],
+    ['an app', 'mobile', {}, {}, '192.0.2.1'],
+    ['a server', 'server', {}, {}, undefined],
+    ['a server that sends an Origin', 'server', {}, origin, undefined],
+    ['a server that knows it', 'server', { context: { ip: '198.51.100.4' } }, {}, '198.51.100.4'],
+    ['a source of any kind', undefined, {}, {}, undefined],
+    ['a source of any kind that knows it', undefined, { context: { ip: '198.51.100.4' } }, origin, '198.51.100.4'],
+    ['a source of any kind, and a page of it', undefined, {}, origin, '192.0.2.1'],
+  ])('of %s', async (_source, kind, call, changes, ip) => {
+    const destination = recorder()
+    const sources = [{ ...shop, ...(kind !== undefined && { kind }), destinations: [destination] }]
+    const { post } = setUpCollector({ sources } as never)
+    await post('/v1/page', { ...page, writeKey, ...call }, changes)
+    const [message] = destination.messages as unknown as [{ context: Delivered }]
+    expect(message.context.ip).toBe(ip)
+  })
+
   it.each<[string, object, object, object, string | undefined]>([
     ['is the address of the connection', {}, {}, {}, '192.0.2.1'],
     ['is IPv4 where the server writes it as IPv6', {}, {}, { remoteAddress: '::ffff:192.0.2.5' }, '192.0.2.5'],

@@ -4,17 +4,18 @@ import { recorder, setUpCollector } from '../support/collect.ts'
 
 function setUpThree() {
   const [shared, shop, off, app] = [recorder(), recorder(), recorder({ enabled: false }), recorder()]
-  const { collector } = setUpCollector({
+  const { collector, clock } = setUpCollector({
     sources: [
       { name: 'shop', writeKey: 'k1', destinations: [shared, shop, off] },
       { name: 'app', writeKey: 'k2', destinations: [shared, app] },
       { name: 'idle', writeKey: 'k3', destinations: [] },
     ],
   })
-  return { collector, shared, shop, off, app }
+  return { collector, clock, shared, shop, off, app }
 }
 
 const notification = { type: 'delete', userId: 'user-1', timestamp: '2026-01-15T09:30:00.000Z' }
+const second = { ...notification, timestamp: '2026-01-15T09:30:00.001Z' }
 
 describe('Outbound event delivery, Events: delete', () => {
   it('one notification for each affected source that has the destination enabled', async () => {
@@ -25,10 +26,10 @@ describe('Outbound event delivery, Events: delete', () => {
       { source: 'idle', queued: 0 },
     ])
     expect([shared, shop, off, app].map(({ messages }) => messages)).toEqual([
-      [notification, notification],
+      [notification, second],
       [notification],
       [],
-      [notification],
+      [second],
     ])
   })
 
@@ -51,7 +52,21 @@ describe('Outbound event delivery, Events: delete', () => {
       ],
     })
     await expect(collector.delete('user-1')).rejects.toMatchObject({ code: 'queue_full' })
-    expect(later.messages).toEqual([notification])
+    expect(later.messages).toEqual([second])
+  })
+
+  it('the notifications of one user differ in their time, however soon another follows', async () => {
+    const { collector, shared, clock } = setUpThree()
+    const timesOf = (user: string) =>
+      shared.messages.filter(({ userId }) => userId === user).map(({ timestamp }) => String(timestamp).slice(-5))
+    await Promise.all([collector.delete('user-1'), collector.delete('user-1'), collector.delete('user-2')])
+    await clock.advance(3)
+    await collector.delete('user-1', { sources: ['app'] })
+    await collector.delete('user-2', { sources: ['app'] })
+    await clock.advance(1000)
+    await collector.delete('user-1', { sources: ['app'] })
+    expect(timesOf('user-1')).toEqual(['.000Z', '.001Z', '.003Z', '.004Z', '.006Z', '.003Z'])
+    expect(timesOf('user-2')).toEqual(['.000Z', '.001Z', '.003Z'])
   })
 
   it.each<[string, unknown[]]>([

@@ -19,7 +19,9 @@ it('a call is collected once, delivered signed, and forgotten on request', async
   const { port } = server.address() as AddressInfo
   const webhooks = [{ url: `http://127.0.0.1:${port}/webhooks` }]
   const destination = createDestination({ webhooks, sharedSecret: 'shared' })
-  const { collector, post } = setUpCollector({ sources: [{ name: 'shop', writeKey, destinations: [destination] }] })
+  const { collector, post } = setUpCollector({
+    sources: [{ name: 'shop', writeKey, kind: 'web', destinations: [destination] }],
+  })
 
   const call = { type: 'page', userId: 'u', messageId: 'm', traits: { path: '/' }, writeKey }
   const missed = { ...call, messageId: 'n', integrations: { Webhooks: false } }

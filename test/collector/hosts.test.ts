@@ -62,6 +62,15 @@ describe.each(hosts)('$name', (host) => {
     })
   }
 
+  it('refuses an unknown write key of the header before the body has arrived', async () => {
+    const { send, destination } = await start()
+    const headers = { ...json, authorization: basic('another key') }
+    const wire = { ...post('/v1/batch', '{"batch":[', headers), contentLength: BATCH_LIMIT, ending: 'nothing' } as const
+    const reply = await send(wire)
+    expect([reply?.status, JSON.parse(reply?.text ?? '').code]).toEqual([401, 'write_key_unknown'])
+    expect(destination.messages).toEqual([])
+  })
+
   it('leaves other paths alone', async () => {
     const { send } = await start()
     expect((await send(post('/v1/delete', call)))?.status).toBe(404)

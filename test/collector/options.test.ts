@@ -26,6 +26,11 @@ describe('createCollector refuses', () => {
       '`sources[1].writeKey` must differ from `sources[0].writeKey`. Got the same.',
       { sources: [shop, { ...app, writeKey: 'key 1' }] },
     ],
+    [
+      "`sources[0].kind` must be one of 'web', 'mobile', 'server'. Got 'sever'. Did you mean 'server'?",
+      { sources: [{ ...shop, kind: 'sever' }] },
+    ],
+    ['sources[0].kind', { sources: [{ ...shop, kind: null }] }],
     ['sources[0].writekey', { sources: [{ ...shop, writekey: 'x' }] }],
     ['sources[0].destinations', { sources: [{ ...shop, destinations: destination }] }],
     ['sources[0].destinations', { sources: [{ name: 'shop', writeKey: 'x' }] }],

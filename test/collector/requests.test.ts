@@ -99,6 +99,26 @@ describe('the write key', () => {
     expect(await send(headers, { userId: 'u', ...body }, '/v1/page')).toBe(outcome)
   })
 
+  it('of the header decides before the body is read', async () => {
+    const readBody = vi.fn()
+    const headers = { ...json, authorization: basic('another key') }
+    const answer = await collector.handle(request('/v1/batch', '', { headers, readBody }))
+    expect([answer?.status, readBody.mock.calls]).toEqual([401, []])
+  })
+
+  it.each(['clé 鍵', 'with a space', '__proto__', 'constructor'])('may be %j', async (key) => {
+    const { collector, destination } = setUpCollector()
+    collector.update({ sources: [{ name: '__proto__', writeKey: key, destinations: [destination] }] })
+    for (const [headers, body] of [
+      [{ authorization: basic(key) }, page] as const,
+      [{}, { ...page, writeKey: key }] as const,
+    ]) {
+      const answer = await collector.handle(request('/v1/page', body, { headers: { ...json, ...headers } }))
+      expect(answer?.status).toBe(200)
+    }
+    expect(await collector.delete('u')).toEqual([{ source: '__proto__', queued: 1 }])
+  })
+
   it('of a call inside a batch is not looked at', async () => {
     expect(await send({}, { batch: [{ ...page, writeKey: 'key of the app' }] })).toBe('write_key_missing')
   })
@@ -205,23 +225,46 @@ describe('Limits', () => {
     })
   })
 
-  it.each([
-    [500, undefined],
-    [501, 501],
-  ])('of %i refused calls 500 are listed at most, and all are counted', async (length, refusedCount) => {
+  it('500 calls of a batch are refused one by one, while others are accepted', async () => {
     const { post, destination } = setUpCollector()
-    const batch = [...Array.from({ length }, () => 0), page]
+    const batch = [...Array.from({ length: 500 }, () => 0), page]
     const { json } = await post('/v1/batch', { batch })
-    expect([json.accepted, json.refused.length, json.refusedCount]).toEqual([1, 500, refusedCount])
-    expect([json.refused[499].index, destination.messages.length]).toEqual([499, 1])
+    expect([json.accepted, json.refused.length, json.refused[499].index]).toEqual([1, 500, 499])
+    expect([json.refusedCount, destination.messages.length]).toEqual([undefined, 1])
+  })
+
+  it('a refused call costs no stack, which would cost more than the call', async () => {
+    const { stackTraceLimit } = Error
+    const set = vi.fn()
+    Object.defineProperty(Error, 'stackTraceLimit', { configurable: true, get: () => stackTraceLimit, set })
+    const { post } = setUpCollector()
+    const { json } = await post('/v1/batch', { batch: [{}, {}] })
+    Object.defineProperty(Error, 'stackTraceLimit', { configurable: true, writable: true, value: stackTraceLimit })
+    expect([json.refused.length, set.mock.calls]).toEqual([2, [[0], [stackTraceLimit]]])
+  })
+
+  it('from the next refused call on, the rest of the batch is refused together', async () => {
+    const { post, destination } = setUpCollector()
+    const batch = [page, ...Array.from({ length: 501 }, () => 0), page, 0]
+    const { json } = await post('/v1/batch', { batch })
+    expect([json.accepted, json.refused.length, json.refusedCount]).toEqual([1, 501, 503])
+    expect(json.refused[500]).toEqual({
+      index: 501,
+      count: 3,
+      code: 'too_many_refused',
+      detail:
+        'A batch must hold at most 500 calls that are refused. Got more. ' +
+        'Correct the calls before this index, and send these 3 in another batch.',
+    })
+    expect(destination.messages).toHaveLength(1)
   })
 
   it('a context that would be multiplied is refused whole', async () => {
     const { post } = setUpCollector()
     const context = { text: 'x'.repeat(20_000) }
     const list = (length: number) => ({ context, batch: Array.from({ length }, () => page) })
-    expect((await post('/v1/batch', list(400))).json.accepted).toBe(400)
-    expect((await post('/v1/batch', list(450))).json).toMatchObject({
+    expect((await post('/v1/batch', list(100))).json.accepted).toBe(100)
+    expect((await post('/v1/batch', list(110))).json).toMatchObject({
       status: 413,
       code: 'call_too_large',
       path: 'context',

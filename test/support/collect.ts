@@ -1,4 +1,4 @@
-/** A collector with one source, what its destination was given, and a request sent to it without a host. */
+/** A collector with one source (a site), what its destination was given, and a request sent to it without a host. */
 
 import { createCollector } from '../../src/collector/collector.ts'
 import type { CollectorOptions } from '../../src/collector/options.ts'
@@ -44,7 +44,7 @@ export function setUpCollector(options: Partial<CollectorOptions> = {}) {
   const destination = recorder()
   const errors: HooklineError[] = []
   const collector = createCollector({
-    sources: [{ name: 'shop', writeKey, destinations: [destination] }],
+    sources: [{ name: 'shop', writeKey, kind: 'web', destinations: [destination] }],
     clock,
     onError: (error) => errors.push(error),
     ...options,

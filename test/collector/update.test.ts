@@ -1,0 +1,85 @@
+/** update(): other sources while the collector runs. */
+
+import { describe, expect, it } from 'vitest'
+import { basic, recorder, request, setUpCollector, writeKey } from '../support/collect.ts'
+
+const page = { type: 'page', userId: 'user-1' }
+const headersOf = (key: string) => ({ 'content-type': 'application/json', authorization: basic(key) })
+
+/** A body that arrives when `arrive` is called. */
+function slowBody(body: object) {
+  let arrive = () => {}
+  const arrived = new Promise<void>((resolve) => {
+    arrive = resolve
+  })
+  const readBody = async () => {
+    await arrived
+    return { bytes: Buffer.from(JSON.stringify(body)), source: 'stream' as const }
+  }
+  return { readBody, arrive }
+}
+
+describe('update', () => {
+  it('changes write keys, kinds and destinations for the next request', async () => {
+    const { collector, post, destination } = setUpCollector()
+    const other = recorder()
+    const sources = [{ name: 'shop', writeKey: 'a new key', kind: 'server' as const, destinations: [other] }]
+    expect(collector.update({ sources })).toBeUndefined()
+
+    expect((await post('/v1/page', page)).json.code).toBe('write_key_unknown')
+    expect((await post('/v1/page', page, { headers: headersOf('a new key') })).status).toBe(200)
+    expect([destination.messages, other.messages]).toMatchObject([[], [{ userId: 'user-1', context: {} }]])
+    expect(other.messages[0]?.context).toEqual({})
+  })
+
+  it('changes what delete affects', async () => {
+    const { collector, destination } = setUpCollector()
+    collector.update({ sources: [{ name: 'app', writeKey, destinations: [destination] }] })
+    expect(await collector.delete('user-1')).toEqual([{ source: 'app', queued: 1 }])
+    await expect(collector.delete('user-1', { sources: ['shop'] })).rejects.toThrow("Valid sources: 'app'.")
+  })
+
+  it.each([
+    ['in the header', headersOf(writeKey), page],
+    ['in the body', { 'content-type': 'application/json' }, { ...page, writeKey }],
+  ])('a request that has begun ends with the sources it began with: the key %s', async (_where, headers, body) => {
+    const { collector, post, destination } = setUpCollector()
+    const { readBody, arrive } = slowBody(body)
+    const answered = post('/v1/page', '', { headers, readBody })
+    collector.update({ sources: [{ name: 'app', writeKey: 'a new key', destinations: [recorder()] }] })
+    arrive()
+    expect((await answered).status).toBe(200)
+    expect(destination.messages).toHaveLength(1)
+  })
+
+  it('copies the sources', async () => {
+    const { collector, post, destination } = setUpCollector()
+    const source = { name: 'shop', writeKey, destinations: [destination] }
+    const sources = [source]
+    collector.update({ sources })
+    source.writeKey = 'changed later'
+    source.destinations.pop()
+    sources.pop()
+    expect((await post('/v1/page', page)).status).toBe(200)
+    expect(destination.messages).toHaveLength(1)
+  })
+
+  const valid = { name: 'app', writeKey: 'a new key', destinations: [] }
+  it.each<[string, unknown]>([
+    ['`update: options` must be an object. Got undefined. Valid options: sources.', undefined],
+    ['`update: options` must be an object. Got an empty list. Valid options: sources.', []],
+    ['`source` is not an option. Got an unknown name. Did you mean `sources`?', { source: [valid] }],
+    ['`deadlineMs` is not an option.', { sources: [valid], deadlineMs: 5 }],
+    ['`sources` must be a non-empty list. Got undefined.', {}],
+    ['`sources` must be a non-empty list. Got an empty list.', { sources: [] }],
+    ['`sources[1].name` must differ from `sources[0].name`.', { sources: [valid, valid] }],
+    ['`sources[1].kind` must be one of', { sources: [valid, { ...valid, name: 'b', kind: 'app' }] }],
+  ])('%s And it changes nothing', async (says, changes) => {
+    const { collector, post } = setUpCollector()
+    const update = () => collector.update(changes as never)
+    expect(update).toThrow(TypeError)
+    expect(update).toThrow(says)
+    expect((await collector.handle(request('/v1/page', page, { headers: headersOf('a new key') })))?.status).toBe(401)
+    expect((await post('/v1/page', page)).status).toBe(200)
+  })
+})
