@@ -11,6 +11,8 @@ import type { Report } from './report.ts'
 
 /** The buffer of a client: first in, first out. */
 export interface CallBuffer {
+  /** Number of calls that are neither delivered nor given up. */
+  readonly size: number
   /**
    * Adds a call, and flushes when `flushAt` calls wait. Returns whether it was added.
    *
@@ -39,8 +41,17 @@ type Settings = Pick<
   'flushAt' | 'flushAfterMs' | 'maxInFlight' | 'maxQueued' | 'maxQueuedBytes' | 'whenFull'
 >
 
-/** Creates an empty buffer. It posts in a microtask of its own: adding a call is never slower, and never fails, because of it. */
-export function createCallBuffer(settings: Settings, route: BatchRoute, report: Report): CallBuffer {
+/**
+ * Creates an empty buffer. It posts in a microtask of its own: adding a call is never slower, and never fails, because of it.
+ *
+ * @param onEmpty Is called whenever no call is left.
+ */
+export function createCallBuffer(
+  settings: Settings,
+  route: BatchRoute,
+  report: Report,
+  onEmpty: () => void,
+): CallBuffer {
   const { flushAt, flushAfterMs, maxInFlight, maxQueued, maxQueuedBytes, whenFull } = settings
   const { clock } = route
   const waiting = createFifo<BufferedCall>()
@@ -62,6 +73,7 @@ export function createCallBuffer(settings: Settings, route: BatchRoute, report: 
   function release(calls: readonly BufferedCall[]): void {
     held -= calls.length
     for (const { bytes } of calls) heldBytes -= bytes
+    if (held === 0) onEmpty()
   }
 
   /** Drops waiting calls, the oldest first, until the new call fits. Pending calls cannot be dropped. */
@@ -127,6 +139,9 @@ export function createCallBuffer(settings: Settings, route: BatchRoute, report: 
   }
 
   return {
+    get size() {
+      return held
+    },
     add(call) {
       let dropped: readonly BufferedCall[] = []
       if (isFull(call)) {

@@ -13,10 +13,14 @@ import { createCallBuffer } from './buffer.ts'
 import { createCallWriter, readCall } from './call.ts'
 import { log } from './log.ts'
 import { type ClientOptions, type ClientSettings, readOptions } from './options.ts'
+import { type Undelivered, unwatch, watch } from './process-end.ts'
 import { createReports } from './report.ts'
 
 /** How long an idle connection is kept, in milliseconds, unless the server limits it: longer than between two flushes. */
 const KEEP_ALIVE_MS = 30_000
+
+/** Default of how long `close`, and a process that ends by itself, wait for calls that are not delivered yet. */
+const CLOSE_TIMEOUT_MS = 10_000
 
 /**
  * Creates a client for the source of a write key ("Go client library", What the service does 4).
@@ -44,7 +48,13 @@ export function createClient(writeKey: string | undefined, options: ClientOption
     random,
     clock: inBackground(clock),
   }
-  const buffer = createCallBuffer(settings, route, reports.report)
+  const buffer = createCallBuffer(settings, route, reports.report, () => unwatch(undelivered))
+  const undelivered: Undelivered = {
+    get size() {
+      return buffer.size
+    },
+    post: async () => within(deliver(), CLOSE_TIMEOUT_MS, clock),
+  }
   let closing: Promise<readonly RecordedCall[]> | undefined
 
   function record(type: CallType, given: object): void {
@@ -55,14 +65,20 @@ export function createClient(writeKey: string | undefined, options: ClientOption
       )
     }
     const call = writeCall(type, given)
-    if (buffer.add(call) && log.enabled) log('%s: enqueued, %d bytes', type, call.bytes)
+    if (!buffer.add(call)) return
+    watch(undelivered)
+    if (log.enabled) log('%s: enqueued, %d bytes', type, call.bytes)
+  }
+
+  async function deliver(): Promise<void> {
+    await buffer.flush()
+    await reports.finish()
   }
 
   async function flush(): Promise<void> {
     const keepAlive = clock.setTimeout(() => {}, LONGEST_TIMER_MS)
-    await buffer.flush()
+    await deliver()
     clock.clearTimeout(keepAlive)
-    await reports.finish()
   }
 
   async function end(timeoutMs: number): Promise<readonly RecordedCall[]> {
@@ -85,7 +101,7 @@ export function createClient(writeKey: string | undefined, options: ClientOption
 
 function readTimeout(options: CloseOptions): number {
   requireOptions('close', options, ['timeoutMs'])
-  const { timeoutMs = 10_000 } = options
+  const { timeoutMs = CLOSE_TIMEOUT_MS } = options
   return requireWhole('timeoutMs', timeoutMs, 0)
 }
 

@@ -1,4 +1,4 @@
-/** What a client does to its process: it does not keep it alive, but for who waits, and it logs when DEBUG says so. */
+/** What a client does to its process: what it keeps alive and for how long, what its end does, and the log of DEBUG. */
 
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { numbered, setUp } from './dispatcher.ts'
 
 const module = fileURLToPath(new URL('../../src/client/index.ts', import.meta.url))
 let failing = 0
@@ -30,10 +31,10 @@ afterAll(() => {
 /** Runs a program that has a client, and returns what it wrote once it has ended by itself. */
 async function run(program: string, env: Readonly<Record<string, string>> = {}) {
   const { port } = server.address() as AddressInfo
-  const options = `{ endpoint: 'http://127.0.0.1:${port}/v1/batch', random: () => 0.1 }`
   const code = `
     import { createClient } from ${JSON.stringify(module)}
-    const client = createClient('secret-write-key', ${options})
+    const settings = { endpoint: 'http://127.0.0.1:${port}/v1/batch', random: () => 0.1 }
+    const client = createClient('secret-write-key', settings)
     const call = { userId: 'secret-user', event: 'Secret Event' }
     ${program}`
   const args = ['--input-type=module', '--disable-warning=ExperimentalWarning', '-e', code]
@@ -45,15 +46,99 @@ describe('the process ends by itself', () => {
     await run('')
   })
 
-  it('with calls that wait: they keep nothing alive', async () => {
+  it('with calls that wait, which are posted first', async () => {
     const before = requests
-    await run('client.track(call)')
-    expect(requests).toBe(before)
+    const { stderr } = await run('client.track(call)')
+    expect([requests - before, stderr]).toEqual([1, ''])
   })
 
   it('with a connection that is kept', async () => {
     const { stdout } = await run("client.track(call); await client.flush(); console.log('flushed')")
     expect(stdout).toBe('flushed\n')
+  })
+})
+
+const LOST =
+  'not delivered: The process ended with the client open. Call `await client.close()` first, also before process.exit().'
+
+describe('the process ends at once', () => {
+  const exits = { code: 0, stderr: '' }
+  /** Runs a program that may fail. */
+  async function end(program: string): Promise<{ code: unknown; signal?: unknown; stderr: string; posted: number }> {
+    const before = requests
+    const result = await run(program).catch((error) => error)
+    return { ...exits, ...result, posted: requests - before }
+  }
+
+  it('by process.exit(): says how many calls of all clients are lost', async () => {
+    const others = 'Array.from({ length: 20 }, () => createClient("key", settings))'
+    const program = `const others = ${others}; client.track(call); others[3].track(call); process.exit(7)`
+    expect(await end(program)).toMatchObject({ code: 7, stderr: `hookline: 2 calls ${LOST}\n`, posted: 0 })
+  })
+
+  it('by an error: says it beside the error', async () => {
+    const { stderr, code } = await end('client.track(call); throw new Error("a bug")')
+    expect(stderr).toContain(`hookline: 1 call ${LOST}\n`)
+    expect(stderr).toContain('Error: a bug')
+    expect(code).toBe(1)
+  })
+
+  it('with calls on their way', async () => {
+    const { stderr } = await end('client.track(call); client.flush(); setImmediate(() => process.exit())')
+    expect(stderr).toBe(`hookline: 1 call ${LOST}\n`)
+  })
+
+  it.each([
+    ['no calls', 'process.exit()'],
+    ['delivered calls', 'client.track(call); await client.flush(); process.exit()'],
+    ['calls that close() returned', 'client.track(call); await client.close({ timeoutMs: 0 }); process.exit()'],
+    ['stderr closed', 'client.track(call); (await import("node:fs")).closeSync(2); process.exit()'],
+  ])('with %s: says nothing', async (_what, program) => {
+    expect(await end(program)).toMatchObject(exits)
+  })
+
+  it('by SIGTERM: runs no code, unless the program listens and closes the client', async () => {
+    const killed = 'client.track(call); setInterval(() => {}, 1000); process.kill(process.pid, "SIGTERM")'
+    const listen = 'process.once("SIGTERM", () => client.close().then(() => process.exit()));'
+    expect(await end(killed)).toMatchObject({ signal: 'SIGTERM', stderr: '', posted: 0 })
+    expect(await end(listen + killed)).toMatchObject({ code: 0, stderr: '', posted: 1 })
+  })
+})
+
+describe('the listeners for the end of the process', () => {
+  const events = ['beforeExit', 'exit', 'SIGTERM', 'SIGINT', 'uncaughtException']
+  const counts = () => events.map((event) => process.listenerCount(event))
+  const before = counts()
+  const [beforeExit = 0, exit = 0, ...others] = before
+
+  it('are shared by all clients with calls, and removed with the last call', async () => {
+    const clients = Array.from({ length: 20 }, () => setUp().client)
+    expect(counts()).toEqual(before)
+    for (const client of clients) client.track(numbered(0))
+    expect(counts()).toEqual([beforeExit + 1, exit + 1, ...others])
+    await Promise.all(clients.slice(1).map((client) => client.close()))
+    expect(counts()).toEqual([beforeExit + 1, exit + 1, ...others])
+    await clients[0]?.flush()
+    expect(counts()).toEqual(before)
+  })
+
+  it('post once, and wait as long as close() does', async () => {
+    const { client, clock, sent } = setUp(Array(20).fill(500))
+    client.track(numbered(0))
+    const post = process.listeners('beforeExit').at(-1) as (code: number) => void
+    post(0)
+    await clock.advance(0)
+    expect([sent.length, clock.timers]).toEqual([1, 3]) // The deadline of the request, the retry, and the ten seconds.
+    await clock.advance(10_000)
+    const posted = sent.length
+    expect(posted).toBeGreaterThan(1)
+    client.track(numbered(1))
+    post(0)
+    await clock.advance(0)
+    expect(sent).toHaveLength(posted)
+    const closed = client.close({ timeoutMs: 0 })
+    await clock.advance(0)
+    expect([(await closed).length, counts()]).toEqual([2, before])
   })
 })
 
