@@ -138,12 +138,14 @@ function readWriteKey(writeKey: unknown): string {
   return `Basic ${Buffer.from(`${writeKey}:`).toString('base64')}`
 }
 
+const ENDPOINT = 'https://analytics.example.com/v1/batch'
+
 function readEndpoint(endpoint: unknown): Pick<ClientSettings, 'origin' | 'path'> {
   if (endpoint === undefined) {
-    const advice = "Pass the full URL that batches are posted to, for example 'https://analytics.example.com/v1/batch'."
+    const advice = `Pass the full URL that batches are posted to, for example '${ENDPOINT}'.`
     throw invalidOption('endpoint', 'is required', 'undefined', advice)
   }
-  const url = requireUrl('endpoint', endpoint, 'Remove them: the write key identifies the source.')
+  const url = requireUrl('endpoint', endpoint, 'Remove them: the write key identifies the source.', ENDPOINT)
   return { origin: url.origin, path: url.pathname + url.search }
 }
 

@@ -29,7 +29,7 @@ export interface Source {
 }
 
 /** What `update` changes. */
-export interface CollectorUpdate {
+export interface CollectorChanges {
   /** All sources from now on, as in `createCollector`. */
   readonly sources: readonly Source[]
 }
@@ -58,9 +58,12 @@ export interface Collector extends Endpoint {
    * begun end with the sources that they began with; later ones have the new sources. Changes everything or, when it throws,
    * nothing.
    *
-   * @throws TypeError that names the option, as `createCollector` does.
+   * @throws TypeError that names the option, as at creation, and for one that cannot change: `ipHeader`, `deadlineMs`, `onError`,
+   *   `clock`.
+   * @example
+   * collector.update({ sources: [{ name: 'shop', writeKey: 'a new key', destinations: [destination] }] })
    */
-  update(changes: CollectorUpdate): void
+  update(changes: CollectorChanges): void
   /**
    * Requests the deletion of a user: queues one `delete` notification for each affected source, at each of its destinations
    * that is on ("Outbound event delivery", Events). The timestamps of all notifications for a user differ.

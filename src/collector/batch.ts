@@ -99,26 +99,24 @@ function withoutStacks<T>(work: () => T): T {
 
 function refusalOfRest(index: number, count: number): RefusedCall {
   const fault = `A batch must hold at most ${REFUSED_LIMIT} calls that are refused. Got more.`
-  const advice = `Correct the calls before this index, and send these ${count} in another batch.`
+  const advice = 'Correct the refused calls before this index, and send those from it on in another batch.'
   return { index, count, code: 'too_many_refused', detail: `${fault} ${advice}` }
 }
 
 /** Keeps one small request from becoming more bytes of messages than memory holds. */
-function checkShared(shared: Json, calls: number): void {
-  if (nestsTooDeep(shared)) {
-    const rule = `must nest at most ${NESTING_LIMIT} levels deep`
-    throw invalidField('call_invalid', 'context', rule, 'more levels', 'fewer levels')
-  }
-  const bytes = Buffer.byteLength(JSON.stringify(shared)) * calls
-  if (bytes > SHARED_LIMIT) {
-    const rule = `must take at most ${SHARED_LIMIT} bytes, counted for every call of the batch`
-    throw invalidField(
-      'call_too_large',
-      'context',
-      rule,
-      `${bytes} bytes`,
-      'a smaller context, or fewer calls per batch',
-    )
+function checkShared(fields: Json, calls: number): void {
+  let bytes = 0
+  for (const [field, value] of Object.entries(fields)) {
+    if (nestsTooDeep({ value })) {
+      const rule = `must nest at most ${NESTING_LIMIT} levels deep`
+      throw invalidField('call_invalid', field, rule, 'more levels', 'fewer levels')
+    }
+    bytes += Buffer.byteLength(JSON.stringify(value) ?? '') * calls
+    if (bytes > SHARED_LIMIT) {
+      const rule = `must take at most ${SHARED_LIMIT} bytes, counted for every call of the batch`
+      const advice = 'fewer fields in it, or fewer calls per batch'
+      throw invalidField('call_too_large', field, rule, `${bytes} bytes`, advice)
+    }
   }
 }
 

@@ -13,10 +13,10 @@ import { collected, failed, preflight } from './answers.ts'
 import type { Collector } from './api.ts'
 import { readBatch, readSingle, type SortedCalls } from './batch.ts'
 import { createDeletion } from './deletion.ts'
-import { type CollectorOptions, readOptions } from './options.ts'
+import { type CollectorOptions, readChanges, readOptions } from './options.ts'
 import { readAddress, readUserName, readWriteKey } from './request.ts'
 import { ROUTES, type Route } from './routes.ts'
-import { createSources, type ReadySource } from './sources.ts'
+import type { ReadySource } from './sources.ts'
 import { submitToAll } from './submit.ts'
 
 /** Pages post `text/plain`, because a browser sends it without a preflight request. */
@@ -46,8 +46,7 @@ export function createCollector(options: CollectorOptions): Collector {
     },
 
     update(changes) {
-      requireOptions('update', changes, ['sources'])
-      sources = createSources(changes.sources)
+      sources = readChanges(changes)
     },
 
     async delete(userId, scope = {}) {

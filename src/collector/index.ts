@@ -16,8 +16,8 @@ export type {
 export type { Clock } from '../time/clock.ts'
 export type {
   Collector,
+  CollectorChanges,
   CollectorDestination,
-  CollectorUpdate,
   DeleteOptions,
   QueuedDeletion,
   Source,

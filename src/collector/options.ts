@@ -3,9 +3,17 @@
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import type { HooklineError } from '../message/error.ts'
 import { printServerErrors } from '../options/callbacks.ts'
-import { requireClock, requireFunction, requireOptions, requireText, requireWhole } from '../options/checks.ts'
+import {
+  invalidOption,
+  isToken,
+  requireClock,
+  requireFunction,
+  requireOptions,
+  requireWhole,
+  show,
+} from '../options/checks.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
-import type { Source } from './api.ts'
+import type { CollectorChanges, Source } from './api.ts'
 import { createSources, type Sources } from './sources.ts'
 
 /** The request of an error, without its body. */
@@ -58,9 +66,27 @@ const OPTIONS = ['sources', 'ipHeader', 'deadlineMs', 'onError', 'clock'] as con
 export function readOptions(options: CollectorOptions): CollectorSettings {
   requireOptions('createCollector', options, OPTIONS)
   const { ipHeader, deadlineMs = 30_000, onError = printServerErrors, clock = systemClock } = options
-  if (ipHeader !== undefined) requireText('ipHeader', ipHeader, 'x-forwarded-for')
+  if (ipHeader !== undefined && !isToken(ipHeader)) {
+    const advice = "Pass a name, for example 'x-forwarded-for'."
+    throw invalidOption('ipHeader', 'must be the name of a header', show(ipHeader), advice)
+  }
   requireWhole('deadlineMs', deadlineMs, 1)
   requireFunction('onError', onError)
   requireClock(clock)
   return { sources: createSources(options.sources), ipHeader: ipHeader?.toLowerCase(), deadlineMs, onError, clock }
+}
+
+/**
+ * Reads the sources that `update` is given.
+ *
+ * @throws TypeError that names the option.
+ */
+export function readChanges(changes: CollectorChanges): Sources {
+  const fixed = OPTIONS.find((name) => name !== 'sources' && Object.hasOwn(Object(changes), name))
+  if (fixed !== undefined) {
+    const advice = 'Create another collector.'
+    throw invalidOption(fixed, 'cannot change while the collector runs', 'a new value', advice)
+  }
+  requireOptions('update', changes, ['sources'])
+  return createSources(changes.sources)
 }

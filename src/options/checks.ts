@@ -112,13 +112,19 @@ export function requireOneOf<T>(name: string, value: unknown, values: readonly T
  * Lets a full URL pass that can be posted to as it is. The error does not show it: it may hold a token.
  *
  * @param instead What to use in place of a user and password in the URL: a whole sentence.
+ * @param example A valid URL.
  */
-export function requireUrl(name: string, value: unknown, instead: string): URL {
+export function requireUrl(
+  name: string,
+  value: unknown,
+  instead: string,
+  example = 'https://example.com/webhooks',
+): URL {
   const url = typeof value === 'string' ? URL.parse(value) : null
   if (url === null || !/^https?:$/.test(url.protocol)) {
     const found =
       url === null ? (typeof value === 'string' && value !== '' ? 'no valid URL' : kindOf(value)) : url.protocol
-    const advice = "Pass one that begins with http:// or https://, for example 'https://example.com/webhooks'."
+    const advice = `Pass one that begins with http:// or https://, for example '${example}'.`
     throw invalidOption(name, 'must be a full URL', found, advice)
   }
   if (url.username !== '' || url.password !== '') {

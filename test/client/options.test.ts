@@ -97,7 +97,11 @@ describe('options that are refused', () => {
       { endpoint: undefined },
       /^`endpoint` is required\. Got undefined\. Pass the full URL .*\/v1\/batch/,
     ],
-    ['an endpoint that is no text', { endpoint: 7 }, /^`endpoint` must be a full URL/],
+    [
+      'an endpoint that is no text',
+      { endpoint: 7 },
+      /^`endpoint` must be a full URL\. Got a number\. .*\/v1\/batch'\.$/,
+    ],
     ['an endpoint without a scheme', { endpoint: 'example.com/v1/batch' }, /^`endpoint` must be a full URL/],
     ['an endpoint of another scheme', { endpoint: 'ftp://example.com' }, /^`endpoint` must be a full URL/],
     [

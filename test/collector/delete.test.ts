@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { HooklineError } from '../../src/message/error.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
 import { recorder, setUpCollector } from '../support/collect.ts'
 
 function setUpThree() {
@@ -67,6 +68,20 @@ describe('Outbound event delivery, Events: delete', () => {
     await collector.delete('user-1', { sources: ['app'] })
     expect(timesOf('user-1')).toEqual(['.000Z', '.001Z', '.003Z', '.004Z', '.006Z', '.003Z'])
     expect(timesOf('user-2')).toEqual(['.000Z', '.001Z', '.003Z'])
+  })
+
+  it('remembers no time that is past', async () => {
+    let now = 0
+    const { collector, destination } = setUpCollector({ clock: { ...manualClock(), now: () => now } })
+    for (const [user, time] of [
+      ['user-1', 1000],
+      ['user-2', 2000],
+      ['user-1', 1000],
+    ] as const) {
+      now = time
+      await collector.delete(user)
+    }
+    expect(destination.messages.map(({ timestamp }) => Date.parse(String(timestamp)))).toEqual([1000, 2000, 1000])
   })
 
   it.each<[string, unknown[]]>([

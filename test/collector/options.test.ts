@@ -43,6 +43,7 @@ describe('createCollector refuses', () => {
     ['source', { source: [] }],
     ['ipHeader', { sources, ipHeader: '' }],
     ['ipHeader', { sources, ipHeader: true }],
+    ["`ipHeader` must be the name of a header. Got 'X-Real-IP:'. Pass a name", { sources, ipHeader: 'X-Real-IP:' }],
     ['deadlineMs', { sources, deadlineMs: 0 }],
     ['deadlineMs', { sources, deadlineMs: 2 ** 31 }],
     ['deadlineMs', { sources, deadlineMs: '30s' }],

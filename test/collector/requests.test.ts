@@ -254,7 +254,7 @@ describe('Limits', () => {
       code: 'too_many_refused',
       detail:
         'A batch must hold at most 500 calls that are refused. Got more. ' +
-        'Correct the calls before this index, and send these 3 in another batch.',
+        'Correct the refused calls before this index, and send those from it on in another batch.',
     })
     expect(destination.messages).toHaveLength(1)
   })
@@ -264,11 +264,11 @@ describe('Limits', () => {
     const context = { text: 'x'.repeat(20_000) }
     const list = (length: number) => ({ context, batch: Array.from({ length }, () => page) })
     expect((await post('/v1/batch', list(100))).json.accepted).toBe(100)
-    expect((await post('/v1/batch', list(110))).json).toMatchObject({
-      status: 413,
-      code: 'call_too_large',
-      path: 'context',
-    })
+    const tooLarge = { status: 413, code: 'call_too_large' }
+    expect((await post('/v1/batch', list(110))).json).toMatchObject({ ...tooLarge, path: 'context' })
+    const integrations = { Webhooks: 'x'.repeat(450_000) }
+    const other = { integrations, batch: Array.from({ length: 5 }, () => page) }
+    expect((await post('/v1/batch', other)).json).toMatchObject({ ...tooLarge, path: 'integrations' })
   })
 
   it.each([

@@ -69,7 +69,10 @@ describe('update', () => {
     ['`update: options` must be an object. Got undefined. Valid options: sources.', undefined],
     ['`update: options` must be an object. Got an empty list. Valid options: sources.', []],
     ['`source` is not an option. Got an unknown name. Did you mean `sources`?', { source: [valid] }],
-    ['`deadlineMs` is not an option.', { sources: [valid], deadlineMs: 5 }],
+    ...['ipHeader', 'deadlineMs', 'onError', 'clock'].map((name): [string, object] => [
+      `\`${name}\` cannot change while the collector runs. Got a new value. Create another collector.`,
+      { sources: [valid], [name]: undefined },
+    ]),
     ['`sources` must be a non-empty list. Got undefined.', {}],
     ['`sources` must be a non-empty list. Got an empty list.', { sources: [] }],
     ['`sources[1].name` must differ from `sources[0].name`.', { sources: [valid, valid] }],
