@@ -2,11 +2,13 @@
 
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
+import fs from 'node:fs'
 import { createServer } from 'node:http'
+import { syncBuiltinESMExports } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { numbered, setUp } from './dispatcher.ts'
 
 const module = fileURLToPath(new URL('../../src/client/index.ts', import.meta.url))
@@ -119,6 +121,24 @@ describe('the listeners for the end of the process', () => {
     await Promise.all(clients.slice(1).map((client) => client.close()))
     expect(counts()).toEqual([beforeExit + 1, exit + 1, ...others])
     await clients[0]?.flush()
+    expect(counts()).toEqual(before)
+  })
+
+  it('write how many calls are lost, and ignore that stderr takes nothing', async () => {
+    const written: unknown[] = []
+    const write = vi.spyOn(fs, 'writeSync').mockImplementation((...args) => {
+      written.push(args)
+      throw new Error('EAGAIN')
+    })
+    syncBuiltinESMExports()
+    const { client } = setUp()
+    client.track(numbered(0))
+    const report = process.listeners('exit').at(-1) as (code: number) => void
+    report(0)
+    write.mockRestore()
+    syncBuiltinESMExports()
+    expect(written).toEqual([[2, `hookline: 1 call ${LOST}\n`]])
+    await client.flush()
     expect(counts()).toEqual(before)
   })
 

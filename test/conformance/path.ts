@@ -53,7 +53,7 @@ export function layPath(options: PathOptions = {}) {
     ...destinationOptions,
   })
   const collector = createCollector({
-    sources: [{ name: 'shop', writeKey: 'key', destinations: [destination] }],
+    sources: [{ name: 'shop', writeKey: 'key', kind: 'web', destinations: [destination] }],
     clock,
     ...collectorOptions,
   })
