@@ -5,6 +5,7 @@ import type { Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
 import { Readable } from 'node:stream'
 import { withoutConnection } from '../../src/http/answer.ts'
 import type { AnswerBody, EndpointAnswer } from '../../src/http/endpoint.ts'
+import { DISCARD_LIMIT } from '../../src/message/limits.ts'
 
 /** A response of node:http, or of node:http2 through its compatible API. */
 export type NodeOutgoing = ServerResponse | Http2ServerResponse
@@ -30,9 +31,15 @@ export function send(outgoing: NodeOutgoing, answer: EndpointAnswer): void {
   }
 }
 
-/** The headers of an answer that the version of HTTP allows. */
+/** The headers of an answer that the version of HTTP allows. An answer before the end of an endless body closes the connection. */
 export function headersFor(answer: EndpointAnswer, { req }: NodeOutgoing): Readonly<Record<string, string>> {
-  return req.httpVersionMajor === 1 ? answer.headers : withoutConnection(answer)
+  if (req.httpVersionMajor !== 1) return withoutConnection(answer)
+  return mayGoOn(req) ? { ...answer.headers, connection: 'close' } : answer.headers
+}
+
+/** Whether Node would read and drop more of a body, to keep the connection, than is done for any other that is refused. */
+function mayGoOn({ complete, headers }: NodeOutgoing['req']): boolean {
+  return !complete && (headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > DISCARD_LIMIT)
 }
 
 /** Whether an answer ends after its head: by its status (RFC 9110, section 6.4.1), or when HEAD asks for a stream. */

@@ -1,7 +1,7 @@
 /** The collector behind every adapter, below the prefix `/webhooks` of the hosts. */
 
 import { afterEach, describe, expect, it } from 'vitest'
-import { BATCH_LIMIT } from '../../src/message/limits.ts'
+import { BATCH_LIMIT, DISCARD_LIMIT } from '../../src/message/limits.ts'
 import { basic, setUpCollector, writeKey } from '../support/collect.ts'
 import { type Before, hosts, type Running } from '../support/hosts.ts'
 import type { Wire } from '../support/wire.ts'
@@ -70,6 +70,19 @@ describe.each(hosts)('$name', (host) => {
     expect([reply?.status, JSON.parse(reply?.text ?? '').code]).toEqual([401, 'write_key_unknown'])
     expect(destination.messages).toEqual([])
   })
+
+  if (host.http === 1) {
+    it.each([
+      ['that is short keeps', { contentLength: BATCH_LIMIT }, 'keep-alive'],
+      ['that is too long closes', { contentLength: 2 * DISCARD_LIMIT }, 'close'],
+      ['without a length closes', { chunked: true }, 'close'],
+    ])('refused early, a body %s the connection', async (_what, length, connection) => {
+      const { send } = await start()
+      const headers = { ...json, authorization: basic('another key'), connection: 'keep-alive' }
+      const reply = await send({ ...post('/v1/batch', '{', headers), ...length, ending: 'nothing' })
+      expect([reply?.status, reply?.headers.connection]).toEqual([401, connection])
+    })
+  }
 
   it('leaves other paths alone', async () => {
     const { send } = await start()
