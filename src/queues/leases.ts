@@ -13,16 +13,16 @@ export interface Leases<Claim> {
   close(): Promise<void>
 }
 
-/** Creates an empty set of leases; all of them are renewed three times a lease. Does nothing for a store without leases. */
+/** Creates an empty set of leases; all of them are renewed together. Does nothing for a store without leases. */
 export function createLeases<Claim extends ClaimedJob>(
   store: QueueStore<Claim>,
   clock: Clock,
   onError: (error: unknown) => void,
 ): Leases<Claim> {
-  const { leaseMs } = store
+  const { leaseMs, renewMs } = store
   if (leaseMs === undefined) return { add() {}, remove() {}, async close() {} }
   const held = new Set<Claim>()
-  const everyMs = Math.floor(leaseMs / 3)
+  const everyMs = renewMs ?? Math.floor(leaseMs / 3)
   const alarm = createAlarm(clock, () => {
     isSet = false
     renewal ??= renew()
