@@ -28,16 +28,16 @@ export interface LeasesOptions {
 /** Of so many jobs it remembers that their claims lapsed here, the latest. */
 const MOST_LAPSED = 1_000
 
-/** Creates an empty set of leases; all of them are renewed three times a lease. Does nothing for a store without leases. */
+/** Creates an empty set of leases; all of them are renewed together. Does nothing for a store without leases. */
 export function createLeases<Claim extends ClaimedJob>(
   store: QueueStore<Claim>,
   { name, clock, onError }: LeasesOptions,
 ): Leases<Claim> {
-  const { leaseMs } = store
+  const { leaseMs, renewMs } = store
   if (leaseMs === undefined) return { add() {}, remove() {}, blockedMsOf: () => undefined, async close() {} }
   const held = new Map<Claim, number>() // When it was claimed or renewed, by the monotonic time.
   const lapsed = new Map<string, number>() // By the id of the job, how long the event loop was blocked.
-  const everyMs = Math.floor(leaseMs / 3)
+  const everyMs = renewMs ?? Math.floor(leaseMs / 3)
   const alarm = createAlarm(clock, () => {
     isSet = false
     noteLapses()

@@ -20,6 +20,8 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   readonly isDurable: boolean
   /** How long a claim lasts that is not renewed, in milliseconds. Default: claims need no renewal. */
   readonly leaseMs?: number
+  /** How often claims are renewed, in milliseconds. Default: three times a lease. */
+  readonly renewMs?: number
   /** Where the jobs are: the same text for each store of this process over the same jobs. Default: nowhere else. */
   readonly place?: string
   /**

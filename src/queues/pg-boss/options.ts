@@ -39,16 +39,17 @@ export interface PgBossQueueOptions {
   /** How often to look for jobs that are due, in milliseconds. Default 1000. */
   readonly pollMs?: number
   /**
-   * How long a worker that was killed keeps its jobs, in milliseconds: from 10 seconds to 24 hours, rounded up to seconds, the
-   * same in all processes that share the queue. They come back when pg-boss looks next, every 10 seconds, so by default
-   * within 30 seconds. A `boss` looks as often as its `superviseIntervalSeconds` and `monitorIntervalSeconds` say, by default
-   * once a minute. Default 15 000.
+   * How long a worker that was killed keeps its jobs, in milliseconds: from 10 seconds to 24 hours, rounded up to seconds. They
+   * come back when pg-boss looks next, every 10 seconds, so by default within 30 seconds. A `boss` looks as often as its
+   * `superviseIntervalSeconds` and `monitorIntervalSeconds` say, by default once a minute. Of several processes the one that
+   * opened the queue last decides, for the jobs pushed from then on. Default 15 000.
    */
   readonly leaseMs?: number
   /**
    * How long the id of a completed job stays known, in milliseconds, from its completion. Default 24 hours. Its body stays in
    * PostgreSQL as long. pg-boss deletes both when it looks next: within a minute, a `boss` after its
-   * `maintenanceIntervalSeconds`, by default within a day.
+   * `maintenanceIntervalSeconds`, by default within a day. Of several processes the one that opened the queue last decides, for
+   * the jobs pushed from then on.
    */
   readonly dedupeWindowMs?: number
   /**
@@ -115,7 +116,7 @@ export function readOptions(options: PgBossQueueOptions): Settings {
     boss,
     schema: requireSchema(schema),
     pollMs: requireWhole('pollMs', pollMs, 1),
-    leaseMs: requireWhole('leaseMs', leaseMs, 10_000, DAY_MS),
+    leaseMs: requireWhole('leaseMs', leaseMs, SHORTEST_LEASE_MS, DAY_MS),
     deadLetterRetentionMs: readRetention(options.deadLetterRetentionMs),
     dedupeWindowMs: requireWhole('dedupeWindowMs', dedupeWindowMs, 1_000, Number.MAX_SAFE_INTEGER),
     max: requireWhole('max', max, 1),
@@ -124,6 +125,9 @@ export function readOptions(options: PgBossQueueOptions): Settings {
     clock,
   }
 }
+
+/** pg-boss accepts no shorter lease. */
+export const SHORTEST_LEASE_MS = 10_000
 
 /** pg-boss accepts no longer lease. */
 const DAY_MS = 24 * 60 * 60_000

@@ -9,7 +9,7 @@ import type { QueueStore, ReleaseOptions } from '../store.ts'
 import { type Connection, inTransaction } from './connection.ts'
 import { createDeadLetters } from './dead-letters.ts'
 import { isFaultOfData, unavailable } from './error.ts'
-import type { Settings } from './options.ts'
+import { type Settings, SHORTEST_LEASE_MS } from './options.ts'
 import { deadQueueOf } from './prepare.ts'
 import { createRewrites } from './rewrites.ts'
 import {
@@ -100,6 +100,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
   return {
     isDurable: true,
     leaseMs,
+    renewMs: Math.floor(SHORTEST_LEASE_MS / 3), // Another process may have given the job a shorter lease.
     ...(place !== undefined && { place }),
     reserve: connection.reserve,
     async push(jobs) {

@@ -30,7 +30,7 @@ export interface SqliteQueueOptions {
   readonly pollMs?: number
   /**
    * How long the id of a completed job is remembered, in milliseconds, from its completion. Each takes some 80 bytes of the
-   * file. Default 24 hours.
+   * file. Of processes that share the queue, the shortest counts. Default 24 hours.
    */
   readonly dedupeWindowMs?: number
   /**

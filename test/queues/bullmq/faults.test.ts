@@ -250,6 +250,17 @@ describe.skipIf(!hasRedisServer)('a redis-server', () => {
     expect(seen[0]).toMatchObject({ id: job.id, claimCount: 2, firstAt })
   }, 20_000)
 
+  it('with processes whose leases differ: the longest does not delay the look for lapsed ones', async () => {
+    const name = randomUUID()
+    const queue = openQueue({ name, connection: redis.url, leaseMs: 24 * 60 * 60_000 })
+    work(queue)
+    await queue.push([jobOf()])
+    await queue.drain()
+    const client = new Redis(redis.url)
+    expect(await client.pttl(`bull:${name}:stalled-check`)).toBeLessThanOrEqual(20_000 / 8)
+    client.disconnect()
+  })
+
   it('closed: the process ends', async () => {
     const child = await runUntil(
       'working',

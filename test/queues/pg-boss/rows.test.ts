@@ -47,10 +47,10 @@ describe.skipIf(databaseUrl === undefined)('the rows of a queue on pg-boss', () 
   function setUp(options: Partial<PgBossQueueOptions> = {}) {
     const { boss, clock, now, advance } = virtual
     const name = randomUUID()
-    const another = () => {
+    const another = (more: Partial<PgBossQueueOptions> = {}) => {
       const errors: unknown[] = []
       const onError = (error: unknown) => errors.push(error)
-      const queue = pgBossQueue({ name, boss, clock, schema: schema.name, pollMs: 20, onError, ...options })
+      const queue = pgBossQueue({ name, boss, clock, schema: schema.name, pollMs: 20, onError, ...options, ...more })
       return { queue, errors, work: (decide: Decide, concurrency?: number) => work(queue, decide, concurrency) }
     }
     const rows = (queue = name) => schema.run('SELECT * FROM schema.job WHERE name = $1 ORDER BY created_on', [queue])
@@ -250,6 +250,25 @@ describe.skipIf(databaseUrl === undefined)('the rows of a queue on pg-boss', () 
   })
 
   describe('that are claimed', () => {
+    it('stay with their worker when another process has opened the queue with a shorter lease', async () => {
+      const { queue, work, another, advance, supervise } = setUp({ leaseMs: 24 * 60 * 60_000 })
+      await queue.counts()
+      const next = another({ leaseMs: 10_000 })
+      await next.queue.push([jobOf('takes 40 seconds')])
+      const held = Promise.withResolvers<Outcome>()
+      const seen = work(() => held.promise)
+      await until(() => seen.length === 1)
+      const others = next.work(() => complete)
+      for (let passed = 0; passed < 40_000; passed += 2_000) {
+        await advance(2_000)
+        await supervise()
+      }
+      held.resolve(complete)
+      await queue.drain()
+      expect([seen.length, others]).toEqual([1, []])
+      for (const each of [queue, next.queue]) await each.close({ graceMs: 0 })
+    })
+
     it('together are handled in the order of their pushes, whatever order PostgreSQL returns them in', async () => {
       const { queue, work } = setUp()
       const jobs = ['a', 'b', 'c'].map((text) => jobOf(text))
