@@ -1,6 +1,7 @@
 /** Posts one batch of calls, again after failures, until it is delivered or given up. */
 
 import type { Fifo } from '../collections/fifo.ts'
+import { explainConnectionError } from '../http/connection-error.ts'
 import { type DispatcherLike, type PendingPost, type PostOutcome, type PostTiming, post } from '../http/post.ts'
 import { isTransient } from '../http/retry.ts'
 import { BATCH_RESPONSE_LIMIT, BATCH_SENT_LIMIT } from '../message/limits.ts'
@@ -82,14 +83,9 @@ export function postBatch(
     if (status !== undefined && status >= 200 && status < 300) {
       done(readFailures(outcome.body.toString(), calls, attempts))
     } else if (status !== undefined && !isTransient(status)) {
-      giveUp(
-        outcome,
-        'batch_refused',
-        'The collection service refused the batch',
-        'Check the write key and `endpoint`.',
-      )
+      giveUp(outcome, 'batch_refused', 'The collection service refused the batch')
     } else if (attempts > route.maxRetries) {
-      giveUp(outcome, 'out_of_retries', 'No attempt to post the batch succeeded', 'Check the service at `endpoint`.')
+      giveUp(outcome, 'out_of_retries', 'No attempt to post the batch succeeded')
     } else retry(outcome.retryAfterMs ?? 0)
   }
 
@@ -100,12 +96,12 @@ export function postBatch(
     timer = clock.setTimeout(startAttempt, ms)
   }
 
-  function giveUp(outcome: PostOutcome, reason: BatchError['reason'], fault: string, advice: string): void {
+  function giveUp(outcome: PostOutcome, reason: BatchError['reason'], fault: string): void {
     if (log.enabled) log('%s: given up, %s', name, reason)
     const found = `${describe(outcome)} after ${count(attempts, 'attempt')}`
     const { status } = outcome
     const details = { attempts, ...(status !== undefined && { status }) }
-    done([{ error: new BatchError(reason, `${fault}. Got ${found}. ${advice}`, details), calls }])
+    done([{ error: new BatchError(reason, `${fault}. Got ${found}. ${advise(outcome)}`, details), calls }])
   }
 
   startAttempt()
@@ -134,7 +130,28 @@ function takeCalls(waiting: Fifo<BufferedCall>, most: number): readonly Buffered
 /** Describes an attempt by its status or error code. The message of a network error may quote bytes from the wire. */
 function describe({ status, error }: PostOutcome): string {
   if (status !== undefined) return `status ${status}`
-  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
-  if (code === 'ETIMEDOUT') return 'no complete answer in time'
-  return typeof code === 'string' ? code : 'a network error'
+  const { error: kind, code } = explainConnectionError(error)
+  if (kind === 'timeout') return 'no complete answer in time'
+  return /^[A-Z\d_]+$/.test(code) ? code : 'a network error'
+}
+
+/** What to do about an attempt that failed. */
+function advise({ status, error }: PostOutcome): string {
+  if (status === undefined) return explainConnectionError(error).advice
+  if (status >= 300 && status < 400)
+    return 'Set `endpoint` to the URL that it redirects to: redirects are not followed.'
+  return ADVICE[status] ?? 'See the log of the service, and check that `endpoint` is the URL that takes batches.'
+}
+
+const WHOLE_URL =
+  "Set `endpoint` to the whole URL that takes batches, for example 'https://analytics.example.com/v1/batch'."
+
+/** By status. */
+const ADVICE: Readonly<Record<number, string>> = {
+  401: 'Check the write key.',
+  403: 'Check the write key, and whether it may record calls.',
+  404: WHOLE_URL,
+  405: WHOLE_URL,
+  413: 'Lower `flushAt`, or raise the limit of the service and of the proxies in front of it.',
+  429: 'Raise `flushAfterMs` and `flushAt`, or the rate limit of the service.',
 }

@@ -46,9 +46,6 @@ export interface PendingPost {
   stop(error: Error): void
 }
 
-/** The error of a POST that missed its deadline. */
-const TIMED_OUT: Error = Object.assign(new Error('No complete response in time.'), { code: 'ETIMEDOUT' })
-
 /**
  * Posts a request. Does not follow redirects.
  *
@@ -101,7 +98,7 @@ class Exchange implements PendingPost, Dispatcher.DispatchHandler {
     this.#timing = timing
     this.#responseLimit = responseLimit
     this.#done = done
-    this.#deadline = timing.deadlines.set(() => this.stop(TIMED_OUT))
+    this.#deadline = timing.deadlines.set(() => this.stop(this.#timedOut()))
   }
 
   stop(error: Error): void {
@@ -111,7 +108,7 @@ class Exchange implements PendingPost, Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     // The deadline may have passed while the request waited for a connection.
-    if (this.#done === undefined) controller.abort(TIMED_OUT)
+    if (this.#done === undefined) controller.abort(this.#timedOut())
     else this.#controller = controller
   }
 
@@ -136,6 +133,12 @@ class Exchange implements PendingPost, Dispatcher.DispatchHandler {
     this.#end(undefined, error)
   }
 
+  /** The error of a POST that missed its deadline. */
+  #timedOut(): Error {
+    if (this.#controller === undefined) return timeout('no connection')
+    return timeout(this.#status < 200 ? 'no response' : 'a response without an end')
+  }
+
   #end(status: number | undefined, error: unknown): void {
     const done = this.#done
     if (done === undefined) return
@@ -148,6 +151,10 @@ class Exchange implements PendingPost, Dispatcher.DispatchHandler {
     if (this.isReturned) done(outcome)
     else queueMicrotask(() => done(outcome))
   }
+}
+
+function timeout(found: string): Error {
+  return Object.assign(new Error(found), { code: 'ETIMEDOUT' })
 }
 
 const CUT_OFF = new Error('The response is longer than its limit.')

@@ -1,29 +1,11 @@
 /** The public types of a sender. */
 
+import type { AttemptError } from '../http/connection-error.ts'
 import type { Calls } from '../message/calls.ts'
 import type { Message } from '../message/message.ts'
 import type { Tampering } from './tamper.ts'
 
-/** Why an attempt got no complete response. */
-export type AttemptError =
-  /** No complete response within 5 seconds, connecting included. */
-  | 'timeout'
-  /** The certificate has expired, is for another name, or cannot be verified. */
-  | 'tls'
-  /** The certificate is self-signed. No byte of the request was sent. */
-  | 'self_signed'
-  /** The host name did not resolve. */
-  | 'dns'
-  /** The address refused the connection or is unreachable. */
-  | 'refused'
-  /** The connection ended before the response was complete. */
-  | 'reset'
-  /** The response was not HTTP. */
-  | 'http'
-  /** The address is private and `allowPrivateAddresses` is false. No byte was sent. */
-  | 'private_address'
-  /** The sender was closed before the response was complete. */
-  | 'closed'
+export type { AttemptError }
 
 /** One POST to one URL. */
 export interface Attempt {
@@ -39,7 +21,7 @@ export interface Attempt {
   readonly status?: number
   /** Why there was no complete response. */
   readonly error?: AttemptError
-  /** Details of the error: `ECONNREFUSED`, `certificate has expired`. */
+  /** The error in words, for people: what must be so, what was found, what to do. */
   readonly reason?: string
   /** The first 256 bytes of the response body. */
   readonly body: string

@@ -65,4 +65,4 @@ export function createOriginLimiter(dispatcher: DispatcherLike, limit: number, t
   }
 }
 
-const CLOSED = Object.assign(new Error('The sender was closed.'), { code: 'UND_ERR_CLOSED' })
+const CLOSED = Object.assign(new Error('a sender that was closed'), { code: 'UND_ERR_CLOSED' })

@@ -125,9 +125,22 @@ describe('what is final', () => {
         calls: [expect.objectContaining({ event: 'Event 0' })],
       },
     ])
-    expect(failures[0]?.error.message).toBe(
-      `The collection service refused the batch. Got status ${status} after 1 attempt. Check the write key and \`endpoint\`.`,
+    expect(failures[0]?.error.message).toMatch(
+      new RegExp(`^The collection service refused the batch\\. Got status ${status} after 1 attempt\\. [A-Z].*\\.$`),
     )
+  })
+
+  it.each([
+    [401, 'Check the write key.'],
+    [404, "Set `endpoint` to the whole URL that takes batches, for example 'https://analytics.example.com/v1/batch'."],
+    [307, 'Set `endpoint` to the URL that it redirects to: redirects are not followed.'],
+    [413, 'Lower `flushAt`, or raise the limit of the service and of the proxies in front of it.'],
+    [400, 'See the log of the service, and check that `endpoint` is the URL that takes batches.'],
+  ])('%i, with what to do about it', async (status, advice) => {
+    const { client, failures } = setUp([status])
+    client.track(numbered(0))
+    await client.flush()
+    expect(failures[0]?.error.message).toContain(` after 1 attempt. ${advice}`)
   })
 
   it.each([200, 201, 202, 204, 299])('%i, which is success', async (status) => {
@@ -195,15 +208,21 @@ describe('when it is tried again', () => {
   })
 
   it.each<[string, unknown, string]>([
-    ['its code', network, 'ECONNRESET'],
-    ['nothing more when it has none', new Error('write-key in some text'), 'a network error'],
-    ['the time', 'silence', 'no complete answer in time'],
-  ])('the last network error is reported by %s', async (_name, answer, found) => {
-    const message = `No attempt to post the batch succeeded. Got ${found} after 1 attempt. Check the service at \`endpoint\`.`
+    ['its code', network, 'ECONNRESET after 1 attempt. See the logs of the server'],
+    [
+      'nothing more when it has none',
+      new Error('write-key in some text'),
+      'a network error after 1 attempt. See the logs',
+    ],
+    ['the time', 'silence', 'no complete answer in time after 1 attempt. Check that it can be reached'],
+    ['the status', 503, 'status 503 after 1 attempt. See the log of the service'],
+    ['the status and what lowers the load', 429, 'status 429 after 1 attempt. Raise `flushAfterMs` and `flushAt`'],
+  ])('the last failure is reported by %s', async (_name, answer, found) => {
+    const message = expect.stringContaining(`No attempt to post the batch succeeded. Got ${found}`)
     const { client, clock, failures } = setUp([answer as Answer], { flushAt: 1, maxRetries: 0 })
     client.track(numbered(0))
     await clock.advance(10_000)
-    expect(failures[0]?.error).toMatchObject({ reason: 'out_of_retries', status: undefined, message })
+    expect(failures[0]?.error).toMatchObject({ reason: 'out_of_retries', message })
   })
 })
 

@@ -1,0 +1,106 @@
+import { describe, expect, it } from 'vitest'
+import { explainConnectionError } from '../../src/http/connection-error.ts'
+
+const coded = (code: string, message = code) => Object.assign(new Error(message), { code })
+
+/** The text of an error as a sender and a client put it together. */
+function textOf(thrown: unknown): string {
+  const { rule, found, advice } = explainConnectionError(thrown)
+  return `${rule}. Got ${found}. ${advice}`
+}
+
+describe('explainConnectionError', () => {
+  it.each([
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'self_signed'],
+    ['SELF_SIGNED_CERT_IN_CHAIN', 'tls'],
+    ['CERT_HAS_EXPIRED', 'tls'],
+    ['CERT_NOT_YET_VALID', 'tls'],
+    ['CERT_REVOKED', 'tls'],
+    ['CRL_HAS_EXPIRED', 'tls'],
+    ['UNSPECIFIED', 'tls'],
+    ['INVALID_PURPOSE', 'tls'],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'tls'],
+    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'tls'],
+    ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'tls'],
+    ['ERR_SSL_WRONG_VERSION_NUMBER', 'tls'],
+    ['EPROTO', 'tls'],
+    ['UND_ERR_CONNECT_TIMEOUT', 'timeout'],
+    ['ERR_TLS_HANDSHAKE_TIMEOUT', 'timeout'],
+    ['ETIMEDOUT', 'timeout'],
+    ['ENOTFOUND', 'dns'],
+    ['EAI_AGAIN', 'dns'],
+    ['ENODATA', 'dns'],
+    ['ECONNREFUSED', 'refused'],
+    ['EHOSTUNREACH', 'refused'],
+    ['ENETUNREACH', 'refused'],
+    ['EMFILE', 'refused'],
+    ['ECONNRESET', 'reset'],
+    ['EPIPE', 'reset'],
+    ['UND_ERR_SOCKET', 'reset'],
+    ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'reset'],
+    ['HPE_INVALID_CONSTANT', 'http'],
+    ['UND_ERR_HEADERS_OVERFLOW', 'http'],
+    ['HOOKLINE_RESPONSE_TOO_LONG', 'http'],
+    ['UND_ERR_DESTROYED', 'closed'],
+    ['HOOKLINE_PRIVATE_ADDRESS', 'private_address'],
+    ['SOMETHING_NEW', 'reset'],
+  ])('%s is %s, and says what to do', (code, error) => {
+    expect(explainConnectionError(coded(code))).toMatchObject({ error, code })
+    expect(textOf(coded(code))).toMatch(/^(The|This) .+ must .+\. Got .+\. [A-Z].+[.?]$/)
+    expect(textOf(coded(code)).length).toBeLessThan(250)
+  })
+
+  it('never passes on the advice of Node to trust the store of the system', () => {
+    const message =
+      'self-signed certificate; if the root CA is installed locally, try running Node.js with --use-system-ca'
+    for (const code of [
+      'DEPTH_ZERO_SELF_SIGNED_CERT',
+      'SELF_SIGNED_CERT_IN_CHAIN',
+      'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    ]) {
+      expect(textOf(coded(code, message))).not.toContain('--use-system-ca')
+    }
+  })
+
+  it('says of an unknown authority: `ca`, or a missing intermediate certificate', () => {
+    expect(textOf(coded('UNABLE_TO_VERIFY_LEAF_SIGNATURE'))).toBe(
+      'The certificate must be signed by a trusted authority. Got one of an unknown authority. Is an intermediate certificate missing at the server? If the authority is private, pass its certificate as `ca`.',
+    )
+  })
+
+  it('says of a private address what the option is called, and not which address it is', () => {
+    expect(textOf(coded('HOOKLINE_PRIVATE_ADDRESS', '10.1.2.3'))).toBe(
+      'The server must have a public address. Got a private or reserved one. Use another URL, or set `allowPrivateAddresses` to true if you trust this one.',
+    )
+  })
+
+  it.each(['bad response', 'bad upgrade'])('explains what undici calls a %s', (message) => {
+    const explanation = explainConnectionError(coded('UND_ERR_SOCKET', message))
+    expect(explanation).toMatchObject({ error: 'http', rule: expect.stringContaining('100 Continue') })
+  })
+
+  it('classifies the first of several addresses', () => {
+    const error = new AggregateError([coded('ECONNREFUSED'), coded('ETIMEDOUT')])
+    expect(explainConnectionError(error)).toMatchObject({ error: 'refused', found: 'ECONNREFUSED' })
+  })
+
+  it('classifies the cause of an error without a code', () => {
+    const error = new Error('fetch failed', { cause: coded('ENOTFOUND') })
+    expect(explainConnectionError(error)).toMatchObject({ error: 'dns', found: 'fetch failed' })
+  })
+
+  it('classifies an invalid response by the name of its error', () => {
+    const error = Object.assign(new Error('broken'), { name: 'HTTPParserError' })
+    expect(explainConnectionError(error)).toMatchObject({ error: 'http', found: 'broken' })
+  })
+
+  it.each([[undefined], [null], ['text'], [{}]])('classifies %j as reset', (thrown) => {
+    expect(explainConnectionError(thrown)).toMatchObject({ error: 'reset', found: 'unknown' })
+  })
+
+  it('quotes an error on one line, without control characters, up to 200 characters', () => {
+    const found = explainConnectionError(coded('EPIPE', `one\r\ntwo\u001b[31m\u202e three. ${'x'.repeat(500)}`)).found
+    expect(found).toMatch(/^one two \[31m three\. x+$/)
+    expect(found).toHaveLength(200)
+  })
+})
