@@ -1,8 +1,9 @@
 /** createClient(): records calls and posts them in batches, in the background ("Go client library"). */
 
 import { Pool } from 'undici'
+import { createConnector } from '../http/connector.ts'
 import { HooklineError } from '../message/error.ts'
-import { USER_AGENT } from '../message/limits.ts'
+import { BATCH_RESPONSE_LIMIT, USER_AGENT } from '../message/limits.ts'
 import { CALL_TYPES, type CallType, createMethods } from '../message/type-table.ts'
 import { requireOptions, requireWhole } from '../options/checks.ts'
 import { type Clock, LONGEST_TIMER_MS } from '../time/clock.ts'
@@ -103,11 +104,11 @@ function inBackground(clock: Clock): Clock {
   }
 }
 
-function createPool({ origin, maxInFlight, timeoutMs }: ClientSettings): Pool {
+function createPool({ origin, maxInFlight, timeoutMs, ca }: ClientSettings): Pool {
   return new Pool(origin, {
     connections: maxInFlight,
     keepAliveTimeout: KEEP_ALIVE_MS,
     allowH2: false,
-    connect: { timeout: timeoutMs },
+    connect: createConnector({ ca, timeoutMs, responseLimit: BATCH_RESPONSE_LIMIT }),
   })
 }

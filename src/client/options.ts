@@ -1,10 +1,10 @@
 /** Reads the options of a client: checks them once and completes them. */
 
+import type { ConnectionOptions } from 'node:tls'
 import type { DispatcherLike } from '../http/post.ts'
 import { CALL_LIMIT, FLUSH_AFTER_MS, FLUSH_AT } from '../message/limits.ts'
 import {
   invalidOption,
-  kindOf,
   requireClock,
   requireFunction,
   requireOneOf,
@@ -14,6 +14,7 @@ import {
   requireWhole,
   show,
 } from '../options/checks.ts'
+import { readCertificates, requireDispatcher } from '../options/transport.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import type { RecordedCall } from './api.ts'
 import type { BatchError } from './batch-result.ts'
@@ -54,6 +55,8 @@ export interface ClientOptions {
    * that are dropped.
    */
   readonly onError?: (error: BatchError, calls: readonly RecordedCall[]) => unknown
+  /** Certificates of a private authority (PEM), trusted instead of the public ones. */
+  readonly ca?: NonNullable<ConnectionOptions['ca']>
   /** Posts the requests: any Dispatcher of undici, for example a ProxyAgent. `close` leaves it open. Default: a pool of its own. */
   readonly dispatcher?: DispatcherLike
   /** The source of time. Default: the system's clock. */
@@ -63,11 +66,13 @@ export interface ClientOptions {
 }
 
 /** The options of a client, checked and complete. */
-export interface ClientSettings extends Required<Omit<ClientOptions, 'endpoint' | 'size' | 'onError' | 'dispatcher'>> {
+export interface ClientSettings
+  extends Required<Omit<ClientOptions, 'endpoint' | 'size' | 'onError' | 'dispatcher' | 'ca'>> {
   readonly authorization: string
   readonly origin: string
   readonly path: string
   readonly onError: ClientOptions['onError']
+  readonly ca: readonly string[] | undefined
   readonly dispatcher: DispatcherLike | undefined
 }
 
@@ -83,6 +88,7 @@ const KNOWN: readonly string[] = [
   'maxInFlight',
   'timeoutMs',
   'onError',
+  'ca',
   'dispatcher',
   'clock',
   'random',
@@ -96,16 +102,13 @@ const KNOWN: readonly string[] = [
 export function readOptions(writeKey: string | undefined, options: ClientOptions): ClientSettings {
   const authorization = readWriteKey(writeKey)
   requireOptions('createClient', options, KNOWN)
-  const { clock = systemClock, random = Math.random, onError, whenFull = 'throw', dispatcher } = options
+  const { clock = systemClock, random = Math.random, onError, whenFull = 'throw', dispatcher, ca } = options
   const { flushAfterMs = FLUSH_AFTER_MS, timeoutMs = 10_000, maxRetries = 10, maxInFlight = 4 } = options
   const { maxQueued = 10_000, maxQueuedBytes = 32 * 1024 * 1024 } = options
   requireClock(clock)
   requireFunction('random', random)
   if (onError !== undefined) requireFunction('onError', onError)
-  if (dispatcher !== undefined && typeof dispatcher?.dispatch !== 'function') {
-    const advice = 'Pass an object with a dispatch function, for example a ProxyAgent.'
-    throw invalidOption('dispatcher', 'must be a Dispatcher of undici', kindOf(dispatcher), advice)
-  }
+  requireDispatcher(dispatcher, { ca: ca !== undefined })
   return {
     authorization,
     ...readEndpoint(options.endpoint),
@@ -118,6 +121,7 @@ export function readOptions(writeKey: string | undefined, options: ClientOptions
     maxInFlight: requireWhole('maxInFlight', maxInFlight, 1),
     timeoutMs: requireWhole('timeoutMs', timeoutMs, 1),
     onError,
+    ca: readCertificates(ca),
     dispatcher,
     clock,
     random,

@@ -1,11 +1,11 @@
 /** The options of createSender(), checked once. */
 
-import { X509Certificate } from 'node:crypto'
 import type { ConnectionOptions } from 'node:tls'
 import type { DispatcherLike } from '../http/post.ts'
 import { RESPONSE_TIME_MS, USER_AGENT } from '../message/limits.ts'
 import { createKeys, type Key } from '../message/signature.ts'
 import { invalidOption, isToken, kindOf, requireBoolean, requireClock, requireWhole, show } from '../options/checks.ts'
+import { readCertificates, requireDispatcher } from '../options/transport.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { readWebhooks, type Target, type Webhook } from './webhooks.ts'
 
@@ -43,7 +43,7 @@ export interface SenderSettings {
   readonly timeoutMs: number
   /** The most connections to one origin. */
   readonly connections: number
-  readonly ca: ConnectionOptions['ca']
+  readonly ca: readonly string[] | undefined
   readonly allowPrivateAddresses: boolean
   readonly dispatcher: DispatcherLike | undefined
   readonly clock: Clock
@@ -78,8 +78,7 @@ export function readSenderOptions(options: SenderOptions): SenderSettings {
   }
   requireWhole('timeoutMs', timeoutMs, 1, RESPONSE_TIME_MS)
   requireBoolean('allowPrivateAddresses', allowPrivateAddresses)
-  if (ca !== undefined) requireCertificates(ca)
-  if (dispatcher !== undefined) requireDispatcher(dispatcher, ca, allowPrivateAddresses)
+  requireDispatcher(dispatcher, { ca: ca !== undefined, 'allowPrivateAddresses: false': !allowPrivateAddresses })
   requireClock(clock)
   return {
     targets: readWebhooks(options.webhooks),
@@ -87,34 +86,11 @@ export function readSenderOptions(options: SenderOptions): SenderSettings {
     userAgent: userAgent === undefined ? USER_AGENT : `${userAgent}/1.0`,
     timeoutMs,
     connections: CONNECTIONS,
-    ca,
+    ca: readCertificates(ca),
     allowPrivateAddresses,
     dispatcher,
     clock,
   }
-}
-
-/** Node may silently skip a certificate that it cannot read, and then refuse every endpoint. */
-function requireCertificates(ca: SenderOptions['ca']): void {
-  const list: readonly unknown[] = Array.isArray(ca) ? ca : [ca]
-  try {
-    if (list.length === 0) throw new Error('empty')
-    for (const certificate of list) new X509Certificate(certificate as string)
-  } catch {
-    const advice = "Pass the content of the file, for example await readFile('ca.pem')."
-    throw invalidOption('ca', 'must be one PEM certificate or a list of them', kindOf(ca), advice)
-  }
-}
-
-function requireDispatcher(dispatcher: unknown, ca: unknown, allowPrivateAddresses: boolean): void {
-  if (typeof (dispatcher as DispatcherLike | null)?.dispatch !== 'function') {
-    const advice = 'Pass one of undici, for example new ProxyAgent(url).'
-    throw invalidOption('dispatcher', 'must be a Dispatcher', kindOf(dispatcher), advice)
-  }
-  if (ca === undefined && allowPrivateAddresses) return
-  const other = ca === undefined ? 'allowPrivateAddresses: false' : 'ca'
-  const rule = 'opens its own connections, so `ca` and `allowPrivateAddresses` have no effect on it'
-  throw invalidOption('dispatcher', rule, `dispatcher and ${other}`, 'Remove one of them.')
 }
 
 /** An option that is present and undefined is an unset variable, not the wish to send unsigned. */

@@ -1,12 +1,13 @@
 /** The transport of a sender and a destination: signs bytes and posts them over pools of connections. */
 
-import { buildConnector, Pool } from 'undici'
+import { Pool } from 'undici'
+import { createConnector } from '../http/connector.ts'
+import { RESPONSE_LIMIT } from '../message/limits.ts'
 import { createDeadlines } from '../time/deadlines.ts'
 import type { Attempt } from './api.ts'
 import type { SenderSettings } from './options.ts'
 import { type AttemptRequest, createOriginLimiter, type OriginLimiter } from './origin-limiter.ts'
 import { createGuardedLookup, guardConnector } from './private-address.ts'
-import { refuseSelfSigned } from './self-signed.ts'
 import type { Target } from './webhooks.ts'
 
 /** Posts bytes to the webhooks. */
@@ -68,14 +69,11 @@ export function createTransport(settings: SenderSettings): Transport {
   return transport
 }
 
-function createPool(origin: string, settings: SenderSettings): Pool {
-  const { ca, allowPrivateAddresses, timeoutMs, connections } = settings
-  // Certificates are verified even where NODE_TLS_REJECT_UNAUTHORIZED is 0.
-  const options = { rejectUnauthorized: true, timeout: timeoutMs, allowH2: false, ...(ca !== undefined && { ca }) }
+function createPool(origin: string, { ca, allowPrivateAddresses, timeoutMs, connections }: SenderSettings): Pool {
   const lookup = allowPrivateAddresses ? undefined : createGuardedLookup()
-  const plain = refuseSelfSigned(buildConnector({ ...options, lookup } as buildConnector.BuildOptions))
+  const connect = createConnector({ ca, timeoutMs, responseLimit: RESPONSE_LIMIT, lookup })
   return new Pool(origin, {
-    connect: allowPrivateAddresses ? plain : guardConnector(plain),
+    connect: allowPrivateAddresses ? connect : guardConnector(connect),
     connections,
     allowH2: false,
   })

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import { type ClientOptions, createClient } from '../../src/client/index.ts'
+import { createCertificate } from '../../src/testing/certificates.ts'
 import { ENDPOINT, numbered, settle, setUp } from './dispatcher.ts'
 
 const create = (options: object, writeKey: unknown = 'write-key') =>
@@ -143,8 +144,18 @@ describe('options that are refused', () => {
     ['timeoutMs null', { timeoutMs: null }, /^`timeoutMs` must be/],
     ['onError that is no function', { onError: 'log' }, /^`onError` must be a function/],
     ['random that is no function', { random: 0.5 }, /^`random` must be a function/],
-    ['a dispatcher without dispatch', { dispatcher: {} }, /^`dispatcher` must be a Dispatcher of undici/],
+    ['a dispatcher without dispatch', { dispatcher: {} }, /^`dispatcher` must be a Dispatcher/],
     ['a dispatcher that is null', { dispatcher: null }, /^`dispatcher` must be/],
+    [
+      'a dispatcher and ca',
+      { dispatcher: { dispatch() {} }, ca: createCertificate('private_ca').ca },
+      /^`dispatcher` opens its own connections, so `ca` has no effect on it\. Got dispatcher and ca\. Remove one of them\.$/,
+    ],
+    [
+      'a path for ca',
+      { ca: './ca.pem' },
+      /^`ca` must be PEM certificates that can be read\. Got a string\. Pass the content/,
+    ],
     ['a clock without now', { clock: {} }, /^`clock.now` must be a function/],
     ['a clock that is null', { clock: null }, /^`clock.now` must be a function/],
     [

@@ -354,7 +354,10 @@ test('a dispatcher that throws is an attempt that failed', async () => {
   }
   const round = await open({ webhooks: [{ url: 'http://shop.example/' }], dispatcher }).delete({ userId: 'u' })
 
-  expect(round).toMatchObject({ ok: false, attempts: [{ error: 'reset', reason: 'broken' }] })
+  expect(round).toMatchObject({
+    ok: false,
+    attempts: [{ error: 'reset', reason: expect.stringContaining('Got broken. ') }],
+  })
 })
 
 test('an attempt that timed out before it got a connection is never sent', async () => {
@@ -432,16 +435,9 @@ describe('options', () => {
     ],
     ['no clock', { webhooks, clock: {} }, '`clock.now` must be a function'],
     [
-      'a number for ca',
-      { webhooks, ca: 5 },
-      '`ca` must be one PEM certificate or a list of them. Got a number. Pass the content of the file, for example await',
-    ],
-    ['an empty ca', { webhooks, ca: '' }, '`ca` must be one PEM certificate or a list of them. Got an empty string.'],
-    ['no ca in a list', { webhooks, ca: [] }, '`ca` must be one PEM certificate or a list of them. Got an empty list.'],
-    [
       'what is no certificate',
       { webhooks, ca: [ca, 'garbage'] },
-      '`ca` must be one PEM certificate or a list of them. Got a list.',
+      '`ca` must be PEM certificates that can be read. Got a list. Pass the content of a PEM file, for example await',
     ],
   ])('%s is a TypeError', (_case, options, message: string | RegExp) => {
     expect(() => createSender(options as never)).toThrow(TypeError)

@@ -1,0 +1,51 @@
+/** Opens the connections of a sender and a client. Certificates are verified on every one, whatever the environment says. */
+
+import type { LookupFunction } from 'node:net'
+import { createSecureContext, TLSSocket } from 'node:tls'
+import { buildConnector } from 'undici'
+import { limitResponses } from './limit-responses.ts'
+
+/** Opens a connection for undici. */
+export type Connector = buildConnector.connector
+
+/** How to open connections. */
+export interface ConnectorOptions {
+  /** PEM certificates of private authorities, trusted instead of the public ones. */
+  readonly ca: readonly string[] | undefined
+  /** The timeout of opening a connection, in milliseconds. */
+  readonly timeoutMs: number
+  /** The most bytes of the body of a response that are read. */
+  readonly responseLimit: number
+  /** Resolves host names. Default `dns.lookup`. */
+  readonly lookup?: LookupFunction | undefined
+}
+
+/**
+ * Creates a connector that refuses untrusted certificates, and self-signed ones even when `ca` or the machine trusts them
+ * ("Outbound event delivery", Authentication 4).
+ */
+export function createConnector({ ca, timeoutMs, responseLimit, lookup }: ConnectorOptions): Connector {
+  const connect = buildConnector({
+    rejectUnauthorized: true, // Also where NODE_TLS_REJECT_UNAUTHORIZED is 0.
+    maxCachedSessions: 0, // A resumed TLS 1.2 session has no certificate to look at.
+    timeout: timeoutMs,
+    allowH2: false,
+    ...(ca !== undefined && { secureContext: createSecureContext({ ca: [...ca] }) }),
+    ...(lookup !== undefined && { lookup }),
+  } as buildConnector.BuildOptions)
+  return (target, callback) => {
+    connect(target, (...[error, socket]) => {
+      if (error !== null) return callback(error, null)
+      if (target.protocol !== 'https:' || isSignedByAnother(socket))
+        return callback(null, limitResponses(socket, responseLimit))
+      socket.destroy()
+      callback(Object.assign(new Error('self-signed certificate'), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }), null)
+    })
+  }
+}
+
+/** Whether the server has a certificate that was not signed with the key of that certificate itself. */
+function isSignedByAnother(socket: object): boolean {
+  const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined
+  return certificate?.verify(certificate.publicKey) === false
+}

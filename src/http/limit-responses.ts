@@ -1,0 +1,71 @@
+/** Limits what a server may send in return for one request, and skips its informational responses. */
+
+import type { Socket } from 'node:net'
+
+/** How many bytes may arrive for each byte of a body that is read: in a chunk of its own, a byte takes six. */
+const BYTES_PER_BODY_BYTE = 8
+
+/** The most bytes of the head of an informational response. */
+const HEAD_LIMIT = 16 * 1024
+
+/** How an informational response begins. HTTP/1.0 has none (RFC 9110, section 15.2). */
+const INFORMATIONAL = 'HTTP/1.1 1'
+/** The one that is not followed by a final response: an error, as nothing asked for it. */
+const SWITCHING_PROTOCOLS = 'HTTP/1.1 101'
+const END_OF_HEAD = '\r\n\r\n'
+
+/** The error of a response that is longer than its limit. */
+const TOO_LONG = Object.assign(new Error('a response without an end'), { code: 'HOOKLINE_RESPONSE_TOO_LONG' })
+
+/**
+ * Changes what undici reads of a connection. By itself undici ends the connection at a `100 Continue` that it did not ask for,
+ * which a client must accept, and limits neither informational responses nor the bytes of a status text and of chunk extensions.
+ *
+ * @param bodyLimit The most bytes of a body that are read.
+ */
+export function limitResponses<Connection extends Socket>(socket: Connection, bodyLimit: number): Connection {
+  const { read, write } = socket
+  const limit = bodyLimit * BYTES_PER_BODY_BYTE
+  let received = 0
+  let head: Buffer | undefined // What has arrived of an informational head; undefined within a final response.
+
+  function startRequest(...args: Parameters<typeof write>): boolean {
+    const [chunk] = args as unknown[]
+    // Undici writes the head of a request as text, and in one piece.
+    if (typeof chunk === 'string' && chunk.startsWith('POST ')) {
+      received = 0
+      head = Buffer.alloc(0)
+    }
+    return write.apply(socket, args)
+  }
+
+  function readFinal(size?: number): Buffer | null {
+    for (let chunk: Buffer | null = read.call(socket, size); chunk !== null; chunk = read.call(socket, size)) {
+      received += chunk.length
+      if (head !== undefined) chunk = skipInformational(Buffer.concat([head, chunk]))
+      head = head !== undefined && mayBeInformational(chunk) ? chunk : undefined
+      if (received > limit || (head !== undefined && head.length > HEAD_LIMIT)) socket.destroy(TOO_LONG)
+      else if (head === undefined) return chunk
+    }
+    return null
+  }
+
+  return Object.assign(socket, { read: readFinal, write: startRequest })
+}
+
+/** Removes the informational responses at the beginning, as far as they are complete. */
+function skipInformational(bytes: Buffer): Buffer {
+  let rest = bytes
+  while (mayBeInformational(rest)) {
+    const end = rest.indexOf(END_OF_HEAD)
+    if (end === -1) break
+    rest = rest.subarray(end + END_OF_HEAD.length)
+  }
+  return rest
+}
+
+/** Whether the bytes begin with an informational response, or may yet turn out to. */
+function mayBeInformational(bytes: Buffer): boolean {
+  const start = bytes.toString('latin1', 0, SWITCHING_PROTOCOLS.length)
+  return INFORMATIONAL.startsWith(start.slice(0, INFORMATIONAL.length)) && start !== SWITCHING_PROTOCOLS
+}

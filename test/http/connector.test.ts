@@ -1,0 +1,159 @@
+/** Certificates, on the real connections of senders and clients. */
+
+import { execFile } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { SecureVersion } from 'node:tls'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { type ClientOptions, createClient } from '../../src/client/index.ts'
+import type { SenderOptions } from '../../src/sender/options.ts'
+import { createSender } from '../../src/sender/sender.ts'
+import { createCertificate } from '../../src/testing/certificates.ts'
+import { AUTHORITY, certify, createParty, keyOf, namesOf, serveTls } from '../support/certificates.ts'
+
+const VERSIONS: readonly SecureVersion[] = ['TLSv1.2', 'TLSv1.3']
+
+/** What a sender gets at each of four messages. Every one needs a connection of its own. */
+async function send(url: string, options: Omit<SenderOptions, 'webhooks'> = {}) {
+  const sender = createSender({ webhooks: [{ url }], ...options })
+  onTestFinished(() => sender.close())
+  const outcomes: unknown[] = []
+  for (let index = 0; index < 4; index++) {
+    const { attempts } = await sender.delete({ userId: 'user-1' })
+    outcomes.push(attempts[0]?.status ?? attempts[0]?.error)
+  }
+  return outcomes
+}
+
+/** The errors that a client reports after three attempts. */
+async function record(endpoint: string, options: Partial<ClientOptions> = {}) {
+  const errors: string[] = []
+  const onError = ({ message }: Error) => errors.push(message)
+  const client = createClient('write-key', { endpoint, maxRetries: 2, random: () => 0, onError, ...options })
+  client.track({ userId: 'user-1', event: 'Event' })
+  expect(await client.close()).toEqual([])
+  return errors
+}
+
+describe.each(VERSIONS)('over %s', (version) => {
+  const only = { minVersion: version, maxVersion: version }
+
+  it('a self-signed certificate is refused on every connection, also when `ca` has it', async () => {
+    const { ca, server } = createCertificate('self_signed')
+    const { url, seen } = await serveTls({ ...server, ...only })
+    expect(await send(url, { ca })).toEqual(Array(4).fill('self_signed'))
+    expect(await record(url, { ca })).toEqual([expect.stringContaining('Got DEPTH_ZERO_SELF_SIGNED_CERT after 3')])
+    expect(seen).toMatchObject({ connections: 7, bytes: 0, requests: 0 })
+  })
+
+  it('a client verifies, also when NODE_TLS_REJECT_UNAUTHORIZED is 0', async () => {
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    for (const fault of ['self_signed', 'expired', 'wrong_name', 'private_ca'] as const) {
+      const { ca, server } = createCertificate(fault)
+      const { url, seen } = await serveTls({ ...server, ...only })
+      expect(await record(url, fault === 'private_ca' ? {} : { ca })).toHaveLength(1)
+      expect(seen).toMatchObject({ connections: 3, bytes: 0, requests: 0 })
+    }
+  })
+
+  it('a certificate of the authority in `ca` is accepted, and no session is resumed', async () => {
+    const { ca, server } = createCertificate('private_ca')
+    const { url, seen } = await serveTls({ ...server, ...only })
+    expect(await send(url, { ca })).toEqual([200, 200, 200, 200])
+    expect(await record(url, { ca })).toEqual([])
+    expect(seen).toMatchObject({ connections: 5, resumed: 0, requests: 5 })
+  })
+
+  it('a certificate may have any kind of key', async () => {
+    for (const keys of [
+      generateKeyPairSync('rsa', { modulusLength: 2048 }),
+      generateKeyPairSync('rsa-pss', { modulusLength: 2048 }),
+      generateKeyPairSync('ec', { namedCurve: 'P-521' }),
+      generateKeyPairSync('ed25519'),
+    ]) {
+      const [authority, party] = [createParty('Authority'), createParty('localhost', keys)]
+      const ca = certify(authority, authority, { extensions: AUTHORITY })
+      const { url } = await serveTls({ key: keyOf(party), cert: certify(party, authority), ...only })
+      expect(await send(url, { ca })).toEqual([200, 200, 200, 200])
+    }
+  })
+})
+
+describe('a runtime that trusts a self-signed certificate', () => {
+  const FILE = '/FILE'
+
+  it.each<[string, Readonly<Record<string, string>>, readonly string[]]>([
+    ['NODE_EXTRA_CA_CERTS', { NODE_EXTRA_CA_CERTS: FILE }, []],
+    ['NODE_TLS_REJECT_UNAUTHORIZED=0', { NODE_TLS_REJECT_UNAUTHORIZED: '0' }, ['--disable-warning=Warning']],
+    ['--use-system-ca', { SSL_CERT_FILE: FILE }, ['--use-system-ca']],
+    ['--use-openssl-ca', { SSL_CERT_FILE: FILE }, ['--use-openssl-ca']],
+  ])(
+    'by %s: no byte of a request is sent',
+    async (_name, env, args) => {
+      const { ca, server } = createCertificate('self_signed')
+      const servers = await Promise.all(
+        VERSIONS.map((version) => serveTls({ ...server, minVersion: version, maxVersion: version })),
+      )
+      const directory = await mkdtemp(join(tmpdir(), 'hookline-'))
+      onTestFinished(() => rm(directory, { recursive: true }))
+      const file = join(directory, 'trusted.pem')
+      await writeFile(file, ca)
+
+      const program = fileURLToPath(new URL('trusting.ts', import.meta.url))
+      const trusting = Object.fromEntries(
+        Object.entries(env).map(([name, value]) => [name, value === FILE ? file : value]),
+      )
+      const { stdout } = await promisify(execFile)(
+        process.execPath,
+        ['--disable-warning=ExperimentalWarning', ...args, program, ...servers.map(({ url }) => url)],
+        { env: { PATH: process.env.PATH, ...trusting } },
+      )
+      const lines = stdout.trim().split('\n')
+      const refused = [...Array(3).fill('self_signed'), expect.stringContaining('DEPTH_ZERO_SELF_SIGNED_CERT after 3')]
+      expect(lines.map((line) => JSON.parse(line))).toEqual([
+        [200, ...refused],
+        [200, ...refused],
+      ])
+      // The one request is the one of node:https, which shows that this runtime trusts the certificate.
+      for (const { seen } of servers) expect(seen).toMatchObject({ connections: 7, requests: 1 })
+    },
+    30_000,
+  )
+})
+
+describe('the names of a certificate', () => {
+  const authority = createParty('Authority')
+  const ca = certify(authority, authority, { extensions: AUTHORITY })
+
+  async function attempt(names: readonly string[], host: string) {
+    const party = createParty('other.example')
+    const cert = certify(party, authority, { extensions: [namesOf(...names)] })
+    const { port, seen } = await serveTls({ key: keyOf(party), cert })
+    const sender = createSender({ webhooks: [{ url: `https://${host}:${port}/` }], ca })
+    const { attempts } = await sender.delete({ userId: 'user-1' })
+    await sender.close()
+    return [attempts[0]?.status ?? attempts[0]?.error, seen.bytes > 0]
+  }
+
+  it.each([
+    ['none', []],
+    ['another', ['wrong.example']],
+    ['a wildcard for everything', ['*']],
+    ['a name that the host ends with', ['ocalhost']],
+    ['a name with the host in front', ['localhost.wrong.example']],
+    ['a name with a zero byte', ['localhost\0.wrong.example']],
+  ])('%s: nothing is sent', async (_case, names) => {
+    expect(await attempt(names, 'localhost')).toEqual(['tls', false])
+  })
+
+  it('an IP address in a URL needs a name of its own kind, in whatever notation', async () => {
+    for (const host of ['127.0.0.1', '127.1', '0x7f000001', '2130706433', '0177.0.0.1', '[::ffff:127.0.0.1]']) {
+      expect(await attempt(['localhost', '127.0.0.1'], host)).toEqual(['tls', false])
+    }
+  })
+})

@@ -1,0 +1,95 @@
+/** Certificates of any shape, and TLS servers that show them. */
+
+import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import type { TlsOptions } from 'node:tls'
+import { onTestFinished } from 'vitest'
+import { bitString, der, integer, objectId, sequence, utcTime } from '../../src/testing/der.ts'
+
+/** Who has a certificate. */
+export interface Party {
+  readonly name: Buffer
+  readonly keys: { readonly publicKey: KeyObject; readonly privateKey: KeyObject }
+}
+
+export function createParty(commonName: string, keys: Party['keys'] = generateKeyPairSync('ec', P256)): Party {
+  const text = (type: string, value: string) => der(0x31, sequence(objectId(type), der(0x0c, Buffer.from(value))))
+  const organization = randomBytes(8).toString('hex')
+  return { name: sequence(text('2.5.4.10', organization), text('2.5.4.3', commonName)), keys }
+}
+
+const P256 = { namedCurve: 'P-256' }
+
+/** The signature algorithms of ECDSA. */
+const DIGESTS = { sha1: '1.2.840.10045.4.1', sha256: '1.2.840.10045.4.3.2' }
+
+interface Terms {
+  readonly extensions?: readonly Buffer[]
+  readonly until?: string
+  readonly digest?: keyof typeof DIGESTS
+}
+
+/** A certificate as PEM: of `subject`, signed with the P-256 key of `issuer`. */
+export function certify(subject: Party, issuer: Party, terms: Terms = {}): string {
+  const { extensions = [namesOf('localhost')], until = '20491231235959Z', digest = 'sha256' } = terms
+  const algorithm = sequence(objectId(DIGESTS[digest]))
+  const content = sequence(
+    der(0xa0, integer(2)),
+    integer(Buffer.concat([Buffer.from([1]), randomBytes(15)])),
+    algorithm,
+    issuer.name,
+    sequence(utcTime('20000101000000Z'), utcTime(until)),
+    subject.name,
+    subject.keys.publicKey.export({ type: 'spki', format: 'der' }),
+    der(0xa3, sequence(...extensions)),
+  )
+  const bytes = sequence(content, algorithm, bitString(sign(digest, content, issuer.keys.privateKey)))
+  const lines = bytes.toString('base64').match(/.{1,64}/g) ?? []
+  return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n')
+}
+
+/** The extension of an authority: basic constraints. */
+export const AUTHORITY: readonly Buffer[] = [
+  sequence(objectId('2.5.29.19'), der(0x01, Buffer.from([0xff])), der(0x04, sequence(der(0x01, Buffer.from([0xff]))))),
+]
+
+/** The extension that names hosts: subject alternative names. */
+export function namesOf(...hosts: readonly string[]): Buffer {
+  const names = hosts.map((host) => der(0x82, Buffer.from(host)))
+  return sequence(objectId('2.5.29.17'), der(0x04, sequence(...names)))
+}
+
+/** The private key of a party, for a server. */
+export function keyOf({ keys }: Party): string {
+  return keys.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+}
+
+/** An https server that responds to each request with 200 and closes the connection. */
+export async function serveTls(options: TlsOptions) {
+  const seen = { connections: 0, resumed: 0, bytes: 0, requests: 0 }
+  const server = createServer(options, (request, response) => {
+    seen.requests += 1
+    request.resume()
+    response.setHeader('connection', 'close').end('{}')
+  })
+  server.on('connection', () => {
+    seen.connections += 1
+  })
+  server.on('secureConnection', (socket) => {
+    if (socket.isSessionReused()) seen.resumed += 1
+    socket.on('data', (chunk: Buffer) => {
+      seen.bytes += chunk.length
+    })
+  })
+  server.on('tlsClientError', () => {})
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return { server, seen, port, url: `https://localhost:${port}/` }
+}
