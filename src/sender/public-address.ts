@@ -1,0 +1,96 @@
+/** Whether an IP address is on the public internet. */
+
+import { isIPv4, isIPv6 } from 'node:net'
+
+/** A block of addresses: those with the same first bits. */
+interface Block {
+  readonly network: bigint
+  readonly bits: number
+}
+
+/**
+ * The blocks of IANA's IPv4 Special-Purpose Address Registry as of 2025-10-09, and multicast. The few that the registry calls
+ * globally reachable (PCP, TURN, AS112, AMT) are anycast services: the nearest machine responds, which may be one of your own network.
+ */
+const SPECIAL_IPV4 = blocks(parseIPv4, [
+  '0.0.0.0/8', // this network
+  '10.0.0.0/8', // private use
+  '100.64.0.0/10', // carrier-grade NAT
+  '127.0.0.0/8', // loopback
+  '168.63.129.16/32', // not in the registry: the host of a virtual machine on Azure
+  '169.254.0.0/16', // link local, and with it the metadata services of clouds
+  '172.16.0.0/12', // private use
+  '192.0.0.0/24', // IETF protocol assignments
+  '192.0.2.0/24', // documentation
+  '192.31.196.0/24', // AS112
+  '192.52.193.0/24', // AMT
+  '192.88.99.0/24', // 6to4 relays
+  '192.168.0.0/16', // private use
+  '192.175.48.0/24', // AS112
+  '198.18.0.0/15', // benchmarking
+  '198.51.100.0/24', // documentation
+  '203.0.113.0/24', // documentation
+  '224.0.0.0/4', // multicast
+  '240.0.0.0/4', // reserved, broadcast
+])
+
+/** The only block of IPv6 of which IANA allocates addresses of the public internet. */
+const GLOBAL_IPV6 = blocks(parseIPv6, ['2000::/3'])
+
+/** The blocks within it of IANA's IPv6 Special-Purpose Address Registry as of 2025-10-09. */
+const SPECIAL_IPV6 = blocks(parseIPv6, [
+  '2001::/23', // IETF protocol assignments: Teredo, ORCHID, benchmarking, anycast services
+  '2001:db8::/32', // documentation
+  '2002::/16', // 6to4
+  '2620:4f:8000::/48', // AS112
+  '3fff::/20', // documentation
+])
+
+/** Blocks whose addresses stand for the IPv4 address in their last 32 bits: IPv4-mapped, and NAT64 of the well-known prefix. */
+const TRANSLATED = blocks(parseIPv6, ['::ffff:0:0/96', '64:ff9b::/96'])
+
+/** What precedes the IPv4 address in the last 64 bits of an ISATAP address (RFC 5214, section 6.1). */
+const ISATAP = [0x0000_5efen, 0x0200_5efen]
+
+/** Text that is not an address is not public. */
+export function isPublicAddress(text: string): boolean {
+  if (isIPv4(text)) return isPublicIPv4(parseIPv4(text))
+  const address = text.replace(/%.*$/, '')
+  return isIPv6(address) && isPublicIPv6(parseIPv6(address))
+}
+
+function isPublicIPv4(address: bigint): boolean {
+  return !isIn(SPECIAL_IPV4, address, 32)
+}
+
+function isPublicIPv6(address: bigint): boolean {
+  const last32 = address & 0xffff_ffffn
+  if (isIn(TRANSLATED, address, 128)) return isPublicIPv4(last32)
+  if (!isIn(GLOBAL_IPV6, address, 128) || isIn(SPECIAL_IPV6, address, 128)) return false
+  const isTunnel = ISATAP.includes((address >> 32n) & 0xffff_ffffn)
+  return !isTunnel || isPublicIPv4(last32)
+}
+
+function isIn(list: readonly Block[], address: bigint, length: number): boolean {
+  return list.some(({ network, bits }) => (address ^ network) >> BigInt(length - bits) === 0n)
+}
+
+function blocks(parse: (address: string) => bigint, texts: readonly string[]): readonly Block[] {
+  return texts.map((text) => {
+    const [address = '', bits] = text.split('/')
+    return { network: parse(address), bits: Number(bits) }
+  })
+}
+
+/** The number of a valid address in dotted decimal. */
+function parseIPv4(address: string): bigint {
+  return address.split('.').reduce((number, byte) => (number << 8n) | BigInt(byte), 0n)
+}
+
+/** The number of a valid address, in any notation. */
+function parseIPv6(address: string): bigint {
+  const text = new URL(`http://[${address}]`).hostname.slice(1, -1) // Lower case, and without a dotted tail.
+  const [left = [], right = []] = text.split('::').map((half) => half.split(':').filter((group) => group !== ''))
+  const groups = [...left, ...Array<string>(8 - left.length - right.length).fill('0'), ...right]
+  return groups.reduce((number, group) => (number << 16n) | BigInt(`0x${group}`), 0n)
+}

@@ -1,0 +1,245 @@
+/** Which addresses are public: by example, and against a second implementation on node:net's BlockList. */
+
+import { BlockList, isIPv4, SocketAddress } from 'node:net'
+import fc from 'fast-check'
+import { describe, expect, it, test } from 'vitest'
+import { isPublicAddress } from '../../src/sender/public-address.ts'
+
+/** IANA's Special-Purpose Address Registries as of 2025-10-09, every row, those within others included. */
+const REGISTRY = {
+  ipv4: [
+    '0.0.0.0/8 0.0.0.0/32 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.0.0/29',
+    '192.0.0.8/32 192.0.0.9/32 192.0.0.10/32 192.0.0.170/32 192.0.0.171/32 192.0.2.0/24 192.31.196.0/24 192.52.193.0/24',
+    '192.88.99.0/24 192.88.99.2/32 192.168.0.0/16 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24',
+    '240.0.0.0/4 255.255.255.255/32',
+  ],
+  ipv6: [
+    '::1/128 ::/128 ::ffff:0:0/96 64:ff9b::/96 64:ff9b:1::/48 100::/64 100:0:0:1::/64 2001::/23 2001::/32 2001:1::1/128',
+    '2001:1::2/128 2001:1::3/128 2001:2::/48 2001:3::/32 2001:4:112::/48 2001:10::/28 2001:20::/28 2001:30::/28',
+    '2001:db8::/32 2002::/16 2620:4f:8000::/48 3fff::/20 5f00::/16 fc00::/7 fe80::/10',
+  ],
+} as const
+
+type Family = keyof typeof REGISTRY
+
+const blocksOf = (family: Family) =>
+  REGISTRY[family]
+    .flatMap((line) => line.split(' '))
+    .map((text) => {
+      const [network = '', bits] = text.split('/')
+      return { network, bits: Number(bits) }
+    })
+
+function listOf(family: Family, blocks: readonly { readonly network: string; readonly bits: number }[]): BlockList {
+  const list = new BlockList()
+  for (const { network, bits } of blocks) list.addSubnet(network, bits, family)
+  return list
+}
+
+const special = {
+  ipv4: listOf('ipv4', [
+    ...blocksOf('ipv4'),
+    { network: '224.0.0.0', bits: 4 },
+    { network: '168.63.129.16', bits: 32 },
+  ]),
+  ipv6: listOf('ipv6', blocksOf('ipv6')),
+}
+const allocated = listOf('ipv6', [{ network: '2000::', bits: 3 }])
+const translated = listOf('ipv6', [
+  { network: '::ffff:0:0', bits: 96 },
+  { network: '64:ff9b::', bits: 96 },
+])
+
+/** The second implementation: nothing of the first, and the addresses in groups of text instead of one number. */
+function isPublic(groups: readonly number[]): boolean {
+  const tail = groups.slice(-2).flatMap((group) => [group >> 8, group & 0xff])
+  const isPublicTail = !special.ipv4.check(tail.join('.'), 'ipv4')
+  if (groups.length === 2) return isPublicTail
+  const address = new SocketAddress({ family: 'ipv6', address: write(groups) })
+  if (translated.check(address)) return isPublicTail
+  if (!allocated.check(address) || special.ipv6.check(address)) return false
+  const isIsatap = [0, 0x200].includes(groups[4] as number) && groups[5] === 0x5efe
+  return !isIsatap || isPublicTail
+}
+
+const write = (groups: readonly number[]) => groups.map((group) => group.toString(16)).join(':')
+const writeIPv4 = (groups: readonly number[]) => groups.flatMap((group) => [group >> 8, group & 0xff]).join('.')
+
+/** Each notation of an IPv6 address. */
+const NOTATIONS: readonly ((groups: readonly number[]) => string)[] = [
+  write,
+  (groups) => groups.map((group) => group.toString(16).padStart(4, '0').toUpperCase()).join(':'),
+  (groups) => new URL(`http://[${write(groups)}]`).hostname.slice(1, -1),
+  (groups) => `${write(groups.slice(0, 6))}:${writeIPv4(groups.slice(6))}`,
+  (groups) => `${write(groups)}%eth0`,
+]
+
+function readGroups(address: string): number[] {
+  if (isIPv4(address)) {
+    const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number)
+    return [(a << 8) | b, (c << 8) | d]
+  }
+  const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::')
+  const [left, right] = [head, tail ?? ''].map((half) =>
+    half
+      .split(':')
+      .filter(Boolean)
+      .map((group) => Number(`0x${group}`)),
+  )
+  return [...(left ?? []), ...Array(8 - (left?.length ?? 0) - (right?.length ?? 0)).fill(0), ...(right ?? [])]
+}
+
+/** Keeps the first bits of a network and takes the rest from random groups; or steps over its edge. */
+function inBlock(network: readonly number[], bits: number, rest: readonly number[], step: number): number[] {
+  const size = BigInt(network.length * 16)
+  const number = (groups: readonly number[]) => groups.reduce((sum, group) => (sum << 16n) | BigInt(group), 0n)
+  const mask = (1n << (size - BigInt(bits))) - 1n
+  const edge = step < 0 ? number(network) : number(network) | mask
+  const value = step === 0 ? number(network) | (number(rest) & mask) : edge + BigInt(step > 1 ? 0 : step)
+  return network.map((_, index) =>
+    Number((BigInt.asUintN(Number(size), value) >> (size - 16n * BigInt(index + 1))) & 0xffffn),
+  )
+}
+
+const group = fc.nat(0xffff)
+const groupsOf = (length: number) => fc.array(group, { minLength: length, maxLength: length })
+
+/** Addresses of a family: random ones, and those within, at and beside the edges of each block. */
+function addresses(family: Family, more: readonly string[]): fc.Arbitrary<number[]> {
+  const length = family === 'ipv4' ? 2 : 8
+  const blocks = [...blocksOf(family), ...more.map((network) => ({ network, bits: 3 }))]
+  const near = fc
+    .tuple(fc.constantFrom(...blocks), groupsOf(length), fc.constantFrom(-1, 0, 1, 2))
+    .map(([{ network, bits }, rest, step]) => inBlock(readGroups(network), bits, rest, step))
+  return fc.oneof(groupsOf(length), near)
+}
+
+/** IPv6 addresses that hold this IPv4 address in some known form. */
+const FORMS: Readonly<Record<string, (high: number, low: number, random: readonly number[]) => number[]>> = {
+  compatible: (high, low) => [0, 0, 0, 0, 0, 0, high, low],
+  mapped: (high, low) => [0, 0, 0, 0, 0, 0xffff, high, low],
+  translated: (high, low) => [0, 0, 0, 0, 0xffff, 0, high, low],
+  nat64: (high, low) => [0x64, 0xff9b, 0, 0, 0, 0, high, low],
+  'local-use nat64': (high, low, [a = 0, b = 0]) => [0x64, 0xff9b, 1, a, b, 0, high, low],
+  '6to4': (high, low, random) => [0x2002, high, low, ...random.slice(0, 5)],
+  teredo: (high, low, random) => [0x2001, 0, ...random.slice(0, 4), high ^ 0xffff, low ^ 0xffff],
+  isatap: (high, low, [a = 0, b = 0, c = 0]) => [0x2600 | (a & 0xff), a, b, c, 0, 0x5efe, high, low],
+  'global isatap': (high, low, [a = 0, b = 0, c = 0]) => [0x2600 | (a & 0xff), a, b, c, 0x200, 0x5efe, high, low],
+}
+
+describe('isPublicAddress', () => {
+  it('agrees with the second implementation on IPv4', () => {
+    fc.assert(
+      fc.property(addresses('ipv4', []), (groups) => {
+        expect([writeIPv4(groups), isPublicAddress(writeIPv4(groups))]).toEqual([writeIPv4(groups), isPublic(groups)])
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+
+  it('agrees with the second implementation on IPv6, in every notation', () => {
+    fc.assert(
+      fc.property(addresses('ipv6', ['2000::']), fc.constantFrom(...NOTATIONS), (groups, notate) => {
+        expect([notate(groups), isPublicAddress(notate(groups))]).toEqual([notate(groups), isPublic(groups)])
+      }),
+      { numRuns: 10_000 },
+    )
+  })
+
+  it('never lets an IPv6 address pass that holds an IPv4 address which is not public', () => {
+    const forms = fc.constantFrom(...Object.values(FORMS))
+    fc.assert(
+      fc.property(
+        forms,
+        addresses('ipv4', []),
+        groupsOf(5),
+        fc.constantFrom(...NOTATIONS),
+        (form, ipv4, random, notate) => {
+          const [high = 0, low = 0] = ipv4
+          const text = notate(form(high, low, random))
+          if (!isPublic(ipv4)) expect([text, isPublicAddress(text)]).toEqual([text, false])
+        },
+      ),
+      { numRuns: 10_000 },
+    )
+  })
+
+  test.each([...blocksOf('ipv4'), ...blocksOf('ipv6')])('no address in $network/$bits is', ({ network, bits }) => {
+    const groups = readGroups(network)
+    const first = groups.length === 2 ? network : write(groups)
+    const last = inBlock(groups, bits, [], 2)
+    expect(isPublicAddress(first)).toBe(false)
+    expect(isPublicAddress(groups.length === 2 ? writeIPv4(last) : write(last))).toBe(false)
+  })
+
+  it.each([
+    '1.1.1.1',
+    '8.8.8.8',
+    '9.255.255.255',
+    '11.0.0.0',
+    '100.63.255.255',
+    '100.128.0.0',
+    '126.255.255.255',
+    '128.0.0.1',
+    '172.15.255.255',
+    '172.32.0.0',
+    '192.0.1.0',
+    '192.167.255.255',
+    '192.169.0.0',
+    '198.17.255.255',
+    '198.20.0.0',
+    '223.255.255.255',
+    '2000::1',
+    '2001:200::1',
+    '2001:db7:ffff::1',
+    '2001:db9::1',
+    '2003::1',
+    '2606:4700:4700::1111',
+    '2620:4f:8001::1',
+    '3fff:1000::1',
+    '::ffff:8.8.8.8',
+    '::ffff:808:808',
+    '64:ff9b::8.8.8.8',
+    '64:ff9b::808:808',
+    '2606:4700::5efe:808:808',
+  ])('%s is', (address) => {
+    expect(isPublicAddress(address)).toBe(true)
+  })
+
+  it.each([
+    '127.0.0.1',
+    '169.254.169.254',
+    '168.63.129.16',
+    '100.100.100.200',
+    '224.0.0.1',
+    '::127.0.0.1',
+    '::8.8.8.8',
+    '::ffff:0:8.8.8.8',
+    '64:ff9b::127.0.0.1',
+    '64:ff9b:1::8.8.8.8',
+    '64:ff9b:0:0:0:1:808:808',
+    '100:0:0:2::1',
+    '101::1',
+    '1fff:ffff::1',
+    '4000::1',
+    '5eff::1',
+    'fe80::1%eth0',
+    'fec0::1',
+    'fd00:ec2::254',
+    'ff02::1',
+    '2001:0:1:2::1',
+    '2002:808:808::1',
+    '2606:4700::5efe:7f00:1',
+    '2606:4700::200:5efe:10.0.0.1',
+    'localhost',
+    '',
+    '1.2.3',
+    '0x7f.1',
+    '127.0.0.1.',
+    '[::1]',
+    '::1%',
+    '1.1.1.1%eth0',
+  ])('%s is not', (address) => {
+    expect(isPublicAddress(address)).toBe(false)
+  })
+})
