@@ -57,7 +57,10 @@ export interface ClientOptions {
   readonly onError?: (error: BatchError, calls: readonly RecordedCall[]) => unknown
   /** Certificates of a private authority (PEM), trusted instead of the public ones. */
   readonly ca?: NonNullable<ConnectionOptions['ca']>
-  /** Posts the requests: any Dispatcher of undici, for example a ProxyAgent. `close` leaves it open. Default: a pool of its own. */
+  /**
+   * Posts the requests: any Dispatcher of undici, for example a ProxyAgent. It verifies certificates itself, as far as the
+   * environment allows it; `close` leaves it open. Default: a pool of its own.
+   */
   readonly dispatcher?: DispatcherLike
   /** The source of time. Default: the system's clock. */
   readonly clock?: Clock

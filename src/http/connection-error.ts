@@ -82,7 +82,7 @@ const KINDS: readonly Kind[] = [
     /^(UNABLE_TO_|SELF_SIGNED_CERT_IN_CHAIN|CERT_UNTRUSTED|CERT_REJECTED)/,
     'tls',
     'The certificate must be signed by a trusted authority',
-    'Is an intermediate certificate missing at the server? If the authority is private, pass its certificate as `ca`.',
+    'Is an intermediate certificate missing at the server? If the authority is private, pass the certificate of its root as `ca`.',
     'one of an unknown authority',
   ],
   [

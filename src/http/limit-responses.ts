@@ -14,6 +14,8 @@ const INFORMATIONAL = 'HTTP/1.1 1'
 const SWITCHING_PROTOCOLS = 'HTTP/1.1 101'
 const END_OF_HEAD = '\r\n\r\n'
 
+const NOTHING = Buffer.alloc(0)
+
 /** The error of a response that is longer than its limit. */
 const TOO_LONG = Object.assign(new Error('a response without an end'), { code: 'HOOKLINE_RESPONSE_TOO_LONG' })
 
@@ -29,13 +31,10 @@ export function limitResponses<Connection extends Socket>(socket: Connection, bo
   let received = 0
   let head: Buffer | undefined // What has arrived of an informational head; undefined within a final response.
 
-  function startRequest(...args: Parameters<typeof write>): boolean {
-    const [chunk] = args as unknown[]
-    // Undici writes the head of a request as text, and in one piece.
-    if (typeof chunk === 'string' && chunk.startsWith('POST ')) {
-      received = 0
-      head = Buffer.alloc(0)
-    }
+  /** Whatever is written belongs to a request whose response is still to come. */
+  function writeRequest(...args: Parameters<typeof write>): boolean {
+    received = 0
+    head ??= NOTHING
     return write.apply(socket, args)
   }
 
@@ -50,7 +49,7 @@ export function limitResponses<Connection extends Socket>(socket: Connection, bo
     return null
   }
 
-  return Object.assign(socket, { read: readFinal, write: startRequest })
+  return Object.assign(socket, { read: readFinal, write: writeRequest })
 }
 
 /** Removes the informational responses at the beginning, as far as they are complete. */

@@ -28,7 +28,7 @@ export interface SenderOptions {
   readonly allowPrivateAddresses?: boolean
   /**
    * A Dispatcher of undici that sends the requests, for example a `ProxyAgent`. It opens its own connections and verifies
-   * certificates itself; `close` leaves it open. Default: pools of up to 128 connections to each origin.
+   * certificates itself, as far as the environment allows it; `close` leaves it open. Default: pools of up to 128 connections to each origin.
    */
   readonly dispatcher?: DispatcherLike
   /** The source of time. Default: the system clock. */

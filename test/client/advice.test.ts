@@ -65,7 +65,9 @@ test('a private authority: `ca`', async () => {
   const service = await startEndpoint({ tls: 'private_ca' })
   onTestFinished(() => service.close())
   expect(await record('key', { endpoint: service.url })).toEqual([
-    expect.stringMatching(/SELF_SIGNED_CERT_IN_CHAIN.* If the authority is private, pass its certificate as `ca`\./),
+    expect.stringMatching(
+      /SELF_SIGNED_CERT_IN_CHAIN.* If the authority is private, pass the certificate of its root as `ca`\./,
+    ),
   ])
   expect(service.bytesReceived).toBe(0)
   expect(await record('key', { endpoint: service.url, ca: service.ca })).toEqual([])

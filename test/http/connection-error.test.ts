@@ -64,7 +64,7 @@ describe('explainConnectionError', () => {
 
   it('says of an unknown authority: `ca`, or a missing intermediate certificate', () => {
     expect(textOf(coded('UNABLE_TO_VERIFY_LEAF_SIGNATURE'))).toBe(
-      'The certificate must be signed by a trusted authority. Got one of an unknown authority. Is an intermediate certificate missing at the server? If the authority is private, pass its certificate as `ca`.',
+      'The certificate must be signed by a trusted authority. Got one of an unknown authority. Is an intermediate certificate missing at the server? If the authority is private, pass the certificate of its root as `ca`.',
     )
   })
 

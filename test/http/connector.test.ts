@@ -126,6 +126,20 @@ describe('a runtime that trusts a self-signed certificate', () => {
   )
 })
 
+it('proxies in the environment are not used', async () => {
+  const { ca, server } = createCertificate('private_ca')
+  const { url, seen } = await serveTls(server)
+  const proxy = await serveTls(server)
+  for (const name of ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'all_proxy']) {
+    vi.stubEnv(name, proxy.url)
+  }
+  vi.stubEnv('NODE_USE_ENV_PROXY', '1')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  expect(await send(url, { ca })).toEqual([200, 200, 200, 200])
+  expect(await record(url, { ca })).toEqual([])
+  expect([seen.requests, proxy.seen.connections]).toEqual([5, 0])
+})
+
 describe('the names of a certificate', () => {
   const authority = createParty('Authority')
   const ca = certify(authority, authority, { extensions: AUTHORITY })

@@ -38,7 +38,9 @@ describe('a certificate', () => {
 
   test('of an unknown authority: pass `ca`', async () => {
     const { url } = await serveTls(good)
-    expect(await attempt(url)).toMatchObject(advises('tls', 'an unknown authority', 'pass its certificate as `ca`'))
+    expect(await attempt(url)).toMatchObject(
+      advises('tls', 'an unknown authority', 'pass the certificate of its root as `ca`'),
+    )
     expect(await attempt(url, { ca })).toMatchObject(delivered)
   })
 
