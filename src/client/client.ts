@@ -3,7 +3,6 @@
 import { Pool } from 'undici'
 import { createConnector } from '../http/connector.ts'
 import { HooklineError } from '../message/error.ts'
-
 import { BATCH_RESPONSE_LIMIT, USER_AGENT } from '../message/limits.ts'
 import { CALL_TYPES, type CallType, createMethods } from '../message/type-table.ts'
 import { requireOptions, requireWhole } from '../options/checks.ts'

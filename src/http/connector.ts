@@ -1,7 +1,7 @@
 /** Opens the connections of a sender and a client. Certificates are verified on every one, whatever the environment says. */
 
 import type { LookupFunction } from 'node:net'
-import { createSecureContext, TLSSocket } from 'node:tls'
+import { createSecureContext, type TLSSocket } from 'node:tls'
 import { buildConnector } from 'undici'
 import { limitResponses } from './limit-responses.ts'
 
@@ -36,7 +36,7 @@ export function createConnector({ ca, timeoutMs, responseLimit, lookup }: Connec
   return (target, callback) => {
     connect(target, (...[error, socket]) => {
       if (error !== null) return callback(error, null)
-      if (target.protocol !== 'https:' || isSignedByAnother(socket))
+      if (target.protocol !== 'https:' || isSignedByAnother(socket as TLSSocket))
         return callback(null, limitResponses(socket, responseLimit))
       socket.destroy()
       callback(Object.assign(new Error('self-signed certificate'), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }), null)
@@ -45,7 +45,7 @@ export function createConnector({ ca, timeoutMs, responseLimit, lookup }: Connec
 }
 
 /** Whether the server has a certificate that was not signed with the key of that certificate itself. */
-function isSignedByAnother(socket: object): boolean {
-  const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined
+function isSignedByAnother(socket: TLSSocket): boolean {
+  const certificate = socket.getPeerX509Certificate()
   return certificate?.verify(certificate.publicKey) === false
 }

@@ -94,6 +94,14 @@ describe('explainConnectionError', () => {
     expect(explainConnectionError(error)).toMatchObject({ error: 'http', found: 'broken' })
   })
 
+  it('classifies an end between two chunks as reset', () => {
+    const message = 'Response does not match the HTTP/1.1 protocol (Invalid EOF state)'
+    expect(explainConnectionError(Object.assign(new Error(message), { name: 'HTTPParserError' }))).toMatchObject({
+      error: 'reset',
+      found: message,
+    })
+  })
+
   it.each([[undefined], [null], ['text'], [{}]])('classifies %j as reset', (thrown) => {
     expect(explainConnectionError(thrown)).toMatchObject({ error: 'reset', found: 'unknown' })
   })

@@ -17,6 +17,14 @@ import { AUTHORITY, certify, createParty, keyOf, namesOf, serveTls } from '../su
 
 const VERSIONS: readonly SecureVersion[] = ['TLSv1.2', 'TLSv1.3']
 
+/** Keys of every kind that TLS servers use. */
+const KEYS = [
+  generateKeyPairSync('rsa', { modulusLength: 2048 }),
+  generateKeyPairSync('rsa-pss', { modulusLength: 2048 }),
+  generateKeyPairSync('ec', { namedCurve: 'P-521' }),
+  generateKeyPairSync('ed25519'),
+]
+
 /** What a sender gets at each of four messages. Every one needs a connection of its own. */
 async function send(url: string, options: Omit<SenderOptions, 'webhooks'> = {}) {
   const sender = createSender({ webhooks: [{ url }], ...options })
@@ -39,7 +47,7 @@ async function record(endpoint: string, options: Partial<ClientOptions> = {}) {
   return errors
 }
 
-describe.each(VERSIONS)('over %s', (version) => {
+describe.each(VERSIONS)('over %s', { timeout: 30_000 }, (version) => {
   const only = { minVersion: version, maxVersion: version }
 
   it('a self-signed certificate is refused on every connection, also when `ca` has it', async () => {
@@ -70,12 +78,7 @@ describe.each(VERSIONS)('over %s', (version) => {
   })
 
   it('a certificate may have any kind of key', async () => {
-    for (const keys of [
-      generateKeyPairSync('rsa', { modulusLength: 2048 }),
-      generateKeyPairSync('rsa-pss', { modulusLength: 2048 }),
-      generateKeyPairSync('ec', { namedCurve: 'P-521' }),
-      generateKeyPairSync('ed25519'),
-    ]) {
+    for (const keys of KEYS) {
       const [authority, party] = [createParty('Authority'), createParty('localhost', keys)]
       const ca = certify(authority, authority, { extensions: AUTHORITY })
       const { url } = await serveTls({ key: keyOf(party), cert: certify(party, authority), ...only })

@@ -130,18 +130,18 @@ const FORMS: Readonly<Record<string, (high: number, low: number, random: readonl
 describe('isPublicAddress', () => {
   it('agrees with the second implementation on IPv4', () => {
     fc.assert(
-      fc.property(addresses('ipv4', []), (groups) => {
-        expect([writeIPv4(groups), isPublicAddress(writeIPv4(groups))]).toEqual([writeIPv4(groups), isPublic(groups)])
-      }),
+      fc.property(addresses('ipv4', []), (groups) => isPublicAddress(writeIPv4(groups)) === isPublic(groups)),
       { numRuns: 5_000 },
     )
   })
 
   it('agrees with the second implementation on IPv6, in every notation', () => {
     fc.assert(
-      fc.property(addresses('ipv6', ['2000::']), fc.constantFrom(...NOTATIONS), (groups, notate) => {
-        expect([notate(groups), isPublicAddress(notate(groups))]).toEqual([notate(groups), isPublic(groups)])
-      }),
+      fc.property(
+        addresses('ipv6', ['2000::']),
+        fc.constantFrom(...NOTATIONS),
+        (groups, notate) => isPublicAddress(notate(groups)) === isPublic(groups),
+      ),
       { numRuns: 10_000 },
     )
   })
@@ -157,7 +157,7 @@ describe('isPublicAddress', () => {
         (form, ipv4, random, notate) => {
           const [high = 0, low = 0] = ipv4
           const text = notate(form(high, low, random))
-          if (!isPublic(ipv4)) expect([text, isPublicAddress(text)]).toEqual([text, false])
+          return isPublic(ipv4) || !isPublicAddress(text)
         },
       ),
       { numRuns: 10_000 },
