@@ -6,6 +6,7 @@ import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import { bullmqQueue } from '../../../src/queues/bullmq/index.ts'
 import type { Outcome, Queue } from '../../../src/queues/queue.ts'
+import { systemClock } from '../../../src/time/clock.ts'
 import { removeQueue } from '../../support/redis.ts'
 
 const redisUrl = inject('redisUrl')
@@ -47,6 +48,9 @@ describe.skipIf(redisUrl === undefined)('the dead letters of a queue on BullMQ',
 
   it('are all redriven by a call that is under way when the queue closes', async () => {
     const { queue, engine } = await setUp(501)
+    const { setTimeout } = systemClock
+    const slowly = vi.spyOn(systemClock, 'setTimeout') // Closing waits half a second, which is short on a busy machine.
+    slowly.mockImplementation((callback, ms) => setTimeout(callback, ms * 100))
     const redriven = queue.redrive('all')
     await queue.close({ graceMs: 0 })
     expect(await redriven).toBe(501)

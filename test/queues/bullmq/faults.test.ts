@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { HooklineError } from '../../../src/message/error.ts'
 import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues/bullmq/index.ts'
 import { readOptions } from '../../../src/queues/bullmq/options.ts'
 import { createBullmqStore } from '../../../src/queues/bullmq/store.ts'
@@ -137,17 +138,20 @@ describe.skipIf(!hasRedisServer)('a redis-server', () => {
         const job = jobOf()
         await queue.push([job]).then(
           () => acknowledged.add(job.id),
-          (error: unknown) => refused.push(error),
+          (error: unknown) => {
+            refused.push(error)
+            stop ||= (error as HooklineError).code === 'shutting_down' // The test has failed, and its queue is closed.
+          },
         )
       }
     })
-    await until(() => acknowledged.size > 500 && handled.size > 100)
+    await until(() => acknowledged.size > 200 && handled.size > 50)
     await redis.kill()
     const before = acknowledged.size
     await until(() => refused.length >= 20)
     for (const error of refused) expect(error).toMatchObject(unavailable)
     await redis.start()
-    await until(() => acknowledged.size > before + 500)
+    await until(() => acknowledged.size > before + 200)
     stop = true
     await Promise.all(load)
     await until(() => [...acknowledged].every((id) => handled.has(id)))

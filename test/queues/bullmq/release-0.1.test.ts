@@ -47,7 +47,7 @@ describe.skipIf(redisUrl === undefined)('a queue that release 0.1 worked on', ()
         for (let at = 0; at < key.zset.length; at += 2)
           await redis.zadd(path, key.zset[at + 1] as string, key.zset[at] as string)
     }
-    queue = bullmqQueue({ name, connection, pollMs: 5, leaseMs: 100 })
+    queue = bullmqQueue({ name, connection, pollMs: 5, leaseMs: 1000 })
   })
 
   afterEach(async () => {
@@ -140,7 +140,7 @@ describe.skipIf(redisUrl === undefined)('a queue that release 0.1 worked on', ()
     expect([seen.size, seen.get(waiting)?.body]).toEqual([2, Buffer.from('waiting')])
     vi.setSystemTime(WRITTEN_AT + 24 * 60 * 60_000 + 1000)
     await until(() => seen.size === 4) // What waited for its time.
-    while ((await redis.exists(`bull:${name}:${completed}`)) === 1) await new Promise((next) => setTimeout(next, 5))
+    await until(async () => (await redis.exists(`bull:${name}:${completed}`)) === 0)
     await queue.push([job])
     await until(() => seen.has(completed))
   })

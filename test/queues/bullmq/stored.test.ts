@@ -144,7 +144,7 @@ describe.skipIf(redisUrl === undefined)('a queue on BullMQ', () => {
     ['a retry', { retryAt: new Date(0), retryState: Buffer.from('late') }],
     ['a dead letter', { deadLetter: 'late' }],
   ])('ignores an outcome after the lease, and claims the job again: %s', async (_what, outcome) => {
-    const { queue, engine, errors, seen, work } = setUp({ leaseMs: 200 })
+    const { queue, engine, errors, seen, work } = setUp({ leaseMs: 400 })
     work(async ({ id, claimCount }) => {
       if (claimCount > 1) return complete
       await redis.del(`${engine.toKey(id)}:lock`)
@@ -158,11 +158,14 @@ describe.skipIf(redisUrl === undefined)('a queue on BullMQ', () => {
   })
 
   it('renews the leases of jobs that take long', async () => {
-    const { queue, seen, work } = setUp({ leaseMs: 200 })
+    const { queue, engine, seen, work } = setUp({ leaseMs: 1500 })
     const held = Promise.withResolvers<Outcome>()
+    const jobs = [jobOf(), jobOf()]
+    const leftMs = () => Promise.all(jobs.map(({ id }) => redis.pttl(`${engine.toKey(id)}:lock`)))
     work(() => held.promise, 10)
-    await queue.push([jobOf(), jobOf()])
-    await new Promise((resolve) => setTimeout(resolve, 900))
+    await queue.push(jobs)
+    await until(async () => (await leftMs()).every((ms) => ms > 0 && ms < 1200))
+    await until(async () => (await leftMs()).every((ms) => ms > 1300))
     held.resolve(complete)
     await queue.drain()
     expect(seen).toHaveLength(2)
@@ -239,8 +242,8 @@ describe.skipIf(redisUrl === undefined)('a queue on BullMQ', () => {
     const { queue, seen, work } = setUp({ pollMs: 50 })
     const asked = vi.spyOn(Worker.prototype, 'getNextJob')
     work(() => complete, 50)
+    await until(() => asked.mock.calls.length > 1)
     await new Promise((resolve) => setTimeout(resolve, 500))
-    expect(asked.mock.calls.length).toBeGreaterThan(1)
     expect(asked.mock.calls.length).toBeLessThan(15)
     asked.mockClear()
     await queue.push(Array.from({ length: 50 }, () => jobOf()))

@@ -90,7 +90,7 @@ describe.skipIf(databaseUrl === undefined)('the rows of a queue on pg-boss', () 
       await queue.push([jobOf('good')])
       const seen = work(() => complete, 2)
       await until(() => seen.length === 1)
-      while ((await queue.counts()).deadLetters < junk.length);
+      await until(async () => (await queue.counts()).deadLetters >= junk.length)
       const letters = await queue.deadLetters()
       expect(letters.map(({ body }) => JSON.parse(String(body)))).toEqual(expect.arrayContaining(junk))
       expect(new Set(letters.map(({ reason }) => reason))).toEqual(new Set(['the job was not written by Hookline']))
@@ -377,7 +377,7 @@ describe.skipIf(databaseUrl === undefined)('the rows of a queue on pg-boss', () 
       const other = another()
       const held = Promise.withResolvers<Outcome>()
       const second = other.work(({ claimCount }) => (claimCount === 2 ? { deadLetter: 'no' } : held.promise))
-      while ((await other.queue.counts()).deadLetters < 1);
+      await until(async () => (await other.queue.counts()).deadLetters >= 1)
       await other.queue.redrive('all')
       await until(() => second.length === 2)
       expect(second[1]?.claimCount).toBe(1)
@@ -427,7 +427,7 @@ describe.skipIf(databaseUrl === undefined)('the rows of a queue on pg-boss', () 
       const states = () => schema.run('SELECT id, state FROM schema.job WHERE name = $1', [name])
       expect(await states()).toMatchObject([{ state: 'active' }, { state: 'active' }])
       answer.resolve()
-      while ((await states()).filter(({ state }) => state === 'active').length > 1);
+      await until(async () => (await states()).filter(({ state }) => state === 'active').length <= 1)
       await advance(1000)
       await until(() => seen.length === 1)
       expect(seen[0]?.claimCount).toBe(1)
@@ -464,7 +464,7 @@ describe.skipIf(databaseUrl === undefined)('the rows of a queue on pg-boss', () 
       await schema.run(`CREATE TRIGGER refuse BEFORE INSERT ON schema.job_common FOR EACH ROW
         WHEN (NEW.id = '${jobs[1]?.id}' AND NEW.name LIKE '%-dead') EXECUTE FUNCTION schema.refuse()`)
       work(() => ({ deadLetter: 'no' }))
-      while ((await queue.counts()).deadLetters < 2);
+      await until(async () => (await queue.counts()).deadLetters >= 2)
       await until(() => errors.length > 0)
       expect(String(errors[0])).toContain('SQLSTATE 22023')
       await schema.run('DROP TRIGGER refuse ON schema.job_common')
@@ -481,7 +481,7 @@ describe.skipIf(databaseUrl === undefined)('the rows of a queue on pg-boss', () 
       let outcome: Outcome = { deadLetter: 'no' }
       const seen = tested.work(() => outcome, 50)
       await tested.queue.push(Array.from({ length: count }, (_, index) => jobOf(`${index}`)))
-      while ((await tested.queue.counts()).deadLetters < count);
+      await until(async () => (await tested.queue.counts()).deadLetters >= count)
       await tested.advance(1)
       const decide = (next: Outcome) => {
         outcome = next
@@ -514,7 +514,7 @@ describe.skipIf(databaseUrl === undefined)('the rows of a queue on pg-boss', () 
     it('that become ones again during a redrive of all are left alone', async () => {
       const { queue, seen } = await setUpDead(60)
       expect(await queue.redrive('all')).toBe(60)
-      while ((await queue.counts()).deadLetters < 60);
+      await until(async () => (await queue.counts()).deadLetters >= 60)
       expect(seen).toHaveLength(120)
       await queue.close({ graceMs: 0 })
     })
