@@ -3,7 +3,6 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Queue as Engine } from 'bullmq'
 import { Redis } from 'ioredis'
 import pg from 'pg'
 import type { EngineName, Place } from './place.ts'
@@ -61,9 +60,12 @@ async function pingRedis(): Promise<void> {
 }
 
 async function removeFromRedis(name: string): Promise<void> {
-  const queue = new Engine(name, { connection: { url: REDIS_URL } })
-  await queue.obliterate({ force: true, count: 10_000 })
-  await queue.close()
+  const redis = new Redis(REDIS_URL)
+  // BullMQ's own way leaves the ids of the dedupe window.
+  for await (const keys of redis.scanStream({ match: `bull:${name}:*`, count: 10_000 })) {
+    if (keys.length > 0) await redis.unlink(...keys)
+  }
+  redis.disconnect()
 }
 
 async function query(statement: string): Promise<void> {

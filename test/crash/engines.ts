@@ -4,9 +4,10 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { Queue as Engine } from 'bullmq'
+import { Redis } from 'ioredis'
 import pg from 'pg'
 import { inject } from 'vitest'
+import { removeQueue } from '../support/redis.ts'
 import type { EngineName, Place } from './place.ts'
 
 /** A durable engine. */
@@ -68,9 +69,9 @@ function inspectCopy(file: string, folder: string): string {
 }
 
 async function removeFromRedis(url: string, name: string): Promise<void> {
-  const queue = new Engine(name, { connection: { url } })
-  await queue.obliterate({ force: true })
-  await queue.close()
+  const redis = new Redis(url)
+  await removeQueue(redis, name)
+  redis.disconnect()
 }
 
 async function removeSchema(connectionString: string, schema: string): Promise<void> {
