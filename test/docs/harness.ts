@@ -99,7 +99,16 @@ export function createHarness(blocks: readonly Block[]): Harness {
 
   async function runSuites(): Promise<VitestReport> {
     const file = join(directory, 'report.json')
-    const failed = await run([vitest, 'run', '--root', directory, '--reporter', 'json', '--outputFile', file]).then(
+    const failed = await run([
+      vitest,
+      'run',
+      '--root',
+      directory,
+      '--testTimeout=30000',
+      '--reporter=json',
+      '--outputFile',
+      file,
+    ]).then(
       () => undefined,
       (error: unknown) => error,
     )

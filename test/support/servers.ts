@@ -22,7 +22,7 @@ const PATIENCE_MS = 3_000
 export default async function setup(project: TestProject): Promise<void> {
   const [hasRedis, hasDatabase] = await Promise.all([answersRedis(REDIS_URL), answersDatabase(DATABASE_URL)])
   project.provide('redisUrl', hasRedis ? REDIS_URL : undefined)
-  project.provide('databaseUrl', hasDatabase ? DATABASE_URL : undefined)
+  project.provide('databaseUrl', hasDatabase ? withoutWaiting(DATABASE_URL) : undefined)
   if (!hasRedis) leaveOut('BullMQ', 'Redis', REDIS_URL, 'REDIS_URL')
   if (!hasDatabase) leaveOut('pg-boss', 'PostgreSQL', DATABASE_URL, 'DATABASE_URL')
 }
@@ -32,6 +32,14 @@ function leaveOut(suites: string, server: string, url: string, variable: string)
   console.warn(
     `LEFT OUT: the suites of ${suites}, as no ${server} answers at ${host}. Start one, or set ${variable} to yours.`,
   )
+}
+
+/** Commits do not wait for the disk: this server is not to lose its power. */
+function withoutWaiting(url: string): string {
+  const changed = new URL(url)
+  const { searchParams } = changed
+  searchParams.set('options', `${searchParams.get('options') ?? ''} -c synchronous_commit=off`)
+  return changed.href
 }
 
 /** Whether a Redis says that it is one; one that asks for a password is one. */

@@ -226,7 +226,7 @@ describe.skipIf(databaseUrl === undefined)('the rows of a queue on pg-boss', () 
         await advance(2_000) // pg-boss looks once a second.
         await lapse()
       }
-      receiver.start()
+      receiver.on('*', () => {}).start()
       await queue.drain()
       const [letter] = await receiver.deadLetters()
       expect(letter).toMatchObject({ reason: 'lease_lapsed', attempts: 0, error: { code: 'lease_lapsed' } })
