@@ -18,8 +18,8 @@ export type { BullmqQueueOptions } from './options.ts'
  *
  * - The end of a process loses nothing. What a restart or a power cut of Redis loses depends on its settings: nothing that
  *   was acknowledged with `appendonly yes` and `appendfsync always`, about the last second with `everysec`, everything since
- *   the last snapshot without `appendonly`. Set `maxmemory-policy noeviction`: with another one a full Redis deletes jobs,
- *   and the process warns.
+ *   the last snapshot without `appendonly`, of which the process warns. A Redis that deletes jobs when it is full is refused:
+ *   set `maxmemory-policy noeviction`.
  * - Pushes that arrive together are sent together. A push of several jobs is one round trip and no transaction: one that is
  *   rejected may be stored in part. Push it again: what is stored is skipped.
  * - A job whose process died is claimed again within 25 seconds by default (`leaseMs`). An outage of Redis that is longer than

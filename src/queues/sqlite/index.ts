@@ -28,7 +28,7 @@ export type { SqliteQueueOptions } from './options.ts'
  *   finished in the last moment may be handled again; none is lost.
  * - A job whose row or body cannot be read becomes a dead letter, whose reason begins with `unreadable`.
  * - An idle queue does not keep the process alive. `close()` of the last queue of a file releases the file.
- * - A file of release 0.1 is brought up to date when it is opened, and refused while a process of 0.1 works on its jobs.
+ * - A file of release 0.1 is brought up to date when it is opened, and refused while a process has it open.
  *
  * @throws TypeError that names the option; HooklineError `queue_unavailable` when the file cannot be used.
  * @example
