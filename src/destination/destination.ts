@@ -7,12 +7,12 @@ import { RESPONSE_TIME_MS } from '../message/limits.ts'
 import type { Message } from '../message/message.ts'
 import { createMethods, MESSAGE_TYPES } from '../message/type-table.ts'
 import { refuseUnknown, requireText, requireWhole } from '../options/checks.ts'
-import { dropFrom } from '../queues/drop.ts'
+import { byListedReason } from '../queues/drop.ts'
 import { checkHealth } from '../queues/health.ts'
 import { jobIdFromKey } from '../queues/job-id.ts'
-import type { DeadLetterPage, Job } from '../queues/queue.ts'
+import type { Job } from '../queues/queue.ts'
 import { type Composed, composeCall, composeMessage } from '../sender/compose-call.ts'
-import type { Destination, DestinationDeadLetter, FailureReason, Queued } from './api.ts'
+import type { Destination, FailureReason, Queued } from './api.ts'
 import { createAudienceSync } from './audience-sync.ts'
 import { createJobHandler } from './job-handler.ts'
 import { createLive } from './live.ts'
@@ -71,17 +71,6 @@ export function createDestination(options: DestinationOptions): Destination {
     return result as Queued
   }
 
-  async function deadLetters(page?: DeadLetterPage): Promise<readonly DestinationDeadLetter[]> {
-    const letters = await queue.deadLetters(page)
-    return letters.map(({ id, body, reason, retryState, failedAt }) => ({
-      id,
-      message: tryReadMessage(body),
-      reason: FAILURE_REASONS.find((known) => known === reason) ?? 'unreadable',
-      attempts: readRetryState(retryState, live.settings.targets).attempts,
-      failedAt,
-    }))
-  }
-
   async function isEmpty(): Promise<boolean> {
     const { waiting, active } = await queue.counts()
     return waiting + active === 0
@@ -113,9 +102,18 @@ export function createDestination(options: DestinationOptions): Destination {
       const health = await checkHealth(() => queue.counts(), isClosed, clock)
       return { ...health, skipped: { ...skipped.counts } }
     },
-    deadLetters,
+    deadLetters: async (page) => {
+      const letters = await queue.deadLetters(page)
+      return letters.map(({ id, body, reason, retryState, failedAt }) => ({
+        id,
+        message: tryReadMessage(body),
+        reason: readReason(reason),
+        attempts: readRetryState(retryState, live.settings.targets).attempts,
+        failedAt,
+      }))
+    },
     redrive: (ids) => queue.redrive(ids),
-    drop: dropFrom({ deadLetters, drop: (ids) => queue.drop(ids) }),
+    drop: async (which) => queue.drop(byListedReason(which, ({ reason }) => readReason(reason))),
     async forget(ids) {
       const isAbout = matchUser(ids)
       return queue.forget(({ body }) => isAbout(body))
@@ -132,7 +130,9 @@ export function createDestination(options: DestinationOptions): Destination {
 }
 
 /** The reasons of the job handler. Any other is from the queue, for a job that it cannot read. */
-const FAILURE_REASONS: readonly FailureReason[] = ['refused', 'window_over', 'switched_off']
+function readReason(stored: string): FailureReason {
+  return (['refused', 'window_over', 'switched_off'] as const).find((known) => known === stored) ?? 'unreadable'
+}
 
 function tryReadMessage(body: Uint8Array): Message | undefined {
   try {

@@ -9,7 +9,7 @@ import { matchUser } from '../message/identity.ts'
 import type { Message } from '../message/message.ts'
 import { parse } from '../message/parse.ts'
 import { requireText } from '../options/checks.ts'
-import { dropFrom } from '../queues/drop.ts'
+import { byListedReason } from '../queues/drop.ts'
 import { jobIdFromKey, jobIdOf } from '../queues/job-id.ts'
 import type { DeadLetter, DeadLetterFilter, DeadLetterPage, Forgotten, QueueCounts } from '../queues/queue.ts'
 import { bodyOf, readEnvelope, writeEnvelope } from './envelope.ts'
@@ -73,8 +73,6 @@ export function createInbox(settings: InboxSettings, receiver: HandlingSettings,
     return jobIdFromKey(chosen)
   }
 
-  const list = async (page?: DeadLetterPage) => (await queue.deadLetters(page)).map(readDeadLetter)
-
   return {
     async store(delivery, message) {
       const startedAt = startOf('stored', receiver.clock)
@@ -90,9 +88,9 @@ export function createInbox(settings: InboxSettings, receiver: HandlingSettings,
     },
     start: () => queue.work(createJobHandler(settings, receiver, handlers), { concurrency }),
     counts: () => queue.counts(),
-    deadLetters: list,
+    deadLetters: async (page) => (await queue.deadLetters(page)).map(readDeadLetter),
     redrive: (ids) => queue.redrive(ids),
-    drop: dropFrom({ deadLetters: list, drop: (ids) => queue.drop(ids) }),
+    drop: (which) => queue.drop(byListedReason(which, (letter) => readDeadLetter(letter).reason)),
     async forget(ids) {
       const isAbout = matchUser(ids)
       return queue.forget(({ body }) => isAbout(bodyOf(body)))

@@ -10,7 +10,7 @@ import {
   requireWhole,
   show,
 } from '../options/checks.ts'
-import type { CloseOptions, DeadLetterFilter, DeadLetterPage, Job } from './queue.ts'
+import type { CloseOptions, DeadLetterPage, Job, StoredDeadLetterFilter } from './queue.ts'
 import type { QueueStore } from './store.ts'
 
 /**
@@ -57,11 +57,13 @@ export function readIds(ids: readonly string[] | 'all'): readonly string[] | 'al
  *
  * @throws TypeError that names the field, and for a filter that would drop everything.
  */
-export function readFilter(which: readonly string[] | 'all' | DeadLetterFilter): DeadLetterFilter | undefined {
+export function readFilter(
+  which: readonly string[] | 'all' | StoredDeadLetterFilter,
+): StoredDeadLetterFilter | undefined {
   if (typeof which !== 'object' || which === null || Array.isArray(which)) return undefined
-  refuseUnknown(which, ['olderThan', 'reason'])
-  const { olderThan, reason } = which as DeadLetterFilter
-  if (olderThan === undefined && reason === undefined) {
+  refuseUnknown(which, ['olderThan', 'reason', 'matches'])
+  const { olderThan, reason, matches } = which as StoredDeadLetterFilter
+  if (olderThan === undefined && reason === undefined && matches === undefined) {
     throw invalidOption(
       'drop',
       'must be given `olderThan` or `reason`',
@@ -73,7 +75,8 @@ export function readFilter(which: readonly string[] | 'all' | DeadLetterFilter):
     throw invalidOption('olderThan', 'must be a valid Date', show(olderThan), 'Pass a Date, or leave it out.')
   }
   if (reason !== undefined) requireText('reason', reason, 'handler_failed')
-  return which as DeadLetterFilter
+  if (matches !== undefined) requireFunction('matches', matches)
+  return which as StoredDeadLetterFilter
 }
 
 /** @throws TypeError that names the option. */

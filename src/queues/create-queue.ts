@@ -5,10 +5,10 @@ import { isThenable, notify, printServerErrors } from '../options/callbacks.ts'
 import { requireClock, requireFunction, requireOptions, requireText, requireWhole } from '../options/checks.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { TIMED_OUT, within } from '../time/timeout.ts'
-import { readGrace, readIds, readJobs, readPage, readRetention, requireStore } from './arguments.ts'
-import { createRetention, dropFrom, dropMatching, forget } from './drop.ts'
+import { readFilter, readGrace, readIds, readJobs, readPage, readRetention, requireStore } from './arguments.ts'
+import { createRetention, dropMatching, forget, type Stored } from './drop.ts'
 import { shuttingDown, unavailable } from './errors.ts'
-import type { ClaimedJob, DeadLetter, DeadLetterPage, Job, Queue, StoredJob } from './queue.ts'
+import type { ClaimedJob, Job, Queue } from './queue.ts'
 import type { Answer, QueueStore } from './store.ts'
 import { occupy, type QueueUse, servesOther } from './use.ts'
 import { createWorker, RELEASE_MS } from './worker.ts'
@@ -102,16 +102,16 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
   }
 
   /** What is stored, with the errors of the queue. */
-  const stored = {
-    async deadLetters(page: DeadLetterPage = {}): Promise<readonly DeadLetter[]> {
+  const stored: Stored = {
+    async deadLetters(page) {
       const checked = readPage(page)
       return call(() => store.deadLetters(checked))
     },
-    async drop(ids: readonly string[] | 'all'): Promise<number> {
+    async drop(ids) {
       const checked = readIds(ids)
       return call(() => store.drop(checked))
     },
-    async *jobs(): AsyncGenerator<readonly StoredJob[]> {
+    async *jobs() {
       try {
         requireOpen()
         for await (const jobs of store.jobs()) {
@@ -122,9 +122,9 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
         throw unavailable(name, error)
       }
     },
-    remove: (ids: readonly string[]) => call(() => store.remove(ids)),
+    remove: (ids) => call(() => store.remove(ids)),
   }
-  const dropOld = (olderThan: Date): Promise<number> => dropMatching(stored, () => true, olderThan)
+  const dropOld = (olderThan: Date): Promise<number> => dropMatching(stored, { olderThan })
   const retention = createRetention(deadLetterRetentionMs, dropOld, clock, reportOnce)
 
   /** Ends within a second after the grace, also when a durable store answers nothing any more. */
@@ -177,12 +177,15 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
     resume: () => worker.setPaused(false),
     drain: worker.drain,
     counts: () => call(() => store.counts()),
-    deadLetters: stored.deadLetters,
+    deadLetters: async (page = {}) => stored.deadLetters(page),
     async redrive(ids) {
       const checked = readIds(ids)
       return callAndWake(() => store.redrive(checked))
     },
-    drop: dropFrom(stored),
+    async drop(which) {
+      const filter = readFilter(which)
+      return filter === undefined ? stored.drop(which as readonly string[]) : dropMatching(stored, filter)
+    },
     async forget(matches) {
       requireFunction('matches', matches)
       const forgotten = await forget(stored, matches)

@@ -1,48 +1,39 @@
-/** Deletes by what is stored: dead letters by their age and reason, and whatever matches. The same for every engine. */
+/** Deletes by what is stored: dead letters that match, and all that is stored of a user. The same for every engine. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clock } from '../time/clock.ts'
-import { readFilter } from './arguments.ts'
-import type { DeadLetterFilter, DeadLetterPage, Forgotten, StoredJob } from './queue.ts'
+import type {
+  DeadLetter,
+  DeadLetterFilter,
+  DeadLetterPage,
+  Forgotten,
+  StoredDeadLetterFilter,
+  StoredJob,
+} from './queue.ts'
 
-/** A list of dead letters, of a queue or of what reads them for a receiver or a destination. */
-export interface DeadLetterList<Letter> {
-  deadLetters(page: DeadLetterPage): Promise<readonly Letter[]>
+/** What a queue stores. */
+export interface Stored {
+  jobs(): AsyncIterable<readonly StoredJob[]>
+  remove(ids: readonly string[]): Promise<number>
+  deadLetters(page: DeadLetterPage): Promise<readonly DeadLetter[]>
   drop(ids: readonly string[] | 'all'): Promise<number>
-}
-
-interface Dropped {
-  readonly id: string
-  readonly failedAt: Date
-}
-
-/** The `drop` of a list: also takes a filter. */
-export function dropFrom<Reason extends string>(
-  list: DeadLetterList<Dropped & { readonly reason: Reason }>,
-): (which: readonly string[] | 'all' | DeadLetterFilter<Reason>) => Promise<number> {
-  return async (which) => {
-    const filter = readFilter(which)
-    if (filter === undefined) return list.drop(which as readonly string[])
-    const { olderThan, reason } = filter
-    return dropMatching(list, (letter) => reason === undefined || letter.reason === reason, olderThan)
-  }
 }
 
 /** How many dead letters are read at once. */
 const PAGE = 500
 
-/** Drops the dead letters that match, and failed before a time. Returns how many. */
-export async function dropMatching<Letter extends Dropped>(
-  { deadLetters, drop }: DeadLetterList<Letter>,
-  matches: (letter: Letter) => boolean,
-  before: Date = FOREVER,
+/** Drops the dead letters that match all that is given. Returns how many. */
+export async function dropMatching(
+  { deadLetters, drop }: Pick<Stored, 'deadLetters' | 'drop'>,
+  { olderThan = FOREVER, reason, matches = () => true }: StoredDeadLetterFilter,
 ): Promise<number> {
+  const isMeant = (letter: DeadLetter): boolean => (reason === undefined || letter.reason === reason) && matches(letter)
   let after: string | undefined // The last one that stays.
   let tried: readonly string[] = [] // One that cannot be dropped is listed again.
   for (let count = 0; ; ) {
     const page = await deadLetters(after === undefined ? { limit: PAGE } : { limit: PAGE, after })
-    const old = page.filter(({ failedAt }) => failedAt < before)
-    const ids = old.filter((letter) => !tried.includes(letter.id) && matches(letter)).map(({ id }) => id)
+    const old = page.filter(({ failedAt }) => failedAt < olderThan)
+    const ids = old.filter((letter) => !tried.includes(letter.id) && isMeant(letter)).map(({ id }) => id)
     if (ids.length > 0) count += await drop(ids)
     const last = old.findLast(({ id }) => !ids.includes(id))?.id ?? after
     if (old.length < page.length || (ids.length === 0 && last === after)) return count
@@ -53,21 +44,25 @@ export async function dropMatching<Letter extends Dropped>(
 
 const FOREVER = new Date(8.64e15)
 
+/** What to drop, where other reasons are listed than are stored. */
+export function byListedReason<Reason extends string>(
+  which: readonly string[] | 'all' | DeadLetterFilter<Reason>,
+  reasonOf: (letter: DeadLetter) => Reason,
+): readonly string[] | 'all' | StoredDeadLetterFilter {
+  const { reason, ...filter } = Object(which) as DeadLetterFilter<Reason>
+  if (reason === undefined) return which
+  return { ...filter, matches: (letter) => reasonOf(letter) === reason }
+}
+
 /** Deletes the jobs that match and wait, and the dead letters that match. */
-export async function forget(
-  stored: DeadLetterList<StoredJob & Dropped> & {
-    jobs(): AsyncIterable<readonly StoredJob[]>
-    remove(ids: readonly string[]): Promise<number>
-  },
-  matches: (job: StoredJob) => boolean,
-): Promise<Forgotten> {
+export async function forget(stored: Stored, matches: (job: StoredJob) => boolean): Promise<Forgotten> {
   const found = new Set<string>()
   for await (const jobs of stored.jobs()) {
     for (const job of jobs) if (matches(job)) found.add(job.id)
     await nextTurn() // To read many must not delay the rest of the process.
   }
   const removed = await stored.remove([...found]) // Also none: a store may have copies of what is complete to overwrite.
-  const dropped = await dropMatching(stored, matches) // Last: a job that failed meanwhile is among them.
+  const dropped = await dropMatching(stored, { matches }) // Last: a job that failed meanwhile is among them.
   return { deleted: removed + dropped, active: found.size - removed }
 }
 

@@ -18,6 +18,7 @@ export type {
   Outcome,
   Queue,
   QueueCounts,
+  StoredDeadLetterFilter,
   StoredJob,
 } from './queue.ts'
 export type { Answer, QueueStore, ReleaseOptions } from './store.ts'

@@ -84,6 +84,12 @@ export interface DeadLetterFilter<Reason extends string = string> {
   readonly reason?: Reason
 }
 
+/** The same by what is stored. */
+export interface StoredDeadLetterFilter extends DeadLetterFilter {
+  /** Those for which it returns true. Must not throw. */
+  readonly matches?: (letter: DeadLetter) => boolean
+}
+
 /** A job or a dead letter, as it is stored. */
 export type StoredJob = Pick<Job, 'id' | 'body'>
 
@@ -155,7 +161,7 @@ export interface Queue {
    */
   redrive(ids: readonly string[] | 'all'): Promise<number>
   /** Deletes dead letters, and forgets their ids. Returns how many. May race a redrive. */
-  drop(which: readonly string[] | 'all' | DeadLetterFilter): Promise<number>
+  drop(which: readonly string[] | 'all' | StoredDeadLetterFilter): Promise<number>
   /**
    * Deletes every job that waits and every dead letter whose id or body matches, and forgets their ids: to erase the data of a
    * person. Reads all of them. A claimed job is left to its handler, and counted as `active`.

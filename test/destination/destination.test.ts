@@ -334,6 +334,41 @@ describe('failed messages', () => {
   })
 })
 
+describe('a destination drops and forgets', () => {
+  it('dead letters by their reasons as they are listed, and by their age', async () => {
+    const { clock, destination } = setUp([404, 404, 500])
+    for (const userId of ['a', 'b', 'c']) {
+      await destination.track({ userId, event: 'E' })
+      await clock.advance(4 * HOUR)
+    }
+    const left = async () => (await destination.deadLetters()).map(({ message }) => message?.userId)
+    expect(await left()).toEqual(['a', 'b', 'c'])
+    expect(await destination.drop({ reason: 'switched_off' })).toBe(0)
+    expect(await destination.drop({ reason: 'window_over' })).toBe(1)
+    expect(await destination.drop({ reason: 'refused', olderThan: new Date(clock.now() - 10 * HOUR) })).toBe(1)
+    expect(await left()).toEqual(['b'])
+    await expect(destination.drop({})).rejects.toThrow(TypeError)
+  })
+
+  it('what waits and what failed of a user, but the request to delete them', async () => {
+    const { clock, captured, destination } = setUp([404, 500])
+    await destination.track({ userId: 'ada', event: 'Refused' })
+    await clock.advance(0)
+    await destination.track({ userId: 'ada', event: 'Retried' })
+    await destination.alias({ previousId: 'anonymous-ada', userId: 'x' })
+    await destination.track({ userId: 'bob', event: 'Retried' })
+    await destination.delete({ userId: 'ada' })
+    await clock.advance(0)
+    expect(await destination.forget(['ada', 'anonymous-ada'])).toEqual({ deleted: 3, active: 0 })
+    expect(await destination.deadLetters()).toEqual([])
+    const before = captured.requests.length
+    await clock.advance(4 * HOUR)
+    const later = captured.messages.slice(before).map(({ type, userId }) => `${type} ${userId}`)
+    expect(new Set(later)).toEqual(new Set(['track bob', 'delete ada']))
+    await expect(destination.forget('')).rejects.toThrow(TypeError)
+  })
+})
+
 describe('the jobs of the queue', () => {
   it('may have an unreadable retry state: the message is still delivered', async () => {
     const clock = manualClock()

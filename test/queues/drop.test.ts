@@ -5,13 +5,16 @@ import { describe, expect, it } from 'vitest'
 import type { HooklineError } from '../../src/message/error.ts'
 import { type CreateQueueOptions, createQueue } from '../../src/queues/create-queue.ts'
 import { createRetention, dropMatching } from '../../src/queues/drop.ts'
-import type { Outcome } from '../../src/queues/queue.ts'
+import type { DeadLetter, DeadLetterPage, Outcome } from '../../src/queues/queue.ts'
 import type { QueueStore } from '../../src/queues/store.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { watchStore } from './stores.ts'
 
 const HOUR = 60 * 60_000
+const letterOf = (id: string, at: number): DeadLetter => {
+  return { id, body: Buffer.from(''), reason: 'no', retryState: undefined, failedAt: new Date(at) }
+}
 const jobOf = (body = 'job') => ({ id: randomUUID(), body: Buffer.from(body) })
 
 function setUp(options: Partial<CreateQueueOptions> = {}, change: Partial<QueueStore> = {}) {
@@ -127,23 +130,23 @@ describe('dead letters that are dropped by what they are', () => {
 
   it('stop at the first one that is too young', async () => {
     const pages: (string | undefined)[] = []
-    const letter = (id: number) => ({ id: `${id}`, failedAt: new Date(id) })
-    const deadLetters = async ({ after }: { after?: string }) => {
+    const letter = (id: number) => letterOf(`${id}`, id)
+    const deadLetters = async ({ after }: DeadLetterPage) => {
       pages.push(after)
       return Array.from({ length: 500 }, (_, index) => letter(Number(after ?? -1) + 1 + index))
     }
     const dropped: string[] = []
     const drop = async (ids: readonly string[] | 'all') => dropped.push(...ids) && ids.length
     const odd = ({ id }: { id: string }) => Number(id) % 2 === 1
-    expect(await dropMatching({ deadLetters, drop }, odd, new Date(700))).toBe(350)
+    expect(await dropMatching({ deadLetters, drop }, { matches: odd, olderThan: new Date(700) })).toBe(350)
     expect(pages).toEqual([undefined, '498'])
     expect(dropped).toEqual([...new Set(dropped)])
   })
 
   it('and are listed all the same are passed over', async () => {
-    const letters = ['a', 'b', 'c'].map((id) => ({ id, failedAt: new Date(0) }))
+    const letters = ['a', 'b', 'c'].map((id) => letterOf(id, 0))
     const calls: unknown[] = []
-    const deadLetters = async ({ after }: { after?: string }) => {
+    const deadLetters = async ({ after }: DeadLetterPage) => {
       calls.push(after)
       return letters.slice(letters.findIndex(({ id }) => id === after) + 1)
     }
@@ -151,7 +154,7 @@ describe('dead letters that are dropped by what they are', () => {
       calls.push(ids)
       return 0
     }
-    expect(await dropMatching({ deadLetters, drop }, ({ id }) => id !== 'b')).toBe(0)
+    expect(await dropMatching({ deadLetters, drop }, { matches: ({ id }) => id !== 'b' })).toBe(0)
     expect(calls).toEqual([undefined, ['a', 'c'], 'b', 'c'])
   })
 })

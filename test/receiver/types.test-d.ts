@@ -21,6 +21,8 @@ import {
   type TrackMessage,
 } from '../../src/index.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
+import type { Forgotten } from '../../src/queues/queue.ts'
+import { createDestination } from '../../src/sender.ts'
 
 const receiver = createReceiver({ secret: process.env.SHARED_SECRET })
 
@@ -114,4 +116,22 @@ test('dead letters and what close() returns are typed', () => {
   expectTypeOf(receiver.deadLetters).returns.resolves.items.toEqualTypeOf<DeadLetterMessage>()
   expectTypeOf(receiver.close).returns.resolves.items.toEqualTypeOf<StoredMessage>()
   expectTypeOf<DeadLetterMessage['reason']>().extract<'crashed' | 'handler_failed'>().not.toBeNever()
+  expectTypeOf<DeadLetterMessage['reason']>().extract<'lease_lapsed'>().not.toBeNever()
+})
+
+test('what drops and forgets takes ids, and the reasons that there are', () => {
+  receiver.drop(['id'])
+  receiver.drop('all')
+  receiver.drop({ olderThan: new Date(), reason: 'handler_failed' })
+  // @ts-expect-error a reason of a destination
+  receiver.drop({ reason: 'refused' })
+  // @ts-expect-error a word for all that is not one
+  receiver.drop('every')
+  const destination = createDestination({ webhooks: [{ url: 'http://localhost' }] })
+  destination.drop({ reason: 'refused' })
+  // @ts-expect-error a reason of a receiver
+  destination.drop({ reason: 'handler_failed' })
+  expectTypeOf(receiver.forget).parameter(0).toEqualTypeOf<string | readonly string[]>()
+  expectTypeOf(receiver.forget).returns.resolves.toEqualTypeOf<Forgotten>()
+  expectTypeOf(destination.forget).returns.resolves.toEqualTypeOf<Forgotten>()
 })

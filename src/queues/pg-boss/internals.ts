@@ -1,6 +1,6 @@
 /**
- * The one statement of our own on a table of pg-boss. `findJobs` returns all jobs of a queue at once and in no order, so dead
- * letters could not be listed in pages with it. The statement only reads. {@link requireReadable} fails when pg-boss changes
+ * The one statement of our own on a table of pg-boss. `findJobs` returns all jobs of a queue at once and in no order, so neither
+ * dead letters nor what is stored of a user could be read in pages with it. The statement only reads. {@link requireReadable} fails when pg-boss changes
  * what it reads.
  */
 

@@ -76,6 +76,7 @@ export const argumentCases: Cases = {
       ['olderThan', { olderThan: 5 }],
       ['reason', { reason: '' }],
       ['reason', { reason: 5 }],
+      ['matches', { matches: 'all' }],
       ['before', { before: new Date() }],
     ]
     for (const [name, filter] of wrong) await refuses(name, filter, () => queue.drop(filter))

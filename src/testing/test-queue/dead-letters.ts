@@ -130,6 +130,8 @@ export const deadLetterCases: Cases = {
     await expectLeft(['b', 'c'], 'drop() must leave what has another reason')
     equal(await queue.drop({ olderThan }), 1, 'drop() must take what failed before the time, whatever its reason')
     await expectLeft(['c'], 'drop() must leave what failed later')
+    equal(await queue.drop({ matches: ({ body }) => text(body) === 'b' }), 0, 'drop() must leave what does not match')
+    equal(await queue.drop({ matches: ({ body }) => text(body) === 'c' }), 1, 'drop() must take what matches')
   },
 
   'drop: forgets a dead letter and its id': async (context) => {

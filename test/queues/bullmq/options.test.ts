@@ -21,6 +21,7 @@ describe('bullmqQueue refuses', () => {
     ['leaseMs', { name: 'a', connection, leaseMs: 99 }],
     ['pollMs', { name: 'a', connection, pollMs: 0 }],
     ['dedupeWindowMs', { name: 'a', connection, dedupeWindowMs: 0 }],
+    ['deadLetterRetentionMs', { name: 'a', connection, deadLetterRetentionMs: 0 }],
     ['timeoutMs', { name: 'a', connection, timeoutMs: 0 }],
     ['onError', { name: 'a', connection, onError: 'log' }],
     ['concurrency', { name: 'a', connection, concurrency: 5 }],

@@ -55,6 +55,7 @@ describe('memoryQueue tells the developer', () => {
     ['maxBytes', { maxBytes: 1.5 }],
     ['maxDeadLetters', { maxDeadLetters: '5' }],
     ['dedupeWindowMs', { dedupeWindowMs: -1 }],
+    ['deadLetterRetentionMs', { deadLetterRetentionMs: 0 }],
     ['clock.now', { clock: null }],
     ['clock.setTimeout', { clock: { now: () => 0, monotonic: () => 0 } }],
     ['maxjobs', { maxjobs: 5 }],
@@ -169,6 +170,17 @@ describe('the bounds of a queue in memory', () => {
     await expect(queue.redrive('all')).rejects.toMatchObject(full)
     expect((await queue.counts()).deadLetters).toBe(2)
     expect(await queue.redrive((await queue.deadLetters({ limit: 1 })).map(({ id }) => id))).toBe(1)
+  })
+
+  it('deadLetterRetentionMs: dead letters that are older', async () => {
+    const { queue, clock, work } = setUp({ deadLetterRetentionMs: 1000 })
+    work(() => ({ deadLetter: 'no' }))
+    await queue.push([jobOf()])
+    await queue.drain()
+    await clock.advance(1000)
+    expect((await queue.counts()).deadLetters).toBe(1)
+    await clock.advance(1000)
+    expect((await queue.counts()).deadLetters).toBe(0)
   })
 
   it('as many known ids as maxJobs, the latest', async () => {

@@ -32,6 +32,7 @@ describe('pgBossQueue refuses wrong options', () => {
     ['schema', { name: 'x', connectionString, schema: 'a;b' }],
     ['schema', { name: 'x', connectionString, schema: 5 }],
     ['pollMs', { name: 'x', connectionString, pollMs: 0 }],
+    ['deadLetterRetentionMs', { name: 'x', connectionString, deadLetterRetentionMs: 0.5 }],
     ['leaseMs', { name: 'x', connectionString, leaseMs: 9_999 }],
     ['leaseMs', { name: 'x', connectionString, leaseMs: 24 * 60 * 60_000 + 1 }],
     ['dedupeWindowMs', { name: 'x', connectionString, dedupeWindowMs: 1.5 }],

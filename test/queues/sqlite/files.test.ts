@@ -100,6 +100,7 @@ describe('a file that cannot be used is refused when the queue is created', () =
     [{ name: '' }, '`name` must be a non-empty string.'],
     [{ pollMs: 0 }, '`pollMs` must be a whole number from 1'],
     [{ dedupeWindowMs: 0.5 }, '`dedupeWindowMs` must be a whole number from 1'],
+    [{ deadLetterRetentionMs: 0 }, '`deadLetterRetentionMs` must be a whole number from 1'],
     [{ maxJobs: 0 }, '`maxJobs` must be a whole number from 1'],
     [{ timeoutMs: 60_001 }, '`timeoutMs` must be a whole number from 0 to 60000.'],
     [{ onError: 'print' }, '`onError` must be a function.'],

@@ -1,0 +1,130 @@
+/** Erasing what an inbox stores of a user, and dropping dead letters by what they are. */
+
+import { describe, expect, it } from 'vitest'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { setUpInbox } from '../support/inbox.ts'
+import { deliver } from '../support/receive.ts'
+
+const SECOND = 1000
+const HOUR = 3_600_000
+const fail = () => {
+  throw new Error('no')
+}
+
+describe('a receiver forgets', () => {
+  it('what waits and what is a dead letter of a user, and nothing of others', async () => {
+    const { receiver, clock, queue } = setUpInbox({ retries: [HOUR] })
+    const seen: unknown[] = []
+    receiver.on('track', fail)
+    receiver.on('page', ({ userId }) => seen.push(userId))
+    receiver.start()
+    for (const userId of ['ada', 'bob']) await deliver(receiver, { ...fixtures.track, userId })
+    await clock.advance(HOUR) // A dead letter each.
+    for (const userId of ['ada', 'bob']) await deliver(receiver, { ...fixtures.track, userId, event: 'Retried' })
+    await clock.advance(0)
+    queue.pause()
+    for (const userId of ['ada', 'bob']) await deliver(receiver, { ...fixtures.page, userId })
+    await deliver(receiver, { ...fixtures.page, userId: null, anonymousId: 'anonymous-ada' })
+    await deliver(receiver, { ...fixtures.alias, userId: undefined, 'User ID': 'x', 'Previous ID': 'ada' })
+    expect(await receiver.health()).toMatchObject({ waiting: 6, deadLetters: 2 })
+    expect(await receiver.forget(['ada', 'anonymous-ada'])).toEqual({ deleted: 5, active: 0 })
+    expect(await receiver.health()).toMatchObject({ waiting: 2, deadLetters: 1 })
+    expect(await receiver.deadLetters()).toMatchObject([{ message: { userId: 'bob' } }])
+    queue.resume()
+    await clock.advance(HOUR)
+    expect(seen).toEqual(['bob'])
+  })
+
+  it('what is unusable and names the user, and not what is no JSON', async () => {
+    const { receiver, clock } = setUpInbox()
+    receiver.start()
+    await deliver(receiver, { userId: 'ada', type: 'unknown' })
+    await deliver(receiver, '{"userId":"ada"')
+    await clock.advance(0)
+    expect(await receiver.forget('ada')).toEqual({ deleted: 1, active: 0 })
+    expect(await receiver.drop({ reason: 'body_not_json' })).toBe(1)
+  })
+
+  it('in the handler of a delete, which the inbox calls again until no other message is being handled', async () => {
+    const { receiver, clock } = setUpInbox({ retries: [SECOND, SECOND] })
+    const held = Promise.withResolvers<void>()
+    const results: unknown[] = []
+    receiver.on('track', () => held.promise)
+    receiver.on('delete', async ({ userId }) => {
+      const forgotten = await receiver.forget(userId)
+      results.push(forgotten)
+      if (forgotten.active > 0) throw new Error('a message is being handled')
+    })
+    receiver.start()
+    await deliver(receiver, fixtures.track)
+    await clock.advance(0)
+    await deliver(receiver, fixtures.delete)
+    await clock.advance(0)
+    held.reject(new Error('no')) // It waits again.
+    await clock.advance(SECOND)
+    expect(results).toEqual([
+      { deleted: 0, active: 1 },
+      { deleted: 1, active: 0 },
+    ])
+    expect(await receiver.health()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
+  })
+
+  it('no delete that waits or failed: it carries the request', async () => {
+    const { receiver, clock } = setUpInbox({ retries: [] })
+    receiver.on('*', fail).start()
+    await deliver(receiver, fixtures.delete)
+    await clock.advance(0)
+    expect(await receiver.forget('user-1')).toEqual({ deleted: 0, active: 0 })
+    expect(await receiver.deadLetters()).toMatchObject([{ message: { type: 'delete' } }])
+  })
+
+  it('what is no envelope by the JSON that it is', async () => {
+    const { receiver, memory } = setUpInbox()
+    await memory.push([
+      { id: '00000000-0000-4000-8000-000000000001', body: Buffer.from('{"type":"page","userId":"ada"}') },
+      { id: '00000000-0000-4000-8000-000000000002', body: Buffer.from('other bytes') },
+    ])
+    expect(await receiver.forget('ada')).toEqual({ deleted: 1, active: 0 })
+  })
+
+  it.each([[undefined], [''], [[]], [5]])('no one for the ids %j', async (ids) => {
+    const { receiver } = setUpInbox()
+    await expect(receiver.forget(ids as never)).rejects.toThrow(TypeError)
+  })
+})
+
+describe('a receiver drops dead letters', () => {
+  async function setUpDead() {
+    const set = setUpInbox({ retries: [] })
+    set.receiver.on('page', fail).start()
+    for (const message of [fixtures.page, '{', { ...fixtures.page, userId: 'b' }, '[]', 'junk']) {
+      await deliver(set.receiver, message)
+      await set.clock.advance(HOUR)
+    }
+    await set.memory.push([{ id: '00000000-0000-4000-8000-000000000001', body: Buffer.from('no envelope') }])
+    await set.clock.advance(0)
+    const reasons = async () => (await set.receiver.deadLetters()).map(({ reason }) => reason)
+    return { ...set, reasons }
+  }
+
+  it('by their reasons as they are listed, and by their age', async () => {
+    const { receiver, reasons, clock } = await setUpDead()
+    const all = ['handler_failed', 'body_not_json', 'handler_failed', 'body_not_json', 'body_not_json', 'unreadable']
+    expect(await reasons()).toEqual(all)
+    expect(await receiver.drop({ reason: 'crashed' })).toBe(0)
+    expect(await receiver.drop({ reason: 'unreadable' })).toBe(1)
+    expect(await receiver.drop({ reason: 'handler_failed', olderThan: new Date(clock.now() - 4 * HOUR) })).toBe(1)
+    expect(await reasons()).toEqual(all.slice(1, 5))
+    expect(await receiver.drop({ olderThan: new Date(clock.now() - 2 * HOUR) })).toBe(2)
+    expect(await reasons()).toEqual(['body_not_json', 'body_not_json'])
+    expect(await receiver.drop('all')).toBe(2)
+  })
+
+  it('not by a filter that would take all of them', async () => {
+    const { receiver, reasons } = await setUpDead()
+    const message = "`drop` must be given `olderThan` or `reason`. Got neither. To drop all dead letters, pass 'all'."
+    await expect(receiver.drop({})).rejects.toThrow(new TypeError(message))
+    await expect(receiver.drop({ reasons: 'unreadable' } as never)).rejects.toThrow('Did you mean `reason`?')
+    expect(await reasons()).toHaveLength(6)
+  })
+})

@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest'
+import { matchUser } from '../../src/message/identity.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+
+const bytes = (value: unknown) => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))
+
+describe('a message is about a user', () => {
+  it.each(Object.values(fixtures).filter(({ type }) => type !== 'delete'))('by its userId: $type', (message) => {
+    expect(matchUser('user-1')(bytes(message))).toBe(true)
+    expect(matchUser('user-2')(bytes(message))).toBe(false)
+    expect(matchUser(['user-2', 'user-1'])(bytes(message))).toBe(true)
+  })
+
+  it.each([
+    ['an anonymousId', { userId: null, anonymousId: 'ada' }],
+    ['the previous id of an alias, as it is sent', { type: 'alias', 'Previous ID': 'ada', 'User ID': 'x' }],
+    ['the previous id of an alias, as libraries write it', { type: 'alias', previousId: 'ada', userId: 'x' }],
+    ['the new id of an alias', { type: 'alias', 'Previous ID': 'x', 'User ID': 'ada' }],
+    ['an id that is written with escapes', '{"type":"track","userId":"\\u0061da"}'],
+    ['an id in a message that is not valid', { userId: 'ada', type: 'unknown' }],
+    ['an element of a batch', [{ userId: 'x' }, { userId: 'ada' }]],
+  ])('by %s', (_what, message) => {
+    expect(matchUser('ada')(bytes(message))).toBe(true)
+  })
+
+  it.each([
+    ['a group of that name', { type: 'group', userId: 'x', groupId: 'ada' }],
+    ['an id that only begins so', { type: 'page', userId: 'ada2' }],
+    ['a delete, which carries the request', { type: 'delete', userId: 'ada' }],
+    ['what is no JSON', '{"userId":"ada"'],
+    ['what is no object', '"ada"'],
+    ['null', 'null'],
+    ['nothing', ''],
+    ['an id that is no string', { userId: ['ada'] }],
+  ])('not by %s', (_what, message) => {
+    expect(matchUser('ada')(bytes(message))).toBe(false)
+  })
+
+  it('whose bytes are a part of others', () => {
+    const whole = Buffer.from(`xx${JSON.stringify({ userId: 'ada' })}xx`)
+    expect(matchUser('ada')(new Uint8Array(whole.buffer, whole.byteOffset + 2, whole.length - 4))).toBe(true)
+  })
+})
+
+it.each<[unknown, string]>([
+  [undefined, 'undefined'],
+  ['', 'an empty string'],
+  [[], 'an empty list'],
+  [5, 'a number'],
+  [['ada', ''], 'an empty string'],
+  [['ada', undefined], 'undefined'],
+  [{ userId: 'ada' }, 'an object'],
+])('refuses ids that are %j', (ids, found) => {
+  const message = `\`ids\` must be an id of a user or a list of ids. Got ${found}. Pass one, for example 'user-1'.`
+  expect(() => matchUser(ids as never)).toThrow(new TypeError(message))
+})
