@@ -2,16 +2,17 @@
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { client } from '../mutations/client.ts'
+import { outbound } from '../mutations/outbound.ts'
+import { findRows } from '../mutations/patch.ts'
+import { readRows } from './rows.ts'
 
 const folder = new URL('./', import.meta.url)
 const tested = readdirSync(folder)
   .filter((name) => name.endsWith('.test.ts'))
   .flatMap((name) => [...read(new URL(name, folder)).matchAll(/^test\(\s*'((?:Outbound|Client) · [^']+)'/gm)])
   .map(([, name = '']) => name)
-const page = read(new URL('../../docs/conformance.md', folder))
-const listed = page
-  .split(/^#+ /m)
-  .flatMap((section) => [...section.matchAll(/^- (.*)$/gm)].map(([, row]) => `${section.split('\n', 1)} · ${row}`))
+const listed = readRows()
 
 test('both name something, and nothing twice', () => {
   expect(tested.length).toBeGreaterThan(90)
@@ -21,6 +22,11 @@ test('both name something, and nothing twice', () => {
 
 test('every row of the list has its test, and every test its row', () => {
   expect([...listed].sort()).toEqual([...tested].sort())
+})
+
+test('each row has a fault that must turn it red, for `npm run mutate`', () => {
+  const broken = [...outbound, ...client].flatMap((patch) => findRows(patch, listed))
+  expect([...new Set(broken)].sort()).toEqual([...listed].sort())
 })
 
 test('no row is skipped or left to do', () => {
