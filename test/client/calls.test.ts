@@ -110,6 +110,18 @@ describe('the message table', () => {
     expect(await travel(method, { ...COMPLETE[method], integrations })).toMatchObject({ integrations })
   })
 
+  it.each(METHODS)(
+    '%s · a timestamp travels in UTC with milliseconds and Z, whatever its form; without one, it is now',
+    async (method) => {
+      const travels = async (timestamp?: unknown) =>
+        (await travel(method, { ...COMPLETE[method], ...(timestamp !== undefined && { timestamp }) })).timestamp
+      expect(await travels('2020-02-03T04:05:06+01:00')).toBe('2020-02-03T03:05:06.000Z')
+      expect(await travels('2020-02-03T03:05:06.789999Z')).toBe('2020-02-03T03:05:06.789Z')
+      expect(await travels(new Date('2020-02-03'))).toBe('2020-02-03T00:00:00.000Z')
+      expect(await travels()).toBe(NOW)
+    },
+  )
+
   it.each(METHODS)('%s · a userId of null stands beside an anonymousId', async (method) => {
     if (method === 'alias') return expect(refusal('alias', { userId: null, previousId: 'p' })).toBeInstanceOf(TypeError)
     const ids = { userId: null, anonymousId: 'a-1' }

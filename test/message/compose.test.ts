@@ -90,14 +90,20 @@ describe('what a caller gives', () => {
     ['2026-01-01T00:00:00+01:00', '2025-12-31T23:00:00.000Z'],
     [undefined, timestamp],
   ])('timestamp %j', (given, delivered) => {
-    expect(compose('page', { ...calls.page, timestamp: given }, NOW).timestamp).toBe(delivered)
-    expect(compose('delete', { ...calls.delete, timestamp: given }, NOW).timestamp).toBe(delivered)
+    for (const type of types) {
+      const message = compose(type, { ...calls[type], timestamp: given }, NOW)
+      expect(JSON.parse(String(serialise(message))).timestamp).toBe(delivered)
+    }
   })
 })
 
 describe('message_invalid names the field', () => {
   it.each<[string, MessageType, object]>([
-    ['timestamp', 'page', { userId: 'u', timestamp: 'yesterday' }],
+    ...types.map((type): [string, MessageType, object] => [
+      'timestamp',
+      type,
+      { ...calls[type], timestamp: 'yesterday' },
+    ]),
     ['timestamp', 'delete', { userId: 'u', timestamp: 5 }],
     ['userId', 'page', {}],
     ['userId', 'identify', { userId: '' }],
