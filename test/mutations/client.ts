@@ -273,15 +273,15 @@ export const client: readonly Patch[] = [
   {
     fault: 'a batch of 500 000 bytes does not fit',
     file: 'src/client/batch.ts',
-    from: 'if (bytes > BATCH_BYTES) break',
-    to: 'if (bytes >= BATCH_BYTES) break',
+    from: 'if (bytes > BATCH_SENT_LIMIT) break',
+    to: 'if (bytes >= BATCH_SENT_LIMIT) break',
     rows: ['Client · Limits · Maximum size of one batch'],
   },
   {
     fault: 'a batch of 500 001 bytes fits',
-    file: 'src/client/batch.ts',
-    from: 'const BATCH_BYTES = 500_000',
-    to: 'const BATCH_BYTES = 500_001',
+    file: 'src/message/limits.ts',
+    from: 'BATCH_SENT_LIMIT = 500_000',
+    to: 'BATCH_SENT_LIMIT = 500_001',
     rows: ['Client · Limits · Maximum size of one batch'],
   },
   {

@@ -352,16 +352,16 @@ export const outbound: readonly Patch[] = [
   },
   {
     fault: 'another version in the user agent',
-    file: 'src/sender/options.ts',
-    from: '/1.0`,',
-    to: '/1.1`,',
+    file: 'src/message/limits.ts',
+    from: "USER_AGENT = 'Hookline/1.0'",
+    to: "USER_AGENT = 'Hookline/1.1'",
     rows: ['Outbound · Delivery · User-Agent'],
   },
   {
     fault: 'a fixed user agent',
     file: 'src/sender/options.ts',
-    from: 'userAgent: `',
-    to: "userAgent: 'Hookline/1.0' || `",
+    from: 'userAgent === undefined ? USER_AGENT',
+    to: 'true ? USER_AGENT',
     rows: ['Outbound · Delivery · User-Agent'],
   },
   {
