@@ -16,7 +16,7 @@ const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
   'hookline/sender': ['createDestination', 'createSender'],
   'hookline/collector': ['createCollector'],
   'hookline/client': ['BatchError', 'createClient'],
-  'hookline/queues': ['createQueue'],
+  'hookline/queues': ['createQueue', 'servesOther'],
   'hookline/queues/memory': ['memoryQueue'],
   'hookline/queues/sqlite': ['sqliteQueue'],
   'hookline/queues/bullmq': ['bullmqQueue'],

@@ -19,7 +19,9 @@ export async function startPath(serve: Serve, wrap: (collector: Endpoint) => End
   const webhooks = [{ url: await serve(receiver, '/webhooks') }]
   const destination = createDestination({ webhooks, sharedSecret })
   onTestFinished(() => void destination.close({ graceMs: 0 }))
-  const collector = createCollector({ sources: [{ name: 'shop', writeKey: WRITE_KEY, destinations: [destination] }] })
+  const collector = createCollector({
+    sources: [{ name: 'shop', kind: 'web', writeKey: WRITE_KEY, destinations: [destination] }],
+  })
   return {
     collector,
     url: await serve(wrap(collector), '/analytics'),
