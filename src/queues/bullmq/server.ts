@@ -76,6 +76,7 @@ function requireNoWorkers(workers: readonly { readonly [key: string]: string }[]
 async function requireUse(client: Redis, queue: Queue, { name, use }: ServerCheck): Promise<void> {
   if (use === undefined) return
   const key = queue.toKey('hookline')
-  const [, found] = await Promise.all([client.set(key, use, 'NX'), client.get(key)])
+  if ((await client.get(key)) === null) await client.set(key, use, 'NX') // A full Redis refuses to set what is there.
+  const found = await client.get(key)
   if (found !== use) throw servesOther(name, `${found}`, use)
 }

@@ -319,7 +319,9 @@ describe.skipIf(!hasRedisServer)('a redis-server', () => {
   it('that is full: queue_unavailable, and the stored jobs stay', async () => {
     const small = await privateRedis('--maxmemory', '4mb')
     await small.start()
-    const queue = openQueue({ connection: small.url })
+    const name = randomUUID()
+    const queue = openQueue({ name, connection: small.url })
+    queue.reserve?.('inbox')
     const job = { ...jobOf(), body: Buffer.alloc(1024 * 1024) }
     await queue.push([jobOf()])
     const pushes = Array.from({ length: 5 }, () => queue.push([{ ...job, id: randomUUID() }]))
@@ -331,6 +333,13 @@ describe.skipIf(!hasRedisServer)('a redis-server', () => {
     expect(inspect(refused[0], { depth: 9 }).length).toBeLessThan(5000)
     const { waiting } = await queue.counts()
     expect(waiting).toBe(1 + results.length - refused.length)
+    const restarted = openQueue({ name, connection: small.url })
+    restarted.reserve?.('inbox')
+    const client = new Redis(small.url)
+    await client.config('SET', 'maxmemory', '1mb')
+    await expect(restarted.push([jobOf()])).rejects.toThrow('Got OOM.')
+    expect(await restarted.counts()).toMatchObject({ waiting })
+    client.disconnect()
     await small.dispose()
   })
 
