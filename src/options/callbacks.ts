@@ -1,6 +1,7 @@
 /** Calls the callbacks that a developer gave as options. Whatever they do changes nothing: one that fails is a warning. */
 
 import type { HooklineError } from '../message/error.ts'
+import type { Clock } from '../time/clock.ts'
 
 /** Gives an error to `onError`. */
 export function report<Request>(
@@ -32,6 +33,18 @@ export function notify(callback: () => unknown, name: string, code: string): voi
 /** The default of `onError`: prints the 5xx errors but `shutting_down`. */
 export function printServerErrors(error: HooklineError): void {
   if (error.status >= 500 && error.code !== 'shutting_down') console.error(error)
+}
+
+/** Prints an error once, and the same one again after a minute. The default of `onError`. */
+export function printOnceAMinute(clock: Clock): (error: HooklineError) => void {
+  const printedAt = new Map<string, number>()
+  return (error) => {
+    const now = clock.monotonic()
+    for (const [message, at] of printedAt) if (now - at >= 60_000) printedAt.delete(message)
+    if (printedAt.has(error.message)) return
+    printedAt.set(error.message, now)
+    printServerErrors(error)
+  }
 }
 
 /** Whether a value has to be awaited: a promise of any make. */

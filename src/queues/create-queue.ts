@@ -1,7 +1,7 @@
 /** createQueue(): everything that queues share; an engine supplies the store. */
 
 import type { HooklineError } from '../message/error.ts'
-import { isThenable, notify, printServerErrors } from '../options/callbacks.ts'
+import { isThenable, notify, printOnceAMinute } from '../options/callbacks.ts'
 import { requireClock, requireFunction, requireOptions, requireText, requireWhole } from '../options/checks.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { TIMED_OUT, within } from '../time/timeout.ts'
@@ -202,15 +202,3 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
 
 /** How long closing waits for a durable store to free what it holds, in milliseconds. */
 const CLOSE_MS = 300
-
-/** Prints an error once, and the same one again after a minute. The default of `onError`. */
-export function printOnceAMinute(clock: Clock): (error: HooklineError) => void {
-  const printedAt = new Map<string, number>()
-  return (error) => {
-    const now = clock.monotonic()
-    for (const [message, at] of printedAt) if (now - at >= 60_000) printedAt.delete(message)
-    if (printedAt.has(error.message)) return
-    printedAt.set(error.message, now)
-    printServerErrors(error)
-  }
-}

@@ -37,7 +37,7 @@ describe('a receiver forgets', () => {
 
   it('what is unusable and names the user, and not what is no JSON', async () => {
     const { receiver, clock } = setUpInbox()
-    receiver.start()
+    receiver.on('track', () => {}).start()
     await deliver(receiver, { userId: 'ada', type: 'unknown' })
     await deliver(receiver, '{"userId":"ada"')
     await clock.advance(0)

@@ -4,8 +4,9 @@
  * @module hookline/queues/bullmq
  */
 
+import { printOnceAMinute } from '../../options/callbacks.ts'
 import { systemClock } from '../../time/clock.ts'
-import { createQueue, printOnceAMinute } from '../create-queue.ts'
+import { createQueue } from '../create-queue.ts'
 import type { Queue } from '../queue.ts'
 import { type BullmqQueueOptions, readOptions } from './options.ts'
 import { createBullmqStore } from './store.ts'

@@ -2,6 +2,7 @@
 
 import type { PgBoss } from 'pg-boss'
 import type { HooklineError } from '../../message/error.ts'
+import { printOnceAMinute } from '../../options/callbacks.ts'
 import {
   invalidOption,
   kindOf,
@@ -14,7 +15,6 @@ import {
 } from '../../options/checks.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { readRetention } from '../arguments.ts'
-import { printOnceAMinute } from '../create-queue.ts'
 
 /** What `pgBossQueue` takes: a `connectionString`, or a `boss`. */
 export interface PgBossQueueOptions {
