@@ -15,4 +15,4 @@ export type { Recorded, RecordedRequest, RequestParts } from './testing/recorder
 export type { Script, ScriptedAnswer, ScriptedReset, Step } from './testing/script.ts'
 export { type SignedRequest, signedRequest } from './testing/signed-request.ts'
 export { testQueue } from './testing/test-queue/index.ts'
-export type { QueueTest, TestedQueue } from './testing/test-queue/tested-queue.ts'
+export type { QueueTest, TestedQueue, TestQueueOptions } from './testing/test-queue/tested-queue.ts'

@@ -2,25 +2,26 @@
 
 import { describe, test } from 'vitest'
 import { testQueue as testsOf } from '../../src/testing/test-queue/index.ts'
-import type { TestedQueue } from '../../src/testing/test-queue/tested-queue.ts'
+import type { TestedQueue, TestQueueOptions } from '../../src/testing/test-queue/tested-queue.ts'
 
 export type { TestedQueue }
 
 type Create = () => TestedQueue | Promise<TestedQueue>
 
 /** Every test but those of durable queues. */
-export function testQueue(name: string, create: Create): void {
-  declare(name, create, false)
+export function testQueue(name: string, create: Create, options?: TestQueueOptions): void {
+  declare(name, create, options, false)
 }
 
 /** The tests of durable queues alone, which may need a queue that polls. */
 export function testDurableQueue(name: string, create: Create): void {
-  declare(`${name}, shared`, create, true)
+  declare(`${name}, shared`, create, {}, true)
 }
 
-function declare(title: string, create: Create, isDurable: boolean): void {
+function declare(title: string, create: Create, options: TestQueueOptions | undefined, isDurable: boolean): void {
+  const createPatient = async () => ({ timeoutMs: 20_000, ...(await create()) }) // The machine may be busy.
   describe(title, () => {
-    const tests = testsOf(create).filter(({ name }) => name.startsWith('durable: ') === isDurable)
+    const tests = testsOf(createPatient, options).filter(({ name }) => name.startsWith('durable: ') === isDurable)
     for (const { name, run } of tests) test(name, run)
   })
 }

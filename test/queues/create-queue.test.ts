@@ -18,12 +18,13 @@ describe.each<Manner>([
   { isDurable: true, isSlow: false },
   { isDurable: false, isSlow: true },
 ])('over a store that is slow: $isSlow, durable: $isDurable', (manner) => {
-  testQueue('createQueue', () => {
+  function create() {
     const clock = manualClock()
     const queue = createQueue(watchStore(clock, manner).store, { name: 'orders', clock })
     const { now, advance } = clock
-    return { queue, now, advance, dedupeWindowMs, isDurable: manner.isDurable === true }
-  })
+    return { queue, now, advance, dedupeWindowMs }
+  }
+  testQueue('createQueue', create, { isDurable: manner.isDurable === true })
 })
 
 const complete: Outcome = { complete: true }

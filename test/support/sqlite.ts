@@ -73,7 +73,6 @@ export function testedSqliteQueue(open: (options: SqliteQueueOptions) => Queue =
       await new Promise((resolve) => setTimeout(resolve, 1)) // The threads have a clock of their own.
       await clock.advance(20)
     },
-    isDurable: true,
     dedupeWindowMs: 24 * 60 * 60_000,
     dispose: async () => remove(),
   }

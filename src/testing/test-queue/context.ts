@@ -6,7 +6,7 @@ import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promi
 import type { ClaimedJob, Job, Outcome, Queue, QueueCounts } from '../../queues/queue.ts'
 import { systemClock } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
-import type { TestedQueue } from './tested-queue.ts'
+import type { TestedQueue, TestQueueOptions } from './tested-queue.ts'
 
 /** The tests of one idea: by name, each with what it does. */
 export type Cases = Readonly<Record<string, (context: TestContext) => Promise<void>>>
@@ -16,6 +16,8 @@ type Decide = (job: ClaimedJob, signal: AbortSignal) => Outcome | Promise<Outcom
 
 /** A tested queue and tools. */
 export interface TestContext extends TestedQueue {
+  readonly isDurable: boolean
+  readonly leaseMs: number
   /** Gives a queue a handler. Returns the list of the jobs that reached it, which grows. Default for `queue`: the tested one. */
   work(decide: Decide, concurrency?: number, queue?: Queue): readonly ClaimedJob[]
   /** Waits for `drain()`. */
@@ -28,8 +30,10 @@ export interface TestContext extends TestedQueue {
   counts(queue?: Queue): Promise<QueueCounts>
   /** Compares those counts that are given. */
   expectCounts(expected: Partial<QueueCounts>, rule: string, queue?: Queue): Promise<void>
-  /** Opens another queue over the same jobs. It is closed when the test ends. Default: with `another`. */
-  openAnother(open?: () => Queue | Promise<Queue>): Promise<Queue>
+  /** Opens another queue over the same jobs. It is closed when the test ends. */
+  openAnother(): Promise<Queue>
+  /** The same, for one that never renews its claims. */
+  openStalled(): Promise<Queue>
 }
 
 export const complete: Outcome = { complete: true }
@@ -53,11 +57,12 @@ export const never = (): Promise<Outcome> => new Promise(() => {})
 export async function runCase(
   create: () => TestedQueue | Promise<TestedQueue>,
   check: (context: TestContext) => Promise<void>,
+  options: TestQueueOptions,
 ): Promise<void> {
   const tested = await create()
   const queues = [tested.queue]
   try {
-    await check(createContext(tested, queues))
+    await check(createContext(tested, queues, options))
   } catch (error) {
     await cleanUp(tested, queues).catch(() => {}) // The test's own failure is the one to report.
     throw error
@@ -71,8 +76,12 @@ async function cleanUp({ dispose }: TestedQueue, queues: readonly Queue[]): Prom
   for (const result of closed) if (result.status === 'rejected') throw result.reason
 }
 
-function createContext(tested: TestedQueue, queues: Queue[]): TestContext {
-  const { timeoutMs = 4_000, refresh, another, tick = () => nextTurn<void>() } = tested
+function createContext(
+  tested: TestedQueue,
+  queues: Queue[],
+  { isDurable = true, leaseMs = Number.POSITIVE_INFINITY }: TestQueueOptions,
+): TestContext {
+  const { timeoutMs = 4_000, refresh, another, stalled, tick = () => nextTurn<void>() } = tested
 
   async function wait(isTrue: () => boolean, rule: string, pass: () => Promise<void>): Promise<void> {
     const end = performance.now() + timeoutMs
@@ -88,8 +97,17 @@ function createContext(tested: TestedQueue, queues: Queue[]): TestContext {
     return queue.counts()
   }
 
+  async function open(make: TestedQueue['another'], advice: string): Promise<Queue> {
+    if (make === undefined) fail(advice)
+    const queue = await make()
+    queues.push(queue)
+    return queue
+  }
+
   return {
     ...tested,
+    isDurable,
+    leaseMs,
     counts,
     work(decide, concurrency = 10, queue = tested.queue) {
       const seen: ClaimedJob[] = []
@@ -112,11 +130,8 @@ function createContext(tested: TestedQueue, queues: Queue[]): TestContext {
         equal(found[name], expected[name], `${rule}: counts().${name} must be ${expected[name]}. Got ${found[name]}`)
       }
     },
-    async openAnother(open = another) {
-      if (open === undefined) fail('a durable queue must be tested with `another`, which opens a second queue')
-      const queue = await open()
-      queues.push(queue)
-      return queue
-    },
+    openAnother: () => open(another, 'a durable queue must be tested with `another`, which opens a second queue'),
+    openStalled: () =>
+      open(stalled, 'a queue with leases must be tested with `stalled`, which opens one that renews none'),
   }
 }

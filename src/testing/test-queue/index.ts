@@ -1,5 +1,6 @@
 /** testQueue(): the contract of queues as tests, for any test runner. */
 
+import { requireOptions } from '../../options/checks.ts'
 import { argumentCases } from './arguments.ts'
 import { closeCases } from './close.ts'
 import { type Cases, runCase } from './context.ts'
@@ -8,21 +9,29 @@ import { durableCases } from './durable.ts'
 import { forgetCases } from './forget.ts'
 import { pushCases } from './push.ts'
 import { retryCases } from './retry.ts'
-import { sharedCases } from './shared.ts'
-import type { QueueTest, TestedQueue } from './tested-queue.ts'
+import { leaseCases, sharedCases } from './shared.ts'
+import type { QueueTest, TestedQueue, TestQueueOptions } from './tested-queue.ts'
 import { workCases } from './work.ts'
 
+const OPTIONS = ['isDurable', 'leaseMs'] as const satisfies (keyof TestQueueOptions)[]
+
 /**
- * Returns the tests that each queue has to pass: what the contract promises, and nothing more. Every test opens its own queue.
+ * Returns the tests that a queue has to pass: what the contract promises of it, and nothing more. Every test opens its own queue.
  *
  * @param create Opens a new, empty queue. A test fails when the queue breaks the rule that the test is named after.
+ * @throws TypeError that names the option.
  * @example
  * describe('my engine', () => {
- *   for (const { name, run } of testQueue(create)) test(name, run)
+ *   for (const { name, run } of testQueue(create, { leaseMs: 30_000 })) test(name, run)
  * })
  */
-export function testQueue(create: () => TestedQueue | Promise<TestedQueue>): readonly QueueTest[] {
-  const always: Cases = {
+export function testQueue(
+  create: () => TestedQueue | Promise<TestedQueue>,
+  options: TestQueueOptions = {},
+): readonly QueueTest[] {
+  requireOptions('testQueue', options, OPTIONS)
+  const { isDurable = true, leaseMs } = options
+  const cases: Cases = {
     ...pushCases,
     ...workCases,
     ...retryCases,
@@ -30,11 +39,8 @@ export function testQueue(create: () => TestedQueue | Promise<TestedQueue>): rea
     ...forgetCases,
     ...closeCases,
     ...argumentCases,
+    ...(isDurable && { ...durableCases, ...sharedCases }),
+    ...(leaseMs !== undefined && leaseCases),
   }
-  const tests = Object.entries(always).map(([name, check]) => ({ name, run: () => runCase(create, check) }))
-  const durable = Object.entries({ ...durableCases, ...sharedCases }).map(([name, check]) => ({
-    name,
-    run: () => runCase(create, async (context) => (context.isDurable ? check(context) : undefined)),
-  }))
-  return [...tests, ...durable]
+  return Object.entries(cases).map(([name, check]) => ({ name, run: () => runCase(create, check, options) }))
 }

@@ -73,13 +73,15 @@ export const sharedCases: Cases = {
     await drain(other)
     await expectCounts({ waiting: 0, active: 0, deadLetters: 0 }, 'a completed job must not count', other)
   },
+}
 
-  'durable: an outcome after the lease is over changes nothing': async (context) => {
-    const { queue, stalled, leaseMs = 0, openAnother, advance, work, until, drain, expectCounts } = context
-    if (stalled === undefined) return
+/** What a queue with leases promises, too. */
+export const leaseCases: Cases = {
+  'lease: an outcome after the lease is over changes nothing': async (context) => {
+    const { queue, leaseMs, openStalled, advance, work, until, drain, expectCounts } = context
     const late = Promise.withResolvers<Outcome>()
     await queue.push([jobOf('slow')])
-    const first = work(() => late.promise, 10, await openAnother(stalled))
+    const first = work(() => late.promise, 10, await openStalled())
     await until(() => first.length === 1, 'jobs that another process pushed must be claimed')
     await advance(leaseMs)
     const held = Promise.withResolvers<Outcome>()

@@ -54,7 +54,6 @@ describe.skipIf(redisUrl === undefined)('on Redis', () => {
         await forget(`bull:${name}:de:*`, ms)
       },
       another: open,
-      isDurable: true,
       dedupeWindowMs: settings.dedupeWindowMs,
       exactOrder: false,
       dispose: () => removeQueue(redis, name),

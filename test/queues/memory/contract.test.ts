@@ -5,12 +5,14 @@ import type { ClaimedJob, Job, Outcome } from '../../../src/queues/queue.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { testQueue } from '../../contracts/queue.ts'
 
-testQueue('memory', () => {
+function create() {
   const clock = manualClock()
   const queue = memoryQueue({ clock })
   const { now, advance } = clock
-  return { queue, now, advance, isDurable: false, dedupeWindowMs: 24 * 60 * 60_000 }
-})
+  return { queue, now, advance, dedupeWindowMs: 24 * 60 * 60_000 }
+}
+
+testQueue('memory', create, { isDurable: false })
 
 const done: Outcome = { complete: true }
 const jobOf = (size = 1, more: Partial<Job> = {}): Job => ({ id: randomUUID(), body: new Uint8Array(size), ...more })

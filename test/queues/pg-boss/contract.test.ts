@@ -35,9 +35,7 @@ describe.skipIf(databaseUrl === undefined)('pg-boss', () => {
         if (ms >= 1000) await boss.supervise(name)
       },
       dedupeWindowMs: dedupeWindowMs + 1, // pg-boss deletes what is older, not as old.
-      isDurable: true,
       exactOrder: false,
-      timeoutMs: 10_000,
       refresh: () => virtual.refresh(name),
     }
   }

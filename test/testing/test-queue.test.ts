@@ -1,0 +1,51 @@
+/** Which tests testQueue() returns, and what fails those whose queue was described wrongly. How they find faults: queues/. */
+
+import { expect, test } from 'vitest'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
+import { manualClock, type TestQueueOptions, testQueue } from '../../src/testing.ts'
+
+type Is = (name: string) => boolean
+
+function create() {
+  const clock = manualClock()
+  return {
+    queue: memoryQueue({ clock }),
+    now: clock.now,
+    advance: clock.advance,
+    dedupeWindowMs: 24 * 60 * 60_000,
+    timeoutMs: 20,
+  }
+}
+
+const namesOf = (options?: TestQueueOptions) => testQueue(create, options).map(({ name }) => name)
+
+test('the list has the tests of what is promised', () => {
+  const always = namesOf({ isDurable: false })
+  const [durable, lease] = [/^durable: /, /^lease: /].map((kind) => (name: string) => kind.test(name)) as [Is, Is]
+
+  expect(always.filter((name) => durable(name) || lease(name))).toEqual([])
+  expect(namesOf().filter((name) => !durable(name))).toEqual(always)
+  expect(namesOf({ leaseMs: 1_000 }).filter((name) => !lease(name))).toEqual(namesOf())
+  expect(namesOf({ leaseMs: 1_000, isDurable: false }).filter(lease)).not.toEqual([])
+  expect(namesOf().filter(durable)).not.toEqual([])
+})
+
+test('a test fails without the other queue that it needs', async () => {
+  const tests = testQueue(create, { leaseMs: 1_000 })
+  const failures = async (kind: string) => {
+    const runs = await Promise.allSettled(tests.filter(({ name }) => name.startsWith(kind)).map(({ run }) => run()))
+    return runs.map((result) => (result.status === 'rejected' ? String(result.reason.message) : 'passed'))
+  }
+
+  expect(await failures('durable')).not.toContain('passed')
+  expect(await failures('durable')).toContain(
+    'a durable queue must be tested with `another`, which opens a second queue',
+  )
+  expect(await failures('lease')).toEqual([
+    'a queue with leases must be tested with `stalled`, which opens one that renews none',
+  ])
+})
+
+test('an option that does not exist is refused', () => {
+  expect(() => testQueue(create, { durable: false } as never)).toThrow(/`durable` is not an option/)
+})
