@@ -7,7 +7,7 @@ import { type Clock, systemClock } from '../time/clock.ts'
 import { TIMED_OUT, within } from '../time/timeout.ts'
 import { readFilter, readGrace, readIds, readJobs, readPage, readRetention, requireStore } from './arguments.ts'
 import { createRetention, dropMatching, forget, type Stored } from './drop.ts'
-import { shuttingDown, unavailable } from './errors.ts'
+import { hasAnotherHandler, shuttingDown, unavailable } from './errors.ts'
 import type { ClaimedJob, Job, Queue } from './queue.ts'
 import type { Answer, QueueStore } from './store.ts'
 import { occupy, type QueueUse, servesOther } from './use.ts'
@@ -159,11 +159,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
       return callAndWake(() => (checked.length === 0 ? undefined : store.push(checked)))
     },
     work(handle, options) {
-      if (hasHandler) {
-        throw new TypeError(
-          `Queue ${name} can have one handler. Got a second handler. Create a queue for each destination and each inbox.`,
-        )
-      }
+      if (hasHandler) throw hasAnotherHandler(name)
       if (closed !== undefined) {
         throw new TypeError(`Queue ${name} is closed. Got a handler for it. Create a new queue.`)
       }

@@ -14,3 +14,10 @@ export function unavailable(name: string, error: unknown): HooklineError {
   const message = `Queue ${name}: the engine failed. Got ${found.replace(/\.$/, '')}. Check that it runs and can be reached.`
   return new HooklineError('queue_unavailable', message, { cause: error })
 }
+
+/** Of a second handler. */
+export function hasAnotherHandler(name: string): TypeError {
+  return new TypeError(
+    `Queue ${name} can have one handler. Got a second handler. Create a queue for each destination and each inbox.`,
+  )
+}
