@@ -61,7 +61,9 @@ export function createJobHandler(
   /** Where claims are leases, a lapsed one does not tell a process that died from one that lives. */
   function explain({ blockedMs }: ClaimedJob): string {
     if (blockedMs !== undefined) return `event loop blocked for ${(blockedMs / 1_000).toFixed(1)} s`
-    return queue.leaseMs === undefined ? 'the process died' : 'the process died or blocked its event loop'
+    return queue.leaseMs === undefined
+      ? 'the process died'
+      : 'the process died, blocked its event loop or lost the engine'
   }
 
   /** Ends with the handlers, their timeout or the shutdown, whichever is first. */

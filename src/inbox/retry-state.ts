@@ -6,7 +6,7 @@ import type { ClaimedJob } from '../queues/queue.ts'
 
 /**
  * Why a message is a dead letter: the code of its last error; or processes died while they handled it; or it is unreadable.
- * Where claims are leases the code is `lease_lapsed` in place of `crashed`: a process died, or blocked its event loop.
+ * Where claims are leases the code is `lease_lapsed` in place of `crashed`: a process died, blocked its event loop or lost the engine.
  */
 export type DeadLetterReason = HooklineErrorCode | 'crashed' | 'unreadable'
 

@@ -128,7 +128,7 @@ export interface Queue {
   reserve?(use: QueueUse): void
   /**
    * How long a claim lasts that its process does not renew, in milliseconds: a job that is claimed again was held by a process
-   * that died, or that blocked its event loop for longer. Undefined when a claim lasts for as long as its process lives.
+   * that died, blocked its event loop or lost the engine for longer. Undefined when a claim lasts for as long as its process lives.
    */
   readonly leaseMs?: number | undefined
   /**

@@ -331,7 +331,14 @@ describe('a message whose claims end without an outcome', () => {
 
   describe.each([
     ['claims last as long as their process', undefined, undefined, 'crashed', 'internal', 'the process died'],
-    ['claims lapse', 20_000, undefined, 'lease_lapsed', 'lease_lapsed', 'the process died or blocked its event loop'],
+    [
+      'claims lapse',
+      20_000,
+      undefined,
+      'lease_lapsed',
+      'lease_lapsed',
+      'the process died, blocked its event loop or lost the engine',
+    ],
     ['one is known to have lapsed', 20_000, 26_149, 'lease_lapsed', 'lease_lapsed', 'event loop blocked for 26.1 s'],
   ] as const)('where %s', (_what, leaseMs, blockedMs, reason, code, cause) => {
     it.each([

@@ -230,7 +230,9 @@ describe.skipIf(databaseUrl === undefined)('the rows of a queue on pg-boss', () 
       await queue.drain()
       const [letter] = await receiver.deadLetters()
       expect(letter).toMatchObject({ reason: 'lease_lapsed', attempts: 0, error: { code: 'lease_lapsed' } })
-      expect(letter?.error.message).toContain('Got 5 claims that ended before: the process died or blocked its event')
+      expect(letter?.error.message).toContain(
+        'Got 5 claims that ended before: the process died, blocked its event loop or lost',
+      )
       await receiver.close({ graceMs: 0 })
     })
 
