@@ -96,7 +96,8 @@ function addRoute(scope: FastifyScope, route: string, endpoint: Endpoint): void 
 function respond(endpoint: Endpoint, route: string, request: FastifyRequestLike, reply: FastifyReplyLike): void {
   const { raw, rawBody, body } = request
   const incoming = new NodeRequest(raw, reply.raw, raw.url ?? '', { rawBody }, body as Readable | undefined)
-  incoming.path = route // Fastify matched it, by its own rules for prefixes, case and trailing slashes.
+  // Fastify matched one of several, by its own rules for prefixes, case and trailing slashes.
+  if (endpoint.routes !== undefined) incoming.path = route
   const answered = endpoint.handle(incoming)
   if (answered === undefined) return void reply.callNotFound()
   answered

@@ -45,9 +45,17 @@ export type {
 export { parse } from './message/parse.ts'
 export { sign, verify } from './message/signature.ts'
 export type { Health } from './queues/health.ts'
-export type { HeadersLike, MessageOf, Received, Receiver, ReceiverCloseOptions, TrackOf } from './receiver/api.ts'
+export type {
+  HeadersLike,
+  MessageOf,
+  Received,
+  ReceiveOptions,
+  Receiver,
+  ReceiverCloseOptions,
+  TrackOf,
+} from './receiver/api.ts'
 export type { ReceiverDedupeOptions } from './receiver/deduplication.ts'
 export type { ReceiverOptions, RejectedMessage } from './receiver/options.ts'
 export { createReceiver } from './receiver/receiver.ts'
-export type { SecretProvider, Secrets } from './receiver/secrets.ts'
+export type { SecretProvider, Secrets, SourceRequest, SourceSecrets } from './receiver/secrets.ts'
 export type { Clock } from './time/clock.ts'

@@ -9,20 +9,23 @@ import type { Message } from '../message/message.ts'
 /** How a message arrived. Some fields are computed when they are read: pass the object on, a copy by spread loses them. */
 export interface Delivery {
   /**
-   * Identifies the delivery and every retry of it, which are the same bytes: the verified signature, or the SHA-256 of
-   * the bytes when unsigned. Use it, not `messageId`, to recognise duplicates: a `messageId` can be guessed.
+   * Identifies the delivery and every retry of it, which are the same bytes: the verified signature; of a receiver with many
+   * sources, the SHA-256 of that and of the source; the SHA-256 of the bytes when unsigned. Use it, not `messageId`, to
+   * recognise duplicates: a `messageId` can be guessed.
    */
   readonly id: string
   /** The exact bytes of the body. */
   readonly bytes: Uint8Array
   /** Where the body was found: `stream` unless a parser ran first. */
-  readonly source: BodySource
+  readonly bodySource: BodySource
   /** When the request arrived. */
   readonly receivedAt: Date
   /** The headers of the request, names in lower case. */
   readonly headers: EndpointHeaders
   /** Whether the signature was checked; false only under `allowUnsigned`. */
   readonly verified: boolean
+  /** The source whose secret made the signature, of a receiver with many; undefined for a receiver with one. */
+  readonly source: string | undefined
   /** Which of your secrets made the signature, counted from 0; undefined when unsigned. */
   readonly secretIndex: number | undefined
   /**
@@ -56,7 +59,9 @@ const LATE: Readonly<Record<Stage, () => HooklineError>> = {
 export class OpenDelivery implements Delivery {
   readonly headers: EndpointHeaders
   bytes: Uint8Array = NO_BYTES
-  source: BodySource = 'stream'
+  bodySource: BodySource = 'stream'
+  source: string | undefined
+  signature: string | undefined
   secretIndex: number | undefined
   readonly #receivedAt: number
   #stage: Stage = 'body'
@@ -64,7 +69,6 @@ export class OpenDelivery implements Delivery {
   #failure: HooklineError | undefined
   #dispatched: Message | undefined
   #startedAt: number | undefined
-  #signature: string | undefined
   #abort: AbortController | undefined
 
   constructor(headers: EndpointHeaders, receivedAt: number) {
@@ -73,7 +77,14 @@ export class OpenDelivery implements Delivery {
   }
 
   get id(): string {
-    return this.#signature ?? createHash('sha256').update(this.bytes).digest('hex')
+    const { signature, source } = this
+    if (signature === undefined) return sha256(this.bytes)
+    return source === undefined ? signature : sha256(`${signature}${source}`)
+  }
+
+  /** A key that you chose for the message, apart from the same key of another source. */
+  within(key: string): string {
+    return this.source === undefined ? key : JSON.stringify([this.source, key])
   }
 
   get receivedAt(): Date {
@@ -81,7 +92,7 @@ export class OpenDelivery implements Delivery {
   }
 
   get verified(): boolean {
-    return this.#signature !== undefined
+    return this.signature !== undefined
   }
 
   get signal(): AbortSignal {
@@ -120,11 +131,11 @@ export class OpenDelivery implements Delivery {
 
   setBody({ bytes, source }: EndpointBody): void {
     this.bytes = bytes
-    this.source = source
+    this.bodySource = source
   }
 
   setSignature(signature: string, secretIndex: number): void {
-    this.#signature = signature
+    this.signature = signature
     this.secretIndex = secretIndex
   }
 
@@ -152,6 +163,10 @@ export class OpenDelivery implements Delivery {
 }
 
 const NO_BYTES = new Uint8Array()
+
+function sha256(data: Uint8Array | string): string {
+  return createHash('sha256').update(data).digest('hex')
+}
 
 /** Whether the message is at fault: sending it again would not help. */
 export function isUnusable(error: unknown): error is HooklineError {

@@ -11,6 +11,8 @@ import type { Delivery, OpenDelivery } from './delivery.ts'
 export interface FailedRequest {
   /** The headers of the request, names in lower case. */
   readonly headers: EndpointHeaders
+  /** The path that the endpoint saw; undefined for a message from an inbox. */
+  readonly path: string | undefined
   /** The address of the connection, where the host knows it. */
   readonly remoteAddress: string | undefined
 }

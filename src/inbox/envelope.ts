@@ -11,10 +11,13 @@ interface Head {
   readonly hookline: typeof VERSION
   /** When the request arrived, in milliseconds since the epoch. */
   readonly at: number
+  /** Where the body was found. */
   readonly source: BodySource
   /** The verified signature and the secret that made it; both undefined when unsigned. */
   readonly signature: string | undefined
   readonly secretIndex: number | undefined
+  /** The source of the message; undefined for a receiver with one. Releases 0.1 and 0.2 do not know it. */
+  readonly from?: string | undefined
   readonly headers: EndpointHeaders
 }
 
@@ -30,9 +33,10 @@ export function writeEnvelope(delivery: OpenDelivery): Uint8Array {
   const head: Head = {
     hookline: VERSION,
     at: delivery.receivedAt.getTime(),
-    source: delivery.source,
-    signature: delivery.verified ? delivery.id : undefined,
+    source: delivery.bodySource,
+    signature: delivery.signature,
     secretIndex: delivery.secretIndex,
+    from: delivery.source,
     headers,
   }
   const line = `${JSON.stringify(head)}\n`
@@ -51,10 +55,11 @@ export function writeEnvelope(delivery: OpenDelivery): Uint8Array {
 export function readEnvelope(stored: Uint8Array): OpenDelivery {
   const envelope = Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength)
   const end = envelope.indexOf(LINE_FEED)
-  const { at, source, signature, secretIndex, headers } = readHead(envelope.subarray(0, Math.max(end, 0)))
+  const { at, source, signature, secretIndex, from, headers } = readHead(envelope.subarray(0, Math.max(end, 0)))
   const delivery = new OpenDelivery(headers, at)
   // A copy: a queue in memory needs the original for the next attempt.
   delivery.setBody({ bytes: Buffer.from(envelope.subarray(end + 1)), source })
+  delivery.source = from
   if (signature !== undefined) delivery.setSignature(signature, secretIndex as number)
   return delivery
 }
@@ -80,6 +85,7 @@ function readHead(line: Uint8Array): Head {
     Number.isFinite(new Date(head.at as number).getTime()) &&
     typeof head.source === 'string' &&
     isObject(head.headers) &&
+    (head.from === undefined || typeof head.from === 'string') &&
     (head.signature === undefined || (typeof head.signature === 'string' && Number.isInteger(head.secretIndex)))
   if (!isWhole) throw unreadable('one with missing fields')
   return head as unknown as Head

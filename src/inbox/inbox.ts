@@ -25,6 +25,8 @@ export interface StoredMessage {
   readonly bytes: Uint8Array
   /** The headers of the request, names in lower case, without those whose names say that they hold a secret. */
   readonly headers: EndpointHeaders
+  /** The source of the message, of a receiver with many. */
+  readonly source: string | undefined
   /** When the request arrived; undefined when it is unreadable. */
   readonly receivedAt: Date | undefined
 }
@@ -70,7 +72,7 @@ export function createInbox(settings: InboxSettings, receiver: HandlingSettings,
     if (key === undefined || message === undefined) return jobIdOf(delivery.id)
     const chosen: unknown = key(message, delivery)
     requireText('inbox.key()', chosen)
-    return jobIdFromKey(chosen)
+    return jobIdFromKey(delivery.within(chosen))
   }
 
   return {
@@ -101,10 +103,10 @@ export function createInbox(settings: InboxSettings, receiver: HandlingSettings,
 
 function readStored({ id, body }: { readonly id: string; readonly body: Uint8Array }): StoredMessage {
   try {
-    const { bytes, headers, receivedAt } = readEnvelope(body)
-    return { id, bytes, headers, receivedAt }
+    const { bytes, headers, source, receivedAt } = readEnvelope(body)
+    return { id, bytes, headers, source, receivedAt }
   } catch {
-    return { id, bytes: body, headers: {}, receivedAt: undefined }
+    return { id, bytes: body, headers: {}, source: undefined, receivedAt: undefined }
   }
 }
 

@@ -142,7 +142,7 @@ export function createJobHandler(
   }
 
   function reportError(error: HooklineError, { headers }: OpenDelivery): void {
-    report(onError, error, { headers, remoteAddress: undefined })
+    report(onError, error, { headers, path: undefined, remoteAddress: undefined })
   }
 
   /** What a signal stops. One listener serves the many jobs that share a signal. */

@@ -36,6 +36,12 @@ export const SECRET_COOLDOWN_MS = 10_000
 /** Least time between two calls of an async provider that fails while no secret is known, in milliseconds. */
 export const SECRET_RETRY_MS = 1_000
 
+/** Most sources whose secrets are kept. Requests name them, so forged ones can name any number. */
+export const SOURCES_LIMIT = 10_000
+
+/** Most characters of the name of a source. */
+export const SOURCE_NAME_LIMIT = 200
+
 /**
  * How much of a body over the limit is read and dropped before it is refused, in bytes. A sender that is cut off while it
  * writes would see a reset instead of the answer.

@@ -136,6 +136,21 @@ export function requireUrl(
   return url
 }
 
+/** Warns of a secret that looks as if it was read wrongly. It may be meant, so it is used as it is. Returns whether it warned. */
+export function warnOfSecret(name: string, secret: string): boolean {
+  const found = SUSPICIOUS.find(([, pattern]) => pattern.test(secret))?.[0]
+  if (found === undefined) return false
+  const advice = 'Remove that where the secret is read, unless the other side has it too.'
+  process.emitWarning(`\`${name}\` is used exactly as it is. Got ${found}. ${advice}`, { code: 'HOOKLINE_SECRET' })
+  return true
+}
+
+const SUSPICIOUS: readonly (readonly [found: string, RegExp])[] = [
+  ['one that ends in a line break', /[\r\n]$/],
+  ['one with white space around it', /^\s|\s$/],
+  ['one in quotation marks', /^(["'`]).*\1$/s],
+]
+
 /** Whether this is a token of HTTP (RFC 9110, section 5.6.2): the name of a header, or of a product. */
 export function isToken(value: unknown): value is string {
   return typeof value === 'string' && /^[\w!#$%&'*+.^`|~-]+$/.test(value)

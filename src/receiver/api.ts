@@ -22,6 +22,12 @@ export type Received =
   | (TextAnswer & { readonly ok: true; readonly message: Message; readonly delivery: Delivery })
   | (TextAnswer & { readonly ok: false; readonly error: HooklineError })
 
+/** What a request was, beside its body and headers. */
+export interface ReceiveOptions {
+  /** Its path, from which `secret.source` may name the source. Default `/`. */
+  readonly path?: string | undefined
+}
+
 /** How to close a receiver. */
 export interface ReceiverCloseOptions {
   /** How long handlers may still take once all requests are answered or timed out, in milliseconds. Default 10 000. */
@@ -29,7 +35,7 @@ export interface ReceiverCloseOptions {
 }
 
 /** The message of a type, with the output of its schema. */
-export type MessageOf<Type extends MessageType, Traits extends TraitSchemas> = Type extends 'identify'
+export type MessageOfType<Type extends MessageType, Traits extends TraitSchemas> = Type extends 'identify'
   ? IdentifyMessage<SchemaOutput<Traits['identify']>>
   : Type extends 'group'
     ? GroupMessage<SchemaOutput<Traits['group']>>
@@ -41,9 +47,27 @@ export type TrackOf<Event extends string, Events extends EventSchemas> = TrackMe
   Event extends keyof Events ? SchemaOutput<Events[Event]> : SchemaOutput<undefined>
 >
 
-/** Receives messages: mount it with an adapter's `serve`, or call `receive` yourself. */
-// biome-ignore lint/complexity/noBannedTypes: no schemas is the empty object
-export interface Receiver<Events extends EventSchemas = {}, Traits extends TraitSchemas = {}> extends Endpoint {
+/**
+ * The message that a handler of a receiver gets, for handlers in other files.
+ *
+ * @example
+ * type OrderCompleted = MessageOf<typeof receiver, 'track', 'Order Completed'>
+ */
+export type MessageOf<AReceiver extends Receiver, Type extends MessageType, Event extends string = never> =
+  AReceiver extends Receiver<infer Events, infer Traits>
+    ? [Event] extends [never]
+      ? MessageOfType<Type, Traits>
+      : Type extends 'track'
+        ? TrackOf<Event, Events>
+        : never
+    : never
+
+/**
+ * Receives messages: mount it with an adapter's `serve`, or call `receive` yourself. Without type arguments it stands for any
+ * receiver, whatever its schemas; handlers that are registered on it get fields of unknown values.
+ */
+// biome-ignore lint/suspicious/noExplicitAny: the one argument that stands for all schemas
+export interface Receiver<Events extends EventSchemas = any, Traits extends TraitSchemas = any> extends Endpoint {
   /**
    * Calls `handler` for every message of a type, or of any of a list of types. All handlers of a message run, at the same
    * time; when one fails, the message is retried and all run again. A message that no handler matches is not wanted: it is
@@ -54,10 +78,10 @@ export interface Receiver<Events extends EventSchemas = {}, Traits extends Trait
    */
   on<const Type extends MessageType>(
     type: Type | readonly Type[],
-    handler: Handler<MessageOf<Type, Traits>>,
+    handler: Handler<MessageOfType<Type, Traits>>,
   ): Receiver<Events, Traits>
   /** Calls `handler` for every message, whatever its type. */
-  on(type: '*', handler: Handler<MessageOf<MessageType, Traits>>): Receiver<Events, Traits>
+  on(type: '*', handler: Handler<MessageOfType<MessageType, Traits>>): Receiver<Events, Traits>
   /** Calls `handler` for the track messages of one event; their properties are the output of its schema. */
   on<const Event extends (keyof Events & string) | (string & {})>(
     type: 'track',
@@ -79,7 +103,7 @@ export interface Receiver<Events extends EventSchemas = {}, Traits extends Trait
    */
   onAudience(
     name: string,
-    handlers: AudienceHandlers<MessageOf<'identify', Traits> | TrackMessage>,
+    handlers: AudienceHandlers<MessageOfType<'identify', Traits> | TrackMessage>,
   ): Receiver<Events, Traits>
 
   /**
@@ -87,9 +111,9 @@ export interface Receiver<Events extends EventSchemas = {}, Traits extends Trait
    *
    * @param bytes The exact bytes of the body.
    * @param headers The headers of the request; `X-Signature` is the one that counts, its name in any case.
-   * @throws TypeError (as a rejection) when `bytes` are not bytes or `headers` no headers.
+   * @throws TypeError (as a rejection) when `bytes` are not bytes or `headers` no headers, and for an unknown option.
    */
-  receive(bytes: Uint8Array, headers: HeadersLike): Promise<Received>
+  receive(bytes: Uint8Array, headers: HeadersLike, options?: ReceiveOptions): Promise<Received>
 
   /** Answers a request of any host. Adapters call it. */
   handle(request: EndpointRequest): Promise<Received>

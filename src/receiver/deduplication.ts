@@ -69,7 +69,7 @@ export function createDeduplication(
     if (key === undefined) return delivery.id
     const chosen: unknown = key(message, delivery)
     requireText('dedupe.key()', chosen)
-    return jobIdFromKey(chosen) // A key of any length fits the store.
+    return jobIdFromKey(delivery.within(chosen)) // A key of any length fits the store.
   }
 
   async function claim(id: string): Promise<Claim> {

@@ -20,7 +20,13 @@ import {
 import type { Queue } from '../queues/queue.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { type ReceiverDedupeOptions, readDedupe } from './deduplication.ts'
-import { createMatchSecret, type MatchSecret, type SecretProvider, type Secrets } from './secrets.ts'
+import {
+  createMatchSecret,
+  type MatchSecret,
+  type SecretProvider,
+  type Secrets,
+  type SourceSecrets,
+} from './secrets.ts'
 
 /** An authentic message that is invalid or does not match its schema. */
 export interface RejectedMessage {
@@ -28,6 +34,8 @@ export interface RejectedMessage {
   readonly bytes: Uint8Array
   /** The headers of the request, names in lower case. */
   readonly headers: EndpointHeaders
+  /** The source of the message, of a receiver with many. */
+  readonly source: string | undefined
 }
 
 /** The options of `createReceiver`. Pass `secret`, or `allowUnsigned: true`. */
@@ -38,11 +46,12 @@ export interface ReceiverOptions<
   Traits extends TraitSchemas = {},
 > {
   /**
-   * The shared secret of the destination; several while one replaces another; or a function that returns it, called on the
-   * first request and then cached for up to 5 minutes. The type admits undefined so that `process.env.X` compiles;
-   * a missing or empty secret is a TypeError.
+   * The shared secret of the destination; several while one replaces another; a function that returns it, called on the
+   * first request and then cached for up to 5 minutes; or such a function for each source of many, beside one that names the
+   * source of a request. The type admits undefined so that `process.env.X` compiles; a missing or empty secret is a
+   * TypeError.
    */
-  readonly secret?: Secrets | SecretProvider | undefined
+  readonly secret?: Secrets | SecretProvider | SourceSecrets | undefined
   /** Accepts messages from anyone, without checking a signature. Default false; not together with `secret`. */
   readonly allowUnsigned?: boolean
   /** Schemas of track properties by event name: any that implement Standard Schema. */

@@ -65,7 +65,7 @@ export function createReceive(
     // 405 method_not_allowed; 415 content_type_unsupported, content_encoding_unsupported; 413 body_too_large;
     // 400 body_aborted
     delivery.setBody(await read())
-    if (delivery.source === 'reserialised') warnOnce('HOOKLINE_RESERIALISED', RESERIALISED)
+    if (delivery.bodySource === 'reserialised') warnOnce('HOOKLINE_RESERIALISED', RESERIALISED)
 
     delivery.enter('secret')
     if (matchSecret !== undefined) {
@@ -78,9 +78,9 @@ export function createReceive(
         const text = 'X-Signature must be 40 lowercase hex digits. Got another value. Send the HMAC-SHA1 of the body.'
         throw new HooklineError('signature_malformed', text)
       }
-      const matched = matchSecret(delivery, signature) // 503 secret_unavailable
+      const matched = matchSecret(delivery, signature, request.path ?? '/') // 503 secret_unavailable
       const index = typeof matched === 'number' ? matched : await matched
-      if (index === -1 && !isExact(delivery.source)) throw bodyConsumed('a decoded copy of it')
+      if (index === -1 && !isExact(delivery.bodySource)) throw bodyConsumed('a decoded copy of it')
       if (index === -1) {
         const text = 'X-Signature must match the body. Got one that does not. Use the same secret on both sides.'
         throw new HooklineError('signature_mismatch', text)
@@ -124,9 +124,9 @@ export function createReceive(
     return handlers.dispatch(message, wire, delivery)
   }
 
-  async function reject(error: HooklineError, { bytes, headers }: OpenDelivery): Promise<never> {
+  async function reject(error: HooklineError, { bytes, headers, source }: OpenDelivery): Promise<never> {
     try {
-      await onRejected?.(error, { bytes, headers })
+      await onRejected?.(error, { bytes, headers, source })
     } catch (cause) {
       const text = '`onRejected` must not fail. Got an error from it. See `cause`; the sender sends the message again.'
       throw new HooklineError('handler_failed', text, { cause })

@@ -7,9 +7,9 @@ import { bodyTooLarge } from '../http/body.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { createInbox, type Inbox, type StoredMessage } from '../inbox/inbox.ts'
 import { requireBytes } from '../message/bytes.ts'
-import { invalidOption, kindOf, refuseUnknown, requireWhole } from '../options/checks.ts'
+import { invalidOption, kindOf, refuseUnknown, requireOptions, requireText, requireWhole } from '../options/checks.ts'
 import { checkHealth } from '../queues/health.ts'
-import type { HeadersLike, Receiver, ReceiverCloseOptions } from './api.ts'
+import type { HeadersLike, ReceiveOptions, Receiver, ReceiverCloseOptions } from './api.ts'
 import { createDeduplication } from './deduplication.ts'
 import { type ReceiverOptions, readOptions } from './options.ts'
 import { createReceive } from './receive.ts'
@@ -51,9 +51,10 @@ export function createReceiver<
       return receiver
     },
     handle,
-    receive: async (bytes, headers) => {
+    receive: async (bytes, headers, options) => {
       requireBytes(bytes, 'receive: bytes')
-      return answer({ headers: readHeaders(headers), remoteAddress: undefined }, () => {
+      const path = options === undefined ? undefined : readPath(options)
+      return answer({ headers: readHeaders(headers), path, remoteAddress: undefined }, () => {
         if (bytes.length > limit) throw bodyTooLarge(limit)
         return { bytes, source: 'argument' }
       })
@@ -103,6 +104,13 @@ export function createReceiver<
 
 /** The default of `close({ graceMs })`. */
 const GRACE_MS = 10_000
+
+function readPath(options: ReceiveOptions): string | undefined {
+  requireOptions('receive', options, ['path'])
+  const { path } = options
+  if (path !== undefined) requireText('path', path, '/webhooks')
+  return path
+}
 
 /** Headers by lower-case name; the object itself when it is in that form already. */
 function readHeaders(headers: HeadersLike): EndpointHeaders {

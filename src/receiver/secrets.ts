@@ -1,10 +1,13 @@
-/** The shared secret: constant, or from a provider whose answer is cached. */
+/** The shared secret in each form of the option: constant, from a provider, or one for each source. */
 
+import type { OpenDelivery } from '../handling/delivery.ts'
+import type { EndpointHeaders } from '../http/endpoint.ts'
 import { HooklineError } from '../message/error.ts'
-import { SECRET_COOLDOWN_MS, SECRET_MAX_AGE_MS, SECRET_RETRY_MS } from '../message/limits.ts'
+import { SOURCE_NAME_LIMIT, SOURCES_LIMIT } from '../message/limits.ts'
 import { createKeys, type Key } from '../message/signature.ts'
-import { invalidOption } from '../options/checks.ts'
+import { invalidOption, kindOf, refuseUnknown, requireFunction, warnOfSecret } from '../options/checks.ts'
 import type { Clock } from '../time/clock.ts'
+import { createSecretCache, indexOfMatch, type SecretCache } from './secret-cache.ts'
 
 /** One shared secret, or several while one replaces another. */
 export type Secrets = string | readonly (string | undefined)[]
@@ -12,79 +15,127 @@ export type Secrets = string | readonly (string | undefined)[]
 /** Provides the shared secret, for instance from a vault. */
 export type SecretProvider = () => Secrets | undefined | Promise<Secrets | undefined>
 
+/** A request whose source is to be named. Nothing of it is authentic yet. */
+export interface SourceRequest {
+  /** The path as the adapter has it: below where a router mounted it, without the query. */
+  readonly path: string
+  /** Names in lower case. */
+  readonly headers: EndpointHeaders
+}
+
+/** The secrets of many sources that post to one receiver. */
+export interface SourceSecrets {
+  /**
+   * Names the source of a request; undefined when it is none of yours. Called for each request that has a signature, forged
+   * ones too: look at the path or a header and nothing else. A name has at most 200 characters.
+   */
+  readonly source: (request: SourceRequest) => string | undefined
+  /** Provides the secret of a source; undefined when there is no such source. Its answer is cached by the name. */
+  readonly secrets: (source: string) => Secrets | undefined | Promise<Secrets | undefined>
+}
+
 /**
- * Finds the secret that made the signature of a delivery: its index in the list, or -1. Returns a promise only while a
- * provider is asked, and reads the bytes after that.
+ * Finds the secret that made the signature of a delivery: its index in the list, or -1. Says on the delivery which source it
+ * is of. Returns a promise only while a provider is asked.
  *
  * @throws HooklineError (or a rejection) `secret_unavailable`.
  */
-export type MatchSecret = (delivery: { readonly bytes: Uint8Array }, signature: string) => number | Promise<number>
+export type MatchSecret = (delivery: OpenDelivery, signature: string, path: string) => number | Promise<number>
 
 /**
  * Prepares the secrets.
  *
- * @throws TypeError for a secret that is missing or empty, and for an empty list.
+ * @throws TypeError for a secret that is missing or empty, for an empty list, and for a wrong function.
  */
-export function createMatchSecret(secret: Secrets | SecretProvider | undefined, clock: Clock): MatchSecret {
-  if (typeof secret === 'function') return askProvider(secret, clock)
-  if (secret === undefined) {
-    const advice = 'Pass the shared secret of the destination, or `allowUnsigned: true` to accept messages from anyone.'
-    throw invalidOption('secret', 'is required', 'undefined', advice)
+export function createMatchSecret(
+  secret: Secrets | SecretProvider | SourceSecrets | undefined,
+  clock: Clock,
+): MatchSecret {
+  const read = createReader()
+  if (typeof secret === 'function') {
+    const { match } = createSecretCache(async () => read((await secret()) as Secrets), clock)
+    return match
   }
-  const keys = createKeys(secret)
+  if (isSourceSecrets(secret)) {
+    refuseUnknown(secret, ['source', 'secrets'], 'secret.')
+    requireFunction('secret.source', secret.source)
+    requireFunction('secret.secrets', secret.secrets)
+    return createMatchOfSource(secret, read, clock)
+  }
+  if (secret === undefined || secret === '') {
+    const later = 'a function that returns it, where it is not set yet when this module is loaded'
+    const advice = `Pass the shared secret of the destination; ${later}; or \`allowUnsigned: true\` to accept messages from anyone.`
+    throw invalidOption('secret', 'is required', kindOf(secret), advice)
+  }
+  const keys = read(secret)
   return ({ bytes }, signature) => indexOfMatch(keys, bytes, signature)
 }
 
-function askProvider(provider: SecretProvider, clock: Clock): MatchSecret {
-  let keys: readonly Key[] = []
-  let loadedAt = Number.NEGATIVE_INFINITY
-  let askedAt = Number.NEGATIVE_INFINITY
-  let failure: HooklineError | undefined
-  let pending: Promise<void> | undefined
+type Read = (secrets: Secrets) => readonly Key[]
 
-  const isWithin = (ms: number, since: number): boolean => clock.monotonic() - since < ms
-
-  const load = async (): Promise<void> => {
-    const time = clock.monotonic()
-    askedAt = time
-    try {
-      const loaded = createKeys((await provider()) ?? [])
-      if (time < loadedAt) return // A later call was answered first.
-      keys = loaded
-      loadedAt = time
-      failure = undefined
-    } catch (cause) {
-      const message =
-        'The secret provider must return a secret. Got an error or no secret. Check the `secret` function.'
-      const error = new HooklineError('secret_unavailable', message, { cause })
-      if (time >= loadedAt) failure = error
-      throw error
-    }
-  }
-  /** Shares one call among all requests that wait; after the cooldown a call that hangs is replaced. */
-  const ask = (): Promise<void> => {
-    if (pending !== undefined && isWithin(SECRET_COOLDOWN_MS, askedAt)) return pending
-    const asked = load().finally(() => {
-      if (pending === asked) pending = undefined
-    })
-    pending = asked
-    return asked
-  }
-
-  return (delivery, signature) => {
-    const find = (): number => indexOfMatch(keys, delivery.bytes, signature)
-    if (!isWithin(SECRET_MAX_AGE_MS, loadedAt)) {
-      if (failure !== undefined && isWithin(SECRET_RETRY_MS, askedAt)) throw failure
-      return ask().then(find)
-    }
-    const index = find()
-    if (index !== -1) return index
-    if (pending !== undefined || !isWithin(SECRET_COOLDOWN_MS, askedAt)) return ask().then(find)
-    if (failure !== undefined) throw failure // A newer secret may exist that the provider could not return.
-    return -1
+/** Prepares secrets for use. Warns of the first that looks as if it was read wrongly. */
+function createReader(): Read {
+  let hasWarned = false
+  return (secrets) => {
+    const keys = createKeys(secrets)
+    const list = typeof secrets === 'string' ? [secrets] : (secrets as readonly string[])
+    const nameOf = (index: number): string => (list === secrets ? `secret[${index}]` : 'secret')
+    hasWarned = hasWarned || list.some((secret, index) => warnOfSecret(nameOf(index), secret))
+    return keys
   }
 }
 
-function indexOfMatch(keys: readonly Key[], bytes: Uint8Array, signature: string): number {
-  return keys.findIndex((key) => key.matches(bytes, signature))
+function isSourceSecrets(secret: unknown): secret is SourceSecrets {
+  return typeof secret === 'object' && secret !== null && !Array.isArray(secret)
+}
+
+function createMatchOfSource({ source, secrets }: SourceSecrets, read: Read, clock: Clock): MatchSecret {
+  const caches = new Map<string, SecretCache>()
+
+  function cacheOf(name: string): SecretCache {
+    const known = caches.get(name)
+    if (known !== undefined) return known
+    makeRoom()
+    const load = async (): Promise<readonly Key[]> => {
+      const answer = await secrets(name)
+      return answer === undefined ? [] : read(answer)
+    }
+    const cache = createSecretCache(load, clock)
+    caches.set(name, cache)
+    return cache
+  }
+
+  /** Forged requests name sources that do not exist: those go first. For one that is being asked for, requests wait. */
+  function makeRoom(): void {
+    if (caches.size < SOURCES_LIMIT) return
+    let oldest: string | undefined
+    for (const [name, { isAsking, isKnown }] of caches) {
+      if (!isAsking && !isKnown) return void caches.delete(name)
+      if (!isAsking) oldest ??= name
+    }
+    if (oldest !== undefined) return void caches.delete(oldest)
+    const text = `At most ${SOURCES_LIMIT} secrets are asked for at a time. Got one more. Send the message again.`
+    throw new HooklineError('secret_unavailable', text)
+  }
+
+  return (delivery, signature, path) => {
+    const name = nameOf(source, { path, headers: delivery.headers })
+    if (name === undefined || name === '' || name.length > SOURCE_NAME_LIMIT) return -1
+    delivery.source = name
+    return cacheOf(name).match(delivery, signature)
+  }
+}
+
+/** Throws `secret_unavailable` for a function that throws, or that returns neither a string nor undefined. */
+function nameOf(source: SourceSecrets['source'], request: SourceRequest): string | undefined {
+  try {
+    const name: unknown = source(request)
+    if (name === undefined || typeof name === 'string') return name
+    const advice = 'Return undefined for a request of no source of yours.'
+    throw invalidOption('secret.source()', 'must return a string', kindOf(name), advice)
+  } catch (cause) {
+    const text =
+      'The source of the request must have a name. Got an error or another value. See `cause` of this error in `onError`.'
+    throw new HooklineError('secret_unavailable', text, { cause })
+  }
 }

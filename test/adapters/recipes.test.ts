@@ -118,7 +118,7 @@ describe.each([
   ])('takes the rawBody that %s keeps', async (_name, parser) => {
     const { receiver } = setUp()
     const sources: string[] = []
-    receiver.on('track', (_message, delivery) => sources.push(delivery.source))
+    receiver.on('track', (_message, delivery) => sources.push(delivery.bodySource))
     const app = new Framework().use(parser).use(serveKoa(receiver, { path: '/webhooks' }))
     expect((await post(app.callback())).body).toEqual({ ok: true })
     expect(sources).toEqual(['rawBody-text'])

@@ -122,9 +122,9 @@ describe.each(hosts)('$name', ({ mount, mountBehindParser, behindParser }) => {
     const sources: BodySource[] = []
     const errors: HooklineError[] = []
     const receiver = createReceiver({ secret, onError: (error) => errors.push(error), ...options })
-    receiver.on('track', ({ event }, { source }) => {
+    receiver.on('track', ({ event }, { bodySource }) => {
       events.push(event)
-      sources.push(source)
+      sources.push(bodySource)
     })
     const { collector, destination } = setUpCollector()
     const app = isBehindParser ? await mountBehindParser(receiver) : await mount(receiver, collector)

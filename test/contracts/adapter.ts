@@ -94,7 +94,7 @@ export function adapterContract(host: Host): void {
         it(`${condition.name}: ${outcome}`, async () => {
           const { send, errors, handled } = await start(condition.options, before)
           const reply = await send(condition.wire)
-          expect(handled.map((delivery) => delivery.source)).toEqual(outcome === 200 ? [SOURCE[before]] : [])
+          expect(handled.map((delivery) => delivery.bodySource)).toEqual(outcome === 200 ? [SOURCE[before]] : [])
           if (outcome === 200) return expectSuccess(reply)
           expectProblem(reply, outcome, errors)
           expect(errors[0]?.path).toBe(condition.path)

@@ -64,9 +64,9 @@ describe('an inbox', () => {
     stored.start()
     await clock.advance(0)
     const [a, b] = seen.map(({ message, delivery }) => {
-      const { id, source, receivedAt, verified, secretIndex, headers, signal } = delivery
+      const { id, bodySource, receivedAt, verified, secretIndex, headers, signal } = delivery
       const bytes = Buffer.from(delivery.bytes).toString()
-      return { message, id, source, receivedAt, verified, secretIndex, headers, bytes, aborted: signal.aborted }
+      return { message, id, bodySource, receivedAt, verified, secretIndex, headers, bytes, aborted: signal.aborted }
     })
     expect(a?.secretIndex).toBe(1)
     expect(a?.headers).toMatchObject(SECRETS)

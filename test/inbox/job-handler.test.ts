@@ -377,6 +377,7 @@ describe('an envelope that is unreadable', () => {
     ['a later form', write({ hookline: 2 }), 'version 1. Got version 2.'],
     ['no time', write({ at: 'now' }), 'missing fields'],
     ['no source', write({ source: 5 }), 'missing fields'],
+    ['a sender that has no name', write({ from: 5 }), 'missing fields'],
     ['no headers', write({ headers: [] }), 'missing fields'],
     ['a signature that is none', write({ signature: 5, secretIndex: 0 }), 'missing fields'],
     ['no secretIndex', write({ signature: 'x' }), 'missing fields'],

@@ -99,7 +99,8 @@ describe('delivery', () => {
 
   it('says how the message arrived', async () => {
     const delivery = await deliveryOf()
-    expect(delivery).toMatchObject({ bytes, headers, source: 'argument', verified: true, secretIndex: 0 })
+    expect(delivery).toMatchObject({ bytes, headers, bodySource: 'argument', verified: true, secretIndex: 0 })
+    expect(delivery.source).toBeUndefined()
     expect(delivery.id).toBe(headers['x-signature'])
     expect(delivery.receivedAt).toEqual(new Date('2026-01-15T09:30:00Z'))
     expect(delivery.signal.aborted).toBe(false)

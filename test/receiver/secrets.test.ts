@@ -1,4 +1,5 @@
-import { describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createReceiver } from '../../src/receiver/receiver.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { deliver, secret, setUp } from '../support/receive.ts'
 
@@ -90,6 +91,25 @@ describe('a secret provider', () => {
     expect(provider).toHaveBeenCalledTimes(2)
   })
 
+  it('that hangs keeps a request for ten seconds at most, and its answer counts when it comes', async () => {
+    let answerLate: (secret: string) => void = () => {}
+    const provider = vi.fn(() => new Promise<string>((resolve) => (answerLate = resolve)))
+    const { receiver, clock } = setUp({ secret: provider, deadlineMs: 60_000 })
+    const first = deliver(receiver, track)
+    await clock.advance(9_999)
+    const second = deliver(receiver, track)
+    await clock.advance(1)
+    const late = 'The secret provider must answer in time. Got no answer. Check it.'
+    for (const received of [await first, await second]) {
+      expect(received).toMatchObject({ status: 503, error: { code: 'secret_unavailable', message: late } })
+    }
+    expect(clock.timers).toBe(1) // Of the deadlines, which is left to fire.
+    answerLate(secret)
+    await clock.advance(0)
+    expect(await deliver(receiver, track)).toMatchObject({ status: 200 })
+    expect(provider).toHaveBeenCalledOnce()
+  })
+
   it('that hangs and then fails, after a later question was answered, does no harm', async () => {
     let fail: (error: Error) => void = () => {}
     const provider = vi.fn<() => Promise<string>>(async () => secret)
@@ -138,5 +158,70 @@ describe('a secret provider', () => {
     const { receiver } = setUp({ secret: () => ['new', secret] })
     const received = await deliver(receiver, track)
     expect(received.ok && received.delivery.secretIndex).toBe(1)
+  })
+})
+
+describe('a secret that looks as if it was read wrongly', () => {
+  const warn = vi.spyOn(process, 'emitWarning')
+  beforeEach(() => void warn.mockReset().mockImplementation(() => {}))
+  afterAll(() => warn.mockRestore())
+
+  const texts = () => warn.mock.calls.map(([text]) => text)
+  const warning = (name: string, found: string) =>
+    `\`${name}\` is used exactly as it is. Got ${found}. Remove that where the secret is read, unless the other side has it too.`
+
+  it.each([
+    ['s3cret\n', 'one that ends in a line break'],
+    ['s3cret\r\n', 'one that ends in a line break'],
+    [' s3cret', 'one with white space around it'],
+    ['\ufeffs3cret', 'one with white space around it'],
+    ['"s3cret"', 'one in quotation marks'],
+    ["'s3cret'", 'one in quotation marks'],
+  ])('is used as it is, and warned about once at creation: %j', async (odd, found) => {
+    const { receiver } = setUp({ secret: odd })
+    expect(warn.mock.calls).toEqual([[warning('secret', found), { code: 'HOOKLINE_SECRET' }]])
+    expect(texts().join()).not.toContain('s3cret')
+    for (const _ of [1, 2]) expect(await deliver(receiver, track, odd)).toMatchObject({ status: 200 })
+    expect(await deliver(receiver, track, 's3cret')).toMatchObject({ status: 401 })
+    expect(warn).toHaveBeenCalledOnce()
+  })
+
+  it('is named by its place in a list', () => {
+    setUp({ secret: ['new', ' old'] })
+    expect(texts()).toEqual([warning('secret[1]', 'one with white space around it')])
+  })
+
+  it('is warned about once when a provider returns it again and again', async () => {
+    const { receiver, clock } = setUp({ secret: async () => 's3cret\n' })
+    expect(warn).not.toHaveBeenCalled()
+    for (const _ of [1, 2]) {
+      expect(await deliver(receiver, track, 's3cret\n')).toMatchObject({ status: 200 })
+      await clock.advance(5 * 60_000)
+    }
+    expect(texts()).toEqual([warning('secret', 'one that ends in a line break')])
+  })
+
+  it.each(['s3cret', '"', 'a "quoted" word', '"a\'', 'two words'])('is none of these: %j', (usual) => {
+    setUp({ secret: usual })
+    expect(warn).not.toHaveBeenCalled()
+  })
+})
+
+describe('a module that is imported before the secret is set', () => {
+  afterEach(() => void vi.unstubAllEnvs())
+
+  it.each([
+    ['undefined', undefined],
+    ['empty', ''],
+  ])('throws when the secret is %s, and says how not to', async (_what, unset) => {
+    vi.stubEnv('SHARED_SECRET', unset)
+    expect(() => createReceiver({ secret: process.env.SHARED_SECRET })).toThrow(
+      'Pass the shared secret of the destination; a function that returns it, where it is not set yet when this module is loaded;',
+    )
+    const { receiver } = setUp({ secret: () => process.env.SHARED_SECRET })
+    expect(await deliver(receiver, track)).toMatchObject({ status: 503, error: { code: 'secret_unavailable' } })
+    const { receiver: later } = setUp({ secret: () => process.env.SHARED_SECRET })
+    vi.stubEnv('SHARED_SECRET', secret)
+    expect(await deliver(later, track)).toMatchObject({ status: 200 })
   })
 })

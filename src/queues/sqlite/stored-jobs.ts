@@ -5,7 +5,7 @@ import type { Pushes } from './pushes.ts'
 import { bytesOfId, NUMBERS, type OpenTables, textOfId } from './tables.ts'
 
 /** A job, and its number, which stays the same while it is stored. */
-export interface StoredRow {
+interface StoredRow {
   readonly seq: number
   readonly id: string
   readonly body: Uint8Array

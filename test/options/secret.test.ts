@@ -1,0 +1,25 @@
+import { afterEach, expect, it, vi } from 'vitest'
+import { createDestination } from '../../src/destination/destination.ts'
+import { createSender } from '../../src/sender/sender.ts'
+
+const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+afterEach(() => void warn.mockClear())
+
+const webhooks = [{ url: 'http://127.0.0.1:9/' }]
+
+it.each([
+  ['createSender', createSender],
+  ['createDestination', createDestination],
+] as const)(
+  '%s warns of a shared secret that looks as if it was read wrongly, as a receiver does',
+  async (_name, create) => {
+    const closing = [create({ webhooks, sharedSecret: 's3cret\n' }), create({ webhooks, sharedSecret: 's3cret' })]
+    await Promise.all(closing.map((each) => each.close()))
+    expect(warn.mock.calls).toEqual([
+      [
+        '`sharedSecret` is used exactly as it is. Got one that ends in a line break. Remove that where the secret is read, unless the other side has it too.',
+        { code: 'HOOKLINE_SECRET' },
+      ],
+    ])
+  },
+)

@@ -1,0 +1,259 @@
+/** Many sources that post to one receiver, each with a secret of its own. */
+
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
+import type { Delivery } from '../../src/handling/delivery.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
+import type { ReceiverOptions } from '../../src/receiver/options.ts'
+import { createReceiver } from '../../src/receiver/receiver.ts'
+import type { SourceRequest, SourceSecrets } from '../../src/receiver/secrets.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+import { signedRequest } from '../../src/testing/signed-request.ts'
+import { setUp } from '../support/receive.ts'
+
+const SECRETS: Readonly<Record<string, string | string[]>> = { shop: 'of the shop', app: ['new', 'of the app'] }
+const source = ({ path }: SourceRequest) => /^\/webhooks\/([a-z0-9-]+)$/.exec(path)?.[1]
+
+afterEach(() => void vi.restoreAllMocks())
+
+function setUpSources(given: Partial<SourceSecrets> = {}, options: ReceiverOptions = {}) {
+  const secrets = vi.fn(async (name: string) => SECRETS[name])
+  const set = setUp({ secret: { source, secrets, ...given }, ...options })
+  const deliveries: Delivery[] = []
+  set.receiver.on('*', (_message, delivery) => deliveries.push(delivery))
+  const deliver = (path: string, secret: string, message: object = fixtures.track, headers = {}) => {
+    const signed = signedRequest(message, secret)
+    return set.receiver.receive(signed.bytes, { ...signed.headers, ...headers }, { path })
+  }
+  return { ...set, secrets, deliveries, deliver }
+}
+
+describe('a request', () => {
+  it('is checked with the secret of its source, which the delivery names', async () => {
+    const { deliver, deliveries } = setUpSources()
+    expect(await deliver('/webhooks/shop', 'of the shop')).toMatchObject({ status: 200 })
+    expect(await deliver('/webhooks/app', 'of the app')).toMatchObject({ status: 200 })
+    expect(deliveries).toMatchObject([
+      { source: 'shop', secretIndex: 0, verified: true },
+      { source: 'app', secretIndex: 1, verified: true },
+    ])
+  })
+
+  it('of one source that is signed with the secret of another is refused', async () => {
+    const { deliver, deliveries } = setUpSources()
+    await deliver('/webhooks/shop', 'of the shop')
+    const refused = { status: 401, error: { code: 'signature_mismatch' } }
+    expect(await deliver('/webhooks/app', 'of the shop')).toMatchObject(refused)
+    expect(await deliver('/webhooks/shop', 'of the app')).toMatchObject(refused)
+    expect(deliveries).toHaveLength(1)
+  })
+
+  it('may name its source in a header', async () => {
+    const { deliver, deliveries } = setUpSources({ source: ({ headers }) => String(headers['x-source']) })
+    await deliver('/', 'of the shop', fixtures.track, { 'X-Source': 'shop' })
+    expect(deliveries).toMatchObject([{ source: 'shop' }])
+  })
+
+  it('without a path has the path /', async () => {
+    const named = vi.fn(() => 'shop')
+    const { receiver } = setUpSources({ source: named })
+    const { bytes, headers } = signedRequest(fixtures.track, 'of the shop')
+    for (const options of [undefined, {}, { path: undefined }]) {
+      expect(await receiver.receive(bytes, headers, options)).toMatchObject({ status: 200 })
+    }
+    expect(named).toHaveBeenCalledTimes(3)
+    expect(named).toHaveBeenCalledWith({ path: '/', headers: { ...headers } })
+  })
+
+  it.each([{ path: '' }, { path: 5 }, { paht: '/' }, null])('with the options %j is a TypeError', async (options) => {
+    const { receiver } = setUpSources()
+    const { bytes, headers } = signedRequest(fixtures.track, 'of the shop')
+    await expect(receiver.receive(bytes, headers, options as never)).rejects.toThrow(TypeError)
+  })
+
+  it('without a well-formed signature asks neither function', async () => {
+    const named = vi.fn(source)
+    const { receiver, secrets } = setUpSources({ source: named })
+    await receiver.receive(Buffer.from('{}'), { 'x-signature': 'junk' }, { path: '/webhooks/shop' })
+    await receiver.receive(Buffer.from('{}'), {}, { path: '/webhooks/shop' })
+    expect([named.mock.calls, secrets.mock.calls]).toEqual([[], []])
+  })
+})
+
+describe('secrets', () => {
+  it('are asked for once a source for all who wait, and then not for five minutes', async () => {
+    const { deliver, secrets, clock } = setUpSources()
+    const all = ['shop', 'app', 'shop', 'app'].map((name) => deliver(`/webhooks/${name}`, `of the ${name}`))
+    expect((await Promise.all(all)).map(({ status }) => status)).toEqual([200, 200, 200, 200])
+    await clock.advance(5 * 60_000 - 1)
+    await deliver('/webhooks/shop', 'of the shop')
+    expect(secrets.mock.calls).toEqual([['shop'], ['app']])
+    await clock.advance(1)
+    await deliver('/webhooks/shop', 'of the shop')
+    expect(secrets.mock.calls).toEqual([['shop'], ['app'], ['shop']])
+  })
+
+  it('of a source that fails refuse nothing of another', async () => {
+    const secrets = async (name: string) => (name === 'app' ? Promise.reject(new Error('sealed')) : SECRETS[name])
+    const { deliver, errors } = setUpSources({ secrets })
+    const [app, shop] = await Promise.all([
+      deliver('/webhooks/app', 'of the app'),
+      deliver('/webhooks/shop', 'of the shop'),
+    ])
+    expect([app.status, shop.status]).toEqual([503, 200])
+    expect(errors).toMatchObject([{ code: 'secret_unavailable', cause: new Error('sealed') }])
+  })
+
+  it.each([
+    ['an empty string', ''],
+    ['an empty list', []],
+    ['null', null],
+    ['a number', 5],
+  ])('that are %s: 503, because the fault is here', async (_what, answer) => {
+    const { deliver } = setUpSources({ secrets: () => answer as never })
+    expect(await deliver('/webhooks/shop', 'guess')).toMatchObject({
+      status: 503,
+      error: { code: 'secret_unavailable' },
+    })
+  })
+})
+
+describe('an unknown source', () => {
+  it('is refused like a forged signature, and asked for at most every ten seconds', async () => {
+    const { deliver, secrets, clock, errors } = setUpSources()
+    const answers = [await deliver('/webhooks/shop', 'guess'), await deliver('/webhooks/none', 'guess')]
+    expect(answers[1]).toEqual({ ...answers[0], error: errors[1] })
+    expect(answers[1]).toMatchObject({ status: 401, body: answers[0]?.body })
+    for (let forgery = 0; forgery < 100; forgery++) await deliver('/webhooks/none', 'guess')
+    expect(secrets.mock.calls).toEqual([['shop'], ['none']])
+    await clock.advance(10_000)
+    await Promise.all([1, 2, 3].map(() => deliver('/webhooks/none', 'guess')))
+    expect(secrets).toHaveBeenCalledTimes(3)
+  })
+
+  it('that is added is known ten seconds later', async () => {
+    const known = { ...SECRETS }
+    const { deliver, clock } = setUpSources({ secrets: (name) => known[name] })
+    expect(await deliver('/webhooks/site', 'of the site')).toMatchObject({ status: 401 })
+    known.site = 'of the site'
+    await clock.advance(10_000)
+    expect(await deliver('/webhooks/site', 'of the site')).toMatchObject({ status: 200 })
+  })
+
+  it.each([
+    ['undefined', undefined],
+    ['an empty name', ''],
+    ['a name of more than 200 characters', 'n'.repeat(201)],
+  ])('is not asked for when the source is %s', async (_what, name) => {
+    const { deliver, secrets } = setUpSources({ source: () => name })
+    expect(await deliver('/webhooks/shop', 'of the shop')).toMatchObject({ status: 401 })
+    expect(secrets).not.toHaveBeenCalled()
+  })
+
+  it.each([
+    ['throws', () => decodeURIComponent('%'), URIError],
+    ['returns something else', () => Promise.resolve('shop') as never, TypeError],
+  ])('because `source` %s: 503, and nothing is asked for', async (_what, named, cause) => {
+    const { deliver, secrets, errors } = setUpSources({ source: named })
+    expect(await deliver('/webhooks/shop', 'of the shop')).toMatchObject({ status: 503 })
+    expect(errors[0]).toMatchObject({ code: 'secret_unavailable', cause: expect.any(cause) })
+    expect(secrets).not.toHaveBeenCalled()
+  })
+})
+
+describe('forged requests for ever new sources', () => {
+  const MOST = 10_000
+  const names = (count: number) => Array.from({ length: count }, (_, index) => `/webhooks/none-${index}`)
+
+  it('fill no memory and push out no source that exists', async () => {
+    const { deliver, secrets } = setUpSources()
+    await deliver('/webhooks/shop', 'of the shop')
+    for (const path of names(MOST)) await deliver(path, 'guess')
+    expect(secrets).toHaveBeenCalledTimes(MOST + 1)
+    await deliver('/webhooks/shop', 'of the shop')
+    await deliver(`/webhooks/none-${MOST - 1}`, 'guess')
+    expect(secrets).toHaveBeenCalledTimes(MOST + 1)
+    await deliver('/webhooks/none-0', 'guess') // Forgotten.
+    expect(secrets).toHaveBeenCalledTimes(MOST + 2)
+  }, 30_000)
+
+  it('push out the oldest when all exist', async () => {
+    const secrets = vi.fn(() => 'the same')
+    const { deliver } = setUpSources({ secrets })
+    for (const path of names(MOST + 1)) await deliver(path, 'guess')
+    await deliver('/webhooks/none-1', 'guess')
+    expect(secrets).toHaveBeenCalledTimes(MOST + 1)
+    await deliver('/webhooks/none-0', 'guess')
+    expect(secrets).toHaveBeenCalledTimes(MOST + 2)
+  }, 30_000)
+
+  it('while the provider hangs are refused: 503', async () => {
+    const { deliver, clock } = setUpSources({ secrets: () => new Promise(() => {}) })
+    const waiting = names(MOST).map((path) => deliver(path, 'guess'))
+    expect(await deliver('/webhooks/shop', 'of the shop')).toMatchObject({
+      status: 503,
+      error: { code: 'secret_unavailable', message: expect.stringContaining('At most 10000 secrets') },
+    })
+    await clock.advance(4_500)
+    expect(new Set((await Promise.all(waiting)).map(({ status }) => status))).toEqual(new Set([503]))
+  }, 30_000)
+})
+
+describe('two sources with one secret that send the same bytes', () => {
+  const secret: SourceSecrets = { source, secrets: () => 'the same' }
+
+  async function sendBoth(options: ReceiverOptions) {
+    const clock = manualClock()
+    const { deliver, deliveries, receiver } = setUpSources(secret, { clock, ...options })
+    if (options.inbox !== undefined) receiver.start()
+    for (const path of ['/webhooks/shop', '/webhooks/app', '/webhooks/shop']) await deliver(path, 'the same')
+    await clock.advance(0)
+    return deliveries
+  }
+
+  it.each<[string, ReceiverOptions]>([
+    ['dedupe', { dedupe: memoryDedupe() }],
+    ['dedupe with a key', { dedupe: { store: memoryDedupe(), key: () => 'order-1' } }],
+    ['an inbox', { inbox: memoryQueue() }],
+    ['an inbox with a key', { inbox: { queue: memoryQueue(), key: () => 'order-1' } }],
+  ])('are told apart by %s', async (_by, options) => {
+    const deliveries = await sendBoth(options)
+    expect(deliveries.map((delivery) => delivery.source)).toEqual(['shop', 'app'])
+    expect(new Set(deliveries.map(({ id }) => id)).size).toBe(2)
+    expect(deliveries.map(({ id }) => id)).toEqual(deliveries.map(() => expect.stringMatching(/^[0-9a-f]{64}$/)))
+  })
+})
+
+describe('the source', () => {
+  it('stays with a stored message: in its attempts, as a dead letter and when it would be lost', async () => {
+    const clock = manualClock()
+    const inbox = { queue: memoryQueue({ clock }), retries: [1000] }
+    const { receiver, deliver, deliveries } = setUpSources({}, { clock, inbox })
+    receiver.on('page', () => Promise.reject(new Error('no'))).start()
+    await deliver('/webhooks/shop', 'of the shop', fixtures.page)
+    await clock.advance(1000)
+    expect(deliveries.map((delivery) => delivery.source)).toEqual(['shop', 'shop'])
+    expect(deliveries[0]?.id).toBe(deliveries[1]?.id)
+    expect(await receiver.deadLetters()).toMatchObject([{ source: 'shop' }])
+    await receiver.redrive('all')
+    expect(await receiver.close({ graceMs: 0 })).toMatchObject([{ source: 'shop' }])
+  })
+
+  it('is given to onRejected, and the path to onError', async () => {
+    const onRejected = vi.fn()
+    const { deliver, failed } = setUpSources({}, { onRejected })
+    await deliver('/webhooks/app', 'of the app', { type: 'purchase' })
+    expect(onRejected.mock.calls[0]?.[1]).toMatchObject({ source: 'app' })
+    expect(failed).toMatchObject([{ path: '/webhooks/app' }])
+  })
+})
+
+it.each([
+  ['secret.sauce', { source, secrets: (): string => '', sauce: 5 }],
+  ['secret.source', { secrets: (): string => '' }],
+  ['secret.secrets', { source, secrets: 'shop' }],
+])('createReceiver refuses a wrong %s', (name, secret) => {
+  expect(() => createReceiver({ secret: secret as never })).toThrow(TypeError)
+  expect(() => createReceiver({ secret: secret as never })).toThrow(`\`${name}\``)
+})
