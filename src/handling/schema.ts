@@ -34,12 +34,14 @@ export interface TraitSchemas {
   readonly group?: Schema<object>
 }
 
-/** The output of a schema, which handlers get. */
-export type SchemaOutput<S> = S extends { readonly '~standard': { readonly types?: infer T } }
-  ? NonNullable<T> extends { readonly output: infer O }
-    ? O
-    : unknown
-  : Fields | undefined
+/** The output of a schema, which handlers get. Of no schema, and of `any`, the fields as they were sent. */
+export type SchemaOutput<S> = 0 extends 1 & S
+  ? Fields | undefined
+  : S extends { readonly '~standard': { readonly types?: infer T } }
+    ? NonNullable<T> extends { readonly output: infer O }
+      ? O
+      : unknown
+    : Fields | undefined
 
 /**
  * Validates a message: returns it with the output of its schema, or the message itself when it has no schema.

@@ -7,7 +7,7 @@ const file = join(root, 'test/receiver/snippet.ts')
 
 const head = `
 import { z } from 'zod'
-import { createReceiver, type MessageType } from '../../src/index.ts'
+import { createReceiver, type MessageOf, type MessageType } from '../../src/index.ts'
 const receiver = createReceiver({ secret: 's', events: { 'Order Completed': z.object({ total: z.number() }) } })
 const types: MessageType[] = ['track', 'page']
 `
@@ -25,6 +25,10 @@ const mistakes: Readonly<Record<string, string>> = {
   "receiver.on('tracks', () => {})": 'No overload matches this call',
   "receiver.on('page', 'Home', () => {})": `is not assignable to parameter of type '"track"'`,
   "receiver.on('track', (message) => { message.event = 'x' })": 'it is a read-only property',
+  "export const wrong = (message: MessageOf<typeof receiver, 'track', 'Order Completed'>) => message.properties.totel":
+    "Property 'totel' does not exist",
+  "receiver.on('track', 'Order Completed', (message: MessageOf<typeof receiver, 'identify'>) => message)":
+    "Property 'traits' is missing",
   "createReceiver({ secert: 's' })": "'secert' does not exist",
   "createReceiver({ secret: 's', events: { e: {} } })": "Property ''~standard'' is missing",
 }

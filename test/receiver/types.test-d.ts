@@ -10,12 +10,15 @@ import {
   type Delivery,
   type Fields,
   type GroupMessage,
+  type Handler,
   type IdentifyMessage,
   type Message,
+  type MessageOf,
   type MessageType,
   type PageMessage,
   parse,
   type Received,
+  type Receiver,
   type ScreenMessage,
   type StoredMessage,
   type TrackMessage,
@@ -26,11 +29,16 @@ import { createDestination } from '../../src/sender.ts'
 
 const receiver = createReceiver({ secret: process.env.SHARED_SECRET })
 
+interface Order {
+  total: number
+}
+
 const typed = createReceiver({
   secret: ['new', 'old'],
   events: {
     'Order Completed': z.object({ total: z.coerce.number() }),
     'Trial Started': v.object({ days: v.number() }),
+    'Order Refunded': z.object({ total: z.number() }) as z.ZodType<Order>,
   },
   traits: { identify: z.object({ plan: z.enum(['free', 'paid']) }), group: v.object({ seats: v.number() }) },
 })
@@ -134,4 +142,35 @@ test('what drops and forgets takes ids, and the reasons that there are', () => {
   expectTypeOf(receiver.forget).parameter(0).toEqualTypeOf<string | readonly string[]>()
   expectTypeOf(receiver.forget).returns.resolves.toEqualTypeOf<Forgotten>()
   expectTypeOf(destination.forget).returns.resolves.toEqualTypeOf<Forgotten>()
+})
+
+test('a receiver with schemas is a Receiver, whose handlers get fields of unknown values', () => {
+  const receivers: Receiver[] = [receiver, typed]
+  const register = (any: Receiver) =>
+    any
+      .on('track', 'Order Completed', ({ properties }) => expectTypeOf(properties).toEqualTypeOf<Fields | undefined>())
+      .on('identify', ({ traits }) => expectTypeOf(traits).toEqualTypeOf<Fields | undefined>())
+      .on('page', (message) => expectTypeOf(message).toEqualTypeOf<PageMessage>())
+      .on('*', (message) => expectTypeOf(message).toEqualTypeOf<Message>())
+  receivers.forEach(register)
+  register(typed)
+})
+
+test('MessageOf is what a handler gets, in another file', () => {
+  type Ours = typeof typed
+  expectTypeOf<MessageOf<Ours, 'track', 'Order Completed'>>().toEqualTypeOf<
+    TrackMessage<'Order Completed', { total: number }>
+  >()
+  expectTypeOf<MessageOf<Ours, 'track', 'Order Refunded'>['properties']>().toEqualTypeOf<Order>()
+  expectTypeOf<MessageOf<Ours, 'track', 'No Schema'>['properties']>().toEqualTypeOf<Fields | undefined>()
+  expectTypeOf<MessageOf<Ours, 'track'>>().toEqualTypeOf<TrackMessage>()
+  expectTypeOf<MessageOf<Ours, 'identify'>>().toEqualTypeOf<IdentifyMessage<{ plan: 'free' | 'paid' }>>()
+  expectTypeOf<MessageOf<Ours, 'page' | 'group'>>().toEqualTypeOf<PageMessage | GroupMessage<{ seats: number }>>()
+  expectTypeOf<MessageOf<typeof receiver, 'group'>>().toEqualTypeOf<GroupMessage>()
+  expectTypeOf<MessageOf<Receiver, 'track', 'Order Completed'>['properties']>().toEqualTypeOf<Fields | undefined>()
+  expectTypeOf<MessageOf<Ours, 'page', 'Order Completed'>>().toBeNever()
+
+  const record: Handler<MessageOf<Ours, 'track', 'Order Completed'>> = ({ properties }, { id }) => properties.total + id
+  const store = async (message: MessageOf<Ours, 'identify'>) => message.traits.plan
+  typed.on('track', 'Order Completed', record).off('track', 'Order Completed', record).on('identify', store)
 })
