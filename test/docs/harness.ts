@@ -84,31 +84,17 @@ export function createHarness(blocks: readonly Block[]): Harness {
     )
   }
 
-  /** Several blocks share a process: starting one costs more than most blocks do. */
+  /** All in one process: starting one costs more than most blocks do. */
   async function runScripts(paths: readonly string[]): Promise<Results> {
-    const shares = Math.min(2, paths.length)
-    const reports = await Promise.all(
-      Array.from({ length: shares }, async (_, share) => {
-        const report = join(directory, `report-${share}.json`)
-        await run([runBlocks, report, ...paths.filter((_, index) => index % shares === share)])
-        return JSON.parse(readFileSync(report, 'utf8')) as Results
-      }),
-    )
-    return Object.assign({}, ...reports)
+    const report = join(directory, 'scripts.json')
+    await run([runBlocks, report, ...paths])
+    return JSON.parse(readFileSync(report, 'utf8')) as Results
   }
 
   async function runSuites(): Promise<VitestReport> {
-    const file = join(directory, 'report.json')
-    const failed = await run([
-      vitest,
-      'run',
-      '--root',
-      directory,
-      '--testTimeout=30000',
-      '--reporter=json',
-      '--outputFile',
-      file,
-    ]).then(
+    const file = join(directory, 'suites.json')
+    const options = ['--no-isolate', '--maxWorkers=1', '--testTimeout=30000', '--reporter=json']
+    const failed = await run([vitest, 'run', '--root', directory, ...options, '--outputFile', file]).then(
       () => undefined,
       (error: unknown) => error,
     )
