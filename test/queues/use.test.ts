@@ -119,6 +119,16 @@ describe.each(engines.filter(({ at }) => at !== undefined))('on $engine', ({ ope
     await expect(reserveAndCount()).rejects.toMatchObject({ code: 'queue_unavailable' })
   })
 
+  it('stays when everything that is stored is forgotten', async () => {
+    const { open } = setUp()
+    const queue = open('inbox')
+    await queue.push([jobOf(), jobOf()])
+    expect(await queue.forget(() => true)).toEqual({ deleted: 2, active: 0 })
+    await open('inbox').push([jobOf()])
+    const countAsDestination = async () => open('destination').counts()
+    await expect(countAsDestination()).rejects.toThrow('serves an inbox. Got a destination')
+  })
+
   it('queues of the same use share the jobs, and a queue that is used by hand has any', async () => {
     const { open } = setUp()
     await open('inbox').push([jobOf()])

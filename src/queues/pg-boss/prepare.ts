@@ -94,6 +94,7 @@ function moveFailed(boss: PgBoss, { name, schema }: Settings): Promise<boolean> 
 /** pg-boss accepts no more than 24 hours: a handler that runs longer loses its claim. */
 const LONGEST_CLAIM_SECONDS = 24 * 60 * 60
 
-const USE_ID = '686f6f6b-6c69-4e65-8000-000000000001'
+/** The id of the note. It is no job. */
+export const USE_ID = '686f6f6b-6c69-4e65-8000-000000000001'
 
 const LOCK_ID = '00000000-0000-0000-0000-000000000000'

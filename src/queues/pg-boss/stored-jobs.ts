@@ -5,6 +5,7 @@ import type { StoredJob } from '../queue.ts'
 import type { Connection } from './connection.ts'
 import { readRows } from './internals.ts'
 import type { Settings } from './options.ts'
+import { USE_ID } from './prepare.ts'
 import { readBody } from './row.ts'
 
 /** The part of a store that is about them. */
@@ -47,7 +48,8 @@ export function createStoredJobs(connection: Connection, { name, schema, timeout
         const rows = await connection.call((boss) => readRows(boss.getDb(), page), { limitMs })
         after = rows.at(-1)?.id
         if (after === undefined) return
-        yield rows.flatMap(({ id, data }) => (data === null ? [] : { id, body: readBody(data) }))
+        const jobs = rows.filter(({ id, data }) => data !== null && id !== USE_ID)
+        yield jobs.map(({ id, data }) => ({ id, body: readBody(data) }))
       }
     },
     async remove(ids) {
