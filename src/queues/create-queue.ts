@@ -8,9 +8,9 @@ import { TIMED_OUT, within } from '../time/timeout.ts'
 import { readFilter, readGrace, readIds, readJobs, readPage, readRetention, requireStore } from './arguments.ts'
 import { createRetention, dropMatching, forget, type Stored } from './drop.ts'
 import { hasAnotherHandler, shuttingDown, unavailable } from './errors.ts'
-import type { ClaimedJob, Job, Queue } from './queue.ts'
+import type { ClaimedJob, Job, Queue, QueueUse } from './queue.ts'
 import type { Answer, QueueStore } from './store.ts'
-import { occupy, type QueueUse, servesOther } from './use.ts'
+import { occupy, servesOther } from './use.ts'
 import { createWorker, RELEASE_MS } from './worker.ts'
 
 /** What `createQueue` takes beside the store. */

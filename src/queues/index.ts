@@ -18,8 +18,9 @@ export type {
   Outcome,
   Queue,
   QueueCounts,
+  QueueUse,
   StoredDeadLetterFilter,
   StoredJob,
 } from './queue.ts'
 export type { Answer, QueueStore, ReleaseOptions } from './store.ts'
-export { type QueueUse, servesOther } from './use.ts'
+export { servesOther } from './use.ts'

@@ -90,7 +90,9 @@ describe('the retention of dead letters', () => {
     const gate = Promise.withResolvers<never>()
     const { clock, queue, work, errors } = setUp({ deadLetterRetentionMs: 1000 }, { deadLetters: () => gate.promise })
     work()
-    await queue.close({ graceMs: 0 })
+    const closed = queue.close({ graceMs: 0 })
+    await clock.advance(1_000)
+    await closed
     gate.reject(new Error('closed'))
     await clock.advance(10_000)
     expect([errors, clock.timers]).toEqual([[], 0])

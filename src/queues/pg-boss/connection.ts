@@ -6,7 +6,7 @@ import { notify } from '../../options/callbacks.ts'
 import { systemClock } from '../../time/clock.ts'
 import { createPending } from '../../time/pending.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
-import type { QueueUse } from '../use.ts'
+import type { QueueUse } from '../queue.ts'
 import { unavailable } from './error.ts'
 import type { Settings } from './options.ts'
 
