@@ -48,7 +48,7 @@ export function serveHere(settings: ThreadSettings): Thread {
 /** A folder for a test, and how to remove it. */
 function temporaryFolder(): { readonly folder: string; remove(): void } {
   const folder = mkdtempSync(join(tmpdir(), 'hookline-queue-'))
-  return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) }
+  return { folder, remove: () => rmSync(folder, { recursive: true, force: true, maxRetries: 9 }) }
 }
 
 /** A queue in a file of its own, by a clock that stands still. */

@@ -26,7 +26,7 @@ export const bodiesOf = (jobs: readonly { readonly body: Uint8Array }[]) =>
 /** A path in a folder that is removed when the test ends. */
 export function newFile(): string {
   const directory = mkdtempSync(join(tmpdir(), 'hookline-queue-'))
-  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true, maxRetries: 9 }))
   return join(directory, 'jobs.db')
 }
 
@@ -40,7 +40,7 @@ export function setUp({ path = newFile(), isWhole = true, isHere = false } = {})
   let shift = 0
   onTestFinished(() => {
     if (!isWhole) return
-    const database = new DatabaseSync(path)
+    const database = new DatabaseSync(path, { timeout: 10_000 }) // A thread may still write the log into the file.
     expect(database.prepare('PRAGMA integrity_check').all()).toEqual([{ integrity_check: 'ok' }])
     database.close()
   })
