@@ -44,6 +44,7 @@ export type {
 } from './message/message.ts'
 export { parse } from './message/parse.ts'
 export { sign, verify } from './message/signature.ts'
+export type { Logger } from './options/log.ts'
 export type { Health } from './queues/health.ts'
 export type {
   HeadersLike,

@@ -33,6 +33,8 @@ export type {
   ScreenCall,
   TrackCall,
 } from './message/calls.ts'
+export type { Logger } from './options/log.ts'
+export type { Health } from './queues/health.ts'
 export type {
   Attempt,
   AttemptError,

@@ -38,7 +38,7 @@ export function createClient(writeKey: string | undefined, options: ClientOption
   const { origin, path, authorization, timeoutMs, maxRetries, random, clock } = settings
   const pool = settings.dispatcher === undefined ? createPool(settings) : undefined
   const writeCall = createCallWriter(clock)
-  const reports = createReports(settings.onError, clock)
+  const reports = createReports(settings)
   const route = {
     dispatcher: settings.dispatcher ?? (pool as Pool),
     origin,
@@ -85,6 +85,7 @@ export function createClient(writeKey: string | undefined, options: ClientOption
   async function end(timeoutMs: number): Promise<readonly RecordedCall[]> {
     await within(flush(), timeoutMs, clock)
     const rest = buffer.abort()
+    settings.log.flush()
     await pool?.destroy()
     return rest.map(readCall)
   }

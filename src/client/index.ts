@@ -7,6 +7,7 @@
 export type { DispatcherLike } from '../http/post.ts'
 export type { Calls, PageCall } from '../message/calls.ts'
 export type { CallType } from '../message/type-table.ts'
+export type { Logger } from '../options/log.ts'
 export type { Clock } from '../time/clock.ts'
 export type { Client, ClientCalls, ClientPageCall, CloseOptions, RecordedCall } from './api.ts'
 export { BatchError, type BatchErrorDetails, type BatchErrorReason } from './batch-result.ts'

@@ -14,6 +14,7 @@ import {
   requireWhole,
   show,
 } from '../options/checks.ts'
+import { createLog, type Log, type Logger } from '../options/log.ts'
 import { readCertificates, requireDispatcher } from '../options/transport.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import type { RecordedCall } from './api.ts'
@@ -51,10 +52,15 @@ export interface ClientOptions {
   readonly timeoutMs?: number
   /**
    * Is called with the calls that could not be delivered, and the reason. `flush` and `close` wait for the promise that it
-   * returns, so it must not wait for them. Its errors are printed. Default: `console.warn`, at most once a second for calls
-   * that are dropped.
+   * returns, so it must not wait for them. When it fails, the process emits a warning. Default: prints how many calls, and the
+   * reason, see `logger`.
    */
   readonly onError?: (error: BatchError, calls: readonly RecordedCall[]) => unknown
+  /**
+   * Receives the lines about calls that could not be delivered: pino, or any object of its shape. Default: the console, at most
+   * a few lines of each reason a minute; with `onError` nothing, unless `console` is passed here.
+   */
+  readonly logger?: Logger
   /** Certificates of a private authority (PEM), trusted instead of the public ones. */
   readonly ca?: NonNullable<ConnectionOptions['ca']>
   /**
@@ -70,11 +76,12 @@ export interface ClientOptions {
 
 /** The options of a client, checked and complete. */
 export interface ClientSettings
-  extends Required<Omit<ClientOptions, 'endpoint' | 'size' | 'onError' | 'dispatcher' | 'ca'>> {
+  extends Required<Omit<ClientOptions, 'endpoint' | 'size' | 'onError' | 'logger' | 'dispatcher' | 'ca'>> {
   readonly authorization: string
   readonly origin: string
   readonly path: string
   readonly onError: ClientOptions['onError']
+  readonly log: Log
   readonly ca: readonly string[] | undefined
   readonly dispatcher: DispatcherLike | undefined
 }
@@ -91,6 +98,7 @@ const KNOWN: readonly string[] = [
   'maxInFlight',
   'timeoutMs',
   'onError',
+  'logger',
   'ca',
   'dispatcher',
   'clock',
@@ -124,6 +132,7 @@ export function readOptions(writeKey: string | undefined, options: ClientOptions
     maxInFlight: requireWhole('maxInFlight', maxInFlight, 1),
     timeoutMs: requireWhole('timeoutMs', timeoutMs, 1),
     onError,
+    log: createLog(options.logger, onError, clock),
     ca: readCertificates(ca),
     dispatcher,
     clock,

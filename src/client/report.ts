@@ -1,9 +1,9 @@
-/** Reports calls that were not delivered: to `onError`, or else as warnings on the console. */
+/** Reports calls that were not delivered: to `onError`, and to the log. */
 
-import type { Clock } from '../time/clock.ts'
-import type { RecordedCall } from './api.ts'
-import { type BatchError, type BatchFailure, count } from './batch-result.ts'
+import { notify } from '../options/callbacks.ts'
+import { type BatchFailure, count } from './batch-result.ts'
 import { readCall } from './call.ts'
+import type { ClientSettings } from './options.ts'
 
 /** Reports calls that were not delivered. Never throws. */
 export type Report = (failure: BatchFailure) => void
@@ -15,67 +15,23 @@ export interface Reports {
   finish(): Promise<void>
 }
 
-type OnError = (error: BatchError, calls: readonly RecordedCall[]) => unknown
-
-/** Creates reports to `onError`, whose errors are printed, or to the console when it is undefined. */
-export function createReports(onError: OnError | undefined, clock: Clock): Reports {
-  return onError === undefined ? reportToConsole(clock) : reportTo(onError)
-}
-
-function reportTo(onError: OnError): Reports {
-  const running = new Set<Promise<void>>()
-
-  async function run({ error, calls }: BatchFailure): Promise<void> {
-    try {
-      await onError(error, calls.map(readCall))
-    } catch (thrown) {
-      console.error('hookline: onError of the client failed:', thrown)
-    }
-  }
+/** Creates the reports. A line shows the number of calls and the error, and nothing of the calls. */
+export function createReports({ onError, log }: Pick<ClientSettings, 'onError' | 'log'>): Reports {
+  const running = new Set<Promise<unknown>>()
 
   return {
-    report(failure) {
-      const promise = run(failure).finally(() => running.delete(promise))
+    report({ error, calls }) {
+      const { reason: code, message, status } = error
+      const text = `${count(calls.length, 'call')} not delivered: ${message}`
+      log.write({ level: 'warn', code, text, fields: { calls: calls.length, status }, count: calls.length })
+      if (onError === undefined) return
+      const returned = notify(() => onError(error, calls.map(readCall)), 'onError', 'HOOKLINE_ON_ERROR')
+      if (returned === undefined) return
+      const promise = Promise.resolve(returned).finally(() => running.delete(promise))
       running.add(promise)
     },
     async finish() {
       await Promise.all(running)
     },
   }
-}
-
-/** Least time between two warnings of dropped calls, in milliseconds: a full client drops every call. */
-const WARNING_INTERVAL_MS = 1_000
-
-/** Warnings show the number of calls and the error, and nothing of the calls. */
-function reportToConsole(clock: Clock): Reports {
-  let dropped = 0
-  let lastDrop = ''
-  let lastWarning = Number.NEGATIVE_INFINITY
-
-  function warnOfDropped(): void {
-    if (dropped === 0) return
-    warn(dropped, lastDrop)
-    dropped = 0
-    lastWarning = clock.monotonic()
-  }
-
-  return {
-    report({ error: { reason, message }, calls }) {
-      if (reason !== 'queue_full') {
-        warn(calls.length, message)
-        return
-      }
-      dropped += calls.length
-      lastDrop = message
-      if (clock.monotonic() - lastWarning >= WARNING_INTERVAL_MS) warnOfDropped()
-    },
-    async finish() {
-      warnOfDropped()
-    },
-  }
-}
-
-function warn(calls: number, message: string): void {
-  console.warn(`hookline: ${count(calls, 'call')} not delivered: ${message}`)
 }

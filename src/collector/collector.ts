@@ -6,7 +6,6 @@ import { readJson } from '../http/read-json.ts'
 import { HooklineError } from '../message/error.ts'
 import { parseObject } from '../message/json.ts'
 import { BATCH_LIMIT } from '../message/limits.ts'
-import { report } from '../options/callbacks.ts'
 import { requireOptions } from '../options/checks.ts'
 import { createDeadlines } from '../time/deadlines.ts'
 import { collected, failed, preflight } from './answers.ts'
@@ -32,7 +31,7 @@ const MEDIA_TYPES = ['application/json', 'text/plain']
  * app.use('/analytics', serve(collector))
  */
 export function createCollector(options: CollectorOptions): Collector {
-  const { ipHeader, deadlineMs, onError, clock, ...settings } = readOptions(options)
+  const { ipHeader, deadlineMs, report, clock, ...settings } = readOptions(options)
   let { sources } = settings
   const deadlines = createDeadlines(deadlineMs, clock)
   const deleteUser = createDeletion(clock)
@@ -62,7 +61,7 @@ export function createCollector(options: CollectorOptions): Collector {
     } catch (thrown) {
       const error = thrown instanceof HooklineError ? thrown : internal(thrown)
       const { path, headers, remoteAddress } = request
-      report(onError, error, { path, headers, remoteAddress })
+      report(error, { path, headers, remoteAddress }, { fields: { path } })
       return failed(error)
     }
   }

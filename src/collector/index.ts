@@ -13,6 +13,7 @@ export type {
   EndpointRequest,
   TextAnswer,
 } from '../http/endpoint.ts'
+export type { Logger } from '../options/log.ts'
 export type { Clock } from '../time/clock.ts'
 export type {
   Collector,

@@ -2,16 +2,9 @@
 
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import type { HooklineError } from '../message/error.ts'
-import { printServerErrors } from '../options/callbacks.ts'
-import {
-  invalidOption,
-  isToken,
-  requireClock,
-  requireFunction,
-  requireOptions,
-  requireWhole,
-  show,
-} from '../options/checks.ts'
+import { invalidOption, isToken, requireClock, requireOptions, requireWhole, show } from '../options/checks.ts'
+import type { Logger } from '../options/log.ts'
+import { createReport, type Report } from '../options/report.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import type { CollectorChanges, Source } from './api.ts'
 import { createSources, type Sources } from './sources.ts'
@@ -40,9 +33,14 @@ export interface CollectorOptions {
   readonly deadlineMs?: number
   /**
    * Is called with every error that fails a whole request. Calls refused in a batch are listed in the answer only. Not
-   * awaited. Default: `console.error` for those of status 5xx but `shutting_down`.
+   * awaited. Default: prints a line for each, see `logger`.
    */
   readonly onError?: (error: HooklineError, request: CollectorRequest) => unknown
+  /**
+   * Receives the lines about errors: pino, or any object of its shape. Default: the console, at most a few lines of each code a
+   * minute; with `onError` nothing, unless `console` is passed here.
+   */
+  readonly logger?: Logger
   /** The source of time. Default: the system's clock. */
   readonly clock?: Clock
 }
@@ -52,11 +50,18 @@ export interface CollectorSettings {
   readonly sources: Sources
   readonly ipHeader: string | undefined
   readonly deadlineMs: number
-  readonly onError: NonNullable<CollectorOptions['onError']>
+  readonly report: Report<CollectorRequest>
   readonly clock: Clock
 }
 
-const OPTIONS = ['sources', 'ipHeader', 'deadlineMs', 'onError', 'clock'] as const satisfies (keyof CollectorOptions)[]
+const OPTIONS = [
+  'sources',
+  'ipHeader',
+  'deadlineMs',
+  'onError',
+  'logger',
+  'clock',
+] as const satisfies (keyof CollectorOptions)[]
 
 /**
  * Checks and completes the options.
@@ -65,15 +70,15 @@ const OPTIONS = ['sources', 'ipHeader', 'deadlineMs', 'onError', 'clock'] as con
  */
 export function readOptions(options: CollectorOptions): CollectorSettings {
   requireOptions('createCollector', options, OPTIONS)
-  const { ipHeader, deadlineMs = 30_000, onError = printServerErrors, clock = systemClock } = options
+  const { ipHeader, deadlineMs = 30_000, clock = systemClock } = options
   if (ipHeader !== undefined && !isToken(ipHeader)) {
     const advice = "Pass a name, for example 'x-forwarded-for'."
     throw invalidOption('ipHeader', 'must be the name of a header', show(ipHeader), advice)
   }
   requireWhole('deadlineMs', deadlineMs, 1)
-  requireFunction('onError', onError)
   requireClock(clock)
-  return { sources: createSources(options.sources), ipHeader: ipHeader?.toLowerCase(), deadlineMs, onError, clock }
+  const { report } = createReport(options, clock)
+  return { sources: createSources(options.sources), ipHeader: ipHeader?.toLowerCase(), deadlineMs, report, clock }
 }
 
 /**

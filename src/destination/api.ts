@@ -166,7 +166,7 @@ export interface Destination extends CallMethods<Queued> {
    * fails with `refused`.
    *
    * @throws TypeError that names the option, as at creation, and for one that cannot change: `queue`, `concurrency`, `clock`,
-   *   `random`, `dispatcher`, `onAttempt`. Nothing has changed then.
+   *   `random`, `dispatcher`, `onAttempt`, `onDeadLetter`, `logger`. Nothing has changed then.
    * @throws HooklineError `shutting_down` after {@link close}.
    * @example
    * destination.update({ webhooks: [{ url: 'https://new.example/webhooks' }], sharedSecret: 'new secret' })

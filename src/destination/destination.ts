@@ -6,13 +6,14 @@ import { matchUser } from '../message/identity.ts'
 import { RESPONSE_TIME_MS } from '../message/limits.ts'
 import type { Message } from '../message/message.ts'
 import { createMethods, MESSAGE_TYPES } from '../message/type-table.ts'
+import { notify } from '../options/callbacks.ts'
 import { refuseUnknown, requireText, requireWhole } from '../options/checks.ts'
 import { byListedReason } from '../queues/drop.ts'
 import { checkHealth } from '../queues/health.ts'
 import { jobIdFromKey } from '../queues/job-id.ts'
-import type { Job } from '../queues/queue.ts'
+import type { DeadLetter, Job } from '../queues/queue.ts'
 import { type Composed, composeCall, composeMessage } from '../sender/compose-call.ts'
-import type { Destination, FailureReason, Queued } from './api.ts'
+import type { Destination, DestinationDeadLetter, FailureReason, Queued } from './api.ts'
 import { createAudienceSync } from './audience-sync.ts'
 import { createJobHandler } from './job-handler.ts'
 import { createLive } from './live.ts'
@@ -34,7 +35,7 @@ import { createSkipCounter, findSkipReason } from './skips.ts'
  */
 export function createDestination(options: DestinationOptions): Destination {
   const live = createLive(options)
-  const { clock, queue, concurrency, onAttempt } = live.settings
+  const { clock, queue, concurrency, onAttempt, onDeadLetter, log } = live.settings
   const skipped = createSkipCounter()
   let isClosed = false
 
@@ -76,8 +77,22 @@ export function createDestination(options: DestinationOptions): Destination {
     return waiting + active === 0
   }
 
+  function readDeadLetter({ id, body, reason, retryState, failedAt }: DeadLetter): DestinationDeadLetter {
+    return {
+      id,
+      message: tryReadMessage(body),
+      reason: readReason(reason),
+      attempts: readRetryState(retryState, live.settings.targets).attempts,
+      failedAt,
+    }
+  }
+
+  function giveDeadLetter(letter: DeadLetter): void {
+    notify(() => onDeadLetter?.(readDeadLetter(letter)), 'onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
+  }
+
   queue.reserve?.('destination')
-  queue.work(createJobHandler(live, createReport(onAttempt)), { concurrency })
+  queue.work(createJobHandler(live, createReport(onAttempt, log), giveDeadLetter), { concurrency })
 
   return {
     ...createMethods(MESSAGE_TYPES, async (type, call) => pushOne(composeCall(type, call, clock.now()))),
@@ -102,16 +117,7 @@ export function createDestination(options: DestinationOptions): Destination {
       const health = await checkHealth(() => queue.counts(), isClosed, clock)
       return { ...health, skipped: { ...skipped.counts } }
     },
-    deadLetters: async (page) => {
-      const letters = await queue.deadLetters(page)
-      return letters.map(({ id, body, reason, retryState, failedAt }) => ({
-        id,
-        message: tryReadMessage(body),
-        reason: readReason(reason),
-        attempts: readRetryState(retryState, live.settings.targets).attempts,
-        failedAt,
-      }))
-    },
+    deadLetters: async (page) => (await queue.deadLetters(page)).map(readDeadLetter),
     redrive: (ids) => queue.redrive(ids),
     drop: async (which) => queue.drop(byListedReason(which, ({ reason }) => readReason(reason))),
     async forget(ids) {
@@ -124,6 +130,7 @@ export function createDestination(options: DestinationOptions): Destination {
       isClosed = true
       const undelivered = await queue.close({ graceMs })
       await live.close()
+      log.flush()
       return undelivered.map(({ body }) => readMessage(body))
     },
   }

@@ -1,7 +1,7 @@
 /** Handles the jobs of a destination: one round each time a job is claimed, until a URL accepts it or four hours are over. */
 
 import { RETRY_WINDOW_MS } from '../message/limits.ts'
-import type { ClaimedJob, HandleJob, Outcome } from '../queues/queue.ts'
+import type { ClaimedJob, DeadLetter, HandleJob, Outcome } from '../queues/queue.ts'
 import type { Attempt } from '../sender/api.ts'
 import type { FailureReason } from './api.ts'
 import type { Live } from './live.ts'
@@ -15,8 +15,12 @@ const HOLD_MS = 10_000
 /** A message is one line. An envelope of an inbox is two, and holds headers: it is never posted, whoever pushed it. */
 const LINE_FEED = 0x0a
 
-/** Creates the handler. A round uses the settings in force when it begins, and what follows it those in force when it ends. */
-export function createJobHandler(live: Live, report: Report): HandleJob {
+/**
+ * Creates the handler. A round uses the settings in force when it begins, and what follows it those in force when it ends.
+ *
+ * @param onDeadLetter Must not throw.
+ */
+export function createJobHandler(live: Live, report: Report, onDeadLetter: (letter: DeadLetter) => void): HandleJob {
   const { clock, random } = live.settings
   let watched: AbortSignal | undefined
 
@@ -25,7 +29,7 @@ export function createJobHandler(live: Live, report: Report): HandleJob {
     if (signal.aborted) return retryUnchanged(job, now)
     const { transport, settings } = live
     const { targets, enabled } = settings
-    if (job.body.includes(LINE_FEED)) return { deadLetter: 'unreadable' }
+    if (job.body.includes(LINE_FEED)) return giveUp(job, 'unreadable')
     const before = readRetryState(job.retryState, targets)
     const firstAt = job.firstAt.getTime()
     const end = firstAt + RETRY_WINDOW_MS
@@ -67,7 +71,12 @@ export function createJobHandler(live: Live, report: Report): HandleJob {
 
   function fail(job: ClaimedJob, state: RetryState, latest: readonly Attempt[], reason: FailureReason): Outcome {
     report(job, { status: 'failed', latest, attempts: state.attempts, reason })
-    return { deadLetter: reason, retryState: writeRetryState(state, live.settings.targets) }
+    return giveUp(job, reason, writeRetryState(state, live.settings.targets))
+  }
+
+  function giveUp({ id, body }: ClaimedJob, reason: FailureReason, retryState?: Uint8Array): Outcome {
+    onDeadLetter({ id, body, reason, retryState, failedAt: new Date(clock.now()) })
+    return retryState === undefined ? { deadLetter: reason } : { deadLetter: reason, retryState }
   }
 }
 

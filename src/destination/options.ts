@@ -8,11 +8,11 @@ import {
   requireOptions,
   requireWhole,
 } from '../options/checks.ts'
+import { createLog, type Log, type Logger } from '../options/log.ts'
 import { memoryQueue } from '../queues/memory/index.ts'
 import type { Queue } from '../queues/queue.ts'
 import { readSenderOptions, SENDER_OPTIONS, type SenderOptions, type SenderSettings } from '../sender/options.ts'
-import type { DeliveryReport, DestinationChanges, RemovableOption } from './api.ts'
-import { logFailures } from './reports.ts'
+import type { DeliveryReport, DestinationChanges, DestinationDeadLetter, RemovableOption } from './api.ts'
 
 /** Options of `createDestination`. */
 export interface DestinationOptions extends SenderOptions {
@@ -32,9 +32,19 @@ export interface DestinationOptions extends SenderOptions {
   readonly random?: () => number
   /**
    * Receives a report after every round: delivered, retrying or failed, with all attempts so far. Not awaited. Default: prints
-   * failed attempts with `console.warn`.
+   * a line for each failed round, see `logger`.
    */
   readonly onAttempt?: (report: DeliveryReport) => unknown
+  /**
+   * Receives each dead letter when it becomes one, for an alarm. Not awaited. Called once, or again when the process dies
+   * before the queue has recorded it.
+   */
+  readonly onDeadLetter?: (letter: DestinationDeadLetter) => unknown
+  /**
+   * Receives the lines about failed rounds: pino, or any object of its shape. Default: the console, at most a few lines a
+   * minute; with `onAttempt` nothing, unless `console` is passed here.
+   */
+  readonly logger?: Logger
 }
 
 /** The options of a destination, complete and ready to use. */
@@ -44,7 +54,9 @@ export interface DestinationSettings extends SenderSettings {
   readonly queue: Queue
   readonly concurrency: number
   readonly random: () => number
-  readonly onAttempt: (report: DeliveryReport) => unknown
+  readonly onAttempt: DestinationOptions['onAttempt']
+  readonly onDeadLetter: DestinationOptions['onDeadLetter']
+  readonly log: Log
 }
 
 const KNOWN: readonly string[] = [
@@ -56,6 +68,8 @@ const KNOWN: readonly string[] = [
     'concurrency',
     'random',
     'onAttempt',
+    'onDeadLetter',
+    'logger',
   ] satisfies (keyof DestinationOptions)[]),
 ]
 
@@ -67,6 +81,8 @@ const FIXED: readonly string[] = [
   'random',
   'dispatcher',
   'onAttempt',
+  'onDeadLetter',
+  'logger',
 ] satisfies Exclude<keyof DestinationOptions, keyof DestinationChanges>[]
 
 const CHANGEABLE = KNOWN.filter((name) => !FIXED.includes(name))
@@ -81,7 +97,7 @@ const REMOVABLE: readonly string[] = ['sharedSecret', 'ca', 'historicalAfterMs']
 export function readDestinationOptions(options: DestinationOptions): DestinationSettings {
   requireOptions('createDestination', options, KNOWN)
   const sender = readSenderOptions(options)
-  const { enabled = true, historicalAfterMs, concurrency = 50, random = Math.random, onAttempt = logFailures } = options
+  const { enabled = true, historicalAfterMs, concurrency = 50, random = Math.random, onAttempt, onDeadLetter } = options
   const { queue = memoryQueue({ name: 'destination', clock: sender.clock }) } = options
   requireBoolean('enabled', enabled)
   if (historicalAfterMs !== undefined) requireWhole('historicalAfterMs', historicalAfterMs, 1, Number.MAX_SAFE_INTEGER)
@@ -91,7 +107,8 @@ export function readDestinationOptions(options: DestinationOptions): Destination
   }
   requireWhole('concurrency', concurrency, 1)
   requireFunction('random', random)
-  requireFunction('onAttempt', onAttempt)
+  if (onAttempt !== undefined) requireFunction('onAttempt', onAttempt)
+  if (onDeadLetter !== undefined) requireFunction('onDeadLetter', onDeadLetter)
   const connections = Math.max(sender.connections, concurrency * sender.targets.length)
   return {
     ...sender,
@@ -102,6 +119,8 @@ export function readDestinationOptions(options: DestinationOptions): Destination
     concurrency,
     random: () => readShare(random()),
     onAttempt,
+    onDeadLetter,
+    log: createLog(options.logger, onAttempt, sender.clock),
   }
 }
 

@@ -1,8 +1,9 @@
-/** Reports of a destination: to `onAttempt`, by default a log, and to the diagnostics channel `hookline:attempt`. */
+/** Reports of a destination: to `onAttempt`, to the log, and to the diagnostics channel `hookline:attempt`. */
 
 import { channel } from 'node:diagnostics_channel'
 import type { Message } from '../message/message.ts'
 import { notify } from '../options/callbacks.ts'
+import type { Line, Log } from '../options/log.ts'
 import type { ClaimedJob } from '../queues/queue.ts'
 import type { Attempt } from '../sender/api.ts'
 import type * as api from './api.ts'
@@ -16,11 +17,12 @@ type ReportDetails = Omit<api.DeliveryReport, 'id' | 'message'>
 const attemptChannel = channel('hookline:attempt')
 
 /** Creates the function that a destination reports with. */
-export function createReport(onAttempt: (report: api.DeliveryReport) => unknown): Report {
+export function createReport(onAttempt: ((report: api.DeliveryReport) => unknown) | undefined, log: Log): Report {
   return ({ id, body }, details) => {
     const report = new DeliveryReport(id, body, details)
     attemptChannel.publish(report)
-    notify(() => onAttempt(report), 'onAttempt', 'HOOKLINE_ON_ATTEMPT')
+    if (onAttempt !== undefined) notify(() => onAttempt(report), 'onAttempt', 'HOOKLINE_ON_ATTEMPT')
+    if (details.status !== 'delivered') log.write(lineOf(report))
   }
 }
 
@@ -58,12 +60,24 @@ export function readMessage(body: Uint8Array): Message {
   return message.type === 'alias' ? { ...message, previousId: message['Previous ID'] } : message
 }
 
-/** Prints a line for each attempt of a failed round, and what follows ("Outbound event delivery", Errors). */
-export function logFailures({ status, id, latest, retryAt, reason }: api.DeliveryReport): void {
-  if (status === 'delivered') return
-  for (const attempt of latest) console.warn(`hookline: message ${id}, ${describe(attempt)}`)
-  const next = retryAt === undefined ? `failed: ${reason}` : `is retried at ${retryAt.toISOString()}`
-  console.warn(`hookline: message ${id} ${next}`)
+/** The line of a failed round: which message, what follows, and what each URL answered ("Outbound event delivery", Errors). */
+function lineOf({ id, latest, attempts, retryAt, reason }: api.DeliveryReport): Line {
+  const found = latest.map(describe).join('; ')
+  if (reason === undefined) {
+    const at = retryAt?.toISOString()
+    const text = `attempt_failed: message ${id}. The next attempt follows at ${at}. ${found}`
+    return { level: 'warn', code: 'attempt_failed', text, fields: { id, retryAt: at } }
+  }
+  const advice = `Fix the cause, then call destination.redrive(['${id}']).`
+  const text = `dead letter ${id}: ${reason}, because ${WHY[reason]}. Attempts: ${attempts.length}. ${advice} ${found}`
+  return { level: 'error', code: 'dead_letter', text, fields: { id, reason, attempts: attempts.length } }
+}
+
+const WHY: Readonly<Record<api.FailureReason, string>> = {
+  refused: 'every URL gave a final response',
+  window_over: 'its four hours are over',
+  switched_off: 'the destination was disabled when its four hours ended',
+  unreadable: 'the queue changed it',
 }
 
 /** Names neither the response body nor the query of the URL, which may hold secrets. */

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import type { BodySource, EndpointBody } from '../http/body.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { HooklineError } from '../message/error.ts'
-import type { Message } from '../message/message.ts'
+import type { Message, MessageType } from '../message/message.ts'
 
 /** How a message arrived. Some fields are computed when they are read: pass the object on, a copy by spread loses them. */
 export interface Delivery {
@@ -63,6 +63,8 @@ export class OpenDelivery implements Delivery {
   source: string | undefined
   signature: string | undefined
   secretIndex: number | undefined
+  /** Of the message, once it is parsed. */
+  type: MessageType | undefined
   readonly #receivedAt: number
   #stage: Stage = 'body'
   #expired: HooklineError | undefined

@@ -8,10 +8,13 @@ import { HooklineError } from '../message/error.ts'
 import { matchUser } from '../message/identity.ts'
 import type { Message } from '../message/message.ts'
 import { parse } from '../message/parse.ts'
+import { notify } from '../options/callbacks.ts'
 import { requireText } from '../options/checks.ts'
+import type { Log } from '../options/log.ts'
 import { byListedReason } from '../queues/drop.ts'
 import { jobIdFromKey, jobIdOf } from '../queues/job-id.ts'
 import type { DeadLetter, DeadLetterFilter, DeadLetterPage, Forgotten, QueueCounts } from '../queues/queue.ts'
+import { unref } from '../time/clock.ts'
 import { bodyOf, readEnvelope, writeEnvelope } from './envelope.ts'
 import { createJobHandler, type HandlingSettings } from './job-handler.ts'
 import type { InboxSettings } from './options.ts'
@@ -63,10 +66,35 @@ export interface Inbox {
   close(graceMs: number): Promise<readonly StoredMessage[]>
 }
 
+/** What the inbox needs of a receiver. */
+export interface InboxReceiver extends HandlingSettings {
+  readonly onDeadLetter: ((letter: DeadLetterMessage) => unknown) | undefined
+  readonly log: Log
+}
+
+/** How long after the first message `start` may be called without a line in the log. */
+const START_MS = 10_000
+
 /** Creates the inbox of a receiver. */
-export function createInbox(settings: InboxSettings, receiver: HandlingSettings, handlers: Handlers): Inbox {
+export function createInbox(settings: InboxSettings, receiver: InboxReceiver, handlers: Handlers): Inbox {
   const { queue, concurrency, key } = settings
+  const { onDeadLetter, log, clock } = receiver
+  let watch: unknown // The timer that waits for `start`.
   queue.reserve?.('inbox')
+
+  function giveDeadLetter(letter: DeadLetter): void {
+    notify(() => onDeadLetter?.(readDeadLetter(letter)), 'onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
+  }
+
+  function watchStart(): void {
+    watch ??= unref(clock.setTimeout(() => void queue.counts().then(warnUnlessHandled, () => {}), START_MS))
+  }
+
+  /** Where another process handles, nothing is due for long. */
+  function warnUnlessHandled({ oldestDueAt }: QueueCounts): void {
+    if (oldestDueAt === undefined || clock.now() - oldestDueAt.getTime() < START_MS / 2) return
+    log.write({ level: 'warn', code: 'inbox_not_started', text: `inbox_not_started: ${NOT_STARTED}` })
+  }
 
   function idOf(delivery: OpenDelivery, message: Message | undefined): string {
     if (key === undefined || message === undefined) return jobIdOf(delivery.id)
@@ -77,7 +105,7 @@ export function createInbox(settings: InboxSettings, receiver: HandlingSettings,
 
   return {
     async store(delivery, message) {
-      const startedAt = startOf('stored', receiver.clock)
+      const startedAt = startOf('stored', clock)
       const job = { id: idOf(delivery, message), body: writeEnvelope(delivery) }
       try {
         await queue.push([job])
@@ -85,10 +113,15 @@ export function createInbox(settings: InboxSettings, receiver: HandlingSettings,
         const text = 'The inbox could not store the message. Got an error from its queue. Send the message again.'
         throw new HooklineError('inbox_unavailable', text, { cause })
       }
+      watchStart()
       if (message === undefined || startedAt === undefined || delivery.expired !== undefined) return
-      publishStored(message, delivery, startedAt, receiver.clock)
+      publishStored(message, delivery, startedAt, clock)
     },
-    start: () => queue.work(createJobHandler(settings, receiver, handlers), { concurrency }),
+    start() {
+      queue.work(createJobHandler(settings, receiver, handlers, giveDeadLetter), { concurrency })
+      clock.clearTimeout(watch)
+      watch = 'over'
+    },
     counts: () => queue.counts(),
     deadLetters: async (page) => (await queue.deadLetters(page)).map(readDeadLetter),
     redrive: (ids) => queue.redrive(ids),
@@ -100,6 +133,9 @@ export function createInbox(settings: InboxSettings, receiver: HandlingSettings,
     close: async (graceMs) => (await queue.close({ graceMs })).map(readStored),
   }
 }
+
+const NOT_STARTED =
+  'The inbox stores messages and nothing handles them. Got no call of receiver.start(). Call it, here or in a worker process.'
 
 function readStored({ id, body }: { readonly id: string; readonly body: Uint8Array }): StoredMessage {
   try {

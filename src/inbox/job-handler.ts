@@ -3,11 +3,13 @@
 import { isUnusable, OpenDelivery, toError } from '../handling/delivery.ts'
 import { type FailedRequest, publishFailed, publishHandled, startOf } from '../handling/diagnostics.ts'
 import type { Handlers } from '../handling/handlers.ts'
+import { describe } from '../handling/lines.ts'
 import type { Validate } from '../handling/schema.ts'
 import { HooklineError } from '../message/error.ts'
 import { parse } from '../message/parse.ts'
-import { report } from '../options/callbacks.ts'
-import type { ClaimedJob, HandleJob, Outcome } from '../queues/queue.ts'
+import type { Line } from '../options/log.ts'
+import type { Report } from '../options/report.ts'
+import type { ClaimedJob, DeadLetter, HandleJob, Outcome } from '../queues/queue.ts'
 import type { Clock } from '../time/clock.ts'
 import { createDeadlines } from '../time/deadlines.ts'
 import { readEnvelope } from './envelope.ts'
@@ -24,17 +26,25 @@ import {
 export interface HandlingSettings {
   readonly validate: Validate
   readonly clock: Clock
-  readonly onError: (error: HooklineError, request: FailedRequest) => unknown
+  readonly report: Report<FailedRequest>
+}
+
+/** A claimed message. */
+interface Claimed {
+  readonly job: ClaimedJob
+  readonly delivery: OpenDelivery
+  readonly before: RetryState
 }
 
 /** How many claims of a message may end without an outcome before it becomes a dead letter. */
 const MAX_LOST_CLAIMS = 5
 
-/** Creates the handler of an inbox's jobs. */
+/** Creates the handler of an inbox's jobs. `onDeadLetter` must not throw. */
 export function createJobHandler(
   { queue, nextDelay, timeoutMs }: InboxSettings,
-  { validate, clock, onError }: HandlingSettings,
+  { validate, clock, report }: HandlingSettings,
   handlers: Handlers,
+  onDeadLetter: (letter: DeadLetter) => void,
 ): HandleJob {
   const deadlines = createDeadlines(timeoutMs, clock)
   const stopsBySignal = new WeakMap<AbortSignal, Set<() => void>>()
@@ -48,14 +58,14 @@ export function createJobHandler(
     } catch (error) {
       delivery = new OpenDelivery({}, job.firstAt.getTime())
       delivery.setBody({ bytes: job.body, source: 'argument' })
-      return deadLetter(delivery, before, error as HooklineError, 'unreadable')
+      return deadLetter({ job, delivery, before }, error as HooklineError, 'unreadable')
     }
     const lost = job.claimCount - 1 - before.attempts - before.releases
-    if (lost < MAX_LOST_CLAIMS) return attempt(delivery, before, signal)
+    if (lost < MAX_LOST_CLAIMS) return attempt({ job, delivery, before }, signal)
     const reason = queue.leaseMs === undefined ? 'crashed' : 'lease_lapsed'
     const message = `The handlers of a message must end while its claim lasts. Got ${lost} claims that ended before: ${explain(job)}. Fix the cause, then redrive it.`
     const error = new HooklineError(reason === 'crashed' ? 'internal' : reason, message)
-    return deadLetter(delivery, before, error, reason)
+    return deadLetter({ job, delivery, before }, error, reason)
   }
 
   /** Where claims are leases, a lapsed one does not tell a process that died from one that lives. */
@@ -67,7 +77,8 @@ export function createJobHandler(
   }
 
   /** Ends with the handlers, their timeout or the shutdown, whichever is first. */
-  function attempt(delivery: OpenDelivery, before: RetryState, signal: AbortSignal): Promise<Outcome> {
+  function attempt(claimed: Claimed, signal: AbortSignal): Promise<Outcome> {
+    const { delivery, before } = claimed
     return new Promise((resolve) => {
       const stops = stopsOf(signal)
       let isReleased = false
@@ -83,7 +94,7 @@ export function createJobHandler(
         delivery.expire(new HooklineError('shutting_down', message))
         end(release(before))
       }
-      const deadline = deadlines.set(() => end(retry(delivery, before, delivery.expire())))
+      const deadline = deadlines.set(() => end(retry(claimed, delivery.expire())))
       stops.add(stop)
 
       run(delivery).then(
@@ -95,8 +106,8 @@ export function createJobHandler(
         (thrown: unknown) => {
           const error = toError(thrown)
           if (isReleased) return // Its signal fired, so an error is expected.
-          if (delivery.expired !== undefined) reportError(error, delivery)
-          else end(isUnusable(error) ? deadLetter(delivery, before, error) : retry(delivery, before, error))
+          if (delivery.expired !== undefined) reportError(error, delivery, describe(error, delivery))
+          else end(isUnusable(error) ? deadLetter(claimed, error) : retry(claimed, error))
         },
       )
     })
@@ -105,35 +116,39 @@ export function createJobHandler(
   async function run(delivery: OpenDelivery): Promise<void> {
     delivery.enter('handlers')
     const wire = parse(delivery.bytes)
+    delivery.type = wire.type
     const message = await validate(wire)
     if (delivery.expired !== undefined) return
     delivery.setDispatched(message, startOf('handled', clock))
     await handlers.dispatch(message, wire, delivery)
   }
 
-  function retry(delivery: OpenDelivery, before: RetryState, error: HooklineError): Outcome {
+  function retry(claimed: Claimed, error: HooklineError): Outcome {
+    const { delivery, before } = claimed
     const attempts = before.attempts + 1
     const delay = nextDelay(attempts, error)
-    if (delay === undefined) return deadLetter(delivery, before, error)
-    reportError(error, delivery)
+    if (delay === undefined) return deadLetter(claimed, error)
     const retryAt = new Date(clock.now() + delay)
+    const next = `Attempt ${attempts}; the next follows at ${retryAt.toISOString()}.`
+    reportError(error, delivery, describe(error, delivery, next, { attempts, retryAt }))
     publishFailed(delivery, attempts, clock, { error, next: { retryAt } })
     return { retryAt, retryState: writeRetryState({ ...before, attempts, error: toStoredError(error) }) }
   }
 
   function deadLetter(
-    delivery: OpenDelivery,
-    before: RetryState,
+    { job: { id, body }, delivery, before }: Claimed,
     error: HooklineError,
-    reason?: DeadLetterReason,
+    given?: DeadLetterReason,
   ): Outcome {
-    const attempts = before.attempts + (reason === undefined ? 1 : 0)
-    reportError(error, delivery)
+    const attempts = before.attempts + (given === undefined ? 1 : 0)
+    const reason = given ?? error.code
+    const next = `Attempts: ${attempts}. Fix the cause, then call receiver.redrive(['${id}']).`
+    const { text, fields } = describe(error, delivery, next, { id, reason, attempts })
+    reportError(error, delivery, { level: 'error', code: 'dead_letter', text: `dead letter ${id}: ${text}`, fields })
     publishFailed(delivery, attempts, clock, { error, next: 'dead_letter' })
-    return {
-      deadLetter: reason ?? error.code,
-      retryState: writeRetryState({ ...before, attempts, error: toStoredError(error) }),
-    }
+    const retryState = writeRetryState({ ...before, attempts, error: toStoredError(error) })
+    onDeadLetter({ id, body, reason, retryState, failedAt: new Date(clock.now()) })
+    return { deadLetter: reason, retryState }
   }
 
   /** Due again at once. Counted, so that it is taken neither for a failed attempt nor for a crash. */
@@ -141,8 +156,8 @@ export function createJobHandler(
     return { retryAt: new Date(clock.now()), retryState: writeRetryState({ ...before, releases: before.releases + 1 }) }
   }
 
-  function reportError(error: HooklineError, { headers }: OpenDelivery): void {
-    report(onError, error, { headers, path: undefined, remoteAddress: undefined })
+  function reportError(error: HooklineError, { headers }: OpenDelivery, line: Partial<Line>): void {
+    report(error, { headers, path: undefined, remoteAddress: undefined }, line)
   }
 
   /** What a signal stops. One listener serves the many jobs that share a signal. */

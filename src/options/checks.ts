@@ -156,9 +156,16 @@ export function isToken(value: unknown): value is string {
   return typeof value === 'string' && /^[\w!#$%&'*+.^`|~-]+$/.test(value)
 }
 
+/** Lets an object with these methods pass. */
+export function requireMethods<Name extends string>(
+  option: string,
+  value: { readonly [name in Name]?: unknown },
+  methods: readonly Name[],
+): void {
+  for (const name of methods) requireFunction(`${option}.${name}`, value?.[name])
+}
+
 /** Lets a whole clock pass. */
 export function requireClock(clock: Clock): void {
-  for (const name of ['now', 'monotonic', 'setTimeout', 'clearTimeout'] as const) {
-    requireFunction(`clock.${name}`, clock?.[name])
-  }
+  requireMethods('clock', clock, ['now', 'monotonic', 'setTimeout', 'clearTimeout'])
 }

@@ -35,7 +35,9 @@ export function observe(options: ObserveOptions = {}): () => void {
   const stops = Object.entries({ received, rejected, stored, handled, failed, attempt, skipped }).map(
     ([name, record]) => {
       // An error thrown by a subscriber would end the process.
-      const onEvent = (event: unknown): void => notify(() => record(event as never), 'observe', 'HOOKLINE_OTEL')
+      const onEvent = (event: unknown): void => {
+        notify(() => record(event as never), 'observe', 'HOOKLINE_OTEL')
+      }
       subscribe(`hookline:${name}`, onEvent)
       return () => unsubscribe(`hookline:${name}`, onEvent)
     },

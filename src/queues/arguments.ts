@@ -1,17 +1,78 @@
-/** Checks the arguments of a queue's calls, and a store: the same for every engine. */
+/** Checks the options of a queue, its store and the arguments of its calls: the same for every engine. */
 
 import { isUint8Array } from 'node:util/types'
+import type { HooklineError } from '../message/error.ts'
 import {
   invalidOption,
   kindOf,
   refuseUnknown,
+  requireClock,
   requireFunction,
+  requireOptions,
   requireText,
   requireWhole,
   show,
 } from '../options/checks.ts'
+import type { Logger } from '../options/log.ts'
+import { readOnError } from '../options/report.ts'
+import { type Clock, systemClock } from '../time/clock.ts'
 import type { CloseOptions, DeadLetterPage, Job, StoredDeadLetterFilter } from './queue.ts'
 import type { QueueStore } from './store.ts'
+
+/** What `createQueue` takes beside the store. */
+export interface CreateQueueOptions {
+  /** Names the queue in its errors. */
+  readonly name: string
+  /** How often to look for jobs that other processes pushed, in milliseconds. Default: never. */
+  readonly pollMs?: number | undefined
+  /**
+   * How long dead letters are kept, in milliseconds. A queue with a handler drops older ones once an hour, or once in this time
+   * when that is shorter. Default: for ever.
+   */
+  readonly deadLetterRetentionMs?: number | undefined
+  /**
+   * Receives the errors of work in the background: a claim, an outcome or a lease that the store could not take. The queue
+   * tries again by itself. Default: prints a line for each, see `logger`.
+   */
+  readonly onError?: ((error: HooklineError) => unknown) | undefined
+  /**
+   * Receives the lines about errors: pino, or any object of its shape. Default: the console, at most a few lines of each code a
+   * minute; with `onError` nothing, unless `console` is passed here.
+   */
+  readonly logger?: Logger | undefined
+  /** Where time comes from. Default: the machine's clock. */
+  readonly clock?: Clock | undefined
+}
+
+const OPTIONS = [
+  'name',
+  'pollMs',
+  'deadLetterRetentionMs',
+  'onError',
+  'logger',
+  'clock',
+] as const satisfies (keyof CreateQueueOptions)[]
+
+/** The options, checked and complete. */
+interface QueueSettings extends Pick<CreateQueueOptions, 'name' | 'pollMs' | 'deadLetterRetentionMs'> {
+  readonly report: (error: HooklineError) => void
+  readonly clock: Clock
+}
+
+/**
+ * Checks and completes the options of a queue.
+ *
+ * @throws TypeError that names the option.
+ */
+export function readOptions(options: CreateQueueOptions): QueueSettings {
+  requireOptions('createQueue', options, OPTIONS)
+  const { name, pollMs, deadLetterRetentionMs, clock = systemClock } = options
+  requireText('name', name)
+  if (pollMs !== undefined) requireWhole('pollMs', pollMs, 1)
+  readRetention(deadLetterRetentionMs)
+  requireClock(clock)
+  return { name, pollMs, deadLetterRetentionMs, clock, report: readOnError(options, clock) }
+}
 
 /**
  * The jobs of a push; the first of those that have the same id.

@@ -1,45 +1,24 @@
 /** createQueue(): everything that queues share; an engine supplies the store. */
 
-import type { HooklineError } from '../message/error.ts'
-import { isThenable, notify, printOnceAMinute } from '../options/callbacks.ts'
-import { requireClock, requireFunction, requireOptions, requireText, requireWhole } from '../options/checks.ts'
-import { type Clock, systemClock } from '../time/clock.ts'
+import { isThenable } from '../options/callbacks.ts'
+import { requireFunction, requireWhole } from '../options/checks.ts'
 import { TIMED_OUT, within } from '../time/timeout.ts'
-import { readFilter, readGrace, readIds, readJobs, readPage, readRetention, requireStore } from './arguments.ts'
+import {
+  type CreateQueueOptions,
+  readFilter,
+  readGrace,
+  readIds,
+  readJobs,
+  readOptions,
+  readPage,
+  requireStore,
+} from './arguments.ts'
 import { createRetention, dropMatching, forget, type Stored } from './drop.ts'
 import { hasAnotherHandler, shuttingDown, unavailable } from './errors.ts'
 import type { ClaimedJob, Job, Queue, QueueUse } from './queue.ts'
 import type { Answer, QueueStore } from './store.ts'
 import { occupy, servesOther } from './use.ts'
 import { createWorker, RELEASE_MS } from './worker.ts'
-
-/** What `createQueue` takes beside the store. */
-export interface CreateQueueOptions {
-  /** Names the queue in its errors. */
-  readonly name: string
-  /** How often to look for jobs that other processes pushed, in milliseconds. Default: never. */
-  readonly pollMs?: number | undefined
-  /**
-   * How long dead letters are kept, in milliseconds. A queue with a handler drops older ones once an hour, or once in this time
-   * when that is shorter. Default: for ever.
-   */
-  readonly deadLetterRetentionMs?: number | undefined
-  /**
-   * Receives the errors of work in the background: a claim, an outcome or a lease that the store could not take. The queue
-   * tries again by itself. Default: prints each, the same one at most once a minute.
-   */
-  readonly onError?: ((error: HooklineError) => unknown) | undefined
-  /** Where time comes from. Default: the machine's clock. */
-  readonly clock?: Clock | undefined
-}
-
-const OPTIONS = [
-  'name',
-  'pollMs',
-  'deadLetterRetentionMs',
-  'onError',
-  'clock',
-] as const satisfies (keyof CreateQueueOptions)[]
 
 /**
  * Creates a queue over a store: arguments, concurrency, leases, pauses, waiting while the engine is unreachable, draining and
@@ -50,15 +29,8 @@ const OPTIONS = [
  * const queue = createQueue(createFileStore('jobs.json'), { name: 'orders' })
  */
 export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, options: CreateQueueOptions): Queue {
-  requireOptions('createQueue', options, OPTIONS)
-  const { name, pollMs, deadLetterRetentionMs, clock = systemClock } = options
-  requireText('name', name)
-  if (pollMs !== undefined) requireWhole('pollMs', pollMs, 1)
-  readRetention(deadLetterRetentionMs)
-  requireClock(clock)
+  const { name, pollMs, deadLetterRetentionMs, clock, report } = readOptions(options)
   requireStore(store)
-  const { onError = printOnceAMinute(clock) } = options
-  requireFunction('onError', onError)
   const worker = createWorker(store, { name, clock, pollMs, onError: reportOnce })
   const calls = new Set<unknown>() // Of the user, not answered yet.
   let hasHandler = false
@@ -72,7 +44,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
   function reportOnce(error: unknown): void {
     if (error === reported) return
     reported = error
-    notify(() => onError(unavailable(name, error)), 'onError', 'HOOKLINE_ON_ERROR')
+    report(unavailable(name, error))
   }
 
   function requireOpen(): void {

@@ -6,8 +6,11 @@ import type { QueueCounts } from './queue.ts'
 
 /** The health of a receiver or a destination. Without a queue, or while it is unavailable, the numbers are 0. */
 export interface Health {
-  /** `closing` once `close` was called; `unavailable` when the queue does not answer within a second. */
-  readonly status: 'ok' | 'closing' | 'unavailable'
+  /**
+   * `closing` once `close` was called; `unavailable` when the queue does not answer within a second; `degraded` while there are
+   * dead letters, which wait for you: no restart changes that.
+   */
+  readonly status: 'ok' | 'degraded' | 'closing' | 'unavailable'
   /** Messages in the queue that wait to be handled or sent, now or later. */
   readonly waiting: number
   /** Messages that are being handled or sent, by any worker of the queue. */
@@ -27,8 +30,9 @@ export async function checkHealth(
   clock: Clock,
 ): Promise<Health> {
   const counts = readCounts === undefined ? NO_JOBS : await readInTime(readCounts, clock)
-  const status = isClosing ? 'closing' : counts === undefined ? 'unavailable' : 'ok'
   const { waiting, active, deadLetters, oldestDueAt } = counts ?? NO_JOBS
+  const state = counts === undefined ? 'unavailable' : deadLetters > 0 ? 'degraded' : 'ok'
+  const status = isClosing ? 'closing' : state
   const oldestDueAgeMs = oldestDueAt === undefined ? 0 : Math.max(0, clock.now() - oldestDueAt.getTime())
   return { status, waiting, active, deadLetters, oldestDueAgeMs }
 }

@@ -4,8 +4,10 @@
  * @module hookline/queues
  */
 
+export type { Logger } from '../options/log.ts'
 export type { Clock } from '../time/clock.ts'
-export { type CreateQueueOptions, createQueue } from './create-queue.ts'
+export type { CreateQueueOptions } from './arguments.ts'
+export { createQueue } from './create-queue.ts'
 export type {
   ClaimedJob,
   CloseOptions,

@@ -3,10 +3,11 @@
 import type { Claim, Claimed, Dedupe } from '../dedupe/store.ts'
 import { type Delivery, type OpenDelivery, toError } from '../handling/delivery.ts'
 import type { FailedRequest } from '../handling/diagnostics.ts'
+import { describe } from '../handling/lines.ts'
 import { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
-import { report } from '../options/callbacks.ts'
 import { invalidOption, kindOf, refuseUnknown, requireFunction, requireText } from '../options/checks.ts'
+import type { Report } from '../options/report.ts'
 import { jobIdFromKey } from '../queues/job-id.ts'
 import type { Clock } from '../time/clock.ts'
 import { within } from '../time/timeout.ts'
@@ -55,12 +56,12 @@ function isStore(value: Dedupe | ReceiverDedupeOptions): value is Dedupe {
 /**
  * Creates the deduplication over a store.
  *
- * @param onError Receives the error of a confirm or release that failed: the answer stays as it is.
+ * @param report Receives the error of a confirm or release that failed: the answer stays as it is.
  */
 export function createDeduplication(
   { store, key }: ReceiverDedupeOptions,
   clock: Clock,
-  onError: (error: HooklineError, request: FailedRequest) => unknown,
+  report: Report<FailedRequest>,
 ): Deduplication {
   let held = 0
   let onIdle = (): void => {}
@@ -81,12 +82,18 @@ export function createDeduplication(
     }
   }
 
-  async function finish(claimed: Claimed, step: 'confirm' | 'release', request: FailedRequest): Promise<void> {
+  async function finish(
+    claimed: Claimed,
+    step: 'confirm' | 'release',
+    request: FailedRequest,
+    delivery: OpenDelivery,
+  ): Promise<void> {
     try {
       await claimed[step]()
     } catch (cause) {
       const message = `The dedupe store could not ${step} the message. Got an error from it. Check the store.`
-      report(onError, new HooklineError('dedupe_unavailable', message, { cause }), request)
+      const error = new HooklineError('dedupe_unavailable', message, { cause })
+      report(error, request, describe(error, delivery))
     }
   }
 
@@ -104,10 +111,10 @@ export function createDeduplication(
       try {
         await handle()
         delivery.setHandled()
-        await finish(claimed, 'confirm', request)
+        await finish(claimed, 'confirm', request, delivery)
       } catch (error) {
         delivery.setFailure(toError(error))
-        await finish(claimed, 'release', request)
+        await finish(claimed, 'release', request, delivery)
         throw error
       } finally {
         if (--held === 0) onIdle()

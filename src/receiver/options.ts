@@ -4,10 +4,10 @@ import type { Dedupe } from '../dedupe/store.ts'
 import type { FailedRequest } from '../handling/diagnostics.ts'
 import { createValidate, type EventSchemas, type TraitSchemas, type Validate } from '../handling/schema.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
+import type { DeadLetterMessage } from '../inbox/inbox.ts'
 import { type InboxOptions, type InboxSettings, readInboxOptions } from '../inbox/options.ts'
 import type { HooklineError } from '../message/error.ts'
 import { BODY_LIMIT, DEADLINE_MS } from '../message/limits.ts'
-import { printServerErrors } from '../options/callbacks.ts'
 import {
   invalidOption,
   kindOf,
@@ -17,6 +17,8 @@ import {
   requireFunction,
   requireWhole,
 } from '../options/checks.ts'
+import type { Log, Logger } from '../options/log.ts'
+import { createReport, type Report } from '../options/report.ts'
 import type { Queue } from '../queues/queue.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { type ReceiverDedupeOptions, readDedupe } from './deduplication.ts'
@@ -81,10 +83,19 @@ export interface ReceiverOptions<
   readonly onRejected?: (error: HooklineError, message: RejectedMessage) => unknown
   /**
    * Receives every error: once for each request, and again for a handler that fails after the deadline. With an inbox also
-   * each failed attempt, then without `remoteAddress`. Not awaited. Default: prints the 5xx errors except `shutting_down`
-   * with `console.error`.
+   * each failed attempt, then without `remoteAddress`. Not awaited. Default: prints a line for each, see `logger`.
    */
   readonly onError?: (error: HooklineError, request: FailedRequest) => unknown
+  /**
+   * Receives each dead letter when it becomes one, for an alarm. Not awaited. Called once, or again when the process dies
+   * before the queue has recorded it.
+   */
+  readonly onDeadLetter?: (letter: DeadLetterMessage) => unknown
+  /**
+   * Receives the lines about errors: pino, or any object of its shape. Default: the console, at most a few lines of each code a
+   * minute; with `onError` nothing, unless `console` is passed here.
+   */
+  readonly logger?: Logger
   /** Where time comes from. Default: the machine's clock. */
   readonly clock?: Clock
 }
@@ -98,7 +109,9 @@ export interface ReceiverSettings {
   readonly inbox: InboxSettings | undefined
   readonly dedupe: ReceiverDedupeOptions | undefined
   readonly onRejected: ReceiverOptions['onRejected']
-  readonly onError: NonNullable<ReceiverOptions['onError']>
+  readonly onDeadLetter: ReceiverOptions['onDeadLetter']
+  readonly report: Report<FailedRequest>
+  readonly log: Log
   readonly clock: Clock
 }
 
@@ -113,6 +126,8 @@ const KNOWN = [
   'dedupe',
   'onRejected',
   'onError',
+  'onDeadLetter',
+  'logger',
   'clock',
 ] as const satisfies (keyof ReceiverOptions)[]
 
@@ -126,7 +141,7 @@ export function readOptions(options: ReceiverOptions): ReceiverSettings {
     throw invalidOption('createReceiver: options', 'must be an object', kindOf(options), 'Pass at least { secret }.')
   }
   refuseUnknown(options, KNOWN)
-  const { clock = systemClock, onRejected, onError = printServerErrors } = options
+  const { clock = systemClock, onRejected, onDeadLetter } = options
   const { limit = BODY_LIMIT, deadlineMs = DEADLINE_MS, inbox, dedupe } = options
   if (onRejected !== undefined) requireFunction('onRejected', onRejected)
   if (inbox !== undefined && onRejected !== undefined) {
@@ -137,7 +152,10 @@ export function readOptions(options: ReceiverOptions): ReceiverSettings {
     const advice = 'Remove `dedupe`: the inbox handles a message once by itself.'
     throw invalidOption('dedupe', 'cannot be combined with `inbox`', 'both', advice)
   }
-  requireFunction('onError', onError)
+  if (onDeadLetter !== undefined) requireFunction('onDeadLetter', onDeadLetter)
+  if (onDeadLetter !== undefined && inbox === undefined) {
+    throw invalidOption('onDeadLetter', 'needs an `inbox`', 'none', 'Pass a queue as `inbox`.')
+  }
   requireClock(clock)
   return {
     matchSecret: readSecret(options, clock),
@@ -147,7 +165,8 @@ export function readOptions(options: ReceiverOptions): ReceiverSettings {
     inbox: inbox === undefined ? undefined : readInboxOptions(inbox),
     dedupe: dedupe === undefined ? undefined : readDedupe(dedupe),
     onRejected,
-    onError,
+    onDeadLetter,
+    ...createReport(options, clock),
     clock,
   }
 }

@@ -10,6 +10,7 @@ import {
   startOf,
 } from '../handling/diagnostics.ts'
 import type { Handlers } from '../handling/handlers.ts'
+import { describe, describeRequest } from '../handling/lines.ts'
 import { accepted, problem } from '../http/answer.ts'
 import { bodyConsumed, type EndpointBody, isExact, KEEP_THE_BYTES } from '../http/body.ts'
 import type { EndpointRequest } from '../http/endpoint.ts'
@@ -19,7 +20,7 @@ import { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import { parse } from '../message/parse.ts'
 import { isWellFormed } from '../message/signature.ts'
-import { isThenable, report } from '../options/callbacks.ts'
+import { isThenable } from '../options/callbacks.ts'
 import { createDeadlines } from '../time/deadlines.ts'
 import type { Received } from './api.ts'
 import type { Deduplication } from './deduplication.ts'
@@ -39,7 +40,7 @@ export interface Receive {
 
 /** Prepares the algorithm. */
 export function createReceive(
-  { limit, matchSecret, validate, deadlineMs, onRejected, onError, clock }: ReceiverSettings,
+  { limit, matchSecret, validate, deadlineMs, onRejected, report, clock }: ReceiverSettings,
   handlers: Handlers,
   inbox: Inbox | undefined,
   dedupe: Deduplication | undefined,
@@ -81,16 +82,14 @@ export function createReceive(
       const matched = matchSecret(delivery, signature, request.path ?? '/') // 503 secret_unavailable
       const index = typeof matched === 'number' ? matched : await matched
       if (index === -1 && !isExact(delivery.bodySource)) throw bodyConsumed('a decoded copy of it')
-      if (index === -1) {
-        const text = 'X-Signature must match the body. Got one that does not. Use the same secret on both sides.'
-        throw new HooklineError('signature_mismatch', text)
-      }
+      if (index === -1) throw new HooklineError('signature_mismatch', MISMATCH)
       delivery.setSignature(signature, index)
     }
 
     delivery.enter(inbox === undefined ? 'handlers' : 'inbox')
     try {
       const wire = parse(delivery.bytes) // 400 body_not_json; 422 message_invalid, message_type_unknown
+      delivery.type = wire.type
       if (inbox !== undefined) {
         publishReceived(wire, delivery)
         await inbox.store(delivery, wire) // 503 inbox_unavailable
@@ -149,15 +148,16 @@ export function createReceive(
         end({ status, headers, body, ok: true, message, delivery })
       }
       const fail = (error: HooklineError, sent = problem(error)): void => {
-        report(onError, error, request)
+        report(error, request, describeRequest(error, delivery, sent === accepted, onRejected))
         if (delivery.dispatched === undefined) publishRejected(error, request)
         else publishFailed(delivery, 1, clock, { error, next: 'sender' })
         end({ ...sent, ok: false, error })
       }
+      const reportLate = (error: HooklineError): void => report(error, request, describe(error, delivery))
       const deadline = deadlines.set(() => {
         const error = delivery.expire()
         if (!delivery.isHandled) return fail(error)
-        report(onError, error, request)
+        reportLate(error)
         succeed(delivery.dispatched as Message)
       })
 
@@ -170,7 +170,7 @@ export function createReceive(
         (thrown: unknown) => {
           const error = toError(thrown)
           if (delivery.expired === undefined) fail(error)
-          else if (error.code === 'handler_failed' && error !== delivery.expired) report(onError, error, request)
+          else if (error.code === 'handler_failed' && error !== delivery.expired) reportLate(error)
         },
       )
     })
@@ -196,3 +196,5 @@ const { status, headers, body } = accepted
 
 const RESERIALISED = `Signatures are checked over JSON.stringify(body), which is not always what was sent. ${KEEP_THE_BYTES}`
 const NO_HANDLER = 'A message was answered 200 and no handler is registered. Call `on` before the server listens.'
+const MISMATCH =
+  'X-Signature must match the body. Got one that does not. Check that the sender has the same secret, that no parser or proxy changes the body, and that the message is for this source, not for another one. If all that holds, the request is forged.'

@@ -32,7 +32,7 @@ export function createReceiver<
   const { limit, clock } = settings
   const handlers = createHandlers()
   const inbox = settings.inbox && createInbox(settings.inbox, settings, handlers)
-  const dedupe = settings.dedupe && createDeduplication(settings.dedupe, clock, settings.onError)
+  const dedupe = settings.dedupe && createDeduplication(settings.dedupe, clock, settings.report)
   const { handle, answer, stop } = createReceive(settings, handlers, inbox, dedupe)
   let isStarted = false
   let closed: Promise<readonly StoredMessage[]> | undefined
@@ -98,7 +98,9 @@ export function createReceiver<
     await nextTurn() // Hosts write the last answers now.
     const restMs = Math.max(0, Math.ceil(graceMs - (clock.monotonic() - since)))
     await dedupe?.close(restMs)
-    return (await inbox?.close(restMs)) ?? []
+    const left = await inbox?.close(restMs)
+    settings.log.flush()
+    return left ?? []
   }
 }
 

@@ -22,3 +22,9 @@ export const systemClock: Clock = {
 
 /** The longest that a timer waits, in milliseconds. */
 export const LONGEST_TIMER_MS: number = 2 ** 31 - 1
+
+/** Lets the process end although this timer waits. Returns the timer. */
+export function unref<Timer>(timer: Timer): Timer {
+  ;(timer as { readonly unref?: () => unknown } | undefined)?.unref?.()
+  return timer
+}

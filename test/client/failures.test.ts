@@ -3,6 +3,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { BatchError } from '../../src/client/index.ts'
 import { HooklineError } from '../../src/message/error.ts'
+import { watchConsole } from '../support/console.ts'
 import { eventsOf, inChunks, numbered, settle, setUp } from './dispatcher.ts'
 
 afterEach(() => vi.restoreAllMocks())
@@ -237,15 +238,15 @@ describe('onError', () => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('mine'))],
-  ])('that %s is printed, and the client goes on', async (_name, onError) => {
-    const print = vi.spyOn(console, 'error').mockImplementation(() => {})
+  ])('that %s is a warning, and the client goes on', async (_name, onError) => {
+    const emit = vi.spyOn(process, 'emitWarning').mockReturnValue()
     const { client, dispatcher } = setUp([400], { onError })
     client.track(numbered(0))
     await client.flush()
     client.track(numbered(1))
     await client.flush()
     expect(eventsOf(dispatcher.calls)).toEqual(['Event 0', 'Event 1'])
-    expect(print).toHaveBeenCalledExactlyOnceWith('hookline: onError of the client failed:', new Error('mine'))
+    expect(emit).toHaveBeenCalledExactlyOnceWith('onError failed', { code: 'HOOKLINE_ON_ERROR', detail: 'mine' })
   })
 
   it('that is async is awaited by flush', async () => {
@@ -266,10 +267,10 @@ describe('onError', () => {
     stored()
     await flushing
     const again = setUp([400], { onError: () => Promise.reject(new Error('mine')) })
-    const print = vi.spyOn(console, 'error').mockImplementation(() => {})
+    const emit = vi.spyOn(process, 'emitWarning').mockReturnValue()
     again.client.track(numbered(0))
     await again.client.flush()
-    expect(print).toHaveBeenCalledOnce()
+    expect(emit).toHaveBeenCalledOnce()
   })
 
   it('that is async is awaited by close, as long as its time lasts', async () => {
@@ -288,7 +289,7 @@ describe('onError', () => {
 
   it('that records again while the buffer is full throws, and nothing else is lost', async () => {
     const events = ['Event 1', 'Event 2', 'Event 3']
-    const print = vi.spyOn(console, 'error').mockImplementation(() => {})
+    const emit = vi.spyOn(process, 'emitWarning').mockReturnValue()
     const { client, dispatcher } = setUp([], {
       maxQueued: 3,
       flushAt: 3,
@@ -299,9 +300,8 @@ describe('onError', () => {
     })
     for (let index = 0; index < 4; index++) client.track(numbered(index))
     await client.flush()
-    expect(print.mock.calls).toEqual([
-      ['hookline: onError of the client failed:', expect.objectContaining({ code: 'queue_full' })],
-    ])
+    const detail = expect.stringContaining('The buffer of the client is full.')
+    expect(emit.mock.calls).toEqual([['onError failed', { code: 'HOOKLINE_ON_ERROR', detail }]])
     expect(eventsOf(dispatcher.calls)).toEqual(events)
     client.track(numbered(9))
     await client.flush()
@@ -310,66 +310,64 @@ describe('onError', () => {
 
   describe('by default, while the buffer is full', () => {
     function setUpFull() {
-      const print = vi.spyOn(console, 'warn').mockImplementation(() => {})
+      const printed = watchConsole()
       const options = { onError: undefined, maxQueued: 1, whenFull: 'drop_oldest', maxRetries: 0, timeoutMs: 5000 }
       const { client, clock } = setUp(['silence'], options as never)
       client.track(numbered(0))
       const drop = (count: number) => {
         for (let index = 0; index < count; index++) client.track(numbered(index))
       }
-      return { client, clock, drop, lines: () => print.mock.calls.map(([line]) => line) }
+      return { client, clock, drop, lines: () => printed.map(({ text }) => text) }
     }
-    const dropped = (calls: string) =>
-      `hookline: ${calls} not delivered: The buffer of the client is full. Got 1 undelivered call (202 bytes). Raise \`maxQueued\` or \`maxQueuedBytes\`.`
+    const dropped =
+      'hookline: 1 call not delivered: The buffer of the client is full. Got 1 undelivered call (202 bytes). Raise `maxQueued` or `maxQueuedBytes`.'
 
-    it('warns at most once a second, with how many there were', async () => {
+    it('prints one line a minute, and then how many more there were', async () => {
       const { clock, drop, lines } = setUpFull()
       drop(10)
-      await clock.advance(999)
+      await clock.advance(30_000)
       drop(10)
-      expect(lines()).toEqual([dropped('1 call')])
-      await clock.advance(1)
-      drop(1)
-      expect(lines()).toEqual([dropped('1 call'), dropped('20 calls')])
+      expect(lines().filter((line) => line.includes('buffer'))).toEqual([dropped])
+      await clock.advance(30_000)
+      expect(lines()).toContain('hookline: 18 more queue_full in the last minute.')
+      drop(2)
+      expect(lines().filter((line) => line.includes('buffer'))).toEqual([dropped, dropped])
     })
 
-    it.each(['flush', 'close'] as const)('%s warns of those that were not reported yet', async (end) => {
-      const { client, clock, drop, lines } = setUpFull()
-      drop(5)
-      const ended = client[end]()
-      await clock.advance(10_000)
-      await ended
-      expect(lines()).toEqual([
-        dropped('1 call'),
-        expect.stringContaining(
-          'hookline: 1 call not delivered: No attempt to post the batch succeeded. Got no complete',
-        ),
-        dropped('4 calls'),
-      ])
-    })
-
-    it('close warns of them also when its time is over', async () => {
+    it('close prints how many more there were, also when its time is over', async () => {
       const { client, clock, drop, lines } = setUpFull()
       drop(5)
       const closed = client.close({ timeoutMs: 1 })
       await clock.advance(1)
       expect(await closed).toHaveLength(1)
-      expect(lines()).toEqual([dropped('1 call'), dropped('4 calls')])
+      expect(lines()).toEqual([dropped, 'hookline: 4 more queue_full in the last minute.'])
     })
+  })
+
+  it('a logger gets the lines in place of the console', async () => {
+    const printed = watchConsole()
+    const logged: unknown[] = []
+    const keep = (...call: unknown[]) => void logged.push(call)
+    const logger = { error: keep, warn: keep, info: keep }
+    const { client } = setUp([401], { onError: undefined, logger } as never)
+    client.track(numbered(0))
+    await client.flush()
+    const text = expect.stringMatching(/^1 call not delivered: The collection service refused the batch\./)
+    expect(logged).toEqual([[{ code: 'batch_refused', calls: 1, status: 401 }, text]])
+    expect(printed).toEqual([])
   })
 
   it.each([
     [1, '1 call'],
     [2, '2 calls'],
   ])('is by default a warning, without the calls and the write key: %i', async (count, calls) => {
-    const print = vi.spyOn(console, 'warn').mockImplementation(() => {})
-    const { clock, client, sent } = setUp([401], { onError: undefined } as never)
+    const printed = watchConsole()
+    const { client, sent } = setUp([401], { onError: undefined } as never)
     for (let index = 0; index < count; index++) client.track(numbered(index))
     await client.flush()
     expect(sent).toHaveLength(1)
-    expect(clock.timers).toBeLessThanOrEqual(1)
     const fault = 'The collection service refused the batch. Got status 401 after 1 attempt.'
     const line = `hookline: ${calls} not delivered: ${fault} Check the write key.`
-    expect(print.mock.calls).toEqual([[line]])
+    expect(printed).toEqual([{ level: 'warn', text: line }])
   })
 })

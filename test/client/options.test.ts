@@ -147,6 +147,7 @@ describe('options that are refused', () => {
     ['timeoutMs 0', { timeoutMs: 0 }, /^`timeoutMs` must be/],
     ['timeoutMs null', { timeoutMs: null }, /^`timeoutMs` must be/],
     ['onError that is no function', { onError: 'log' }, /^`onError` must be a function/],
+    ['logger of another shape', { logger: {} }, /^`logger.error` must be a function/],
     ['random that is no function', { random: 0.5 }, /^`random` must be a function/],
     ['a dispatcher without dispatch', { dispatcher: {} }, /^`dispatcher` must be a Dispatcher/],
     ['a dispatcher that is null', { dispatcher: null }, /^`dispatcher` must be/],

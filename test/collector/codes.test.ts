@@ -1,7 +1,8 @@
 import { expect, it, vi } from 'vitest'
 import type { EndpointRequest } from '../../src/http/endpoint.ts'
 import { HooklineError, type HooklineErrorCode } from '../../src/message/error.ts'
-import { recorder, setUpCollector, writeKey } from '../support/collect.ts'
+import { basic, recorder, setUpCollector, writeKey } from '../support/collect.ts'
+import { watchConsole } from '../support/console.ts'
 
 type ReceiverOnly =
   | 'signature_missing'
@@ -105,15 +106,36 @@ it('passes to onError the request, and the error of a destination', async () => 
 })
 
 it.each([
-  ['prints a fault of ours', 'internal', 1],
-  ['does not print that a destination is closed', 'shutting_down', 0],
-  ['does not print a fault of the client', 'body_aborted', 0],
-] as const)('without onError it %s', async (_what, code, times) => {
-  const print = vi.spyOn(console, 'error').mockImplementation(() => {})
+  [
+    'prints a fault of ours, with the stack',
+    () => Promise.reject(new Error('disk')),
+    [/^hookline: internal: [^\n]+\n {4}Error: disk\n/],
+  ],
+  ['does not print that a destination is closed', fails('shutting_down'), []],
+  ['prints a fault of the client on one line', fails('body_aborted'), [/^hookline: body_aborted: [^\n]+$/]],
+] as const)('without onError it %s', async (_what, readBody, lines) => {
+  const printed = watchConsole()
   const { post } = setUpCollector({ onError: undefined } as never)
-  await post('/v1/batch', {}, { readBody: fails(code) })
-  expect(print).toHaveBeenCalledTimes(times)
-  print.mockRestore()
+  await post('/v1/batch', {}, { readBody })
+  expect(printed.map(({ text }) => text)).toEqual(lines.map((line) => expect.stringMatching(line)))
+})
+
+it('a logger gets the lines in place of the console, with the path', async () => {
+  const printed = watchConsole()
+  const logged: unknown[] = []
+  const keep = (...call: unknown[]) => void logged.push(call)
+  const logger = { error: keep, warn: keep, info: keep }
+  const { post, clock } = setUpCollector({ onError: undefined, logger } as never)
+  for (let index = 0; index < 500; index++) {
+    await post('/v1/page', {}, { headers: { 'content-type': 'application/json', authorization: basic('a gu3ss') } })
+  }
+  await clock.advance(60_000)
+  expect(logged).toEqual([
+    [{ code: 'write_key_unknown', path: '/v1/page' }, expect.stringMatching(/^write_key_unknown: The write key must/)],
+    [{ code: 'write_key_unknown', more: 499 }, '499 more write_key_unknown in the last minute.'],
+  ])
+  expect(JSON.stringify(logged)).not.toContain('gu3ss')
+  expect(printed).toEqual([])
 })
 
 it.each([

@@ -49,6 +49,7 @@ describe('createCollector refuses', () => {
     ['deadlineMs', { sources, deadlineMs: '30s' }],
     ['onError', { sources, onError: {} }],
     ['onError', { sources, onError: null }],
+    ['logger.error', { sources, logger: {} }],
     ['clock.now', { sources, clock: null }],
     ['clock.setTimeout', { sources, clock: { now: () => 0, monotonic: () => 0 } }],
   ])('%s: %j', (option, options) => {

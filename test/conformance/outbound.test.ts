@@ -1,11 +1,10 @@
 /** Every row of the document "Outbound event delivery". docs/conformance.md lists the names. */
 
 import { createHmac } from 'node:crypto'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { createCollector } from '../../src/collector/collector.ts'
 import { createDestination } from '../../src/destination/destination.ts'
 import type { DestinationOptions } from '../../src/destination/options.ts'
-import { logFailures } from '../../src/destination/reports.ts'
 import { LAST_START_MS } from '../../src/destination/schedule.ts'
 import { RESPONSE_TIME_MS, RETRY_WINDOW_MS, WEBHOOKS_LIMIT } from '../../src/message/limits.ts'
 import type { Message } from '../../src/message/message.ts'
@@ -13,6 +12,7 @@ import type { CallType } from '../../src/message/type-table.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
 import { createSender } from '../../src/sender/sender.ts'
 import { capture, fixtures, manualClock, type Script, type ScriptedEndpoint, startEndpoint } from '../../src/testing.ts'
+import { watchConsole } from '../support/console.ts'
 import { CALLS, CLIENT_ADDRESS, layPath } from './path.ts'
 
 const ISO_UTC = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/
@@ -440,19 +440,15 @@ test('Outbound · Audiences · 3 the first sync sends everyone, later ones only 
 })
 
 test('Outbound · Errors · No response within 5 seconds: a timeout error is logged and the event is retried later', async () => {
-  const lines: unknown[] = []
-  const warn = vi.spyOn(console, 'warn').mockImplementation((line) => void lines.push(line))
-  onTestFinished(() => warn.mockRestore())
-  const { clock, destination, captured } = layPath({ script: ['hang', 200], destination: { onAttempt: logFailures } })
+  const printed = watchConsole()
+  const { clock, destination, captured } = layPath({ script: ['hang', 200], destination: { logger: console } })
   await destination.delete({ userId: 'u' })
   await clock.advance(RESPONSE_TIME_MS)
-  expect(lines).toEqual([
-    expect.stringMatching(/: timeout \(.*\) after 5000 ms$/),
-    expect.stringMatching(/ is retried at 2026-/),
-  ])
+  const text = expect.stringMatching(/ The next attempt follows at 2026-.*: timeout \(.*\) after 5000 ms$/)
+  expect(printed).toEqual([{ level: 'warn', text }])
   await clock.advance(60_000)
   expect(captured.requests).toHaveLength(2)
-  expect(lines).toHaveLength(2)
+  expect(printed).toHaveLength(1)
 })
 
 test('Outbound · Errors · Response with a 5xx status: retried multiple times, for at most 4 hours', async () => {

@@ -6,7 +6,7 @@ import { createDestination } from '../../src/destination/destination.ts'
 import { LAST_START_MS } from '../../src/destination/schedule.ts'
 import { RESPONSE_TIME_MS, RETRY_WINDOW_MS } from '../../src/message/limits.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
-import { capture, fixtures, manualClock, type Script } from '../../src/testing.ts'
+import { fixtures, manualClock, type Script } from '../../src/testing.ts'
 import { setUp } from './set-up.ts'
 
 const HOUR = 3_600_000
@@ -480,44 +480,6 @@ describe('close()', () => {
 })
 
 describe('reports', () => {
-  it('print a line for each failed attempt by default, without a body, a secret or the query of a URL', async () => {
-    const lines: string[] = []
-    const warn = vi.spyOn(console, 'warn').mockImplementation((line) => void lines.push(line))
-    onTestFinished(() => warn.mockRestore())
-    const captured = capture({ script: ['hang', { status: 400, body: 'b0dy' }] })
-    const clock = manualClock()
-    const destination = createDestination({
-      webhooks: [{ url: 'https://shop.example/hooks?token=t0ken' }],
-      sharedSecret: 's3cret',
-      dispatcher: captured.dispatcher,
-      clock,
-    })
-    await destination.track({ userId: 'u', event: 'E' })
-    await clock.advance(HOUR)
-
-    expect(lines).toEqual([
-      expect.stringMatching(
-        /^hookline: message \S+, POST https:\/\/shop.example\/hooks\?…: timeout \(.*\) after 5000 ms$/,
-      ),
-      expect.stringMatching(/^hookline: message \S+ is retried at 2026-01-15T09:30:\d\d\.\d{3}Z$/),
-      expect.stringMatching(/^hookline: message \S+, POST .*: status 400 after 0 ms$/),
-      expect.stringMatching(/^hookline: message \S+ failed: refused$/),
-    ])
-    expect(lines.join()).not.toMatch(/t0ken|s3cret|b0dy/)
-  })
-
-  it('print nothing by default for a message that any URL accepted', async () => {
-    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
-    onTestFinished(() => warn.mockRestore())
-    const webhooks = [{ url: 'https://a.example/' }, { url: 'https://b.example/' }]
-    const { dispatcher } = capture({ script: [500, 200] })
-    const destination = createDestination({ webhooks, dispatcher })
-    await destination.delete({ userId: 'u' })
-    await destination.close()
-
-    expect(warn).not.toHaveBeenCalled()
-  })
-
   it('are published on the diagnostics channel hookline:attempt', async () => {
     const published: unknown[] = []
     const listener = (report: unknown) => void published.push(report)

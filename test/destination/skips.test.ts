@@ -121,7 +121,7 @@ describe('health()', () => {
     await clock.advance(1_000)
 
     expect(await destination.health()).toEqual({
-      status: 'ok',
+      status: 'degraded',
       waiting: 2,
       active: 1,
       deadLetters: 1,

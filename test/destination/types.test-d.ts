@@ -4,7 +4,9 @@ import type { DestinationOptions } from '../../src/destination/options.ts'
 
 test('an update takes the settings of the customer, each as at creation', () => {
   type Changed = Exclude<keyof DestinationOptions, keyof DestinationChanges>
-  expectTypeOf<Changed>().toEqualTypeOf<'queue' | 'concurrency' | 'clock' | 'random' | 'dispatcher' | 'onAttempt'>()
+  expectTypeOf<Changed>().toEqualTypeOf<
+    'queue' | 'concurrency' | 'clock' | 'random' | 'dispatcher' | 'onAttempt' | 'onDeadLetter' | 'logger'
+  >()
   expectTypeOf<keyof DestinationChanges>().toExtend<keyof DestinationOptions>()
   expectTypeOf<DestinationChanges['webhooks']>().toEqualTypeOf<DestinationOptions['webhooks'] | undefined>()
   expectTypeOf<DestinationChanges['enabled']>().toEqualTypeOf<DestinationOptions['enabled']>()

@@ -331,7 +331,7 @@ describe('a wrong update changes nothing', () => {
     ['allowPrivateAddresses: null', { allowPrivateAddresses: null }, '`allowPrivateAddresses` must be a boolean.'],
     ['historicalAfterMs', { historicalAfterMs: 0 }, '`historicalAfterMs` must be a whole number from 1 to'],
     ['ca beside a dispatcher', { allowPrivateAddresses: false }, '`dispatcher` opens its own connections'],
-    ...['queue', 'concurrency', 'clock', 'random', 'dispatcher', 'onAttempt'].map(
+    ...['queue', 'concurrency', 'clock', 'random', 'dispatcher', 'onAttempt', 'onDeadLetter', 'logger'].map(
       (name) =>
         [name, { [name]: name === 'queue' ? memoryQueue() : undefined }, `\`${name}\` cannot change while`] as const,
     ),

@@ -3,11 +3,13 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { HooklineError } from '../../src/message/error.ts'
-import { type CreateQueueOptions, createQueue } from '../../src/queues/create-queue.ts'
+import type { CreateQueueOptions } from '../../src/queues/arguments.ts'
+import { createQueue } from '../../src/queues/create-queue.ts'
 import type { Job, Outcome, Queue } from '../../src/queues/queue.ts'
 import type { QueueStore } from '../../src/queues/store.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { testQueue } from '../contracts/queue.ts'
+import { watchConsole } from '../support/console.ts'
 import { until } from '../support/until.ts'
 import { type Manner, watchStore } from './stores.ts'
 
@@ -51,6 +53,7 @@ describe('options', () => {
     ['deadLetterRetentionMs', store, { name: 'orders', deadLetterRetentionMs: 0 }],
     ['deadLetterRetentionMs', store, { name: 'orders', deadLetterRetentionMs: '30 days' }],
     ['onError', store, { name: 'orders', onError: 'log' }],
+    ['logger.error', store, { name: 'orders', logger: {} }],
     ['clock.now', store, { name: 'orders', clock: {} }],
     ['store', undefined, { name: 'orders' }],
     ['store', null, { name: 'orders' }],
@@ -138,9 +141,8 @@ describe('onError', () => {
     await queue.drain()
   })
 
-  it('by default prints each message, the same one at most once a minute', async () => {
-    const print = vi.spyOn(console, 'error').mockReturnValue()
-    onTestFinished(() => print.mockRestore())
+  it('by default prints each message, the same one once a minute, and then how many more there were', async () => {
+    const printed = watchConsole()
     let attempts = 0
     const clock = manualClock()
     const claim = () => {
@@ -150,12 +152,31 @@ describe('onError', () => {
     const queue = createQueue({ ...watchStore(clock).store, claim }, { name: 'orders', clock })
     queue.work(async () => complete, { concurrency: 1 })
     await clock.advance(59_999)
-    expect([attempts, print.mock.calls.length]).toEqual([7, 2])
-    await clock.advance(60_000)
-    expect([attempts, print.mock.calls.length]).toEqual([9, 4])
-    expect(print.mock.calls.map(([error]) => (error as HooklineError).code)).toEqual(Array(4).fill('queue_unavailable'))
+    expect(attempts).toBe(7)
+    const message = (found: string) =>
+      `hookline: queue_unavailable: Queue orders: the engine failed. Got ${found}. Check that it runs and can be reached.`
+    expect(printed.map(({ text }) => text.split('\n')[0])).toEqual([message('odd'), message('even')])
+    expect(printed[0]).toEqual({ level: 'error', text: expect.stringMatching(/\n {4}Error: odd\n/) })
+    await clock.advance(1)
+    expect(printed[2]?.text).toBe('hookline: 5 more queue_unavailable in the last minute.')
+    await clock.advance(59_999)
+    expect([attempts, printed.length]).toEqual([9, 5])
     await queue.close({ graceMs: 0 })
   })
+})
+
+it('a logger gets the errors in place of the console', async () => {
+  const printed = watchConsole()
+  const logged: unknown[] = []
+  const keep = (...call: unknown[]) => void logged.push(call)
+  const logger = { error: keep, warn: keep, info: keep }
+  const claim = () => Promise.reject(new Error('away'))
+  const { clock, queue } = setUp({ claim }, { logger, onError: undefined })
+  queue.work(async () => complete, { concurrency: 1 })
+  await clock.advance(0)
+  const fields = { code: 'queue_unavailable', stack: expect.stringContaining('Error: away') }
+  expect(logged).toEqual([[fields, expect.stringContaining('Queue orders: the engine failed. Got away.')]])
+  expect(printed).toEqual([])
 })
 
 describe('closing', () => {

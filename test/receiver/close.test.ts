@@ -241,6 +241,18 @@ describe('health', () => {
     expect(await receiver.health()).toEqual({ status: 'closing', ...counts })
   })
 
+  it('with dead letters: degraded, until they are redriven or dropped', async () => {
+    const { receiver, clock } = setUpInbox({ retries: [] })
+    receiver.on('page', () => Promise.reject(new Error('down'))).start()
+    await deliver(receiver, page('a'))
+    await clock.advance(0)
+    expect(await receiver.health()).toEqual({ status: 'degraded', ...zeros, deadLetters: 1 })
+    await receiver.drop('all')
+    expect(await receiver.health()).toEqual({ status: 'ok', ...zeros })
+    await receiver.close()
+    expect(await receiver.health()).toMatchObject({ status: 'closing' })
+  })
+
   it('is never negative, also when the clock was set back', async () => {
     const counts = { waiting: 1, active: 0, deadLetters: 0, oldestDueAt: new Date(8.64e15), asOf: new Date(0) }
     const { receiver } = setUpInbox({}, {}, { counts: async () => counts })

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
 import type { Delivery } from '../../src/handling/delivery.ts'
 import { HooklineError } from '../../src/message/error.ts'
-import { createReceiver } from '../../src/receiver/receiver.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 import { deliver, secret, setUp } from '../support/receive.ts'
@@ -303,18 +302,6 @@ describe('onError', () => {
     await until(() => warnings.length === 2)
     expect(emit).toHaveBeenCalledWith('onError failed', { code: 'HOOKLINE_ON_ERROR', detail: 'a' })
     emit.mockRestore()
-  })
-
-  it('prints our own faults where none is given, and not those of others', async () => {
-    const print = vi.spyOn(console, 'error').mockImplementation(() => {})
-    const receiver = createReceiver({ secret }).on('page', () => Promise.reject(new Error('down')))
-    await deliver(receiver, fixtures.page, 'another secret')
-    expect(print).not.toHaveBeenCalled()
-    await deliver(receiver, fixtures.page)
-    await receiver.close()
-    await deliver(receiver, fixtures.page)
-    expect(print.mock.calls).toEqual([[expect.objectContaining({ code: 'handler_failed' })]])
-    print.mockRestore()
   })
 })
 

@@ -3,7 +3,6 @@
 import { createRedisBackend, Queue, Worker } from 'bullmq'
 import { Redis, type RedisOptions } from 'ioredis'
 import { HooklineError } from '../../message/error.ts'
-import { notify } from '../../options/callbacks.ts'
 import { createPending } from '../../time/pending.ts'
 import { TIMED_OUT } from '../../time/timeout.ts'
 import type { QueueUse } from '../queue.ts'
@@ -36,8 +35,8 @@ export interface Connection {
 }
 
 /** Connects. Waits by the machine's clock, as Redis does. */
-export function connect(settings: BullmqSettings, onError: (error: HooklineError) => unknown): Connection {
-  const { name, prefix, connection, timeoutMs } = settings
+export function connect(settings: BullmqSettings): Connection {
+  const { name, prefix, connection, timeoutMs, onError } = settings
   const isTheirs = isInstance(connection)
   const client = isTheirs ? connection : createClient(connection)
   const pending = createPending()
@@ -53,7 +52,7 @@ export function connect(settings: BullmqSettings, onError: (error: HooklineError
   function reportError(error: unknown): void {
     if (error === lastError) return
     lastError = error
-    if (!isClosed) notify(() => onError(failed(error)), 'onError', 'HOOKLINE_ON_ERROR')
+    if (!isClosed) onError(failed(error))
   }
 
   function startAnew(): void {

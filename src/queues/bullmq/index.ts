@@ -4,7 +4,6 @@
  * @module hookline/queues/bullmq
  */
 
-import { printOnceAMinute } from '../../options/callbacks.ts'
 import { systemClock } from '../../time/clock.ts'
 import { createQueue } from '../create-queue.ts'
 import type { Queue } from '../queue.ts'
@@ -40,11 +39,6 @@ export type { BullmqQueueOptions } from './options.ts'
  */
 export function bullmqQueue(options: BullmqQueueOptions): Queue {
   const settings = readOptions(options)
-  const { name, pollMs, deadLetterRetentionMs, onError = printOnceAMinute(systemClock) } = settings
-  return createQueue(createBullmqStore(settings, systemClock, onError), {
-    name,
-    pollMs,
-    deadLetterRetentionMs,
-    onError,
-  })
+  const { name, pollMs, deadLetterRetentionMs, onError } = settings
+  return createQueue(createBullmqStore(settings, systemClock), { name, pollMs, deadLetterRetentionMs, onError })
 }

@@ -6,12 +6,14 @@ import {
   invalidOption,
   kindOf,
   requireBoolean,
-  requireFunction,
   requireOptions,
   requireText,
   requireWhole,
   show,
 } from '../../options/checks.ts'
+import type { Logger } from '../../options/log.ts'
+import { readOnError } from '../../options/report.ts'
+import { systemClock } from '../../time/clock.ts'
 import { readRetention } from '../arguments.ts'
 
 /** What `bullmqQueue` takes. */
@@ -49,17 +51,21 @@ export interface BullmqQueueOptions {
   readonly timeoutMs?: number
   /**
    * Receives the errors of work in the background: a lost connection, a claim or an outcome that Redis did not take. The
-   * queue tries again by itself. Default: prints each, the same one at most once a minute.
+   * queue tries again by itself. Default: prints a line for each, see `logger`.
    */
   readonly onError?: (error: HooklineError) => unknown
+  /**
+   * Receives the lines about errors: pino, or any object of its shape. Default: the console, at most a few lines of each code a
+   * minute; with `onError` nothing, unless `console` is passed here.
+   */
+  readonly logger?: Logger
 }
 
-/** The options, complete. */
+/** The options, complete. `onError` writes the log too. */
 export interface BullmqSettings
-  extends Required<Omit<BullmqQueueOptions, 'connection' | 'deadLetterRetentionMs' | 'onError'>> {
+  extends Required<Omit<BullmqQueueOptions, 'connection' | 'deadLetterRetentionMs' | 'logger'>> {
   readonly connection: Where
   readonly deadLetterRetentionMs: number | undefined
-  readonly onError: BullmqQueueOptions['onError']
 }
 
 type Where = NonNullable<BullmqQueueOptions['connection']>
@@ -75,6 +81,7 @@ const OPTIONS = [
   'deadLetterRetentionMs',
   'timeoutMs',
   'onError',
+  'logger',
 ] as const satisfies (keyof BullmqQueueOptions)[]
 
 /**
@@ -84,14 +91,13 @@ const OPTIONS = [
  */
 export function readOptions(options: BullmqQueueOptions): BullmqSettings {
   requireOptions('bullmqQueue', options, OPTIONS)
-  const { name, connection, prefix = 'bull', leaseMs = 20_000, pollMs = 100, onError } = options
+  const { name, connection, prefix = 'bull', leaseMs = 20_000, pollMs = 100 } = options
   const { dedupeWindowMs = 24 * 60 * 60_000, allowEviction = false, timeoutMs = 3_000 } = options
   requireText('name', name)
   if (name.includes(':')) throw invalidOption('name', 'must hold no colon', show(name), 'Pass a name without one.')
   requireConnection(connection)
   requireText('prefix', prefix, 'bull')
   requireBoolean('allowEviction', allowEviction)
-  if (onError !== undefined) requireFunction('onError', onError)
   return {
     name,
     connection,
@@ -102,7 +108,7 @@ export function readOptions(options: BullmqQueueOptions): BullmqSettings {
     dedupeWindowMs: requireWhole('dedupeWindowMs', dedupeWindowMs, 1, Number.MAX_SAFE_INTEGER),
     allowEviction,
     timeoutMs: requireWhole('timeoutMs', timeoutMs, 1),
-    onError,
+    onError: readOnError(options, systemClock),
   }
 }
 

@@ -3,7 +3,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Worker } from 'bullmq'
 import { createBatcher } from '../../collections/batcher.ts'
-import type { HooklineError } from '../../message/error.ts'
 import type { Clock } from '../../time/clock.ts'
 import type { QueueCounts } from '../queue.ts'
 import type { QueueStore } from '../store.ts'
@@ -22,13 +21,9 @@ interface Push {
 }
 
 /** Creates a store. It connects at once. BullMQ takes the time of jobs from the machine, whatever the clock says. */
-export function createBullmqStore(
-  settings: BullmqSettings,
-  clock: Clock,
-  onError: (error: HooklineError) => unknown,
-): QueueStore<BullmqClaim> {
+export function createBullmqStore(settings: BullmqSettings, clock: Clock): QueueStore<BullmqClaim> {
   const { leaseMs, dedupeWindowMs } = settings
-  const connection = connect(settings, onError)
+  const connection = connect(settings)
   const pushes = createBatcher<Push>({
     send,
     weigh: ({ jobs }) => jobs.length,

@@ -2,7 +2,6 @@
 
 import { Socket } from 'node:net'
 import { type Db, PgBoss } from 'pg-boss'
-import { notify } from '../../options/callbacks.ts'
 import { systemClock } from '../../time/clock.ts'
 import { createPending } from '../../time/pending.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
@@ -86,7 +85,7 @@ export function createConnection(settings: Settings, prepare: Prepare): Connecti
   }
 
   function reportError(error: unknown): void {
-    if (closing === undefined) notify(() => onError(unavailable(name, error)), 'onError', 'HOOKLINE_ON_ERROR')
+    if (closing === undefined) onError(unavailable(name, error))
   }
 
   async function stop(boss: PgBoss): Promise<void> {

@@ -2,17 +2,17 @@
 
 import type { PgBoss } from 'pg-boss'
 import type { HooklineError } from '../../message/error.ts'
-import { printOnceAMinute } from '../../options/callbacks.ts'
 import {
   invalidOption,
   kindOf,
   requireClock,
-  requireFunction,
   requireOptions,
   requireText,
   requireWhole,
   show,
 } from '../../options/checks.ts'
+import type { Logger } from '../../options/log.ts'
+import { readOnError } from '../../options/report.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { readRetention } from '../arguments.ts'
 
@@ -66,16 +66,21 @@ export interface PgBossQueueOptions {
   readonly timeoutMs?: number
   /**
    * Receives the errors of work in the background, and those that pg-boss reports. The queue tries again by itself. Default:
-   * prints each, the same one at most once a minute.
+   * prints a line for each, see `logger`.
    */
   readonly onError?: (error: HooklineError) => unknown
+  /**
+   * Receives the lines about errors: pino, or any object of its shape. Default: the console, at most a few lines of each code a
+   * minute; with `onError` nothing, unless `console` is passed here.
+   */
+  readonly logger?: Logger
   /** Where time comes from. Default: the machine's clock. */
   readonly clock?: Clock
 }
 
-/** The options, checked and complete. */
+/** The options, checked and complete. `onError` writes the log too. */
 export interface Settings
-  extends Required<Omit<PgBossQueueOptions, 'connectionString' | 'boss' | 'deadLetterRetentionMs'>> {
+  extends Required<Omit<PgBossQueueOptions, 'connectionString' | 'boss' | 'deadLetterRetentionMs' | 'logger'>> {
   readonly deadLetterRetentionMs: number | undefined
   readonly connectionString: string | undefined
   readonly boss: PgBoss | undefined
@@ -93,6 +98,7 @@ const OPTIONS = [
   'max',
   'timeoutMs',
   'onError',
+  'logger',
   'clock',
 ] as const satisfies (keyof PgBossQueueOptions)[]
 
@@ -108,8 +114,6 @@ export function readOptions(options: PgBossQueueOptions): Settings {
   if (boss === undefined) requireConnectionString(connectionString)
   else requireBoss(boss, options)
   requireClock(clock)
-  const { onError = printOnceAMinute(clock) } = options
-  requireFunction('onError', onError)
   return {
     name: requireName(options.name),
     connectionString,
@@ -121,7 +125,7 @@ export function readOptions(options: PgBossQueueOptions): Settings {
     dedupeWindowMs: requireWhole('dedupeWindowMs', dedupeWindowMs, 1_000, Number.MAX_SAFE_INTEGER),
     max: requireWhole('max', max, 1),
     timeoutMs: requireWhole('timeoutMs', timeoutMs, 1),
-    onError,
+    onError: readOnError(options, clock),
     clock,
   }
 }

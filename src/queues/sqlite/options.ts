@@ -2,15 +2,9 @@
 
 import { resolve } from 'node:path'
 import type { HooklineError } from '../../message/error.ts'
-import {
-  invalidOption,
-  requireClock,
-  requireFunction,
-  requireOptions,
-  requireText,
-  requireWhole,
-  show,
-} from '../../options/checks.ts'
+import { invalidOption, requireClock, requireOptions, requireText, requireWhole, show } from '../../options/checks.ts'
+import type { Logger } from '../../options/log.ts'
+import { readOnError } from '../../options/report.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { readRetention } from '../arguments.ts'
 
@@ -47,17 +41,21 @@ export interface SqliteQueueOptions {
   readonly timeoutMs?: number
   /**
    * Receives the errors of work in the background: a claim or an outcome that the file could not take. The queue tries
-   * again by itself. Default: prints each, the same one at most once a minute.
+   * again by itself. Default: prints a line for each, see `logger`.
    */
   readonly onError?: (error: HooklineError) => unknown
+  /**
+   * Receives the lines about errors: pino, or any object of its shape. Default: the console, at most a few lines of each code a
+   * minute; with `onError` nothing, unless `console` is passed here.
+   */
+  readonly logger?: Logger
   /** Where time comes from. Default: the machine's clock. */
   readonly clock?: Clock
 }
 
-/** The options, checked and complete but for `onError`, which `createQueue` completes. */
-export interface Settings extends Required<Omit<SqliteQueueOptions, 'deadLetterRetentionMs' | 'onError'>> {
+/** The options, checked and complete. `onError` writes the log too. */
+export interface Settings extends Required<Omit<SqliteQueueOptions, 'deadLetterRetentionMs' | 'logger'>> {
   readonly deadLetterRetentionMs: number | undefined
-  readonly onError: SqliteQueueOptions['onError']
 }
 
 const OPTIONS = [
@@ -69,6 +67,7 @@ const OPTIONS = [
   'maxJobs',
   'timeoutMs',
   'onError',
+  'logger',
   'clock',
 ] as const satisfies (keyof SqliteQueueOptions)[]
 
@@ -80,14 +79,13 @@ const OPTIONS = [
 export function readOptions(options: SqliteQueueOptions): Settings {
   requireOptions('sqliteQueue', options, OPTIONS)
   const { path, name = 'default', pollMs = 200, dedupeWindowMs = 24 * 60 * 60_000 } = options
-  const { maxJobs = MOST, timeoutMs = 2_000, onError, clock = systemClock } = options
+  const { maxJobs = MOST, timeoutMs = 2_000, clock = systemClock } = options
   requireText('path', path, 'jobs.sqlite')
   if (path === ':memory:' || path.startsWith('file:')) {
     const advice = 'For a queue in memory, use memoryQueue of hookline/queues/memory.'
     throw invalidOption('path', 'must be the path of a file', show(path), advice)
   }
   requireText('name', name)
-  if (onError !== undefined) requireFunction('onError', onError)
   requireClock(clock)
   return {
     path: resolve(path),
@@ -97,7 +95,7 @@ export function readOptions(options: SqliteQueueOptions): Settings {
     maxJobs: requireWhole('maxJobs', maxJobs, 1, MOST),
     timeoutMs: requireWhole('timeoutMs', timeoutMs, 0, 60_000),
     deadLetterRetentionMs: readRetention(options.deadLetterRetentionMs),
-    onError,
+    onError: readOnError(options, clock),
     clock,
   }
 }

@@ -29,7 +29,10 @@ describe.skipIf(redisUrl === undefined)('on Redis', () => {
     const manual = manualClock(Date.UTC(2026, 10, 20))
     vi.setSystemTime(manual.now())
     const name = randomUUID()
-    const settings = readOptions({ name, connection: redisUrl ?? '', pollMs: POLL_MS })
+    const onError = (error: unknown) => {
+      throw error
+    }
+    const settings = readOptions({ name, connection: redisUrl ?? '', pollMs: POLL_MS, onError })
     // The queue looks for jobs by the machine's time: Redis answers by it, too.
     const clock = {
       ...manual,
@@ -40,11 +43,7 @@ describe.skipIf(redisUrl === undefined)('on Redis', () => {
         clearTimeout(timer as NodeJS.Timeout)
       },
     }
-    const fail = (error: unknown) => {
-      throw error
-    }
-    const open = () =>
-      createQueue(createBullmqStore(settings, clock, fail), { name, pollMs: POLL_MS, clock, onError: fail })
+    const open = () => createQueue(createBullmqStore(settings, clock), { name, pollMs: POLL_MS, clock, onError })
     return {
       queue: open(),
       now: clock.now,

@@ -101,7 +101,7 @@ describe('an unreachable Redis', () => {
 
   it('delays no call of a store that is closed', async () => {
     const settings = readOptions({ name: 'orders', connection: { port: await freePort() }, timeoutMs: 60_000 })
-    const store = createBullmqStore(settings, systemClock, () => {})
+    const store = createBullmqStore(settings, systemClock)
     await store.close()
     await expect(store.claim(1)).rejects.toMatchObject({ code: 'shutting_down' })
   })

@@ -24,6 +24,7 @@ describe('bullmqQueue refuses', () => {
     ['deadLetterRetentionMs', { name: 'a', connection, deadLetterRetentionMs: 0 }],
     ['timeoutMs', { name: 'a', connection, timeoutMs: 0 }],
     ['onError', { name: 'a', connection, onError: 'log' }],
+    ['logger.error', { name: 'a', connection, logger: {} }],
     ['concurrency', { name: 'a', connection, concurrency: 5 }],
   ])('a wrong %s: %j', (what, options) => {
     const create = () => bullmqQueue(options as never)

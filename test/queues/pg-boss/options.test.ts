@@ -38,6 +38,7 @@ describe('pgBossQueue refuses wrong options', () => {
     ['dedupeWindowMs', { name: 'x', connectionString, dedupeWindowMs: 1.5 }],
     ['timeoutMs', { name: 'x', connectionString, timeoutMs: Number.POSITIVE_INFINITY }],
     ['onError', { name: 'x', connectionString, onError: 'log' }],
+    ['logger.error', { name: 'x', connectionString, logger: {} }],
     ['clock.now', { name: 'x', connectionString, clock: {} }],
     ['poolSize', { name: 'x', connectionString, poolSize: 3 }],
   ])('%s: %j', (option, options) => {

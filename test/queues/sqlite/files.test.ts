@@ -104,6 +104,7 @@ describe('a file that cannot be used is refused when the queue is created', () =
     [{ maxJobs: 0 }, '`maxJobs` must be a whole number from 1'],
     [{ timeoutMs: 60_001 }, '`timeoutMs` must be a whole number from 0 to 60000.'],
     [{ onError: 'print' }, '`onError` must be a function.'],
+    [{ logger: {} }, '`logger.error` must be a function.'],
     [{ clock: {} }, '`clock.now` must be a function.'],
   ])('wrong options: %j', (options, message) => {
     const path = newFile()

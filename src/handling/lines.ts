@@ -1,0 +1,40 @@
+/** The lines of the log about a delivery: its error, which one it is, and what follows. */
+
+import type { HooklineError } from '../message/error.ts'
+import type { Line } from '../options/log.ts'
+import { isUnusable, type OpenDelivery } from './delivery.ts'
+
+/** What a line has beside its error. */
+type LineOf = Required<Pick<Line, 'text' | 'fields'>>
+
+/**
+ * The line of an error. It names the delivery once that is authentic: before, all of it is what a stranger sent.
+ *
+ * @param next What follows, a whole sentence.
+ */
+export function describe(
+  { code, message }: HooklineError,
+  delivery: OpenDelivery,
+  next = '',
+  more: object = {},
+): LineOf {
+  const { type, verified } = delivery
+  if (!verified && type === undefined) return { text: `${code}: ${message} ${next}`, fields: more }
+  const { id } = delivery
+  const of = type === undefined ? '' : ` (${type})`
+  return { text: `${code} in delivery ${id}${of}: ${message} ${next}`, fields: { deliveryId: id, type, ...more } }
+}
+
+/** The line of a request that failed, which an inbox may have stored, or `onRejected` may have been given. */
+export function describeRequest(
+  error: HooklineError,
+  delivery: OpenDelivery,
+  isStored: boolean,
+  onRejected: unknown,
+): LineOf {
+  if (isStored) return describe(error, delivery, 'It becomes a dead letter.')
+  const isLost = delivery.verified && isUnusable(error) && onRejected === undefined
+  return describe(error, delivery, isLost ? LOST : '')
+}
+
+const LOST = 'The sender does not send it again: `onRejected` or an `inbox` keeps such messages.'

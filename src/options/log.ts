@@ -1,0 +1,119 @@
+/** The log: one line for what went wrong, to a logger or the console. Bounded, escaped, and without anything of a message. */
+
+import { HooklineError } from '../message/error.ts'
+import { type Clock, unref } from '../time/clock.ts'
+import { notify } from './callbacks.ts'
+import { requireMethods } from './checks.ts'
+
+/** What receives the lines of Hookline: pino, or any object of its shape. */
+export interface Logger {
+  error(fields: object, text: string): unknown
+  warn(fields: object, text: string): unknown
+  info(fields: object, text: string): unknown
+}
+
+/** One line. */
+export interface Line {
+  readonly level: 'error' | 'warn'
+  /** Names what happened. Lines are bounded for each code. */
+  readonly code: string
+  readonly text: string
+  /** What the text names, for a logger. */
+  readonly fields?: object
+  /** What other code threw: its stack follows the line. */
+  readonly thrown?: unknown
+  /** How many events the line stands for. Default 1. */
+  readonly count?: number
+}
+
+/** Writes lines. Never throws. */
+export interface Log {
+  write(line: Line): void
+  /** Writes how many lines were left out so far, as it does by itself when their minute is over. */
+  flush(): void
+}
+
+/** So many different lines of a code in a minute; then only how many more there were. */
+const MOST_LINES = 5
+const PERIOD_MS = 60_000
+/** The most characters. */
+const MOST_TEXT = 1_000
+const MOST_STACK = 4_000
+
+/** The lines of a code in a minute. */
+interface Period {
+  readonly level: Line['level']
+  readonly texts: Set<string>
+  more: number
+}
+
+/**
+ * Creates the log. Without a logger the lines go to the console; `console` as the logger is the same.
+ *
+ * @param callback Receives the same errors: when it is given and no logger, nothing is printed.
+ * @throws TypeError for a logger of another shape.
+ */
+export function createLog(logger: Logger | undefined, callback: unknown, clock: Clock): Log {
+  if (logger !== undefined) requireMethods('logger', logger, ['error', 'warn', 'info'])
+  const target = logger ?? (callback === undefined ? console : undefined)
+  const periods = new Map<string, Period>()
+
+  function print({ level, code, text, fields, thrown }: Line): void {
+    const line = escaped(text.slice(0, MOST_TEXT).trimEnd())
+    const stack = stackOf(thrown).slice(0, MOST_STACK).split('\n').map(escaped).join('\n')
+    const write = (): unknown =>
+      target === console
+        ? console[level](`hookline: ${line}${stack && `\n${stack}`.replaceAll('\n', '\n    ')}`)
+        : target?.[level]({ code, ...fields, ...(stack && { stack }) }, line)
+    notify(write, 'logger', 'HOOKLINE_LOGGER')
+  }
+
+  function printMore(code: string, period: Period): void {
+    const { level, more } = period
+    period.more = 0
+    if (more > 0) print({ level, code, text: `${more} more ${code} in the last minute.`, fields: { more } })
+  }
+
+  function open(code: string, level: Line['level']): Period {
+    const period = { level, texts: new Set<string>(), more: 0 }
+    const end = (): void => {
+      periods.delete(code)
+      printMore(code, period)
+    }
+    unref(clock.setTimeout(end, PERIOD_MS))
+    periods.set(code, period)
+    return period
+  }
+
+  return {
+    write(line) {
+      if (target === undefined) return
+      const { code, level, text, count = 1 } = line
+      const period = periods.get(code) ?? open(code, level)
+      if (period.texts.size === MOST_LINES || period.texts.has(text)) {
+        period.more += count
+      } else {
+        period.texts.add(text)
+        print(line)
+      }
+    },
+    flush: () => periods.forEach((period, code) => void printMore(code, period)),
+  }
+}
+
+/** Text on one line: control and format characters are written as `\\u{1b}`. */
+function escaped(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`)
+}
+
+/** The stack of what was thrown: of each error of an AggregateError, and of the causes. Of an error of ours, its message. */
+function stackOf(thrown: unknown, depth = 0): string {
+  if (thrown === undefined || depth > 3) return ''
+  try {
+    if (thrown instanceof AggregateError) return thrown.errors.map((each) => stackOf(each, depth + 1)).join('\n')
+    const { stack = thrown, cause } = Object(thrown)
+    return `${thrown instanceof HooklineError ? thrown.message : stack}\n${stackOf(cause, depth + 1)}`.trim()
+  } catch {
+    return 'A value that cannot be shown was thrown.'
+  }
+}

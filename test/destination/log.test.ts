@@ -1,0 +1,171 @@
+/** What a destination prints, its alarm for dead letters, and its health. */
+
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { DestinationDeadLetter } from '../../src/destination/api.ts'
+import { createDestination } from '../../src/destination/destination.ts'
+import type { DestinationOptions } from '../../src/destination/options.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
+import { capture, manualClock, type Script } from '../../src/testing.ts'
+import { watchConsole } from '../support/console.ts'
+
+const HOUR = 3_600_000
+
+function setUp(script: Script, options: Partial<DestinationOptions> = {}) {
+  const clock = manualClock()
+  const printed = watchConsole()
+  const destination = createDestination({
+    webhooks: [{ url: 'https://shop.example/hooks?token=t0ken' }],
+    sharedSecret: 's3cret',
+    dispatcher: capture({ script }).dispatcher,
+    queue: memoryQueue({ clock }),
+    clock,
+    random: () => 0.5,
+    ...options,
+  })
+  onTestFinished(() => void destination.close({ graceMs: 0 }))
+  return { clock, printed, destination, lines: () => printed.map(({ text }) => text) }
+}
+
+const call = { userId: 'u5er', event: 'E', properties: { a: 'b0dy' } }
+
+describe('by default a destination prints', () => {
+  it('a line for each failed round and one for a dead letter, without a body, a secret or the query of a URL', async () => {
+    const { clock, printed, lines, destination } = setUp(['hang', { status: 400, body: 'b0dy' }])
+    const queued = await destination.track(call)
+    await clock.advance(HOUR)
+    const id = 'id' in queued && queued.id
+    const post = 'POST https://shop.example/hooks?…:'
+    const attempt = `hookline: attempt_failed: message ${id}. The next attempt follows at 2026-01-15T09:30:10.000Z. ${post} timeout (`
+    const dead = `hookline: dead letter ${id}: refused, because every URL gave a final response. Attempts: 2. `
+    const advice = `Fix the cause, then call destination.redrive(['${id}']). ${post} status 400 after 0 ms`
+    expect(lines()).toEqual([expect.stringContaining(attempt), dead + advice])
+    expect(printed.map(({ level }) => level)).toEqual(['warn', 'error'])
+    expect(lines().join()).not.toMatch(/t0ken|s3cret|b0dy|u5er/)
+    expect(await destination.redrive([String(id)])).toBe(1)
+  })
+
+  it('each URL of a round', async () => {
+    const webhooks = [{ url: 'https://a.example/' }, { url: 'https://b.example/' }]
+    const { clock, lines, destination } = setUp([500, 404], { webhooks })
+    await destination.track(call)
+    await clock.advance(0)
+    expect(lines()).toHaveLength(1)
+    expect(lines()[0]).toMatch(/POST https:\/\/a\.example\/: status \d+ .*; POST https:\/\/b\.example\/: status \d+ /)
+  })
+
+  it('why a message is a dead letter: the four hours are over, or it was disabled then', async () => {
+    const { clock, lines, destination } = setUp([500])
+    await destination.track(call)
+    await clock.advance(5 * HOUR)
+    expect(lines().at(-1)).toMatch(
+      /: window_over, because its four hours are over\. Attempts: \d+\. .* status 500 after/,
+    )
+    await destination.track(call)
+    await clock.advance(0)
+    destination.disable()
+    await clock.advance(5 * HOUR)
+    expect(lines().at(-1)).toMatch(/: switched_off, because the destination was disabled when its four hours ended\./)
+  })
+
+  it('of 500 messages that fail a handful, and then how many more there were', async () => {
+    const { clock, lines, destination } = setUp([400])
+    for (let index = 0; index < 500; index++) await destination.track(call)
+    await clock.advance(60_000)
+    expect(lines()).toHaveLength(6)
+    expect(lines()[5]).toBe('hookline: 495 more dead_letter in the last minute.')
+    expect(lines().join('\n').length).toBeLessThan(2_500)
+  })
+
+  it('nothing for a message that any URL accepted', async () => {
+    const webhooks = [{ url: 'https://a.example/' }, { url: 'https://b.example/' }]
+    const { printed, destination } = setUp([500, 200], { webhooks })
+    await destination.track(call)
+    await destination.close()
+    expect(printed).toEqual([])
+  })
+
+  it('what it left out in the last minute when it closes', async () => {
+    const { clock, lines, destination } = setUp([400])
+    for (let index = 0; index < 7; index++) await destination.track(call)
+    await clock.advance(0)
+    await destination.close()
+    expect(lines().at(-1)).toBe('hookline: 2 more dead_letter in the last minute.')
+  })
+})
+
+describe('nothing is printed', () => {
+  it('beside `onAttempt`', async () => {
+    const onAttempt = vi.fn()
+    const { clock, printed, destination } = setUp([400], { onAttempt })
+    await destination.track(call)
+    await clock.advance(0)
+    expect([onAttempt.mock.calls.length, printed]).toEqual([1, []])
+  })
+
+  it('beside a logger, which gets the fields; both may be given', async () => {
+    const onAttempt = vi.fn()
+    const logged: unknown[] = []
+    const keep = (...one: unknown[]) => void logged.push(one)
+    const logger = { error: keep, warn: keep, info: keep }
+    const { clock, printed, destination } = setUp([500, 400], { onAttempt, logger })
+    await destination.track(call)
+    await clock.advance(HOUR)
+    const id = expect.any(String)
+    expect(logged).toEqual([
+      [{ code: 'attempt_failed', id, retryAt: '2026-01-15T09:30:05.000Z' }, expect.stringMatching(/^attempt_failed: /)],
+      [{ code: 'dead_letter', id, reason: 'refused', attempts: 2 }, expect.stringMatching(/^dead letter /)],
+    ])
+    expect([onAttempt.mock.calls.length, printed]).toEqual([2, []])
+  })
+})
+
+describe('onDeadLetter', () => {
+  it('is called with each message when it becomes a dead letter, and is not awaited', async () => {
+    const letters: DestinationDeadLetter[] = []
+    const onDeadLetter = (letter: DestinationDeadLetter) => {
+      letters.push(letter)
+      return new Promise(() => {})
+    }
+    const { clock, destination } = setUp([500, 400], { onDeadLetter })
+    await destination.track(call)
+    await clock.advance(0)
+    expect(letters).toEqual([])
+    await clock.advance(HOUR)
+    expect(letters).toMatchObject([{ message: call, reason: 'refused', attempts: [{ status: 500 }, { status: 400 }] }])
+    expect(letters).toEqual(await destination.deadLetters())
+  })
+
+  it('that fails is a warning, and the message a dead letter', async () => {
+    const emit = vi.spyOn(process, 'emitWarning').mockReturnValue()
+    onTestFinished(() => emit.mockRestore())
+    const { clock, destination } = setUp([400], { onDeadLetter: () => Promise.reject(new Error('mine')) })
+    await destination.track(call)
+    await clock.advance(0)
+    expect(await destination.deadLetters()).toHaveLength(1)
+    const warning = { code: 'HOOKLINE_ON_DEAD_LETTER', detail: 'mine' }
+    expect(emit).toHaveBeenCalledExactlyOnceWith('onDeadLetter failed', warning)
+  })
+})
+
+it.each([
+  ['onDeadLetter', { onDeadLetter: 'page me' }],
+  ['onAttempt', { onAttempt: 'log' }],
+  ['logger.error', { logger: {} }],
+])('createDestination refuses a wrong %s', (option, options) => {
+  const create = () => createDestination({ webhooks: [{ url: 'https://a.example/' }], ...(options as object) })
+  expect(create).toThrow(TypeError)
+  expect(create).toThrow(`\`${option}\` must be a function.`)
+})
+
+it('its health is degraded while it has dead letters', async () => {
+  const { clock, destination } = setUp([400, 200])
+  expect(await destination.health()).toMatchObject({ status: 'ok', deadLetters: 0 })
+  await destination.track(call)
+  await clock.advance(0)
+  expect(await destination.health()).toMatchObject({ status: 'degraded', deadLetters: 1 })
+  await destination.redrive('all')
+  await clock.advance(0)
+  expect(await destination.health()).toMatchObject({ status: 'ok', deadLetters: 0 })
+  await destination.close()
+  expect(await destination.health()).toMatchObject({ status: 'closing' })
+})

@@ -1,0 +1,213 @@
+import fc from 'fast-check'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { HooklineError } from '../../src/message/error.ts'
+import { createLog, type Line, type Logger } from '../../src/options/log.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+import { systemClock } from '../../src/time/clock.ts'
+import { watchConsole } from '../support/console.ts'
+
+const line = (code: string, text: string, more: Partial<Line> = {}): Line => ({ level: 'warn', code, text, ...more })
+
+/** A logger that keeps what it is given. */
+function recorder() {
+  const calls: [level: string, fields: object, text: string][] = []
+  const keep = (level: string) => (fields: object, text: string) => void calls.push([level, fields, text])
+  const logger: Logger = { error: keep('error'), warn: keep('warn'), info: keep('info') }
+  return { logger, calls, texts: () => calls.map(([, , text]) => text) }
+}
+
+function setUp() {
+  const clock = manualClock()
+  const { logger, calls, texts } = recorder()
+  const stack = () => calls.map(([, fields]) => (fields as { stack?: string }).stack).join()
+  return { clock, calls, texts, stack, log: createLog(logger, undefined, clock) }
+}
+
+describe('a line is written', () => {
+  it('to the console, with its level, by default', () => {
+    const printed = watchConsole()
+    const log = createLog(undefined, undefined, manualClock())
+    log.write(line('a', 'a: first'))
+    log.write(line('b', 'b: second', { level: 'error', thrown: new Error('why') }))
+    expect(printed.map(({ level }) => level)).toEqual(['warn', 'error'])
+    expect(printed[0]?.text).toBe('hookline: a: first')
+    expect(printed[1]?.text).toMatch(/^hookline: b: second\n {4}Error: why\n {8}at /)
+  })
+
+  it('to a logger, with its fields, its stack and without the prefix', () => {
+    const printed = watchConsole()
+    const { log, calls } = setUp()
+    log.write(line('a', 'a: first', { fields: { deliveryId: 'd' } }))
+    log.write(line('b', 'b: second', { level: 'error', thrown: new Error('why') }))
+    expect(calls).toEqual([
+      ['warn', { code: 'a', deliveryId: 'd' }, 'a: first'],
+      ['error', { code: 'b', stack: expect.stringMatching(/^Error: why\n/) }, 'b: second'],
+    ])
+    expect(printed).toEqual([])
+  })
+
+  it('nowhere beside a callback, unless the logger is there, or is the console', () => {
+    const printed = watchConsole()
+    const { logger, texts } = recorder()
+    createLog(undefined, () => {}, manualClock()).write(line('a', 'silent'))
+    createLog(logger, () => {}, manualClock()).write(line('a', 'logged'))
+    createLog(console, () => {}, manualClock()).write(line('a', 'printed'))
+    expect(texts()).toEqual(['logged'])
+    expect(printed).toEqual([{ level: 'warn', text: 'hookline: printed' }])
+  })
+
+  it('as a method of the logger: pino reads `this`', () => {
+    class Pino {
+      readonly texts: string[] = []
+      error = vi.fn()
+      info = vi.fn()
+      warn(_fields: object, text: string) {
+        this.texts.push(text)
+      }
+    }
+    const pino = new Pino()
+    createLog(pino, undefined, manualClock()).write(line('a', 'first'))
+    expect(pino.texts).toEqual(['first'])
+  })
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('full')
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('full'))],
+  ])('and a logger that %s is a warning of the process', async (_how, warn) => {
+    const emit = vi.spyOn(process, 'emitWarning').mockReturnValue()
+    onTestFinished(() => emit.mockRestore())
+    createLog({ error: warn, warn, info: warn }, undefined, manualClock()).write(line('a', 'first'))
+    await Promise.resolve()
+    expect(emit).toHaveBeenCalledExactlyOnceWith('logger failed', { code: 'HOOKLINE_LOGGER', detail: 'full' })
+  })
+
+  it.each([
+    [null, 'logger.error'],
+    ['pino', 'logger.error'],
+    [{ error() {}, warn: 5 }, 'logger.warn'],
+    [{ error() {}, warn() {} }, 'logger.info'],
+  ])('and a logger that is none is refused: %j', (logger, option) => {
+    const create = () => createLog(logger as never, undefined, manualClock())
+    expect(create).toThrow(TypeError)
+    expect(create).toThrow(`\`${option}\` must be a function. Got`)
+  })
+})
+
+describe('lines are bounded', () => {
+  it('to five of a code in a minute, and then how many more there were', async () => {
+    const { clock, log, texts } = setUp()
+    for (let index = 1; index <= 8; index++) log.write(line('a', `text ${index}`))
+    log.write(line('b', 'other'))
+    await clock.advance(59_999)
+    expect(texts()).toEqual(['text 1', 'text 2', 'text 3', 'text 4', 'text 5', 'other'])
+    await clock.advance(1)
+    expect(texts().slice(6)).toEqual(['3 more a in the last minute.'])
+    log.write(line('a', 'text 1'))
+    expect(texts().slice(7)).toEqual(['text 1'])
+  })
+
+  it('to one of the same text, and counts what each stands for', async () => {
+    const { clock, log, calls } = setUp()
+    log.write(line('a', 'same', { level: 'error' }))
+    log.write(line('a', 'same', { level: 'error' }))
+    log.write(line('a', 'same', { level: 'error', count: 20 }))
+    await clock.advance(60_000)
+    expect(calls).toEqual([
+      ['error', { code: 'a' }, 'same'],
+      ['error', { code: 'a', more: 21 }, '21 more a in the last minute.'],
+    ])
+  })
+
+  it('and the count is written at once when the log is flushed', async () => {
+    const { clock, log, texts } = setUp()
+    for (let index = 0; index < 3; index++) log.write(line('a', 'same'))
+    log.flush()
+    log.flush()
+    await clock.advance(60_000)
+    expect(texts()).toEqual(['same', '2 more a in the last minute.'])
+    expect(clock.timers).toBe(0)
+  })
+
+  it('by a timer that lets the process end', () => {
+    const unref = vi.fn()
+    const { logger } = recorder()
+    createLog(logger, undefined, { ...systemClock, setTimeout: () => ({ unref }) }).write(line('a', 'first'))
+    expect(unref).toHaveBeenCalledOnce()
+    const clock = { ...systemClock, setTimeout: () => 5 } // A number, as browsers and edges have it.
+    expect(() => createLog(logger, undefined, clock).write(line('a', 'first'))).not.toThrow()
+  })
+})
+
+describe('what a line shows', () => {
+  it('is one line without control characters, whatever the text', () => {
+    const { log, texts } = setUp()
+    log.write(line('a', 'x\u001b[31m\r\ny\u009b\u0000\u2028\u202e\u200b\ty'))
+    expect(texts()).toEqual(['x\\u{1b}[31m\\u{d}\\u{a}y\\u{9b}\\u{0}\\u{2028}\\u{202e}\\u{200b}\\u{9}y'])
+  })
+
+  it('is printable for any text and any thrown message, and forges no other line', () => {
+    const printed = watchConsole()
+    const any = fc.array(fc.nat(0x2fff)).map((codes) => String.fromCharCode(...codes))
+    fc.assert(
+      fc.property(any, any, (text, message) => {
+        const log = createLog(undefined, undefined, manualClock())
+        log.write(line('a', text, { thrown: { stack: `Error: ${message}\nhookline: forged` } }))
+        const [first = '', ...rest] = printed.pop()?.text.split('\n') ?? []
+        expect([first, ...rest].join('')).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}\u202e]/u)
+        for (const each of rest) expect(each).toMatch(/^ {4}/)
+      }),
+    )
+  })
+
+  it('is at most 1 000 characters of a text', () => {
+    const { log, texts } = setUp()
+    log.write(line('a', 'x'.repeat(1_001)))
+    expect(texts()).toEqual(['x'.repeat(1_000)])
+  })
+
+  it('is at most 4 000 characters of a stack', () => {
+    const { log, stack } = setUp()
+    log.write(line('a', 'first', { thrown: new Error('x'.repeat(10_000)) }))
+    expect(stack()).toHaveLength(4_000)
+  })
+
+  it.each<[what: string, thrown: unknown, stack: RegExp]>([
+    [
+      'the cause of an error',
+      new Error('outer', { cause: new TypeError('inner') }),
+      /^Error: outer\n[\s\S]*^TypeError: inner\n/m,
+    ],
+    ['each error of an AggregateError', new AggregateError([new Error('one'), 'two']), /^Error: one\n[\s\S]*^two$/m],
+    [
+      'the message of an error of ours, and its cause',
+      ours(new Error('why')),
+      /^Full\. Got one\. Wait\.\nError: why\n/,
+    ],
+    ['a string', 'a string', /^a string$/],
+    ['null', null, /^null$/],
+    ['a function without a stack', Object.assign(new Error('x'), { stack: undefined }), /^Error: x$/],
+    ['a value that cannot be shown', Object.create(null), /^A value that cannot be shown was thrown\.$/],
+  ])('%s', (_what, thrown, expected) => {
+    const { log, stack } = setUp()
+    log.write(line('a', 'first', { thrown }))
+    expect(stack()).toMatch(expected)
+  })
+
+  it('three causes, also where they are a circle', () => {
+    const error = new Error('round')
+    error.cause = error
+    error.stack = 'Error: round'
+    const { log, stack } = setUp()
+    log.write(line('a', 'first', { thrown: error }))
+    expect(stack()).toBe(Array(4).fill('Error: round').join('\n'))
+  })
+})
+
+function ours(cause: Error): HooklineError {
+  return new HooklineError('queue_full', 'Full. Got one. Wait.', { cause })
+}

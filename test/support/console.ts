@@ -1,0 +1,21 @@
+/** What is printed to the console while a test runs. */
+
+import { onTestFinished, vi } from 'vitest'
+
+/** A call of `console.error` or `console.warn`. */
+export interface Printed {
+  readonly level: 'error' | 'warn'
+  readonly text: string
+}
+
+/** Keeps what is printed from now on to the end of the test, and prints nothing. */
+export function watchConsole(): Printed[] {
+  const printed: Printed[] = []
+  for (const level of ['error', 'warn'] as const) {
+    const spy = vi
+      .spyOn(console, level)
+      .mockImplementation((...values) => void printed.push({ level, text: values.join(' ') }))
+    onTestFinished(() => spy.mockRestore())
+  }
+  return printed
+}
