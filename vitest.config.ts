@@ -1,22 +1,23 @@
 /** The tests of `npm test`. Those that kill processes for minutes have a script of their own, which sets CRASH_ROUNDS. */
 
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
-const crash = process.env.CRASH_ROUNDS === undefined ? ['test/crash/**'] : []
+const isCrash = process.env.CRASH_ROUNDS !== undefined
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/servers.ts'],
-    exclude: ['test/package/**', ...crash],
+    exclude: ['test/package/**', ...(isCrash ? [] : ['test/crash/**'])],
     execArgv: ['--disable-warning=HOOKLINE_REDIS_PERSISTENCE'], // The Redis of the tests may keep no append-only file.
     slowTestThreshold: 10_000, // One line a file.
     testTimeout: 30_000, // It ends what hangs. What has to be quick measures that itself.
     hookTimeout: 60_000,
     // Programs and threads that tests start compile the same files.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, '.cache/compiled') },
-    maxWorkers: '100%',
+    maxWorkers: (isCrash ? 1 : 2) * availableParallelism(), // They often wait: for servers, leases, processes.
     typecheck: { enabled: true, include: ['test/**/*.test-d.ts'], tsconfig: 'tsconfig.types.json' },
     coverage: {
       provider: 'v8',
