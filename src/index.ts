@@ -49,6 +49,7 @@ export type { Health } from './queues/health.ts'
 export type {
   HeadersLike,
   MessageOf,
+  MessageOfType,
   Received,
   ReceiveOptions,
   Receiver,

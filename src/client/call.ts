@@ -17,7 +17,7 @@ export interface BufferedCall {
 }
 
 /** The name and the version of this package, which every context carries unless it names another library. */
-const LIBRARY = { name: 'hookline', version: '0.2.0' }
+const LIBRARY = { name: 'hookline', version: '0.3.0' }
 const LIBRARY_ONLY = { library: LIBRARY }
 
 /**

@@ -35,7 +35,7 @@ export interface ReceiverCloseOptions {
 }
 
 /** The message of a type, with the output of its schema. */
-type MessageOfType<Type extends MessageType, Traits extends TraitSchemas> = Type extends 'identify'
+export type MessageOfType<Type extends MessageType, Traits extends TraitSchemas> = Type extends 'identify'
   ? IdentifyMessage<SchemaOutput<Traits['identify']>>
   : Type extends 'group'
     ? GroupMessage<SchemaOutput<Traits['group']>>

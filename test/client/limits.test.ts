@@ -11,7 +11,7 @@ function callOf(bytes: number, event = 'E') {
     ...call(''),
     type: 'track',
     timestamp: '2026-01-15T09:30:00.000Z',
-    context: { library: { name: 'hookline', version: '0.2.0' } },
+    context: { library: { name: 'hookline', version: '0.3.0' } },
   }
   return call('x'.repeat(bytes - JSON.stringify(wire).length))
 }

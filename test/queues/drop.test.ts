@@ -92,11 +92,7 @@ describe('the retention of dead letters', () => {
     const { clock, queue, work, errors } = setUp({ deadLetterRetentionMs: 1000 }, { deadLetters: () => gate.promise })
     work()
     const closed = queue.close({ graceMs: 0 })
-<<<<<<< HEAD
-    await clock.advance(1_000)
-=======
     await clock.advance(1_000) // Closing waits for calls under way, not for long.
->>>>>>> 41ffc21 (Tests take into account that closing a queue waits only so long for a slow disk)
     await closed
     gate.reject(new Error('closed'))
     await clock.advance(10_000)
