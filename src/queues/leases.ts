@@ -35,7 +35,7 @@ export function createLeases<Claim extends ClaimedJob>(
 ): Leases<Claim> {
   const { leaseMs, renewMs } = store
   if (leaseMs === undefined) return { add() {}, remove() {}, blockedMsOf: () => undefined, async close() {} }
-  const held = new Map<Claim, number>() // When it was claimed or renewed, by the monotonic time.
+  const held = new Map<Claim, number>() // When it was claimed, by the monotonic time.
   const lapsed = new Map<string, number>() // By the id of the job, how long the event loop was blocked.
   const everyMs = renewMs ?? Math.floor(leaseMs / 3)
   const alarm = createAlarm(clock, () => {
@@ -55,7 +55,7 @@ export function createLeases<Claim extends ClaimedJob>(
     alarm.set(isSet ? clock.now() + everyMs : undefined)
   }
 
-  /** When the timer fired so late that leases are over: another process may have claimed their jobs meanwhile. */
+  /** When the timer fired so late that what was renewed last is over: another process may have claimed those jobs. */
   function noteLapses(): void {
     const now = clock.monotonic()
     const blockedMs = now - dueAt
@@ -74,11 +74,8 @@ export function createLeases<Claim extends ClaimedJob>(
   }
 
   async function renew(): Promise<void> {
-    const claims = [...held.keys()]
-    const now = clock.monotonic()
     try {
-      await store.renew?.(claims)
-      for (const claim of claims) if (held.has(claim)) held.set(claim, now)
+      await store.renew?.([...held.keys()])
     } catch (error) {
       onError(error)
     } finally {

@@ -6,6 +6,7 @@ import { createDestination } from '../../src/destination/destination.ts'
 import { LAST_START_MS } from '../../src/destination/schedule.ts'
 import { RESPONSE_TIME_MS, RETRY_WINDOW_MS } from '../../src/message/limits.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
+import type { StoredDeadLetterFilter } from '../../src/queues/queue.ts'
 import { fixtures, manualClock, type Script } from '../../src/testing.ts'
 import { setUp } from './set-up.ts'
 
@@ -331,6 +332,13 @@ describe('failed messages', () => {
     ])
     expect(await destination.drop([id])).toBe(1)
     expect(dropped).toEqual([[id]])
+    await destination.drop({ reason: 'unreadable' })
+    const { matches } = dropped[1] as Required<StoredDeadLetterFilter>
+    expect(['refused', 'unreadable: body', 'lost'].map((reason) => matches({ reason } as never))).toEqual([
+      false,
+      true,
+      true,
+    ])
   })
 })
 

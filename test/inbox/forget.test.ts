@@ -1,6 +1,7 @@
 /** Erasing what an inbox stores of a user, and dropping dead letters by what they are. */
 
 import { describe, expect, it } from 'vitest'
+import type { Queue, StoredDeadLetterFilter } from '../../src/queues/queue.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { setUpInbox } from '../support/inbox.ts'
 import { deliver } from '../support/receive.ts'
@@ -118,6 +119,27 @@ describe('a receiver drops dead letters', () => {
     expect(await receiver.drop({ olderThan: new Date(clock.now() - 2 * HOUR) })).toBe(2)
     expect(await reasons()).toEqual(['body_not_json', 'body_not_json'])
     expect(await receiver.drop('all')).toBe(2)
+  })
+
+  it('by the reason that is listed, not by the one that the queue stores', async () => {
+    const [id, body] = ['00000000-0000-4000-8000-000000000001', Buffer.from('')]
+    const lost = { id, body, reason: 'the row is broken', retryState: undefined, failedAt: new Date(5) }
+    const dropped: unknown[] = []
+    const drop: Queue['drop'] = async (which) => {
+      const { matches, ...rest } = which as StoredDeadLetterFilter
+      dropped.push([matches?.(lost), rest])
+      return 1
+    }
+    const { receiver } = setUpInbox({}, {}, { drop })
+    const olderThan = new Date(5)
+    await receiver.drop({ reason: 'unreadable', olderThan })
+    await receiver.drop({ reason: 'crashed' })
+    await receiver.drop({ olderThan })
+    expect(dropped).toEqual([
+      [true, { olderThan }],
+      [false, {}],
+      [undefined, { olderThan }],
+    ])
   })
 
   it('not by a filter that would take all of them', async () => {

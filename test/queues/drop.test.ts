@@ -182,13 +182,20 @@ describe('forget', () => {
     await expect(queue.forget(() => true)).rejects.toMatchObject({ code: 'queue_unavailable', message })
   })
 
-  it('ends when the queue closes', async () => {
-    const pushed = Array.from({ length: 600 }, () => jobOf())
-    const { queue } = setUp()
-    await queue.push(pushed)
+  it('ends when the queue closes, and asks the store for nothing more', async () => {
+    let pages = 0
+    function* jobs() {
+      for (;;) {
+        pages += 1
+        yield [jobOf()]
+      }
+    }
+    const { queue } = setUp({}, { jobs })
     const forgotten = queue.forget(() => true)
     await queue.close({ graceMs: 0 })
+    const before = pages
     await expect(forgotten).rejects.toMatchObject({ code: 'shutting_down' })
+    expect(pages).toBe(before)
   })
 
   it('takes a list of pages, async or not', async () => {
