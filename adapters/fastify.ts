@@ -8,6 +8,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import fp from 'fastify-plugin'
 import type { Endpoint } from '../src/http/endpoint.ts'
+import { invalidOption } from '../src/options/checks.ts'
 import { requireEndpoint, requirePath } from './shared/mount.ts'
 import { hasNoBody, headersFor, toNodeBody } from './shared/node-answer.ts'
 import { NodeRequest } from './shared/node-request.ts'
@@ -63,8 +64,12 @@ export type FastifyServePlugin = (scope: FastifyScope, options: FastifyServeOpti
  * app.register(serve(receiver), { path: '/webhooks' })
  * app.register(serve(collector), { prefix: '/analytics' })
  */
-export function serve(endpoint: Endpoint): FastifyServePlugin {
+export function serve(endpoint: Endpoint, ...others: []): FastifyServePlugin {
   requireEndpoint(endpoint)
+  if (others.length > 0) {
+    const advice = "Pass options to register: app.register(serve(receiver), { path: '/webhooks' })."
+    throw invalidOption('serve', 'takes an endpoint', `${1 + others.length} arguments`, advice)
+  }
   const plugin: FastifyServePlugin = async (scope, { path }) => {
     if (path !== undefined) requirePath(path)
     scope.removeAllContentTypeParsers()

@@ -70,7 +70,9 @@ class FetchRequest implements EndpointRequest {
 
   async readBody(limit: number): Promise<EndpointBody> {
     const { body, bodyUsed, headers } = this.#request
-    if (bodyUsed || body?.locked) throw bodyConsumed('a web request that was read or is being read')
+    if (bodyUsed || body?.locked) {
+      throw bodyConsumed('a web request that was read or is being read', 'Pass it on unread, and read a clone of it.')
+    }
     if (body === null) return { bytes: new Uint8Array(), source: 'stream' }
     this.#reader = body.getReader()
     const bytes = await readAll(this.#reader, limit, headers.get('content-length'))

@@ -41,7 +41,10 @@ type Stage = 'body' | 'secret' | 'inbox' | 'dedupe' | 'handlers' | 'confirm'
 const LATE: Readonly<Record<Stage, () => HooklineError>> = {
   body: () => new HooklineError('body_timeout', 'The body must arrive in time. Got a part of it. Send it again.'),
   secret: () =>
-    new HooklineError('secret_unavailable', 'The secret provider must answer in time. Got no answer. Check it.'),
+    new HooklineError(
+      'secret_unavailable',
+      'The secret provider must answer in time. Got no answer. Make it answer or fail sooner.',
+    ),
   inbox: () =>
     new HooklineError('inbox_unavailable', 'The inbox must store the message in time. Got no answer. Send it again.'),
   dedupe: () =>
@@ -129,6 +132,10 @@ export class OpenDelivery implements Delivery {
   enter(stage: Stage): void {
     if (this.#expired !== undefined) throw this.#expired
     this.#stage = stage
+  }
+
+  get body(): EndpointBody {
+    return { bytes: this.bytes, source: this.bodySource }
   }
 
   setBody({ bytes, source }: EndpointBody): void {

@@ -57,8 +57,7 @@ export type Validate = (message: Message) => Message | PromiseLike<Message>
  */
 export function createValidate(events: EventSchemas = {}, traits: TraitSchemas = {}): Validate {
   const byEvent = readSchemas('events', events)
-  const byType = readSchemas('traits', traits as EventSchemas)
-  refuseUnknown(traits, ['identify', 'group'], 'traits.')
+  const byType = readSchemas('traits', traits as EventSchemas, ['identify', 'group'])
 
   return (message) => {
     if (message.type === 'track') return validateField(message, 'properties', byEvent.get(message.event))
@@ -69,10 +68,15 @@ export function createValidate(events: EventSchemas = {}, traits: TraitSchemas =
   }
 }
 
-function readSchemas(option: string, schemas: Readonly<Record<string, Schema>>): Map<string, Schema> {
+function readSchemas(
+  option: string,
+  schemas: Readonly<Record<string, Schema>>,
+  known?: readonly string[],
+): Map<string, Schema> {
   if (!isPlainObject(schemas)) {
     throw invalidOption(option, 'must be a plain object of schemas', kindOf(schemas), 'Pass { name: schema }.')
   }
+  if (known !== undefined) refuseUnknown(schemas, known, `${option}.`)
   const entries = Object.entries(schemas)
   for (const [name, schema] of entries) {
     if (typeof schema?.['~standard']?.validate === 'function') continue

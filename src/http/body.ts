@@ -15,9 +15,16 @@ export interface EndpointBody {
   readonly source: BodySource
 }
 
-/** Whether a body from this source is, byte for byte, what was sent. */
-export function isExact(source: BodySource): boolean {
-  return source === 'stream' || source === 'rawBody' || source === 'body' || source === 'argument'
+/**
+ * Whether a body is, byte for byte, what was sent. Text is when it has the length that was sent and no character that stands
+ * for bytes that were no UTF-8; of an object that was serialised again it is not known.
+ *
+ * @param length What `content-length` says.
+ */
+export function isExact({ bytes, source }: EndpointBody, length: unknown): boolean {
+  if (source === 'reserialised') return false
+  if (!source.endsWith('-text')) return true
+  return Number(length) === bytes.length && !Buffer.from(bytes).includes('\ufffd')
 }
 
 /** How to keep the exact bytes of a body. */
@@ -29,11 +36,9 @@ export const KEEP_THE_BYTES =
  *
  * @param found What is left of the body: `a stream with an encoding`.
  */
-export function bodyConsumed(found: string): HooklineError {
-  return new HooklineError(
-    'body_consumed',
-    `The signature cannot be checked, because the body was read before. Got ${found}. ${KEEP_THE_BYTES}`,
-  )
+export function bodyConsumed(found: string, advice: string = KEEP_THE_BYTES): HooklineError {
+  const text = `The signature cannot be checked, because the body was read before. Got ${found}. ${advice}`
+  return new HooklineError('body_consumed', text)
 }
 
 /** The error for a body over the limit. */

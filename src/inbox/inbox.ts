@@ -9,7 +9,7 @@ import { matchUser } from '../message/identity.ts'
 import type { Message } from '../message/message.ts'
 import { parse } from '../message/parse.ts'
 import { notify } from '../options/callbacks.ts'
-import { requireText } from '../options/checks.ts'
+import { requireKey } from '../options/checks.ts'
 import type { Log } from '../options/log.ts'
 import { byListedReason } from '../queues/drop.ts'
 import { jobIdFromKey, jobIdOf } from '../queues/job-id.ts'
@@ -99,7 +99,7 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
   function idOf(delivery: OpenDelivery, message: Message | undefined): string {
     if (key === undefined || message === undefined) return jobIdOf(delivery.id)
     const chosen: unknown = key(message, delivery)
-    requireText('inbox.key()', chosen)
+    requireKey('inbox.key', chosen)
     return jobIdFromKey(delivery.within(chosen))
   }
 

@@ -58,10 +58,11 @@ export function readInboxOptions(inbox: Queue | InboxOptions): InboxSettings {
   if (isQueue(inbox)) return readInboxOptions({ queue: inbox })
   const isOptions = typeof inbox === 'object' && inbox !== null
   if (isOptions && 'queue' in inbox) refuseUnknown(inbox, KNOWN, 'inbox.')
-  if (!isOptions || !isQueue(inbox.queue)) {
-    const advice = "Pass memoryQueue({ name: 'inbox' }) or another queue."
+  const advice = "Pass memoryQueue({ name: 'inbox' }) or another queue."
+  if (!isOptions || !('queue' in inbox)) {
     throw invalidOption('inbox', 'must be a queue or { queue, … }', kindOf(inbox), advice)
   }
+  if (!isQueue(inbox.queue)) throw invalidOption('inbox.queue', 'must be a queue', kindOf(inbox.queue), advice)
   const { queue, concurrency = 10, retries = RETRIES_MS, timeoutMs = 5 * 60_000, key } = inbox
   if (key !== undefined) requireFunction('inbox.key', key)
   return {

@@ -87,6 +87,13 @@ export function requireText(name: string, value: unknown, example = 'orders'): a
   throw invalidOption(name, 'must be a non-empty string', kindOf(value), `Pass a string, for example '${example}'.`)
 }
 
+/** Lets text pass that a function of the developer returned as a key. */
+export function requireKey(name: string, key: unknown): asserts key is string {
+  if (typeof key === 'string' && key !== '') return
+  const advice = 'Return what identifies the message, for example an order number.'
+  throw invalidOption(`${name}()`, 'must return a non-empty string', kindOf(key), advice)
+}
+
 /** Lets true and false pass. */
 export function requireBoolean(name: string, value: unknown): void {
   if (typeof value !== 'boolean') throw invalidOption(name, 'must be a boolean', show(value), 'Pass true or false.')

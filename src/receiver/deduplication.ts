@@ -6,7 +6,7 @@ import type { FailedRequest } from '../handling/diagnostics.ts'
 import { describe } from '../handling/lines.ts'
 import { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
-import { invalidOption, kindOf, refuseUnknown, requireFunction, requireText } from '../options/checks.ts'
+import { invalidOption, kindOf, refuseUnknown, requireFunction, requireKey } from '../options/checks.ts'
 import type { Report } from '../options/report.ts'
 import { jobIdFromKey } from '../queues/job-id.ts'
 import type { Clock } from '../time/clock.ts'
@@ -42,8 +42,11 @@ export function readDedupe(dedupe: Dedupe | ReceiverDedupeOptions): ReceiverDedu
   if (isStore(dedupe)) return { store: dedupe }
   const isOptions = typeof dedupe === 'object' && dedupe !== null
   if (isOptions && 'store' in dedupe) refuseUnknown(dedupe, ['store', 'key'], 'dedupe.')
-  if (!isOptions || !isStore(dedupe.store)) {
+  if (!isOptions || !('store' in dedupe)) {
     throw invalidOption('dedupe', 'must be a store or { store, key }', kindOf(dedupe), 'Pass memoryDedupe().')
+  }
+  if (!isStore(dedupe.store)) {
+    throw invalidOption('dedupe.store', 'must be a store', kindOf(dedupe.store), 'Pass memoryDedupe().')
   }
   if (dedupe.key !== undefined) requireFunction('dedupe.key', dedupe.key)
   return { ...dedupe }
@@ -69,7 +72,7 @@ export function createDeduplication(
   function keyOf(message: Message, delivery: OpenDelivery): string {
     if (key === undefined) return delivery.id
     const chosen: unknown = key(message, delivery)
-    requireText('dedupe.key()', chosen)
+    requireKey('dedupe.key', chosen)
     return jobIdFromKey(delivery.within(chosen)) // A key of any length fits the store.
   }
 

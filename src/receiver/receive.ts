@@ -10,7 +10,7 @@ import {
   startOf,
 } from '../handling/diagnostics.ts'
 import type { Handlers } from '../handling/handlers.ts'
-import { describe, describeRequest } from '../handling/lines.ts'
+import { describe, describeRequest, MISMATCH } from '../handling/lines.ts'
 import { accepted, problem } from '../http/answer.ts'
 import { bodyConsumed, type EndpointBody, isExact, KEEP_THE_BYTES } from '../http/body.ts'
 import type { EndpointRequest } from '../http/endpoint.ts'
@@ -81,7 +81,9 @@ export function createReceive(
       }
       const matched = matchSecret(delivery, signature, request.path ?? '/') // 503 secret_unavailable
       const index = typeof matched === 'number' ? matched : await matched
-      if (index === -1 && !isExact(delivery.bodySource)) throw bodyConsumed('a decoded copy of it')
+      if (index === -1 && !isExact(delivery.body, delivery.headers['content-length'])) {
+        throw bodyConsumed('a copy that it does not match', `${KEEP_THE_BYTES} A wrong secret is answered 401 then.`)
+      }
       if (index === -1) throw new HooklineError('signature_mismatch', MISMATCH)
       delivery.setSignature(signature, index)
     }
@@ -196,5 +198,3 @@ const { status, headers, body } = accepted
 
 const RESERIALISED = `Signatures are checked over JSON.stringify(body), which is not always what was sent. ${KEEP_THE_BYTES}`
 const NO_HANDLER = 'A message was answered 200 and no handler is registered. Call `on` before the server listens.'
-const MISMATCH =
-  'X-Signature must match the body. Got one that does not. Check that the sender has the same secret, that no parser or proxy changes the body, and that the message is for this source, not for another one. If all that holds, the request is forged.'

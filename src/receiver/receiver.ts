@@ -7,7 +7,7 @@ import { bodyTooLarge } from '../http/body.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { createInbox, type Inbox, type StoredMessage } from '../inbox/inbox.ts'
 import { requireBytes } from '../message/bytes.ts'
-import { invalidOption, kindOf, refuseUnknown, requireOptions, requireText, requireWhole } from '../options/checks.ts'
+import { invalidOption, kindOf, requireOptions, requireText, requireWhole } from '../options/checks.ts'
 import { checkHealth } from '../queues/health.ts'
 import type { HeadersLike, ReceiveOptions, Receiver, ReceiverCloseOptions } from './api.ts'
 import { createDeduplication } from './deduplication.ts'
@@ -79,7 +79,7 @@ export function createReceiver<
     forget: async (ids) => inboxFor('forget').forget(ids),
     health: () => checkHealth(inbox?.counts, closed !== undefined, clock),
     close: async (options: ReceiverCloseOptions = {}) => {
-      refuseUnknown(options, ['graceMs'])
+      requireOptions('close', options, ['graceMs'])
       const graceMs = requireWhole('graceMs', options.graceMs ?? GRACE_MS, 0)
       closed ??= end(graceMs)
       return closed
@@ -117,7 +117,12 @@ function readPath(options: ReceiveOptions): string | undefined {
 /** Headers by lower-case name; the object itself when it is in that form already. */
 function readHeaders(headers: HeadersLike): EndpointHeaders {
   if (typeof headers !== 'object' || headers === null) {
-    throw invalidOption('headers', 'must be Headers or an object', kindOf(headers), 'Pass the headers of the request.')
+    throw invalidOption(
+      'receive: headers',
+      'must be Headers or an object',
+      kindOf(headers),
+      'Pass those of the request.',
+    )
   }
   if (Symbol.iterator in headers) return lowerCased([...headers])
   for (const name in headers) {

@@ -65,7 +65,7 @@ export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Cl
 
   async function askInTime(): Promise<void> {
     if ((await within(loadOnce(), SECRET_COOLDOWN_MS, clock)) !== TIMED_OUT) return
-    const text = 'The secret provider must answer in time. Got no answer. Check it.'
+    const text = 'The secret provider must answer in time. Got no answer. Make it answer or fail sooner.'
     throw new HooklineError('secret_unavailable', text)
   }
 

@@ -56,7 +56,7 @@ function tampered(change: (bytes: Buffer) => Buffer): Wire {
 }
 
 const good = hmac(Buffer.from(track), secret)
-const forged = { exact: 'signature_mismatch', text: 'body_consumed', json: 'body_consumed' } as const
+const forged = { exact: 'signature_mismatch', text: 'signature_mismatch', json: 'body_consumed' } as const
 const lossy = { exact: 200, text: 200, json: 'body_consumed' } as const
 const notJson = { exact: 'body_not_json', text: 'body_not_json' } as const
 const atLimit = { limit: track.length }
@@ -177,7 +177,7 @@ export const conditions: readonly Condition[] = [
   {
     name: 'body truncated',
     wire: tampered((bytes) => bytes.subarray(0, -1)),
-    outcome: { exact: 'signature_mismatch', text: 'body_consumed' },
+    outcome: { exact: 'signature_mismatch', text: 'signature_mismatch' },
   },
   {
     name: 'unknown type',

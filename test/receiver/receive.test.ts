@@ -326,18 +326,38 @@ describe('a body that a parser made and that is serialised again', () => {
   })
 })
 
-describe('a signature over bytes that a parser changed', () => {
+describe('a signature that does not match, of a body that a parser read before', () => {
+  const text = Buffer.from('{"name":"\ufffd"}')
+  const length = (of: Uint8Array) => ({ 'content-length': `${of.length}` })
+
   it.each([
-    ['reserialised', 500, 'body_consumed'],
-    ['body-text', 500, 'body_consumed'],
-    ['rawBody', 401, 'signature_mismatch'],
-  ] as const)('%s: %i %s', async (source, status, code) => {
-    const { receiver } = setUp({ secret: 'another' })
+    ['is serialised again', 'reserialised', bytes, length(bytes), 500, 'body_consumed'],
+    ['is text of which nothing can be lost', 'body-text', bytes, length(bytes), 401, 'signature_mismatch'],
+    ['is text of which nothing can be lost', 'rawBody-text', bytes, length(bytes), 401, 'signature_mismatch'],
+    [
+      'is text of another length',
+      'body-text',
+      bytes,
+      { 'content-length': `${bytes.length + 3}` },
+      500,
+      'body_consumed',
+    ],
+    ['is text of unknown length', 'body-text', bytes, {}, 500, 'body_consumed'],
+    ['is text that was no UTF-8', 'rawBody-text', text, length(text), 500, 'body_consumed'],
+    ['is a Buffer', 'rawBody', bytes, {}, 401, 'signature_mismatch'],
+  ] as const)('and %s (%s)', async (_what, source, given, sent, status, code) => {
+    const { receiver, errors } = setUp({ secret: 'another' })
     vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     const { signal } = new AbortController()
-    const request = { method: 'POST', path: '/', query: '', headers: { ...headers }, remoteAddress: undefined, signal }
-    const received = await receiver.handle({ ...request, readBody: () => ({ bytes, source }) })
+    const request = { method: 'POST', path: '/', query: '', remoteAddress: undefined, signal }
+    const received = await receiver.handle({
+      ...request,
+      headers: { ...headers, ...sent },
+      readBody: () => ({ bytes: given, source }),
+    })
     expect(received).toMatchObject({ ok: false, status, error: { code } })
+    if (status === 500)
+      expect(errors[0]?.message).toMatch(/Mount the webhook route before .* A wrong secret is answered 401 then\.$/)
     vi.restoreAllMocks()
   })
 })

@@ -99,7 +99,7 @@ describe('a secret provider', () => {
     await clock.advance(9_999)
     const second = deliver(receiver, track)
     await clock.advance(1)
-    const late = 'The secret provider must answer in time. Got no answer. Check it.'
+    const late = 'The secret provider must answer in time. Got no answer. Make it answer or fail sooner.'
     for (const received of [await first, await second]) {
       expect(received).toMatchObject({ status: 503, error: { code: 'secret_unavailable', message: late } })
     }
