@@ -95,6 +95,19 @@ describe('the worker thread', () => {
     expect([seen.length, threads.length]).toEqual([1, 2])
   })
 
+  it('that does not answer: closing does not wait for it, and it keeps no process alive', async () => {
+    const { path } = setUp()
+    const calls: string[] = []
+    const note = (call: string) => () => void calls.push(call)
+    const thread = { on() {}, postMessage: note('postMessage'), ref: note('ref'), unref: note('unref') }
+    const connection = connect(path, 'q', () => thread as never)
+    const queue = { name: 'q', dedupeWindowMs: 1, maxJobs: 1, timeoutMs: 1 }
+    void connection.send({ kind: 'nextDueAt', queue } as never)
+    await new Promise((resolve) => setImmediate(resolve))
+    await connection.close()
+    expect(calls).toEqual(['unref', 'ref', 'postMessage', 'unref'])
+  })
+
   it('that ends while a queue closes: another one does what is left', async () => {
     const { openMortal, open } = setUp()
     const { queue, threads } = openMortal()
