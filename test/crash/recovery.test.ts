@@ -43,8 +43,8 @@ describe('the messages of a killed process are handled soon by default', () => {
   describe.concurrent.each(others)('on $engine', (tested) => {
     it.skipIf(tested.at === undefined)(
       'while another process runs',
+      { timeout: TIMEOUT_MS, retry: 1 }, // It measures how soon; that nothing is lost, the other suites hold.
       () => recover(tested, 'another process runs', true),
-      TIMEOUT_MS,
     )
   })
 })

@@ -40,7 +40,8 @@ export async function measureRecovery(
     const origin = await start('0', true) // Alone: it creates the schema.
     for (let by = 1; by < kills; by += 1) await start(`${by}`, true)
     const load = createLoad(origin)
-    await Promise.all(Array.from({ length: kills }, (_, id) => load.post(`${id}`)))
+    const statuses = await Promise.all(Array.from({ length: kills }, (_, id) => load.post(`${id}`)))
+    if (statuses.some((status) => status !== 200)) throw new Error(`A message was not accepted: ${statuses}.`)
     await load.close()
     const held = await entriesOf(taken, kills)
 
@@ -67,11 +68,16 @@ export async function measureRecovery(
   }
 }
 
+/** Twice what the slowest engine may need. */
+const LONGEST_MS = 100_000
+
 /** Waits until a journal has so many entries. */
 async function entriesOf(journal: string, count: number): Promise<readonly Entry[]> {
-  for (;;) {
+  for (const end = Date.now() + LONGEST_MS; ; ) {
     const entries = readJournal(journal)
     if (entries.length >= count) return entries
+    if (Date.now() > end)
+      throw new Error(`${journal} has ${entries.length} entries, not ${count}: ${JSON.stringify(entries)}`)
     await wait(20)
   }
 }
