@@ -685,6 +685,21 @@ describe('leases', () => {
       expect(errors).toMatchObject([{ message: expect.stringContaining('blocked for 2.0 s, leases over: 1.') }])
     })
 
+    it('are not reported when the claims are younger than a lease, however late the timer is', async () => {
+      const { push, clock, block, work, errors } = setUpLeases()
+      const first = Promise.withResolvers<Outcome>()
+      work(({ id }) => (id === old.id ? first.promise : never()))
+      const old = jobOf()
+      await push(old)
+      await clock.advance(500)
+      await push(jobOf())
+      await clock.advance(0)
+      first.resolve(complete)
+      await clock.advance(0)
+      await block(2500)
+      expect(errors).toEqual([])
+    })
+
     it('are not reported when the store did not take the renewals: that is reported already', async () => {
       const parts = setUpLeases(() => Promise.reject(new Error('away')))
       await lapse(parts, 5500, 1)
