@@ -5,6 +5,8 @@ import type { Health } from '../queues/health.ts'
 import type { DeadLetterFilter, DeadLetterPage, Forgotten } from '../queues/queue.ts'
 import type { Attempt, CallMethods } from '../sender/api.ts'
 import type { SenderOptions } from '../sender/options.ts'
+import type { SyncOptions } from './audience-sync.ts'
+import type { CircuitStatus } from './circuit.ts'
 
 /** Whether a destination queued a message. */
 export type Queued =
@@ -41,6 +43,8 @@ export type FailureReason =
   | 'window_over'
   /** The destination was disabled when the four hours ended. */
   | 'switched_off'
+  /** The circuits of its URLs were open when its four hours ended. */
+  | 'circuit_open'
   /** The stored job was lost or changed in the queue, so it cannot be sent. */
   | 'unreadable'
 
@@ -70,12 +74,6 @@ export interface DestinationDeadLetter {
   readonly failedAt: Date
 }
 
-/** Options of {@link Destination.syncAudience} and {@link Destination.syncTrait}. */
-export interface SyncOptions<Previous> {
-  /** What the previous sync returned. Default: nothing, for the first sync. */
-  readonly previous?: Previous
-}
-
 /** Options of {@link Destination.close}. */
 export interface DestinationCloseOptions {
   /** How long rounds may still take, in milliseconds. Default 5000. */
@@ -84,6 +82,8 @@ export interface DestinationCloseOptions {
 
 /** The health of a destination and its queue. */
 export interface DestinationHealth extends Health {
+  /** One for each URL, in the order of the webhooks. */
+  readonly circuits: readonly CircuitStatus[]
   /** Messages that were not queued since the destination was created, by reason. */
   readonly skipped: Readonly<Record<SkipReason, number>>
 }
@@ -100,10 +100,12 @@ export interface DestinationChanges extends Partial<Omit<SenderOptions, Removabl
   readonly enabled?: boolean
   /** Null accepts messages of any age again. */
   readonly historicalAfterMs?: number | null
+  /** Null removes the limit. */
+  readonly maxPerSecond?: number | null
 }
 
 /** An option that a destination can do without. */
-export type RemovableOption = 'sharedSecret' | 'ca' | 'historicalAfterMs'
+export type RemovableOption = 'sharedSecret' | 'ca' | 'historicalAfterMs' | 'maxPerSecond'
 
 /** Queues messages and delivers each at least once, or reports that it failed. */
 export interface Destination extends CallMethods<Queued> {
@@ -165,8 +167,8 @@ export interface Destination extends CallMethods<Queued> {
    * a removed one does not, and one that gave a final response does not get it again. When only such URLs are left, the message
    * fails with `refused`.
    *
-   * @throws TypeError that names the option, as at creation, and for one that cannot change: `queue`, `concurrency`, `clock`,
-   *   `random`, `dispatcher`, `onAttempt`, `onDeadLetter`, `logger`. Nothing has changed then.
+   * @throws TypeError that names the option, as at creation, and for one that cannot change: `queue`, `concurrency`, `circuit`,
+   *   `clock`, `random`, `dispatcher`, `onAttempt`, `onCircuit`, `onDeadLetter`, `logger`. Nothing has changed then.
    * @throws HooklineError `shutting_down` after {@link close}.
    * @example
    * destination.update({ webhooks: [{ url: 'https://new.example/webhooks' }], sharedSecret: 'new secret' })

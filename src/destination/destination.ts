@@ -15,10 +15,11 @@ import type { DeadLetter, Job } from '../queues/queue.ts'
 import { type Composed, composeCall, composeMessage } from '../sender/compose-call.ts'
 import type { Destination, DestinationDeadLetter, FailureReason, Queued } from './api.ts'
 import { createAudienceSync } from './audience-sync.ts'
+import { createCircuits } from './circuits.ts'
 import { createJobHandler } from './job-handler.ts'
 import { createLive } from './live.ts'
 import type { DestinationOptions } from './options.ts'
-import { createReport, readMessage } from './reports.ts'
+import { createCircuitReport, createReport, readMessage } from './reports.ts'
 import { readRetryState } from './retry-state.ts'
 import { createSkipCounter, findSkipReason } from './skips.ts'
 
@@ -35,7 +36,8 @@ import { createSkipCounter, findSkipReason } from './skips.ts'
  */
 export function createDestination(options: DestinationOptions): Destination {
   const live = createLive(options)
-  const { clock, queue, concurrency, onAttempt, onDeadLetter, log } = live.settings
+  const { clock, queue, concurrency, onAttempt, onCircuit, onDeadLetter, log } = live.settings
+  const circuits = createCircuits(live.settings, createCircuitReport(onCircuit, log))
   const skipped = createSkipCounter()
   let isClosed = false
 
@@ -92,7 +94,8 @@ export function createDestination(options: DestinationOptions): Destination {
   }
 
   queue.reserve?.('destination')
-  queue.work(createJobHandler(live, createReport(onAttempt, log), giveDeadLetter), { concurrency })
+  const handle = createJobHandler(live, circuits, createReport(onAttempt, log), giveDeadLetter)
+  const wake = queue.work(handle, { concurrency, room: circuits.room })
 
   return {
     ...createMethods(MESSAGE_TYPES, async (type, call) => pushOne(composeCall(type, call, clock.now()))),
@@ -112,10 +115,12 @@ export function createDestination(options: DestinationOptions): Destination {
     update(changes) {
       refuseWhenClosed()
       live.update(changes)
+      circuits.update(live.settings)
+      wake()
     },
     health: async () => {
       const health = await checkHealth(() => queue.counts(), isClosed, clock)
-      return { ...health, skipped: { ...skipped.counts } }
+      return { ...health, circuits: circuits.statuses, skipped: { ...skipped.counts } }
     },
     deadLetters: async (page) => (await queue.deadLetters(page)).map(readDeadLetter),
     redrive: (ids) => queue.redrive(ids),
@@ -138,7 +143,10 @@ export function createDestination(options: DestinationOptions): Destination {
 
 /** The reasons of the job handler. Any other is from the queue, for a job that it cannot read. */
 function readReason(stored: string): FailureReason {
-  return (['refused', 'window_over', 'switched_off'] as const).find((known) => known === stored) ?? 'unreadable'
+  return (
+    (['refused', 'window_over', 'switched_off', 'circuit_open'] as const).find((known) => known === stored) ??
+    'unreadable'
+  )
 }
 
 function tryReadMessage(body: Uint8Array): Message | undefined {

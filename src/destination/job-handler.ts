@@ -4,12 +4,13 @@ import { RETRY_WINDOW_MS } from '../message/limits.ts'
 import type { ClaimedJob, DeadLetter, HandleJob, Outcome } from '../queues/queue.ts'
 import type { Attempt } from '../sender/api.ts'
 import type { FailureReason } from './api.ts'
+import type { Circuits } from './circuits.ts'
 import type { Live } from './live.ts'
 import type { Report } from './reports.ts'
 import { type RetryState, readRetryState, writeRetryState } from './retry-state.ts'
-import { chooseTargets, findNextTime, planNextStep } from './schedule.ts'
+import { chooseTargets, findNextTime, LAST_START_MS, LONGEST_DELAY_MS, planNextStep } from './schedule.ts'
 
-/** How often a held message checks whether the destination is enabled again, in milliseconds. */
+/** How often a held message checks whether it may be sent, in milliseconds. */
 const HOLD_MS = 10_000
 
 /** A message is one line. An envelope of an inbox is two, and holds headers: it is never posted, whoever pushed it. */
@@ -20,7 +21,12 @@ const LINE_FEED = 0x0a
  *
  * @param onDeadLetter Must not throw.
  */
-export function createJobHandler(live: Live, report: Report, onDeadLetter: (letter: DeadLetter) => void): HandleJob {
+export function createJobHandler(
+  live: Live,
+  circuits: Circuits,
+  report: Report,
+  onDeadLetter: (letter: DeadLetter) => void,
+): HandleJob {
   const { clock, random } = live.settings
   let watched: AbortSignal | undefined
 
@@ -31,29 +37,54 @@ export function createJobHandler(live: Live, report: Report, onDeadLetter: (lett
     const { targets, enabled } = settings
     if (job.body.includes(LINE_FEED)) return giveUp(job, 'unreadable')
     const before = readRetryState(job.retryState, targets)
-    const firstAt = job.firstAt.getTime()
-    const end = firstAt + RETRY_WINDOW_MS
-    if (now >= end) return fail(job, before, [], enabled ? 'window_over' : 'switched_off')
+    const startedAt = before.rounds > 0 ? job.firstAt.getTime() : (before.startedAt ?? circuits.windowStart(job))
+    const end = startedAt + RETRY_WINDOW_MS
+    if (now >= end) return fail(job, before, [], reasonAtEnd(enabled))
     if (!enabled) return retryUnchanged(job, Math.min(now + HOLD_MS, end))
 
-    const chosen = chooseTargets(targets, before, now)
-    if (chosen.length === 0) return waitForOthers(job, before, now)
+    const due = chooseTargets(targets, before, now)
+    if (due.length === 0) return waitForOthers(job, before, now)
+    const admitted = circuits.admit(due)
+    const isHeld = admitted.length === 0
+    const isLast = isHeld && now >= startedAt + LAST_START_MS
+    if (isLast && !circuits.admitLast()) return fail(job, before, [], 'circuit_open')
+    if (isHeld && !isLast) return hold(job, before, now, startedAt)
+    const chosen = isLast ? due : admitted
     abortWith(signal)
+    const ends = chosen.map(circuits.begin)
     const latest = await transport.postRound(job.body, chosen)
+    for (const [index, attempt] of latest.entries()) ends[index]?.(attempt)
     if (latest.some(({ ok }) => ok)) {
       report(job, { status: 'delivered', latest, attempts: [...before.attempts, ...latest] })
       return { complete: true }
     }
     if (signal.aborted) return retryUnchanged(job, now)
-    const times = { firstAt, now: clock.now(), random: random() }
-    const step = planNextStep(live.settings.targets, before, chosen, latest, times)
+    const held = due.filter((target) => !chosen.includes(target))
+    const context = { startedAt, now: clock.now(), random: random(), held }
+    const step = planNextStep(live.settings.targets, before, chosen, latest, context)
     if ('failure' in step) {
-      const isHeld = step.failure === 'window_over' && !live.settings.enabled
-      return fail(job, step.state, latest, isHeld ? 'switched_off' : step.failure)
+      const isSwitchedOff = step.failure === 'window_over' && !live.settings.enabled
+      return fail(job, step.state, latest, isSwitchedOff ? 'switched_off' : step.failure)
     }
     const { retryAt, state } = step
     report(job, { status: 'retrying', latest, attempts: state.attempts, retryAt })
     return { retryAt, retryState: writeRetryState(state, live.settings.targets) }
+  }
+
+  function reasonAtEnd(enabled: boolean): FailureReason {
+    if (!enabled) return 'switched_off'
+    return circuits.areOpen ? 'circuit_open' : 'window_over'
+  }
+
+  /** No URL that is due may be tried now. Messages that were never tried run out in the order in which they are claimed. */
+  function hold(job: ClaimedJob, before: RetryState, now: number, startedAt: number): Outcome {
+    const lastStart = startedAt + LAST_START_MS
+    if (before.rounds > 0) {
+      return retryUnchanged(job, Math.min(now + (LONGEST_DELAY_MS * (1 + random())) / 2, lastStart))
+    }
+    circuits.postpone(lastStart)
+    const retryState = writeRetryState({ ...before, startedAt }, live.settings.targets)
+    return { retryAt: new Date(Math.min(now + HOLD_MS, lastStart)), retryState }
   }
 
   /** The URLs whose turn it was are no longer in the settings. */

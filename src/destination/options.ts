@@ -13,6 +13,7 @@ import { memoryQueue } from '../queues/memory/index.ts'
 import type { Queue } from '../queues/queue.ts'
 import { readSenderOptions, SENDER_OPTIONS, type SenderOptions, type SenderSettings } from '../sender/options.ts'
 import type { DeliveryReport, DestinationChanges, DestinationDeadLetter, RemovableOption } from './api.ts'
+import { type CircuitEvent, type CircuitOptions, readCircuitOptions } from './circuit.ts'
 
 /** Options of `createDestination`. */
 export interface DestinationOptions extends SenderOptions {
@@ -28,6 +29,16 @@ export interface DestinationOptions extends SenderOptions {
   readonly queue?: Queue
   /** The most messages that are posted at a time. A URL that does not respond holds a message for 5 seconds. Default 50. */
   readonly concurrency?: number
+  /**
+   * The most posts a second to each URL, from this process, on average: a tenth of them may be posted at once. Default: no
+   * limit.
+   */
+  readonly maxPerSecond?: number
+  /**
+   * When the circuit of a URL opens, which holds messages for a URL that fails, and how it probes. False never holds a message.
+   * Default: opens after 10 failures in a row, a 429 or a `Retry-After`, and probes after a second, up to every 30 seconds.
+   */
+  readonly circuit?: CircuitOptions | false
   /** The source of chance for the schedule: returns a number from 0 to below 1. Default `Math.random`. */
   readonly random?: () => number
   /**
@@ -35,6 +46,8 @@ export interface DestinationOptions extends SenderOptions {
    * a line for each failed round, see `logger`.
    */
   readonly onAttempt?: (report: DeliveryReport) => unknown
+  /** Receives each opening and each closing of a circuit. Not awaited. */
+  readonly onCircuit?: (event: CircuitEvent) => unknown
   /**
    * Receives each dead letter when it becomes one, for an alarm. Not awaited. Called once, or again when the process dies
    * before the queue has recorded it.
@@ -54,6 +67,9 @@ export interface DestinationSettings extends SenderSettings {
   readonly queue: Queue
   readonly concurrency: number
   readonly random: () => number
+  readonly maxPerSecond: number | undefined
+  readonly circuit: Readonly<Required<CircuitOptions>>
+  readonly onCircuit: DestinationOptions['onCircuit']
   readonly onAttempt: DestinationOptions['onAttempt']
   readonly onDeadLetter: DestinationOptions['onDeadLetter']
   readonly log: Log
@@ -66,8 +82,11 @@ const KNOWN: readonly string[] = [
     'historicalAfterMs',
     'queue',
     'concurrency',
+    'maxPerSecond',
+    'circuit',
     'random',
     'onAttempt',
+    'onCircuit',
     'onDeadLetter',
     'logger',
   ] satisfies (keyof DestinationOptions)[]),
@@ -77,17 +96,24 @@ const KNOWN: readonly string[] = [
 const FIXED: readonly string[] = [
   'queue',
   'concurrency',
+  'circuit',
   'clock',
   'random',
   'dispatcher',
   'onAttempt',
+  'onCircuit',
   'onDeadLetter',
   'logger',
 ] satisfies Exclude<keyof DestinationOptions, keyof DestinationChanges>[]
 
 const CHANGEABLE = KNOWN.filter((name) => !FIXED.includes(name))
 
-const REMOVABLE: readonly string[] = ['sharedSecret', 'ca', 'historicalAfterMs'] satisfies RemovableOption[]
+const REMOVABLE: readonly string[] = [
+  'sharedSecret',
+  'ca',
+  'historicalAfterMs',
+  'maxPerSecond',
+] satisfies RemovableOption[]
 
 /**
  * Checks and completes the options.
@@ -97,7 +123,8 @@ const REMOVABLE: readonly string[] = ['sharedSecret', 'ca', 'historicalAfterMs']
 export function readDestinationOptions(options: DestinationOptions): DestinationSettings {
   requireOptions('createDestination', options, KNOWN)
   const sender = readSenderOptions(options)
-  const { enabled = true, historicalAfterMs, concurrency = 50, random = Math.random, onAttempt, onDeadLetter } = options
+  const { enabled = true, historicalAfterMs, concurrency = 50, random = Math.random, maxPerSecond, circuit } = options
+  const { onAttempt, onCircuit, onDeadLetter } = options
   const { queue = memoryQueue({ name: 'destination', clock: sender.clock }) } = options
   requireBoolean('enabled', enabled)
   if (historicalAfterMs !== undefined) requireWhole('historicalAfterMs', historicalAfterMs, 1, Number.MAX_SAFE_INTEGER)
@@ -107,7 +134,9 @@ export function readDestinationOptions(options: DestinationOptions): Destination
   }
   requireWhole('concurrency', concurrency, 1)
   requireFunction('random', random)
+  if (maxPerSecond !== undefined) requireWhole('maxPerSecond', maxPerSecond, 1)
   if (onAttempt !== undefined) requireFunction('onAttempt', onAttempt)
+  if (onCircuit !== undefined) requireFunction('onCircuit', onCircuit)
   if (onDeadLetter !== undefined) requireFunction('onDeadLetter', onDeadLetter)
   const connections = Math.max(sender.connections, concurrency * sender.targets.length)
   return {
@@ -118,7 +147,10 @@ export function readDestinationOptions(options: DestinationOptions): Destination
     queue,
     concurrency,
     random: () => readShare(random()),
+    maxPerSecond,
+    circuit: readCircuitOptions(circuit),
     onAttempt,
+    onCircuit,
     onDeadLetter,
     log: createLog(options.logger, onAttempt, sender.clock),
   }

@@ -7,6 +7,8 @@ import type { Line, Log } from '../options/log.ts'
 import type { ClaimedJob } from '../queues/queue.ts'
 import type { Attempt } from '../sender/api.ts'
 import type * as api from './api.ts'
+import type { CircuitEvent } from './circuit.ts'
+import type { OnCircuitChange } from './circuits.ts'
 
 /** Reports what happened to the message of a job. Never throws, and nothing waits for it. */
 export type Report = (job: ClaimedJob, details: ReportDetails) => void
@@ -15,6 +17,7 @@ export type Report = (job: ClaimedJob, details: ReportDetails) => void
 type ReportDetails = Omit<api.DeliveryReport, 'id' | 'message'>
 
 const attemptChannel = channel('hookline:attempt')
+const circuitChannel = channel('hookline:circuit')
 
 /** Creates the function that a destination reports with. */
 export function createReport(onAttempt: ((report: api.DeliveryReport) => unknown) | undefined, log: Log): Report {
@@ -23,6 +26,19 @@ export function createReport(onAttempt: ((report: api.DeliveryReport) => unknown
     attemptChannel.publish(report)
     if (onAttempt !== undefined) notify(() => onAttempt(report), 'onAttempt', 'HOOKLINE_ON_ATTEMPT')
     if (details.status !== 'delivered') log.write(lineOf(report))
+  }
+}
+
+/** Creates the function that circuits report with: to `onCircuit`, to the log, and to the diagnostics channel `hookline:circuit`. */
+export function createCircuitReport(
+  onCircuit: ((event: CircuitEvent) => unknown) | undefined,
+  log: Log,
+): OnCircuitChange {
+  return (status, cause) => {
+    const event: CircuitEvent = { ...status, cause }
+    circuitChannel.publish(event)
+    if (onCircuit !== undefined) notify(() => onCircuit(event), 'onCircuit', 'HOOKLINE_ON_CIRCUIT')
+    log.write(circuitLine(event))
   }
 }
 
@@ -73,10 +89,21 @@ function lineOf({ id, latest, attempts, retryAt, reason }: api.DeliveryReport): 
   return { level: 'error', code: 'dead_letter', text, fields: { id, reason, attempts: attempts.length } }
 }
 
+function circuitLine({ url, state, probeAt, cause }: CircuitEvent): Line {
+  if (state === 'closed') {
+    const text = `circuit_closed: ${url} accepts messages again. Those that were held are sent.`
+    return { level: 'warn', code: 'circuit_closed', text, fields: { url } }
+  }
+  const at = probeAt?.toISOString()
+  const text = `circuit_open: messages for ${url} are held, and one is tried at ${at}. ${describe(cause)}. Nothing is lost: when it accepts one, the others follow.`
+  return { level: 'warn', code: 'circuit_open', text, fields: { url, probeAt: at } }
+}
+
 const WHY: Readonly<Record<api.FailureReason, string>> = {
   refused: 'every URL gave a final response',
   window_over: 'its four hours are over',
   switched_off: 'the destination was disabled when its four hours ended',
+  circuit_open: 'the circuits of its URLs were open when its four hours ended',
   unreadable: 'the queue changed it',
 }
 

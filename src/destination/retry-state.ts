@@ -11,6 +11,8 @@ export interface RetryState {
   readonly attempts: readonly Attempt[]
   /** By target id: the earliest time of its next attempt, in milliseconds since the epoch, or `never` after a final response. */
   readonly next: Readonly<Record<string, number | 'never'>>
+  /** When the four hours of a message began that was claimed and held before its first round, in milliseconds since the epoch. */
+  readonly startedAt?: number
 }
 
 /** The retry state of a job before its first round. */
@@ -23,6 +25,8 @@ interface StoredState {
   readonly ids: readonly string[]
   readonly kept: readonly StoredAttempt[]
   readonly next: RetryState['next']
+  /** Releases before 0.4 do not know it. */
+  readonly startedAt?: number
 }
 
 /** `index` counts `ids`, `at` is in milliseconds since the epoch, `detail` is the response body or the reason of the error. */
@@ -35,13 +39,16 @@ type StoredAttempt = readonly [
 ]
 
 /** Encodes a retry state for the queue. */
-export function writeRetryState({ rounds, attempts, next }: RetryState, targets: readonly Target[]): Uint8Array {
+export function writeRetryState(
+  { rounds, attempts, next, startedAt }: RetryState,
+  targets: readonly Target[],
+): Uint8Array {
   const kept = attempts.map(({ url, at, durationMs, status, error, reason, body }): StoredAttempt => {
     const index = targets.findIndex(({ shown }) => shown === url)
     const detail = status === undefined ? reason : body
     return [index, at.getTime(), durationMs, status ?? (error as AttemptError), ...(detail ? [detail] : [])]
   })
-  const state: StoredState = { rounds, ids: targets.map(({ id }) => id), kept, next }
+  const state: StoredState = { rounds, ids: targets.map(({ id }) => id), kept, next, ...(startedAt && { startedAt }) }
   return encoder.encode(JSON.stringify(state))
 }
 
@@ -49,9 +56,14 @@ export function writeRetryState({ rounds, attempts, next }: RetryState, targets:
 export function readRetryState(bytes: Uint8Array | undefined, targets: readonly Target[]): RetryState {
   if (bytes === undefined) return INITIAL
   try {
-    const { rounds, ids, kept, next } = JSON.parse(decoder.decode(bytes)) as StoredState
+    const { rounds, ids, kept, next, startedAt } = JSON.parse(decoder.decode(bytes)) as StoredState
     const urls = ids.map((id) => targets.find((target) => target.id === id)?.shown)
-    return { rounds, attempts: kept.map((attempt) => readAttempt(attempt, urls)), next: { ...next } }
+    return {
+      rounds,
+      attempts: kept.map((attempt) => readAttempt(attempt, urls)),
+      next: { ...next },
+      ...(startedAt && { startedAt }),
+    }
   } catch {
     return INITIAL
   }

@@ -7,8 +7,11 @@ import type { Target } from '../sender/webhooks.ts'
 import { backoff } from '../time/backoff.ts'
 import type { RetryState } from './retry-state.ts'
 
-/** The bounds of the delay before full jitter, in milliseconds: 10 seconds after the first round, 30 minutes at most. */
-const BACKOFF = { firstMs: 10_000, maxMs: 30 * 60_000 }
+/** The longest delay between two rounds, in milliseconds. */
+export const LONGEST_DELAY_MS: number = 30 * 60_000
+
+/** The bounds of the delay before full jitter. */
+const BACKOFF = { firstMs: 10_000, maxMs: LONGEST_DELAY_MS }
 
 /** The shortest delay, in milliseconds. */
 const MIN_DELAY_MS = 1_000
@@ -66,34 +69,46 @@ export type NextStep =
   | { readonly retryAt: Date; readonly state: RetryState }
   | { readonly failure: 'refused' | 'window_over'; readonly state: RetryState }
 
+/** What a round began with, and its end. */
+interface RoundContext {
+  /** When the four hours began, in milliseconds since the epoch. */
+  readonly startedAt: number
+  /** In milliseconds since the epoch. */
+  readonly now: number
+  /** From 0 to below 1. */
+  readonly random: number
+  /** The targets whose turn it was, and that were not tried. Default: none. */
+  readonly held?: readonly Target[]
+}
+
 /**
  * Decides what follows a failed round. Each URL that may still accept the message is retried at the time of the schedule, or
- * later if `Retry-After` asks for it, within the four hours.
+ * later if `Retry-After` asks for it, within the four hours; one that was held goes along.
  *
  * @param targets The URLs in force now; a new one is due at once.
  * @param before The state before the round.
  * @param chosen The targets of the round; `attempts` has one entry for each.
- * @param times `firstAt`, the time of the first attempt, and `now`, in milliseconds since the epoch; `random` from 0 to below 1.
  */
 export function planNextStep(
   targets: readonly Target[],
   before: RetryState,
   chosen: readonly Target[],
   attempts: readonly Attempt[],
-  { firstAt, now, random }: { readonly firstAt: number; readonly now: number; readonly random: number },
+  { startedAt, now, random, held = [] }: RoundContext,
 ): NextStep {
   const rounds = before.rounds + 1
-  const delayMs = nextDelay(rounds, now - firstAt, random)
+  const delayMs = nextDelay(rounds, now - startedAt, random)
   const next: Record<string, number | 'never'> = { ...before.next }
+  for (const { id } of held) next[id] = delayMs === undefined ? 'never' : now + delayMs
   for (const [index, { id }] of chosen.entries()) {
     const attempt = attempts[index] as Attempt
-    const asked = Math.min(now + (attempt.retryAfterMs ?? 0), firstAt + LAST_START_MS)
+    const asked = Math.min(now + (attempt.retryAfterMs ?? 0), startedAt + LAST_START_MS)
     next[id] = isRetryable(attempt) && delayMs !== undefined ? Math.max(now + delayMs, asked) : 'never'
   }
   const state = { rounds, attempts: [...before.attempts.map(withoutDetail), ...attempts], next }
   const at = findNextTime(targets, state, now)
   if (at !== undefined) return { retryAt: new Date(at), state }
-  const isOver = delayMs === undefined && attempts.some(isRetryable) // Else the URLs that failed were removed meanwhile.
+  const isOver = delayMs === undefined && (held.length > 0 || attempts.some(isRetryable)) // Else the URLs that failed were removed meanwhile.
   return { failure: isOver ? 'window_over' : 'refused', state }
 }
 

@@ -23,6 +23,11 @@ export interface ClaimedJob {
   readonly claimCount: number
   /** When it was claimed first. */
   readonly firstAt: Date
+  /**
+   * When it came due; of a job with `notBefore`, an engine may say when it was pushed. Set at the first claim, later ones may
+   * leave it out.
+   */
+  readonly dueAt?: Date
   /** What the previous outcome asked to keep; undefined when that was nothing. */
   readonly retryState: Uint8Array | undefined
   /**
@@ -45,6 +50,22 @@ export type Outcome =
  * anything but an outcome, is a retry with the same retry state: after 1 second the first time, doubling up to a minute.
  */
 export type HandleJob = (job: ClaimedJob, signal: AbortSignal) => Promise<Outcome>
+
+/** How many more jobs a handler takes, below its concurrency. Asked before each claim, and again when a job has ended. */
+export interface Room {
+  /** The most to claim now. */
+  count(): number
+  /** When there is room again although no job has ended; undefined when there is none before a job ends. */
+  nextAt(): Date | undefined
+}
+
+/** How jobs are handled. */
+export interface WorkOptions {
+  /** The most jobs at a time. */
+  readonly concurrency: number
+  /** Default: as many as `concurrency` admits. */
+  readonly room?: Room
+}
 
 /** A job that is not retried until it is redriven. */
 export interface DeadLetter {
@@ -142,10 +163,11 @@ export interface Queue {
    * Starts claiming due jobs, at most `concurrency` at a time, about the oldest first. While the engine is unreachable
    * nothing is claimed; the queue tries again by itself and then records the outcomes it still has.
    *
+   * @returns A function that asks `room` again, for when it has grown.
    * @throws TypeError when the queue has a handler already, because one queue serves one destination or one inbox, and
    *   when the queue is closed.
    */
-  work(handle: HandleJob, options: { readonly concurrency: number }): void
+  work(handle: HandleJob, options: WorkOptions): () => void
   /** Claims nothing more until {@link resume}. Jobs that are claimed already go on. */
   pause(): void
   resume(): void

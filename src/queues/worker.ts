@@ -6,7 +6,7 @@ import { backoff } from '../time/backoff.ts'
 import type { Clock } from '../time/clock.ts'
 import { within } from '../time/timeout.ts'
 import { STORE_BACKOFF } from './outcomes.ts'
-import type { ClaimedJob, HandleJob } from './queue.ts'
+import type { ClaimedJob, HandleJob, Room } from './queue.ts'
 import { createRunning } from './running.ts'
 import type { QueueStore } from './store.ts'
 
@@ -24,7 +24,7 @@ export interface WorkerOptions {
 /** The part of a queue that works. */
 export interface Worker {
   /** Sets the handler. */
-  start(handle: HandleJob, concurrency: number): void
+  start(handle: HandleJob, concurrency: number, room?: Room): void
   setPaused(isPaused: boolean): void
   /** Looks for jobs: there may be new ones, or ones that are due sooner. */
   wake(): void
@@ -48,6 +48,7 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   const running = createRunning(store, { name, clock, signal: ending.signal, onError, onEnd: wake })
   let handle: HandleJob | undefined
   let concurrency = 0
+  let room: Room | undefined
   let phase: 'open' | 'closing' | 'closed' = 'open'
   let isPaused = false
   let isClaiming = false
@@ -78,12 +79,13 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
     let hasAnswered = true
     let nextAt: number | undefined
     try {
-      if (hasRoom()) {
-        const claims = store.claim(concurrency - running.size)
+      const most = findRoom()
+      if (most > 0) {
+        const claims = store.claim(most)
         if (isThenable(claims)) await runOrRelease(await claims)
         else run(claims)
       }
-      if (hasRoom() || (drains.length > 0 && running.size === 0)) {
+      if (findRoom() > 0 || (drains.length > 0 && running.size === 0)) {
         const next = store.nextDueAt()
         nextAt = (isThenable(next) ? await next : next)?.getTime()
       }
@@ -104,8 +106,11 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
     return phase === 'open' || (phase === 'closing' && !store.isDurable && !ending.signal.aborted)
   }
 
-  function hasRoom(): boolean {
-    return mayClaim() && running.size < concurrency
+  /** The most to claim now. */
+  function findRoom(): number {
+    if (!mayClaim()) return 0
+    const most = concurrency - running.size
+    return most > 0 && room !== undefined ? Math.min(most, room.count()) : most
   }
 
   /** Releases claims that were answered after a pause or a close: no handler saw their jobs. */
@@ -131,8 +136,13 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
     const isWaitedFor = phase === 'open' || mayClaim() // Closing does not wait for jobs that nothing claims.
     if (hasAnswered && running.size === 0 && !(isDue && isWaitedFor)) resolveDrains()
     if (!hasAnswered) alarm.set(nextAt)
-    else if (hasRoom()) alarm.set(soonest(nextAt))
-    else alarm.set(drains.length > 0 ? soonest(undefined) : undefined)
+    else if (findRoom() > 0) alarm.set(soonest(nextAt))
+    else alarm.set(drains.length > 0 ? soonest(roomAt()) : roomAt())
+  }
+
+  /** When there is room again, if no job ends before. */
+  function roomAt(): number | undefined {
+    return mayClaim() && running.size < concurrency ? room?.nextAt()?.getTime() : undefined
   }
 
   /** Another process may push, or handle what a drain here waits for. */
@@ -160,9 +170,10 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   return {
     wake,
     drain,
-    start(handler, most) {
+    start(handler, most, limit) {
       handle = handler
       concurrency = most
+      room = limit
       wake()
     },
     setPaused(paused) {

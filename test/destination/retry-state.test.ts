@@ -8,7 +8,7 @@ const targets = readWebhooks(['a', 'b', 'c'].map((name) => ({ url: `http://${nam
 const [a, b, c] = targets as [(typeof targets)[0], (typeof targets)[0], (typeof targets)[0]]
 const initial = readRetryState(undefined, targets)
 const at = new Date('2026-01-15T09:30:00.123Z')
-const times = { firstAt: at.getTime(), now: at.getTime() + 2_000, random: 0.5 }
+const times = { startedAt: at.getTime(), now: at.getTime() + 2_000, random: 0.5 }
 const failed = (outcome: Partial<Attempt>): Attempt => ({
   url: 'http://a.example/?…',
   at,

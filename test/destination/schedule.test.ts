@@ -93,7 +93,7 @@ describe('planNextStep', () => {
   const targets = readWebhooks(['a', 'b', 'c'].map((name) => ({ url: `http://${name}.example/` })))
   const [a, b, c] = targets as [(typeof targets)[0], (typeof targets)[0], (typeof targets)[0]]
   const initial = readRetryState(undefined, targets)
-  const times = { firstAt: 1_000_000, now: 1_002_000, random: 0.5 }
+  const times = { startedAt: 1_000_000, now: 1_002_000, random: 0.5 }
 
   test('the first round is to every URL', () => {
     expect(chooseTargets(targets, initial, 0)).toEqual(targets)
@@ -142,7 +142,7 @@ describe('planNextStep', () => {
     const attempts = [failed({ status: 429, retryAfterMs: 24 * 3_600_000 })]
     const step = planNextStep([a], initial, [a], attempts, times)
 
-    expect(step).toMatchObject({ retryAt: new Date(times.firstAt + LAST_START_MS) })
+    expect(step).toMatchObject({ retryAt: new Date(times.startedAt + LAST_START_MS) })
   })
 
   test('Retry-After shorter than the schedule changes nothing', () => {
@@ -161,7 +161,7 @@ describe('planNextStep', () => {
   })
 
   test('the window is over when no time is left', () => {
-    const now = times.firstAt + LAST_START_MS
+    const now = times.startedAt + LAST_START_MS
     const attempts = [failed({ status: 500 }), failed({ status: 404 }), failed({ status: 404 })]
 
     expect(planNextStep(targets, initial, targets, attempts, { ...times, now })).toMatchObject({
@@ -170,11 +170,11 @@ describe('planNextStep', () => {
   })
 
   test('a URL that waits for the last start is still retried when no time is left for another', () => {
-    const now = times.firstAt + LAST_START_MS - 500
-    const before = { ...initial, next: { [b.id]: times.firstAt + LAST_START_MS } }
+    const now = times.startedAt + LAST_START_MS - 500
+    const before = { ...initial, next: { [b.id]: times.startedAt + LAST_START_MS } }
     const step = planNextStep([a, b], before, [a], [failed({ status: 500 })], { ...times, now })
 
-    expect(step).toMatchObject({ retryAt: new Date(times.firstAt + LAST_START_MS) })
-    expect(chooseTargets([a, b], step.state, times.firstAt + LAST_START_MS)).toEqual([b])
+    expect(step).toMatchObject({ retryAt: new Date(times.startedAt + LAST_START_MS) })
+    expect(chooseTargets([a, b], step.state, times.startedAt + LAST_START_MS)).toEqual([b])
   })
 })

@@ -126,6 +126,7 @@ describe('health()', () => {
       active: 1,
       deadLetters: 1,
       oldestDueAgeMs: 1_000,
+      circuits: [{ url: 'https://shop.example/webhooks', state: 'closed' }],
       skipped: { switched_off: 0, not_selected: 0, historical: 0 },
     })
     await destination.close({ graceMs: 0 })

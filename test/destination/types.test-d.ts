@@ -5,7 +5,16 @@ import type { DestinationOptions } from '../../src/destination/options.ts'
 test('an update takes the settings of the customer, each as at creation', () => {
   type Changed = Exclude<keyof DestinationOptions, keyof DestinationChanges>
   expectTypeOf<Changed>().toEqualTypeOf<
-    'queue' | 'concurrency' | 'clock' | 'random' | 'dispatcher' | 'onAttempt' | 'onDeadLetter' | 'logger'
+    | 'queue'
+    | 'concurrency'
+    | 'circuit'
+    | 'clock'
+    | 'random'
+    | 'dispatcher'
+    | 'onAttempt'
+    | 'onCircuit'
+    | 'onDeadLetter'
+    | 'logger'
   >()
   expectTypeOf<keyof DestinationChanges>().toExtend<keyof DestinationOptions>()
   expectTypeOf<DestinationChanges['webhooks']>().toEqualTypeOf<DestinationOptions['webhooks'] | undefined>()
@@ -15,7 +24,7 @@ test('an update takes the settings of the customer, each as at creation', () => 
 test('a secret may come from process.env as it is, and null removes what a destination can do without', () => {
   type Update = Destination['update']
   expectTypeOf<Update>().toBeCallableWith({ sharedSecret: process.env.SHARED_SECRET })
-  expectTypeOf<Update>().toBeCallableWith({ sharedSecret: null, ca: null, historicalAfterMs: null })
+  expectTypeOf<Update>().toBeCallableWith({ sharedSecret: null, ca: null, historicalAfterMs: null, maxPerSecond: null })
   // @ts-expect-error: a destination needs webhooks
   expectTypeOf<Update>().toBeCallableWith({ webhooks: null })
   // @ts-expect-error: it is on or off

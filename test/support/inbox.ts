@@ -35,6 +35,7 @@ export async function handleJob(
   const push: Queue['push'] = async ([one]) => void pushed.push(one?.body as Uint8Array)
   const work: Queue['work'] = (given) => {
     handle = given
+    return () => {}
   }
   const set = setUpInbox({}, {}, { push, work, ...overrides })
   const handler = vi.fn()

@@ -42,7 +42,8 @@ export function toClaim(job: StoredJob, token: string): BullmqClaim | undefined 
   const { id = '', attemptsStarted, processedOn = 0 } = job
   const claimCount = attemptsStarted - (notes.uncounted ?? 0)
   const firstAt = new Date(notes.firstAt ?? processedOn)
-  return { id, body, claimCount, firstAt, retryState: readRetryState(notes), job, token, notes }
+  const dueAt = new Date(dueAtOf(job))
+  return { id, body, claimCount, firstAt, dueAt, retryState: readRetryState(notes), job, token, notes }
 }
 
 /** The body of a job; of one that Hookline did not write, its data as JSON. */

@@ -76,8 +76,8 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
   function claimEntry(entry: Entry): MemoryClaim {
     if (entry.claimCount === 0) entry.firstAt = new Date(clock.now())
     entry.claimCount += 1
-    const { id, body, claimCount, firstAt, retryState } = entry
-    return { id, body, claimCount, firstAt, retryState, entry }
+    const { id, body, claimCount, firstAt, retryState, dueAt } = entry
+    return { id, body, claimCount, firstAt, retryState, dueAt: new Date(dueAt), entry }
   }
 
   function retry(entry: Entry, retryAt: Date, retryState: Uint8Array | undefined): void {

@@ -32,7 +32,8 @@ export function readClaim({ id, data, retryCount }: FetchedJob<unknown>, clock: 
   if (body === undefined) return undefined
   const { before = 0, firstAt = clock.now(), state } = data
   const claimCount = retryCount + 1 - before
-  return { id, body, claimCount, firstAt: new Date(firstAt), retryState: decode(state), retryCount, data }
+  const first = claimCount === 1 && { dueAt: new Date(data.at / 1_000) }
+  return { id, body, claimCount, firstAt: new Date(firstAt), ...first, retryState: decode(state), retryCount, data }
 }
 
 function isData(value: unknown): value is Data {

@@ -88,11 +88,12 @@ export function createClaims({ database, owner, damaged }: OpenTables, pushes: P
 
   /** A job that cannot be read becomes a dead letter, so that it does not stop those that can. */
   function readOrFail(row: QueueRow, job: JobRow, now: number): Omit<ClaimedRow, 'claim'> | undefined {
-    const { seq, claimCount, firstAt, retryState } = job
+    const { seq, claimCount, firstAt, retryState, dueAt } = job
     const id = textOfId(job.id)
     const body = pushes.bodyOf(seq)
     if (id !== undefined && body !== undefined) {
-      return { seq, id, claimCount: claimCount + 1, firstAt: firstAt ?? now, body, retryState: retryState ?? undefined }
+      const claimed = { seq, id, claimCount: claimCount + 1, firstAt: firstAt ?? now, dueAt }
+      return { ...claimed, body, retryState: retryState ?? undefined }
     }
     const why = damaged.has(seq) ? 'its body is on a damaged page of the file' : id === undefined ? ID : BODY
     setUnreadable.run(row.next++, now, Buffer.from(`unreadable: ${why}`), seq)

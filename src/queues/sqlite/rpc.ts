@@ -79,6 +79,7 @@ export interface ClaimedRow<Bytes = Uint8Array> extends ClaimRef {
   readonly id: string
   readonly claimCount: number
   readonly firstAt: number
+  readonly dueAt: number
   readonly body: Bytes
   readonly retryState: Bytes | undefined
 }

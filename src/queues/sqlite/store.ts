@@ -54,7 +54,7 @@ export function createSqliteStore(settings: Settings, connection: Connection): Q
     async claim(limit) {
       const claims = await send<Claims>({ kind: 'claim', queue, now: now(), limit, claim: connection.nextClaim() })
       nextDueAt = { at: claims.nextDueAt }
-      return claims.jobs.map((row) => ({ ...row, firstAt: dateOf(row.firstAt) }))
+      return claims.jobs.map((row) => ({ ...row, firstAt: dateOf(row.firstAt), dueAt: dateOf(row.dueAt) }))
     },
     finish: ({ id, seq, claim }, outcome) =>
       send({ kind: 'finish', queue, now: now(), id, seq, claim, ...fieldsOf(outcome) }),

@@ -25,6 +25,8 @@ export const pushCases: Cases = {
     equal(claimed.retryState, undefined, 'the first claim must have no retryState')
     const firstAt = claimed.firstAt.getTime()
     ok(firstAt >= before && firstAt <= now(), 'firstAt must be the time of the first claim')
+    const dueAt = claimed.dueAt?.getTime() ?? 0
+    ok(dueAt >= before && dueAt <= firstAt, 'dueAt of a first claim must be the time of the push')
   },
 
   'push: bodies may be any bytes, and empty': async ({ queue, work, drain }) => {

@@ -1,0 +1,175 @@
+/**
+ * The circuit of a URL: closed, it sends; open, it holds; half-open, it probes with one message. After a success it closes at a
+ * ramp: as many attempts at a time as the URL has shown to bear.
+ */
+
+import { isTransient } from '../http/retry.ts'
+import { requireOptions, requireWhole } from '../options/checks.ts'
+import type { Attempt } from '../sender/api.ts'
+import { backoff } from '../time/backoff.ts'
+import { createPace, UNLIMITED } from './pace.ts'
+
+/**
+ * The state of a URL. `closed`: messages are sent. `open`: they are held, because the URL failed too often in a row or asked to
+ * wait. `half_open`: one message is tried; a success closes the circuit.
+ */
+export type CircuitState = 'closed' | 'open' | 'half_open'
+
+/** How the circuit of a URL stands. */
+export interface CircuitStatus {
+  /** The webhook URL. Its query reads `?…`, because it may hold a token. */
+  readonly url: string
+  readonly state: CircuitState
+  /** Since when it is not closed. */
+  readonly openSince?: Date
+  /** When it tries one message next; set while `open`. */
+  readonly probeAt?: Date
+}
+
+/** `hookline:circuit`, and what `onCircuit` receives: a circuit opened or closed. */
+export interface CircuitEvent extends CircuitStatus {
+  /** The attempt that opened or closed it. */
+  readonly cause: Attempt
+}
+
+/** When circuits open, and how they probe. */
+export interface CircuitOptions {
+  /** A circuit opens after so many failed attempts in a row. Default 10. */
+  readonly failures?: number
+  /** The longest time between two probes, in milliseconds; the first follows after a second. Default 30 000. */
+  readonly maxProbeMs?: number
+  /** The most messages a second that are tried once more when their four hours end while all circuits are open. Default 1. */
+  readonly lastAttemptsPerSecond?: number
+}
+
+/** How a circuit decides. */
+export interface CircuitPolicy {
+  /** After so many failed attempts in a row it opens. */
+  readonly failures: number
+  /** The longest time between two probes, in milliseconds. */
+  readonly maxProbeMs: number
+  /** The most attempts at a time. */
+  readonly concurrency: number
+  /** From 0 to below 1, for jitter. */
+  readonly random: () => number
+}
+
+/** A circuit. Every time is by the monotonic clock, in milliseconds. */
+export interface Circuit {
+  readonly state: CircuitState
+  /** Since when it has not been closed; undefined while it is. */
+  readonly openSince: number | undefined
+  /** When it probes next; set while it is open. */
+  readonly probeAt: number | undefined
+  /** How many attempts may begin now. */
+  room(now: number): number
+  /** When there is room although no attempt has ended; undefined when one has to end first. */
+  roomAt(now: number): number | undefined
+  /** Begins an attempt, also without room. The result must be called when it ends, and says whether the circuit opened or closed. */
+  begin(now: number): (attempt: Attempt, now: number) => boolean
+  /** Limits the attempts a second; undefined: no limit. */
+  setPace(perSecond: number | undefined): void
+}
+
+/** The wait before the first probe, in milliseconds. It doubles with each that fails. */
+const FIRST_PROBE_MS = 1_000
+
+/** The longest `Retry-After` that holds a URL, in milliseconds. A message of its own may wait longer. */
+const LONGEST_PAUSE_MS = 30 * 60_000
+
+/** Creates a circuit, which is closed. */
+export function createCircuit({ failures: most, maxProbeMs, concurrency, random }: CircuitPolicy): Circuit {
+  let pace = UNLIMITED
+  let state: CircuitState = 'closed'
+  let openSince: number | undefined
+  let probeAt = 0
+  let openings = 0 // Since the last success.
+  let epoch = 0 // An attempt that began before the circuit opened says nothing of the URL now.
+  let failures = 0 // In a row.
+  let active = 0
+  let bearable = concurrency // How many attempts at a time, while it is closed.
+
+  function open(now: number, askedMs = 0): void {
+    state = 'open'
+    openSince ??= now
+    openings += 1
+    epoch += 1
+    const delayMs = backoff(openings, { firstMs: FIRST_PROBE_MS, maxMs: maxProbeMs, random: (1 + random()) / 2 })
+    probeAt = now + Math.max(delayMs, Math.min(askedMs, LONGEST_PAUSE_MS))
+  }
+
+  function succeed(): void {
+    failures = 0
+    openings = 0
+    if (state === 'half_open') bearable = 1
+    else bearable = Math.min(concurrency, bearable + 1 / bearable)
+    state = 'closed'
+    openSince = undefined
+  }
+
+  function judge(attempt: Attempt, now: number): void {
+    const { status, error } = attempt
+    if (error === 'closed') state = state === 'half_open' ? 'open' : state
+    else if (status === undefined || isTransient(status)) fail(attempt, now)
+    else succeed()
+  }
+
+  function fail({ status, retryAfterMs }: Attempt, now: number): void {
+    failures += 1
+    if (bearable < concurrency) bearable = Math.max(1, bearable - 1 / bearable)
+    const asksToWait = status === 429 || retryAfterMs !== undefined
+    const isFinished = failures >= most || (asksToWait && most !== Number.POSITIVE_INFINITY)
+    if (state === 'half_open' || isFinished) open(now, retryAfterMs)
+  }
+
+  return {
+    get state() {
+      return state
+    },
+    get openSince() {
+      return openSince
+    },
+    get probeAt() {
+      return state === 'open' ? probeAt : undefined
+    },
+    room(now) {
+      if (state === 'half_open') return 0
+      if (state === 'open') return now >= probeAt ? Math.min(1, pace.room(now)) : 0
+      return Math.max(0, Math.min(Math.floor(bearable) - active, pace.room(now)))
+    },
+    roomAt(now) {
+      if (state === 'half_open' || (state === 'closed' && active >= Math.floor(bearable))) return undefined
+      return Math.max(pace.roomAt(now), state === 'open' ? probeAt : now)
+    },
+    begin(now) {
+      pace.take(now)
+      active += 1
+      if (state === 'open') state = 'half_open'
+      const began = epoch
+      return (attempt, at) => {
+        active -= 1
+        const before = openSince
+        if (began === epoch) judge(attempt, at)
+        return before === undefined ? openSince !== undefined : openSince === undefined
+      }
+    },
+    setPace(perSecond) {
+      pace = perSecond === undefined ? UNLIMITED : createPace(perSecond)
+    },
+  }
+}
+
+/**
+ * Checks and completes the options. False is a circuit that never opens.
+ *
+ * @throws TypeError that names the option.
+ */
+export function readCircuitOptions(circuit: CircuitOptions | false = {}): Readonly<Required<CircuitOptions>> {
+  if (circuit === false) return { ...readCircuitOptions(), failures: Number.POSITIVE_INFINITY }
+  requireOptions('circuit', circuit, ['failures', 'maxProbeMs', 'lastAttemptsPerSecond'])
+  const { failures = 10, maxProbeMs = 30_000, lastAttemptsPerSecond = 1 } = circuit
+  requireWhole('circuit.failures', failures, 1)
+  requireWhole('circuit.maxProbeMs', maxProbeMs, FIRST_PROBE_MS)
+  requireWhole('circuit.lastAttemptsPerSecond', lastAttemptsPerSecond, 1)
+  return { failures, maxProbeMs, lastAttemptsPerSecond }
+}

@@ -1,0 +1,137 @@
+/** The circuits of a destination, one for each URL: where a message may be posted now, how many more, and what is told of it. */
+
+import type { ClaimedJob, Room } from '../queues/queue.ts'
+import type { Attempt } from '../sender/api.ts'
+import type { Target } from '../sender/webhooks.ts'
+import { type Circuit, type CircuitStatus, createCircuit } from './circuit.ts'
+import type { DestinationSettings } from './options.ts'
+import { createPace } from './pace.ts'
+import { LAST_START_MS } from './schedule.ts'
+
+/** The circuits. They measure by the monotonic clock: one that is set does not end an outage, or a message's time. */
+export interface Circuits {
+  /** How many messages may be claimed now. */
+  readonly room: Room
+  readonly statuses: readonly CircuitStatus[]
+  /** Whether all are open, or half-open. */
+  readonly areOpen: boolean
+  /** Those of these URLs that may be tried now. */
+  admit(targets: readonly Target[]): readonly Target[]
+  /** Begins an attempt, also at a URL that may not be tried. The result must be called when it ends. */
+  begin(target: Target): (attempt: Attempt) => void
+  /**
+   * When the four hours of a message begin that was not tried yet: now, with its first claim; while all circuits are open, when
+   * it arrived or when the last of them opened.
+   */
+  windowStart(job: ClaimedJob): number
+  /** Whether a message that runs out may be tried once more, although no URL may be tried. */
+  admitLast(): boolean
+  /** A message that was claimed because it might run out does so at this time: nothing is claimed for that before. */
+  postpone(until: number): void
+  /** Takes new settings. The circuit of a URL that stays goes on. */
+  update(settings: DestinationSettings): void
+}
+
+/** The least time between two looks for messages that run out, in milliseconds. */
+const SWEEP_MS = 1_000
+
+/** Called when a circuit opens or closes, with the attempt that made it do so. */
+export type OnCircuitChange = (status: CircuitStatus, cause: Attempt) => void
+
+/** Creates the circuits of a destination, all closed. */
+export function createCircuits(settings: DestinationSettings, onChange: OnCircuitChange): Circuits {
+  const { clock } = settings
+  const lastAttempts = createPace(settings.circuit.lastAttemptsPerSecond)
+  let circuits = new Map<string, readonly [Target, Circuit]>()
+  let postponedTo = Number.NEGATIVE_INFINITY
+
+  const circuitOf = ({ id }: Target): Circuit | undefined => circuits.get(id)?.[1]
+  const dateOf = (time: number): Date => new Date(clock.now() + time - clock.monotonic())
+
+  function statusOf([target, circuit]: readonly [Target, Circuit]): CircuitStatus {
+    const { state, openSince, probeAt } = circuit
+    return {
+      url: target.shown,
+      state,
+      ...(openSince !== undefined && { openSince: dateOf(openSince) }),
+      ...(probeAt !== undefined && { probeAt: dateOf(probeAt) }),
+    }
+  }
+
+  /** Since when no URL could be tried; undefined while one is closed. */
+  function heldSince(): number | undefined {
+    let since = Number.NEGATIVE_INFINITY
+    for (const [, { openSince }] of circuits.values()) {
+      if (openSince === undefined) return undefined
+      since = Math.max(since, openSince)
+    }
+    return since
+  }
+
+  /** When the first message may run out that is held. */
+  function sweepAt(): number {
+    const since = heldSince()
+    return since === undefined ? Number.POSITIVE_INFINITY : Math.max(since + LAST_START_MS, postponedTo)
+  }
+
+  function findRoom(): number {
+    const now = clock.monotonic()
+    let most = 0
+    for (const [, circuit] of circuits.values()) most = Math.max(most, circuit.room(now))
+    return most === 0 && now >= sweepAt() ? Number.POSITIVE_INFINITY : most
+  }
+
+  function update({ targets, maxPerSecond, concurrency, random, circuit }: DestinationSettings): void {
+    const policy = { ...circuit, concurrency, random }
+    circuits = new Map(targets.map((target) => [target.id, [target, circuitOf(target) ?? createCircuit(policy)]]))
+    for (const [, each] of circuits.values()) each.setPace(maxPerSecond)
+  }
+
+  update(settings)
+  return {
+    room: {
+      count: findRoom,
+      nextAt() {
+        const now = clock.monotonic()
+        let at = sweepAt()
+        for (const [, circuit] of circuits.values()) at = Math.min(at, circuit.roomAt(now) ?? at)
+        return at === Number.POSITIVE_INFINITY ? undefined : dateOf(at)
+      },
+    },
+    get areOpen() {
+      return heldSince() !== undefined
+    },
+    get statuses() {
+      return [...circuits.values()].map(statusOf)
+    },
+    admit(targets) {
+      const now = clock.monotonic()
+      return targets.filter((target) => (circuitOf(target)?.room(now) ?? 0) > 0)
+    },
+    begin(target) {
+      const entry = circuits.get(target.id)
+      const end = entry?.[1].begin(clock.monotonic())
+      return (attempt) => {
+        if (entry !== undefined && end?.(attempt, clock.monotonic())) onChange(statusOf(entry), attempt)
+      }
+    },
+    windowStart({ dueAt, firstAt }) {
+      const since = heldSince()
+      if (since === undefined) return firstAt.getTime()
+      return Math.max((dueAt ?? firstAt).getTime(), dateOf(since).getTime())
+    },
+    admitLast() {
+      const now = clock.monotonic()
+      const isAdmitted = lastAttempts.room(now) > 0
+      if (isAdmitted) lastAttempts.take(now)
+      return isAdmitted
+    },
+    postpone(until) {
+      if (heldSince() === undefined) return
+      const now = clock.monotonic()
+      const at = now + Math.max(until - clock.now(), SWEEP_MS)
+      postponedTo = postponedTo > now ? Math.min(postponedTo, at) : at
+    },
+    update,
+  }
+}

@@ -1,0 +1,187 @@
+import { describe, expect, it } from 'vitest'
+import { type CircuitPolicy, createCircuit, readCircuitOptions } from '../../src/destination/circuit.ts'
+import type { Attempt } from '../../src/sender/api.ts'
+
+const attempt = (outcome: Partial<Attempt>): Attempt => ({
+  url: 'https://shop.example/webhooks',
+  at: new Date(0),
+  durationMs: 1,
+  ok: outcome.status === 200,
+  body: '',
+  ...outcome,
+})
+const ok = attempt({ status: 200 })
+const failed = attempt({ status: 503 })
+
+function setUp(options: Partial<CircuitPolicy> = {}) {
+  const circuit = createCircuit({ failures: 3, maxProbeMs: 8_000, concurrency: 50, random: () => 0.999999, ...options })
+  const once = (result: Attempt, now = 0): boolean => circuit.begin(now)(result, now)
+  const open = (now = 0): void => {
+    while (circuit.state === 'closed') once(failed, now)
+  }
+  return { circuit, once, open }
+}
+
+describe('a closed circuit', () => {
+  it('has room for all that may run at a time', () => {
+    const { circuit } = setUp()
+    const end = circuit.begin(0)
+    expect(circuit.room(0)).toBe(49)
+    end(ok, 0)
+    expect(circuit.room(0)).toBe(50)
+    expect(circuit).toMatchObject({ state: 'closed', openSince: undefined, probeAt: undefined })
+  })
+
+  it.each([
+    ['a 5xx', { status: 500 }],
+    ['a 408', { status: 408 }],
+    ['a timeout', { error: 'timeout' }],
+    ['a refused connection', { error: 'refused' }],
+    ['a self-signed certificate', { error: 'self_signed' }],
+  ] as const)('opens after so many failures in a row: %s', (_what, outcome) => {
+    const { circuit, once } = setUp()
+    expect([1, 2, 3].map(() => once(attempt(outcome)))).toEqual([false, false, true])
+    expect(circuit).toMatchObject({ state: 'open', openSince: 0 })
+  })
+
+  it.each([
+    ['a 2xx', { status: 200 }],
+    ['a final status', { status: 404 }],
+  ] as const)('begins to count anew after %s', (_what, outcome) => {
+    const { circuit, once } = setUp()
+    for (const result of [failed, failed, attempt(outcome), failed, failed]) once(result)
+    expect(circuit.state).toBe('closed')
+  })
+
+  it('does not count what the end of the destination ended', () => {
+    const { circuit, once } = setUp({ failures: 1 })
+    expect(once(attempt({ error: 'closed' }))).toBe(false)
+    expect(circuit.room(0)).toBe(50)
+  })
+
+  it('has as much room after a failure as before', () => {
+    const { circuit, once } = setUp()
+    once(failed)
+    expect(circuit.room(0)).toBe(50)
+  })
+
+  it.each([
+    ['a 429', { status: 429 }, 1_000],
+    ['a Retry-After', { status: 503, retryAfterMs: 90_000 }, 90_000],
+    ['a Retry-After of weeks', { status: 429, retryAfterMs: 1e9 }, 30 * 60_000],
+  ])('opens at once after %s, for as long', (_what, outcome, ms) => {
+    const { circuit, once } = setUp()
+    once(attempt(outcome))
+    expect(circuit).toMatchObject({ state: 'open', probeAt: ms })
+  })
+})
+
+describe('an open circuit', () => {
+  it('has no room until its probe is due, then for one', () => {
+    const { circuit, open } = setUp()
+    open()
+    expect([0, 999, 1_000, 60_000].map((now) => circuit.room(now))).toEqual([0, 0, 1, 1])
+    expect(circuit.roomAt(0)).toBe(1_000)
+    circuit.begin(1_000)
+    expect(circuit).toMatchObject({ state: 'half_open', probeAt: undefined, openSince: 0 })
+    expect(circuit.room(60_000)).toBe(0)
+    expect(circuit.roomAt(60_000)).toBeUndefined()
+  })
+
+  it('waits twice as long after each probe that failed, up to a limit, with jitter', () => {
+    const { circuit, once, open } = setUp({ random: () => 0 })
+    open()
+    const delays = [1, 2, 3, 4, 5].map(() => {
+      const now = circuit.probeAt ?? 0
+      expect(once(failed, now)).toBe(false)
+      return (circuit.probeAt ?? 0) - now
+    })
+    expect(delays).toEqual([1_000, 2_000, 4_000, 4_000, 4_000])
+  })
+
+  it('closes when a probe succeeds, and grows from one attempt at a time', () => {
+    const { circuit, once, open } = setUp()
+    open()
+    expect(once(ok, 1_000)).toBe(true)
+    expect(circuit).toMatchObject({ state: 'closed', openSince: undefined })
+    const rooms = Array.from({ length: 11 }, () => {
+      const room = circuit.room(1_000)
+      once(ok, 1_000)
+      return room
+    })
+    expect(rooms).toEqual([1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 4])
+    for (let i = 0; i < 2_000; i++) once(ok, 1_000)
+    expect(circuit.room(1_000)).toBe(50)
+  })
+
+  it('shrinks while it grows again and an attempt fails, to one at least', () => {
+    const { circuit, once, open } = setUp({ failures: 10 })
+    open()
+    for (let i = 0; i < 5; i++) once(ok, 1_000)
+    expect(circuit.room(1_000)).toBe(3)
+    for (let i = 0; i < 5; i++) once(failed, 1_000)
+    expect(circuit.room(1_000)).toBe(1)
+    expect(circuit.state).toBe('closed')
+  })
+
+  it('learns nothing from attempts that began before it opened', () => {
+    const { circuit, once, open } = setUp()
+    const late = [circuit.begin(0), circuit.begin(0), circuit.begin(0), circuit.begin(0)]
+    open()
+    const { probeAt } = circuit
+    for (const end of late.slice(0, 3)) expect(end(failed, 500)).toBe(false)
+    expect(circuit).toMatchObject({ state: 'open', probeAt })
+    once(ok, 1_000)
+    late[3]?.(failed, 1_500)
+    expect(circuit).toMatchObject({ state: 'closed' })
+    expect(circuit.room(1_500)).toBe(1)
+  })
+
+  it('probes again at once when the probe was ended by the end of the destination', () => {
+    const { circuit, once, open } = setUp()
+    open()
+    once(attempt({ error: 'closed' }), 1_000)
+    expect(circuit.state).toBe('open')
+    expect(circuit.room(1_000)).toBe(1)
+  })
+
+  it('that never opens sends whatever happens', () => {
+    const { circuit, once } = setUp(readCircuitOptions(false))
+    for (let i = 0; i < 100; i++) once(attempt({ status: 429, retryAfterMs: 60_000 }))
+    expect(circuit.room(0)).toBe(50)
+  })
+})
+
+describe('a pace', () => {
+  it('admits a tenth of a second at once, then as many as were asked for', () => {
+    const { circuit, once } = setUp({ concurrency: 1_000 })
+    circuit.setPace(100)
+    const begun = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0].filter((now) => circuit.room(now) > 0 && !once(ok, now))
+    expect(begun).toHaveLength(10)
+    expect(circuit.roomAt(0)).toBe(10)
+    expect([5, 10, 40, 9_999].map((now) => circuit.room(now))).toEqual([0, 1, 4, 10])
+  })
+
+  it.each([1, 3, 7, 30, 1_000])('of %i a second is kept, and reached', (perSecond) => {
+    const { circuit, once } = setUp({ concurrency: 10_000 })
+    circuit.setPace(perSecond)
+    let posts = 0
+    for (let now = 0; now < 20_000; now = circuit.roomAt(now) ?? now) {
+      while (circuit.room(now) > 0) {
+        once(ok, now)
+        posts += 1
+      }
+    }
+    expect(posts).toBeGreaterThanOrEqual(20 * perSecond)
+    expect(posts).toBeLessThanOrEqual(20 * perSecond + Math.max(1, perSecond / 10) + 1)
+  })
+
+  it('holds a probe, too', () => {
+    const { circuit, open, once } = setUp({ failures: 1 })
+    circuit.setPace(1)
+    open()
+    expect(circuit.roomAt(0)).toBe(1_000)
+    once(failed, 1_000)
+    expect(circuit.room(1_500)).toBe(0)
+  })
+})

@@ -1,0 +1,253 @@
+/** What a destination does while its URLs fail for hours: it holds messages, and loses and repeats none. */
+
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { describe, expect, it, onTestFinished, test } from 'vitest'
+import type { CircuitEvent } from '../../src/destination/circuit.ts'
+import type { DestinationOptions } from '../../src/destination/options.ts'
+import { createQueue } from '../../src/queues/create-queue.ts'
+import { readOptions } from '../../src/queues/memory/options.ts'
+import { createMemoryStore } from '../../src/queues/memory/store.ts'
+import type { ClaimedJob } from '../../src/queues/queue.ts'
+import { type ManualClock, manualClock, type Script, type Step } from '../../src/testing.ts'
+import { setUp } from './set-up.ts'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const URL_A = 'https://a.example/hooks'
+const URL_B = 'https://b.example/hooks'
+
+/** A destination whose URL answers with `down` until it is said to be up. */
+function setUpOutage(down: Step = 503, options: Partial<DestinationOptions> = {}) {
+  const world = { answer: down }
+  const script: Script = [() => world.answer]
+  const set = setUp(script, options)
+  let sent = 0
+  return {
+    ...set,
+    recover() {
+      world.answer = 200
+    },
+    posts: () => set.captured.requests.length,
+    sent: () => sent,
+    /** Sends messages at this rate. */
+    async sendFor(ms: number, everyMs: number) {
+      for (let at = 0; at < ms; at += everyMs) {
+        sent += 1
+        await set.destination.track({ userId: 'u', event: 'E', messageId: `m${sent}` })
+        await set.clock.advance(everyMs)
+      }
+    },
+    delivered: () => set.reports.filter(({ status }) => status === 'delivered').length,
+    failed: () => set.reports.filter(({ status }) => status === 'failed').map(({ reason }) => reason),
+  }
+}
+
+/** A queue in memory that records its claims. */
+function setUpClaims(clock: ManualClock) {
+  const store = createMemoryStore(readOptions({ name: 'outage', clock }))
+  const claims: ClaimedJob[] = []
+  const claim: typeof store.claim = (limit) => {
+    const claimed = store.claim(limit) as Awaited<ReturnType<typeof store.claim>>
+    claims.push(...claimed)
+    return claimed
+  }
+  return { claims, queue: createQueue({ ...store, claim }, { name: 'outage', clock }) }
+}
+
+describe.each([['503'], ['hang'], ['reset']] as const)('an endpoint that is down for four hours (%s)', (down) => {
+  it('gets few posts, and afterwards everything', async () => {
+    const outage = setUpOutage(down === '503' ? 503 : down)
+    await outage.sendFor(4 * HOUR - MINUTE, 2 * SECOND)
+    const posts = outage.posts()
+    expect(posts / outage.sent()).toBeLessThan(0.1)
+    expect(outage.delivered()).toBe(0)
+
+    outage.recover()
+    await outage.clock.advance(5 * MINUTE)
+    expect(outage.failed()).toEqual([])
+    expect(outage.delivered()).toBeGreaterThanOrEqual(0.99 * outage.sent())
+    await outage.clock.advance(HOUR)
+    expect(outage.delivered()).toBe(outage.sent())
+    const ids = outage.captured.messages.slice(posts).map(({ messageId }) => messageId)
+    expect(new Set(ids).size).toBe(ids.length) // Each once after the outage.
+  })
+})
+
+test('held messages are not touched', async () => {
+  const clock = manualClock()
+  const { claims, queue } = setUpClaims(clock)
+  const outage = setUpOutage(503, { clock, queue })
+  await outage.sendFor(MINUTE, 100)
+  const touched = claims.length
+  await outage.sendFor(10 * MINUTE, 100)
+  expect(claims.length - touched).toBeLessThan(10 * 4) // A probe every 15 to 30 seconds.
+  outage.recover()
+  await clock.advance(10 * MINUTE)
+  expect(outage.delivered()).toBe(outage.sent())
+  expect(claims.filter(({ claimCount }) => claimCount === 1)).toHaveLength(outage.sent())
+})
+
+describe('the four hours', () => {
+  it('of a message that was held before its first attempt count from its arrival', async () => {
+    const outage = setUpOutage()
+    await outage.sendFor(10 * SECOND, SECOND) // Opens the circuit.
+    await outage.clock.advance(HOUR)
+    const { id } = (await outage.destination.track({ userId: 'late', event: 'E' })) as { id: string }
+    await outage.clock.advance(4 * HOUR - 10 * SECOND)
+    expect((await outage.destination.deadLetters({ limit: 1_000 })).map((letter) => letter.id)).not.toContain(id)
+    await outage.clock.advance(10 * SECOND)
+    const letter = (await outage.destination.deadLetters({ limit: 1_000 })).find((each) => each.id === id)
+    expect(['window_over', 'circuit_open']).toContain(letter?.reason)
+  })
+
+  it('end with one more attempt a second, and what that does not reach is a dead letter that can be redriven', async () => {
+    const outage = setUpOutage()
+    await outage.sendFor(10 * SECOND, SECOND)
+    await outage.sendFor(MINUTE, 10) // More than there are probes in four hours.
+    await outage.clock.advance(4 * HOUR - 2 * MINUTE)
+    const posts = outage.posts()
+    for (let i = 0; i < 24; i++) await outage.clock.advance(10 * SECOND) // Each lets the loop catch up.
+    const reasons = outage.failed()
+    const last = reasons.filter((reason) => reason === 'window_over').length
+    expect(reasons.filter((reason) => reason === 'circuit_open').length).toBeGreaterThan(5_000)
+    expect(last).toBeGreaterThan(50)
+    expect(outage.posts() - posts).toBeLessThan(90)
+
+    outage.recover()
+    await outage.clock.advance(HOUR)
+    const letters = await outage.destination.deadLetters({ limit: 10_000 })
+    expect(letters.length + outage.delivered()).toBe(outage.sent())
+    await outage.destination.redrive('all')
+    await outage.clock.advance(MINUTE)
+    expect(outage.delivered()).toBe(outage.sent())
+  })
+
+  it.each([
+    ['forward', 10 * HOUR],
+    ['back', -10 * HOUR],
+  ])('of held messages run on when the clock is set %s', async (_where, ms) => {
+    const moved = manualClock()
+    let shift = 0
+    const clock: ManualClock = Object.assign(Object.create(moved), { now: () => moved.now() + shift })
+    clock.advance = (by) => moved.advance(by)
+    const outage = setUpOutage(503, { clock, circuit: { failures: 3 } })
+    await outage.sendFor(HOUR, 10 * SECOND)
+    shift = ms
+    await outage.sendFor(HOUR, 10 * SECOND)
+    outage.recover()
+    await clock.advance(11 * HOUR)
+    const untried = outage.reports.filter(({ status, attempts }) => status === 'failed' && attempts.length === 0)
+    expect(untried).toEqual([])
+    expect(outage.delivered() + outage.failed().length).toBe(outage.sent())
+    expect(outage.failed().length).toBeLessThan(250) // Those that were tried before count by the clock, as ever.
+  })
+})
+
+describe('of several URLs', () => {
+  it('an open circuit of one does not delay another', async () => {
+    const { clock, destination, captured, reports } = setUp(
+      [({ url }) => (url.includes('a.example') ? ('hang' as const) : 200)],
+      { webhooks: [{ url: URL_A }, { url: URL_B }] },
+    )
+    for (let i = 0; i < 20; i++) {
+      await destination.track({ userId: 'u', event: 'E' })
+      await clock.advance(6 * SECOND)
+    }
+    expect((await destination.health()).circuits).toMatchObject([{ state: 'open' }, { state: 'closed' }])
+    const before = reports.length
+    await destination.track({ userId: 'u', event: 'E' })
+    await clock.advance(0)
+    const { url } = captured.requests.at(-1) as { url: string }
+    expect([reports.length - before, url]).toEqual([1, URL_B])
+  })
+
+  it('a message that only a held URL may still accept waits for it', async () => {
+    const world = { answer: 503 }
+    const { clock, destination, reports, last } = setUp(
+      [({ url }) => (url.includes('a.example') ? world.answer : 400)],
+      { webhooks: [{ url: URL_A }, { url: URL_B }], circuit: { failures: 1 } },
+    )
+    for (let i = 0; i < 5; i++) await destination.track({ userId: 'u', event: 'E' })
+    await clock.advance(HOUR)
+    expect(reports.every(({ status }) => status === 'retrying')).toBe(true)
+    world.answer = 200
+    await clock.advance(HOUR)
+    expect(reports.filter(({ status }) => status === 'delivered')).toHaveLength(5)
+    expect(last()?.status).toBe('delivered')
+  })
+})
+
+describe('a circuit', () => {
+  it('tells when it opens and closes, and shows in health()', async () => {
+    const events: CircuitEvent[] = []
+    const published: unknown[] = []
+    const listener = (event: unknown): void => void published.push(event)
+    subscribe('hookline:circuit', listener)
+    onTestFinished(() => void unsubscribe('hookline:circuit', listener))
+    const outage = setUpOutage(503, {
+      webhooks: [{ url: `${URL_A}?token=x` }],
+      onCircuit: (event) => events.push(event),
+    })
+    await outage.sendFor(10 * SECOND, SECOND)
+    const openSince = expect.any(Date)
+    const url = `${URL_A}?…`
+    expect(events).toMatchObject([{ url, state: 'open', openSince, cause: { status: 503 } }])
+    expect(await outage.destination.health()).toMatchObject({ circuits: [{ url, state: 'open', openSince }] })
+    await outage.clock.advance(10 * MINUTE)
+    expect(events).toHaveLength(1)
+    outage.recover()
+    await outage.clock.advance(MINUTE)
+    expect(events.slice(1)).toEqual([{ url, state: 'closed', cause: expect.objectContaining({ status: 200 }) }])
+    expect(published).toEqual(events)
+    expect(JSON.stringify(events)).not.toContain('token')
+  })
+
+  it('of a URL that an update replaces is gone, and what it held is sent at once', async () => {
+    const { clock, destination, reports } = setUp([({ url }) => (url.includes('a.example') ? 503 : 200)], {
+      webhooks: [{ url: URL_A }],
+    })
+    for (let i = 0; i < 100; i++) await destination.track({ userId: 'u', event: 'E' })
+    await clock.advance(10)
+    destination.update({ webhooks: [{ url: URL_B }] })
+    await clock.advance(0)
+    expect(reports.filter(({ status }) => status === 'delivered')).toHaveLength(90) // The others were tried before.
+    expect((await destination.health()).circuits).toEqual([{ url: URL_B, state: 'closed' }])
+  })
+
+  it('keeps no process alive without messages', async () => {
+    const outage = setUpOutage()
+    await outage.sendFor(10 * SECOND, SECOND)
+    await outage.destination.forget('u')
+    await outage.clock.advance(MINUTE)
+    expect(outage.clock.timers).toBe(0)
+  })
+
+  it('is off with circuit: false', async () => {
+    const outage = setUpOutage(503, { circuit: false })
+    await outage.sendFor(MINUTE, 100)
+    expect(outage.posts()).toBeGreaterThanOrEqual(outage.sent())
+  })
+})
+
+test('maxPerSecond limits the posts to each URL, and can be changed', async () => {
+  const { clock, destination, captured } = setUp([200], { maxPerSecond: 10 })
+  for (let i = 0; i < 200; i++) await destination.track({ userId: 'u', event: 'E' })
+  await clock.advance(5 * SECOND)
+  expect(captured.requests.length).toBe(51)
+  destination.update({ maxPerSecond: null })
+  await clock.advance(0)
+  expect(captured.requests.length).toBe(200)
+})
+
+test.each([
+  [{ maxPerSecond: 0 }, /`maxPerSecond` must be a whole number from 1/],
+  [{ circuit: { failures: 0 } }, /`circuit.failures` must be a whole number from 1/],
+  [{ circuit: { maxProbeMs: 1 } }, /`circuit.maxProbeMs` must be a whole number from 1000/],
+  [{ circuit: { lastAttemptsPerSecond: 0.5 } }, /`circuit.lastAttemptsPerSecond` must be/],
+  [{ circuit: { failure: 1 } }, /`failure` is not an option.*Did you mean `failures`/],
+  [{ circuit: true }, /circuit: options` must be an object/],
+  [{ onCircuit: 1 }, /`onCircuit` must be a function/],
+])('%o is a TypeError', (options, message) => {
+  expect(() => setUp([200], options as never)).toThrow(message)
+})
