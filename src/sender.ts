@@ -16,8 +16,8 @@ export type {
   SkippedEvent,
   SkipReason,
   Submission,
+  SyncOptions,
 } from './destination/api.ts'
-export type { SyncOptions } from './destination/audience-sync.ts'
 export type { CircuitEvent, CircuitOptions, CircuitState, CircuitStatus } from './destination/circuit.ts'
 export { createDestination } from './destination/destination.ts'
 export type { DestinationOptions } from './destination/options.ts'

@@ -5,7 +5,6 @@ import type { Health } from '../queues/health.ts'
 import type { DeadLetterFilter, DeadLetterPage, Forgotten } from '../queues/queue.ts'
 import type { Attempt, CallMethods } from '../sender/api.ts'
 import type { SenderOptions } from '../sender/options.ts'
-import type { SyncOptions } from './audience-sync.ts'
 import type { CircuitStatus } from './circuit.ts'
 
 /** Whether a destination queued a message. */
@@ -72,6 +71,12 @@ export interface DestinationDeadLetter {
   readonly reason: FailureReason
   readonly attempts: readonly Attempt[]
   readonly failedAt: Date
+}
+
+/** Options of {@link Destination.syncAudience} and {@link Destination.syncTrait}. */
+export interface SyncOptions<Previous> {
+  /** What the previous sync returned. Default: nothing, for the first sync. */
+  readonly previous?: Previous
 }
 
 /** Options of {@link Destination.close}. */
@@ -148,10 +153,7 @@ export interface Destination extends CallMethods<Queued> {
     values: Iterable<readonly [userId: string, value: Value]>,
     options?: SyncOptions<Iterable<readonly [userId: string, value: Value]>>,
   ): Promise<ReadonlyMap<string, Value>>
-  /**
-   * Enables the destination. Messages that were held are sent within 10 seconds. The queue does not store the switch: after a
-   * restart the option `enabled` decides.
-   */
+  /** Enables the destination. Messages that were held are sent within 10 seconds. */
   enable(): void
   /**
    * Disables the destination: messages are not queued, and queued ones are held. Their four hours run on; a message whose four
@@ -167,8 +169,7 @@ export interface Destination extends CallMethods<Queued> {
    * a removed one does not, and one that gave a final response does not get it again. When only such URLs are left, the message
    * fails with `refused`.
    *
-   * @throws TypeError that names the option, as at creation, and for one that cannot change: `queue`, `concurrency`, `circuit`,
-   *   `clock`, `random`, `dispatcher`, `onAttempt`, `onCircuit`, `onDeadLetter`, `logger`. Nothing has changed then.
+   * @throws TypeError that names the option, as at creation, and for one that cannot change. Nothing has changed then.
    * @throws HooklineError `shutting_down` after {@link close}.
    * @example
    * destination.update({ webhooks: [{ url: 'https://new.example/webhooks' }], sharedSecret: 'new secret' })

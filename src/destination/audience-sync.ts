@@ -6,13 +6,7 @@ import { HooklineError } from '../message/error.ts'
 import { invalidOption, kindOf, refuseUnknown } from '../options/checks.ts'
 import { type Composed, composeCall } from '../sender/compose-call.ts'
 import type { Clock } from '../time/clock.ts'
-import type { Destination, Queued } from './api.ts'
-
-/** Options of {@link Destination.syncAudience} and {@link Destination.syncTrait}. */
-export interface SyncOptions<Previous> {
-  /** What the previous sync returned. Default: nothing, for the first sync. */
-  readonly previous?: Previous
-}
+import type { Destination, Queued, SyncOptions } from './api.ts'
 
 /** What a sync uses of its destination. */
 export interface SyncTarget {

@@ -1,4 +1,4 @@
-/** The circuits of a destination, one for each URL: where a message may be posted now, how many more, and what is told of it. */
+/** The circuits of a destination, one for each URL: where a message may be posted now, how many more, and how each stands. */
 
 import type { ClaimedJob, Room } from '../queues/queue.ts'
 import type { Attempt } from '../sender/api.ts'

@@ -2,12 +2,14 @@
 
 import { type Attributes, type Meter, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api'
 import type { DeliveryReport, SkippedEvent } from '../destination/api.ts'
+import type { CircuitEvent } from '../destination/circuit.ts'
 import type { Attempt } from '../sender/api.ts'
 
 /** Records the events of the diagnostics channels of these names. */
 export interface DestinationTelemetry {
   attempt(report: DeliveryReport): void
   skipped(event: SkippedEvent): void
+  circuit(event: CircuitEvent): void
 }
 
 /** Creates the instruments. */
@@ -23,6 +25,10 @@ export function createDestinationTelemetry(tracer: Tracer, meter: Meter): Destin
   const skips = meter.createCounter('hookline.destination.skipped', {
     description: 'Messages that were not queued, by the reason.',
     unit: '{message}',
+  })
+  const circuits = meter.createCounter('hookline.destination.circuits', {
+    description: 'Circuits that opened or closed, by the new state.',
+    unit: '{circuit}',
   })
 
   function addAttempt(attempt: Attempt, report: DeliveryReport): void {
@@ -54,19 +60,26 @@ export function createDestinationTelemetry(tracer: Tracer, meter: Meter): Destin
       for (const attempt of latest) addAttempt(attempt, report)
     },
     skipped: ({ reason }) => skips.add(1, { 'hookline.skip.reason': reason }),
+    circuit: ({ url, state }) => circuits.add(1, { ...serverOf(url), 'hookline.circuit.state': state }),
   }
 }
 
 /** The attributes of an attempt. Each has few values, as metrics require. */
 function attributesOf({ url, ok, status, error }: Attempt): Attributes {
-  const { protocol, hostname, port } = new URL(url)
   const kind = error ?? (ok ? undefined : `${status}`)
   return {
     'http.request.method': 'POST',
-    'server.address': hostname,
-    'server.port': port === '' ? DEFAULT_PORT[protocol as 'http:'] : Number(port),
+    ...serverOf(url),
     ...(status === undefined ? {} : { 'http.response.status_code': status }),
     ...(kind === undefined ? {} : { 'error.type': kind }),
+  }
+}
+
+function serverOf(url: string): Attributes {
+  const { protocol, hostname, port } = new URL(url)
+  return {
+    'server.address': hostname,
+    'server.port': port === '' ? DEFAULT_PORT[protocol as 'http:'] : Number(port),
   }
 }
 

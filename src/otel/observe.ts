@@ -29,10 +29,10 @@ export function observe(options: ObserveOptions = {}): () => void {
   if (health !== undefined) requireFunction('health', health)
   const [tracer, meter] = [trace.getTracer('hookline'), metrics.getMeter('hookline')]
   const { received, rejected, stored, handled, failed } = createReceiverTelemetry(tracer, meter)
-  const { attempt, skipped } = createDestinationTelemetry(tracer, meter)
+  const { attempt, skipped, circuit } = createDestinationTelemetry(tracer, meter)
   const stopHealth = health && observeHealth(meter, health)
 
-  const stops = Object.entries({ received, rejected, stored, handled, failed, attempt, skipped }).map(
+  const stops = Object.entries({ received, rejected, stored, handled, failed, attempt, skipped, circuit }).map(
     ([name, record]) => {
       // An error thrown by a subscriber would end the process.
       const onEvent = (event: unknown): void => {

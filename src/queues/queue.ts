@@ -23,10 +23,7 @@ export interface ClaimedJob {
   readonly claimCount: number
   /** When it was claimed first. */
   readonly firstAt: Date
-  /**
-   * When it came due; of a job with `notBefore`, an engine may say when it was pushed. Set at the first claim, later ones may
-   * leave it out.
-   */
+  /** When it came due, or was pushed if it has a `notBefore`. Set at the first claim; later ones may leave it out. */
   readonly dueAt?: Date
   /** What the previous outcome asked to keep; undefined when that was nothing. */
   readonly retryState: Uint8Array | undefined
@@ -55,7 +52,7 @@ export type HandleJob = (job: ClaimedJob, signal: AbortSignal) => Promise<Outcom
 export interface Room {
   /** The most to claim now. */
   count(): number
-  /** When there is room again although no job has ended; undefined when there is none before a job ends. */
+  /** When there is room again although no job has ended; undefined when a job has to end first. */
   nextAt(): Date | undefined
 }
 

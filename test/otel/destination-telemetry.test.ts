@@ -80,6 +80,20 @@ it('messages that are not queued are counted, by the reason', async () => {
   ])
 })
 
+it('circuits that open and close are counted', async () => {
+  const { clock, destination, collect } = setUp(
+    [{ status: 503, headers: { 'Retry-After': '1' } }, 200],
+    ['http://a.example/'],
+  )
+  await destination.identify({ userId: 'u1' })
+  await clock.advance(10_000)
+  const server = { 'server.address': 'a.example', 'server.port': 80 }
+  expect((await collect()).get('hookline.destination.circuits')).toMatchObject([
+    { attributes: { ...server, 'hookline.circuit.state': 'open' }, value: 1 },
+    { attributes: { ...server, 'hookline.circuit.state': 'closed' }, value: 1 },
+  ])
+})
+
 it('every URL of a round is an attempt', async () => {
   const { clock, destination, spans } = setUp([200], ['http://a.example/', 'http://b.example/'])
   await destination.identify({ userId: 'u1' })

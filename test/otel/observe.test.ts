@@ -7,16 +7,16 @@ import { deliver, setUp } from '../support/receive.ts'
 import { until } from '../support/until.ts'
 import { setUpTelemetry } from './telemetry.ts'
 
-const NAMES = ['received', 'rejected', 'stored', 'handled', 'failed', 'attempt', 'skipped']
+const NAMES = ['received', 'rejected', 'stored', 'handled', 'failed', 'attempt', 'skipped', 'circuit']
 
 it('stops: nothing is subscribed, observed or collected any more', async () => {
   const { spans, collect } = setUpTelemetry()
   const health = vi.fn(async (): Promise<Health> => counts)
   const stop = observe({ health })
-  expect(NAMES.map((name) => channel(`hookline:${name}`).hasSubscribers)).toEqual(Array(7).fill(true))
+  expect(NAMES.map((name) => channel(`hookline:${name}`).hasSubscribers)).toEqual(NAMES.map(() => true))
   stop()
   stop()
-  expect(NAMES.map((name) => channel(`hookline:${name}`).hasSubscribers)).toEqual(Array(7).fill(false))
+  expect(NAMES.map((name) => channel(`hookline:${name}`).hasSubscribers)).toEqual(NAMES.map(() => false))
   await deliver(setUp().receiver, fixtures.track)
   await collect()
   expect(spans()).toEqual([])
