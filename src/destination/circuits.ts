@@ -20,8 +20,8 @@ export interface Circuits {
   /** Begins an attempt, also at a URL that may not be tried. The result must be called when it ends. */
   begin(target: Target): (attempt: Attempt) => void
   /**
-   * When the four hours of a message begin that was not tried yet: now, with its first claim; while all circuits are open, when
-   * it arrived or when the last of them opened.
+   * When the four hours of a message begin that was not tried yet: with its first claim; while all circuits are open, a minute
+   * after it arrived or after the last of them opened.
    */
   windowStart(job: ClaimedJob): number
   /** Whether a message that runs out may be tried once more, although no URL may be tried. */
@@ -31,6 +31,9 @@ export interface Circuits {
   /** Takes new settings. The circuit of a URL that stays goes on. */
   update(settings: DestinationSettings): void
 }
+
+/** How long a held message waits beyond its four hours: a URL that came back within them is noticed meanwhile, in milliseconds. */
+const NOTICE_MS = 60_000
 
 /** The least time between two looks for messages that run out, in milliseconds. */
 const SWEEP_MS = 1_000
@@ -71,7 +74,7 @@ export function createCircuits(settings: DestinationSettings, onChange: OnCircui
   /** When the first message may run out that is held. */
   function sweepAt(): number {
     const since = heldSince()
-    return since === undefined ? Number.POSITIVE_INFINITY : Math.max(since + LAST_START_MS, postponedTo)
+    return since === undefined ? Number.POSITIVE_INFINITY : Math.max(since + NOTICE_MS + LAST_START_MS, postponedTo)
   }
 
   function findRoom(): number {
@@ -118,7 +121,7 @@ export function createCircuits(settings: DestinationSettings, onChange: OnCircui
     windowStart({ dueAt, firstAt }) {
       const since = heldSince()
       if (since === undefined) return firstAt.getTime()
-      return Math.max((dueAt ?? firstAt).getTime(), dateOf(since).getTime())
+      return Math.max((dueAt ?? firstAt).getTime(), dateOf(since).getTime()) + NOTICE_MS
     },
     admitLast() {
       const now = clock.monotonic()
