@@ -3,6 +3,7 @@
 import type { AddressInfo } from 'node:net'
 import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
+import { Agent } from 'undici'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createClient } from '../../src/client/index.ts'
 import { createSender } from '../../src/sender/sender.ts'
@@ -106,7 +107,27 @@ describe('informational responses', () => {
     const { url } = await serve((socket) =>
       socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n'),
     )
-    expect(await open(url)()).toMatchObject({ error: 'http', reason: expect.stringContaining('Switching Protocols') })
+    const reason = expect.stringContaining('Switching Protocols')
+    expect(await open(url)()).toMatchObject({ error: 'unexpected_continue', reason })
+  })
+
+  it('100 Continue is an error that says so, with a dispatcher', async () => {
+    const { url } = await serve((socket) => socket.write(CONTINUE + OK))
+    const dispatcher = new Agent()
+    const sender = createSender({ webhooks: [{ url }], dispatcher })
+    const { attempts } = await sender.delete({ userId: 'user-1' })
+    await Promise.all([sender.close(), dispatcher.destroy()])
+    expect(attempts).toMatchObject([
+      { error: 'unexpected_continue', reason: expect.stringContaining('Turn that off at the server.') },
+    ])
+  })
+
+  it.each([
+    ['of a number below 100', 'HTTP/1.1 099 Early\r\ncontent-length: 0\r\n\r\n'],
+    ['101 without an Upgrade header', 'HTTP/1.1 101 Switching Protocols\r\n\r\n'],
+  ])('a status %s is no HTTP', async (_name, response) => {
+    const { url } = await serve((socket) => socket.write(response))
+    expect(await open(url)()).toMatchObject({ error: 'http', reason: expect.stringMatching(/must be HTTP\/1\.1/) })
   })
 })
 
