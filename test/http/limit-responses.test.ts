@@ -3,7 +3,6 @@
 import type { AddressInfo } from 'node:net'
 import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
-import { Agent } from 'undici'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createClient } from '../../src/client/index.ts'
 import { createSender } from '../../src/sender/sender.ts'
@@ -109,17 +108,6 @@ describe('informational responses', () => {
     )
     const reason = expect.stringContaining('Switching Protocols')
     expect(await open(url)()).toMatchObject({ error: 'unexpected_continue', reason })
-  })
-
-  it('100 Continue is an error that says so, with a dispatcher', async () => {
-    const { url } = await serve((socket) => socket.write(CONTINUE + OK))
-    const dispatcher = new Agent()
-    const sender = createSender({ webhooks: [{ url }], dispatcher })
-    const { attempts } = await sender.delete({ userId: 'user-1' })
-    await Promise.all([sender.close(), dispatcher.destroy()])
-    expect(attempts).toMatchObject([
-      { error: 'unexpected_continue', reason: expect.stringContaining('Turn that off at the server.') },
-    ])
   })
 
   it.each([
