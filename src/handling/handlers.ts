@@ -3,7 +3,7 @@
 import { membership, traitName } from '../message/audience.ts'
 import { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
-import { MESSAGE_TYPES, TYPE_NAMES } from '../message/type-table.ts'
+import { MESSAGE_TYPES } from '../message/type-table.ts'
 import { isThenable } from '../options/callbacks.ts'
 import { invalidOption, requireFunction, requireOneOf, requireOptions, requireText, show } from '../options/checks.ts'
 import type { Delivery } from './delivery.ts'
@@ -112,8 +112,7 @@ export function createHandlers(): Handlers {
   function readSelection(call: 'on' | 'off', selection: readonly unknown[]) {
     const [types, event] = selection
     const handler = selection[Math.max(1, selection.length - 1)] as Handler
-    const keys = new Set(Array.isArray(types) ? types : [types])
-    if (keys.size === 0) throw invalidOption(`${call}: type`, 'must hold a type', 'an empty list', PASS_TYPE)
+    const keys = new Set(Array.isArray(types) && types.length > 0 ? types : [types])
     for (const type of keys) requireOneOf(`${call}: type`, type, ANY_TYPE)
     requireFunction(`${call}: handler`, handler)
     if (selection.length < 3) return { registry: byType, keys, handler }
@@ -131,7 +130,6 @@ export function createHandlers(): Handlers {
 }
 
 const ANY_TYPE: readonly unknown[] = [...MESSAGE_TYPES, '*']
-const PASS_TYPE = `Pass one of ${TYPE_NAMES}, or '*'.`
 
 const NONE: readonly Handler[] = []
 

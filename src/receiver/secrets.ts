@@ -86,7 +86,7 @@ function createReader(): Read {
 }
 
 function isSourceSecrets(secret: unknown): secret is SourceSecrets {
-  return typeof secret === 'object' && secret !== null && !Array.isArray(secret)
+  return typeof secret === 'object' && secret !== null && ('source' in secret || 'secrets' in secret)
 }
 
 function createMatchOfSource({ source, secrets }: SourceSecrets, read: Read, clock: Clock): MatchSecret {
