@@ -174,3 +174,11 @@ test('MessageOf is what a handler gets, in another file', () => {
   const store = async (message: MessageOf<Ours, 'identify'>) => message.traits.plan
   typed.on('track', 'Order Completed', record).off('track', 'Order Completed', record).on('identify', store)
 })
+
+test('MessageOf of several events narrows on the event', () => {
+  type Either = MessageOf<typeof typed, 'track', 'Order Completed' | 'Trial Started'>
+  const record = (message: Either): number =>
+    message.event === 'Trial Started' ? message.properties.days : message.properties.total
+  typed.on('track', 'Order Completed', record).on('track', 'Trial Started', record)
+  for (const event of ['Order Completed', 'Trial Started'] as const) typed.on('track', event, record)
+})
