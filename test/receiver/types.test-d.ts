@@ -9,6 +9,7 @@ import {
   type DeleteMessage,
   type Delivery,
   type Fields,
+  type Forgotten,
   type GroupMessage,
   type Handler,
   type IdentifyMessage,
@@ -24,7 +25,6 @@ import {
   type TrackMessage,
 } from '../../src/index.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
-import type { Forgotten } from '../../src/queues/queue.ts'
 import { createDestination } from '../../src/sender.ts'
 
 const receiver = createReceiver({ secret: process.env.SHARED_SECRET })
