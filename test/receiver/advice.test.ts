@@ -34,6 +34,16 @@ const mistakes: Readonly<Record<string, readonly [make: () => unknown, message: 
       createReceiver({ allowUnsigned: true }),
     ],
   ],
+  'the bytes of a file as the secret': [
+    () => createReceiver({ secret: mistake(Buffer.from(secret)) }),
+    '`secret` must be text, a list of it, a function or { source, secrets }. Got bytes. Pass text, or the function that reads it.',
+    () => [createReceiver({ secret: Buffer.from(secret).toString() }), createReceiver({ secret: async () => secret })],
+  ],
+  'a secret that is still to come': [
+    () => createReceiver({ secret: mistake(Promise.resolve(secret)) }),
+    '`secret` must be text, a list of it, a function or { source, secrets }. Got a promise. Pass text, or the function that reads it.',
+    () => createReceiver({ secret: () => Promise.resolve(secret) }),
+  ],
   'a queue that is not created': [
     () => createReceiver({ secret, inbox: mistake(memoryQueue) }),
     "`inbox` must be a queue or { queue, … }. Got a function. Pass memoryQueue({ name: 'inbox' }) or another queue.",
