@@ -84,6 +84,11 @@ const mistakes: Readonly<Record<string, readonly [make: () => unknown, message: 
     "`events['Signup']` must implement Standard Schema. Got an object. Pass a schema of zod, valibot, arktype or another library that implements it.",
     () => createReceiver({ secret, events: { Signup: schema } }),
   ],
+  'one schema in place of schemas by name': [
+    () => createReceiver({ secret, events: mistake<Record<string, typeof schema>>(schema) }),
+    '`events` must be a plain object of schemas. Got a schema. Pass { name: schema }.',
+    () => createReceiver({ secret, events: { Signup: schema } }),
+  ],
   'a relative path': [
     () => serveNode(createReceiver({ secret }), { path: 'webhooks' }),
     "`path` must begin with '/' and hold no '?' and no '#'. Got 'webhooks'. Pass a path that begins with '/', for example '/webhooks'.",
