@@ -72,8 +72,8 @@ export const client: readonly Patch[] = [
   {
     fault: 'the interval is not counted from the last flush',
     file: 'src/client/buffer.ts',
-    from: 'clock.setTimeout(startFlush, untilNextFlush())',
-    to: 'clock.setTimeout(startFlush, flushAfterMs + untilNextFlush())',
+    from: 'else timer ??= clock.setTimeout(startFlush, untilNextFlush())',
+    to: 'else timer ??= clock.setTimeout(startFlush, flushAfterMs + untilNextFlush())',
     rows: ['Client · What it does · 5', 'Client · Settings · FlushAfter', 'Client · Limits · Default flush interval'],
   },
   {
@@ -329,8 +329,8 @@ export const client: readonly Patch[] = [
   {
     fault: 'the interval is counted from the first call that waits',
     file: 'src/client/buffer.ts',
-    from: 'clock.setTimeout(startFlush, untilNextFlush())',
-    to: 'clock.setTimeout(startFlush, flushAfterMs)',
+    from: 'else timer ??= clock.setTimeout(startFlush, untilNextFlush())',
+    to: 'else timer ??= clock.setTimeout(startFlush, flushAfterMs)',
     rows: ['Client · What it does · 5', 'Client · Settings · FlushAfter'],
   },
   {
