@@ -7,7 +7,7 @@ import { RESPONSE_TIME_MS } from '../message/limits.ts'
 import type { Message } from '../message/message.ts'
 import { createMethods, MESSAGE_TYPES } from '../message/type-table.ts'
 import { notify } from '../options/callbacks.ts'
-import { refuseUnknown, requireText, requireWhole } from '../options/checks.ts'
+import { invalidOption, kindOf, refuseUnknown, requireText, requireWhole } from '../options/checks.ts'
 import { byListedReason } from '../queues/drop.ts'
 import { checkHealth } from '../queues/health.ts'
 import { jobIdFromKey } from '../queues/job-id.ts'
@@ -102,6 +102,9 @@ export function createDestination(options: DestinationOptions): Destination {
     },
     send: async (message) => pushOne(composeMessage(message, clock.now())),
     submit: async (submissions) => {
+      if (!Array.isArray(submissions)) {
+        throw invalidOption('submissions', 'must be a list', kindOf(submissions), 'Pass [{ message }].')
+      }
       const now = clock.now()
       const composed = submissions.map(({ message }) => composeMessage(message, now))
       const keys = submissions.map(({ key }) => key)

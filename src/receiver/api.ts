@@ -41,11 +41,10 @@ export type MessageOfType<Type extends MessageType, Traits extends TraitSchemas>
     ? GroupMessage<SchemaOutput<Traits['group']>>
     : Extract<Message, { type: Type }>
 
-/** The track message of an event, with the output of its schema. */
-export type TrackOf<Event extends string, Events extends EventSchemas> = TrackMessage<
-  Event,
-  Event extends keyof Events ? SchemaOutput<Events[Event]> : SchemaOutput<undefined>
->
+/** The track message of an event, with the output of its schema; of several events a union, which narrows on `event`. */
+export type TrackOf<Event extends string, Events extends EventSchemas> = Event extends string
+  ? TrackMessage<Event, Event extends keyof Events ? SchemaOutput<Events[Event]> : SchemaOutput<undefined>>
+  : never
 
 /**
  * The message that a handler of a receiver gets, for handlers in other files.

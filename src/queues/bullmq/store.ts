@@ -20,7 +20,7 @@ interface Push {
   readonly since: number
 }
 
-/** Creates a store. It connects at once. BullMQ takes the time of jobs from the machine, whatever the clock says. */
+/** Creates a store. It connects at the first call. BullMQ takes the time of jobs from the machine, whatever the clock says. */
 export function createBullmqStore(settings: BullmqSettings, clock: Clock): QueueStore<BullmqClaim> {
   const { leaseMs, dedupeWindowMs } = settings
   const connection = connect(settings)
