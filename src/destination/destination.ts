@@ -8,6 +8,7 @@ import type { Message } from '../message/message.ts'
 import { createMethods, MESSAGE_TYPES } from '../message/type-table.ts'
 import { notify } from '../options/callbacks.ts'
 import { refuseUnknown, requireText, requireWhole } from '../options/checks.ts'
+import { createWarning } from '../options/warning.ts'
 import { byListedReason } from '../queues/drop.ts'
 import { checkHealth } from '../queues/health.ts'
 import { jobIdFromKey } from '../queues/job-id.ts'
@@ -37,6 +38,7 @@ export function createDestination(options: DestinationOptions): Destination {
   const live = createLive(options)
   const { clock, queue, concurrency, onAttempt, onDeadLetter, log } = live.settings
   const skipped = createSkipCounter()
+  const warn = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
   let isClosed = false
 
   function refuseWhenClosed(): void {
@@ -88,7 +90,7 @@ export function createDestination(options: DestinationOptions): Destination {
   }
 
   function giveDeadLetter(letter: DeadLetter): void {
-    notify(() => onDeadLetter?.(readDeadLetter(letter)), 'onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
+    notify(() => onDeadLetter?.(readDeadLetter(letter)), warn)
   }
 
   queue.reserve?.('destination')

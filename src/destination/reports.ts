@@ -4,6 +4,7 @@ import { channel } from 'node:diagnostics_channel'
 import type { Message } from '../message/message.ts'
 import { notify } from '../options/callbacks.ts'
 import type { Line, Log } from '../options/log.ts'
+import { createWarning } from '../options/warning.ts'
 import type { ClaimedJob } from '../queues/queue.ts'
 import type { Attempt } from '../sender/api.ts'
 import type * as api from './api.ts'
@@ -18,10 +19,11 @@ const attemptChannel = channel('hookline:attempt')
 
 /** Creates the function that a destination reports with. */
 export function createReport(onAttempt: ((report: api.DeliveryReport) => unknown) | undefined, log: Log): Report {
+  const warn = createWarning('onAttempt', 'HOOKLINE_ON_ATTEMPT')
   return ({ id, body }, details) => {
     const report = new DeliveryReport(id, body, details)
     attemptChannel.publish(report)
-    if (onAttempt !== undefined) notify(() => onAttempt(report), 'onAttempt', 'HOOKLINE_ON_ATTEMPT')
+    if (onAttempt !== undefined) notify(() => onAttempt(report), warn)
     if (details.status !== 'delivered') log.write(lineOf(report))
   }
 }

@@ -11,6 +11,7 @@ import { parse } from '../message/parse.ts'
 import { notify } from '../options/callbacks.ts'
 import { requireKey } from '../options/checks.ts'
 import type { Log } from '../options/log.ts'
+import { createWarning } from '../options/warning.ts'
 import { byListedReason } from '../queues/drop.ts'
 import { jobIdFromKey, jobIdOf } from '../queues/job-id.ts'
 import type { DeadLetter, DeadLetterFilter, DeadLetterPage, Forgotten, QueueCounts } from '../queues/queue.ts'
@@ -79,11 +80,12 @@ const START_MS = 10_000
 export function createInbox(settings: InboxSettings, receiver: InboxReceiver, handlers: Handlers): Inbox {
   const { queue, concurrency, key } = settings
   const { onDeadLetter, log, clock } = receiver
+  const warn = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
   let watch: unknown // The timer that waits for `start`.
   queue.reserve?.('inbox')
 
   function giveDeadLetter(letter: DeadLetter): void {
-    notify(() => onDeadLetter?.(readDeadLetter(letter)), 'onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
+    notify(() => onDeadLetter?.(readDeadLetter(letter)), warn)
   }
 
   function watchStart(): void {

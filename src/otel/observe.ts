@@ -4,6 +4,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { type Meter, metrics, trace } from '@opentelemetry/api'
 import { notify } from '../options/callbacks.ts'
 import { requireFunction, requireOptions } from '../options/checks.ts'
+import { createWarning } from '../options/warning.ts'
 import type { Health } from '../queues/health.ts'
 import { createDestinationTelemetry } from './destination-telemetry.ts'
 import { createReceiverTelemetry } from './receiver-telemetry.ts'
@@ -30,13 +31,14 @@ export function observe(options: ObserveOptions = {}): () => void {
   const [tracer, meter] = [trace.getTracer('hookline'), metrics.getMeter('hookline')]
   const { received, rejected, stored, handled, failed } = createReceiverTelemetry(tracer, meter)
   const { attempt, skipped } = createDestinationTelemetry(tracer, meter)
+  const warn = createWarning('observe', 'HOOKLINE_OTEL')
   const stopHealth = health && observeHealth(meter, health)
 
   const stops = Object.entries({ received, rejected, stored, handled, failed, attempt, skipped }).map(
     ([name, record]) => {
       // An error thrown by a subscriber would end the process.
       const onEvent = (event: unknown): void => {
-        notify(() => record(event as never), 'observe', 'HOOKLINE_OTEL')
+        notify(() => record(event as never), warn)
       }
       subscribe(`hookline:${name}`, onEvent)
       return () => unsubscribe(`hookline:${name}`, onEvent)
