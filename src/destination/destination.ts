@@ -19,7 +19,7 @@ import { createAudienceSync } from './audience-sync.ts'
 import { createJobHandler } from './job-handler.ts'
 import { createLive } from './live.ts'
 import type { DestinationOptions } from './options.ts'
-import { createReport, readMessage } from './reports.ts'
+import { createReport, readMessage, UNREADABLE } from './reports.ts'
 import { readRetryState } from './retry-state.ts'
 import { createSkipCounter, findSkipReason } from './skips.ts'
 
@@ -94,7 +94,14 @@ export function createDestination(options: DestinationOptions): Destination {
   }
 
   queue.reserve?.('destination')
-  queue.work(createJobHandler(live, createReport(onAttempt, log), giveDeadLetter), { concurrency })
+  const report = createReport(onAttempt, log)
+  queue.work(createJobHandler(live, report, giveDeadLetter), {
+    concurrency,
+    onUnreadable(letter) {
+      report(letter, UNREADABLE)
+      giveDeadLetter(letter)
+    },
+  })
 
   return {
     ...createMethods(MESSAGE_TYPES, async (type, call) => pushOne(composeCall(type, call, clock.now()))),

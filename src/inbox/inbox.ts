@@ -79,13 +79,22 @@ const START_MS = 10_000
 /** Creates the inbox of a receiver. */
 export function createInbox(settings: InboxSettings, receiver: InboxReceiver, handlers: Handlers): Inbox {
   const { queue, concurrency, key } = settings
-  const { onDeadLetter, log, clock } = receiver
+  const { onDeadLetter, log, report, clock } = receiver
   const warn = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
   let watch: unknown // The timer that waits for `start`.
   queue.reserve?.('inbox')
 
   function giveDeadLetter(letter: DeadLetter): void {
     notify(() => onDeadLetter?.(readDeadLetter(letter)), warn)
+  }
+
+  /** The queue made it a dead letter by itself. */
+  function reportUnreadable(letter: DeadLetter): void {
+    const { id, reason } = letter
+    const text = `An inbox needs messages that its queue can read. Got another job: ${reason.replace(/\.$/, '')}. Look at it with receiver.deadLetters(), then call receiver.drop(['${id}']).`
+    const line = { code: 'dead_letter', text: `dead letter ${id}: ${text}`, fields: { id, reason: 'unreadable' } }
+    report(new HooklineError('internal', text), { headers: {}, path: undefined, remoteAddress: undefined }, line)
+    giveDeadLetter(letter)
   }
 
   function watchStart(): void {
@@ -120,7 +129,8 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
       publishStored(message, delivery, startedAt, clock)
     },
     start() {
-      queue.work(createJobHandler(settings, receiver, handlers, giveDeadLetter), { concurrency })
+      const handle = createJobHandler(settings, receiver, handlers, giveDeadLetter)
+      queue.work(handle, { concurrency, onUnreadable: reportUnreadable })
       clock.clearTimeout(watch)
       watch = 'over'
     },
