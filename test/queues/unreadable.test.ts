@@ -103,11 +103,11 @@ describe('a job that its queue cannot read', () => {
   })
 })
 
-/** Handles what is there, until the queue has said which job it could not read. */
-async function findUnreadable(queue: Queue): Promise<readonly DeadLetter[]> {
+/** Handles what is there, until the queue has said which jobs it could not read. */
+async function findUnreadable(queue: Queue, count = 1): Promise<readonly DeadLetter[]> {
   const found: DeadLetter[] = []
   queue.work(async () => ({ complete: true }), { concurrency: 2, onUnreadable: (one) => void found.push(one) })
-  await until(() => found.length > 0)
+  await until(() => found.length === count)
   const listed = await queue.deadLetters()
   expect(found.map(({ id, reason }) => ({ id, reason }))).toEqual(listed.map(({ id, reason }) => ({ id, reason })))
   await queue.close({ graceMs: 1_000 })
@@ -131,12 +131,15 @@ describe('the engine says which job it cannot read', () => {
     const connection = { url: redisUrl as string }
     const engine = new Engine(name, { connection, prefix })
     const queue = bullmqQueue({ name, connection: redisUrl as string, prefix })
-    const id = randomUUID()
-    await engine.add('job', { to: 'others' }, { jobId: id })
-    const [found] = await findUnreadable(queue)
-    expect(found).toMatchObject({ id, reason: foreign.reason, body: Buffer.from('{"to":"others"}') })
-    await engine.close()
     const redis = new Redis(redisUrl as string)
+    const [id, bare] = [randomUUID(), randomUUID()]
+    await engine.add('job', { to: 'others' }, { jobId: id })
+    await redis.lpush(engine.toKey('wait'), bare)
+    expect(await findUnreadable(queue, 2)).toMatchObject([
+      { id, reason: foreign.reason, body: Buffer.from('{"to":"others"}') },
+      { id: bare, reason: foreign.reason, body: Buffer.from('{}') },
+    ])
+    await engine.close()
     await removeQueue(redis, name, prefix)
     redis.disconnect()
   })
