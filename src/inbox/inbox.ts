@@ -104,7 +104,9 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
   /** Where another process handles, nothing is due for long. */
   function warnUnlessHandled({ oldestDueAt }: QueueCounts): void {
     if (oldestDueAt === undefined || clock.now() - oldestDueAt.getTime() < START_MS / 2) return
-    log.write({ level: 'warn', code: 'inbox_not_started', text: `inbox_not_started: ${NOT_STARTED}` })
+    // It is no error of a request, so no `onError` receives it.
+    if (log.isSilent) process.emitWarning(NOT_STARTED, { code: 'HOOKLINE_INBOX_NOT_STARTED' })
+    else log.write({ level: 'warn', code: 'inbox_not_started', text: `inbox_not_started: ${NOT_STARTED}` })
   }
 
   function idOf(delivery: OpenDelivery, message: Message | undefined): string {

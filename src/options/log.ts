@@ -29,6 +29,8 @@ export interface Line {
 
 /** Writes lines. Never throws. */
 export interface Log {
+  /** Whether lines go nowhere, because a callback receives the errors. */
+  readonly isSilent: boolean
   write(line: Line): void
   /** Writes how many lines were left out so far, as it does by itself when their minute is over. */
   flush(): void
@@ -90,6 +92,7 @@ export function createLog(logger: Logger | undefined, callback: unknown, clock: 
   }
 
   return {
+    isSilent: target === undefined,
     write(line) {
       if (target === undefined) return
       const { code, level, text, count = 1 } = line
