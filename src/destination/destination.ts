@@ -8,6 +8,7 @@ import type { Message } from '../message/message.ts'
 import { createMethods, MESSAGE_TYPES } from '../message/type-table.ts'
 import { notify } from '../options/callbacks.ts'
 import { invalidOption, kindOf, refuseUnknown, requireText, requireWhole } from '../options/checks.ts'
+import { createWarning } from '../options/warning.ts'
 import { byListedReason } from '../queues/drop.ts'
 import { checkHealth } from '../queues/health.ts'
 import { jobIdFromKey } from '../queues/job-id.ts'
@@ -18,7 +19,7 @@ import { createAudienceSync } from './audience-sync.ts'
 import { createJobHandler } from './job-handler.ts'
 import { createLive } from './live.ts'
 import type { DestinationOptions } from './options.ts'
-import { createReport, readMessage } from './reports.ts'
+import { createReport, readMessage, UNREADABLE } from './reports.ts'
 import { readRetryState } from './retry-state.ts'
 import { createSkipCounter, findSkipReason } from './skips.ts'
 
@@ -37,6 +38,7 @@ export function createDestination(options: DestinationOptions): Destination {
   const live = createLive(options)
   const { clock, queue, concurrency, onAttempt, onDeadLetter, log } = live.settings
   const skipped = createSkipCounter()
+  const warn = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
   let isClosed = false
 
   function refuseWhenClosed(): void {
@@ -88,11 +90,18 @@ export function createDestination(options: DestinationOptions): Destination {
   }
 
   function giveDeadLetter(letter: DeadLetter): void {
-    notify(() => onDeadLetter?.(readDeadLetter(letter)), 'onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
+    notify(() => onDeadLetter?.(readDeadLetter(letter)), warn)
   }
 
   queue.reserve?.('destination')
-  queue.work(createJobHandler(live, createReport(onAttempt, log), giveDeadLetter), { concurrency })
+  const report = createReport(onAttempt, log)
+  queue.work(createJobHandler(live, report, giveDeadLetter), {
+    concurrency,
+    onUnreadable(letter) {
+      report(letter, UNREADABLE)
+      giveDeadLetter(letter)
+    },
+  })
 
   return {
     ...createMethods(MESSAGE_TYPES, async (type, call) => pushOne(composeCall(type, call, clock.now()))),

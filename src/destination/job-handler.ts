@@ -5,7 +5,7 @@ import type { ClaimedJob, DeadLetter, HandleJob, Outcome } from '../queues/queue
 import type { Attempt } from '../sender/api.ts'
 import type { FailureReason } from './api.ts'
 import type { Live } from './live.ts'
-import type { Report } from './reports.ts'
+import { type Report, UNREADABLE } from './reports.ts'
 import { type RetryState, readRetryState, writeRetryState } from './retry-state.ts'
 import { chooseTargets, findNextTime, planNextStep } from './schedule.ts'
 
@@ -29,7 +29,10 @@ export function createJobHandler(live: Live, report: Report, onDeadLetter: (lett
     if (signal.aborted) return retryUnchanged(job, now)
     const { transport, settings } = live
     const { targets, enabled } = settings
-    if (job.body.includes(LINE_FEED)) return giveUp(job, 'unreadable')
+    if (job.body.includes(LINE_FEED)) {
+      report(job, UNREADABLE)
+      return giveUp(job, 'unreadable')
+    }
     const before = readRetryState(job.retryState, targets)
     const firstAt = job.firstAt.getTime()
     const end = firstAt + RETRY_WINDOW_MS

@@ -78,13 +78,18 @@ export function createHandlers(): Handlers {
       }
       if (entered !== undefined) requireFunction('onAudience: entered', entered)
       if (exited !== undefined) requireFunction('onAudience: exited', exited)
-      if (!audiences.some((audience) => audience.trait === trait)) refuseAfterStart('onAudience', name)
+      const before = audiences.filter((audience) => audience.trait === trait)
+      const isFirst = (side: 'entered' | 'exited') => handlers[side] !== undefined && !before.some((one) => one[side])
+      if (isFirst('entered') || isFirst('exited')) refuseAfterStart('onAudience', name)
       audiences.push({ ...handlers, trait })
       size++
     },
 
     start() {
       isStarted = true
+      for (const registry of [byType, byEvent]) {
+        for (const [key, { length }] of registry) if (length === 0) registry.delete(key) // Removed before.
+      }
     },
 
     dispatch(message, wire, delivery) {

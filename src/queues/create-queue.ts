@@ -139,7 +139,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
       const concurrency = requireWhole('concurrency', options?.concurrency, 1)
       hasHandler = true
       retention.start()
-      worker.start(handle, concurrency)
+      worker.start(handle, concurrency, options.onUnreadable)
     },
     pause: () => worker.setPaused(true),
     resume: () => worker.setPaused(false),

@@ -102,6 +102,14 @@ export interface Forgotten {
   readonly active: number
 }
 
+/** How to handle jobs. */
+export interface WorkOptions {
+  /** The most jobs that are handled at a time. */
+  readonly concurrency: number
+  /** Receives each job that the queue makes a dead letter by itself, because it cannot read it. Must not throw. */
+  readonly onUnreadable?: (letter: DeadLetter) => void
+}
+
 /** How to close a queue. */
 export interface CloseOptions {
   /** How long running jobs may still take, in milliseconds. */
@@ -145,7 +153,7 @@ export interface Queue {
    * @throws TypeError when the queue has a handler already, because one queue serves one destination or one inbox, and
    *   when the queue is closed.
    */
-  work(handle: HandleJob, options: { readonly concurrency: number }): void
+  work(handle: HandleJob, options: WorkOptions): void
   /** Claims nothing more until {@link resume}. Jobs that are claimed already go on. */
   pause(): void
   resume(): void

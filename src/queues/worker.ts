@@ -6,7 +6,7 @@ import { backoff } from '../time/backoff.ts'
 import type { Clock } from '../time/clock.ts'
 import { within } from '../time/timeout.ts'
 import { STORE_BACKOFF } from './outcomes.ts'
-import type { ClaimedJob, HandleJob } from './queue.ts'
+import type { ClaimedJob, DeadLetter, HandleJob } from './queue.ts'
 import { createRunning } from './running.ts'
 import type { QueueStore } from './store.ts'
 
@@ -24,7 +24,7 @@ export interface WorkerOptions {
 /** The part of a queue that works. */
 export interface Worker {
   /** Sets the handler. */
-  start(handle: HandleJob, concurrency: number): void
+  start(handle: HandleJob, concurrency: number, onUnreadable?: (letter: DeadLetter) => void): void
   setPaused(isPaused: boolean): void
   /** Looks for jobs: there may be new ones, or ones that are due sooner. */
   wake(): void
@@ -48,6 +48,7 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   const running = createRunning(store, { name, clock, signal: ending.signal, onError, onEnd: wake })
   let handle: HandleJob | undefined
   let concurrency = 0
+  let onUnreadable: ((letter: DeadLetter) => void) | undefined
   let phase: 'open' | 'closing' | 'closed' = 'open'
   let isPaused = false
   let isClaiming = false
@@ -79,7 +80,7 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
     let nextAt: number | undefined
     try {
       if (hasRoom()) {
-        const claims = store.claim(concurrency - running.size)
+        const claims = store.claim(concurrency - running.size, onUnreadable)
         if (isThenable(claims)) await runOrRelease(await claims)
         else run(claims)
       }
@@ -160,9 +161,10 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   return {
     wake,
     drain,
-    start(handler, most) {
+    start(handler, most, onLetter) {
       handle = handler
       concurrency = most
+      onUnreadable = onLetter
       wake()
     },
     setPaused(paused) {
