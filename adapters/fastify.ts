@@ -10,7 +10,7 @@ import fp from 'fastify-plugin'
 import type { Endpoint } from '../src/http/endpoint.ts'
 import { invalidOption } from '../src/options/checks.ts'
 import { requireEndpoint, requirePath } from './shared/mount.ts'
-import { hasNoBody, headersFor, toNodeBody } from './shared/node-answer.ts'
+import { endsAfterHead, headersFor, toNodeBody } from './shared/node-answer.ts'
 import { NodeRequest } from './shared/node-request.ts'
 
 /** The part of a Fastify request that is used. */
@@ -111,7 +111,7 @@ function respond(endpoint: Endpoint, route: string, request: FastifyRequestLike,
       if (reply.sent) return
       reply.code(answer.status)
       reply.headers(headersFor(answer, reply.raw))
-      const body = hasNoBody(answer, raw.method) ? undefined : toNodeBody(answer.body, reply.raw)
+      const body = endsAfterHead(answer, raw.method) ? undefined : toNodeBody(answer.body, reply.raw)
       reply.send(typeof body === 'string' ? Buffer.from(body) : body) // To text, Fastify adds a charset.
     })
     .catch(() => reply.raw.destroy()) // Fastify or a hook threw. A closed connection is better than no answer.

@@ -46,6 +46,7 @@ export { parse } from './message/parse.ts'
 export { sign, verify } from './message/signature.ts'
 export type { Logger } from './options/log.ts'
 export type { Health } from './queues/health.ts'
+export type { DeadLetterFilter, DeadLetterPage, Forgotten } from './queues/queue.ts'
 export type {
   HeadersLike,
   MessageOf,

@@ -18,7 +18,7 @@ export function send(outgoing: NodeOutgoing, answer: EndpointAnswer): void {
   const headers = headersFor(answer, response)
   const { method } = response.req
   try {
-    if (hasNoBody(answer, method)) response.writeHead(status, headers).end()
+    if (endsAfterHead(answer, method)) response.writeHead(status, headers).end()
     else if (isStreamed(body)) {
       response.writeHead(status, headers).flushHeaders()
       toStream(body, response).pipe(response)
@@ -43,7 +43,7 @@ function mayGoOn({ complete, headers }: NodeOutgoing['req']): boolean {
 }
 
 /** Whether an answer ends after its head: by its status (RFC 9110, section 6.4.1), or when HEAD asks for a stream. */
-export function hasNoBody({ status, body }: EndpointAnswer, method: string | undefined): boolean {
+export function endsAfterHead({ status, body }: EndpointAnswer, method: string | undefined): boolean {
   return status === 204 || status === 304 || (method === 'HEAD' && isStreamed(body))
 }
 

@@ -74,13 +74,13 @@ export class NodeRequest implements EndpointRequest, Reading {
   end(): void {
     this.stopReading?.()
     const [incoming, outgoing] = [this.#incoming, this.#outgoing]
-    if (!('stream' in outgoing) || isUnread(incoming) || incoming.readableEnded) return
-    // HTTP/1 closes the connection. HTTP/2 keeps a stream whose body was read in part, with all that still comes of it, until
-    // that is reset: a little later, because a client that is still writing may take the reset for the answer.
+    if (!('stream' in outgoing) || incoming.readableEnded || outgoing.stream.endAfterHeaders) return
+    // HTTP/1 closes the connection. HTTP/2 keeps a stream whose body was not read to its end, with all that still comes of it,
+    // until that is closed: a little later, because a client that is still writing may take the reset for the answer.
     const { stream } = outgoing
-    const reset = () => setTimeout(() => stream.close(), DISCARD_MS).unref()
-    if (stream.writableFinished) reset()
-    else stream.once('finish', reset)
+    const closeLater = (): unknown => setTimeout(close, DISCARD_MS).unref()
+    const close = (): unknown => (stream.writableEnded ? stream.destroy() : closeLater())
+    closeLater()
   }
 }
 

@@ -16,6 +16,11 @@ export function isUnread(stream: Readable): boolean {
   return stream.readableDidRead === false && !stream.readableEnded // An empty body ends without being read.
 }
 
+/** Whether the client has cancelled the request: then a body of HTTP/2 that has no length ends as if it were complete. */
+function isCancelled(stream: Readable & { readonly aborted?: boolean }): boolean {
+  return stream.aborted === true
+}
+
 /** The reading of a body. */
 export interface Reading {
   /** Ends it, and forgets what was read. Undefined while nothing is being read. */
@@ -51,21 +56,22 @@ export function readStream(
     stream.off('close', abort) // An error with its stack is costly, and every request closes.
     const read = chunks
     const ended = end()
-    if (length !== undefined && size !== Number(length)) ended?.reject(bodyAborted())
+    if (isCancelled(stream) || (length !== undefined && size !== Number(length))) ended?.reject(bodyAborted())
     else if (read.length === 1) ended?.resolve({ bytes: read[0] as Uint8Array, source: 'stream' })
     else ended?.resolve({ bytes: Buffer.concat(read, size), source: 'stream' })
   }
   const abort = (): void => {
+    stream.off('data', add)
     end()?.reject(bodyAborted())
   }
   const refuse = (): void => {
+    stream.off('data', add)
     const refused = end()
     void discard(stream).then(() => refused?.reject(bodyTooLarge(limit)))
   }
   const end = (): typeof waiting => {
     const ended = waiting
     if (ended === undefined) return undefined
-    stream.off('data', add)
     waiting = undefined
     chunks = []
     reading.stopReading = undefined

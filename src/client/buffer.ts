@@ -21,6 +21,8 @@ export interface CallBuffer {
   add(call: BufferedCall): boolean
   /** Flushes. Resolves when every call added before is delivered, given up or dropped. Never rejects. */
   flush(): Promise<void>
+  /** Stops posting: calls on their way wait again, before the others, for the next flush. */
+  suspend(): void
   /** Stops posting. Returns the calls that are neither delivered nor given up, in order. */
   abort(): readonly BufferedCall[]
 }
@@ -130,6 +132,15 @@ export function createCallBuffer(
     resolveWaiters()
   }
 
+  /** Returns the calls of all batches, and those that wait. */
+  function stop(): readonly BufferedCall[] {
+    for (const batch of pending) batch.stop()
+    const calls = [...pending].flatMap((batch) => batch.calls)
+    for (let call = waiting.shift(); call !== undefined; call = waiting.shift()) calls.push(call)
+    pending.clear()
+    return calls
+  }
+
   function resolveWaiters(): void {
     const [oldest] = pending
     const first = oldest?.first ?? firstWaiting()
@@ -170,11 +181,13 @@ export function createCallBuffer(
         resolveWaiters()
       })
     },
+    suspend() {
+      for (const call of stop()) waiting.push(call)
+      dueBefore = firstWaiting()
+      if (waiting.size > 0) timer ??= clock.setTimeout(startFlush, untilNextFlush())
+    },
     abort() {
-      for (const batch of pending) batch.stop()
-      const calls = [...pending].flatMap((batch) => batch.calls)
-      for (let call = waiting.shift(); call !== undefined; call = waiting.shift()) calls.push(call)
-      pending.clear()
+      const calls = stop()
       release(calls)
       resolveWaiters()
       return calls

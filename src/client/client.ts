@@ -1,24 +1,21 @@
 /** createClient(): records calls and posts them in batches, in the background ("Go client library"). */
 
-import { Pool } from 'undici'
-import { createConnector } from '../http/connector.ts'
+import type { DispatcherLike } from '../http/post.ts'
 import { HooklineError } from '../message/error.ts'
-import { BATCH_RESPONSE_LIMIT, USER_AGENT } from '../message/limits.ts'
+import { USER_AGENT } from '../message/limits.ts'
 import { CALL_TYPES, type CallType, createMethods } from '../message/type-table.ts'
 import { requireOptions, requireWhole } from '../options/checks.ts'
-import { type Clock, LONGEST_TIMER_MS } from '../time/clock.ts'
+import { type Clock, LONGEST_TIMER_MS, unref } from '../time/clock.ts'
 import { createDeadlines } from '../time/deadlines.ts'
-import { within } from '../time/timeout.ts'
+import { TIMED_OUT, within } from '../time/timeout.ts'
 import type { Client, CloseOptions, RecordedCall } from './api.ts'
 import { createCallBuffer } from './buffer.ts'
 import { createCallWriter, readCall } from './call.ts'
+import { createConnections } from './connections.ts'
 import { log } from './log.ts'
-import { type ClientOptions, type ClientSettings, readOptions } from './options.ts'
+import { type ClientOptions, readOptions } from './options.ts'
 import { type Undelivered, unwatch, watch } from './process-end.ts'
 import { createReports } from './report.ts'
-
-/** How long an idle connection is kept, in milliseconds, unless the server limits it: longer than between two flushes. */
-const KEEP_ALIVE_MS = 30_000
 
 /** Default of how long `close`, and a process that ends by itself, wait for calls that are not delivered yet. */
 const CLOSE_TIMEOUT_MS = 10_000
@@ -36,25 +33,26 @@ const CLOSE_TIMEOUT_MS = 10_000
 export function createClient(writeKey: string | undefined, options: ClientOptions): Client {
   const settings = readOptions(writeKey, options)
   const { origin, path, authorization, timeoutMs, maxRetries, random, clock } = settings
-  const pool = settings.dispatcher === undefined ? createPool(settings) : undefined
+  const connections = settings.dispatcher === undefined ? createConnections(settings) : undefined
+  const background = inBackground(clock)
   const writeCall = createCallWriter(clock)
   const reports = createReports(settings)
   const route = {
-    dispatcher: settings.dispatcher ?? (pool as Pool),
+    dispatcher: settings.dispatcher ?? (connections as DispatcherLike),
     origin,
     path,
     headers: ['Authorization', authorization, 'Content-Type', 'application/json', 'User-Agent', USER_AGENT],
-    timing: { clock, deadlines: createDeadlines(timeoutMs, clock) },
+    timing: { clock, deadlines: createDeadlines(timeoutMs, background) },
     maxRetries,
     random,
-    clock: inBackground(clock),
+    clock: background,
   }
   const buffer = createCallBuffer(settings, route, reports.report, () => unwatch(undelivered))
   const undelivered: Undelivered = {
     get size() {
       return buffer.size
     },
-    post: async () => within(deliver(), CLOSE_TIMEOUT_MS, clock),
+    post: postAtEnd,
   }
   let closing: Promise<readonly RecordedCall[]> | undefined
 
@@ -82,11 +80,24 @@ export function createClient(writeKey: string | undefined, options: ClientOption
     clock.clearTimeout(keepAlive)
   }
 
+  /** Also what is recorded meanwhile. */
+  async function deliverAll(): Promise<void> {
+    do await deliver()
+    while (buffer.size > 0)
+  }
+
+  /** For the process that ends by itself. Afterwards nothing keeps it alive; should it go on, the next flush posts the rest. */
+  async function postAtEnd(): Promise<void> {
+    if ((await within(deliverAll(), CLOSE_TIMEOUT_MS, clock)) !== TIMED_OUT) return
+    buffer.suspend()
+    await connections?.end()
+  }
+
   async function end(timeoutMs: number): Promise<readonly RecordedCall[]> {
     await within(flush(), timeoutMs, clock)
     const rest = buffer.abort()
     settings.log.flush()
-    await pool?.destroy()
+    await connections?.end()
     return rest.map(readCall)
   }
 
@@ -112,20 +123,8 @@ function inBackground(clock: Clock): Clock {
   return {
     now: () => clock.now(),
     monotonic: () => clock.monotonic(),
-    setTimeout(callback, ms) {
-      const timer = clock.setTimeout(callback, ms) as { readonly unref?: () => unknown }
-      timer.unref?.()
-      return timer
-    },
-    clearTimeout: (timer) => clock.clearTimeout(timer),
+    // A timer of its own, without a `ref` to call: deadlines keep the process alive otherwise.
+    setTimeout: (callback, ms) => ({ timer: unref(clock.setTimeout(callback, ms)) }),
+    clearTimeout: (handle) => clock.clearTimeout((handle as { readonly timer: unknown } | undefined)?.timer),
   }
-}
-
-function createPool({ origin, maxInFlight, timeoutMs, ca }: ClientSettings): Pool {
-  return new Pool(origin, {
-    connections: maxInFlight,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    allowH2: false,
-    connect: createConnector({ ca, timeoutMs, responseLimit: BATCH_RESPONSE_LIMIT }),
-  })
 }

@@ -9,7 +9,7 @@ import {
   requireFunction,
   requireOneOf,
   requireOptions,
-  requireText,
+  requireSecret,
   requireUrl,
   requireWhole,
   show,
@@ -142,7 +142,7 @@ export function readOptions(writeKey: string | undefined, options: ClientOptions
 
 /** Basic authentication: the write key as user name, and no password. A user name holds no colon (RFC 7617). */
 function readWriteKey(writeKey: unknown): string {
-  requireText('writeKey', writeKey, 'the write key of the source')
+  requireSecret('writeKey', writeKey, 'the write key of the source')
   if (writeKey.includes(':')) {
     throw invalidOption(
       'writeKey',

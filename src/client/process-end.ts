@@ -19,6 +19,7 @@ export function watch(client: Undelivered): void {
   if (watched.has(client)) return
   // Once: a worker thread emits `exit` twice.
   if (watched.size === 0) process.on('beforeExit', postAll).once('exit', reportLost)
+  setImmediate(() => {}) // What a listener of beforeExit records would come after the event: another turn brings it again.
   watched.set(client, false)
 }
 

@@ -1,6 +1,7 @@
 /** Reports calls that were not delivered: to `onError`, and to the log. */
 
 import { notify } from '../options/callbacks.ts'
+import { createWarning } from '../options/warning.ts'
 import { type BatchFailure, count } from './batch-result.ts'
 import { readCall } from './call.ts'
 import type { ClientSettings } from './options.ts'
@@ -18,6 +19,7 @@ export interface Reports {
 /** Creates the reports. A line shows the number of calls and the error, and nothing of the calls. */
 export function createReports({ onError, log }: Pick<ClientSettings, 'onError' | 'log'>): Reports {
   const running = new Set<Promise<unknown>>()
+  const warn = createWarning('onError', 'HOOKLINE_ON_ERROR')
 
   return {
     report({ error, calls }) {
@@ -25,7 +27,7 @@ export function createReports({ onError, log }: Pick<ClientSettings, 'onError' |
       const text = `${count(calls.length, 'call')} not delivered: ${message}`
       log.write({ level: 'warn', code, text, fields: { calls: calls.length, status }, count: calls.length })
       if (onError === undefined) return
-      const returned = notify(() => onError(error, calls.map(readCall)), 'onError', 'HOOKLINE_ON_ERROR')
+      const returned = notify(() => onError(error, calls.map(readCall)), warn)
       if (returned === undefined) return
       const promise = Promise.resolve(returned).finally(() => running.delete(promise))
       running.add(promise)

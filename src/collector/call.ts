@@ -49,7 +49,7 @@ export function readCall(value: unknown, arrival: Arrival): Submission {
   if (bytes > CALL_LIMIT) {
     throw new HooklineError(
       'call_too_large',
-      `A call must be at most ${CALL_LIMIT} bytes of JSON. Got ${bytes} bytes. Send fewer or shorter fields.`,
+      `A call must be at most ${CALL_LIMIT} bytes of JSON, what its batch adds included. Got ${bytes} bytes. Send fewer or shorter fields.`,
     )
   }
   const type = readType(call, arrival.route)

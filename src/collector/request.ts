@@ -1,6 +1,6 @@
 /** Reads who sent a request: the write key of the source, and the address of the client. */
 
-import { isIP } from 'node:net'
+import { isIP, SocketAddress } from 'node:net'
 import type { EndpointHeaders, EndpointRequest } from '../http/endpoint.ts'
 import { HooklineError } from '../message/error.ts'
 import type { Json } from '../message/json.ts'
@@ -38,8 +38,16 @@ export function readAddress(
 ): string | undefined {
   const listed = header === undefined ? undefined : headers[header]
   const entry = listed === undefined ? remoteAddress : String(listed).split(',').at(-1)
-  const address = withoutPort((entry ?? '').trim()).replace(/^::ffff:(?=[\d.]+$)/i, '')
-  return isIP(address) === 0 ? undefined : address
+  const address = withoutPort((entry ?? '').trim())
+  const version = isIP(address)
+  if (version === 0) return undefined
+  return version === 4 ? address : shorten(address)
+}
+
+/** The one form of an IPv6 address (RFC 5952), without the zone; the IPv4 address that is mapped to it. */
+function shorten(entry: string): string {
+  const address = entry.replace(/%.*$/, '')
+  return new SocketAddress({ address, family: 'ipv6' }).address.replace(/^::ffff:(?=[\d.]+$)/, '')
 }
 
 /** Proxies write `192.0.2.1:80` and `[2001:db8::1]:80`. */

@@ -1,7 +1,16 @@
 /** The sources of a collector: checks them, and finds them by write key and by name. */
 
 import { hash, randomUUID } from 'node:crypto'
-import { invalidOption, kindOf, nearest, refuseUnknown, requireOneOf, requireText, show } from '../options/checks.ts'
+import {
+  invalidOption,
+  kindOf,
+  nearest,
+  refuseUnknown,
+  requireOneOf,
+  requireSecret,
+  requireText,
+  show,
+} from '../options/checks.ts'
 import type { CollectorDestination, Source, SourceKind } from './api.ts'
 
 /** A source, checked. */
@@ -86,7 +95,7 @@ function readSource(source: unknown, option: string): ReadySource {
   refuseUnknown(source, SOURCE, `${option}.`)
   const { name, writeKey, kind, destinations } = source as Partial<Source>
   requireText(`${option}.name`, name, 'shop')
-  requireText(`${option}.writeKey`, writeKey, 'the write key of the source')
+  requireSecret(`${option}.writeKey`, writeKey, 'the write key of the source')
   if (writeKey.includes(':')) {
     const advice = 'Pass a write key without one: a colon ends the user name in Basic authentication.'
     throw invalidOption(`${option}.writeKey`, 'must not contain a colon', 'one that does', advice)

@@ -51,7 +51,7 @@ export type FailureReason =
 export interface DeliveryReport {
   readonly status: 'delivered' | 'retrying' | 'failed'
   readonly id: string
-  /** A getter that parses the message: spreading the report or writing it as JSON omits it. */
+  /** A getter that parses the message: spreading the report or writing it as JSON omits it. Throws when `reason` is `unreadable`. */
   readonly message: Message
   /** The attempts of this round; empty when the message failed without another round. */
   readonly latest: readonly Attempt[]

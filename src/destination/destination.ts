@@ -7,7 +7,8 @@ import { RESPONSE_TIME_MS } from '../message/limits.ts'
 import type { Message } from '../message/message.ts'
 import { createMethods, MESSAGE_TYPES } from '../message/type-table.ts'
 import { notify } from '../options/callbacks.ts'
-import { refuseUnknown, requireText, requireWhole } from '../options/checks.ts'
+import { invalidOption, kindOf, refuseUnknown, requireText, requireWhole } from '../options/checks.ts'
+import { createWarning } from '../options/warning.ts'
 import { byListedReason } from '../queues/drop.ts'
 import { checkHealth } from '../queues/health.ts'
 import { jobIdFromKey } from '../queues/job-id.ts'
@@ -19,7 +20,7 @@ import { createCircuits } from './circuits.ts'
 import { createJobHandler } from './job-handler.ts'
 import { createLive } from './live.ts'
 import type { DestinationOptions } from './options.ts'
-import { createCircuitReport, createReport, readMessage } from './reports.ts'
+import { createCircuitReport, createReport, readMessage, UNREADABLE } from './reports.ts'
 import { readRetryState } from './retry-state.ts'
 import { createSkipCounter, findSkipReason } from './skips.ts'
 
@@ -39,6 +40,7 @@ export function createDestination(options: DestinationOptions): Destination {
   const { clock, queue, concurrency, onAttempt, onCircuit, onDeadLetter, log } = live.settings
   const circuits = createCircuits(live.settings, createCircuitReport(onCircuit, log))
   const skipped = createSkipCounter()
+  const warn = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
   let isClosed = false
 
   function refuseWhenClosed(): void {
@@ -90,12 +92,19 @@ export function createDestination(options: DestinationOptions): Destination {
   }
 
   function giveDeadLetter(letter: DeadLetter): void {
-    notify(() => onDeadLetter?.(readDeadLetter(letter)), 'onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
+    notify(() => onDeadLetter?.(readDeadLetter(letter)), warn)
   }
 
   queue.reserve?.('destination')
-  const handle = createJobHandler(live, circuits, createReport(onAttempt, log), giveDeadLetter)
-  const wake = queue.work(handle, { concurrency, room: circuits.room })
+  const report = createReport(onAttempt, log)
+  const wake = queue.work(createJobHandler(live, circuits, report, giveDeadLetter), {
+    concurrency,
+    room: circuits.room,
+    onUnreadable(letter) {
+      report(letter, UNREADABLE)
+      giveDeadLetter(letter)
+    },
+  })
 
   return {
     ...createMethods(MESSAGE_TYPES, async (type, call) => pushOne(composeCall(type, call, clock.now()))),
@@ -105,6 +114,9 @@ export function createDestination(options: DestinationOptions): Destination {
     },
     send: async (message) => pushOne(composeMessage(message, clock.now())),
     submit: async (submissions) => {
+      if (!Array.isArray(submissions)) {
+        throw invalidOption('submissions', 'must be a list', kindOf(submissions), 'Pass [{ message }].')
+      }
       const now = clock.now()
       const composed = submissions.map(({ message }) => composeMessage(message, now))
       const keys = submissions.map(({ key }) => key)

@@ -6,7 +6,7 @@ import type { Attempt } from '../sender/api.ts'
 import type { FailureReason } from './api.ts'
 import type { Circuits } from './circuits.ts'
 import type { Live } from './live.ts'
-import type { Report } from './reports.ts'
+import { type Report, UNREADABLE } from './reports.ts'
 import { type RetryState, readRetryState, writeRetryState } from './retry-state.ts'
 import { chooseTargets, findNextTime, LAST_START_MS, LONGEST_DELAY_MS, planNextStep } from './schedule.ts'
 
@@ -35,7 +35,10 @@ export function createJobHandler(
     if (signal.aborted) return retryUnchanged(job, now)
     const { transport, settings } = live
     const { targets, enabled } = settings
-    if (job.body.includes(LINE_FEED)) return giveUp(job, 'unreadable')
+    if (job.body.includes(LINE_FEED)) {
+      report(job, UNREADABLE)
+      return giveUp(job, 'unreadable')
+    }
     const before = readRetryState(job.retryState, targets)
     const startedAt = before.rounds > 0 ? job.firstAt.getTime() : (before.startedAt ?? circuits.windowStart(job))
     const end = startedAt + RETRY_WINDOW_MS

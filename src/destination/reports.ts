@@ -1,30 +1,36 @@
 /** Reports of a destination: to `onAttempt`, to the log, and to the diagnostics channel `hookline:attempt`. */
 
 import { channel } from 'node:diagnostics_channel'
+import { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import { notify } from '../options/callbacks.ts'
 import type { Line, Log } from '../options/log.ts'
-import type { ClaimedJob } from '../queues/queue.ts'
+import { createWarning } from '../options/warning.ts'
+import type { StoredJob } from '../queues/queue.ts'
 import type { Attempt } from '../sender/api.ts'
 import type * as api from './api.ts'
 import type { CircuitEvent } from './circuit.ts'
 import type { OnCircuitChange } from './circuits.ts'
 
 /** Reports what happened to the message of a job. Never throws, and nothing waits for it. */
-export type Report = (job: ClaimedJob, details: ReportDetails) => void
+export type Report = (job: StoredJob, details: ReportDetails) => void
 
 /** A report without what the job says itself. */
 type ReportDetails = Omit<api.DeliveryReport, 'id' | 'message'>
+
+/** Of a job that is not a message. */
+export const UNREADABLE: ReportDetails = { status: 'failed', latest: [], attempts: [], reason: 'unreadable' }
 
 const attemptChannel = channel('hookline:attempt')
 const circuitChannel = channel('hookline:circuit')
 
 /** Creates the function that a destination reports with. */
 export function createReport(onAttempt: ((report: api.DeliveryReport) => unknown) | undefined, log: Log): Report {
+  const warn = createWarning('onAttempt', 'HOOKLINE_ON_ATTEMPT')
   return ({ id, body }, details) => {
     const report = new DeliveryReport(id, body, details)
     attemptChannel.publish(report)
-    if (onAttempt !== undefined) notify(() => onAttempt(report), 'onAttempt', 'HOOKLINE_ON_ATTEMPT')
+    if (onAttempt !== undefined) notify(() => onAttempt(report), warn)
     if (details.status !== 'delivered') log.write(lineOf(report))
   }
 }
@@ -34,10 +40,11 @@ export function createCircuitReport(
   onCircuit: ((event: CircuitEvent) => unknown) | undefined,
   log: Log,
 ): OnCircuitChange {
+  const warn = createWarning('onCircuit', 'HOOKLINE_ON_CIRCUIT')
   return (status, cause) => {
     const event: CircuitEvent = { ...status, cause }
     circuitChannel.publish(event)
-    if (onCircuit !== undefined) notify(() => onCircuit(event), 'onCircuit', 'HOOKLINE_ON_CIRCUIT')
+    if (onCircuit !== undefined) notify(() => onCircuit(event), warn)
     log.write(circuitLine(event))
   }
 }
@@ -66,7 +73,9 @@ class DeliveryReport implements api.DeliveryReport {
   }
 
   get message(): Message {
-    return readMessage(this.#body)
+    if (this.reason !== 'unreadable') return readMessage(this.#body)
+    const text = 'A report has no message when its `reason` is unreadable. Got a read of it. Look at `reason` first.'
+    throw new HooklineError('internal', text)
   }
 }
 
@@ -84,7 +93,10 @@ function lineOf({ id, latest, attempts, retryAt, reason }: api.DeliveryReport): 
     const text = `attempt_failed: message ${id}. The next attempt follows at ${at}. ${found}`
     return { level: 'warn', code: 'attempt_failed', text, fields: { id, retryAt: at } }
   }
-  const advice = `Fix the cause, then call destination.redrive(['${id}']).`
+  const advice =
+    reason === 'unreadable'
+      ? `Look at it with destination.deadLetters(), then call destination.drop(['${id}']).`
+      : `Fix the cause, then call destination.redrive(['${id}']).`
   const text = `dead letter ${id}: ${reason}, because ${WHY[reason]}. Attempts: ${attempts.length}. ${advice} ${found}`
   return { level: 'error', code: 'dead_letter', text, fields: { id, reason, attempts: attempts.length } }
 }
@@ -104,7 +116,7 @@ const WHY: Readonly<Record<api.FailureReason, string>> = {
   window_over: 'its four hours are over',
   switched_off: 'the destination was disabled when its four hours ended',
   circuit_open: 'the circuits of its URLs were open when its four hours ended',
-  unreadable: 'the queue changed it',
+  unreadable: 'it is not a message of a destination',
 }
 
 /** Names neither the response body nor the query of the URL, which may hold secrets. */

@@ -38,11 +38,12 @@ export function nextDelay(round: number, elapsedMs: number, random: number): num
 }
 
 /**
- * Whether a failed attempt is retried: after no response, 408, 429 and every 5xx. Other statuses, a self-signed certificate and
- * a private address are final.
+ * Whether a failed attempt is retried: after no response, 408, 429 and every 5xx. Other statuses are final, and so are the errors
+ * that the next attempt would meet again.
  */
 export function isRetryable({ status, error }: Attempt): boolean {
-  if (status === undefined) return error !== 'self_signed' && error !== 'private_address'
+  if (status === undefined)
+    return error !== 'self_signed' && error !== 'private_address' && error !== 'unexpected_continue'
   return isTransient(status)
 }
 

@@ -3,7 +3,7 @@
 import { membership, traitName } from '../message/audience.ts'
 import { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
-import { MESSAGE_TYPES, TYPE_NAMES } from '../message/type-table.ts'
+import { MESSAGE_TYPES } from '../message/type-table.ts'
 import { isThenable } from '../options/callbacks.ts'
 import { invalidOption, requireFunction, requireOneOf, requireOptions, requireText, show } from '../options/checks.ts'
 import type { Delivery } from './delivery.ts'
@@ -78,13 +78,18 @@ export function createHandlers(): Handlers {
       }
       if (entered !== undefined) requireFunction('onAudience: entered', entered)
       if (exited !== undefined) requireFunction('onAudience: exited', exited)
-      if (!audiences.some((audience) => audience.trait === trait)) refuseAfterStart('onAudience', name)
+      const before = audiences.filter((audience) => audience.trait === trait)
+      const isFirst = (side: 'entered' | 'exited') => handlers[side] !== undefined && !before.some((one) => one[side])
+      if (isFirst('entered') || isFirst('exited')) refuseAfterStart('onAudience', name)
       audiences.push({ ...handlers, trait })
       size++
     },
 
     start() {
       isStarted = true
+      for (const registry of [byType, byEvent]) {
+        for (const [key, { length }] of registry) if (length === 0) registry.delete(key) // Removed before.
+      }
     },
 
     dispatch(message, wire, delivery) {
@@ -112,8 +117,7 @@ export function createHandlers(): Handlers {
   function readSelection(call: 'on' | 'off', selection: readonly unknown[]) {
     const [types, event] = selection
     const handler = selection[Math.max(1, selection.length - 1)] as Handler
-    const keys = new Set(Array.isArray(types) ? types : [types])
-    if (keys.size === 0) throw invalidOption(`${call}: type`, 'must hold a type', 'an empty list', PASS_TYPE)
+    const keys = new Set(Array.isArray(types) && types.length > 0 ? types : [types])
     for (const type of keys) requireOneOf(`${call}: type`, type, ANY_TYPE)
     requireFunction(`${call}: handler`, handler)
     if (selection.length < 3) return { registry: byType, keys, handler }
@@ -131,7 +135,6 @@ export function createHandlers(): Handlers {
 }
 
 const ANY_TYPE: readonly unknown[] = [...MESSAGE_TYPES, '*']
-const PASS_TYPE = `Pass one of ${TYPE_NAMES}, or '*'.`
 
 const NONE: readonly Handler[] = []
 

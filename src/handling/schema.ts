@@ -73,17 +73,23 @@ function readSchemas(
   schemas: Readonly<Record<string, Schema>>,
   known?: readonly string[],
 ): Map<string, Schema> {
-  if (!isPlainObject(schemas)) {
-    throw invalidOption(option, 'must be a plain object of schemas', kindOf(schemas), 'Pass { name: schema }.')
+  const isOne = isSchema(schemas)
+  if (isOne || !isPlainObject(schemas)) {
+    const found = isOne ? 'a schema' : kindOf(schemas)
+    throw invalidOption(option, 'must be a plain object of schemas', found, 'Pass { name: schema }.')
   }
   if (known !== undefined) refuseUnknown(schemas, known, `${option}.`)
   const entries = Object.entries(schemas)
   for (const [name, schema] of entries) {
-    if (typeof schema?.['~standard']?.validate === 'function') continue
+    if (isSchema(schema)) continue
     const advice = 'Pass a schema of zod, valibot, arktype or another library that implements it.'
     throw invalidOption(`${option}['${name}']`, 'must implement Standard Schema', kindOf(schema), advice)
   }
   return new Map(entries)
+}
+
+function isSchema(value: unknown): boolean {
+  return typeof (value as Partial<Schema> | null | undefined)?.['~standard']?.validate === 'function'
 }
 
 function isPlainObject(value: unknown): boolean {

@@ -16,6 +16,8 @@ export type AttemptError =
   | 'reset'
   /** The response was not HTTP, or did not end within its limits. */
   | 'http'
+  /** The server sent `100 Continue` or `101 Switching Protocols`, which nothing had asked for. */
+  | 'unexpected_continue'
   /** The address is private and `allowPrivateAddresses` is false. No byte was sent. */
   | 'private_address'
   /** The sender was closed before the response was complete. */
@@ -138,7 +140,7 @@ const KINDS: readonly Kind[] = [
   ],
   [
     /^UND_ERR_SOCKET: bad/,
-    'http',
+    'unexpected_continue',
     'The server must not send `100 Continue` or `101 Switching Protocols` unasked',
     'Turn that off at the server. Without `dispatcher`, `100 Continue` is skipped.',
     'one of them',
@@ -150,7 +152,7 @@ const KINDS: readonly Kind[] = [
     'Let the server respond with a status and a short body.',
   ],
   [
-    /^(HPE_|HTTPParserError)/,
+    /^(HPE_|HTTPParserError|ERR_ASSERTION)/,
     'http',
     'The response must be HTTP/1.1',
     'Check that the URL leads to a web server. For an http:// URL, check that it does not expect TLS.',

@@ -16,6 +16,8 @@ export interface ConnectorOptions {
   readonly timeoutMs: number
   /** The most bytes of the body of a response that are read. */
   readonly responseLimit: number
+  /** Ends every connection when it fires, also those that are being opened. */
+  readonly signal?: AbortSignal | undefined
   /** Resolves host names. Default `dns.lookup`. */
   readonly lookup?: LookupFunction | undefined
 }
@@ -24,7 +26,7 @@ export interface ConnectorOptions {
  * Creates a connector that refuses untrusted certificates, and self-signed ones even when `ca` or the machine trusts them
  * ("Outbound event delivery", Authentication 4).
  */
-export function createConnector({ ca, timeoutMs, responseLimit, lookup }: ConnectorOptions): Connector {
+export function createConnector({ ca, timeoutMs, responseLimit, lookup, signal }: ConnectorOptions): Connector {
   const connect = buildConnector({
     rejectUnauthorized: true, // Also where NODE_TLS_REJECT_UNAUTHORIZED is 0.
     maxCachedSessions: 0, // A resumed TLS 1.2 session has no certificate to look at.
@@ -32,6 +34,7 @@ export function createConnector({ ca, timeoutMs, responseLimit, lookup }: Connec
     allowH2: false,
     ...(ca !== undefined && { secureContext: createSecureContext({ ca: [...ca] }) }),
     ...(lookup !== undefined && { lookup }),
+    ...(signal !== undefined && { signal }),
   } as buildConnector.BuildOptions)
   return (target, callback) => {
     connect(target, (...[error, socket]) => {

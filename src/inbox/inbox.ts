@@ -11,6 +11,7 @@ import { parse } from '../message/parse.ts'
 import { notify } from '../options/callbacks.ts'
 import { requireKey } from '../options/checks.ts'
 import type { Log } from '../options/log.ts'
+import { createWarning } from '../options/warning.ts'
 import { byListedReason } from '../queues/drop.ts'
 import { jobIdFromKey, jobIdOf } from '../queues/job-id.ts'
 import type { DeadLetter, DeadLetterFilter, DeadLetterPage, Forgotten, QueueCounts } from '../queues/queue.ts'
@@ -78,12 +79,22 @@ const START_MS = 10_000
 /** Creates the inbox of a receiver. */
 export function createInbox(settings: InboxSettings, receiver: InboxReceiver, handlers: Handlers): Inbox {
   const { queue, concurrency, key } = settings
-  const { onDeadLetter, log, clock } = receiver
+  const { onDeadLetter, log, report, clock } = receiver
+  const warn = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
   let watch: unknown // The timer that waits for `start`.
   queue.reserve?.('inbox')
 
   function giveDeadLetter(letter: DeadLetter): void {
-    notify(() => onDeadLetter?.(readDeadLetter(letter)), 'onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
+    notify(() => onDeadLetter?.(readDeadLetter(letter)), warn)
+  }
+
+  /** The queue made it a dead letter by itself. */
+  function reportUnreadable(letter: DeadLetter): void {
+    const { id, reason } = letter
+    const text = `An inbox needs messages that its queue can read. Got another job: ${reason.replace(/\.$/, '')}. Look at it with receiver.deadLetters(), then call receiver.drop(['${id}']).`
+    const line = { code: 'dead_letter', text: `dead letter ${id}: ${text}`, fields: { id, reason: 'unreadable' } }
+    report(new HooklineError('internal', text), { headers: {}, path: undefined, remoteAddress: undefined }, line)
+    giveDeadLetter(letter)
   }
 
   function watchStart(): void {
@@ -93,7 +104,9 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
   /** Where another process handles, nothing is due for long. */
   function warnUnlessHandled({ oldestDueAt }: QueueCounts): void {
     if (oldestDueAt === undefined || clock.now() - oldestDueAt.getTime() < START_MS / 2) return
-    log.write({ level: 'warn', code: 'inbox_not_started', text: `inbox_not_started: ${NOT_STARTED}` })
+    // It is no error of a request, so no `onError` receives it.
+    if (log.isSilent) process.emitWarning(NOT_STARTED, { code: 'HOOKLINE_INBOX_NOT_STARTED' })
+    else log.write({ level: 'warn', code: 'inbox_not_started', text: `inbox_not_started: ${NOT_STARTED}` })
   }
 
   function idOf(delivery: OpenDelivery, message: Message | undefined): string {
@@ -118,7 +131,8 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
       publishStored(message, delivery, startedAt, clock)
     },
     start() {
-      queue.work(createJobHandler(settings, receiver, handlers, giveDeadLetter), { concurrency })
+      const handle = createJobHandler(settings, receiver, handlers, giveDeadLetter)
+      queue.work(handle, { concurrency, onUnreadable: reportUnreadable })
       clock.clearTimeout(watch)
       watch = 'over'
     },

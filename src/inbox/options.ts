@@ -4,6 +4,7 @@ import type { Delivery } from '../handling/delivery.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import { invalidOption, kindOf, refuseUnknown, requireFunction, requireWhole } from '../options/checks.ts'
+import { createWarning } from '../options/warning.ts'
 import type { Queue } from '../queues/queue.ts'
 import { LONGEST_TIMER_MS } from '../time/clock.ts'
 
@@ -89,19 +90,16 @@ function readRetries(retries: NonNullable<InboxOptions['retries']>): NextDelay {
 }
 
 function withDefault(retries: NextDelay): NextDelay {
+  const warn = createWarning('inbox.retries', 'HOOKLINE_RETRIES')
   return (attempts, error) => {
     try {
       const delay = retries(attempts, error)
       if (delay === undefined) return undefined
       if (delay >= 0 && delay <= LONGEST_TIMER_MS) return Math.round(delay)
-      warn(`It returned no number from 0 to ${LONGEST_TIMER_MS}.`)
+      warn(new RangeError(`It returned no number from 0 to ${LONGEST_TIMER_MS}.`))
     } catch (failure) {
-      warn(failure instanceof Error ? failure.message : `It threw a ${typeof failure}.`)
+      warn(failure)
     }
     return RETRIES_MS[attempts - 1]
   }
-}
-
-function warn(detail: string): void {
-  process.emitWarning('inbox.retries failed', { code: 'HOOKLINE_RETRIES', detail })
 }

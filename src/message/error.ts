@@ -1,6 +1,6 @@
 /** The one error of the wire: a stable code, the only code → status table, and what messages may show. */
 
-import { isUint8Array } from 'node:util/types'
+import { isPromise, isUint8Array } from 'node:util/types'
 
 /** Names what went wrong. Codes are stable: they may be added, never renamed. */
 export type HooklineErrorCode =
@@ -136,5 +136,6 @@ export function kindOf(value: unknown): string {
   if (value === '') return 'an empty string'
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
   if (isUint8Array(value)) return 'bytes'
+  if (isPromise(value)) return 'a promise'
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }

@@ -1,16 +1,14 @@
 /** Calls the callbacks that a developer gave as options. Whatever they do changes nothing: one that fails is a warning. */
 
+import type { WarnOfFailure } from './warning.ts'
+
 /**
  * Calls a callback and does not wait for it.
  *
- * @param name Of the option, for the warning; `code` of the warning likewise.
+ * @param warn Is called with what it throws.
  * @returns The promise that the callback returned, if it did. Never rejects.
  */
-export function notify(callback: () => unknown, name: string, code: string): PromiseLike<unknown> | undefined {
-  const warn = (failure: unknown): void => {
-    const detail = failure instanceof Error ? failure.message : `It threw a ${typeof failure}.`
-    process.emitWarning(`${name} failed`, { code, detail })
-  }
+export function notify(callback: () => unknown, warn: WarnOfFailure): PromiseLike<unknown> | undefined {
   try {
     const result = callback()
     if (isThenable(result)) return result.then(undefined, warn)

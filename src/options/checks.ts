@@ -87,6 +87,17 @@ export function requireText(name: string, value: unknown, example = 'orders'): a
   throw invalidOption(name, 'must be a non-empty string', kindOf(value), `Pass a string, for example '${example}'.`)
 }
 
+/**
+ * Lets a secret pass that is not empty.
+ *
+ * @param what What it is, after the word "Pass".
+ */
+export function requireSecret(name: string, value: unknown, what: string): asserts value is string {
+  if (typeof value === 'string' && value !== '') return
+  const advice = `Pass ${what}. If it is not set yet when this module is loaded, call this function later, at the first use.`
+  throw invalidOption(name, 'must be a non-empty string', kindOf(value), advice)
+}
+
 /** Lets text pass that a function of the developer returned as a key. */
 export function requireKey(name: string, key: unknown): asserts key is string {
   if (typeof key === 'string' && key !== '') return

@@ -4,6 +4,7 @@ import { HooklineError } from '../message/error.ts'
 import { type Clock, unref } from '../time/clock.ts'
 import { notify } from './callbacks.ts'
 import { requireMethods } from './checks.ts'
+import { createWarning, escaped } from './warning.ts'
 
 /** What receives the lines of Hookline: pino, or any object of its shape. */
 export interface Logger {
@@ -28,6 +29,8 @@ export interface Line {
 
 /** Writes lines. Never throws. */
 export interface Log {
+  /** Whether lines go nowhere, because a callback receives the errors. */
+  readonly isSilent: boolean
   write(line: Line): void
   /** Writes how many lines were left out so far, as it does by itself when their minute is over. */
   flush(): void
@@ -39,6 +42,8 @@ const PERIOD_MS = 60_000
 /** The most characters. */
 const MOST_TEXT = 1_000
 const MOST_STACK = 4_000
+/** Of an AggregateError. */
+const MOST_ERRORS = 10
 
 /** The lines of a code in a minute. */
 interface Period {
@@ -57,6 +62,7 @@ export function createLog(logger: Logger | undefined, callback: unknown, clock: 
   if (logger !== undefined) requireMethods('logger', logger, ['error', 'warn', 'info'])
   const target = logger ?? (callback === undefined ? console : undefined)
   const periods = new Map<string, Period>()
+  const warn = createWarning('logger', 'HOOKLINE_LOGGER')
 
   function print({ level, code, text, fields, thrown }: Line): void {
     const line = escaped(text.slice(0, MOST_TEXT).trimEnd())
@@ -65,7 +71,7 @@ export function createLog(logger: Logger | undefined, callback: unknown, clock: 
       target === console
         ? console[level](`hookline: ${line}${stack && `\n${stack}`.replaceAll('\n', '\n    ')}`)
         : target?.[level]({ code, ...fields, ...(stack && { stack }) }, line)
-    notify(write, 'logger', 'HOOKLINE_LOGGER')
+    notify(write, warn)
   }
 
   function printMore(code: string, period: Period): void {
@@ -86,6 +92,7 @@ export function createLog(logger: Logger | undefined, callback: unknown, clock: 
   }
 
   return {
+    isSilent: target === undefined,
     write(line) {
       if (target === undefined) return
       const { code, level, text, count = 1 } = line
@@ -101,16 +108,14 @@ export function createLog(logger: Logger | undefined, callback: unknown, clock: 
   }
 }
 
-/** Text on one line: control and format characters are written as `\\u{1b}`. */
-function escaped(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`)
-}
-
 /** The stack of what was thrown: of each error of an AggregateError, and of the causes. Of an error of ours, its message. */
 function stackOf(thrown: unknown, depth = 0): string {
   if (thrown === undefined || depth > 3) return ''
   try {
-    if (thrown instanceof AggregateError) return thrown.errors.map((each) => stackOf(each, depth + 1)).join('\n')
+    if (thrown instanceof AggregateError) {
+      const stacks = thrown.errors.slice(0, MOST_ERRORS).map((each) => stackOf(each, depth + 1))
+      return stacks.filter((stack) => stack !== '').join('\n')
+    }
     const { stack = thrown, cause } = Object(thrown)
     return `${thrown instanceof HooklineError ? thrown.message : stack}\n${stackOf(cause, depth + 1)}`.trim()
   } catch {

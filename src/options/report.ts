@@ -5,6 +5,7 @@ import type { Clock } from '../time/clock.ts'
 import { notify } from './callbacks.ts'
 import { requireFunction } from './checks.ts'
 import { createLog, type Line, type Log, type Logger } from './log.ts'
+import { createWarning } from './warning.ts'
 
 /** The options, as they were given. */
 export interface ReportOptions<Request> {
@@ -26,10 +27,11 @@ export function createReport<Request>(
 ): { readonly report: Report<Request>; readonly log: Log } {
   if (onError !== undefined) requireFunction('onError', onError)
   const log = createLog(logger, onError, clock)
+  const warn = createWarning('onError', 'HOOKLINE_ON_ERROR')
   return {
     log,
     report(error, request, line) {
-      if (onError !== undefined) notify(() => onError(error, request), 'onError', 'HOOKLINE_ON_ERROR')
+      if (onError !== undefined) notify(() => onError(error, request), warn)
       const { code, status, message, cause: thrown } = error
       const level = status < 500 ? 'warn' : 'error'
       if (code !== 'shutting_down') log.write({ level, code, text: `${code}: ${message}`, thrown, ...line })

@@ -6,5 +6,6 @@
 
 export type { Handler } from '../handling/handlers.ts'
 export type { Health } from '../queues/health.ts'
+export type { ReadHealth } from './gauges.ts'
 export { inTrace } from './in-trace.ts'
 export { type ObserveOptions, observe } from './observe.ts'

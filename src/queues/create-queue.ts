@@ -136,10 +136,10 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
         throw new TypeError(`Queue ${name} is closed. Got a handler for it. Create a new queue.`)
       }
       requireFunction('handle', handle)
-      const concurrency = requireWhole('concurrency', options?.concurrency, 1)
+      requireWhole('concurrency', options?.concurrency, 1)
       hasHandler = true
       retention.start()
-      worker.start(handle, concurrency, options.room)
+      worker.start(handle, options)
       return worker.wake
     },
     pause: () => worker.setPaused(true),

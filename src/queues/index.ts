@@ -23,6 +23,7 @@ export type {
   QueueUse,
   StoredDeadLetterFilter,
   StoredJob,
+  WorkOptions,
 } from './queue.ts'
 export type { Answer, QueueStore, ReleaseOptions } from './store.ts'
 export { servesOther } from './use.ts'

@@ -48,20 +48,12 @@ export type Outcome =
  */
 export type HandleJob = (job: ClaimedJob, signal: AbortSignal) => Promise<Outcome>
 
-/** How many more jobs a handler takes, below its concurrency. Asked before each claim, and again when a job has ended. */
+/** How many more jobs a handler takes, below its concurrency. Asked before each claim. */
 export interface Room {
   /** The most to claim now. */
   count(): number
   /** When there is room again although no job has ended; undefined when a job has to end first. */
   nextAt(): Date | undefined
-}
-
-/** How jobs are handled. */
-export interface WorkOptions {
-  /** The most jobs at a time. */
-  readonly concurrency: number
-  /** Default: as many as `concurrency` admits. */
-  readonly room?: Room
 }
 
 /** A job that is not retried until it is redriven. */
@@ -118,6 +110,16 @@ export interface Forgotten {
   readonly deleted: number
   /** How many others were claimed: their handlers end them. Those that are to be retried then are deleted by another call. */
   readonly active: number
+}
+
+/** How to handle jobs. */
+export interface WorkOptions {
+  /** The most jobs that are handled at a time. */
+  readonly concurrency: number
+  /** Receives each job that the queue makes a dead letter by itself, because it cannot read it. Must not throw. */
+  readonly onUnreadable?: (letter: DeadLetter) => void
+  /** Limits how many jobs are claimed. Default: `concurrency` alone does. */
+  readonly room?: Room
 }
 
 /** How to close a queue. */
@@ -180,7 +182,7 @@ export interface Queue {
    * @throws HooklineError (as a rejection) `queue_full`.
    */
   redrive(ids: readonly string[] | 'all'): Promise<number>
-  /** Deletes dead letters, and forgets their ids. Returns how many. May race a redrive. */
+  /** Deletes dead letters, and forgets their ids. Returns how many. */
   drop(which: readonly string[] | 'all' | StoredDeadLetterFilter): Promise<number>
   /**
    * Deletes every job that waits and every dead letter whose id or body matches, and forgets their ids: to erase the data of a

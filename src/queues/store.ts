@@ -30,8 +30,11 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   reserve?(use: QueueUse): void
   /** Stores jobs, all or none. Skips ids that wait, are claimed, are dead letters or are in the dedupe window. The ids of one call differ. */
   push(jobs: readonly Job[]): Answer<void>
-  /** Claims due jobs, at most `limit`, about the oldest first. */
-  claim(limit: number): Answer<readonly Claim[]>
+  /**
+   * Claims due jobs, at most `limit`, about the oldest first. Gives `onUnreadable` each job that it cannot read and has made a
+   * dead letter, so that it does not stop those that it can.
+   */
+  claim(limit: number, onUnreadable?: (letter: DeadLetter) => void): Answer<readonly Claim[]>
   /** Ends a claim as its handler decided. Does nothing when the claim is not current any more. */
   finish(claim: Claim, outcome: Outcome): Answer<void>
   /** Ends claims without an outcome: the jobs are due at once, for any worker. */

@@ -6,7 +6,7 @@ import { backoff } from '../time/backoff.ts'
 import type { Clock } from '../time/clock.ts'
 import { within } from '../time/timeout.ts'
 import { STORE_BACKOFF } from './outcomes.ts'
-import type { ClaimedJob, HandleJob, Room } from './queue.ts'
+import type { ClaimedJob, HandleJob, WorkOptions } from './queue.ts'
 import { createRunning } from './running.ts'
 import type { QueueStore } from './store.ts'
 
@@ -24,7 +24,7 @@ export interface WorkerOptions {
 /** The part of a queue that works. */
 export interface Worker {
   /** Sets the handler. */
-  start(handle: HandleJob, concurrency: number, room?: Room): void
+  start(handle: HandleJob, how: WorkOptions): void
   setPaused(isPaused: boolean): void
   /** Looks for jobs: there may be new ones, or ones that are due sooner. */
   wake(): void
@@ -47,8 +47,7 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   const ending = new AbortController()
   const running = createRunning(store, { name, clock, signal: ending.signal, onError, onEnd: wake })
   let handle: HandleJob | undefined
-  let concurrency = 0
-  let room: Room | undefined
+  let how: WorkOptions = { concurrency: 0 }
   let phase: 'open' | 'closing' | 'closed' = 'open'
   let isPaused = false
   let isClaiming = false
@@ -81,7 +80,7 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
     try {
       const most = findRoom()
       if (most > 0) {
-        const claims = store.claim(most)
+        const claims = store.claim(most, how.onUnreadable)
         if (isThenable(claims)) await runOrRelease(await claims)
         else run(claims)
       }
@@ -109,8 +108,8 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   /** The most to claim now. */
   function findRoom(): number {
     if (!mayClaim()) return 0
-    const most = concurrency - running.size
-    return most > 0 && room !== undefined ? Math.min(most, room.count()) : most
+    const most = how.concurrency - running.size
+    return most > 0 && how.room !== undefined ? Math.min(most, how.room.count()) : most
   }
 
   /** Releases claims that were answered after a pause or a close: no handler saw their jobs. */
@@ -142,7 +141,7 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
 
   /** When there is room again, if no job ends before. */
   function roomAt(): number | undefined {
-    return mayClaim() && running.size < concurrency ? room?.nextAt()?.getTime() : undefined
+    return mayClaim() && running.size < how.concurrency ? how.room?.nextAt()?.getTime() : undefined
   }
 
   /** Another process may push, or handle what a drain here waits for. */
@@ -170,10 +169,9 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   return {
     wake,
     drain,
-    start(handler, most, limit) {
+    start(handler, options) {
       handle = handler
-      concurrency = most
-      room = limit
+      how = options
       wake()
     },
     setPaused(paused) {

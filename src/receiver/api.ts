@@ -30,7 +30,7 @@ export interface ReceiveOptions {
 
 /** How to close a receiver. */
 export interface ReceiverCloseOptions {
-  /** How long handlers may still take once all requests are answered or timed out, in milliseconds. Default 10 000. */
+  /** How long requests and handlers under way may still take, in milliseconds; requests at least 300. Default 10 000. */
   readonly graceMs?: number
 }
 
@@ -41,11 +41,10 @@ export type MessageOfType<Type extends MessageType, Traits extends TraitSchemas>
     ? GroupMessage<SchemaOutput<Traits['group']>>
     : Extract<Message, { type: Type }>
 
-/** The track message of an event, with the output of its schema. */
-export type TrackOf<Event extends string, Events extends EventSchemas> = TrackMessage<
-  Event,
-  Event extends keyof Events ? SchemaOutput<Events[Event]> : SchemaOutput<undefined>
->
+/** The track message of an event, with the output of its schema; of several events a union, which narrows on `event`. */
+export type TrackOf<Event extends string, Events extends EventSchemas> = Event extends string
+  ? TrackMessage<Event, Event extends keyof Events ? SchemaOutput<Events[Event]> : SchemaOutput<undefined>>
+  : never
 
 /**
  * The message that a handler of a receiver gets, for handlers in other files.
@@ -147,10 +146,11 @@ export interface Receiver<Events extends EventSchemas = any, Traits extends Trai
   health(): Promise<Health>
 
   /**
-   * Answers every later request 503 with `Retry-After`. Waits until all earlier requests are answered, then, as long as the
-   * grace lasts, for the handlers of the inbox or of claimed messages; then their `signal` fires, and their messages are
-   * released for another attempt. Closes the inbox or the store of `dedupe`. Do not await it in a handler: it would wait
-   * for itself. Closing again waits for the same end.
+   * Answers every later request 503 with `Retry-After`. As long as the grace lasts, waits until all earlier requests are
+   * answered, then for the handlers of the inbox or of claimed messages; then their `signal` fires, and their messages are
+   * released for another attempt. Closes the inbox or the store of `dedupe`; with an engine that does not answer, that takes up to
+   * a second more, and requests that wait for it are answered 503. Do not await it in a handler: it would wait for itself.
+   * Closing again waits for the same end.
    *
    * @returns The messages that would be lost with the process: none unless the inbox is in memory.
    */

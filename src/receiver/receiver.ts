@@ -9,6 +9,7 @@ import { createInbox, type Inbox, type StoredMessage } from '../inbox/inbox.ts'
 import { requireBytes } from '../message/bytes.ts'
 import { invalidOption, kindOf, requireOptions, requireText, requireWhole } from '../options/checks.ts'
 import { checkHealth } from '../queues/health.ts'
+import { within } from '../time/timeout.ts'
 import type { HeadersLike, ReceiveOptions, Receiver, ReceiverCloseOptions } from './api.ts'
 import { createDeduplication } from './deduplication.ts'
 import { type ReceiverOptions, readOptions } from './options.ts'
@@ -94,11 +95,11 @@ export function createReceiver<
 
   async function end(graceMs: number): Promise<readonly StoredMessage[]> {
     const since = clock.monotonic()
-    await stop()
-    await nextTurn() // Hosts write the last answers now.
+    await within(stop(), Math.max(graceMs, ANSWERS_MS), clock)
     const restMs = Math.max(0, Math.ceil(graceMs - (clock.monotonic() - since)))
     await dedupe?.close(restMs)
-    const left = await inbox?.close(restMs)
+    const left = await inbox?.close(restMs) // Refuses what an engine that is silent has not stored.
+    await nextTurn() // Hosts write the last answers now.
     settings.log.flush()
     return left ?? []
   }
@@ -106,6 +107,8 @@ export function createReceiver<
 
 /** The default of `close({ graceMs })`. */
 const GRACE_MS = 10_000
+/** How long requests under way may take to be answered when the grace is shorter, in milliseconds. */
+const ANSWERS_MS = 300
 
 function readPath(options: ReceiveOptions): string | undefined {
   requireOptions('receive', options, ['path'])

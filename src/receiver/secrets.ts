@@ -1,10 +1,12 @@
 /** The shared secret in each form of the option: constant, from a provider, or one for each source. */
 
+import { isUint8Array } from 'node:util/types'
 import type { OpenDelivery } from '../handling/delivery.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { HooklineError } from '../message/error.ts'
 import { SOURCE_NAME_LIMIT, SOURCES_LIMIT } from '../message/limits.ts'
 import { createKeys, type Key } from '../message/signature.ts'
+import { isThenable } from '../options/callbacks.ts'
 import { invalidOption, kindOf, refuseUnknown, requireFunction, warnOfSecret } from '../options/checks.ts'
 import type { Clock } from '../time/clock.ts'
 import { createSecretCache, indexOfMatch, type SecretCache } from './secret-cache.ts'
@@ -56,6 +58,10 @@ export function createMatchSecret(
     const { match } = createSecretCache(async () => read((await secret()) as Secrets), clock)
     return match
   }
+  if (isUint8Array(secret) || isThenable(secret)) {
+    const rule = 'must be text, a list of it, a function or { source, secrets }'
+    throw invalidOption('secret', rule, kindOf(secret), 'Pass text, or the function that reads it.')
+  }
   if (isSourceSecrets(secret)) {
     refuseUnknown(secret, ['source', 'secrets'], 'secret.')
     requireFunction('secret.source', secret.source)
@@ -86,7 +92,7 @@ function createReader(): Read {
 }
 
 function isSourceSecrets(secret: unknown): secret is SourceSecrets {
-  return typeof secret === 'object' && secret !== null && !Array.isArray(secret)
+  return typeof secret === 'object' && secret !== null && ('source' in secret || 'secrets' in secret)
 }
 
 function createMatchOfSource({ source, secrets }: SourceSecrets, read: Read, clock: Clock): MatchSecret {

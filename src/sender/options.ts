@@ -7,9 +7,9 @@ import { createKeys, type Key } from '../message/signature.ts'
 import {
   invalidOption,
   isToken,
-  kindOf,
   requireBoolean,
   requireClock,
+  requireSecret,
   requireWhole,
   show,
   warnOfSecret,
@@ -106,10 +106,7 @@ export function readSenderOptions(options: SenderOptions): SenderSettings {
 function readKey(options: SenderOptions): Key | undefined {
   if (!('sharedSecret' in options)) return undefined
   const { sharedSecret } = options
-  if (typeof sharedSecret !== 'string' || sharedSecret === '') {
-    const advice = 'Set the secret, or leave the option out to send unsigned.'
-    throw invalidOption('sharedSecret', 'must be a non-empty string', kindOf(sharedSecret), advice)
-  }
+  requireSecret('sharedSecret', sharedSecret, 'the secret, or leave the option out to send unsigned')
   warnOfSecret('sharedSecret', sharedSecret)
   return createKeys(sharedSecret)[0]
 }

@@ -311,15 +311,20 @@ describe.each([
 })
 
 describe('node:http2', () => {
-  it('notices a stream that was cancelled before its content-length was there', async () => {
+  it.each([
+    ['before its content-length was there', { 'content-length': '100' }],
+    ['in the middle of a body without a content-length', {}],
+  ])('notices a stream that was cancelled %s', async (_case, length) => {
     const { receiver, errors } = setUp()
     const server = http2.createServer(serveNode(receiver)).listen(0, '127.0.0.1')
     open.push(server)
     await until(() => server.listening)
     const session = http2.connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-    const stream = session.request({ ':method': 'POST', 'content-type': 'application/json', 'content-length': '100' })
+    const { headers } = signedRequest(spaced, secret)
+    const stream = session.request({ ':method': 'POST', ...headers, ...length })
     stream.on('error', () => {})
-    stream.write('{"type":', () => stream.close(http2.constants.NGHTTP2_CANCEL))
+    server.on('request', (incoming) => incoming.once('data', () => stream.destroy()))
+    stream.write('{"type":')
     await until(() => errors.length === 1)
     session.destroy()
     expect(errors[0]?.code).toBe('body_aborted')

@@ -16,6 +16,7 @@ let failing = 0
 let requests = 0
 const server = createServer((request, response) => {
   requests++
+  if (request.url === '/silent') return
   request.resume()
   request.on('end', () => response.writeHead(failing-- > 0 ? 500 : 200).end('{"success":true}'))
 })
@@ -43,6 +44,9 @@ async function run(program: string, env: Readonly<Record<string, string>> = {}) 
   return promisify(execFile)(process.execPath, args, { env: { ...process.env, ...env }, timeout: 20_000 })
 }
 
+const LOST =
+  'not delivered: The process ended with the client open. Call `await client.close()` first, also before process.exit().'
+
 describe('the process ends by itself', () => {
   it('with a client that was never used', async () => {
     await run('')
@@ -54,14 +58,37 @@ describe('the process ends by itself', () => {
     expect([requests - before, stderr]).toEqual([1, ''])
   })
 
+  it.each([
+    ['a listener of beforeExit', "process.once('beforeExit', () => client.track(call))", 1],
+    [
+      'one that records while others are on their way',
+      "client.track(call); process.once('beforeExit', () => setImmediate(() => client.track(call)))",
+      2,
+    ],
+  ])('with calls of %s, which are posted too', async (_what, program, posted) => {
+    const before = requests
+    const { stderr } = await run(program)
+    expect([requests - before, stderr]).toEqual([posted, ''])
+  })
+
+  it('after ten seconds with a server that does not answer, however long a request may take', async () => {
+    const program = `
+      const setTimer = (callback, ms) => setTimeout(callback, ms / 100)
+      const clock = { now: Date.now, monotonic: () => performance.now(), setTimeout: setTimer, clearTimeout }
+      const endpoint = settings.endpoint.replace('/v1/batch', '/silent')
+      const other = createClient('key', { ...settings, endpoint, clock, timeoutMs: 1_000_000, flushAt: 1 })
+      for (let index = 0; index < 50; index++) other.track(call)
+      process.on('exit', () => console.log(performance.now()))`
+    const { stdout, stderr } = await run(program)
+    expect(stderr).toBe(`hookline: 50 calls ${LOST}\n`)
+    expect(Number(stdout)).toBeLessThan(5_000) // A request may take ten.
+  })
+
   it('with a connection that is kept', async () => {
     const { stdout } = await run("client.track(call); await client.flush(); console.log('flushed')")
     expect(stdout).toBe('flushed\n')
   })
 })
-
-const LOST =
-  'not delivered: The process ended with the client open. Call `await client.close()` first, also before process.exit().'
 
 describe('the process ends at once', () => {
   const exits = { code: 0, stderr: '' }
@@ -160,6 +187,26 @@ describe('the listeners for the end of the process', () => {
     await clock.advance(0)
     expect([(await closed).length, counts()]).toEqual([2, before])
   })
+})
+
+it('a process that goes on after it was about to end posts what is left with the next flush', async () => {
+  const { client, clock, sent, dispatcher } = setUp(['silence', 'silence'], {
+    timeoutMs: 60_000,
+    flushAt: 2,
+    maxInFlight: 1,
+  })
+  for (let index = 0; index < 3; index++) client.track(numbered(index))
+  const post = process.listeners('beforeExit').at(-1) as (code: number) => void
+  post(0)
+  await clock.advance(9_999)
+  expect([sent.length, dispatcher.aborted.length]).toEqual([1, 0])
+  await clock.advance(1)
+  expect(dispatcher.aborted).toHaveLength(1)
+  await clock.advance(5_000)
+  expect(sent).toHaveLength(2)
+  const closed = client.close({ timeoutMs: 0 })
+  await clock.advance(0)
+  expect(await closed).toMatchObject([numbered(0), numbered(1), numbered(2)])
 })
 
 describe('the process waits', () => {

@@ -16,7 +16,10 @@ describe('createCollector refuses', () => {
     ['sources[0].name', { sources: [{ ...shop, name: '' }] }],
     ['sources[0].name', { sources: [{ ...shop, name: undefined }] }],
     ['sources[0].writeKey', { sources: [{ ...shop, writeKey: '' }] }],
-    ['sources[0].writeKey', { sources: [{ ...shop, writeKey: undefined }] }],
+    [
+      '`sources[0].writeKey` must be a non-empty string. Got undefined. Pass the write key of the source. If it is not set yet when this module is loaded, call this function later, at the first use.',
+      { sources: [{ ...shop, writeKey: undefined }] },
+    ],
     ['sources[0].writeKey', { sources: [{ ...shop, writeKey: 'a:b' }] }],
     [
       '`sources[1].name` must differ from `sources[0].name`. Got the same.',

@@ -20,11 +20,11 @@ function record(client: Client, type: (typeof FIVE)[number], fields: object = {}
   client[type]({ ...CALLS[type], ...fields } as never)
 }
 
-/** A call that is this many bytes of JSON. */
+/** A call that is this many bytes of JSON, some of them in characters of two. */
 function callOf(bytes: number, messageId = 'm') {
   const call = (text: string) => ({ ...CALLS.track, messageId, context: { library: {} }, properties: { text } })
-  const empty = { ...call(''), type: 'track', timestamp: '2026-01-15T09:30:00.000Z' }
-  return call('x'.repeat(bytes - JSON.stringify(empty).length))
+  const empty = { ...call('ää'), type: 'track', timestamp: '2026-01-15T09:30:00.000Z' }
+  return call(`ää${'x'.repeat(bytes - Buffer.byteLength(JSON.stringify(empty)))}`)
 }
 
 /** Records one call and says what arrives. */
@@ -93,6 +93,12 @@ test('Client · What it does · 5 by default a batch is flushed every 20 message
   expect(requests).toHaveLength(1)
   await clock.advance(1)
   expect(requests).toHaveLength(2)
+  await clock.advance(3_000)
+  client.track({ userId: 'u', event: 'E' })
+  await clock.advance(1_999)
+  expect(requests).toHaveLength(2)
+  await clock.advance(1)
+  expect(requests).toHaveLength(3)
 })
 
 test('Client · What it does · 6 DEBUG=analytics turns debug logging on', { timeout: 30_000 }, async () => {
@@ -108,7 +114,7 @@ test('Client · What it does · 6 DEBUG=analytics turns debug logging on', { tim
   }
   const [on, off] = await Promise.all([logOf('analytics'), logOf('')])
   expect(on).toContain('analytics')
-  expect(on).not.toContain('the-write-key')
+  for (const key of ['the-write-key', btoa('the-write-key:')]) expect(on).not.toContain(key)
   expect(off).not.toContain('analytics')
 })
 
@@ -124,6 +130,9 @@ test('Client · What it does · 7 any call accepts a timestamp; only a destinati
     const refused = await arrival((client) => record(client, type, { timestamp }), { destination })
     expect(refused.message).toBeUndefined()
     expect((await refused.destination.health()).skipped.historical).toBe(1)
+    const recent = new Date(now.clock.now() - 3_600_000)
+    const taken = await arrival((client) => record(client, type, { timestamp: recent }), { destination })
+    expect(taken.message?.timestamp).toBe(recent.toISOString())
 
     // A call without a timestamp, posted straight to a collector whose clock is an hour ahead of every other.
     const { post, captured } = layPath({ collector: { clock: manualClock(Date.UTC(2026, 0, 15, 10, 30)) } })
@@ -168,6 +177,10 @@ test('Client · Settings · FlushAfter: time since the last flush that triggers 
   expect(requests).toHaveLength(0)
   await clock.advance(1)
   expect(requests).toHaveLength(1)
+  await clock.advance(60)
+  client.track({ userId: 'u', event: 'E' })
+  await clock.advance(40)
+  expect(requests).toHaveLength(2)
 })
 
 test('Client · Messages · Identify · UserId: string, or AnonymousId in its place', async () => {
@@ -177,12 +190,14 @@ test('Client · Messages · Identify · UserId: string, or AnonymousId in its pl
   })
   expect((await arrival((client) => client.identify({ anonymousId: 'a' }))).message).toMatchObject({ anonymousId: 'a' })
   refuses((client) => client.identify({} as never), /userId/)
+  refuses((client) => client.identify({ userId: 7 as never }), /userId/)
 })
 
 test('Client · Messages · Identify · Traits: map, optional', async () => {
   const traits = { plan: 'pro', logins: 5 }
   expect((await arrival((client) => client.identify({ userId: 'u', traits }))).message).toMatchObject({ traits })
-  refuses((client) => client.identify({ userId: 'u', traits: 'pro' as never }), /traits/)
+  for (const wrong of ['pro', ['pro']])
+    refuses((client) => client.identify({ userId: 'u', traits: wrong as never }), /traits/)
 })
 
 test('Client · Messages · Track · Event: string, required', async () => {
@@ -191,7 +206,7 @@ test('Client · Messages · Track · Event: string, required', async () => {
     event: 'Order Completed',
   })
   refuses((client) => client.track({ userId: 'u' } as never), /event/)
-  refuses((client) => client.track({ userId: 'u', event: '' }), /event/)
+  for (const event of ['', 7]) refuses((client) => client.track({ userId: 'u', event: event as never }), /event/)
 })
 
 test('Client · Messages · Track · UserId: string, or AnonymousId in its place', async () => {
@@ -199,6 +214,7 @@ test('Client · Messages · Track · UserId: string, or AnonymousId in its place
     anonymousId: 'a',
   })
   refuses((client) => client.track({ event: 'E' } as never), /userId/)
+  refuses((client) => client.track({ event: 'E', userId: 7 as never }), /userId/)
 })
 
 test('Client · Messages · Track · Properties: map, optional', async () => {
@@ -212,6 +228,7 @@ test('Client · Messages · Track · Properties: map, optional', async () => {
 test('Client · Messages · Page · UserId: string, required unless AnonymousId is there', async () => {
   expect((await arrival((client) => client.page({ userId: 'u' }))).message).toMatchObject({ type: 'page', userId: 'u' })
   refuses((client) => client.page({} as never), /userId/)
+  refuses((client) => client.page({ userId: 7 as never }), /userId/)
 })
 
 test('Client · Messages · Page · Category: string, optional', async () => {
@@ -249,7 +266,8 @@ test('Client · Messages · Page · Timestamp: ISO 8601, defaults to the time of
 test('Client · Messages · Page · Context: map of extra context', async () => {
   const context = { locale: 'de', campaign: { name: 'spring' } }
   expect((await arrival((client) => client.page({ userId: 'u', context }))).message).toMatchObject({ context })
-  refuses((client) => client.page({ userId: 'u', context: 'de' as never }), /context/)
+  for (const wrong of ['de', ['de']])
+    refuses((client) => client.page({ userId: 'u', context: wrong as never }), /context/)
 })
 
 test('Client · Messages · Page · AnonymousId: string, while the user is unknown', async () => {
@@ -257,6 +275,7 @@ test('Client · Messages · Page · AnonymousId: string, while the user is unkno
     type: 'page',
     anonymousId: 'a',
   })
+  refuses((client) => client.page({ anonymousId: 7 as never }), /anonymousId/)
 })
 
 test('Client · Messages · Group · UserId: string, or AnonymousId in its place', async () => {
@@ -264,6 +283,7 @@ test('Client · Messages · Group · UserId: string, or AnonymousId in its place
     anonymousId: 'a',
   })
   refuses((client) => client.group({ groupId: 'g' } as never), /userId/)
+  refuses((client) => client.group({ groupId: 'g', userId: 7 as never }), /userId/)
 })
 
 test('Client · Messages · Group · GroupId: string, required', async () => {
@@ -272,6 +292,7 @@ test('Client · Messages · Group · GroupId: string, required', async () => {
     groupId: 'g',
   })
   refuses((client) => client.group({ userId: 'u' } as never), /groupId/)
+  refuses((client) => client.group({ userId: 'u', groupId: 7 as never }), /groupId/)
 })
 
 test('Client · Messages · Group · Traits: map, optional', async () => {
@@ -279,19 +300,22 @@ test('Client · Messages · Group · Traits: map, optional', async () => {
   expect((await arrival((client) => client.group({ userId: 'u', groupId: 'g', traits }))).message).toMatchObject({
     traits,
   })
-  refuses((client) => client.group({ userId: 'u', groupId: 'g', traits: 'large' as never }), /traits/)
+  for (const wrong of ['large', ['large']])
+    refuses((client) => client.group({ userId: 'u', groupId: 'g', traits: wrong as never }), /traits/)
 })
 
 test('Client · Messages · Alias · UserId: string, required', async () => {
   const { captured } = await arrival((client) => client.alias({ userId: 'new', previousId: 'old' }))
   expect(JSON.parse(String(captured.requests[0]?.bytes))).toMatchObject({ 'User ID': 'new' })
   refuses((client) => client.alias({ previousId: 'old' } as never), /userId/)
+  refuses((client) => client.alias({ previousId: 'old', userId: 7 as never }), /userId/)
 })
 
 test('Client · Messages · Alias · PreviousId: string, required', async () => {
   const { captured } = await arrival((client) => client.alias({ userId: 'new', previousId: 'old' }))
   expect(JSON.parse(String(captured.requests[0]?.bytes))).toMatchObject({ 'Previous ID': 'old' })
   refuses((client) => client.alias({ userId: 'new' } as never), /previousId/)
+  refuses((client) => client.alias({ userId: 'new', previousId: 7 as never }), /previousId/)
 })
 
 test('Client · Messages · all five call types accept Integrations', async () => {
@@ -302,6 +326,8 @@ test('Client · Messages · all five call types accept Integrations', async () =
     expect(message).toBeUndefined()
     const chosen = await arrival((client) => record(client, type, { integrations: { All: false, Webhooks: true } }))
     expect(chosen.message).toMatchObject({ type })
+    for (const wrong of ['Webhooks', ['Webhooks']])
+      refuses((client) => record(client, type, { integrations: wrong }), /integrations/)
   }
 })
 

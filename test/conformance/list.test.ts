@@ -1,6 +1,6 @@
 /** docs/conformance.md and the tests of this folder name the same rows, in both directions. */
 
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { client } from '../mutations/client.ts'
 import { outbound } from '../mutations/outbound.ts'
@@ -27,6 +27,14 @@ test('every row of the list has its test, and every test its row', () => {
 test('each row has a fault that must turn it red, for `npm run mutate`', () => {
   const broken = [...outbound, ...client].flatMap((patch) => findRows(patch, listed))
   expect([...new Set(broken)].sort()).toEqual([...listed].sort())
+})
+
+test('each fault can still be put into the sources', () => {
+  const stale = [...outbound, ...client].filter(({ file, from }) => {
+    const path = new URL(`../../${file}`, folder)
+    return !existsSync(path) || read(path).split(from).length !== 2
+  })
+  expect(stale.map(({ fault }) => fault)).toEqual([])
 })
 
 test('no row is skipped or left to do', () => {

@@ -123,6 +123,15 @@ test('Outbound · Settings · sharedSecret: optional; when set, every request is
     expect((await requestOf({}, message)).headers).not.toHaveProperty('x-signature')
     expect((await requestOf({ sharedSecret: 'secret' }, message)).headers).toHaveProperty('x-signature')
   }
+  // To each URL, and at each attempt.
+  const { clock, destination, captured } = layPath({
+    script: [500, 500, 200],
+    destination: { sharedSecret: 'secret', webhooks: ['a', 'b'].map((name) => ({ url: `https://${name}.example/` })) },
+  })
+  await destination.send(fixtures.track)
+  await clock.advance(60_000)
+  expect(captured.requests).toHaveLength(4)
+  for (const { headers } of captured.requests) expect(headers).toHaveProperty('x-signature')
 })
 
 test('Outbound · Settings · Webhook URL: required, full, with its http or https scheme', async () => {
@@ -185,6 +194,9 @@ test('Outbound · Common fields · timestamp: ISO 8601 with milliseconds and a Z
   for (const text of ['10:30:00+01:00', '09:30:00Z', '09:30Z', '09:30:00.000999Z']) {
     const timestamp = `2026-01-15T${text}`
     for (const body of await bodiesOfAll({ timestamp })) expect(body.timestamp).toBe('2026-01-15T09:30:00.000Z')
+  }
+  for (const time of ['1969-07-20T20:17:40.123', '9999-12-31T23:59:59.999']) {
+    for (const body of await bodiesOfAll({ timestamp: `${time}+00:00` })) expect(body.timestamp).toBe(`${time}Z`)
   }
 })
 
@@ -424,6 +436,11 @@ test('Outbound · Audiences · 2 the property is the snake_case name; true for a
     { userId: 'new', traits: { high_value_users: true } },
     { userId: 'old', traits: { high_value_users: false } },
   ])
+  for (const name of ['highValueUsers', 'High-Value users!', 'high_value_users']) {
+    await destination.syncAudience(name, ['new'])
+    await clock.advance(0)
+    expect(captured.messages.at(-1)).toMatchObject({ traits: { high_value_users: true } })
+  }
 })
 
 test('Outbound · Audiences · 3 the first sync sends everyone, later ones only whose membership changed', async () => {
@@ -431,12 +448,15 @@ test('Outbound · Audiences · 3 the first sync sends everyone, later ones only 
   const previous = await destination.syncAudience('Beta', ['a', 'b', 'c'])
   await clock.advance(0)
   expect(captured.messages.map(({ userId }) => userId)).toEqual(['a', 'b', 'c'])
-  await destination.syncAudience('Beta', ['a', 'b', 'd'], { previous })
+  const second = await destination.syncAudience('Beta', ['a', 'b', 'd'], { previous })
   await clock.advance(0)
   expect(captured.messages.slice(3)).toMatchObject([
     { userId: 'd', traits: { beta: true } },
     { userId: 'c', traits: { beta: false } },
   ])
+  await destination.syncAudience('Beta', ['a', 'b', 'c', 'd'], { previous: second })
+  await clock.advance(0)
+  expect(captured.messages.slice(5)).toMatchObject([{ userId: 'c', traits: { beta: true } }])
 })
 
 test('Outbound · Errors · No response within 5 seconds: a timeout error is logged and the event is retried later', async () => {
@@ -493,6 +513,22 @@ test('Outbound · Errors · Several URLs and any one succeeds: processed, not re
     expect(captured.requests).toHaveLength(3)
     expect(reports).toMatchObject([{ status: 'delivered' }])
   }
+  // In a later round, beside failures of every kind.
+  let round = 0
+  const { clock, destination, captured, reports } = layPath({
+    destination: { webhooks: ['a', 'b', 'c'].map((name) => ({ url: `https://${name}.example/` })) },
+    script: [
+      ({ url }) => {
+        if (url.includes('a.example')) round++
+        if (round === 1) return 500
+        return url.includes('b.example') ? 200 : url.includes('a.example') ? 'self_signed' : 'hang'
+      },
+    ],
+  })
+  await destination.delete({ userId: 'u' })
+  await clock.advance(2 * RETRY_WINDOW_MS)
+  expect(captured.requests).toHaveLength(6)
+  expect(reports).toMatchObject([{ status: 'retrying' }, { status: 'delivered' }])
 })
 
 test('Outbound · Limits · Webhook URLs per destination: 5', () => {
@@ -504,6 +540,7 @@ test('Outbound · Limits · Webhook URLs per destination: 5', () => {
     expect(() => create(many(5))).not.toThrow()
     expect(() => create(many(6))).toThrow(/^`webhooks` must be a list of 1 to 5 entries\. Got 6 entries\./)
   }
+  expect(() => layPath().destination.update(many(6))).toThrow(/Got 6 entries\./)
 })
 
 test('Outbound · Limits · Response time allowed per request: 5 seconds', async () => {

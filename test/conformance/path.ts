@@ -13,7 +13,7 @@ import type { DestinationOptions } from '../../src/destination/options.ts'
 import { bodyTooLarge } from '../../src/http/body.ts'
 import type { EndpointAnswer, EndpointRequest } from '../../src/http/endpoint.ts'
 import type { CallType } from '../../src/message/type-table.ts'
-import { capture, manualClock, type Script } from '../../src/testing.ts'
+import { type CapturedStep, capture, manualClock, type Script } from '../../src/testing.ts'
 
 /** The address that the client has, as the collector sees it. */
 export const CLIENT_ADDRESS = '203.0.113.7'
@@ -48,7 +48,7 @@ export interface PathOptions {
   readonly collector?: Partial<CollectorOptions>
   readonly destination?: Partial<DestinationOptions>
   /** What the customer's endpoint answers. Default: 200 to everything. */
-  readonly script?: Script
+  readonly script?: Script<CapturedStep>
 }
 
 /** Lays the path. */

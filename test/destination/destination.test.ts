@@ -52,6 +52,9 @@ describe('a message', () => {
   it('that is invalid is refused before it is queued', async () => {
     const { destination } = setUp()
     await expect(destination.track({ userId: 'u' } as never)).rejects.toThrow(/^track: .*event/)
+    await expect(destination.submit({ message: fixtures.page } as never)).rejects.toThrow(
+      '`submissions` must be a list. Got an object. Pass [{ message }].',
+    )
     await expect(destination.submit([{ message: { type: 'x' } as never }])).rejects.toThrow(
       /^`message.type` must be one of 'page', .*\. Got 'x'\. Pass one of/,
     )

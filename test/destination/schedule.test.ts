@@ -84,7 +84,7 @@ describe('isRetryable', () => {
     expect(isRetryable(failed({ error }))).toBe(true)
   })
 
-  test.each(['self_signed', 'private_address'] as const)('%s: final', (error) => {
+  test.each(['self_signed', 'private_address', 'unexpected_continue'] as const)('%s: final', (error) => {
     expect(isRetryable(failed({ error }))).toBe(false)
   })
 })

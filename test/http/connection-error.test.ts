@@ -39,6 +39,7 @@ describe('explainConnectionError', () => {
     ['UND_ERR_SOCKET', 'reset'],
     ['UND_ERR_RES_CONTENT_LENGTH_MISMATCH', 'reset'],
     ['HPE_INVALID_CONSTANT', 'http'],
+    ['ERR_ASSERTION', 'http'],
     ['UND_ERR_HEADERS_OVERFLOW', 'http'],
     ['HOOKLINE_RESPONSE_TOO_LONG', 'http'],
     ['UND_ERR_DESTROYED', 'closed'],
@@ -76,7 +77,7 @@ describe('explainConnectionError', () => {
 
   it.each(['bad response', 'bad upgrade'])('explains what undici calls a %s', (message) => {
     const explanation = explainConnectionError(coded('UND_ERR_SOCKET', message))
-    expect(explanation).toMatchObject({ error: 'http', rule: expect.stringContaining('100 Continue') })
+    expect(explanation).toMatchObject({ error: 'unexpected_continue', rule: expect.stringContaining('100 Continue') })
   })
 
   it('classifies the first of several addresses', () => {

@@ -106,7 +106,16 @@ describe('informational responses', () => {
     const { url } = await serve((socket) =>
       socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n'),
     )
-    expect(await open(url)()).toMatchObject({ error: 'http', reason: expect.stringContaining('Switching Protocols') })
+    const reason = expect.stringContaining('Switching Protocols')
+    expect(await open(url)()).toMatchObject({ error: 'unexpected_continue', reason })
+  })
+
+  it.each([
+    ['of a number below 100', 'HTTP/1.1 099 Early\r\ncontent-length: 0\r\n\r\n'],
+    ['101 without an Upgrade header', 'HTTP/1.1 101 Switching Protocols\r\n\r\n'],
+  ])('a status %s is no HTTP', async (_name, response) => {
+    const { url } = await serve((socket) => socket.write(response))
+    expect(await open(url)()).toMatchObject({ error: 'http', reason: expect.stringMatching(/must be HTTP\/1\.1/) })
   })
 })
 

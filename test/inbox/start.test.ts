@@ -25,6 +25,16 @@ it('start() whose handlers were all removed again is refused too', () => {
   receiver.onAudience('Trial Users', { entered: handler }).start()
 })
 
+it('the first handler is one that is still there: what was removed before start() is refused after it', () => {
+  const { receiver } = setUpInbox()
+  const handler = vi.fn()
+  receiver.on('page', handler).on('track', 'Order Completed', handler).on('track', handler)
+  receiver.off('track', handler).off('track', 'Order Completed', handler).start()
+  expect(() => receiver.on('track', handler)).toThrow("Got the first handler for 'track' after it.")
+  expect(() => receiver.on('track', 'Order Completed', handler)).toThrow("for 'Order Completed' after it.")
+  receiver.off('page', handler).on('page', handler) // Replaced while it runs.
+})
+
 it('start() that fails leaves the receiver as it was', () => {
   const { receiver, queue } = setUpInbox()
   const { work } = queue
@@ -55,8 +65,15 @@ it.each([
 
 it('the first handlers for an audience are refused after start() as well', () => {
   const { receiver } = setUpInbox()
-  receiver.onAudience('Trial Users', { entered: () => {} }).start()
-  receiver.onAudience('trial_users', { exited: () => {} })
+  receiver.onAudience('Trial Users', { entered: () => {} })
+  receiver
+    .onAudience('Both', { entered: () => {} })
+    .onAudience('both', { exited: () => {} })
+    .start()
+  receiver.onAudience('trial_users', { entered: () => {} })
+  receiver.onAudience('both', { entered: () => {}, exited: () => {} })
+  const exited = { exited: () => {} }
+  expect(() => receiver.onAudience('Trial Users', exited)).toThrow("the first handler for 'Trial Users' after it")
   expect(() => receiver.onAudience('High Value Users', { entered: () => {} })).toThrow(
     "Got the first handler for 'High Value Users' after it. Move `onAudience` before `start()`",
   )

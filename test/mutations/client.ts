@@ -45,9 +45,9 @@ export const client: readonly Patch[] = [
   },
   {
     fault: 'the collector does not read Basic authentication',
-    file: 'src/collector/request.ts',
-    from: 'readUserName(authorization) || writeKey',
-    to: 'writeKey',
+    file: 'src/collector/collector.ts',
+    from: 'const userName = readUserName(request.headers)',
+    to: "const userName = ''",
     rows: ['Client · What it does · 1', 'Client · What it does · 4', 'Client · Authentication'],
   },
   {
@@ -72,8 +72,8 @@ export const client: readonly Patch[] = [
   {
     fault: 'the interval is not counted from the last flush',
     file: 'src/client/buffer.ts',
-    from: 'clock.setTimeout(startFlush, untilNextFlush())',
-    to: 'clock.setTimeout(startFlush, flushAfterMs + untilNextFlush())',
+    from: 'else timer ??= clock.setTimeout(startFlush, untilNextFlush())',
+    to: 'else timer ??= clock.setTimeout(startFlush, flushAfterMs + untilNextFlush())',
     rows: ['Client · What it does · 5', 'Client · Settings · FlushAfter', 'Client · Limits · Default flush interval'],
   },
   {
@@ -213,15 +213,15 @@ export const client: readonly Patch[] = [
   {
     fault: 'an alias needs no userId',
     file: 'src/client/call.ts',
-    from: "requireText(type, call, 'userId')\n    requireText(type, call, 'previousId')",
-    to: "requireText(type, call, 'previousId')",
+    from: "requireText('alias', call, plain)",
+    to: "if (plain !== 'userId') requireText('alias', call, plain)",
     rows: ['Client · Messages · Alias · UserId'],
   },
   {
     fault: 'an alias needs no previousId',
     file: 'src/client/call.ts',
-    from: "requireText(type, call, 'userId')\n    requireText(type, call, 'previousId')",
-    to: "requireText(type, call, 'userId')",
+    from: "requireText('alias', call, plain)",
+    to: "if (plain === 'userId') requireText('alias', call, plain)",
     rows: ['Client · Messages · Alias · PreviousId'],
   },
   {
@@ -234,8 +234,8 @@ export const client: readonly Patch[] = [
   {
     fault: 'a method records nothing',
     file: 'src/client/client.ts',
-    from: 'if (buffer.add(call) &&',
-    to: 'if (',
+    from: 'if (!buffer.add(call)) return',
+    to: '',
     rows: ['Identify', 'Track', 'Page', 'Group', 'Alias'].map((type) => `Client · Operations · ${type}`),
   },
   {
@@ -325,5 +325,79 @@ export const client: readonly Patch[] = [
     from: 'if (bytes > CALL_LIMIT)',
     to: 'if (bytes > CALL_LIMIT + 1)',
     rows: ['Client · Limits · Maximum size of one call'],
+  },
+  {
+    fault: 'the interval is counted from the first call that waits',
+    file: 'src/client/buffer.ts',
+    from: 'else timer ??= clock.setTimeout(startFlush, untilNextFlush())',
+    to: 'else timer ??= clock.setTimeout(startFlush, flushAfterMs)',
+    rows: ['Client · What it does · 5', 'Client · Settings · FlushAfter'],
+  },
+  {
+    fault: 'the client counts characters of a call, not bytes',
+    file: 'src/client/call.ts',
+    from: 'const bytes = Buffer.byteLength(json)',
+    to: 'const bytes = json.length',
+    rows: ['Client · Limits · Maximum size of one call'],
+  },
+  {
+    fault: 'the collector counts characters of a call, not bytes',
+    file: 'src/collector/call.ts',
+    from: 'const bytes = Buffer.byteLength(text)',
+    to: 'const bytes = text.length',
+    rows: ['Client · Limits · Maximum size of one call'],
+  },
+  {
+    fault: 'an anonymousId may be a number',
+    file: 'src/client/call.ts',
+    from: "if (anonymousId !== null) requireText(type, call, 'anonymousId')",
+    to: '',
+    rows: ['Client · Messages · Page · AnonymousId'],
+  },
+  {
+    fault: 'a userId may be a number',
+    file: 'src/client/call.ts',
+    from: "if (userId !== null) requireText(type, call, 'userId')",
+    to: '',
+    rows: ['Identify', 'Track', 'Page', 'Group'].map((type) => `Client · Messages · ${type} · UserId`),
+  },
+  {
+    fault: 'a number is text',
+    file: 'src/client/call.ts',
+    from: "return typeof value === 'string' && value !== ''",
+    to: "return typeof value === 'number' || (typeof value === 'string' && value !== '')",
+    rows: ['Track · Event', 'Group · GroupId', 'Alias · UserId', 'Alias · PreviousId'].map(
+      (field) => `Client · Messages · ${field}`,
+    ),
+  },
+  {
+    fault: 'a list is a map',
+    file: 'src/client/call.ts',
+    from: 'return prototype === Object.prototype ||',
+    to: 'return Array.isArray(value) || prototype === Object.prototype ||',
+    rows: ['Identify · Traits', 'Group · Traits', 'Track · Properties', 'Page · Context', 'all five'].map(
+      (field) => `Client · Messages · ${field}`,
+    ),
+  },
+  {
+    fault: 'integrations may be anything',
+    file: 'src/message/type-table.ts',
+    from: "[...MESSAGE_OBJECTS, 'integrations']",
+    to: '[...MESSAGE_OBJECTS]',
+    rows: ['Client · Messages · all five'],
+  },
+  {
+    fault: 'recent data is historical',
+    file: 'src/destination/skips.ts',
+    from: '> afterMs',
+    to: '> 0',
+    rows: ['Client · What it does · 7'],
+  },
+  {
+    fault: 'the debug log shows the headers',
+    file: 'src/client/batch.ts',
+    from: "log('%s: flushed, calls %d, bytes %d', name, calls.length, body.length)",
+    to: "log('%s: flushed, %j', name, route.headers)",
+    rows: ['Client · What it does · 6'],
   },
 ]

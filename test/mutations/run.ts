@@ -26,14 +26,7 @@ if (patches.length === 0)
 const folder = mkdtempSync(join(tmpdir(), 'hookline-mutate-'))
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => process.exit(1))
-for (const path of [
-  'src',
-  'test/conformance',
-  'test/mutations',
-  'docs/conformance.md',
-  'package.json',
-  'tsconfig.json',
-]) {
+for (const path of ['src', 'test', 'docs/conformance.md', 'package.json', 'tsconfig.json']) {
   cpSync(join(root, path), join(folder, path), { recursive: true })
 }
 symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))

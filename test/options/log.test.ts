@@ -198,6 +198,18 @@ describe('what a line shows', () => {
     expect(stack()).toMatch(expected)
   })
 
+  it('ten errors of an AggregateError, and no empty lines for those that lie too deep', () => {
+    const aggregate = (errors: readonly unknown[]) => new AggregateError(errors, 'all')
+    const many = aggregate(Array.from({ length: 1_000 }, (_, index) => `error ${index}`))
+    const deep = aggregate([aggregate([aggregate([aggregate(['too deep'])]), 'shown'])])
+    const { log, stack } = setUp()
+    log.write(line('a', 'first', { thrown: many }))
+    expect(stack().split('\n')).toEqual(Array.from({ length: 10 }, (_, index) => `error ${index}`))
+    const next = setUp()
+    next.log.write(line('a', 'first', { thrown: deep }))
+    expect(next.stack()).toBe('shown')
+  })
+
   it('three causes, also where they are a circle', () => {
     const error = new Error('round')
     error.cause = error

@@ -1,6 +1,7 @@
 import { channel } from 'node:diagnostics_channel'
 import { context, propagation, trace } from '@opentelemetry/api'
 import { expect, it, onTestFinished, vi } from 'vitest'
+import { createDestination } from '../../src/destination/destination.ts'
 import { type Health, inTrace, observe } from '../../src/otel/index.ts'
 import { fixtures } from '../../src/testing.ts'
 import { deliver, setUp } from '../support/receive.ts'
@@ -38,6 +39,30 @@ it('reads the gauges of the health check whenever metrics are collected', async 
   expect(await read()).toEqual([3, 2, 1, 1.5])
   now = { ...counts, waiting: 5, oldestDueAgeMs: 0 }
   expect(await read()).toEqual([5, 2, 1, 0])
+})
+
+it('names the gauges after what each health is of, and tells those of several apart', async () => {
+  const { collect } = setUpTelemetry()
+  const { receiver } = setUp()
+  const skipped = { switched_off: 0, not_selected: 0, historical: 0 }
+  const [orders, users] = [1, 2].map((waiting) => async () => ({ ...counts, waiting, skipped }))
+  onTestFinished(observe({ health: { inbox: () => receiver.health(), orders, users } as never }))
+  const metrics = await collect()
+  expect(metrics.get('hookline.inbox.waiting')).toMatchObject([{ value: 0, attributes: { 'hookline.name': 'inbox' } }])
+  expect(metrics.get('hookline.destination.waiting')).toMatchObject([
+    { value: 1, attributes: { 'hookline.name': 'orders' } },
+    { value: 2, attributes: { 'hookline.name': 'users' } },
+  ])
+  expect(metrics.get('hookline.destination.oldest_due_age')).toHaveLength(2)
+})
+
+it('takes the health of a destination', async () => {
+  const { collect } = setUpTelemetry()
+  const destination = createDestination({ webhooks: [{ url: 'https://shop.example/webhooks' }] })
+  onTestFinished(async () => void (await destination.close({ graceMs: 0 })))
+  onTestFinished(observe({ health: () => destination.health() }))
+  const names = ['waiting', 'active', 'dead_letters', 'oldest_due_age']
+  expect([...(await collect()).keys()]).toEqual(names.map((name) => `hookline.destination.${name}`))
 })
 
 it('records nothing of an inbox that does not answer: its zeros are not measured', async () => {
@@ -105,6 +130,8 @@ it.each([
   [null, '`observe: options` must be an object. Got null.'],
   [{ helth: () => {} }, '`helth` is not an option. Got an unknown name. Did you mean `health`?'],
   [{ health: true }, '`health` must be a function. Got true.'],
+  [{ health: null }, '`health` must be a function. Got null.'],
+  [{ health: { inbox: 5 } }, '`health.inbox` must be a function. Got 5.'],
 ])('refuses wrong options: %j', (options, message) => {
   expect(() => observe(options as never)).toThrow(TypeError)
   expect(() => observe(options as never)).toThrow(message)

@@ -97,7 +97,14 @@ async function compile({ directory }: Project, type: string, program: string, op
   await mkdir(place, { recursive: true })
   await cp(join(directory, program), join(place, program))
   await writeFile(join(place, 'package.json'), JSON.stringify({ private: true, type }))
-  const compilerOptions = { strict: true, noEmit: true, target: 'es2022', types: ['node'], ...options }
+  const compilerOptions = {
+    strict: true,
+    noEmit: true,
+    declaration: true,
+    target: 'es2022',
+    types: ['node'],
+    ...options,
+  }
   const config = ts.parseJsonConfigFileContent({ compilerOptions, files: [program] }, ts.sys, place)
   const compiled = ts.createProgram({
     rootNames: config.fileNames,
@@ -111,7 +118,11 @@ async function compile({ directory }: Project, type: string, program: string, op
     ...compiled.getConfigFileParsingDiagnostics(),
     ...compiled.getOptionsDiagnostics(),
     ...compiled.getGlobalDiagnostics(),
-    ...ours.flatMap((file) => [...compiled.getSyntacticDiagnostics(file), ...compiled.getSemanticDiagnostics(file)]),
+    ...ours.flatMap((file) => [
+      ...compiled.getSyntacticDiagnostics(file),
+      ...compiled.getSemanticDiagnostics(file),
+      ...compiled.getDeclarationDiagnostics(file),
+    ]),
   ]
   return ts.formatDiagnostics(diagnostics, {
     getCanonicalFileName: (path) => path,

@@ -61,7 +61,7 @@ function setUp({ pollMs, change = () => ({}), ...manner }: Setup = {}) {
         seen.push(job)
         return decide(job, signal)
       }
-      worker.start(handle, concurrency)
+      worker.start(handle, { concurrency })
     },
   }
 }

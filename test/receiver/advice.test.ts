@@ -34,6 +34,16 @@ const mistakes: Readonly<Record<string, readonly [make: () => unknown, message: 
       createReceiver({ allowUnsigned: true }),
     ],
   ],
+  'the bytes of a file as the secret': [
+    () => createReceiver({ secret: mistake(Buffer.from(secret)) }),
+    '`secret` must be text, a list of it, a function or { source, secrets }. Got bytes. Pass text, or the function that reads it.',
+    () => [createReceiver({ secret: Buffer.from(secret).toString() }), createReceiver({ secret: async () => secret })],
+  ],
+  'a secret that is still to come': [
+    () => createReceiver({ secret: mistake(Promise.resolve(secret)) }),
+    '`secret` must be text, a list of it, a function or { source, secrets }. Got a promise. Pass text, or the function that reads it.',
+    () => createReceiver({ secret: () => Promise.resolve(secret) }),
+  ],
   'a queue that is not created': [
     () => createReceiver({ secret, inbox: mistake(memoryQueue) }),
     "`inbox` must be a queue or { queue, … }. Got a function. Pass memoryQueue({ name: 'inbox' }) or another queue.",
@@ -72,6 +82,11 @@ const mistakes: Readonly<Record<string, readonly [make: () => unknown, message: 
   'a schema that is none': [
     () => createReceiver({ secret, events: { Signup: mistake<typeof schema>({ parse: handler }) } }),
     "`events['Signup']` must implement Standard Schema. Got an object. Pass a schema of zod, valibot, arktype or another library that implements it.",
+    () => createReceiver({ secret, events: { Signup: schema } }),
+  ],
+  'one schema in place of schemas by name': [
+    () => createReceiver({ secret, events: mistake<Record<string, typeof schema>>(schema) }),
+    '`events` must be a plain object of schemas. Got a schema. Pass { name: schema }.',
     () => createReceiver({ secret, events: { Signup: schema } }),
   ],
   'a relative path': [

@@ -88,6 +88,7 @@ describe('close, with an inbox', () => {
     await clock.advance(9999)
     expect(state).toEqual({})
     await clock.advance(1)
+    await clock.advance(0)
     expect(seen).toEqual(['a', 'b'])
     expect(signals.map(({ reason }) => reason?.code)).toEqual(['shutting_down', 'shutting_down'])
     const left = state.left as { bytes: Uint8Array }[]
@@ -146,7 +147,30 @@ describe('close, with an inbox', () => {
     await clock.advance(1999)
     expect(state).toEqual({})
     await clock.advance(1)
+    await clock.advance(0)
     expect(state.left).toHaveLength(1)
+  })
+
+  it.each([
+    [0, 300],
+    [2000, 2000],
+  ])('with a grace of %d ms waits %d ms for answers, when the queue does not answer', async (graceMs, waitedMs) => {
+    const { memory, clock } = setUpHeld()
+    const refused = Promise.withResolvers<never>()
+    const close: typeof memory.close = async (options) => {
+      refused.reject(new Error('closed'))
+      return memory.close(options)
+    }
+    const silent = setUpHeld({ queue: { ...memory, push: () => refused.promise, close } }, { clock })
+    const received = deliver(silent.receiver, page('under way'))
+    await clock.advance(0)
+    const state = silent.closing(graceMs)
+    await clock.advance(waitedMs - 1)
+    expect(state).toEqual({})
+    await clock.advance(1)
+    expect(await received).toMatchObject({ status: 503, error: { code: 'inbox_unavailable' } })
+    await clock.advance(0)
+    expect(state.left).toEqual([])
   })
 
   it('before start() returns all that is stored, and again waits for the same end', async () => {

@@ -216,6 +216,18 @@ describe('an inbox that is not started', () => {
     expect(printed).toHaveLength(1)
   })
 
+  it('is a warning of the process beside onError, which receives errors of requests only', async () => {
+    const emit = vi.spyOn(process, 'emitWarning').mockReturnValue()
+    const onError = vi.fn()
+    const { clock, printed, receiver } = setUpInbox({ onError })
+    await deliver(receiver, fixtures.page)
+    await clock.advance(60_000)
+    const text = notStarted.replace('hookline: inbox_not_started: ', '')
+    expect(emit.mock.calls).toEqual([[text, { code: 'HOOKLINE_INBOX_NOT_STARTED' }]])
+    expect([printed, onError.mock.calls]).toEqual([[], []])
+    emit.mockRestore()
+  })
+
   it('says nothing once it is started', async () => {
     const clock = manualClock()
     const { printed, receiver } = setUp({ clock, inbox: { queue: memoryQueue({ clock }), concurrency: 1 } })

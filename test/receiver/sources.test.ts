@@ -257,3 +257,10 @@ it.each([
   expect(() => createReceiver({ secret: secret as never })).toThrow(TypeError)
   expect(() => createReceiver({ secret: secret as never })).toThrow(`\`${name}\``)
 })
+
+it('createReceiver calls bytes what they are, not a wrong pair of functions', () => {
+  const secret: unknown = Buffer.from('shared secret')
+  expect(() => createReceiver({ secret: secret as never })).toThrow(
+    '`secret` must be a non-empty string. Got bytes. Pass the shared secret that the sender signs with.',
+  )
+})

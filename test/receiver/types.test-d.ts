@@ -9,6 +9,7 @@ import {
   type DeleteMessage,
   type Delivery,
   type Fields,
+  type Forgotten,
   type GroupMessage,
   type Handler,
   type IdentifyMessage,
@@ -24,7 +25,6 @@ import {
   type TrackMessage,
 } from '../../src/index.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
-import type { Forgotten } from '../../src/queues/queue.ts'
 import { createDestination } from '../../src/sender.ts'
 
 const receiver = createReceiver({ secret: process.env.SHARED_SECRET })
@@ -173,4 +173,12 @@ test('MessageOf is what a handler gets, in another file', () => {
   const record: Handler<MessageOf<Ours, 'track', 'Order Completed'>> = ({ properties }, { id }) => properties.total + id
   const store = async (message: MessageOf<Ours, 'identify'>) => message.traits.plan
   typed.on('track', 'Order Completed', record).off('track', 'Order Completed', record).on('identify', store)
+})
+
+test('MessageOf of several events narrows on the event', () => {
+  type Either = MessageOf<typeof typed, 'track', 'Order Completed' | 'Trial Started'>
+  const record = (message: Either): number =>
+    message.event === 'Trial Started' ? message.properties.days : message.properties.total
+  typed.on('track', 'Order Completed', record).on('track', 'Trial Started', record)
+  for (const event of ['Order Completed', 'Trial Started'] as const) typed.on('track', event, record)
 })

@@ -145,6 +145,8 @@ test('a `100 Continue` that a dispatcher does not accept: leave out the dispatch
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
   const dispatcher = new Agent()
   onTestFinished(() => dispatcher.destroy())
-  expect(await attempt(url, { dispatcher })).toMatchObject(advises('http', '`100 Continue`', 'Without `dispatcher`'))
+  expect(await attempt(url, { dispatcher })).toMatchObject(
+    advises('unexpected_continue', '`100 Continue`', 'Without `dispatcher`'),
+  )
   expect(await attempt(url)).toMatchObject(delivered)
 })

@@ -394,7 +394,7 @@ describe('options', () => {
     [
       'an unset secret',
       { webhooks, sharedSecret: undefined },
-      '`sharedSecret` must be a non-empty string. Got undefined. Set the secret, or leave the option out to send unsigned.',
+      '`sharedSecret` must be a non-empty string. Got undefined. Pass the secret, or leave the option out to send unsigned. If it is not set yet when this module is loaded, call this function later, at the first use.',
     ],
     [
       'an empty secret',

@@ -150,6 +150,7 @@ function createClient(connection: string | RedisOptions): Redis {
     enableOfflineQueue: false, // A command that is not awaited any more must not be sent later.
     disconnectTimeout: 100, // A timer of ioredis keeps the process so long, in milliseconds.
     replyMapping: 'legacy',
+    lazyConnect: true, // A build that imports the module must end, and needs no Redis.
   } as const
   return typeof connection === 'string' ? new Redis(connection, own) : new Redis({ ...connection, ...own })
 }

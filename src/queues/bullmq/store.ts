@@ -9,9 +9,24 @@ import type { QueueStore } from '../store.ts'
 import { connect, type Engine } from './connection.ts'
 import { drop, readDeadLetters, redrive } from './dead-letters.ts'
 import { isRefusal, isReply } from './error.ts'
-import { type BulkJob, type BullmqClaim, dueAtOf, fail, finishClaim, releaseClaim, toBulkJob, toClaim } from './job.ts'
+import {
+  type BulkJob,
+  type BullmqClaim,
+  dueAtOf,
+  fail,
+  finishClaim,
+  releaseClaim,
+  toBulkJob,
+  toClaim,
+  toDeadLetter,
+} from './job.ts'
 import type { BullmqSettings } from './options.ts'
 import { listJobs, removeJobs } from './stored-jobs.ts'
+
+type OnUnreadable = Parameters<QueueStore['claim']>[1]
+
+/** Why a job that Hookline did not write is a dead letter. */
+const FOREIGN_REASON = 'Hookline did not write this job.'
 
 /** A push under way. */
 interface Push {
@@ -20,7 +35,7 @@ interface Push {
   readonly since: number
 }
 
-/** Creates a store. It connects at once. BullMQ takes the time of jobs from the machine, whatever the clock says. */
+/** Creates a store. It connects at the first call. BullMQ takes the time of jobs from the machine, whatever the clock says. */
 export function createBullmqStore(settings: BullmqSettings, clock: Clock): QueueStore<BullmqClaim> {
   const { leaseMs, dedupeWindowMs } = settings
   const connection = connect(settings)
@@ -54,10 +69,10 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
   }
 
   /** Asks for jobs in one round trip. Those that arrive after the timeout are released. */
-  async function fetch(count: number): Promise<readonly BullmqClaim[]> {
+  async function fetch(count: number, onUnreadable: OnUnreadable): Promise<readonly BullmqClaim[]> {
     let isAwaited = true
     const fetchAll = async ({ worker }: Engine): Promise<readonly BullmqClaim[]> => {
-      const answers = await Promise.allSettled(Array.from({ length: count }, () => fetchOne(worker)))
+      const answers = await Promise.allSettled(Array.from({ length: count }, () => fetchOne(worker, onUnreadable)))
       const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? (answer.value ?? []) : []))
       isDrained = found.length < count
       reach = isDrained ? Math.max(1, found.length) : Math.max(reach, 2 * count)
@@ -75,14 +90,16 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
   }
 
   /** Undefined when no job is due. A job that Hookline did not write becomes a dead letter. */
-  async function fetchOne(worker: Worker): Promise<BullmqClaim | 'not ours' | undefined> {
+  async function fetchOne(worker: Worker, onUnreadable: OnUnreadable): Promise<BullmqClaim | 'not ours' | undefined> {
     tokens += 1
     const token = `${tokenPrefix}:${tokens}`
     const job = await worker.getNextJob(token, { block: false })
     if (job === undefined) return undefined
     const claim = toClaim(job, token)
-    if (claim === undefined) await fail(job, token, 'Hookline did not write this job.', {})
-    return claim ?? 'not ours'
+    if (claim !== undefined) return claim
+    await fail(job, token, FOREIGN_REASON, {})
+    onUnreadable?.({ ...toDeadLetter(job), reason: FOREIGN_REASON, failedAt: new Date(clock.now()) })
+    return 'not ours'
   }
 
   /** Keeps the first time of jobs that take longer than a turn, in case that their process dies. */
@@ -134,9 +151,9 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
       const bulk = jobs.map((job) => toBulkJob(job, now, dedupeWindowMs))
       return pushes.add({ jobs: bulk, since: performance.now() })
     },
-    async claim(limit) {
+    async claim(limit, onUnreadable) {
       await keepUp()
-      const claims = await fetch(Math.min(limit, reach))
+      const claims = await fetch(Math.min(limit, reach), onUnreadable)
       for (const claim of claims) held.add(claim)
       const fresh = claims.filter(({ notes }) => notes.firstAt === undefined)
       if (fresh.length > 0) setImmediate(noteFirst, fresh)

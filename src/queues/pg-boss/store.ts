@@ -1,10 +1,10 @@
 /** The store of a queue on PostgreSQL: pg-boss keeps the jobs, claims them, and takes them back when a lease is over. */
 
-import type { JobInsert, JobWithMetadata, PgBoss } from 'pg-boss'
+import type { Job as FetchedJob, JobInsert, JobWithMetadata, PgBoss } from 'pg-boss'
 import { createBatcher } from '../../collections/batcher.ts'
 import { systemClock } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
-import type { Job } from '../queue.ts'
+import type { DeadLetter, Job } from '../queue.ts'
 import type { QueueStore, ReleaseOptions } from '../store.ts'
 import { type Connection, inTransaction } from './connection.ts'
 import { createDeadLetters } from './dead-letters.ts'
@@ -79,6 +79,13 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     return rewrites.add({ claim, data: null, letter: row })
   }
 
+  /** Makes a dead letter of a job that Hookline did not write. */
+  async function makeUnreadable({ id, data, retryCount }: FetchedJob<unknown>): Promise<DeadLetter> {
+    const body = foreignBody(data)
+    await makeLetter({ id, retryCount }, { body: encode(body), reason: encode(FOREIGN_REASON) })
+    return { id, body, reason: FOREIGN_REASON, retryState: undefined, failedAt: new Date(clock.now()) }
+  }
+
   async function release(claims: readonly PgBossClaim[], { wereHandled }: ReleaseOptions): Promise<void> {
     const ends = claims.map((claim) => {
       const { firstAt, claimCount, retryState, data } = claim
@@ -110,7 +117,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
       const pushed = await within(pushes.add({ jobs: rows, bytes }), timeoutMs, systemClock)
       if (pushed === TIMED_OUT) throw unavailable(name, new Error(`no response within ${timeoutMs} ms`))
     },
-    async claim(limit) {
+    async claim(limit, onUnreadable) {
       const rows = await connection.call((boss) => boss.fetch<unknown>(name, { batchSize: limit }), {
         onLate: (late) =>
           release(
@@ -125,9 +132,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
       for (const row of rows) {
         const claim = readClaim(row, clock)
         if (claim !== undefined) claims.push(claim)
-        // One that cannot be recorded lapses, and comes again.
-        else
-          await makeLetter(row, { body: encode(foreignBody(row.data)), reason: encode(FOREIGN_REASON) }).catch(() => {})
+        else await makeUnreadable(row).then(onUnreadable, () => {}) // One that cannot be recorded lapses, and comes again.
       }
       return Promise.all(claims.sort((one, other) => one.data.at - other.data.at).map(withFirstTime))
     },

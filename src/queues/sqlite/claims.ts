@@ -2,13 +2,13 @@
 
 import { PHASE, type QueueRow } from './counts.ts'
 import type { Pushes } from './pushes.ts'
-import type { Claim, ClaimedRow, Finish, Release } from './rpc.ts'
-import { bytesOfId, type OpenTables, textOfId } from './tables.ts'
+import type { Claim, ClaimedRow, Claims, Finish, Release, UnreadableRow } from './rpc.ts'
+import { bytesOfId, NO_ID, type OpenTables, textOfId } from './tables.ts'
 
 /** Claims, and what ends a claim. */
 export interface ClaimStatements {
   /** Claims due jobs, those that have been due longest first. */
-  claim(row: QueueRow, request: Claim): ClaimedRow[]
+  claim(row: QueueRow, request: Claim): Pick<Claims, 'jobs' | 'unreadable'>
   finish(row: QueueRow, request: Finish): void
   release(row: QueueRow, request: Release): void
   /** Releases all jobs of a claim whose answer was lost: no handler saw them, so it does not count. */
@@ -87,7 +87,7 @@ export function createClaims({ database, owner, damaged }: OpenTables, pushes: P
   }
 
   /** A job that cannot be read becomes a dead letter, so that it does not stop those that can. */
-  function readOrFail(row: QueueRow, job: JobRow, now: number): Omit<ClaimedRow, 'claim'> | undefined {
+  function readOrFail(row: QueueRow, job: JobRow, now: number): Omit<ClaimedRow, 'claim'> | UnreadableRow {
     const { seq, claimCount, firstAt, retryState, dueAt } = job
     const id = textOfId(job.id)
     const body = pushes.bodyOf(seq)
@@ -96,10 +96,11 @@ export function createClaims({ database, owner, damaged }: OpenTables, pushes: P
       return { ...claimed, body, retryState: retryState ?? undefined }
     }
     const why = damaged.has(seq) ? 'its body is on a damaged page of the file' : id === undefined ? ID : BODY
-    setUnreadable.run(row.next++, now, Buffer.from(`unreadable: ${why}`), seq)
+    const reason = `unreadable: ${why}`
+    setUnreadable.run(row.next++, now, Buffer.from(reason), seq)
     row.waiting -= 1
     row.deadLetters += 1
-    return undefined
+    return { id: id ?? NO_ID, reason }
   }
 
   function becameDue(row: QueueRow, { changes }: { readonly changes: number | bigint }): void {
@@ -113,16 +114,20 @@ export function createClaims({ database, owner, damaged }: OpenTables, pushes: P
 
   return {
     claim(row, { now, limit, claim: number }) {
-      const claimed: ClaimedRow[] = []
+      const jobs: ClaimedRow[] = []
+      const unreadable: UnreadableRow[] = []
       for (const job of pick(row.queue, now, limit)) {
-        const readable = readOrFail(row, job, now)
-        if (readable === undefined) continue
+        const read = readOrFail(row, job, now)
+        if ('reason' in read) {
+          unreadable.push(read)
+          continue
+        }
         markClaimed.run(number, now, job.seq)
-        claimed.push({ ...readable, claim: number })
+        jobs.push({ ...read, claim: number })
       }
-      row.waiting -= claimed.length
-      row.active += claimed.length
-      return claimed
+      row.waiting -= jobs.length
+      row.active += jobs.length
+      return { jobs, unreadable }
     },
     finish(row, { seq, claim, id, now, outcome, retryAt, reason, retryState = null, keepsBody }) {
       if (outcome === 'complete') {

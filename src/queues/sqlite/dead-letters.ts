@@ -4,7 +4,7 @@ import type { DeadLetter } from '../queue.ts'
 import { PHASE, type QueueRow } from './counts.ts'
 import { type Pushes, requireRoom } from './pushes.ts'
 import type { QueueSettings } from './rpc.ts'
-import { bytesOfId, type OpenTables, textOfId } from './tables.ts'
+import { bytesOfId, NO_ID, type OpenTables, textOfId } from './tables.ts'
 
 /** A dead letter, with its time in milliseconds since the epoch. */
 export type DeadLetterRow = Omit<DeadLetter, 'failedAt'> & { readonly failedAt: number }
@@ -50,7 +50,7 @@ export function createDeadLetters({ database }: OpenTables, pushes: Pushes): Dea
     page(queue, after, limit) {
       const place = after === undefined ? undefined : rowOf(queue, after)?.place
       return page.all(queue, place ?? 0, limit).map((row) => ({
-        id: textOfId(row.id) ?? '00000000-0000-0000-0000-000000000000',
+        id: textOfId(row.id) ?? NO_ID,
         body: pushes.bodyOf(row.seq as number) ?? new Uint8Array(),
         reason: String(Buffer.from((row.reason ?? '') as Uint8Array)),
         retryState: (row.retryState ?? undefined) as Uint8Array | undefined,

@@ -82,7 +82,8 @@ export function readOptions(options: SqliteQueueOptions): Settings {
   const { maxJobs = MOST, timeoutMs = 2_000, clock = systemClock } = options
   requireText('path', path, 'jobs.sqlite')
   if (path === ':memory:' || path.startsWith('file:')) {
-    const advice = 'For a queue in memory, use memoryQueue of hookline/queues/memory.'
+    const advice =
+      "Pass a path, for example 'jobs.sqlite'; for a queue in memory, use memoryQueue of hookline/queues/memory."
     throw invalidOption('path', 'must be the path of a file', show(path), advice)
   }
   requireText('name', name)

@@ -45,7 +45,7 @@ export function openForRequests(path: string, owner: number): OpenFile {
         return pushes.push(row, request.queue, request)
       case 'claim':
         owners.releaseDead()
-        return { jobs: claims.claim(row, request), nextDueAt: claims.nextDueAt(row.queue) } satisfies Claims
+        return { ...claims.claim(row, request), nextDueAt: claims.nextDueAt(row.queue) } satisfies Claims
       case 'finish':
         return claims.finish(row, request)
       case 'release':
@@ -84,7 +84,7 @@ export function openForRequests(path: string, owner: number): OpenFile {
     if (kind !== 'claim' || owners.hasDead()) return undefined
     const nextDueAt = claims.nextDueAt(counts.numberOf(queue.name))
     const isDue = nextDueAt !== undefined && nextDueAt <= (now as number)
-    return isDue ? undefined : { value: { jobs: [], nextDueAt } satisfies Claims }
+    return isDue ? undefined : { value: { jobs: [], unreadable: [], nextDueAt } satisfies Claims }
   }
 
   /** Whether a commit waits for the disk. */

@@ -84,9 +84,17 @@ export interface ClaimedRow<Bytes = Uint8Array> extends ClaimRef {
   readonly retryState: Bytes | undefined
 }
 
+/** A job that could not be read. */
+export interface UnreadableRow {
+  readonly id: string
+  readonly reason: string
+}
+
 /** The answer to a claim. */
 export interface Claims<Bytes = Uint8Array> {
   readonly jobs: readonly ClaimedRow<Bytes>[]
+  /** Those that could not be read, and are dead letters now. */
+  readonly unreadable: readonly UnreadableRow[]
   /** When the next job is due; 0 when one is due already. */
   readonly nextDueAt: number | undefined
 }

@@ -51,8 +51,12 @@ export function createSqliteStore(settings: Settings, connection: Connection): Q
         bodies: jobs.map(({ body }) => body),
       })
     },
-    async claim(limit) {
-      const claims = await send<Claims>({ kind: 'claim', queue, now: now(), limit, claim: connection.nextClaim() })
+    async claim(limit, onUnreadable) {
+      const at = now()
+      const claims = await send<Claims>({ kind: 'claim', queue, now: at, limit, claim: connection.nextClaim() })
+      for (const letter of claims.unreadable) {
+        onUnreadable?.({ ...letter, body: new Uint8Array(), retryState: undefined, failedAt: dateOf(at) })
+      }
       nextDueAt = { at: claims.nextDueAt }
       return claims.jobs.map((row) => ({ ...row, firstAt: dateOf(row.firstAt), dueAt: dateOf(row.dueAt) }))
     },

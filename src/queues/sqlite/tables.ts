@@ -165,6 +165,9 @@ export function bytesOfId(id: string): Buffer {
   return Buffer.from(id.replaceAll('-', ''), 'hex')
 }
 
+/** Stands for what is no id. */
+export const NO_ID = '00000000-0000-0000-0000-000000000000'
+
 /** The id that the file keeps. Undefined for what is no id. */
 export function textOfId(bytes: unknown): string | undefined {
   if (!(bytes instanceof Uint8Array) || bytes.byteLength !== 16) return undefined

@@ -11,11 +11,14 @@ import {
   sign,
   verify,
 } from 'hookline'
+import { createClient } from 'hookline/client'
+import { createCollector } from 'hookline/collector'
 import { serve as serveExpress } from 'hookline/express'
 import { serve as serveFastify } from 'hookline/fastify'
 import { serve as serveFetch } from 'hookline/fetch'
 import { serve as serveKoa } from 'hookline/koa'
 import { serve as serveNode } from 'hookline/node'
+import { createDestination, createSender } from 'hookline/sender'
 import { fixtures, type ManualClock, manualClock, signedRequest } from 'hookline/testing'
 
 const clock: ManualClock = manualClock()
@@ -42,6 +45,15 @@ export const listener: RequestListener = serveNode(receiver, { path: '/webhooks'
 export const server = createServer(listener)
 export const POST: (request: Request) => Promise<Response> = serveFetch(receiver)
 export const others = [serveExpress(receiver), serveKoa(receiver, { path: '/webhooks' }), serveFastify(receiver)]
+
+// Without annotations, as a library of yours may write it: the compiler has to name each type in its declarations.
+export const everyMethod = {
+  receiver: { ...receiver },
+  destination: { ...createDestination({ webhooks: [{ url: 'https://shop.example/webhooks' }] }) },
+  sender: { ...createSender({ webhooks: [{ url: 'https://shop.example/webhooks' }] }) },
+  collector: { ...createCollector({ sources: [{ name: 'shop', writeKey: 'key', destinations: [] }] }) },
+  client: { ...createClient('key', { endpoint: 'https://analytics.example/v1/batch' }) },
+}
 
 export async function receiveAlone(bytes: Uint8Array, headers: Headers): Promise<number> {
   const received = await receiver.receive(bytes, headers)

@@ -2,7 +2,8 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { createServer } from 'node:net'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
@@ -104,6 +105,29 @@ describe('an unreachable Redis', () => {
     const store = createBullmqStore(settings, systemClock)
     await store.close()
     await expect(store.claim(1)).rejects.toMatchObject({ code: 'shutting_down' })
+  })
+
+  it('is not connected to before the first call: a build may import the module', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    let connections = 0
+    server.on('connection', (socket) => {
+      connections++
+      socket.on('error', () => {})
+    })
+    openQueue({ connection: { port, host: '127.0.0.1' } })
+    const queue = openQueue({ connection: `redis://127.0.0.1:${port}`, timeoutMs: 300 })
+    // One that connected by itself would be there before the last of these.
+    for (const count of [1, 2, 3]) {
+      const probe = connect(port, '127.0.0.1')
+      await once(server, 'connection')
+      probe.destroy()
+      expect(connections).toBe(count)
+    }
+    await expect(queue.push([jobOf()])).rejects.toMatchObject(unavailable)
+    expect(connections).toBe(4)
+    server.close()
   })
 
   it('is found by a lazy connection of the user, too', async () => {

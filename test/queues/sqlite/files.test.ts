@@ -95,7 +95,10 @@ describe('a file that cannot be used is refused when the queue is created', () =
 
   it.each([
     [{ path: undefined }, '`path` must be a non-empty string. Got undefined.'],
-    [{ path: ':memory:' }, "`path` must be the path of a file. Got ':memory:'. For a queue in memory, use memoryQueue"],
+    [
+      { path: ':memory:' },
+      "`path` must be the path of a file. Got ':memory:'. Pass a path, for example 'jobs.sqlite'; for a queue in memory, use memoryQueue",
+    ],
     [{ path: 'file:jobs.db' }, '`path` must be the path of a file.'],
     [{ name: '' }, '`name` must be a non-empty string.'],
     [{ pollMs: 0 }, '`pollMs` must be a whole number from 1'],

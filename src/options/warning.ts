@@ -1,0 +1,39 @@
+/** Warnings of the process about a function of the developer that failed: bounded and escaped, as the lines of the log are. */
+
+import { kindOf } from '../message/error.ts'
+
+/** Warns that the function failed, with what it threw. Never throws, whatever that is. */
+export type WarnOfFailure = (failure: unknown) => void
+
+/** So many warnings in a minute: strangers could make the function fail, and fill the disk. */
+const MOST_WARNINGS = 5
+const PERIOD_MS = 60_000
+/** The most characters. */
+const MOST_DETAIL = 500
+
+/** Creates the warning of one function: of the option `name`. */
+export function createWarning(name: string, code: string): WarnOfFailure {
+  let since = Number.NEGATIVE_INFINITY
+  let count = 0
+
+  return (failure) => {
+    const now = performance.now()
+    if (now - since >= PERIOD_MS) [since, count] = [now, 0]
+    count += 1
+    if (count > MOST_WARNINGS) return
+    process.emitWarning(`${name} failed`, { code, detail: escaped(detailOf(failure).slice(0, MOST_DETAIL)) })
+  }
+}
+
+function detailOf(failure: unknown): string {
+  try {
+    return failure instanceof Error ? String(failure.message) : `It threw ${kindOf(failure)}.`
+  } catch {
+    return 'It threw a value that cannot be shown.'
+  }
+}
+
+/** Text on one line: control and format characters are written as `\\u{1b}`. */
+export function escaped(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`)
+}

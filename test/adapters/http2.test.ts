@@ -1,0 +1,101 @@
+/** Every framework that speaks HTTP/2, on real sockets: what is left of a request once it is answered. */
+
+import { once } from 'node:events'
+import http2 from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import fastify from 'fastify'
+import Koa from 'koa'
+import { describe, it, type TestContext } from 'vitest'
+import { serve as serveFastify } from '../../adapters/fastify.ts'
+import { serve as serveKoa } from '../../adapters/koa.ts'
+import { serve as serveNode } from '../../adapters/node.ts'
+import type { Endpoint } from '../../src/http/endpoint.ts'
+import { DISCARD_MS } from '../../src/message/limits.ts'
+import { createReceiver } from '../../src/receiver/receiver.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+import { until } from '../support/until.ts'
+
+const frameworks: Readonly<Record<string, (endpoint: Endpoint) => Promise<http2.Http2Server>>> = {
+  'node:http2': async (endpoint) => http2.createServer(serveNode(endpoint)),
+  'Koa 3': async (endpoint) => http2.createServer(new Koa().use(serveKoa(endpoint)).callback()),
+  async 'Fastify 5'(endpoint) {
+    const app = fastify({ http2: true })
+    app.register(serveFastify(endpoint))
+    await app.ready()
+    return app.server
+  },
+}
+
+describe.concurrent.each(Object.entries(frameworks))('%s', { timeout: 5_000 }, (_name, create) => {
+  async function listen({ onTestFinished }: TestContext, settings: http2.Settings = {}, endpoint?: Endpoint) {
+    const clock = manualClock()
+    const server = await create(endpoint ?? createReceiver({ allowUnsigned: true, clock, onError: () => {} }))
+    const streams: http2.ServerHttp2Stream[] = []
+    server.on('session', (session) => session.on('stream', (stream) => void streams.push(stream)))
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const session = http2.connect(`http://127.0.0.1:${port}`, { settings })
+    onTestFinished(() => {
+      session.destroy()
+      server.close()
+    })
+    const request = (type = 'application/json', endStream = false) =>
+      session.request({ ':method': 'POST', 'content-type': type }, { endStream })
+    return { clock, streams, request }
+  }
+  const statusOf = async (stream: http2.ClientHttp2Stream) => (await once(stream, 'response'))[0][':status']
+
+  it('closes the stream of a request whose body never began', async (test) => {
+    const { clock, streams, request } = await listen(test)
+    const stream = request().resume()
+    const status = statusOf(stream)
+    await until(() => streams.length === 1)
+    await clock.advance(4_500)
+    test.expect(await status).toBe(503)
+    await until(() => streams[0]?.closed === true && stream.closed)
+    test.expect(stream.rstCode).toBe(http2.constants.NGHTTP2_NO_ERROR)
+  })
+
+  it('forgets what arrives after the answer', async (test) => {
+    const { streams, request } = await listen(test)
+    const stream = request().resume()
+    const status = statusOf(stream)
+    const timer = setInterval(() => stream.closed || stream.write(Buffer.alloc(100_000)), 5)
+    test.onTestFinished(() => clearInterval(timer))
+    test.expect(await status).toBe(413)
+    await until(() => stream.closed)
+    await until(() => streams[0]?.destroyed === true)
+  })
+
+  it.for([
+    ['read in part', 'application/json', 503],
+    ['not read', 'text/plain', 415],
+  ] as const)('does not wait for a client that takes no answer: its body was %s', async ([, type, expected], test) => {
+    const { clock, streams, request } = await listen(test, { initialWindowSize: 0 })
+    const stream = request(type).resume()
+    const status = statusOf(stream)
+    stream.write(Buffer.alloc(50_000))
+    await until(() => streams.length === 1)
+    await clock.advance(4_500)
+    test.expect(await status).toBe(expected)
+    await until(() => streams[0]?.destroyed === true)
+  })
+
+  it.for([
+    ['that has no body', true],
+    ['whose body has not ended', false],
+  ] as const)('gives the client the time that it takes for the answer to a request %s', async ([, endStream], test) => {
+    async function* slowly() {
+      for (let part = 0; part < 10; part++) yield await delay(80, Buffer.alloc(50_000))
+    }
+    const body = endStream ? Buffer.alloc(500_000) : slowly()
+    const { request } = await listen(test, {}, { handle: async () => ({ status: 200, headers: {}, body }) })
+    const stream = request(undefined, endStream)
+    if (endStream) await delay(2 * DISCARD_MS)
+    let size = 0
+    for await (const chunk of stream) size += chunk.length
+    test.expect(size).toBe(500_000)
+  })
+})

@@ -1,0 +1,169 @@
+/** A job that is not a message, or that a queue cannot read, becomes a dead letter loudly: a line, the callbacks, the alarm. */
+
+import { randomUUID } from 'node:crypto'
+import { DatabaseSync } from 'node:sqlite'
+import { Queue as Engine } from 'bullmq'
+import { Redis } from 'ioredis'
+import { PgBoss } from 'pg-boss'
+import { describe, expect, inject, it, onTestFinished } from 'vitest'
+import type { DeliveryReport, DestinationDeadLetter } from '../../src/destination/api.ts'
+import { createDestination } from '../../src/destination/destination.ts'
+import type { DestinationOptions } from '../../src/destination/options.ts'
+import type { DeadLetterMessage } from '../../src/inbox/inbox.ts'
+import type { HooklineError } from '../../src/message/error.ts'
+import { bullmqQueue } from '../../src/queues/bullmq/index.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
+import { pgBossQueue } from '../../src/queues/pg-boss/index.ts'
+import type { DeadLetter, Queue } from '../../src/queues/queue.ts'
+import { createReceiver } from '../../src/receiver/receiver.ts'
+import { capture } from '../../src/testing.ts'
+import { watchConsole } from '../support/console.ts'
+import { createSchema } from '../support/postgres.ts'
+import { secret } from '../support/receive.ts'
+import { removeQueue } from '../support/redis.ts'
+import { sqliteQueueHere } from '../support/sqlite.ts'
+import { until } from '../support/until.ts'
+import { newFile } from './sqlite/set-up.ts'
+
+const redisUrl = inject('redisUrl')
+const databaseUrl = inject('databaseUrl')
+const jobOf = (body = 'b0dy') => ({ id: randomUUID(), body: Buffer.from(body) })
+const foreign = { id: '0b3f1c52-6a8e-4c57-9d0e-2f4a8b6c1d30', reason: 'Hookline did not write this job.' }
+
+/** A queue in memory whose store makes a dead letter by itself, as a durable one does with what it cannot read. */
+function queueWith(letter: DeadLetter): Queue {
+  const memory = memoryQueue()
+  return {
+    ...memory,
+    work(handle, options) {
+      const wake = memory.work(handle, options)
+      options.onUnreadable?.(letter)
+      return wake
+    },
+  }
+}
+
+const letter = { ...foreign, body: Buffer.from('b0dy'), retryState: undefined, failedAt: new Date(5) }
+
+describe('a job that its queue cannot read', () => {
+  it('of an inbox: a line, onError and onDeadLetter', () => {
+    const printed = watchConsole()
+    const [letters, errors]: [DeadLetterMessage[], HooklineError[]] = [[], []]
+    const options = { secret, onDeadLetter: (one: DeadLetterMessage) => void letters.push(one) }
+    createReceiver({ ...options, inbox: queueWith(letter) })
+      .on('*', () => {})
+      .start()
+    const advice = `Look at it with receiver.deadLetters(), then call receiver.drop(['${foreign.id}']).`
+    const text = `An inbox needs messages that its queue can read. Got another job: Hookline did not write this job. ${advice}`
+    expect(printed).toEqual([{ level: 'error', text: `hookline: dead letter ${foreign.id}: ${text}` }])
+    const onError = (error: HooklineError) => void errors.push(error)
+    createReceiver({ ...options, onError, inbox: queueWith(letter) })
+      .on('*', () => {})
+      .start()
+    expect(errors).toMatchObject([{ code: 'internal', message: text }])
+    expect(letters).toMatchObject(Array(2).fill({ id: foreign.id, reason: 'unreadable' }))
+    expect(printed).toHaveLength(1)
+  })
+
+  const webhooks = [{ url: 'https://shop.example/webhooks' }]
+
+  function createWith(options: Partial<DestinationOptions>) {
+    const letters: DestinationDeadLetter[] = []
+    const { dispatcher, requests } = capture()
+    const onDeadLetter = (one: DestinationDeadLetter) => void letters.push(one)
+    const destination = createDestination({ webhooks, dispatcher, onDeadLetter, ...options })
+    onTestFinished(async () => void (await destination.close({ graceMs: 0 })))
+    return { letters, requests }
+  }
+
+  const lineOf = (id: string) =>
+    `hookline: dead letter ${id}: unreadable, because it is not a message of a destination. Attempts: 0. Look at it with destination.deadLetters(), then call destination.drop(['${id}']).`
+
+  it('of a destination: a line, onAttempt and onDeadLetter', () => {
+    const printed = watchConsole()
+    const reports: DeliveryReport[] = []
+    const { letters } = createWith({ queue: queueWith(letter) })
+    expect(printed).toEqual([{ level: 'error', text: lineOf(foreign.id) }])
+    createWith({ queue: queueWith(letter), onAttempt: (report) => reports.push(report) })
+    expect(printed).toHaveLength(1)
+    expect(reports).toMatchObject([{ status: 'failed', reason: 'unreadable', attempts: [] }])
+    expect(() => reports[0]?.message).toThrow('A report has no message when its `reason` is unreadable.')
+    expect(letters).toMatchObject([{ id: foreign.id, reason: 'unreadable', message: undefined }])
+  })
+
+  it('and an envelope of an inbox in the queue of a destination: the same', async () => {
+    const printed = watchConsole()
+    const queue = memoryQueue()
+    const { letters, requests } = createWith({ queue })
+    const job = jobOf('{"hookline":1}\n{"type":"track"}')
+    await queue.push([job])
+    await queue.drain()
+    expect(printed.map(({ text }) => text)).toEqual([lineOf(job.id)])
+    expect(letters).toMatchObject([{ id: job.id, reason: 'unreadable', message: undefined }])
+    expect(requests).toEqual([])
+  })
+})
+
+/** Handles what is there, until the queue has said which jobs it could not read. */
+async function findUnreadable(queue: Queue, count = 1): Promise<readonly DeadLetter[]> {
+  const found: DeadLetter[] = []
+  queue.work(async () => ({ complete: true }), { concurrency: 2, onUnreadable: (one) => void found.push(one) })
+  await until(() => found.length === count)
+  const listed = await queue.deadLetters()
+  expect(found.map(({ id, reason }) => ({ id, reason }))).toEqual(listed.map(({ id, reason }) => ({ id, reason })))
+  await queue.close({ graceMs: 1_000 })
+  return found
+}
+
+describe('the engine says which job it cannot read', () => {
+  it('SQLite: a row without a body', async () => {
+    const path = newFile()
+    const queue = sqliteQueueHere({ path })
+    const job = jobOf()
+    await queue.push([job])
+    const database = new DatabaseSync(path)
+    database.exec('DELETE FROM hookline_queue_bodies')
+    database.close()
+    expect(await findUnreadable(queue)).toMatchObject([{ id: job.id, reason: 'unreadable: its body is missing' }])
+  })
+
+  it.skipIf(redisUrl === undefined)('BullMQ: a job of another program', async () => {
+    const [name, prefix] = [randomUUID(), 'hookline-test']
+    const connection = { url: redisUrl as string }
+    const engine = new Engine(name, { connection, prefix })
+    const queue = bullmqQueue({ name, connection: redisUrl as string, prefix })
+    const redis = new Redis(redisUrl as string)
+    const [id, bare] = [randomUUID(), randomUUID()]
+    await engine.add('job', { to: 'others' }, { jobId: id })
+    await redis.lpush(engine.toKey('wait'), bare)
+    expect(await findUnreadable(queue, 2)).toMatchObject([
+      { id, reason: foreign.reason, body: Buffer.from('{"to":"others"}') },
+      { id: bare, reason: foreign.reason, body: Buffer.from('{}') },
+    ])
+    await engine.close()
+    await removeQueue(redis, name, prefix)
+    redis.disconnect()
+  })
+
+  it.skipIf(databaseUrl === undefined)('pg-boss: a row of another program', async () => {
+    const schema = createSchema(databaseUrl as string)
+    const queue = pgBossQueue({ name: 'jobs', connectionString: databaseUrl as string, schema: schema.name })
+    await queue.counts()
+    const boss = new PgBoss({
+      connectionString: databaseUrl as string,
+      schema: schema.name,
+      supervise: false,
+      schedule: false,
+    })
+    await boss.start()
+    const id = await boss.send('jobs', { to: 'others' })
+    const [found] = await findUnreadable(queue)
+    expect(found).toMatchObject({
+      id,
+      reason: 'the job was not written by Hookline',
+      body: Buffer.from('{"to":"others"}'),
+    })
+    await boss.stop({ graceful: false })
+    await schema.drop()
+  })
+})
