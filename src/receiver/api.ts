@@ -30,7 +30,10 @@ export interface ReceiveOptions {
 
 /** How to close a receiver. */
 export interface ReceiverCloseOptions {
-  /** How long handlers may still take once all requests are answered or timed out, in milliseconds. Default 10 000. */
+  /**
+   * How long requests and handlers of an inbox may still take, in milliseconds. Default 10 000. Without an inbox, requests take
+   * as long as `deadlineMs` at most, whatever the grace.
+   */
   readonly graceMs?: number
 }
 

@@ -9,6 +9,7 @@ import { createInbox, type Inbox, type StoredMessage } from '../inbox/inbox.ts'
 import { requireBytes } from '../message/bytes.ts'
 import { invalidOption, kindOf, requireOptions, requireText, requireWhole } from '../options/checks.ts'
 import { checkHealth } from '../queues/health.ts'
+import { within } from '../time/timeout.ts'
 import type { HeadersLike, ReceiveOptions, Receiver, ReceiverCloseOptions } from './api.ts'
 import { createDeduplication } from './deduplication.ts'
 import { type ReceiverOptions, readOptions } from './options.ts'
@@ -94,7 +95,8 @@ export function createReceiver<
 
   async function end(graceMs: number): Promise<readonly StoredMessage[]> {
     const since = clock.monotonic()
-    await stop()
+    // Requests may wait for an engine that does not answer: closing the inbox ends that.
+    await (inbox === undefined ? stop() : within(stop(), graceMs, clock))
     await nextTurn() // Hosts write the last answers now.
     const restMs = Math.max(0, Math.ceil(graceMs - (clock.monotonic() - since)))
     await dedupe?.close(restMs)
