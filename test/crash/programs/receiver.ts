@@ -32,7 +32,7 @@ const settings = readSettings<ReceiverSettings>()
 const { place, secret, journal, by, failing, holds = false, handlingMs = 5, blocksMs = 0, graceMs = 5_000 } = settings
 const RETRY_MS = 20
 /** The sender sees what could not be stored. */
-const EXPECTED: readonly string[] = ['handler_failed', 'lease_lapsed', 'inbox_unavailable']
+const EXPECTED: readonly string[] = ['handler_failed', 'lease_lapsed', 'inbox_unavailable', 'shutting_down']
 
 const write = openJournal(journal, by)
 const queue = await openQueue(place)
