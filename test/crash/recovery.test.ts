@@ -4,10 +4,11 @@ import { createRandom, readSettings } from './random.ts'
 import { measureRecovery } from './recovery.ts'
 
 const { rounds, seed } = readSettings()
-const TIMEOUT_MS = 240_000
 
-/** Each needs a process of its own. */
+/** Each needs a process of its own, so no more at a time. */
 const kills = Math.min(10, Math.max(4, rounds))
+const repeats = Math.ceil(rounds / kills)
+const TIMEOUT_MS = 240_000 * repeats
 
 /** The most that docs/queues.md says, in milliseconds. Machines that test are busy, so they get some room. */
 const limits = {
@@ -26,12 +27,18 @@ async function recover(
   when: string,
   isRunning: boolean,
 ): Promise<void> {
-  const site = createSite(engine, at ?? '')
-  onTestFinished(site.remove)
   const random = createRandom(seed)
-  const times = await measureRecovery(site, { kills, isRunning, spreadMs: SPREAD_MS, random })
+  const times: number[] = []
+  for (let repeat = 0; repeat < repeats; repeat += 1) {
+    const site = createSite(engine, at ?? '')
+    onTestFinished(site.remove)
+    times.push(...(await measureRecovery(site, { kills, isRunning, spreadMs: SPREAD_MS, random })))
+  }
+  times.sort((one, other) => one - other)
   const [median, worst] = [times[times.length >> 1] ?? 0, times.at(-1) ?? 0]
-  console.log(`${engine}, recovery, ${when}: median ${seconds(median)}, worst ${seconds(worst)} of ${kills} kills`)
+  console.log(
+    `${engine}, recovery, ${when}: median ${seconds(median)}, worst ${seconds(worst)} of ${times.length} kills`,
+  )
   const { mostMs, room } = limits[engine]
   expect(median).toBeLessThan(mostMs * room)
   expect(worst).toBeLessThan(mostMs * room)
