@@ -20,9 +20,12 @@ const AT_ONCE = 5
 const MESSAGES = 1_000
 /** The posts that may be under way. */
 const CONCURRENCY = 50
+/** So slowly that messages wait. */
+const ANSWERS_AFTER_MS = 150
 const MOVE_WITHIN_MS = 200
 
-async function run(random: () => number): Promise<void> {
+/** Returns how many messages were held. */
+async function run(random: () => number): Promise<number> {
   const site = createSite('sqlite', '')
   onTestFinished(site.remove)
   const posts: { readonly path: string; readonly id: string }[] = []
@@ -32,7 +35,7 @@ async function run(random: () => number): Promise<void> {
     if (body === undefined) return
     const isSigned = verify(body, `${request.headers['x-signature']}`, path)
     posts.push({ path: isSigned ? path : 'the wrong secret', id: JSON.parse(body.toString()).messageId })
-    response.end()
+    setTimeout(() => response.end(), ANSWERS_AFTER_MS)
   })
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
@@ -54,17 +57,20 @@ async function run(random: () => number): Promise<void> {
   await wait(random() * MOVE_WITHIN_MS)
   await first.ask('move')
   const moved = posts.length
+  while (posts.at(-1)?.path !== '/new') await wait(5)
   await wait(random() * MOVE_WITHIN_MS)
   await first.ask('disable')
-  while ((await first.ask<QueueCounts>('counts')).active > 0);
+  const disabledAt = posts.length
+  while ((await first.ask<QueueCounts>('counts')).active > 0) await wait(20)
   const held = posts.length
+  expect(held - disabledAt).toBeLessThanOrEqual(CONCURRENCY)
   first.kill()
   await first.ended
 
   const idle = { ...common, ...next, by: 'next', messages: 0 }
   const disabled = startChild('destination', { ...idle, enabled: false } satisfies DestinationSettings)
   await disabled.ready
-  while ((await disabled.ask<QueueCounts>('counts')).active > 0);
+  while ((await disabled.ask<QueueCounts>('counts')).active > 0) await wait(20)
   expect(posts.length).toBe(held)
   disabled.kill()
   await disabled.ended
@@ -77,15 +83,20 @@ async function run(random: () => number): Promise<void> {
   expect(posts.slice(moved).filter(({ path }) => path === '/old').length).toBeLessThanOrEqual(CONCURRENCY)
   const posted = new Set(posts.map(({ id }) => id))
   expect(readJournal(journal).filter(({ id }) => !posted.has(id))).toEqual([])
+  return posts.length - held
 }
 
 it(
   'a destination on sqlite: each post has the secret of its URL, none is sent while it is disabled, and none is lost',
   async () => {
     const random = createRandom(seed)
+    let held = 0
     for (let left = rounds; left > 0; left -= AT_ONCE) {
-      await Promise.all(Array.from({ length: Math.min(left, AT_ONCE) }, () => run(random)))
+      const counts = await Promise.all(Array.from({ length: Math.min(left, AT_ONCE) }, () => run(random)))
+      held += counts.reduce((sum, count) => sum + count)
     }
+    console.log(`update: ${rounds} rounds, ${held} messages held`)
+    expect(held).toBeGreaterThan(0)
   },
   60_000 + rounds * 10_000,
 )
