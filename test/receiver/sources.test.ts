@@ -1,5 +1,7 @@
 /** Many sources that post to one receiver, each with a secret of its own. */
 
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
 import type { Delivery } from '../../src/handling/delivery.ts'
@@ -176,6 +178,22 @@ describe('forged requests for ever new sources', () => {
     expect(secrets).toHaveBeenCalledTimes(MOST + 1)
     await deliver('/webhooks/none-0', 'guess') // Forgotten.
     expect(secrets).toHaveBeenCalledTimes(MOST + 2)
+  }, 30_000)
+
+  it('keep nothing of a request but the name', async () => {
+    const given = { source: ({ path }: SourceRequest) => path.slice(1, 31), secrets: () => undefined }
+    const { deliver } = setUpSources(given, { onError: () => {} })
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const used = () => {
+      collect()
+      return process.memoryUsage().heapUsed
+    }
+    const before = used()
+    for (let index = 0; index < 1_000; index++) {
+      await deliver(Buffer.from(`/${index}`.padEnd(100_000, 'n')).toString(), 'guess')
+    }
+    expect(used() - before).toBeLessThan(30e6) // Of 100 MB.
   }, 30_000)
 
   it('push out the oldest when all exist', async () => {
