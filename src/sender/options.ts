@@ -4,16 +4,7 @@ import type { ConnectionOptions } from 'node:tls'
 import type { DispatcherLike } from '../http/post.ts'
 import { RESPONSE_TIME_MS, USER_AGENT } from '../message/limits.ts'
 import { createKeys, type Key } from '../message/signature.ts'
-import {
-  invalidOption,
-  isToken,
-  kindOf,
-  requireBoolean,
-  requireClock,
-  requireWhole,
-  show,
-  warnOfSecret,
-} from '../options/checks.ts'
+import { invalidOption, isToken, kindOf, requireBoolean, requireClock, requireWhole, show } from '../options/checks.ts'
 import { readCertificates, requireDispatcher } from '../options/transport.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { readWebhooks, type Target, type Webhook } from './webhooks.ts'
@@ -110,6 +101,5 @@ function readKey(options: SenderOptions): Key | undefined {
     const advice = 'Set the secret, or leave the option out to send unsigned.'
     throw invalidOption('sharedSecret', 'must be a non-empty string', kindOf(sharedSecret), advice)
   }
-  warnOfSecret('sharedSecret', sharedSecret)
   return createKeys(sharedSecret)[0]
 }
