@@ -18,7 +18,7 @@ export const outbound: readonly Patch[] = [
     fault: 'the first attempt is made a second later',
     file: 'src/destination/destination.ts',
     from: 'jobs.push({ id, body: bytes })',
-    to: 'jobs.push({ id, body: bytes, notBefore: new Date(now + 1_000) })',
+    to: 'jobs.push({ id, body: bytes, notBefore: new Date(at + 1_000) })',
     rows: ['Outbound · What it does · 1'],
   },
   {
