@@ -47,6 +47,7 @@ export { sign, verify } from './message/signature.ts'
 export type { Logger } from './options/log.ts'
 export type { Health } from './queues/health.ts'
 export type {
+  ForgetOptions,
   HeadersLike,
   MessageOf,
   MessageOfType,

@@ -94,6 +94,7 @@ describe('a receiver forgets', () => {
       { id: '00000000-0000-4000-8000-000000000001', body: Buffer.from('{"type":"page","userId":"ada"}') },
       { id: '00000000-0000-4000-8000-000000000002', body: Buffer.from('other bytes') },
     ])
+    expect(await receiver.forget('ada', { source: 'shop' })).toEqual({ deleted: 0, active: 0 })
     expect(await receiver.forget('ada')).toEqual({ deleted: 1, active: 0 })
   })
 

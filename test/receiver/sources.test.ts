@@ -258,6 +258,22 @@ describe('the source', () => {
     expect(await receiver.close({ graceMs: 0 })).toMatchObject([{ source: 'shop' }])
   })
 
+  it('says whose users to forget: those of another may have the same ids', async () => {
+    const { receiver, deliver } = setUpSources({}, { inbox: memoryQueue() })
+    const message = (userId: string) => ({ ...fixtures.page, userId })
+    for (const user of ['ada', 'bob']) {
+      await deliver('/webhooks/shop', 'of the shop', message(user))
+      await deliver('/webhooks/app', 'of the app', message(user))
+    }
+    expect(await receiver.forget('ada', { source: 'shop' })).toEqual({ deleted: 1, active: 0 })
+    expect(await receiver.forget('ada', { source: 'shop' })).toEqual({ deleted: 0, active: 0 })
+    expect(await receiver.forget('bob', { source: undefined })).toEqual({ deleted: 2, active: 0 })
+    for (const options of [{ source: '' }, { source: 5 }, { sauce: 'shop' }, null]) {
+      await expect(receiver.forget('ada', options as never)).rejects.toThrow(TypeError)
+    }
+    expect(await receiver.forget('ada')).toEqual({ deleted: 1, active: 0 })
+  })
+
   it('is given to onRejected, and the path to onError', async () => {
     const onRejected = vi.fn()
     const { deliver, failed } = setUpSources({}, { onRejected })
