@@ -46,8 +46,8 @@ export const client: readonly Patch[] = [
   {
     fault: 'the collector does not read Basic authentication',
     file: 'src/collector/request.ts',
-    from: 'readUserName(authorization) || writeKey',
-    to: 'writeKey',
+    from: '.exec(String(authorization)) ??',
+    to: ".exec(String(authorization && '')) ??",
     rows: ['Client · What it does · 1', 'Client · What it does · 4', 'Client · Authentication'],
   },
   {
@@ -213,15 +213,15 @@ export const client: readonly Patch[] = [
   {
     fault: 'an alias needs no userId',
     file: 'src/client/call.ts',
-    from: "requireText(type, call, 'userId')\n    requireText(type, call, 'previousId')",
-    to: "requireText(type, call, 'previousId')",
+    from: 'of ALIAS_IDS) requireOneId(',
+    to: "of ALIAS_IDS.filter((names) => names[1] !== 'userId')) requireOneId(",
     rows: ['Client · Messages · Alias · UserId'],
   },
   {
     fault: 'an alias needs no previousId',
     file: 'src/client/call.ts',
-    from: "requireText(type, call, 'userId')\n    requireText(type, call, 'previousId')",
-    to: "requireText(type, call, 'userId')",
+    from: 'of ALIAS_IDS) requireOneId(',
+    to: "of ALIAS_IDS.filter((names) => names[1] !== 'previousId')) requireOneId(",
     rows: ['Client · Messages · Alias · PreviousId'],
   },
   {
@@ -234,8 +234,8 @@ export const client: readonly Patch[] = [
   {
     fault: 'a method records nothing',
     file: 'src/client/client.ts',
-    from: 'if (buffer.add(call) &&',
-    to: 'if (',
+    from: 'if (!buffer.add(call)) return',
+    to: 'if (call.bytes > 0) return',
     rows: ['Identify', 'Track', 'Page', 'Group', 'Alias'].map((type) => `Client · Operations · ${type}`),
   },
   {

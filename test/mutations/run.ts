@@ -30,6 +30,7 @@ for (const path of [
   'src',
   'test/conformance',
   'test/mutations',
+  'test/support',
   'docs/conformance.md',
   'package.json',
   'tsconfig.json',
