@@ -4,16 +4,7 @@ import type { ConnectionOptions } from 'node:tls'
 import type { DispatcherLike } from '../http/post.ts'
 import { RESPONSE_TIME_MS, USER_AGENT } from '../message/limits.ts'
 import { createKeys, type Key } from '../message/signature.ts'
-import {
-  invalidOption,
-  isToken,
-  requireBoolean,
-  requireClock,
-  requireSecret,
-  requireWhole,
-  show,
-  warnOfSecret,
-} from '../options/checks.ts'
+import { invalidOption, isToken, requireBoolean, requireClock, requireSecret, requireWhole, show } from '../options/checks.ts'
 import { readCertificates, requireDispatcher } from '../options/transport.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { readWebhooks, type Target, type Webhook } from './webhooks.ts'
@@ -107,6 +98,5 @@ function readKey(options: SenderOptions): Key | undefined {
   if (!('sharedSecret' in options)) return undefined
   const { sharedSecret } = options
   requireSecret('sharedSecret', sharedSecret, 'the secret, or leave the option out to send unsigned')
-  warnOfSecret('sharedSecret', sharedSecret)
   return createKeys(sharedSecret)[0]
 }
