@@ -45,9 +45,9 @@ export const client: readonly Patch[] = [
   },
   {
     fault: 'the collector does not read Basic authentication',
-    file: 'src/collector/request.ts',
-    from: 'readUserName(authorization) || writeKey',
-    to: 'writeKey',
+    file: 'src/collector/collector.ts',
+    from: 'readUserName(request.headers)',
+    to: "''",
     rows: ['Client · What it does · 1', 'Client · What it does · 4', 'Client · Authentication'],
   },
   {
@@ -213,15 +213,15 @@ export const client: readonly Patch[] = [
   {
     fault: 'an alias needs no userId',
     file: 'src/client/call.ts',
-    from: "requireText(type, call, 'userId')\n    requireText(type, call, 'previousId')",
-    to: "requireText(type, call, 'previousId')",
+    from: "requireText('alias', call, plain)",
+    to: "if (plain !== 'userId') requireText('alias', call, plain)",
     rows: ['Client · Messages · Alias · UserId'],
   },
   {
     fault: 'an alias needs no previousId',
     file: 'src/client/call.ts',
-    from: "requireText(type, call, 'userId')\n    requireText(type, call, 'previousId')",
-    to: "requireText(type, call, 'userId')",
+    from: "requireText('alias', call, plain)",
+    to: "if (plain !== 'previousId') requireText('alias', call, plain)",
     rows: ['Client · Messages · Alias · PreviousId'],
   },
   {
@@ -234,8 +234,8 @@ export const client: readonly Patch[] = [
   {
     fault: 'a method records nothing',
     file: 'src/client/client.ts',
-    from: 'if (buffer.add(call) &&',
-    to: 'if (',
+    from: 'if (!buffer.add(call)) return',
+    to: '',
     rows: ['Identify', 'Track', 'Page', 'Group', 'Alias'].map((type) => `Client · Operations · ${type}`),
   },
   {

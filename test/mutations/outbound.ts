@@ -83,9 +83,9 @@ export const outbound: readonly Patch[] = [
   },
   {
     fault: 'a deletion is queued for one source only',
-    file: 'src/collector/collector.ts',
-    from: 'const { sources: names = [...byName.keys()] } = scope',
-    to: 'const { sources: names = [...byName.keys()].slice(0, 1) } = scope',
+    file: 'src/collector/sources.ts',
+    from: 'named(names = [...byName.keys()])',
+    to: 'named(names = [...byName.keys()].slice(0, 1))',
     rows: ['Outbound · Events · delete'],
   },
   {
@@ -166,16 +166,16 @@ export const outbound: readonly Patch[] = [
   },
   {
     fault: 'a self-signed certificate that `ca` trusts is accepted',
-    file: 'src/sender/self-signed.ts',
-    from: 'if (!isSelfSigned(socket)) return callback(null, socket)',
-    to: 'return callback(null, socket)',
+    file: 'src/http/connector.ts',
+    from: 'isSignedByAnother(socket as TLSSocket))',
+    to: 'true || isSignedByAnother(socket as TLSSocket))',
     rows: ['Outbound · Authentication · 4'],
   },
   {
     fault: 'a self-signed certificate is retried',
-    file: 'src/sender/attempt.ts',
-    from: "[/^DEPTH_ZERO_SELF_SIGNED_CERT/, 'self_signed']",
-    to: "[/^DEPTH_ZERO_SELF_SIGNED_CERT/, 'tls']",
+    file: 'src/http/connection-error.ts',
+    from: "'self_signed',\n    'The certificate",
+    to: "'tls',\n    'The certificate",
     rows: ['Outbound · Authentication · 4', 'Outbound · Errors · Self-signed certificate'],
   },
   {
