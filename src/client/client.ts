@@ -6,7 +6,7 @@ import { HooklineError } from '../message/error.ts'
 import { BATCH_RESPONSE_LIMIT, USER_AGENT } from '../message/limits.ts'
 import { CALL_TYPES, type CallType, createMethods } from '../message/type-table.ts'
 import { requireOptions, requireWhole } from '../options/checks.ts'
-import { type Clock, LONGEST_TIMER_MS } from '../time/clock.ts'
+import { inBackground, LONGEST_TIMER_MS } from '../time/clock.ts'
 import { createDeadlines } from '../time/deadlines.ts'
 import { within } from '../time/timeout.ts'
 import type { Client, CloseOptions, RecordedCall } from './api.ts'
@@ -47,7 +47,7 @@ export function createClient(writeKey: string | undefined, options: ClientOption
     timing: { clock, deadlines: createDeadlines(timeoutMs, clock) },
     maxRetries,
     random,
-    clock: inBackground(clock),
+    clock: inBackground(clock), // While a flush is waited for, its own timer keeps the process alive.
   }
   const buffer = createCallBuffer(settings, route, reports.report, () => unwatch(undelivered))
   const undelivered: Undelivered = {
@@ -105,20 +105,6 @@ function readTimeout(options: CloseOptions): number {
   requireOptions('close', options, ['timeoutMs'])
   const { timeoutMs = CLOSE_TIMEOUT_MS } = options
   return requireWhole('timeoutMs', timeoutMs, 0)
-}
-
-/** A clock whose timers do not keep the process alive: buffered calls keep it alive only while a flush waits for them. */
-function inBackground(clock: Clock): Clock {
-  return {
-    now: () => clock.now(),
-    monotonic: () => clock.monotonic(),
-    setTimeout(callback, ms) {
-      const timer = clock.setTimeout(callback, ms) as { readonly unref?: () => unknown }
-      timer.unref?.()
-      return timer
-    },
-    clearTimeout: (timer) => clock.clearTimeout(timer),
-  }
 }
 
 function createPool({ origin, maxInFlight, timeoutMs, ca }: ClientSettings): Pool {

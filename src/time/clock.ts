@@ -20,6 +20,16 @@ export const systemClock: Clock = {
   clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
 }
 
+/** A clock whose timers do not keep the process alive: something else does, for as long as it waits for them. */
+export function inBackground(clock: Clock): Clock {
+  return {
+    now: () => clock.now(),
+    monotonic: () => clock.monotonic(),
+    setTimeout: (callback, ms) => unref(clock.setTimeout(callback, ms)),
+    clearTimeout: (timer) => clock.clearTimeout(timer),
+  }
+}
+
 /** The longest that a timer waits, in milliseconds. */
 export const LONGEST_TIMER_MS: number = 2 ** 31 - 1
 
