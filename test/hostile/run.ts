@@ -61,9 +61,11 @@ const settings: TargetSettings = {
 const child = fork(fileURLToPath(new URL('target.ts', import.meta.url)), [JSON.stringify(settings)], {
   execArgv: ['--expose-gc', '--disable-warning=ExperimentalWarning'],
 })
-child.on('exit', (code) => {
+child.on('exit', async (code, signal) => {
   if (code === 0) return
-  console.error(`ERROR: The process ended with the exit code ${code}.`)
+  console.error(`ERROR: The process must end by itself. Got ${signal ?? `the exit code ${code}`}.`)
+  await redis.dispose()
+  rmSync(folder, { recursive: true, force: true })
   process.exit(1)
 })
 const accepted = new Set<string>()
