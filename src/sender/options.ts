@@ -4,7 +4,15 @@ import type { ConnectionOptions } from 'node:tls'
 import type { DispatcherLike } from '../http/post.ts'
 import { RESPONSE_TIME_MS, USER_AGENT } from '../message/limits.ts'
 import { createKeys, type Key } from '../message/signature.ts'
-import { invalidOption, isToken, requireBoolean, requireClock, requireSecret, requireWhole, show } from '../options/checks.ts'
+import {
+  invalidOption,
+  isToken,
+  requireBoolean,
+  requireClock,
+  requireSecret,
+  requireWhole,
+  show,
+} from '../options/checks.ts'
 import { readCertificates, requireDispatcher } from '../options/transport.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { readWebhooks, type Target, type Webhook } from './webhooks.ts'
