@@ -58,16 +58,12 @@ export async function redrive(connection: Connection, ids: readonly string[] | '
 export async function drop(connection: Connection, ids: readonly string[] | 'all'): Promise<number> {
   if (ids === 'all') return dropAll(connection)
   return countEach(connection, ids, async (queue, id, client) => {
-    const keys = ['failed', id, `${id}:logs`, `de:${id}`].map((key) => queue.toKey(key))
-    return (await client.eval(DROP, keys.length, ...keys, id)) === 1
+    // BullMQ would also remove a job that was redriven meanwhile. One that is off this list cannot be redriven.
+    if ((await client.zrem(queue.toKey('failed'), id)) === 0) return false
+    await queue.remove(id)
+    return true
   })
 }
-
-/** In one step, and BullMQ has none for it: a job that was redriven between two would be lost. */
-const DROP = `
-  if redis.call('ZREM', KEYS[1], ARGV[1]) == 0 then return 0 end
-  redis.call('DEL', KEYS[2], KEYS[3], KEYS[4])
-  return 1`
 
 async function dropAll(connection: Connection): Promise<number> {
   for (let count = 0; ; ) {
