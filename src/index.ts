@@ -48,6 +48,7 @@ export type { Logger } from './options/log.ts'
 export type { Health } from './queues/health.ts'
 export type { DeadLetterFilter, DeadLetterPage, Forgotten } from './queues/queue.ts'
 export type {
+  ForgetOptions,
   HeadersLike,
   MessageOf,
   MessageOfType,

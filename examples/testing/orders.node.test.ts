@@ -1,4 +1,4 @@
-/** The same tests with Node's own runner: node --test examples/testing/orders.node.test.ts */
+/** The same tests with Node's own runner: npm exec -- node --test examples/testing/orders.node.test.ts */
 
 import assert from 'node:assert/strict'
 import { EventEmitter, on, once } from 'node:events'

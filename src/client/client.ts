@@ -5,7 +5,7 @@ import { HooklineError } from '../message/error.ts'
 import { USER_AGENT } from '../message/limits.ts'
 import { CALL_TYPES, type CallType, createMethods } from '../message/type-table.ts'
 import { requireOptions, requireWhole } from '../options/checks.ts'
-import { type Clock, LONGEST_TIMER_MS, unref } from '../time/clock.ts'
+import { inBackground, LONGEST_TIMER_MS } from '../time/clock.ts'
 import { createDeadlines } from '../time/deadlines.ts'
 import { TIMED_OUT, within } from '../time/timeout.ts'
 import type { Client, CloseOptions, RecordedCall } from './api.ts'
@@ -45,7 +45,7 @@ export function createClient(writeKey: string | undefined, options: ClientOption
     timing: { clock, deadlines: createDeadlines(timeoutMs, background) },
     maxRetries,
     random,
-    clock: background,
+    clock: background, // While a flush is waited for, its own timer keeps the process alive.
   }
   const buffer = createCallBuffer(settings, route, reports.report, () => unwatch(undelivered))
   const undelivered: Undelivered = {
@@ -116,15 +116,4 @@ function readTimeout(options: CloseOptions): number {
   requireOptions('close', options, ['timeoutMs'])
   const { timeoutMs = CLOSE_TIMEOUT_MS } = options
   return requireWhole('timeoutMs', timeoutMs, 0)
-}
-
-/** A clock whose timers do not keep the process alive: buffered calls keep it alive only while a flush waits for them. */
-function inBackground(clock: Clock): Clock {
-  return {
-    now: () => clock.now(),
-    monotonic: () => clock.monotonic(),
-    // A timer of its own, without a `ref` to call: deadlines keep the process alive otherwise.
-    setTimeout: (callback, ms) => ({ timer: unref(clock.setTimeout(callback, ms)) }),
-    clearTimeout: (handle) => clock.clearTimeout((handle as { readonly timer: unknown } | undefined)?.timer),
-  }
 }

@@ -13,6 +13,7 @@ import {
   requireUrl,
   requireWhole,
   show,
+  warnOfSecret,
 } from '../options/checks.ts'
 import { createLog, type Log, type Logger } from '../options/log.ts'
 import { readCertificates, requireDispatcher } from '../options/transport.ts'
@@ -143,6 +144,7 @@ export function readOptions(writeKey: string | undefined, options: ClientOptions
 /** Basic authentication: the write key as user name, and no password. A user name holds no colon (RFC 7617). */
 function readWriteKey(writeKey: unknown): string {
   requireSecret('writeKey', writeKey, 'the write key of the source')
+  warnOfSecret('writeKey', writeKey)
   if (writeKey.includes(':')) {
     throw invalidOption(
       'writeKey',

@@ -6,7 +6,7 @@ import { readJson } from '../http/read-json.ts'
 import { HooklineError } from '../message/error.ts'
 import { parseObject } from '../message/json.ts'
 import { BATCH_LIMIT } from '../message/limits.ts'
-import { requireOptions } from '../options/checks.ts'
+import { requireOptions, warnOfSecret } from '../options/checks.ts'
 import { createDeadlines } from '../time/deadlines.ts'
 import { collected, failed, preflight } from './answers.ts'
 import type { Collector } from './api.ts'
@@ -33,6 +33,7 @@ const MEDIA_TYPES = ['application/json', 'text/plain']
 export function createCollector(options: CollectorOptions): Collector {
   const { ipHeader, deadlineMs, report, clock, ...settings } = readOptions(options)
   let { sources } = settings
+  for (const [index, { writeKey }] of options.sources.entries()) warnOfSecret(`sources[${index}].writeKey`, writeKey)
   const deadlines = createDeadlines(deadlineMs, clock)
   const deleteUser = createDeletion(clock)
 

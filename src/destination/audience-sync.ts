@@ -101,8 +101,9 @@ async function sync<Value>(
   let size = CHUNK
   for (let start = 0; start < changes.length; ) {
     const chunk = changes.slice(start, start + size)
-    const now = clock.now()
-    const calls = chunk.map(({ userId, value }) => composeCall('identify', { userId, traits: { [trait]: value } }, now))
+    const calls = chunk.map(({ userId, value }) =>
+      composeCall('identify', { userId, traits: { [trait]: value } }, clock),
+    )
     try {
       const results = await push(calls)
       for (const [index, change] of chunk.entries()) if (results[index]?.queued) apply(synced, change)

@@ -54,10 +54,9 @@ export function createDestination(options: DestinationOptions): Destination {
     keys: readonly (string | undefined)[] = [],
   ): Promise<readonly Queued[]> {
     refuseWhenClosed()
-    const now = clock.now()
     const jobs: Job[] = []
-    const results = composed.map(({ message, bytes }, index): Queued => {
-      const reason = findSkipReason(message, live.settings, now)
+    const results = composed.map(({ message, bytes, at }, index): Queued => {
+      const reason = findSkipReason(message, live.settings, at)
       if (reason !== undefined) return { queued: false, reason }
       const id = createId(keys[index])
       jobs.push({ id, body: bytes })
@@ -107,18 +106,17 @@ export function createDestination(options: DestinationOptions): Destination {
   })
 
   return {
-    ...createMethods(MESSAGE_TYPES, async (type, call) => pushOne(composeCall(type, call, clock.now()))),
+    ...createMethods(MESSAGE_TYPES, async (type, call) => pushOne(composeCall(type, call, clock))),
     ...createAudienceSync({ clock, push, isEmpty }),
     get enabled() {
       return live.settings.enabled
     },
-    send: async (message) => pushOne(composeMessage(message, clock.now())),
+    send: async (message) => pushOne(composeMessage(message, clock)),
     submit: async (submissions) => {
       if (!Array.isArray(submissions)) {
         throw invalidOption('submissions', 'must be a list', kindOf(submissions), 'Pass [{ message }].')
       }
-      const now = clock.now()
-      const composed = submissions.map(({ message }) => composeMessage(message, now))
+      const composed = submissions.map(({ message }) => composeMessage(message, clock))
       const keys = submissions.map(({ key }) => key)
       return push(composed, keys)
     },
@@ -136,7 +134,7 @@ export function createDestination(options: DestinationOptions): Destination {
     },
     deadLetters: async (page) => (await queue.deadLetters(page)).map(readDeadLetter),
     redrive: (ids) => queue.redrive(ids),
-    drop: async (which) => queue.drop(byListedReason(which, ({ reason }) => readReason(reason))),
+    drop: async (which) => queue.drop(byListedReason(which, ({ reason }) => readReason(reason), REASONS)),
     async forget(ids) {
       const isAbout = matchUser(ids)
       return queue.forget(({ body }) => isAbout(body))
@@ -145,20 +143,21 @@ export function createDestination(options: DestinationOptions): Destination {
       refuseUnknown(options, ['graceMs'])
       const graceMs = requireWhole('graceMs', options.graceMs ?? RESPONSE_TIME_MS, 0)
       isClosed = true
-      const undelivered = await queue.close({ graceMs })
-      await live.close()
-      log.flush()
-      return undelivered.map(({ body }) => readMessage(body))
+      try {
+        return (await queue.close({ graceMs })).map(({ body }) => readMessage(body))
+      } finally {
+        await live.close()
+        log.flush()
+      }
     },
   }
 }
 
+const REASONS: readonly FailureReason[] = ['refused', 'window_over', 'switched_off', 'circuit_open', 'unreadable']
+
 /** The reasons of the job handler. Any other is from the queue, for a job that it cannot read. */
 function readReason(stored: string): FailureReason {
-  return (
-    (['refused', 'window_over', 'switched_off', 'circuit_open'] as const).find((known) => known === stored) ??
-    'unreadable'
-  )
+  return REASONS.find((known) => known === stored) ?? 'unreadable'
 }
 
 function tryReadMessage(body: Uint8Array): Message | undefined {

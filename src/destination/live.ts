@@ -1,8 +1,15 @@
 /** The settings of a running destination and the transport made from them, which an update replaces together. */
 
+import { warnOfSecret } from '../options/checks.ts'
 import { createTransport, type Transport } from '../sender/transport.ts'
 import type { DestinationChanges } from './api.ts'
-import { applyChanges, type DestinationOptions, type DestinationSettings, readDestinationOptions } from './options.ts'
+import {
+  applyChanges,
+  copyOptions,
+  type DestinationOptions,
+  type DestinationSettings,
+  readDestinationOptions,
+} from './options.ts'
 
 /** What is in force now. */
 export interface Live {
@@ -23,15 +30,17 @@ export interface Live {
  * @throws TypeError that names the option.
  */
 export function createLive(options: DestinationOptions): Live {
-  let given = options
   let settings = readDestinationOptions(options)
+  let given = copyOptions(options)
   let transport = createTransport(settings)
   const retired = new Map<Transport, Promise<void>>()
+  warnOfSecret('sharedSecret', options.sharedSecret)
 
   /** The settings as options: copies of what the caller may have changed in place, and what was not given. */
   function current(): DestinationOptions {
-    const { targets, enabled, queue } = settings
-    return { ...given, webhooks: targets.map(({ url, headers }) => ({ url, headers })), enabled, queue }
+    const { targets, enabled, queue, ca } = settings
+    const webhooks = targets.map(({ url, headers }) => ({ url, headers }))
+    return { ...given, webhooks, enabled, queue, ...(ca && { ca: [...ca] }) }
   }
 
   function retire(old: Transport): void {
@@ -59,6 +68,7 @@ export function createLive(options: DestinationOptions): Live {
       transport = nextTransport
       settings = next
       given = changed
+      warnOfSecret('sharedSecret', changes.sharedSecret)
     },
     abort() {
       for (const each of [transport, ...retired.keys()]) each.abort()

@@ -156,6 +156,13 @@ export function readDestinationOptions(options: DestinationOptions): Destination
   }
 }
 
+/** A copy of the options that are there, inherited ones too: the caller may change its object later. */
+export function copyOptions(options: DestinationOptions): DestinationOptions {
+  const names = KNOWN.filter((name) => name in options)
+  const copy = names.map((name) => [name, options[name as keyof DestinationOptions]])
+  return Object.fromEntries(copy) as unknown as DestinationOptions
+}
+
 /**
  * Applies changes to options. The result is still to be read, as the options at creation are.
  *

@@ -9,7 +9,11 @@ import type { DestinationSettings } from './options.ts'
 
 const skippedChannel = channel('hookline:skipped')
 
-/** Says why a message is not queued; undefined for one that is. */
+/**
+ * Says why a message is not queued; undefined for one that is.
+ *
+ * @param now When the message was composed, so that one without a timestamp is new.
+ */
 export function findSkipReason(
   message: Message,
   { enabled, historicalAfterMs }: DestinationSettings,

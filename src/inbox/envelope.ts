@@ -64,6 +64,15 @@ export function readEnvelope(stored: Uint8Array): OpenDelivery {
   return delivery
 }
 
+/** The source of the message; undefined for what is no envelope. */
+export function sourceOf(stored: Uint8Array): string | undefined {
+  try {
+    return readHead(stored.subarray(0, Math.max(stored.indexOf(LINE_FEED), 0))).from
+  } catch {
+    return undefined
+  }
+}
+
 /** The body alone, as it is stored; all bytes of what has no line. */
 export function bodyOf(stored: Uint8Array): Uint8Array {
   return stored.subarray(stored.indexOf(LINE_FEED) + 1)

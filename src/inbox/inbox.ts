@@ -16,7 +16,7 @@ import { byListedReason } from '../queues/drop.ts'
 import { jobIdFromKey, jobIdOf } from '../queues/job-id.ts'
 import type { DeadLetter, DeadLetterFilter, DeadLetterPage, Forgotten, QueueCounts } from '../queues/queue.ts'
 import { unref } from '../time/clock.ts'
-import { bodyOf, readEnvelope, writeEnvelope } from './envelope.ts'
+import { bodyOf, readEnvelope, sourceOf, writeEnvelope } from './envelope.ts'
 import { createJobHandler, type HandlingSettings } from './job-handler.ts'
 import type { InboxSettings } from './options.ts'
 import { type DeadLetterReason, readLastRetryState, type StoredError } from './retry-state.ts'
@@ -63,7 +63,8 @@ export interface Inbox {
   deadLetters(page?: DeadLetterPage): Promise<readonly DeadLetterMessage[]>
   redrive(ids: readonly string[] | 'all'): Promise<number>
   drop(which: readonly string[] | 'all' | DeadLetterFilter<DeadLetterReason>): Promise<number>
-  forget(ids: string | readonly string[]): Promise<Forgotten>
+  /** @param source Undefined for all. */
+  forget(ids: string | readonly string[], source: string | undefined): Promise<Forgotten>
   close(graceMs: number): Promise<readonly StoredMessage[]>
 }
 
@@ -140,9 +141,10 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
     deadLetters: async (page) => (await queue.deadLetters(page)).map(readDeadLetter),
     redrive: (ids) => queue.redrive(ids),
     drop: (which) => queue.drop(byListedReason(which, (letter) => readDeadLetter(letter).reason)),
-    async forget(ids) {
+    async forget(ids, source) {
       const isAbout = matchUser(ids)
-      return queue.forget(({ body }) => isAbout(bodyOf(body)))
+      const isOf = (body: Uint8Array): boolean => source === undefined || sourceOf(body) === source
+      return queue.forget(({ body }) => isAbout(bodyOf(body)) && isOf(body))
     },
     close: async (graceMs) => (await queue.close({ graceMs })).map(readStored),
   }

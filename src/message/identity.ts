@@ -23,14 +23,22 @@ export function matchUser(ids: string | readonly string[]): (body: Uint8Array) =
   }
   const wanted = new Set(list)
   const isAbout = (message: unknown): boolean =>
-    isObject(message) && message.type !== 'delete' && IDS.some((field) => wanted.has(message[field]))
+    isObject(message) && message.type !== 'delete' && IDS.some((field) => wanted.has(textOf(message[field])))
 
   return (body) => {
     try {
-      const messages: unknown = JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString())
+      const messages: unknown = JSON.parse(decoder.decode(body))
       return Array.isArray(messages) ? messages.some(isAbout) : isAbout(messages)
     } catch {
       return false
     }
   }
 }
+
+/** A number is no id of a message, but an invalid message that has one is stored, too. */
+function textOf(id: unknown): unknown {
+  return typeof id === 'number' ? String(id) : id
+}
+
+/** As {@link parse} reads a body: without a byte order mark. */
+const decoder = new TextDecoder()

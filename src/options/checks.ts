@@ -155,7 +155,8 @@ export function requireUrl(
 }
 
 /** Warns of a secret that looks as if it was read wrongly. It may be meant, so it is used as it is. Returns whether it warned. */
-export function warnOfSecret(name: string, secret: string): boolean {
+export function warnOfSecret(name: string, secret: string | null | undefined): boolean {
+  if (typeof secret !== 'string') return false
   const found = SUSPICIOUS.find(([, pattern]) => pattern.test(secret))?.[0]
   if (found === undefined) return false
   const advice = 'Remove that where the secret is read, unless the other side has it too.'

@@ -1,6 +1,7 @@
 /** Deletes by what is stored: dead letters that match, and all that is stored of a user. The same for every engine. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { requireOneOf, requireText } from '../options/checks.ts'
 import type { Clock } from '../time/clock.ts'
 import type {
   DeadLetter,
@@ -44,13 +45,21 @@ export async function dropMatching(
 
 const FOREVER = new Date(8.64e15)
 
-/** What to drop, where other reasons are listed than are stored. */
+/**
+ * What to drop, where other reasons are listed than are stored.
+ *
+ * @param reasons All that are listed. Default: any text is one.
+ * @throws TypeError for a reason that is never listed.
+ */
 export function byListedReason<Reason extends string>(
   which: readonly string[] | 'all' | DeadLetterFilter<Reason>,
   reasonOf: (letter: DeadLetter) => Reason,
+  reasons?: readonly Reason[],
 ): readonly string[] | 'all' | StoredDeadLetterFilter {
   const { reason, ...filter } = Object(which) as DeadLetterFilter<Reason>
   if (reason === undefined) return which
+  if (reasons === undefined) requireText('reason', reason, 'handler_failed')
+  else requireOneOf('reason', reason, reasons)
   return { ...filter, matches: (letter) => reasonOf(letter) === reason }
 }
 

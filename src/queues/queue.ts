@@ -148,8 +148,8 @@ export interface Queue {
    */
   reserve?(use: QueueUse): void
   /**
-   * How long a claim lasts that its process does not renew, in milliseconds: a job that is claimed again was held by a process
-   * that died, blocked its event loop or lost the engine for longer. Undefined when a claim lasts for as long as its process lives.
+   * How long a claim lasts that its process does not renew, in milliseconds: the process of a job that is claimed again died,
+   * blocked its event loop or lost the engine for longer. Undefined when a claim lasts as long as its process.
    */
   readonly leaseMs?: number | undefined
   /**
@@ -162,9 +162,8 @@ export interface Queue {
    * Starts claiming due jobs, at most `concurrency` at a time, about the oldest first. While the engine is unreachable
    * nothing is claimed; the queue tries again by itself and then records the outcomes it still has.
    *
-   * @returns A function that asks `room` again, for when it has grown.
-   * @throws TypeError when the queue has a handler already, because one queue serves one destination or one inbox, and
-   *   when the queue is closed.
+   * @returns A function that asks `room` again.
+   * @throws TypeError when the queue has a handler already, or is closed.
    */
   work(handle: HandleJob, options: WorkOptions): () => void
   /** Claims nothing more until {@link resume}. Jobs that are claimed already go on. */

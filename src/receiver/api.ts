@@ -28,6 +28,12 @@ export interface ReceiveOptions {
   readonly path?: string | undefined
 }
 
+/** Whose messages to forget. */
+export interface ForgetOptions {
+  /** Those of this source alone, of a receiver with many: the users of one are not those of another. Default: of all. */
+  readonly source?: string | undefined
+}
+
 /** How to close a receiver. */
 export interface ReceiverCloseOptions {
   /** How long requests and handlers under way may still take, in milliseconds; requests at least 300. Default 10 000. */
@@ -140,7 +146,7 @@ export interface Receiver<Events extends EventSchemas = any, Traits extends Trai
    * A message that is being handled at that moment is left to its handlers, and counted as `active`: when they fail it waits
    * again, so call `forget` again until `active` is 0.
    */
-  forget(ids: string | readonly string[]): Promise<Forgotten>
+  forget(ids: string | readonly string[], options?: ForgetOptions): Promise<Forgotten>
 
   /** Reads the health of the receiver and its inbox. Never rejects, and takes a second at most. */
   health(): Promise<Health>

@@ -10,7 +10,7 @@ import { requireBytes } from '../message/bytes.ts'
 import { invalidOption, kindOf, requireOptions, requireText, requireWhole } from '../options/checks.ts'
 import { checkHealth } from '../queues/health.ts'
 import { within } from '../time/timeout.ts'
-import type { HeadersLike, ReceiveOptions, Receiver, ReceiverCloseOptions } from './api.ts'
+import type { ForgetOptions, HeadersLike, ReceiveOptions, Receiver, ReceiverCloseOptions } from './api.ts'
 import { createDeduplication } from './deduplication.ts'
 import { type ReceiverOptions, readOptions } from './options.ts'
 import { createReceive } from './receive.ts'
@@ -77,7 +77,12 @@ export function createReceiver<
     deadLetters: async (page) => inboxFor('deadLetters').deadLetters(page),
     redrive: async (ids) => inboxFor('redrive').redrive(ids),
     drop: async (which) => inboxFor('drop').drop(which),
-    forget: async (ids) => inboxFor('forget').forget(ids),
+    forget: async (ids, options: ForgetOptions = {}) => {
+      requireOptions('forget', options, ['source'])
+      const { source } = options
+      if (source !== undefined) requireText('source', source, 'shop')
+      return inboxFor('forget').forget(ids, source)
+    },
     health: () => checkHealth(inbox?.counts, closed !== undefined, clock),
     close: async (options: ReceiverCloseOptions = {}) => {
       requireOptions('close', options, ['graceMs'])

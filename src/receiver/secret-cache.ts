@@ -3,7 +3,7 @@
 import { HooklineError } from '../message/error.ts'
 import { SECRET_COOLDOWN_MS, SECRET_MAX_AGE_MS, SECRET_RETRY_MS } from '../message/limits.ts'
 import type { Key } from '../message/signature.ts'
-import type { Clock } from '../time/clock.ts'
+import { type Clock, inBackground } from '../time/clock.ts'
 import { TIMED_OUT, within } from '../time/timeout.ts'
 
 /** The secrets of one provider. */
@@ -64,7 +64,7 @@ export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Cl
   }
 
   async function askInTime(): Promise<void> {
-    if ((await within(loadOnce(), SECRET_COOLDOWN_MS, clock)) !== TIMED_OUT) return
+    if ((await within(loadOnce(), SECRET_COOLDOWN_MS, inBackground(clock))) !== TIMED_OUT) return
     const text = 'The secret provider must answer in time. Got no answer. Make it answer or fail sooner.'
     throw new HooklineError('secret_unavailable', text)
   }

@@ -98,10 +98,11 @@ function isSourceSecrets(secret: unknown): secret is SourceSecrets {
 function createMatchOfSource({ source, secrets }: SourceSecrets, read: Read, clock: Clock): MatchSecret {
   const caches = new Map<string, SecretCache>()
 
-  function cacheOf(name: string): SecretCache {
-    const known = caches.get(name)
+  function cacheOf(given: string): SecretCache {
+    const known = caches.get(given)
     if (known !== undefined) return known
     makeRoom()
+    const name = copyOf(given)
     const load = async (): Promise<readonly Key[]> => {
       const answer = await secrets(name)
       return answer === undefined ? [] : read(answer)
@@ -130,6 +131,11 @@ function createMatchOfSource({ source, secrets }: SourceSecrets, read: Read, clo
     delivery.source = name
     return cacheOf(name).match(delivery, signature)
   }
+}
+
+/** The same text in memory of its own: what was cut out of the target of a request keeps the whole of it. */
+function copyOf(name: string): string {
+  return Buffer.from(name, 'utf16le').toString('utf16le')
 }
 
 /** Throws `secret_unavailable` for a function that throws, or that returns neither a string nor undefined. */

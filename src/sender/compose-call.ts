@@ -5,40 +5,46 @@ import { HooklineError } from '../message/error.ts'
 import type { Message, MessageType } from '../message/message.ts'
 import { MESSAGE_TYPES } from '../message/type-table.ts'
 import { invalidOption, kindOf, requireOneOf } from '../options/checks.ts'
+import type { Clock } from '../time/clock.ts'
+import { distinctTime } from '../time/distinct.ts'
 
 /** A message and the bytes that are signed and sent for it. */
 export interface Composed {
   readonly message: Message
   readonly bytes: Buffer
+  /** When it was composed, in milliseconds since the epoch. */
+  readonly at: number
 }
 
 /**
- * Composes the message of a call.
+ * Composes the message of a call. One without a timestamp gets the time of the clock; a `delete` one that no other of its user
+ * has: it has no other field, and a receiver takes the same bytes for one delivery.
  *
- * @param now Milliseconds since the epoch, for a call without a timestamp.
  * @throws TypeError that names the method and the field.
  */
-export function composeCall(type: MessageType, call: object, now: number): Composed {
+export function composeCall(type: MessageType, call: object, clock: Clock): Composed {
   if (typeof call !== 'object' || call === null) {
     const advice = "Pass fields, for example { userId: 'u1' }."
     throw invalidOption(`${type}: call`, 'must be an object', kindOf(call), advice)
   }
   try {
-    const message = compose(type, call, now)
-    return { message, bytes: serialise(message) }
+    const at = clock.now()
+    const { userId, timestamp } = call as Partial<Message>
+    const isNew = type === 'delete' && timestamp === undefined && typeof userId === 'string'
+    const message = compose(type, call, isNew ? distinctTime(clock, userId) : at)
+    return { message, bytes: serialise(message), at }
   } catch (error) {
     throw new TypeError(describeFault(type, error))
   }
 }
 
 /**
- * Completes a whole message.
+ * Completes a whole message, as {@link composeCall} does.
  *
- * @param now Milliseconds since the epoch, for a message without a timestamp.
  * @throws TypeError that names the field.
  */
-export function composeMessage(message: Message, now: number): Composed {
-  return composeCall(requireOneOf('message.type', message?.type, MESSAGE_TYPES), message, now)
+export function composeMessage(message: Message, clock: Clock): Composed {
+  return composeCall(requireOneOf('message.type', message?.type, MESSAGE_TYPES), message, clock)
 }
 
 function describeFault(type: MessageType, error: unknown): string {

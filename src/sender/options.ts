@@ -12,7 +12,6 @@ import {
   requireSecret,
   requireWhole,
   show,
-  warnOfSecret,
 } from '../options/checks.ts'
 import { readCertificates, requireDispatcher } from '../options/transport.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
@@ -107,6 +106,5 @@ function readKey(options: SenderOptions): Key | undefined {
   if (!('sharedSecret' in options)) return undefined
   const { sharedSecret } = options
   requireSecret('sharedSecret', sharedSecret, 'the secret, or leave the option out to send unsigned')
-  warnOfSecret('sharedSecret', sharedSecret)
   return createKeys(sharedSecret)[0]
 }

@@ -3,7 +3,7 @@
 import { Readable } from 'node:stream'
 import { HooklineError } from '../message/error.ts'
 import { createMethods, MESSAGE_TYPES } from '../message/type-table.ts'
-import { refuseUnknown, requireOptions, requireWhole } from '../options/checks.ts'
+import { refuseUnknown, requireOptions, requireWhole, warnOfSecret } from '../options/checks.ts'
 import type { Attempt, Round, Sender, SendOptions } from './api.ts'
 import { type Composed, composeCall, composeMessage } from './compose-call.ts'
 import { readSenderOptions, SENDER_OPTIONS, type SenderOptions } from './options.ts'
@@ -24,6 +24,7 @@ export function createSender(options: SenderOptions): Sender {
   requireOptions('createSender', options, SENDER_OPTIONS)
   const settings = readSenderOptions(options)
   const { targets, clock } = settings
+  warnOfSecret('sharedSecret', options.sharedSecret)
   const transport = createTransport(settings)
   let closed: Promise<void> | undefined
 
@@ -52,13 +53,13 @@ export function createSender(options: SenderOptions): Sender {
   }
 
   return {
-    ...createMethods(MESSAGE_TYPES, (type, call) => send(() => composeCall(type, call, clock.now()), {})),
-    send: (message, options = {}) => send(() => composeMessage(message, clock.now()), options),
+    ...createMethods(MESSAGE_TYPES, (type, call) => send(() => composeCall(type, call, clock), {})),
+    send: (message, options = {}) => send(() => composeMessage(message, clock), options),
     request(message, options = {}) {
       refuseUnknown(options, ['tamper', 'webhook'])
       const { webhook = 0, tamper: way } = options
       const target = targets[requireWhole('webhook', webhook, 0, targets.length - 1)] as Target
-      const original = composeMessage(message, clock.now()).bytes
+      const original = composeMessage(message, clock).bytes
       const { bytes, signature, isChunked, copies } = tamper(original, transport.sign(original), way)
       const headers = toObject(transport.headersFor(target, signature))
       return { url: target.url, method: 'POST', headers, body: new Uint8Array(bytes), isChunked, copies }

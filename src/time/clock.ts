@@ -20,6 +20,17 @@ export const systemClock: Clock = {
   clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
 }
 
+/** A clock whose timers do not keep the process alive: something else does, for as long as it waits for them. */
+export function inBackground(clock: Clock): Clock {
+  return {
+    now: () => clock.now(),
+    monotonic: () => clock.monotonic(),
+    // A timer of its own, without a `ref` to call: deadlines keep the process alive otherwise.
+    setTimeout: (callback, ms) => ({ timer: unref(clock.setTimeout(callback, ms)) }),
+    clearTimeout: (handle) => clock.clearTimeout((handle as { readonly timer: unknown } | undefined)?.timer),
+  }
+}
+
 /** The longest that a timer waits, in milliseconds. */
 export const LONGEST_TIMER_MS: number = 2 ** 31 - 1
 

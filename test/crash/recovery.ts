@@ -20,7 +20,7 @@ export interface RecoveryOptions {
 }
 
 /**
- * Measures one time for each kill, in milliseconds, the shortest first: from SIGKILL, or from the moment when the other process
+ * Measures one time for each kill, in milliseconds: from SIGKILL, or from the moment when the other process
  * works, until the message is handled.
  */
 export async function measureRecovery(
@@ -61,7 +61,7 @@ export async function measureRecovery(
       for (const { id } of held) since.set(id, Date.now())
     }
     const ends = await entriesOf(handled, kills)
-    return ends.map(({ id, at }) => at - (since.get(id) ?? 0)).sort((one, other) => one - other)
+    return ends.map(({ id, at }) => at - (since.get(id) ?? 0))
   } finally {
     for (const child of children) child.kill()
     await Promise.all(children.map((child) => child.ended))

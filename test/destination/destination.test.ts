@@ -1,10 +1,14 @@
 import { createHmac } from 'node:crypto'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { getEventListeners } from 'node:events'
+import { getEventListeners, once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { describe, expect, it, onTestFinished, test, vi } from 'vitest'
+import { createCollector } from '../../src/collector/collector.ts'
 import { createDestination } from '../../src/destination/destination.ts'
 import { LAST_START_MS } from '../../src/destination/schedule.ts'
 import { RESPONSE_TIME_MS, RETRY_WINDOW_MS } from '../../src/message/limits.ts'
+import type { Message } from '../../src/message/message.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import type { StoredDeadLetterFilter } from '../../src/queues/queue.ts'
 import { fixtures, manualClock, type Script } from '../../src/testing.ts'
@@ -47,6 +51,24 @@ describe('a message', () => {
     expect(captured.requests).toHaveLength(3)
     expect(new Set(captured.requests.map(({ bytes }) => String(bytes))).size).toBe(1)
     expect(new Set(captured.requests.map(({ headers }) => headers['x-signature'])).size).toBe(1)
+  })
+
+  it('that deletes is a notification of its own, however soon another of the user follows', async () => {
+    const { clock, captured, destination, start } = setUp()
+    const collector = createCollector({
+      sources: [{ name: 'shop', writeKey: 'k', destinations: [destination] }],
+      clock,
+    })
+    await destination.delete({ userId: 'u' })
+    await destination.send({ type: 'delete', userId: 'u' } as Message)
+    await collector.delete('u')
+    await destination.delete({ userId: 'other' })
+    const timestamp = new Date(start).toISOString()
+    for (let copy = 0; copy < 2; copy++) await destination.delete({ userId: 'u', timestamp })
+    await clock.advance(0)
+
+    const times = captured.messages.map(({ timestamp: time }) => Date.parse(String(time)) - start)
+    expect(times).toEqual([0, 1, 2, 0, 0, 0])
   })
 
   it('that is invalid is refused before it is queued', async () => {
@@ -359,6 +381,11 @@ describe('a destination drops and forgets', () => {
     expect(await destination.drop({ reason: 'refused', olderThan: new Date(clock.now() - 10 * HOUR) })).toBe(1)
     expect(await left()).toEqual(['b'])
     await expect(destination.drop({})).rejects.toThrow(TypeError)
+    for (const reason of ['window-over', '', null, 5]) {
+      await expect(destination.drop({ reason } as never)).rejects.toThrow(
+        /^`reason` must be one of 'refused', 'window_/,
+      )
+    }
   })
 
   it('what waits and what failed of a user, but the request to delete them', async () => {
@@ -432,6 +459,27 @@ describe('the jobs of the queue', () => {
 })
 
 describe('close()', () => {
+  it('ends the connections also when the queue cannot be closed', async () => {
+    const server = createServer((_request, response) => void response.end()).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    server.keepAliveTimeout = 60_000 // Longer than the test.
+    onTestFinished(() => void server.close())
+    const { port } = server.address() as AddressInfo
+    const queue = memoryQueue()
+    const close = () => Promise.reject(new Error('no'))
+    const destination = createDestination({
+      webhooks: [{ url: `http://127.0.0.1:${port}/` }],
+      queue: { ...queue, close },
+      onAttempt: () => {},
+    })
+    const ended = once(server, 'connection').then(([socket]) => once(socket, 'close'))
+    await destination.delete({ userId: 'u' })
+    await queue.drain()
+    await expect(destination.close()).rejects.toThrow('no')
+    await ended
+    await queue.close({ graceMs: 0 })
+  })
+
   it.each([-1, 0.5, '5', Number.NaN])('graceMs: %s is a TypeError, and nothing is closed', async (graceMs) => {
     const { destination } = setUp()
 

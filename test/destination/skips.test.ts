@@ -61,6 +61,13 @@ describe('historicalAfterMs', () => {
     expect(await track({})).toMatchObject({ queued: true })
   })
 
+  it('a message without a timestamp is new, also when time goes by until it is queued', async () => {
+    const { now, ...clock } = manualClock()
+    let calls = 0
+    const { destination } = setUp([200], { clock: { ...clock, now: () => now() + 2 * calls++ }, historicalAfterMs: 1 })
+    expect(await destination.track({ userId: 'u', event: 'E' })).toMatchObject({ queued: true })
+  })
+
   it('a timestamp that is no time is a TypeError, as ever', async () => {
     const { destination } = setUp([200], { historicalAfterMs: DAY })
     await expect(destination.track({ userId: 'u', event: 'E', timestamp: 'yesterday' })).rejects.toThrow(/timestamp/)

@@ -3,14 +3,14 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { describe, expect, it, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished, test, vi } from 'vitest'
 import type { DeliveryReport, DestinationChanges } from '../../src/destination/api.ts'
 import { createDestination } from '../../src/destination/destination.ts'
 import { HooklineError } from '../../src/message/error.ts'
 import { RETRY_WINDOW_MS } from '../../src/message/limits.ts'
 import { sign } from '../../src/message/signature.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
-import { type Script, startEndpoint } from '../../src/testing.ts'
+import { capture, manualClock, type Script, startEndpoint } from '../../src/testing.ts'
 import { until } from '../support/until.ts'
 import { setUp } from './set-up.ts'
 
@@ -260,6 +260,42 @@ describe('what is left out stays', () => {
     expect(captured.requests).toMatchObject([{ url: 'https://shop.example/', headers: { 'x-team': 'growth' } }])
   })
 
+  it('also when the options at creation were an object that changes, and that inherited some', async () => {
+    const clock = manualClock()
+    const captured = capture({ script: [200] })
+    const inherited = { sharedSecret: 'secret' }
+    const options = Object.assign(Object.create(inherited) as typeof inherited, {
+      webhooks: at('shop'),
+      userAgent: 'Shop',
+      dispatcher: captured.dispatcher,
+      clock,
+    })
+    const destination = createDestination(options)
+    Object.assign(options, { userAgent: 'Other', historicalAfterMs: 0 })
+    destination.update({ timeoutMs: 1_000 })
+    inherited.sharedSecret = ''
+    destination.update({ timeoutMs: 2_000 })
+    await destination.delete({ userId: 'u' })
+    await clock.advance(0)
+
+    const [request] = captured.requests
+    const signature = sign(request?.bytes ?? Buffer.of(), 'secret')
+    expect(request?.headers).toMatchObject({ 'user-agent': 'Shop/1.0', 'x-signature': signature })
+    await destination.close()
+  })
+
+  it('also a list of certificates that was changed in place', async () => {
+    const endpoint = await startEndpoint({ tls: 'private_ca' })
+    onTestFinished(() => endpoint.close())
+    const ca = [endpoint.ca as string]
+    const destination = createDestination({ webhooks: [{ url: endpoint.url }], ca })
+    onTestFinished(() => void destination.close({ graceMs: 0 }))
+    ca[0] = 'no certificate'
+    destination.update({ timeoutMs: 4_000 })
+    await destination.delete({ userId: 'u' })
+    await until(() => endpoint.requests.length === 1)
+  })
+
   it('also the queue that it made itself', async () => {
     const { clock, captured, destination } = setUp([500, 200])
     await destination.delete({ userId: 'u' })
@@ -269,6 +305,16 @@ describe('what is left out stays', () => {
     await clock.advance(HOUR)
     expect(captured.requests).toHaveLength(2)
   })
+})
+
+it('warns of a secret that looks as if it was read wrongly when it is given, and not again', () => {
+  const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  onTestFinished(() => void warn.mockRestore())
+  const { destination } = setUp([200], { sharedSecret: 'secret\n' })
+  destination.update({ enabled: false })
+  expect(warn).toHaveBeenCalledTimes(1)
+  destination.update({ sharedSecret: '"new secret"' })
+  expect(warn).toHaveBeenCalledTimes(2)
 })
 
 describe('null', () => {

@@ -1,6 +1,7 @@
 /**
  * `npm run hostile`: attacks a process in every way at once, for an hour by default, while honest messages go on;
- * `-- --seconds 60`. Fails when one that was acknowledged was not handled, or when memory or descriptors are left over.
+ * `-- --seconds 60`. Fails when an attack did not happen, when a message that was acknowledged was not handled, when the process
+ * took too much memory, or when memory or descriptors are left over.
  */
 
 import { fork } from 'node:child_process'
@@ -14,15 +15,26 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { startEndpoint } from '../../src/testing/endpoint.ts'
 import { privateRedis } from '../support/redis.ts'
-import * as attacks from './attacks.ts'
-import type { Standing, TargetPorts, TargetSettings } from './target.ts'
+import { type Attack, describe, type Target } from './attack.ts'
+import * as connections from './connections.ts'
+import { flood, forgeries, honest, junkBatches } from './requests.ts'
+import type { Report, Standing, TargetPorts, TargetSettings } from './target.ts'
 
-const MOST_GROWTH_MB = 20
+const MOST_LEFT_MB = 20
+/** Bodies in flight are about 50 MB of it, and most of the rest is garbage: V8 collects it when it is a few times what lives. */
+const MOST_PEAK_MB = 400
+/** The bodies of the flood are 300 MB while they wait for their secret, and once more while their parts are joined. */
+const MOST_FLOOD_MB = 600
 const MOST_DESCRIPTORS = 2
+/** The errors of a destination whose certificates are refused, and of what hangs. */
+const REFUSED = ['attempt: self_signed', 'attempt: tls', 'secret_unavailable', 'inbox_unavailable']
+/** Forged bodies at once, 500 KB each. */
+const FLOOD = 600
 /** What the process does before it is measured the first time: it opens what it needs and compiles its code. */
 const OPENING_MS = 5_000
 /** Longer than the deadline of a receiver, and than connections stay open without a request. */
 const QUIET_MS = 8_000
+const MOST_EMPTYING_MS = 60_000
 
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '3600' } } })
 const seconds = Number(values.seconds)
@@ -31,78 +43,121 @@ if (!(seconds > 0)) throw new TypeError('--seconds: must be a number above 0.')
 const folder = mkdtempSync(join(tmpdir(), 'hookline-hostile-'))
 const redis = await privateRedis('--maxmemory', '50mb', '--maxmemory-policy', 'allkeys-lru')
 await redis.start()
-const silent = createServer((socket) => socket.on('error', () => {}).resume())
-const endpoint = await startEndpoint({ tls: 'self_signed' })
+let silenced = 0
+const silent = createServer((socket) => {
+  silenced += 1
+  socket.on('error', () => {}).resume()
+})
+const untrusted = [await startEndpoint({ tls: 'self_signed' }), await startEndpoint({ tls: 'wrong_name' })]
 const settings: TargetSettings = {
   secret: 'a shared secret',
   writeKey: 'the write key of the shop',
   file: join(folder, 'inbox.db'),
   evictingRedis: redis.url,
   silentPostgres: `postgres://user@127.0.0.1:${await portOf(silent)}/none`,
-  selfSigned: endpoint.url,
+  untrusted: untrusted.map(({ url }) => url),
+  ca: untrusted.map(({ ca }) => ca),
 }
 const child = fork(fileURLToPath(new URL('target.ts', import.meta.url)), [JSON.stringify(settings)], {
   execArgv: ['--expose-gc', '--disable-warning=ExperimentalWarning'],
 })
-child.on('exit', (code) => code !== 0 && fail(`The process ended with the exit code ${code}.`))
+child.on('exit', async (code, signal) => {
+  if (code === 0) return
+  console.error(`ERROR: The process must end by itself. Got ${signal ?? `the exit code ${code}`}.`)
+  await redis.dispose()
+  rmSync(folder, { recursive: true, force: true })
+  process.exit(1)
+})
+const accepted = new Set<string>()
+const handled = new Set<string>()
+const faults: string[] = []
 
 try {
-  process.exitCode = (await run()) ? 0 : 1
+  await run()
 } finally {
   child.send('close')
   const stuck = setTimeout(() => child.kill('SIGKILL'), 10_000)
   await once(child, 'exit')
   clearTimeout(stuck)
   silent.close()
-  await Promise.all([endpoint.close().catch(() => {}), redis.dispose()])
+  await Promise.all([...untrusted.map((endpoint) => endpoint.close()), redis.dispose()])
   rmSync(folder, { recursive: true, force: true })
 }
+for (const fault of faults) console.log(`ERROR: ${fault}`)
+process.exitCode = faults.length === 0 ? 0 : 1
 
-async function run(): Promise<boolean> {
+async function run(): Promise<void> {
   const [ports] = (await once(child, 'message')) as [TargetPorts]
-  const target: attacks.Target = { ...settings, ...ports }
-  const accepted = new Set<string>()
-  const honest = attacks.honest(accepted)
-
-  await honest(target, AbortSignal.timeout(OPENING_MS))
+  const target: Target = { ...settings, ...ports }
+  child.on('message', (report: Report) => {
+    if ('handled' in report) for (const id of report.handled) handled.add(id)
+  })
+  const traffic = honest(accepted)
+  await traffic.run(target, AbortSignal.timeout(OPENING_MS))
   await wait(QUIET_MS)
   const before = await standing()
 
   console.log(`Attacking for ${seconds} s`)
   const over = AbortSignal.timeout(seconds * 1_000)
-  const { slowBodies, abandonedUploads, unfinishedStreams, resets, forgeries, junkBatches } = attacks
-  const all = { slowBodies, abandonedUploads, unfinishedStreams, resets, forgeries, junkBatches, honest }
-  await Promise.all(
-    Object.entries(all).map(async ([name, attack]) => console.log(`${name}: ${await attack(target, over)}`)),
-  )
+  const attacks = { ...connections, forgeries, junkBatches, honest: traffic }
+  await Promise.all(Object.entries(attacks).map(([name, attack]) => make(name, attack, target, over)))
   await wait(QUIET_MS)
   const after = await emptied()
+  console.log(`flood: ${describe(await flood(target, FLOOD))}`)
+  await wait(1_000)
+  const flooded = await standing()
 
-  const handled = new Set(after.handled)
+  const { waiting, deadLetters, errors } = after
   const missing = [...accepted].filter((id) => !handled.has(id)).length
-  const growth = after.live - before.live
-  const left = after.descriptors - before.descriptors
-  console.log(`acknowledged: ${accepted.size}, not handled: ${missing}, dead letters: ${after.deadLetters}`)
+  console.log(`reported: ${describe(new Map(Object.entries(errors)))}`)
   console.log(
-    `live memory: ${before.live.toFixed(1)} MB before, ${after.live.toFixed(1)} MB after, at most ${MOST_GROWTH_MB} more`,
+    `acknowledged: ${accepted.size}, not handled: ${missing}, waiting: ${waiting}, dead letters: ${deadLetters}`,
   )
-  console.log(`descriptors: ${before.descriptors} before, ${after.descriptors} after, at most ${MOST_DESCRIPTORS} more`)
-  console.log(`errors reported: ${after.errors}`)
-  return accepted.size > 0 && missing === 0 && growth <= MOST_GROWTH_MB && left <= MOST_DESCRIPTORS
+  if (missing > 0 || waiting > 0) faults.push('Every acknowledged message must be handled.')
+
+  requireMet('the target', Object.keys(errors), ['body_aborted', 'failed handshakes', ...REFUSED])
+  const [posted] = untrusted.filter(({ bytesReceived }) => bytesReceived > 0)
+  if (posted !== undefined) faults.push(`An untrusted server must get no request. Got one at ${posted.url}.`)
+  if (silenced === 0) faults.push('A queue must connect to the silent PostgreSQL. Got no connection.')
+
+  requireAtMost('live memory after the attack, in MB', before.live, after.live, MOST_LEFT_MB)
+  requireAtMost('live memory a second after the flood, in MB', before.live, flooded.live, MOST_LEFT_MB)
+  requireAtMost('peak memory of the attack, in MB', before.peak, after.peak, MOST_PEAK_MB)
+  requireAtMost('peak memory of the flood, in MB', before.peak, flooded.peak, MOST_FLOOD_MB)
+  requireAtMost('descriptors', before.descriptors, flooded.descriptors, MOST_DESCRIPTORS)
 }
 
+async function make(name: string, { run, met, never }: Attack, target: Target, signal: AbortSignal): Promise<void> {
+  const counts = await run(target, signal)
+  console.log(`${name}: ${describe(counts)}`)
+  requireMet(name, [...counts.keys()], met)
+  for (const result of never) if (counts.has(result)) faults.push(`${name} must not end so: ${result}.`)
+}
+
+function requireMet(name: string, results: readonly string[], met: readonly string[]): void {
+  for (const result of met) if (!results.includes(result)) faults.push(`${name} did not meet: ${result}.`)
+}
+
+function requireAtMost(what: string, before: number, after: number, most: number): void {
+  console.log(`${what}: ${Math.round(before)} before, ${Math.round(after)} after, at most ${most} more`)
+  if (after - before > most)
+    faults.push(`${what}: at most ${most} more than before. Got ${Math.round(after - before)}.`)
+}
+
+/** Waits until the queues are empty, but not for ever. */
 async function emptied(): Promise<Standing> {
-  for (;;) {
+  for (const until = Date.now() + MOST_EMPTYING_MS; ; await wait(500)) {
     const now = await standing()
-    if (now.waiting === 0) return now
-    await wait(500)
+    if (now.waiting === 0 || Date.now() > until) return now
   }
 }
 
 async function standing(): Promise<Standing> {
   child.send('standing')
-  const [answer] = (await once(child, 'message')) as [Standing]
-  return answer
+  for (;;) {
+    const [report] = (await once(child, 'message')) as [Report]
+    if ('standing' in report) return report.standing
+  }
 }
 
 function portOf(server: Server): Promise<number> {
@@ -112,9 +167,4 @@ function portOf(server: Server): Promise<number> {
       resolve(typeof address === 'object' && address !== null ? address.port : 0)
     })
   })
-}
-
-function fail(reason: string): never {
-  console.error(reason)
-  process.exit(1)
 }

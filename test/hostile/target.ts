@@ -1,19 +1,22 @@
-/** The process under attack: receivers of every kind and a collector, on HTTP/1 and HTTP/2. It reports how it stands. */
+/** The process under attack: receivers of every kind and a collector, on HTTP/1, HTTP/2 and TLS. It reports how it stands. */
 
 import { readdirSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
+import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo, Server } from 'node:net'
 import { serve } from '../../adapters/node.ts'
 import { createCollector } from '../../src/collector/index.ts'
 import type { Endpoint } from '../../src/http/endpoint.ts'
-import { createReceiver } from '../../src/index.ts'
+import { createReceiver, type HooklineError } from '../../src/index.ts'
 import { bullmqQueue } from '../../src/queues/bullmq/index.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { pgBossQueue } from '../../src/queues/pg-boss/index.ts'
 import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import type { ReceiverOptions } from '../../src/receiver/options.ts'
 import { createDestination } from '../../src/sender.ts'
+import { createCertificate } from '../../src/testing/certificates.ts'
+import { liveMemory } from './memory.ts'
 
 /** What the process gets when it starts. */
 export interface TargetSettings {
@@ -25,46 +28,62 @@ export interface TargetSettings {
   readonly evictingRedis: string
   /** A server that accepts connections and never answers. */
   readonly silentPostgres: string
-  /** An https URL whose certificate is self-signed. */
-  readonly selfSigned: string
+  /** https URLs whose certificates a destination must refuse, and what it trusts all the same. */
+  readonly untrusted: readonly string[]
+  readonly ca: readonly string[]
 }
 
 /** Where it listens. */
 export interface TargetPorts {
   readonly http1: number
   readonly http2: number
+  readonly https: number
 }
+
+/** What it sends: the ids of messages that handlers were done with, as they come, and how it stands when it is asked. */
+export type Report = { readonly handled: readonly string[] } | { readonly standing: Standing }
 
 /** How it stands. */
 export interface Standing {
-  /** The ids of the messages that handlers were done with. */
-  readonly handled: readonly string[]
   /** Jobs that are not complete, of the inbox and of the destination. */
   readonly waiting: number
   readonly deadLetters: number
-  /** What is left after a garbage collection, in MB: the heap, and buffers outside of it. */
+  /** What nothing can free, in MB. */
   readonly live: number
+  /** The most memory that it had so far, with what was not collected yet, in MB. */
+  readonly peak: number
   readonly descriptors: number
-  /** How many errors were reported. */
-  readonly errors: number
+  /** How often each error was reported, and how often a destination met each error of a connection. */
+  readonly errors: Readonly<Record<string, number>>
 }
 
 const settings = JSON.parse(process.argv[2] ?? '') as TargetSettings
-const { secret, writeKey, file, evictingRedis, silentPostgres, selfSigned } = settings
-const handled = new Set<string>()
-let errors = 0
-const onError = (): void => {
-  errors += 1
+const { secret, writeKey, file, evictingRedis, silentPostgres, untrusted, ca } = settings
+const errors: Record<string, number> = {}
+const count = (name: string): void => {
+  errors[name] = (errors[name] ?? 0) + 1
 }
+const onError = ({ code }: HooklineError): void => count(code)
+
+// Kept here, the ids of an hour would be a large part of the memory that is measured.
+let handled: string[] = []
+function report(): void {
+  if (handled.length > 0) process.send?.({ handled } satisfies Report)
+  handled = []
+}
+setInterval(report, 100).unref()
 
 function receiverOf(options: ReceiverOptions) {
   return createReceiver({ onError, ...options }).on('track', ({ messageId }) => {
-    handled.add(messageId as string)
+    handled.push(messageId as string)
   })
 }
 
 const inline = receiverOf({ secret })
-const hanging = receiverOf({ secret: () => new Promise(() => {}) })
+// Each source has a provider call of its own: one for all would be over, with what it holds, 10 s after its first request.
+const hanging = receiverOf({
+  secret: { source: ({ headers }) => headers['x-source'] as string, secrets: () => new Promise(() => {}) },
+})
 const stored = receiverOf({ secret, inbox: sqliteQueue({ path: file, onError }) })
 const evicting = receiverOf({ secret, inbox: bullmqQueue({ name: 'hostile', connection: evictingRedis, onError }) })
 const silent = receiverOf({
@@ -84,15 +103,22 @@ const listeners = new Map(Object.entries(endpoints).map(([path, endpoint]) => [p
 
 const http1 = createServer(listen as RequestListener)
 const http2 = createHttp2Server(listen as unknown as Parameters<typeof createHttp2Server>[0])
-const ports: TargetPorts = { http1: await portOf(http1), http2: await portOf(http2) }
+const https = createHttpsServer(createCertificate('private_ca').server, listen as RequestListener)
+https.on('tlsClientError', () => count('failed handshakes'))
+const servers = [http1, http2, https]
+const ports: TargetPorts = { http1: await portOf(http1), http2: await portOf(http2), https: await portOf(https) }
 
-// One URL never works: any success ends a message.
-const queue = memoryQueue({ name: 'hostile' })
+// The ids of the dedupe window are kept on purpose: few, so that they hide nothing.
+const queue = memoryQueue({ name: 'hostile', dedupeWindowMs: 10_000 })
 const destination = createDestination({
-  webhooks: [{ url: `http://127.0.0.1:${ports.http1}/stored` }, { url: selfSigned }],
+  // Some URLs never work: any success ends a message.
+  webhooks: [`http://127.0.0.1:${ports.http1}/stored`, ...untrusted].map((url) => ({ url })),
   sharedSecret: secret,
+  ca: [...ca],
   queue,
-  onAttempt: () => {},
+  onAttempt: ({ latest }) => {
+    for (const { error } of latest) if (error !== undefined) count(`attempt: ${error}`)
+  },
 })
 const collector = createCollector({ sources: [{ name: 'shop', writeKey, destinations: [destination] }], onError })
 const collect = serve(collector)
@@ -113,13 +139,11 @@ function portOf(server: Server): Promise<number> {
 async function standing(): Promise<Standing> {
   const health = await stored.health()
   const queued = await queue.counts()
-  global.gc?.()
-  const { heapUsed, external } = process.memoryUsage()
   return {
-    handled: [...handled],
     waiting: health.waiting + health.active + queued.waiting + queued.active,
     deadLetters: health.deadLetters + queued.deadLetters,
-    live: (heapUsed + external) / 1e6,
+    peak: process.resourceUsage().maxRSS / 1e3,
+    live: await liveMemory(),
     descriptors: readdirSync('/proc/self/fd').length,
     errors,
   }
@@ -127,10 +151,12 @@ async function standing(): Promise<Standing> {
 
 process.on('message', async (question) => {
   if (question === 'standing') {
-    process.send?.(await standing())
+    const answer = await standing()
+    report()
+    process.send?.({ standing: answer } satisfies Report)
     return
   }
-  for (const server of [http1, http2]) server.close()
+  for (const server of servers) server.close()
   const closing = [inline, hanging, stored, evicting, silent].map((receiver) => receiver.close({ graceMs: 500 }))
   await Promise.all([...closing, destination.close({ graceMs: 500 })])
   process.disconnect()

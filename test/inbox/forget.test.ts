@@ -40,10 +40,19 @@ describe('a receiver forgets', () => {
     const { receiver, clock } = setUpInbox()
     receiver.on('track', () => {}).start()
     await deliver(receiver, { userId: 'ada', type: 'unknown' })
+    await deliver(receiver, { ...fixtures.track, userId: 815 })
     await deliver(receiver, '{"userId":"ada"')
     await clock.advance(0)
     expect(await receiver.forget('ada')).toEqual({ deleted: 1, active: 0 })
+    expect(await receiver.forget('81')).toEqual({ deleted: 0, active: 0 })
+    expect(await receiver.forget('815')).toEqual({ deleted: 1, active: 0 })
     expect(await receiver.drop({ reason: 'body_not_json' })).toBe(1)
+  })
+
+  it('what begins with a byte order mark, as some senders write it', async () => {
+    const { receiver } = setUpInbox()
+    expect(await deliver(receiver, `\ufeff${JSON.stringify(fixtures.track)}`)).toMatchObject({ status: 200 })
+    expect(await receiver.forget(fixtures.track.userId)).toEqual({ deleted: 1, active: 0 })
   })
 
   it('in the handler of a delete, which the inbox calls again until no other message is being handled', async () => {
@@ -85,6 +94,7 @@ describe('a receiver forgets', () => {
       { id: '00000000-0000-4000-8000-000000000001', body: Buffer.from('{"type":"page","userId":"ada"}') },
       { id: '00000000-0000-4000-8000-000000000002', body: Buffer.from('other bytes') },
     ])
+    expect(await receiver.forget('ada', { source: 'shop' })).toEqual({ deleted: 0, active: 0 })
     expect(await receiver.forget('ada')).toEqual({ deleted: 1, active: 0 })
   })
 
@@ -146,6 +156,7 @@ describe('a receiver drops dead letters', () => {
     const { receiver, reasons } = await setUpDead()
     const message = "`drop` must be given `olderThan` or `reason`. Got neither. To drop all dead letters, pass 'all'."
     await expect(receiver.drop({})).rejects.toThrow(new TypeError(message))
+    await expect(receiver.drop({ reason: null as never })).rejects.toThrow('`reason` must be a non-empty string.')
     await expect(receiver.drop({ reasons: 'unreadable' } as never)).rejects.toThrow('Did you mean `reason`?')
     expect(await reasons()).toHaveLength(6)
   })

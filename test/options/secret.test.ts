@@ -1,4 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest'
+import { createClient } from '../../src/client/index.ts'
+import { createCollector } from '../../src/collector/index.ts'
 import { createDestination } from '../../src/destination/destination.ts'
 import { createSender } from '../../src/sender/sender.ts'
 
@@ -23,3 +25,12 @@ it.each([
     ])
   },
 )
+
+it('a client and a collector warn of such a write key, a collector not again at an update', async () => {
+  const sources = [{ name: 'shop', writeKey: '"key"', destinations: [] }]
+  const client = createClient(' key', { endpoint: 'http://127.0.0.1:9/v1/batch' })
+  createCollector({ sources }).update({ sources })
+  await client.close()
+  const names = warn.mock.calls.map(([text]) => String(text).split(' is used')[0])
+  expect(names).toEqual(['`writeKey`', '`sources[0].writeKey`'])
+})

@@ -64,6 +64,19 @@ describe('close, with an inbox', () => {
     await expect(memory.push([])).rejects.toMatchObject({ code: 'shutting_down' })
   })
 
+  it('waits for a push that the queue does not answer no longer than the grace', async () => {
+    const { receiver, clock, closing } = setUpHeld({}, {}, { push: () => new Promise(() => {}) })
+    const received = deliver(receiver, page('under way'))
+    await clock.advance(0)
+    const state = closing(500)
+    await clock.advance(499)
+    expect(state).toEqual({})
+    await clock.advance(1)
+    expect(state).toEqual({ left: [] })
+    await clock.advance(4000)
+    expect(await received).toMatchObject({ ok: false, status: 503 })
+  })
+
   it('waits for handlers as long as the grace lasts, without firing their signal', async () => {
     const { receiver, clock, held, signals, closing } = setUpHeld()
     receiver.start()

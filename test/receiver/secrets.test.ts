@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createReceiver } from '../../src/receiver/receiver.ts'
+import { createSecretCache } from '../../src/receiver/secret-cache.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
+import { systemClock } from '../../src/time/clock.ts'
 import { deliver, secret, setUp } from '../support/receive.ts'
 
 const { track } = fixtures
@@ -36,6 +38,15 @@ describe('a secret provider', () => {
     await clock.advance(10_000)
     expect(await deliver(receiver, track, 'new')).toMatchObject({ status: 200 })
     expect(await deliver(receiver, track, 'old')).toMatchObject({ status: 401 })
+  })
+
+  it('that hangs does not keep the process alive: requests that wait do, until they are answered', () => {
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout')
+    const before = timers()
+    const cache = createSecretCache(() => new Promise(() => {}), systemClock)
+    Promise.resolve(cache.match({ bytes: Buffer.from('{}') }, '0'.repeat(40))).catch(() => {})
+    expect(cache.isAsking).toBe(true)
+    expect(timers()).toEqual(before)
   })
 
   it('is not asked again by a flood of forgeries', async () => {

@@ -1,5 +1,7 @@
 /** Many sources that post to one receiver, each with a secret of its own. */
 
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
 import type { Delivery } from '../../src/handling/delivery.ts'
@@ -178,6 +180,22 @@ describe('forged requests for ever new sources', () => {
     expect(secrets).toHaveBeenCalledTimes(MOST + 2)
   }, 30_000)
 
+  it('keep nothing of a request but the name', async () => {
+    const given = { source: ({ path }: SourceRequest) => path.slice(1, 31), secrets: () => undefined }
+    const { deliver } = setUpSources(given, { onError: () => {} })
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const used = () => {
+      collect()
+      return process.memoryUsage().heapUsed
+    }
+    const before = used()
+    for (let index = 0; index < 1_000; index++) {
+      await deliver(Buffer.from(`/${index}`.padEnd(100_000, 'n')).toString(), 'guess')
+    }
+    expect(used() - before).toBeLessThan(30e6) // Of 100 MB.
+  }, 30_000)
+
   it('push out the oldest when all exist', async () => {
     const secrets = vi.fn(() => 'the same')
     const { deliver } = setUpSources({ secrets })
@@ -240,6 +258,22 @@ describe('the source', () => {
     expect(await receiver.close({ graceMs: 0 })).toMatchObject([{ source: 'shop' }])
   })
 
+  it('says whose users to forget: those of another may have the same ids', async () => {
+    const { receiver, deliver } = setUpSources({}, { inbox: memoryQueue() })
+    const message = (userId: string) => ({ ...fixtures.page, userId })
+    for (const user of ['ada', 'bob']) {
+      await deliver('/webhooks/shop', 'of the shop', message(user))
+      await deliver('/webhooks/app', 'of the app', message(user))
+    }
+    expect(await receiver.forget('ada', { source: 'shop' })).toEqual({ deleted: 1, active: 0 })
+    expect(await receiver.forget('ada', { source: 'shop' })).toEqual({ deleted: 0, active: 0 })
+    expect(await receiver.forget('bob', { source: undefined })).toEqual({ deleted: 2, active: 0 })
+    for (const options of [{ source: '' }, { source: 5 }, { sauce: 'shop' }, null]) {
+      await expect(receiver.forget('ada', options as never)).rejects.toThrow(TypeError)
+    }
+    expect(await receiver.forget('ada')).toEqual({ deleted: 1, active: 0 })
+  })
+
   it('is given to onRejected, and the path to onError', async () => {
     const onRejected = vi.fn()
     const { deliver, failed } = setUpSources({}, { onRejected })
@@ -256,11 +290,4 @@ it.each([
 ])('createReceiver refuses a wrong %s', (name, secret) => {
   expect(() => createReceiver({ secret: secret as never })).toThrow(TypeError)
   expect(() => createReceiver({ secret: secret as never })).toThrow(`\`${name}\``)
-})
-
-it('createReceiver calls bytes what they are, not a wrong pair of functions', () => {
-  const secret: unknown = Buffer.from('shared secret')
-  expect(() => createReceiver({ secret: secret as never })).toThrow(
-    '`secret` must be a non-empty string. Got bytes. Pass the shared secret that the sender signs with.',
-  )
 })

@@ -10,10 +10,11 @@ import { isRefusal, refused, unavailable } from './error.ts'
 import { type BullmqSettings, isInstance } from './options.ts'
 import { checkServer } from './server.ts'
 
-/** The two faces of BullMQ, over one connection. */
+/** The two faces of BullMQ, over one connection, and that itself. */
 export interface Engine {
   readonly queue: Queue
   readonly worker: Worker
+  readonly client: Redis
 }
 
 /** A connection that opens and reopens by itself. */
@@ -169,7 +170,7 @@ function createEngine({ name, prefix, leaseMs }: BullmqSettings, client: Redis):
   const worker = new Worker(name, null, { ...common, ...claiming }, (...[queueName, options]) =>
     createRedisBackend(queueName, options),
   )
-  return { queue, worker }
+  return { queue, worker, client }
 }
 
 /** For BullMQ's own tools: Hookline does not read the events. */

@@ -1,6 +1,7 @@
 /** The dead letters: the jobs that BullMQ calls failed. */
 
 import { type Queue, Job as StoredJob } from 'bullmq'
+import type { Redis } from 'ioredis'
 import type { DeadLetter } from '../queue.ts'
 import type { Connection } from './connection.ts'
 import { isRefusal } from './error.ts'
@@ -53,12 +54,14 @@ export async function redrive(connection: Connection, ids: readonly string[] | '
   })
 }
 
-/** Forgets dead letters. Returns how many. Of given ids, one that is redriven meanwhile may be lost with its job. */
+/** Forgets dead letters. Returns how many. */
 export async function drop(connection: Connection, ids: readonly string[] | 'all'): Promise<number> {
   if (ids === 'all') return dropAll(connection)
-  return countEach(connection, ids, async (queue, id) => {
-    const state = await queue.getJobState(id)
-    return state === 'failed' && (await queue.remove(id)) === 1
+  return countEach(connection, ids, async (queue, id, client) => {
+    // BullMQ would also remove a job that was redriven meanwhile. One that is off this list cannot be redriven.
+    if ((await client.zrem(queue.toKey('failed'), id)) === 0) return false
+    await queue.remove(id)
+    return true
   })
 }
 
@@ -74,13 +77,15 @@ async function dropAll(connection: Connection): Promise<number> {
 export async function countEach(
   connection: Connection,
   ids: readonly string[] | 'all',
-  act: (queue: Queue, id: string) => Promise<boolean>,
+  act: (queue: Queue, id: string, client: Redis) => Promise<boolean>,
 ): Promise<number> {
   const all = ids === 'all' ? await connection.call(({ queue }) => queue.getRanges(['failed'], 0, -1, true)) : ids
   let count = 0
   for (let start = 0; start < all.length; start += AT_A_TIME) {
     const some = all.slice(start, start + AT_A_TIME)
-    const results = await connection.call(({ queue }) => Promise.all(some.map((id) => unlessRefused(act(queue, id)))))
+    const results = await connection.call(({ queue, client }) =>
+      Promise.all(some.map((id) => unlessRefused(act(queue, id, client)))),
+    )
     count += results.filter(Boolean).length
   }
   return count

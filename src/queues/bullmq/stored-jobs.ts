@@ -20,7 +20,13 @@ export async function* listJobs(connection: Connection): AsyncGenerator<readonly
 
 const AT_A_TIME = 200
 
-/** Deletes jobs that no worker has locked. Returns how many. */
+/**
+ * Deletes jobs that no worker has locked. Returns how many. BullMQ says of a job that is gone, too, that it was removed: one that
+ * was handled meanwhile has left its id in the dedupe window, one that is removed takes it along.
+ */
 export function removeJobs(connection: Connection, ids: readonly string[]): Promise<number> {
-  return countEach(connection, ids, async (queue, id) => (await queue.remove(id)) === 1)
+  return countEach(connection, ids, async (queue, id) => {
+    const isGone = (await queue.remove(id)) === 1
+    return isGone && (await queue.getDeduplicationJobId(id)) === null
+  })
 }

@@ -16,9 +16,13 @@ export interface DestinationSettings {
   readonly by: string
   /** How many messages to send, a few at a time. */
   readonly messages: number
+  /** The switch at its creation. Default true. */
+  readonly enabled?: boolean
+  /** Where it sends once it is asked to move. */
+  readonly next?: { readonly url: string; readonly secret: string }
 }
 
-const { place, url, secret, journal, by, messages } = readSettings<DestinationSettings>()
+const { place, url, secret, journal, by, messages, enabled = true, next } = readSettings<DestinationSettings>()
 const LOOPS = 10
 
 const write = openJournal(journal, by)
@@ -26,6 +30,7 @@ const queue = await openQueue(place)
 const destination = createDestination({
   webhooks: [{ url }],
   sharedSecret: secret,
+  enabled,
   queue,
   random: () => 0, // The shortest delays.
   onAttempt: () => {},
@@ -35,8 +40,8 @@ let count = 0
 async function send(): Promise<void> {
   while (count < messages) {
     const id = `${by}-${count++}`
-    await destination.send({ ...fixtures.track, messageId: id })
-    write(id)
+    const { queued } = await destination.send({ ...fixtures.track, messageId: id })
+    if (queued) write(id)
   }
 }
 
@@ -54,6 +59,8 @@ async function listDeadLetters(): Promise<string[]> {
 answerQuestions({
   counts: () => queue.counts(),
   deadLetters: listDeadLetters,
+  move: () => next && destination.update({ webhooks: [{ url: next.url }], sharedSecret: next.secret }),
+  disable: () => destination.disable(),
   async close() {
     await destination.close({ graceMs: 5_000 })
     process.disconnect()

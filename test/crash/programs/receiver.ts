@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 import { serve } from '../../../adapters/node.ts'
 import { createReceiver } from '../../../src/index.ts'
+import { fixtures } from '../../../src/testing/fixtures.ts'
 import { openJournal } from '../journal.ts'
 import { openQueue, type Place } from '../place.ts'
 import { answerQuestions, listen, readSettings, sayReady } from './answers.ts'
@@ -19,11 +20,19 @@ export interface ReceiverSettings {
   readonly failing: number
   /** Whether it takes one message and never finishes it. */
   readonly holds?: boolean
+  /** The most that its handler takes, in milliseconds. */
+  readonly handlingMs?: number
+  /** How long its handler blocks the event loop, in milliseconds. */
+  readonly blocksMs?: number
+  /** Of its end, in milliseconds. */
+  readonly graceMs?: number
 }
 
-const { place, secret, journal, by, failing, holds = false } = readSettings<ReceiverSettings>()
+const settings = readSettings<ReceiverSettings>()
+const { place, secret, journal, by, failing, holds = false, handlingMs = 5, blocksMs = 0, graceMs = 5_000 } = settings
 const RETRY_MS = 20
-const HANDLING_MS = 5
+/** The sender sees what could not be stored. */
+const EXPECTED: readonly string[] = ['handler_failed', 'lease_lapsed', 'inbox_unavailable', 'shutting_down']
 
 const write = openJournal(journal, by)
 const queue = await openQueue(place)
@@ -31,7 +40,7 @@ const receiver = createReceiver({
   secret,
   inbox: { queue, concurrency: holds ? 1 : 50, retries: () => RETRY_MS },
   onError({ code, message, cause }) {
-    const isExpected = ['handler_failed', 'lease_lapsed'].includes(code) || message.includes('the process died')
+    const isExpected = EXPECTED.includes(code) || message.includes('the process died')
     if (!isExpected) console.error(`${by}: ${code}: ${message}`, cause)
   },
 })
@@ -40,7 +49,8 @@ receiver.on('track', async ({ messageId }) => {
     write(String(messageId))
     await new Promise(() => {})
   }
-  await wait(Math.random() * HANDLING_MS)
+  await wait(Math.random() * handlingMs)
+  if (blocksMs > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, blocksMs)
   if (Math.random() * 100 < failing) throw new Error('at random')
   write(String(messageId))
 })
@@ -51,8 +61,10 @@ answerQuestions({
   counts: () => queue.counts(),
   reasons: async () => (await receiver.deadLetters({ limit: 10_000 })).map(({ reason }) => reason),
   redrive: () => receiver.redrive('all'),
+  forget: () => receiver.forget(fixtures.track.userId),
+  drain: () => queue.drain(),
   async close() {
-    await receiver.close({ graceMs: 5_000 })
+    await receiver.close({ graceMs })
     server.closeAllConnections()
     server.close()
     process.disconnect()

@@ -1,4 +1,3 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,6 +9,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type SqliteDedupeOptions, sqliteDedupe } from '../../../src/dedupe/sqlite/index.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { claimed, LEASE_MS, testDedupe, WINDOW_MS } from '../../contracts/dedupe.ts'
+import { startProgram } from '../../support/program.ts'
 import { until } from '../../support/until.ts'
 
 testDedupe('sqlite', () => {
@@ -331,20 +331,9 @@ function start(path: string, keys: number, copies: number, fate: string, under: 
   return run('claimer.ts', [path, `${keys}`, `${copies}`, fate], under)
 }
 
-/** Starts a program of this directory; what it printed so far is in the lines. */
+/** Starts a program of this directory. */
 function run(name: string, parameters: readonly string[], under: readonly string[] = []) {
-  const program = fileURLToPath(new URL(name, import.meta.url))
-  const [file = '', ...args] = [...under, process.execPath, program, ...parameters]
-  const child: ChildProcess = spawn(file, args, { stdio: ['pipe', 'pipe', 'inherit'] })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  const lines: string[] = []
-  let rest = ''
-  child.stdout?.on('data', (chunk) => {
-    const parts = `${rest}${chunk}`.split('\n')
-    rest = parts.pop() ?? ''
-    lines.push(...parts)
-  })
-  return { child, lines }
+  return startProgram(new URL(name, import.meta.url), parameters, under)
 }
 
 it.each([

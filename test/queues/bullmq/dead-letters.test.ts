@@ -1,6 +1,7 @@
 /** Calls about dead letters that meet: in one queue, of two processes, and while it closes. Their order. */
 
 import { randomUUID } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Queue as Engine, Job as StoredJob } from 'bullmq'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it, vi } from 'vitest'
@@ -84,6 +85,24 @@ describe.skipIf(redisUrl === undefined)('the dead letters of a queue on BullMQ',
     expect(redriven + dropped + again).toBe(300)
     await queue.drain()
     expect(await queue.counts()).toMatchObject({ waiting: redriven + again, active: 0, deadLetters: 0 })
+    await other.close({ graceMs: 0 })
+  })
+
+  it('are redriven or dropped, when two processes do both to each of them', async () => {
+    const { name, queue, ids } = await setUp(300)
+    const other = bullmqQueue({ name, connection })
+    await other.counts() // It is connected.
+    const dropLater = async (id: string, turns: number) => {
+      for (let turn = 0; turn < turns; turn++) await nextTurn()
+      return other.drop([id])
+    }
+    const counts = await Promise.all(
+      ids.map((id, index) => Promise.all([queue.redrive([id]), dropLater(id, index % 30)])),
+    )
+    for (const [redriven, dropped] of counts) expect(redriven + dropped).toBe(1)
+    await queue.drain()
+    const waiting = counts.filter(([redriven]) => redriven === 1).length
+    expect(await queue.counts()).toMatchObject({ waiting, active: 0, deadLetters: 0 })
     await other.close({ graceMs: 0 })
   })
 

@@ -102,6 +102,21 @@ describe.skipIf(redisUrl === undefined)('a queue on BullMQ that forgets', () => 
     expect(await engine.getActiveCount()).toBe(0)
   })
 
+  it('counts a job that is handled meanwhile as active', async () => {
+    const { queue, engine, work } = setUp()
+    const held = Promise.withResolvers<Outcome>()
+    const seen = work(() => held.promise)
+    await queue.push([jobOf('ada')])
+    await until(() => seen.length === 1)
+    const { remove } = Engine.prototype
+    vi.spyOn(Engine.prototype, 'remove').mockImplementationOnce(async function (this: Engine, ...args) {
+      held.resolve({ complete: true })
+      await until(async () => (await engine.getActiveCount()) === 0)
+      return remove.apply(this, args)
+    })
+    expect(await queue.forget(isOfAda)).toEqual({ deleted: 0, active: 1 })
+  })
+
   it('finds what others wrote by its data, and passes over what ends meanwhile', async () => {
     const { queue, engine } = setUp()
     await engine.add('other', { userId: 'ada' })

@@ -1,18 +1,17 @@
 /** What the tests of a queue in a SQLite file share: files, queues on them, damage, and processes that use them. */
 
-import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { closeSync, mkdtempSync, openSync, readdirSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, vi } from 'vitest'
 import type { ClaimedJob, Outcome, Queue } from '../../../src/queues/queue.ts'
 import { type SqliteQueueOptions, sqliteQueue } from '../../../src/queues/sqlite/index.ts'
 import type { Request } from '../../../src/queues/sqlite/rpc.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
+import { startProgram } from '../../support/program.ts'
 import { sqliteQueueHere, sqliteQueueWith } from '../../support/sqlite.ts'
 import { until } from '../../support/until.ts'
 
@@ -167,18 +166,7 @@ export function damage(path: string, { size, number }: { readonly size: number; 
   closeSync(file)
 }
 
-/** Starts `child.ts`; what it printed so far is in the lines. */
+/** Starts `child.ts`. */
 export function start(path: string, what: string, count = '0', under: readonly string[] = []) {
-  const program = fileURLToPath(new URL('child.ts', import.meta.url))
-  const [file = '', ...args] = [...under, process.execPath, program, path, what, count]
-  const child: ChildProcess = spawn(file, args, { stdio: ['pipe', 'pipe', 'inherit'] })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  const lines: string[] = []
-  let rest = ''
-  child.stdout?.on('data', (chunk) => {
-    const parts = `${rest}${chunk}`.split('\n')
-    rest = parts.pop() ?? ''
-    lines.push(...parts)
-  })
-  return { child, lines }
+  return startProgram(new URL('child.ts', import.meta.url), [path, what, count], under)
 }

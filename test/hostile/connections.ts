@@ -1,0 +1,130 @@
+/** Attacks on connections: slow, abandoned, reset, and without TLS. */
+
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { type ClientHttp2Session, connect as connectHttp2, constants } from 'node:http2'
+import { setTimeout as wait } from 'node:timers/promises'
+import { connect as connectTls } from 'node:tls'
+import { type Attack, aborted, add, type Counts, FORGED, head, inParallel, open } from './attack.ts'
+
+/** A stream is closed half a second after its answer. The rest is for a machine that has much else to do. */
+const CLOSED_MS = 10_000
+
+/** Bodies that come a few bytes at a time. */
+export const slowBodies: Attack = {
+  met: ['503'],
+  never: ['200'],
+  async run({ http1 }, signal) {
+    const counts: Counts = new Map()
+    await inParallel(40, signal, async () => {
+      const socket = await open(http1)
+      socket.once('data', (data) => add(counts, data.toString('latin1', 9, 12)))
+      socket.write(head('/inline', 100_000))
+      while (!socket.closed && !signal.aborted) {
+        socket.write('{"type":  ')
+        await wait(200)
+      }
+      socket.destroy()
+    })
+    return counts
+  },
+}
+
+/** Uploads that end in the middle. */
+export const abandonedUploads: Attack = {
+  met: ['abandoned'],
+  never: [],
+  async run({ http1 }, signal) {
+    const counts: Counts = new Map()
+    const part = randomBytes(100_000)
+    await inParallel(20, signal, async () => {
+      const socket = await open(http1)
+      socket.write(head('/stored', 400_000))
+      socket.write(part)
+      await wait(20)
+      socket.destroy()
+      add(counts, 'abandoned')
+    })
+    return counts
+  },
+}
+
+/** Streams of HTTP/2 whose uploads never end. The server must close each after its answer. */
+export const unfinishedStreams: Attack = {
+  met: ['503', 'closed'],
+  never: ['200', 'left open'],
+  async run({ http2 }, signal) {
+    const counts: Counts = new Map()
+    const body = randomBytes(16_000)
+    const abandon = async (session: ClientHttp2Session): Promise<void> => {
+      const stream = session.request({ ':method': 'POST', ':path': '/inline', ...FORGED }).on('error', () => {})
+      const closed = new Promise((resolve) => stream.once('close', () => resolve('closed'))) // It may follow at once.
+      stream.resume().write(body)
+      const [answer] = await once(stream, 'response')
+      add(counts, `${answer[':status']}`)
+      const late = wait(CLOSED_MS, 'left open', { ref: false })
+      add(counts, `${await Promise.race([late, closed])}`)
+    }
+    await inParallel(2, signal, async () => {
+      const session = connectHttp2(`http://127.0.0.1:${http2}`).on('error', () => {})
+      const streams = Array.from({ length: 50 }, () => abandon(session).catch(() => {}))
+      await Promise.race([Promise.all(streams), aborted(signal)])
+      session.destroy()
+    })
+    return counts
+  },
+}
+
+/** Streams of HTTP/2 that are reset as soon as they are opened. */
+export const resets: Attack = {
+  met: ['reset'],
+  never: [],
+  async run({ http2 }, signal) {
+    const counts: Counts = new Map()
+    await inParallel(1, signal, async () => {
+      const session = connectHttp2(`http://127.0.0.1:${http2}`).on('error', () => {})
+      await once(session, 'connect')
+      for (let turn = 0; turn < 20 && !session.destroyed && !signal.aborted; turn += 1) {
+        for (let index = 0; index < 50 && !session.destroyed; index += 1) {
+          const stream = session.request({ ':method': 'POST', ':path': '/stored', ...FORGED }).on('error', () => {})
+          stream.close(constants.NGHTTP2_CANCEL)
+          add(counts, 'reset')
+        }
+        await wait(20)
+      }
+      session.destroy()
+    })
+    return counts
+  },
+}
+
+/** Handshakes that are no TLS, that end in the middle, and that end because the client distrusts the certificate. */
+export const failedHandshakes: Attack = {
+  met: ['not TLS', 'cut', 'distrusted'],
+  never: ['trusted'],
+  async run({ https }, signal) {
+    const counts: Counts = new Map()
+    const started = Buffer.from('1603010200010001fc0303', 'hex')
+    await inParallel(6, signal, async (worker) => {
+      if (worker % 3 === 2) {
+        const socket = connectTls({ port: https, host: '127.0.0.1', rejectUnauthorized: true })
+        const end = once(socket, 'secureConnect').then(
+          () => 'trusted',
+          () => 'distrusted',
+        )
+        add(counts, await end)
+        socket.destroy()
+      } else {
+        const socket = await open(https)
+        const isCut = worker % 3 === 1
+        socket.resume().write(isCut ? started : head('/inline', 10))
+        if (isCut) await wait(20)
+        else await once(socket, 'close')
+        socket.destroy()
+        add(counts, isCut ? 'cut' : 'not TLS')
+      }
+      await wait(50)
+    })
+    return counts
+  },
+}

@@ -1,0 +1,15 @@
+import { expect, it } from 'vitest'
+import { manualClock } from '../../src/testing.ts'
+import { distinctTime } from '../../src/time/distinct.ts'
+
+it('a key gets each time of a clock once, and the time itself as soon as that is later', async () => {
+  const clock = manualClock()
+  const start = clock.now()
+  const times = () => ['a', 'a', 'b', 'a'].map((key) => distinctTime(clock, key) - start)
+  expect(times()).toEqual([0, 1, 0, 2])
+  await clock.advance(2)
+  expect(times()).toEqual([3, 4, 2, 5])
+  await clock.advance(100)
+  expect(distinctTime(clock, 'a') - start).toBe(102)
+  expect(distinctTime(manualClock(), 'a') - start).toBe(0)
+})
