@@ -134,9 +134,8 @@ export interface CloseOptions {
  * Promised by every engine: each job is handled at least once; about the oldest first; a retry not before its time, with
  * its state; the dedupe window; dead letters that can be listed, redriven and dropped. Nothing more.
  *
- * Each call throws, or rejects with, a TypeError for wrong arguments. After {@link close} each call but `close` and `drain`
- * rejects with the HooklineError `shutting_down`. A call that the engine fails, or does not answer in time, rejects with
- * `queue_unavailable`.
+ * A wrong argument is a TypeError. After {@link close} each call but `close` and `drain` rejects with the HooklineError
+ * `shutting_down`. A call that the engine fails, or does not answer in time, rejects with `queue_unavailable`.
  */
 export interface Queue {
   /**
@@ -194,8 +193,7 @@ export interface Queue {
    * Claims nothing more and gives running jobs the grace; a queue whose jobs end with the process also handles what is due
    * meanwhile. Afterwards the signals abort and later outcomes change nothing: a durable queue releases those jobs for
    * other workers. Calls under way get the grace, too. Resolves to the jobs that would be lost with this process, the oldest
-   * first; a durable queue loses none. Resolves at most a second after the grace, also when the engine does not respond any
-   * more. Closing again waits for the same end.
+   * first; a durable queue loses none. Takes at most a second more than the grace. Closing again waits for the same end.
    */
   close(options: CloseOptions): Promise<readonly Job[]>
 }
