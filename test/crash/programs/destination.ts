@@ -59,6 +59,7 @@ async function listDeadLetters(): Promise<string[]> {
 answerQuestions({
   counts: () => queue.counts(),
   deadLetters: listDeadLetters,
+  circuits: async () => (await destination.health()).circuits,
   move: () => next && destination.update({ webhooks: [{ url: next.url }], sharedSecret: next.secret }),
   disable: () => destination.disable(),
   async close() {
