@@ -76,6 +76,7 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   async function claimDue(): Promise<void> {
     wasWoken = false
     let hasAnswered = true
+    let hasRoom = false // Asked once: room may come with time alone.
     let nextAt: number | undefined
     try {
       const most = findRoom()
@@ -84,7 +85,8 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
         if (isThenable(claims)) await runOrRelease(await claims)
         else run(claims)
       }
-      if (findRoom() > 0 || (drains.length > 0 && running.size === 0)) {
+      hasRoom = findRoom() > 0
+      if (hasRoom || (drains.length > 0 && running.size === 0)) {
         const next = store.nextDueAt()
         nextAt = (isThenable(next) ? await next : next)?.getTime()
       }
@@ -97,7 +99,7 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
     }
     isClaiming = false
     if (wasWoken) wake()
-    else setAlarm(nextAt, hasAnswered)
+    else setAlarm(nextAt, hasAnswered, hasRoom)
   }
 
   function mayClaim(): boolean {
@@ -129,13 +131,13 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   }
 
   /** Called when no `wake` came meanwhile. When the store failed, `nextAt` is the time to ask again. */
-  function setAlarm(nextAt: number | undefined, hasAnswered: boolean): void {
+  function setAlarm(nextAt: number | undefined, hasAnswered: boolean, hasRoom: boolean): void {
     if (phase === 'closed') return
     const isDue = nextAt !== undefined && nextAt <= clock.now()
     const isWaitedFor = phase === 'open' || mayClaim() // Closing does not wait for jobs that nothing claims.
     if (hasAnswered && running.size === 0 && !(isDue && isWaitedFor)) resolveDrains()
     if (!hasAnswered) alarm.set(nextAt)
-    else if (findRoom() > 0) alarm.set(soonest(nextAt))
+    else if (hasRoom) alarm.set(soonest(nextAt))
     else alarm.set(drains.length > 0 ? soonest(roomAt()) : roomAt())
   }
 

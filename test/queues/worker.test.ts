@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { getEventListeners } from 'node:events'
 import { describe, expect, it, vi } from 'vitest'
-import type { ClaimedJob, Job, Outcome } from '../../src/queues/queue.ts'
+import type { ClaimedJob, Job, Outcome, Room } from '../../src/queues/queue.ts'
 import type { QueueStore } from '../../src/queues/store.ts'
 import { createWorker } from '../../src/queues/worker.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
@@ -56,12 +56,13 @@ function setUp({ pollMs, change = () => ({}), ...manner }: Setup = {}) {
     work(
       decide: (job: ClaimedJob, signal: AbortSignal) => Outcome | Promise<Outcome> = () => complete,
       concurrency = 10,
+      room?: Room,
     ) {
       const handle = async (job: ClaimedJob, signal: AbortSignal) => {
         seen.push(job)
         return decide(job, signal)
       }
-      worker.start(handle, { concurrency })
+      worker.start(handle, { concurrency, ...(room && { room }) })
     },
   }
 }
@@ -157,6 +158,17 @@ describe('claiming', () => {
     expect(seen).toHaveLength(2)
     await worker.close(0)
     expect(clock.timers).toBe(0)
+  })
+
+  it('claims when there is room again, also when that came while it looked', async () => {
+    const { clock, push, work, seen } = setUp()
+    const rooms = [0, 0]
+    const room = { count: () => rooms.shift() ?? 1, nextAt: () => new Date(clock.now()) }
+    await push(jobOf())
+    work(undefined, 1, room)
+    await clock.advance(0)
+    await clock.advance(0)
+    expect(seen).toHaveLength(1)
   })
 
   it('takes promises of any make', async () => {
