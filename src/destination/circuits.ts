@@ -6,7 +6,7 @@ import type { Target } from '../sender/webhooks.ts'
 import { type Circuit, type CircuitStatus, createCircuit } from './circuit.ts'
 import type { DestinationSettings } from './options.ts'
 import { createPace } from './pace.ts'
-import { LAST_START_MS } from './schedule.ts'
+import { LAST_START_MS, LONGEST_DELAY_MS } from './schedule.ts'
 
 /** The circuits. They measure by the monotonic clock: one that is set does not end an outage, or a message's time. */
 export interface Circuits {
@@ -26,8 +26,8 @@ export interface Circuits {
   windowStart(job: ClaimedJob): number
   /** Whether a message that runs out may be tried once more, although no URL may be tried. */
   admitLast(): boolean
-  /** A message that was claimed because it might run out does so at this time: nothing is claimed for that before. */
-  postpone(until: number): void
+  /** How long a message waits that these URLs hold, in milliseconds: up to half as long as one of them has been open. */
+  holdMs(targets: readonly Target[]): number
   /** Takes new settings. The circuit of a URL that stays goes on. */
   update(settings: DestinationSettings): void
 }
@@ -35,18 +35,17 @@ export interface Circuits {
 /** How long a held message waits beyond its four hours: a URL that came back within them is noticed meanwhile, in milliseconds. */
 const NOTICE_MS = 60_000
 
-/** The least time between two looks for messages that run out, in milliseconds. */
-const SWEEP_MS = 1_000
+/** The shortest wait of a message that was claimed and is held, in milliseconds, before jitter. */
+const SHORTEST_HOLD_MS = 10_000
 
 /** Called when a circuit opens or closes, with the attempt that made it do so. */
 export type OnCircuitChange = (status: CircuitStatus, cause: Attempt) => void
 
 /** Creates the circuits of a destination, all closed. */
 export function createCircuits(settings: DestinationSettings, onChange: OnCircuitChange): Circuits {
-  const { clock } = settings
+  const { clock, random } = settings
   const lastAttempts = createPace(settings.circuit.lastAttemptsPerSecond)
   let circuits = new Map<string, readonly [Target, Circuit]>()
-  let postponedTo = Number.NEGATIVE_INFINITY
 
   const circuitOf = ({ id }: Target): Circuit | undefined => circuits.get(id)?.[1]
   const dateOf = (time: number): Date => new Date(clock.now() + time - clock.monotonic())
@@ -71,10 +70,9 @@ export function createCircuits(settings: DestinationSettings, onChange: OnCircui
     return since
   }
 
-  /** When the first message may run out that is held. */
+  /** When the first message may run out that is held. From then on all are claimed, each again at its end at the latest. */
   function sweepAt(): number {
-    const since = heldSince()
-    return since === undefined ? Number.POSITIVE_INFINITY : Math.max(since + NOTICE_MS + LAST_START_MS, postponedTo)
+    return (heldSince() ?? Number.POSITIVE_INFINITY) + NOTICE_MS + LAST_START_MS
   }
 
   function findRoom(): number {
@@ -84,7 +82,7 @@ export function createCircuits(settings: DestinationSettings, onChange: OnCircui
     return most === 0 && now >= sweepAt() ? Number.POSITIVE_INFINITY : most
   }
 
-  function update({ targets, maxPerSecond, concurrency, random, circuit }: DestinationSettings): void {
+  function update({ targets, maxPerSecond, concurrency, circuit }: DestinationSettings): void {
     const policy = { ...circuit, concurrency, random }
     circuits = new Map(targets.map((target) => [target.id, [target, circuitOf(target) ?? createCircuit(policy)]]))
     for (const [, each] of circuits.values()) each.setPace(maxPerSecond)
@@ -129,11 +127,11 @@ export function createCircuits(settings: DestinationSettings, onChange: OnCircui
       if (isAdmitted) lastAttempts.take(now)
       return isAdmitted
     },
-    postpone(until) {
-      if (heldSince() === undefined) return
+    holdMs(targets) {
       const now = clock.monotonic()
-      const at = now + Math.max(until - clock.now(), SWEEP_MS)
-      postponedTo = postponedTo > now ? Math.min(postponedTo, at) : at
+      const openMs = targets.map((target) => now - (circuitOf(target)?.openSince ?? now))
+      const waitMs = Math.min(LONGEST_DELAY_MS, Math.max(SHORTEST_HOLD_MS, Math.min(...openMs) / 2))
+      return (waitMs * (1 + random())) / 2
     },
     update,
   }

@@ -8,10 +8,10 @@ import type { Circuits } from './circuits.ts'
 import type { Live } from './live.ts'
 import { type Report, UNREADABLE } from './reports.ts'
 import { type RetryState, readRetryState, writeRetryState } from './retry-state.ts'
-import { chooseTargets, findNextTime, LAST_START_MS, LONGEST_DELAY_MS, planNextStep } from './schedule.ts'
+import { chooseTargets, findNextTime, LAST_START_MS, planNextStep } from './schedule.ts'
 
-/** How often a held message checks whether it may be sent, in milliseconds. */
-const HOLD_MS = 10_000
+/** How often a message checks whether the destination is on again, in milliseconds. */
+const SWITCHED_OFF_MS = 10_000
 
 /** A message is one line. An envelope of an inbox is two, and holds headers: it is never posted, whoever pushed it. */
 const LINE_FEED = 0x0a
@@ -43,7 +43,7 @@ export function createJobHandler(
     const startedAt = before.rounds > 0 ? job.firstAt.getTime() : (before.startedAt ?? circuits.windowStart(job))
     const end = startedAt + RETRY_WINDOW_MS
     if (now >= end) return fail(job, before, [], reasonAtEnd(enabled))
-    if (!enabled) return retryUnchanged(job, Math.min(now + HOLD_MS, end))
+    if (!enabled) return retryUnchanged(job, Math.min(now + SWITCHED_OFF_MS, end))
 
     const due = chooseTargets(targets, before, now)
     if (due.length === 0) return waitForOthers(job, before, now)
@@ -51,7 +51,7 @@ export function createJobHandler(
     const isHeld = admitted.length === 0
     const isLast = isHeld && now >= startedAt + LAST_START_MS
     if (isLast && !circuits.admitLast()) return fail(job, before, [], 'circuit_open')
-    if (isHeld && !isLast) return hold(job, before, now, startedAt)
+    if (isHeld && !isLast) return hold(job, before, startedAt, now + circuits.holdMs(due))
     const chosen = isLast ? due : admitted
     abortWith(signal)
     const ends = chosen.map(circuits.begin)
@@ -79,15 +79,12 @@ export function createJobHandler(
     return circuits.areOpen ? 'circuit_open' : 'window_over'
   }
 
-  /** No URL that is due may be tried now. Messages that were never tried run out in the order in which they are claimed. */
-  function hold(job: ClaimedJob, before: RetryState, now: number, startedAt: number): Outcome {
-    const lastStart = startedAt + LAST_START_MS
-    if (before.rounds > 0) {
-      return retryUnchanged(job, Math.min(now + (LONGEST_DELAY_MS * (1 + random())) / 2, lastStart))
-    }
-    circuits.postpone(lastStart)
+  /** No URL that is due may be tried now: it looks again at this time, and when it runs out. */
+  function hold(job: ClaimedJob, before: RetryState, startedAt: number, at: number): Outcome {
+    const until = Math.min(at, startedAt + LAST_START_MS)
+    if (before.rounds > 0) return retryUnchanged(job, until)
     const retryState = writeRetryState({ ...before, startedAt }, live.settings.targets)
-    return { retryAt: new Date(Math.min(now + HOLD_MS, lastStart)), retryState }
+    return { retryAt: new Date(until), retryState }
   }
 
   /** The URLs whose turn it was are no longer in the settings. */

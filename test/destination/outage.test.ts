@@ -14,6 +14,7 @@ import { setUp } from './set-up.ts'
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
 const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
 const URL_A = 'https://a.example/hooks'
 const URL_B = 'https://b.example/hooks'
 
@@ -107,7 +108,7 @@ describe('the four hours', () => {
     await outage.sendFor(MINUTE, 10) // More than there are probes in four hours.
     await outage.clock.advance(4 * HOUR - MINUTE)
     const posts = outage.posts()
-    for (let i = 0; i < 30; i++) await outage.clock.advance(10 * SECOND) // Each lets the loop catch up.
+    for (let i = 0; i < 300; i++) await outage.clock.advance(SECOND) // Each lets the loop catch up.
     const reasons = outage.failed()
     const last = reasons.filter((reason) => reason === 'window_over').length
     expect(reasons.filter((reason) => reason === 'circuit_open').length).toBeGreaterThan(5_000)
@@ -121,6 +122,25 @@ describe('the four hours', () => {
     await outage.destination.redrive('all')
     await outage.clock.advance(MINUTE)
     expect(outage.delivered()).toBe(outage.sent())
+  })
+
+  it('end in time in an outage of a day, with one more attempt each where fewer than one a second end', async () => {
+    let inTime = 0
+    const others: unknown[] = []
+    const outage = setUpOutage(503, {
+      onAttempt: ({ status, message: { messageId = '', timestamp = '' }, attempts: [first] }) => {
+        if (status !== 'failed' || messageId.length < 3) return // The first were tried before the circuit opened.
+        const since = Date.parse(timestamp) + MINUTE
+        const age = outage.clock.now() - Math.max(since, first?.at.getTime() ?? since)
+        const isInTime = first !== undefined && age <= 4 * HOUR
+        if (isInTime) inTime += 1
+        else others.push([messageId, age, first])
+      },
+    })
+    await outage.sendFor(DAY, MINUTE)
+    expect(others).toEqual([])
+    expect(inTime).toBeGreaterThan(1_000)
+    expect((await outage.destination.health()).waiting).toBeLessThan(300)
   })
 
   it.each([
