@@ -80,6 +80,7 @@ const LONGEST_PAUSE_MS = 30 * 60_000
 /** Creates a circuit, which is closed. */
 export function createCircuit({ failures: most, maxProbeMs, concurrency, random }: CircuitPolicy): Circuit {
   let pace = UNLIMITED
+  let paced: number | undefined
   let state: CircuitState = 'closed'
   let openSince: number | undefined
   let probeAt = 0
@@ -154,6 +155,8 @@ export function createCircuit({ failures: most, maxProbeMs, concurrency, random 
       }
     },
     setPace(perSecond) {
+      if (perSecond === paced) return // A new pace has all its room again.
+      paced = perSecond
       pace = perSecond === undefined ? UNLIMITED : createPace(perSecond)
     },
   }
