@@ -21,6 +21,7 @@ export type {
   Queue,
   QueueCounts,
   QueueUse,
+  Room,
   StoredDeadLetterFilter,
   StoredJob,
   WorkOptions,

@@ -465,8 +465,8 @@ export const outbound: readonly Patch[] = [
   {
     fault: 'the four hours begin anew with each attempt',
     file: 'src/destination/job-handler.ts',
-    from: 'const firstAt = job.firstAt.getTime()',
-    to: 'const firstAt = now',
+    from: 'before.rounds > 0 ? job.firstAt.getTime() :',
+    to: 'before.rounds > 0 ? now :',
     rows: ['Outbound · Errors · Response with a 5xx status', 'Outbound · Limits · Retry window'],
   },
   {
