@@ -26,6 +26,16 @@ export function trackMessage(size: number): Buffer {
   return Buffer.from(JSON.stringify(message))
 }
 
+/** An identify message that reports one audience. */
+export const identifyMessage = {
+  version: 1,
+  type: 'identify',
+  userId: 'user-1',
+  messageId: '6f0d7c1e-52ab-4c36-9d0e-8b3a1f4d7e22',
+  timestamp: '2026-01-15T09:30:00.000Z',
+  traits: { email: 'ada@example.com', name: 'Ada Lovelace', plan: 'pro', logins: 12, audience_7: true },
+}
+
 function product(index: number): object {
   return {
     product_id: `product-${index}`,

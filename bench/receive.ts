@@ -1,34 +1,52 @@
 /** What one `receiver.receive()` costs beyond what it cannot do without: one hash of the bytes and JSON.parse. */
 
 import { hash } from 'node:crypto'
-import { event, secret, signedHeaders, trackMessage } from './message.ts'
+import type { Receiver } from 'hookline'
+import { event, identifyMessage, secret, signedHeaders, trackMessage } from './message.ts'
 import { median, printTable, spread, verdict } from './table.ts'
 
 const SIZES = [300, 1024, 10 * 1024, 100 * 1024]
 const TARGET = { ratio: 1.3, fromSize: 1024 }
-const FLAT = { events: 1000, ratio: 1.05 }
+const MANY = 1000
+const FLAT: Readonly<Record<string, { ratio: number; body: Buffer; register: Register }>> = {
+  'event names': {
+    ratio: 1.05,
+    body: trackMessage(1024),
+    register: (receiver, i) => receiver.on('track', `${event} ${i}`, () => {}),
+  },
+  audiences: {
+    ratio: 1.2,
+    body: Buffer.from(JSON.stringify(identifyMessage)),
+    register: (receiver, i) => receiver.onAudience(`audience ${i}`, { entered: () => {}, exited: () => {} }),
+  },
+}
 const SLICE_MS = 40
 const SLICES_A_ROUND = 5
 
-/** Prints the cost of one call by size of the body, and by the number of registered event names. */
+/** Prints the cost of one call by size of the body, and by how many event names and audiences are registered. */
 export async function compareWithFloor(rounds: number): Promise<void> {
   console.log('## One receive(), ns\n')
   console.log('Against crypto.hash of the bytes, once, and JSON.parse of their text; median (least–greatest).\n')
   const rows: string[][] = []
   for (const size of SIZES) {
     const body = trackMessage(size)
-    const timings = await interleave([floor(body), await receive(body, 1)], rounds)
+    const timings = await interleave([floor(body), await receive(body)], rounds)
     const isHeld = size >= TARGET.fromSize
     const verdictOfSize = (ratio: number): string => (isHeld ? verdict(ratio <= TARGET.ratio) : '')
     rows.push(rowOf(`${size} B`, timings, isHeld ? `≤ ${TARGET.ratio}` : '–', verdictOfSize))
   }
   printTable(['body', 'floor', 'receive', 'ratio', 'target', ''], rows)
 
-  const body = trackMessage(1024)
-  const timings = await interleave([await receive(body, 1), await receive(body, FLAT.events)], rounds)
-  const row = rowOf(`1024 B`, timings, `flat: ≤ ${FLAT.ratio}`, (ratio) => verdict(ratio <= FLAT.ratio))
-  printTable(['body', '1 event name', `${FLAT.events} event names`, 'ratio', 'target', ''], [row])
+  const flat: string[][] = []
+  for (const [what, { ratio: most, body, register }] of Object.entries(FLAT)) {
+    const timings = await interleave([await receive(body), await receive(body, register)], rounds)
+    flat.push(rowOf(`${MANY} ${what}`, timings, `flat: ≤ ${most}`, (ratio) => verdict(ratio <= most)))
+  }
+  printTable(['registered', 'without', 'with', 'ratio', 'target', ''], flat)
 }
+
+/** Registers the handler with the number `i`. */
+type Register = (receiver: Receiver, i: number) => void
 
 /** Does its work so many times. */
 type Repeat = (times: number) => unknown
@@ -44,11 +62,10 @@ function floor(body: Buffer): Repeat {
   }
 }
 
-async function receive(body: Buffer, eventNames: number): Promise<Repeat> {
+async function receive(body: Buffer, register?: Register): Promise<Repeat> {
   const { createReceiver } = await import('hookline') // Not before it is built.
-  const receiver = createReceiver({ secret })
-  for (let i = 1; i < eventNames; i++) receiver.on('track', `${event} ${i}`, () => {})
-  receiver.on('track', event, () => {})
+  const receiver = createReceiver({ secret }).on(['track', 'identify'], () => {})
+  for (let i = 0; i < MANY; i++) register?.(receiver, i)
   const headers = signedHeaders(body)
   const { status } = await receiver.receive(body, headers)
   if (status !== 200) throw new Error(`receive answered ${status}`)

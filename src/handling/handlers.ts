@@ -1,6 +1,6 @@
 /** The registry behind on(): handlers by type, event name, audience and for every message, and the dispatch to them. */
 
-import { membership, traitName } from '../message/audience.ts'
+import { memberships, traitName } from '../message/audience.ts'
 import { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import { MESSAGE_TYPES } from '../message/type-table.ts'
@@ -38,11 +38,20 @@ export interface Handlers {
   dispatch(message: Message, wire: Message, delivery: Delivery): Promise<void> | undefined
 }
 
+const SIDES = ['entered', 'exited'] as const
+
+/** A handler of an audience, and how many audiences were registered before it. */
+interface Ordered {
+  readonly handler: Handler
+  readonly order: number
+}
+
 /** Creates an empty registry. */
 export function createHandlers(): Handlers {
-  const byType = new Map<string, readonly Handler[]>()
-  const byEvent = new Map<string, readonly Handler[]>()
-  const audiences: (AudienceHandlers & { readonly trait: string })[] = []
+  const byType = new Map<string, Handler[]>()
+  const byEvent = new Map<string, Handler[]>()
+  const byAudience = { entered: new Map<string, Ordered[]>(), exited: new Map<string, Ordered[]>() }
+  let audiences = 0
   let isStarted = false
   let size = 0
 
@@ -54,7 +63,7 @@ export function createHandlers(): Handlers {
     add(selection) {
       const { registry, keys, handler } = readSelection('on', selection)
       for (const key of keys) if (!registry.has(key)) refuseAfterStart('on', key)
-      for (const key of keys) registry.set(key, [...(registry.get(key) ?? NONE), handler])
+      for (const key of keys) append(registry, key, handler)
       size += keys.size
     },
 
@@ -72,16 +81,14 @@ export function createHandlers(): Handlers {
     addAudience(name, handlers) {
       const trait = traitName(name)
       requireOptions('onAudience', handlers, ['entered', 'exited'])
-      const { entered, exited } = handlers
-      if (entered === undefined && exited === undefined) {
+      const sides = SIDES.filter((side) => handlers[side] !== undefined)
+      if (sides.length === 0) {
         throw invalidOption('onAudience: options', 'must hold `entered` or `exited`', 'neither', 'Pass a function.')
       }
-      if (entered !== undefined) requireFunction('onAudience: entered', entered)
-      if (exited !== undefined) requireFunction('onAudience: exited', exited)
-      const before = audiences.filter((audience) => audience.trait === trait)
-      const isFirst = (side: 'entered' | 'exited') => handlers[side] !== undefined && !before.some((one) => one[side])
-      if (isFirst('entered') || isFirst('exited')) refuseAfterStart('onAudience', name)
-      audiences.push({ ...handlers, trait })
+      for (const side of sides) requireFunction(`onAudience: ${side}`, handlers[side])
+      if (sides.some((side) => !byAudience[side].has(trait))) refuseAfterStart('onAudience', name)
+      const order = audiences++
+      for (const side of sides) append(byAudience[side], trait, { handler: handlers[side] as Handler, order })
       size++
     },
 
@@ -96,14 +103,19 @@ export function createHandlers(): Handlers {
       // Collected before the first call: a handler may change the message and the registry.
       const matching = [...(byType.get(message.type) ?? NONE)]
       if (wire.type === 'track') matching.push(...(byEvent.get(wire.event) ?? NONE))
-      for (const { trait, entered, exited } of audiences) {
-        const isMember = membership(wire, trait)
-        if (isMember === true && entered !== undefined) matching.push(entered)
-        if (isMember === false && exited !== undefined) matching.push(exited)
-      }
+      if (audiences > 0) matching.push(...ofAudiences(wire))
       matching.push(...(byType.get('*') ?? NONE))
       return callAll(matching, message, delivery)
     },
+  }
+
+  /** The handlers of the audiences that a message reports about. The message is read, not the audiences: those can be many. */
+  function ofAudiences(message: Message): Handler[] {
+    const found: Ordered[] = []
+    for (const [trait, isMember] of memberships(message)) {
+      found.push(...(byAudience[isMember ? 'entered' : 'exited'].get(trait) ?? []))
+    }
+    return found.sort((one, other) => one.order - other.order).map(({ handler }) => handler)
   }
 
   function refuseAfterStart(call: string, key: string): void {
@@ -137,6 +149,13 @@ export function createHandlers(): Handlers {
 const ANY_TYPE: readonly unknown[] = [...MESSAGE_TYPES, '*']
 
 const NONE: readonly Handler[] = []
+
+/** Adds to the list of a key, in place: a copy for each would make many handlers of one key quadratic. */
+function append<T>(registry: Map<string, T[]>, key: string, value: T): void {
+  const list = registry.get(key)
+  if (list === undefined) registry.set(key, [value])
+  else list.push(value)
+}
 
 /** Starts all handlers, then waits for all. */
 function callAll(handlers: readonly Handler[], message: Message, delivery: Delivery): Promise<void> | undefined {

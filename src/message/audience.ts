@@ -1,4 +1,4 @@
-/** Audiences in messages: the trait of an audience, and whether a message reports its membership. */
+/** Audiences in messages: the trait of an audience, and the memberships that a message reports. */
 
 import { kindOf } from './error.ts'
 import type { Message } from './message.ts'
@@ -26,18 +26,19 @@ function invalidName(name: unknown): TypeError {
 }
 
 /**
- * Reads what a message reports about an audience: true for entered, false for left, undefined for neither. Looks at the
- * boolean trait of an identify, and at a track named `Audience Entered` or `Audience Exited` whose `audience_key` is the
- * trait.
+ * Reads what a message reports about audiences: by trait, true for entered, false for left. Looks at the boolean traits of an
+ * identify, and at a track named `Audience Entered` or `Audience Exited`, whose `audience_key` is the trait.
  */
-export function membership(message: Message, trait: string): boolean | undefined {
-  if (message.type === 'identify') {
-    const value = Object.hasOwn(message.traits ?? {}, trait) ? message.traits?.[trait] : undefined
-    return typeof value === 'boolean' ? value : undefined
-  }
-  if (message.type === 'track' && message.properties?.audience_key === trait) {
-    if (message.event === 'Audience Entered') return true
-    if (message.event === 'Audience Exited') return false
-  }
-  return undefined
+export function memberships(message: Message): readonly (readonly [trait: string, isMember: boolean])[] {
+  if (message.type === 'identify') return Object.entries(message.traits ?? {}).filter(isMembership)
+  if (message.type !== 'track') return []
+  const { event, properties } = message
+  const trait = properties?.audience_key
+  if (typeof trait !== 'string') return []
+  if (event === 'Audience Entered') return [[trait, true]]
+  return event === 'Audience Exited' ? [[trait, false]] : []
+}
+
+function isMembership(trait: [string, unknown]): trait is [string, boolean] {
+  return typeof trait[1] === 'boolean'
 }

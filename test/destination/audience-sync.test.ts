@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, test } from 'vitest'
 import { createDestination } from '../../src/destination/destination.ts'
 import type { DestinationOptions } from '../../src/destination/options.ts'
-import { membership } from '../../src/message/audience.ts'
+import { memberships } from '../../src/message/audience.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { capture, manualClock } from '../../src/testing.ts'
 
@@ -31,7 +31,7 @@ describe('syncAudience', () => {
       ['identify', 'bob', { high_value_users: true }],
     ])
     expect(kept).toEqual(new Set(['ada', 'bob']))
-    expect(captured.messages.map((message) => membership(message, 'high_value_users'))).toEqual([true, true])
+    expect(captured.messages.map(memberships)).toEqual(Array(2).fill([['high_value_users', true]]))
   })
 
   it('later: only for users whose membership changed', async () => {

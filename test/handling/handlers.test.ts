@@ -1,4 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { Delivery } from '../../src/handling/delivery.ts'
+import { createHandlers } from '../../src/handling/handlers.ts'
+import type { Message } from '../../src/message/message.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
@@ -20,6 +23,41 @@ describe('on', () => {
       .on('*', () => calls.push('all'))
     await deliver(receiver, track)
     expect(calls.sort()).toEqual(['all', 'event', 'list', 'type'])
+  })
+
+  it('calls in this order: type, event, audiences, all; within each as they were registered', async () => {
+    const { receiver } = setUp()
+    const calls: string[] = []
+    const call = (name: string) => () => void calls.push(name)
+    receiver.on('*', call('all')).on('track', 'Audience Entered', call('event')).on('track', call('type'))
+    receiver.onAudience('VIP', { entered: call('audience') }).onAudience('vip', { entered: call('audience 2') })
+    receiver.on('*', call('all 2')).on('track', 'Audience Entered', call('event 2')).on(['track'], call('type 2'))
+    await deliver(receiver, { ...track, event: 'Audience Entered', properties: { audience_key: 'vip' } })
+    expect(calls).toEqual(['type', 'type 2', 'event', 'event 2', 'audience', 'audience 2', 'all', 'all 2'])
+  })
+
+  it('calls a handler as often as it was registered, until off removes it', async () => {
+    const { receiver } = setUp()
+    const handler = vi.fn()
+    receiver.on('track', handler).on('*', handler).on('track', handler)
+    await deliver(receiver, track)
+    receiver.off('track', handler)
+    await deliver(receiver, track)
+    expect(handler).toHaveBeenCalledTimes(3 + 1)
+  })
+
+  it('costs as much for the last of many handlers as for the first', () => {
+    const cost = (count: number) => {
+      const { receiver } = setUp()
+      const { user, system } = process.cpuUsage()
+      for (let i = 0; i < count; i++) receiver.on('track', 'Order Completed', () => {}).onAudience('VIP', { entered })
+      const after = process.cpuUsage()
+      return (after.user + after.system - user - system) / count
+    }
+    const entered = () => {}
+    const least = (count: number) => Math.min(...[1, 2, 3].map(() => cost(count)))
+    least(2_000)
+    expect(least(20_000)).toBeLessThan(4 * least(2_000))
   })
 
   it('takes the name of an event literally, also one that every object has', async () => {
@@ -181,6 +219,19 @@ describe('dispatch', () => {
     expect(entered).toHaveBeenCalledOnce()
   })
 
+  it('counts the handlers that it called, none that one of them added', async () => {
+    const { receiver, errors } = setUp()
+    const last = vi.fn()
+    receiver.on('track', () => {
+      receiver.on('track', () => {}).off('track', last)
+      throw new Error('thrown')
+    })
+    receiver.on('track', last)
+    await deliver(receiver, track)
+    expect(last).toHaveBeenCalledOnce()
+    expect(errors[0]?.message).toBe('Every handler must succeed. Got 1 of 2 that failed. See `cause`.')
+  })
+
   it('is not changed by handlers that come and go while it runs', async () => {
     const { receiver } = setUp()
     const late = vi.fn()
@@ -210,6 +261,49 @@ describe('onAudience', () => {
     expect(exited.mock.calls.map(([message]) => message.type)).toEqual(['identify', 'track'])
     await deliver(receiver, group)
     expect([entered.mock.calls.length, exited.mock.calls.length, others.mock.calls.length]).toEqual([2, 2, 0])
+  })
+
+  it('calls in the order of registration, whatever the order of the traits', async () => {
+    const { receiver } = setUp()
+    const calls: string[] = []
+    for (const [index, name] of ['b', 'a', 'c', 'A', 'd', 'b'].entries()) {
+      const call = (side: string) => () => void calls.push(`${index} ${name} ${side}`)
+      receiver.onAudience(name, { entered: call('entered'), exited: call('exited') })
+    }
+    await deliver(receiver, { ...identify, traits: { d: 1, c: true, a: true, b: false, e: true } })
+    expect(calls).toEqual(['0 b exited', '1 a entered', '2 c entered', '3 A entered', '5 b exited'])
+  })
+
+  it('reads a message as often for many audiences as for one', () => {
+    const readsWith = (audiences: number) => {
+      const handlers = createHandlers()
+      let reads = 0
+      for (let i = 0; i < audiences; i++) handlers.addAudience(`audience ${i}`, { entered: () => {} })
+      const count = <T>(read: T): T => {
+        reads++
+        return read
+      }
+      const traits = new Proxy(
+        { audience_0: true, plan: 'pro' },
+        {
+          get: (...read) => count(Reflect.get(...read)),
+          getOwnPropertyDescriptor: (...read) => count(Reflect.getOwnPropertyDescriptor(...read)),
+        },
+      )
+      const message = { ...identify, traits } as Message
+      handlers.dispatch(message, message, {} as Delivery)
+      return reads
+    }
+    expect(readsWith(1000)).toBe(readsWith(1))
+  })
+
+  it('is not misled by a trait that every object has, or a key that is no text', async () => {
+    const { receiver } = setUp()
+    const [entered, exited] = [vi.fn(), vi.fn()]
+    receiver.onAudience('constructor', { entered, exited }).onAudience('1', { entered, exited })
+    await deliver(receiver, { ...identify, traits: {} })
+    await deliver(receiver, { ...change('Audience Entered'), properties: { audience_key: 1 } })
+    expect([entered.mock.calls.length, exited.mock.calls.length]).toEqual([0, 0])
   })
 
   it('is fine with one of the two', async () => {

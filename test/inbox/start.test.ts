@@ -74,6 +74,9 @@ it('the first handlers for an audience are refused after start() as well', () =>
   receiver.onAudience('both', { entered: () => {}, exited: () => {} })
   const exited = { exited: () => {} }
   expect(() => receiver.onAudience('Trial Users', exited)).toThrow("the first handler for 'Trial Users' after it")
+  expect(() => receiver.onAudience('Trial Users', { entered: () => {}, ...exited })).toThrow(
+    "for 'Trial Users' after it",
+  )
   expect(() => receiver.onAudience('High Value Users', { entered: () => {} })).toThrow(
     "Got the first handler for 'High Value Users' after it. Move `onAudience` before `start()`",
   )

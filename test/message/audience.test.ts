@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { membership, traitName } from '../../src/message/audience.ts'
+import { memberships, traitName } from '../../src/message/audience.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 
 describe('traitName', () => {
@@ -40,7 +40,7 @@ describe('traitName', () => {
   })
 })
 
-describe('membership', () => {
+describe('memberships', () => {
   const { identify, track, page } = fixtures
   const change = (event: string, audience_key: unknown) => ({ ...track, event, properties: { audience_key } })
 
@@ -57,10 +57,10 @@ describe('membership', () => {
     ['track without properties', { ...track, properties: undefined }, undefined],
     ['another type', page, undefined],
   ])('%s', (_what, message, expected) => {
-    expect(membership(message, 'vip')).toBe(expected)
+    expect(new Map(memberships(message)).get('vip')).toBe(expected)
   })
 
   it('reads only what the message has itself', () => {
-    expect(membership({ ...identify, traits: {} }, 'constructor')).toBeUndefined()
+    expect(memberships({ ...identify, traits: {} })).toEqual([])
   })
 })
