@@ -1,6 +1,6 @@
 /**
- * `npm run simulate`: a day of a destination on a virtual clock, with outages, a flapping, a slow and a hanging endpoint, and an
- * hour with one of three URLs down. `-- --rate 500 --seed 1` changes the messages a second and the chance; `--picture FILE` draws it.
+ * `npm run simulate`: a day of a destination on a virtual clock, with outages, a flapping, a slow and a hanging endpoint; an
+ * outage that is longer than the four hours; and an hour with one of three URLs down. `-- --rate 500 --seed 1` changes the messages a second and the chance; `--picture FILE` draws it.
  */
 
 import { writeFileSync } from 'node:fs'
@@ -35,6 +35,7 @@ const DAY: readonly Episode[] = [
   episode('answers after 3 s, for 10 minutes', 18, 10 * MINUTE, () => ({ status: 200, afterMs: 3_000 })),
   episode('hangs for half an hour', 20, 30 * MINUTE, () => undefined),
 ]
+const LONGER_THAN_THE_WINDOW = episode('503 for 10 hours', 1, 10 * HOUR, () => DOWN)
 const ONE_OF_THREE = episode('one of three URLs: 503 for an hour', 1, HOUR, () => DOWN)
 
 const options = {
@@ -48,9 +49,13 @@ if (!(perSecond > 0)) throw new TypeError('--rate: must be a number above 0.')
 if (!Number.isInteger(seed)) throw new TypeError('--seed: must be a whole number.')
 
 const started = performance.now()
-const day = await run(1, DAY, 24, (ms) => DAY.find(({ from, to }) => ms >= from && ms < to))
+const inEpisode = (ms: number, { from, to }: Episode): boolean => ms >= from && ms < to
+const day = await run(1, DAY, 24, (ms) => DAY.find((each) => inEpisode(ms, each)))
+const long = await run(1, [LONGER_THAN_THE_WINDOW], 14, (ms) => {
+  return inEpisode(ms, LONGER_THAN_THE_WINDOW) ? LONGER_THAN_THE_WINDOW : undefined
+})
 const neighbours = await run(3, [ONE_OF_THREE], 3, (ms, url) => {
-  return url === 1 && ms >= ONE_OF_THREE.from && ms < ONE_OF_THREE.to ? ONE_OF_THREE : undefined
+  return url === 1 && inEpisode(ms, ONE_OF_THREE) ? ONE_OF_THREE : undefined
 })
 const seconds = Math.round((performance.now() - started) / 1_000)
 console.log(`${perSecond} messages a second, seed ${seed}, simulated in ${seconds} s.`)
@@ -65,7 +70,7 @@ const HEAD = [
   'failed',
   'untried',
 ]
-printTable(HEAD, [...day.rows, ...neighbours.rows])
+printTable(HEAD, [...day.rows, ...long.rows, ...neighbours.rows])
 const last = day.samples.at(-1) as Sample
 console.log(
   `The whole day: ${last.arrived} arrived, ${last.delivered} delivered, ${last.failed} failed, ${last.posts} posts.`,
