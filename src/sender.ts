@@ -36,7 +36,7 @@ export type {
 } from './message/calls.ts'
 export type { Logger } from './options/log.ts'
 export type { Health } from './queues/health.ts'
-export type { DeadLetterFilter, DeadLetterPage, Forgotten } from './queues/queue.ts'
+export type { DeadLetterFilter, DeadLetterPage, Forgotten, PushOptions } from './queues/queue.ts'
 export type {
   Attempt,
   AttemptError,

@@ -2,7 +2,7 @@
 
 import type { Message } from '../message/message.ts'
 import type { Health } from '../queues/health.ts'
-import type { DeadLetterFilter, DeadLetterPage, Forgotten } from '../queues/queue.ts'
+import type { DeadLetterFilter, DeadLetterPage, Forgotten, PushOptions } from '../queues/queue.ts'
 import type { Attempt, CallMethods } from '../sender/api.ts'
 import type { SenderOptions } from '../sender/options.ts'
 import type { CircuitStatus } from './circuit.ts'
@@ -112,19 +112,19 @@ export interface DestinationChanges extends Partial<Omit<SenderOptions, Removabl
 /** An option that a destination can do without. */
 export type RemovableOption = 'sharedSecret' | 'ca' | 'historicalAfterMs' | 'maxPerSecond'
 
-/** Queues messages and delivers each at least once, or reports that it failed. */
-export interface Destination extends CallMethods<Queued> {
+/** Queues messages, at once or in a transaction of yours, and delivers each at least once, or reports that it failed. */
+export interface Destination extends CallMethods<Queued, [options?: PushOptions]> {
   /** Whether messages are queued and sent. */
   readonly enabled: boolean
   /**
    * Queues a whole message. Adds `version`, `timestamp`, `messageId` and `context` where they are missing.
    *
-   * @throws TypeError (as a rejection) that names the field.
+   * @throws TypeError (as a rejection) that names the field, or the option: also for a `db` while the queue has no transactions.
    * @throws HooklineError (as a rejection) `queue_full`, `queue_unavailable`, or `shutting_down` after {@link close}.
    */
-  send(message: Message): Promise<Queued>
+  send(message: Message, options?: PushOptions): Promise<Queued>
   /** Queues messages, all of them or none. Throws as {@link send} does. */
-  submit(submissions: readonly Submission[]): Promise<readonly Queued[]>
+  submit(submissions: readonly Submission[], options?: PushOptions): Promise<readonly Queued[]>
   /**
    * Queues an `identify` for each user who entered (true) or left (false) an audience since the previous sync; the first time,
    * for every member ("Outbound event delivery", Audience and computed-trait delivery). Waits while the queue is full. While

@@ -12,7 +12,7 @@ import { createWarning } from '../options/warning.ts'
 import { byListedReason } from '../queues/drop.ts'
 import { checkHealth } from '../queues/health.ts'
 import { jobIdFromKey } from '../queues/job-id.ts'
-import type { DeadLetter, Job } from '../queues/queue.ts'
+import type { DeadLetter, Job, PushOptions } from '../queues/queue.ts'
 import { type Composed, composeCall, composeMessage } from '../sender/compose-call.ts'
 import type { Destination, DestinationDeadLetter, FailureReason, Queued } from './api.ts'
 import { createAudienceSync } from './audience-sync.ts'
@@ -52,6 +52,7 @@ export function createDestination(options: DestinationOptions): Destination {
   async function push(
     composed: readonly Composed[],
     keys: readonly (string | undefined)[] = [],
+    options?: PushOptions,
   ): Promise<readonly Queued[]> {
     refuseWhenClosed()
     const jobs: Job[] = []
@@ -62,7 +63,7 @@ export function createDestination(options: DestinationOptions): Destination {
       jobs.push({ id, body: bytes })
       return { queued: true, id }
     })
-    if (jobs.length > 0) await queue.push(jobs)
+    if (jobs.length > 0) await queue.push(jobs, options)
     for (const [index, { message }] of composed.entries()) {
       const result = results[index]
       if (result?.queued === false) skipped.add(message, result.reason)
@@ -70,8 +71,8 @@ export function createDestination(options: DestinationOptions): Destination {
     return results
   }
 
-  async function pushOne(composed: Composed): Promise<Queued> {
-    const [result] = await push([composed])
+  async function pushOne(composed: Composed, options?: PushOptions): Promise<Queued> {
+    const [result] = await push([composed], [], options)
     return result as Queued
   }
 
@@ -106,19 +107,21 @@ export function createDestination(options: DestinationOptions): Destination {
   })
 
   return {
-    ...createMethods(MESSAGE_TYPES, async (type, call) => pushOne(composeCall(type, call, clock))),
+    ...createMethods(MESSAGE_TYPES, async (type, call, options?: PushOptions) =>
+      pushOne(composeCall(type, call, clock), options),
+    ),
     ...createAudienceSync({ clock, push, isEmpty }),
     get enabled() {
       return live.settings.enabled
     },
-    send: async (message) => pushOne(composeMessage(message, clock)),
-    submit: async (submissions) => {
+    send: async (message, options) => pushOne(composeMessage(message, clock), options),
+    submit: async (submissions, options) => {
       if (!Array.isArray(submissions)) {
         throw invalidOption('submissions', 'must be a list', kindOf(submissions), 'Pass [{ message }].')
       }
       const composed = submissions.map(({ message }) => composeMessage(message, clock))
       const keys = submissions.map(({ key }) => key)
-      return push(composed, keys)
+      return push(composed, keys, options)
     },
     enable: () => live.setEnabled(true),
     disable: () => live.setEnabled(false),

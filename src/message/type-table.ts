@@ -64,12 +64,12 @@ export function isCallType(type: unknown): type is CallType {
 /**
  * Creates one method for each of the given types.
  *
- * @param send Is called with the type and the argument of the method.
+ * @param send Is called with the type and the arguments of the method.
  */
-export function createMethods<Type extends MessageType, Result>(
+export function createMethods<Type extends MessageType, Result, Options extends unknown[] = []>(
   types: readonly Type[],
-  send: (type: Type, call: object) => Result,
-): Readonly<Record<Type, (call: object) => Result>> {
-  const methods = types.map((type) => [type, (call: object) => send(type, call)])
+  send: (type: Type, call: object, ...options: Options) => Result,
+): Readonly<Record<Type, (call: object, ...options: Options) => Result>> {
+  const methods = types.map((type) => [type, (call: object, ...options: Options) => send(type, call, ...options)])
   return Object.fromEntries(methods)
 }

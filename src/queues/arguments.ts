@@ -16,7 +16,7 @@ import {
 import type { Logger } from '../options/log.ts'
 import { readOnError } from '../options/report.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
-import type { CloseOptions, DeadLetterPage, Job, StoredDeadLetterFilter } from './queue.ts'
+import type { CloseOptions, DeadLetterPage, Job, PushOptions, StoredDeadLetterFilter } from './queue.ts'
 import type { QueueStore } from './store.ts'
 
 /** What `createQueue` takes beside the store. */
@@ -98,6 +98,20 @@ export function readJobs(jobs: readonly Job[]): readonly Job[] {
     if (!byId.has(job.id)) byId.set(job.id, job)
   }
   return [...byId.values()]
+}
+
+/** @throws TypeError that names the option, also for a `db` when the engine has no transactions. */
+export function readDb(options: PushOptions | undefined, name: string, hasTransactions = false): object | undefined {
+  if (options === undefined) return undefined
+  requireOptions('push', options, ['db'])
+  if (!('db' in options)) return undefined
+  const db: unknown = options.db
+  if (typeof db !== 'object' || db === null) {
+    throw invalidOption('db', 'must be a transaction', kindOf(db), 'Pass one of your database, or leave it out.')
+  }
+  if (hasTransactions) return db
+  const advice = 'Use pgBossQueue of hookline/queues/pg-boss, or leave `db` out.'
+  throw invalidOption('db', 'needs an engine with transactions', `queue ${name}, whose engine has none`, advice)
 }
 
 function isTime(value: unknown): boolean {

@@ -5,6 +5,7 @@ import { requireFunction, requireWhole } from '../options/checks.ts'
 import { TIMED_OUT, within } from '../time/timeout.ts'
 import {
   type CreateQueueOptions,
+  readDb,
   readFilter,
   readGrace,
   readIds,
@@ -15,9 +16,9 @@ import {
 } from './arguments.ts'
 import { createRetention, dropMatching, forget, type Stored } from './drop.ts'
 import { hasAnotherHandler, shuttingDown, unavailable } from './errors.ts'
-import type { ClaimedJob, Job, Queue, QueueUse } from './queue.ts'
+import type { ClaimedJob, Job, Queue } from './queue.ts'
 import type { Answer, QueueStore } from './store.ts'
-import { occupy, servesOther } from './use.ts'
+import { occupy, type QueueUse, servesOther } from './use.ts'
 import { createWorker, RELEASE_MS } from './worker.ts'
 
 /**
@@ -51,6 +52,11 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
     if (isClosed) throw shuttingDown(name)
   }
 
+  /** Of a call that adds jobs. */
+  function requireNotClosing(): void {
+    if (closed !== undefined) throw shuttingDown(name)
+  }
+
   async function call<T>(make: () => Answer<T>): Promise<T> {
     requireOpen()
     let answer: Answer<T> | undefined
@@ -65,12 +71,24 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
     }
   }
 
-  /** Of a call that adds due jobs; refused as soon as closing begins. */
+  /** Of a call that adds due jobs. */
   async function callAndWake<T>(make: () => Answer<T>): Promise<T> {
-    if (closed !== undefined) throw shuttingDown(name)
+    requireNotClosing()
     const answer = await call(make)
     worker.wake()
     return answer
+  }
+
+  /** Nothing is due before the caller's transaction commits, and its errors are the caller's. */
+  async function pushInto(db: object, jobs: readonly Job[]): Promise<void> {
+    requireNotClosing()
+    const answer = store.push(jobs, { db })
+    calls.add(answer)
+    try {
+      await answer
+    } finally {
+      calls.delete(answer)
+    }
   }
 
   /** What is stored, with the errors of the queue. */
@@ -126,8 +144,10 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
       reservedFor = use
     },
     leaseMs: store.leaseMs,
-    async push(jobs) {
+    async push(jobs, options) {
       const checked = readJobs(jobs)
+      const db = readDb(options, name, store.hasTransactions)
+      if (db !== undefined) return pushInto(db, checked)
       return callAndWake(() => (checked.length === 0 ? undefined : store.push(checked)))
     },
     work(handle, options) {

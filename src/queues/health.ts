@@ -1,8 +1,20 @@
-/** The health of a receiver or a destination, for a health check of its process. */
+/** What a queue counts, and the health of a receiver or a destination that follows, for a health check of its process. */
 
 import type { Clock } from '../time/clock.ts'
 import { TIMED_OUT, within } from '../time/timeout.ts'
-import type { QueueCounts } from './queue.ts'
+
+/** How many jobs there are. */
+export interface QueueCounts {
+  /** Jobs that wait to be claimed, now or later. */
+  readonly waiting: number
+  /** Jobs that are claimed, by any worker. */
+  readonly active: number
+  readonly deadLetters: number
+  /** When the oldest due job came due; undefined when none is due. */
+  readonly oldestDueAt: Date | undefined
+  /** When the engine counted. */
+  readonly asOf: Date
+}
 
 /** The health of a receiver or a destination. Without a queue, or while it is unavailable, the numbers are 0. */
 export interface Health {

@@ -8,6 +8,7 @@ export type { Logger } from '../options/log.ts'
 export type { Clock } from '../time/clock.ts'
 export type { CreateQueueOptions } from './arguments.ts'
 export { createQueue } from './create-queue.ts'
+export type { QueueCounts } from './health.ts'
 export type {
   ClaimedJob,
   CloseOptions,
@@ -18,13 +19,12 @@ export type {
   HandleJob,
   Job,
   Outcome,
+  PushOptions,
   Queue,
-  QueueCounts,
-  QueueUse,
   Room,
   StoredDeadLetterFilter,
   StoredJob,
   WorkOptions,
 } from './queue.ts'
 export type { Answer, QueueStore, ReleaseOptions } from './store.ts'
-export { servesOther } from './use.ts'
+export { type QueueUse, servesOther } from './use.ts'

@@ -1,7 +1,7 @@
 /** The contract of a queue, types only: the caller owns when a job runs, the queue owns not losing it. */
 
-/** What a queue is used for: who pushes its jobs, and handles them. */
-export type QueueUse = 'inbox' | 'destination'
+import type { QueueCounts } from './health.ts'
+import type { QueueUse } from './use.ts'
 
 /** One unit of durable work, as it is pushed. */
 export interface Job {
@@ -13,6 +13,16 @@ export interface Job {
   readonly body: Uint8Array
   /** The earliest time to handle it. Default: at once. */
   readonly notBefore?: Date
+}
+
+/** How to push jobs. */
+export interface PushOptions {
+  /**
+   * A transaction of yours in the database of the queue: the jobs exist once it commits, and never when it is rolled back.
+   * `pgBossQueue` takes a client of pg after `BEGIN`, or an object with `executeSql(text, values)` that resolves to `{ rows }`;
+   * other engines of Hookline take none. What the database throws rejects the push as it is: roll back.
+   */
+  readonly db?: object
 }
 
 /** A job that a worker holds. */
@@ -64,19 +74,6 @@ export interface DeadLetter {
   readonly retryState: Uint8Array | undefined
   /** When it became a dead letter. */
   readonly failedAt: Date
-}
-
-/** How many jobs there are. */
-export interface QueueCounts {
-  /** Jobs that wait to be claimed, now or later. */
-  readonly waiting: number
-  /** Jobs that are claimed, by any worker. */
-  readonly active: number
-  readonly deadLetters: number
-  /** When the oldest due job came due; undefined when none is due. */
-  readonly oldestDueAt: Date | undefined
-  /** When the engine counted. */
-  readonly asOf: Date
 }
 
 /** Which page of the dead letters. */
@@ -152,11 +149,11 @@ export interface Queue {
    */
   readonly leaseMs?: number | undefined
   /**
-   * Adds jobs, all of them or none. Resolves when they are stored as safely as the engine stores.
+   * Adds jobs, all of them or none. Resolves when they are stored as safely as the engine stores, or are in the transaction.
    *
    * @throws HooklineError (as a rejection) `queue_full`; `queue_unavailable`, and then the jobs may still have been stored.
    */
-  push(jobs: readonly Job[]): Promise<void>
+  push(jobs: readonly Job[], options?: PushOptions): Promise<void>
   /**
    * Starts claiming due jobs, at most `concurrency` at a time, about the oldest first. While the engine is unreachable
    * nothing is claimed; the queue tries again by itself and then records the outcomes it still has.

@@ -1,6 +1,8 @@
 /** The contract of an engine, types only: what `createQueue` needs to store and to claim jobs. */
 
-import type { ClaimedJob, DeadLetter, Job, Outcome, QueueCounts, QueueUse, StoredJob } from './queue.ts'
+import type { QueueCounts } from './health.ts'
+import type { ClaimedJob, DeadLetter, Job, Outcome, PushOptions, StoredJob } from './queue.ts'
+import type { QueueUse } from './use.ts'
 
 /** A value, or a promise of it. A store that answers without a promise costs no turn of the event loop. */
 export type Answer<T> = T | Promise<T>
@@ -28,8 +30,15 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
    * the engine keeps them for another one. Default: a use is known to the queue only.
    */
   reserve?(use: QueueUse): void
-  /** Stores jobs, all or none. Skips ids that wait, are claimed, are dead letters or are in the dedupe window. The ids of one call differ. */
-  push(jobs: readonly Job[]): Answer<void>
+  /** Whether `push` can store in a transaction of the caller's. Default: it cannot, and is never given a `db`. */
+  readonly hasTransactions?: boolean
+  /**
+   * Stores jobs, all or none. Skips ids that wait, are claimed, are dead letters or are in the dedupe window. The ids of one call differ.
+   *
+   * @param options With a `db`, the jobs must be there exactly when its transaction commits. The store throws a TypeError for a
+   *   `db` that it cannot use, and what the database throws, as it is. Its caller bounds the waiting.
+   */
+  push(jobs: readonly Job[], options?: PushOptions): Answer<void>
   /**
    * Claims due jobs, at most `limit`, about the oldest first. Gives `onUnreadable` each job that it cannot read and has made a
    * dead letter, so that it does not stop those that it can.

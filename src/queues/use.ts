@@ -1,7 +1,9 @@
 /** What a queue is used for. The jobs of an inbox are no destination's: one would post what the other received. */
 
 import { HooklineError } from '../message/error.ts'
-import type { QueueUse } from './queue.ts'
+
+/** What a queue is used for: who pushes its jobs, and handles them. */
+export type QueueUse = 'inbox' | 'destination'
 
 /** The error of each call on a queue whose jobs have another use. */
 export function servesOther(name: string, found: string, use: QueueUse): HooklineError {

@@ -39,9 +39,9 @@ export interface Round {
   readonly attempts: readonly Attempt[]
 }
 
-/** One method for each of the seven message types. */
-export type CallMethods<Result> = {
-  readonly [Type in keyof Calls]: (call: Calls[Type]) => Promise<Result>
+/** One method for each of the seven message types. `Options` are its arguments behind the call. */
+export type CallMethods<Result, Options extends readonly unknown[] = []> = {
+  readonly [Type in keyof Calls]: (call: Calls[Type], ...options: Options) => Promise<Result>
 }
 
 /** Options of {@link Sender.send}. */

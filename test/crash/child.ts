@@ -3,7 +3,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import type { QueueCounts } from '../../src/queues/queue.ts'
+import type { QueueCounts } from '../../src/queues/health.ts'
 
 /** A process. */
 export interface Child {

@@ -1,7 +1,7 @@
 /** Kills a receiver over and over while it accepts and handles messages, and reports what was handled. */
 
 import { join } from 'node:path'
-import type { QueueCounts } from '../../src/queues/queue.ts'
+import type { QueueCounts } from '../../src/queues/health.ts'
 import { emptied, startChild } from './child.ts'
 import type { Site } from './engines.ts'
 import { type Entry, readJournal } from './journal.ts'

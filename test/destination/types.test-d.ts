@@ -1,6 +1,9 @@
+import type pg from 'pg'
+import type { Db } from 'pg-boss'
 import { expectTypeOf, test } from 'vitest'
 import type { Destination, DestinationChanges } from '../../src/destination/api.ts'
 import type { DestinationOptions } from '../../src/destination/options.ts'
+import type { Sender } from '../../src/sender/api.ts'
 
 test('an update takes the settings of the customer, each as at creation', () => {
   type Changed = Exclude<keyof DestinationOptions, keyof DestinationChanges>
@@ -19,6 +22,17 @@ test('an update takes the settings of the customer, each as at creation', () => 
   expectTypeOf<keyof DestinationChanges>().toExtend<keyof DestinationOptions>()
   expectTypeOf<DestinationChanges['webhooks']>().toEqualTypeOf<DestinationOptions['webhooks'] | undefined>()
   expectTypeOf<DestinationChanges['enabled']>().toEqualTypeOf<DestinationOptions['enabled']>()
+})
+
+test('a message takes a transaction, of whatever library', () => {
+  expectTypeOf<Destination['track']>().toBeCallableWith({ userId: 'u', event: 'E' }, { db: {} as pg.PoolClient })
+  expectTypeOf<Destination['identify']>().toBeCallableWith({ userId: 'u' }, { db: {} as Db })
+  // @ts-expect-error: an address is no transaction
+  expectTypeOf<Destination['track']>().toBeCallableWith({ userId: 'u', event: 'E' }, { db: 'postgres://localhost' })
+  // @ts-expect-error: undefined would store outside of the transaction
+  expectTypeOf<Destination['track']>().toBeCallableWith({ userId: 'u', event: 'E' }, { db: undefined })
+  // @ts-expect-error: a sender stores nothing
+  expectTypeOf<Sender['track']>().toBeCallableWith({ userId: 'u', event: 'E' }, {})
 })
 
 test('a secret may come from process.env as it is, and null removes what a destination can do without', () => {

@@ -113,6 +113,56 @@ describe('what a store throws', () => {
   })
 })
 
+describe('a push in a transaction of the caller', () => {
+  const db = {}
+
+  it('goes to a store that has transactions, and wakes no worker: nothing is due before the commit', async () => {
+    const pushes: unknown[] = []
+    const { clock, watched, queue } = setUp({
+      hasTransactions: true,
+      push: (...push) => void pushes.push(push),
+    })
+    queue.work(async () => complete, { concurrency: 1 })
+    await clock.advance(0)
+    const claims = watched.claims.length
+    const job = jobOf()
+    await queue.push([job, job], { db })
+    await clock.advance(0)
+    expect(pushes).toEqual([[[job], { db }]])
+    expect(watched.claims).toHaveLength(claims)
+  })
+
+  it('rejects with what the store throws, as it is', async () => {
+    const cause = new Error('deadlock detected')
+    const throwing = () => {
+      throw cause
+    }
+    for (const push of [throwing, async () => throwing()]) {
+      const { queue } = setUp({ hasTransactions: true, push })
+      await expect(queue.push([jobOf()], { db })).rejects.toBe(cause)
+    }
+  })
+
+  it('under way when the queue closes gets the grace', async () => {
+    let end = (): void => {}
+    const push = () =>
+      new Promise<void>((resolve) => {
+        end = resolve
+      })
+    const { clock, queue } = setUp({ hasTransactions: true, push })
+    const pushed = queue.push([jobOf()], { db })
+    let isClosed = false
+    const closed = queue.close({ graceMs: 1000 }).then(() => {
+      isClosed = true
+    })
+    await clock.advance(500)
+    expect(isClosed).toBe(false)
+    end()
+    await pushed
+    await closed
+  })
+})
+
 describe('onError', () => {
   it('is given errors of the background, and one fault once', async () => {
     const fault = new Error('away')

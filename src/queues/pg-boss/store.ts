@@ -26,6 +26,7 @@ import {
   timestampOf,
 } from './row.ts'
 import { createStoredJobs } from './stored-jobs.ts'
+import { insertInto } from './transaction.ts'
 
 /** Creates the store over a connection. */
 export function createPgBossStore(connection: Connection, settings: Settings): QueueStore<PgBossClaim> {
@@ -110,8 +111,10 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     renewMs: Math.floor(SHORTEST_LEASE_MS / 3), // Another process may have given the job a shorter lease.
     ...(place !== undefined && { place }),
     reserve: connection.reserve,
-    async push(jobs) {
+    hasTransactions: true,
+    async push(jobs, options) {
       const rows = jobs.map(toInsert)
+      if (options?.db !== undefined) return insertInto(options.db, rows, name, connection)
       const bytes = jobs.reduce((sum, { body }) => sum + body.byteLength + ROW_BYTES, 0)
       // Others may go first: what waits for them rejects in time, too.
       const pushed = await within(pushes.add({ jobs: rows, bytes }), timeoutMs, systemClock)
@@ -119,13 +122,10 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     },
     async claim(limit, onUnreadable) {
       const rows = await connection.call((boss) => boss.fetch<unknown>(name, { batchSize: limit }), {
-        onLate: (late) =>
-          release(
-            late.map((row) => readClaim(row, clock)).filter((claim) => claim !== undefined),
-            {
-              wereHandled: false,
-            },
-          ).catch(onError),
+        onLate: (late) => {
+          const claims = late.map((row) => readClaim(row, clock)).filter((claim) => claim !== undefined)
+          return release(claims, { wereHandled: false }).catch(onError)
+        },
       })
       foundAll = rows.length < limit
       const claims: PgBossClaim[] = []

@@ -17,6 +17,16 @@ const WRONG_JOBS: readonly (readonly [string, object])[] = [
   ['notBefore', { notBefore: '2026-01-15' }],
 ]
 
+const WRONG_PUSHES: readonly (readonly [string, unknown])[] = [
+  ['options', null],
+  ['options', 5],
+  ['bd', { bd: {} }],
+  ['db', { db: undefined }],
+  ['db', { db: null }],
+  ['db', { db: 'postgres://localhost' }],
+  ['db', { db: {} }],
+]
+
 const WRONG_WORK: readonly (readonly [string, unknown, unknown])[] = [
   ['handle', undefined, { concurrency: 1 }],
   ['concurrency', async () => complete, undefined],
@@ -46,6 +56,13 @@ export const argumentCases: Cases = {
     await refuses('jobs', undefined, () => queue.push(undefined as never))
     await refuses('jobs', {}, () => queue.push({} as never))
     await refuses('id', [undefined], () => queue.push([undefined] as never))
+  },
+
+  'arguments: push refuses what is no transaction, and stores nothing then': async ({ queue, expectCounts }) => {
+    for (const [name, wrong] of WRONG_PUSHES) {
+      await refuses(name, wrong, () => queue.push([jobOf('outside')], wrong as never))
+    }
+    await expectCounts({ waiting: 0 }, 'a push must not store outside of the transaction that it was given')
   },
 
   'arguments: work refuses a wrong handler and a wrong concurrency': async ({ queue, work }) => {

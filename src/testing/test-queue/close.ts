@@ -139,8 +139,9 @@ export const closeCases: Cases = {
   }) => {
     const held = Promise.withResolvers<Outcome>()
     const seen = work(() => held.promise, 1)
-    for (const body of ['a', 'b', 'c']) await queue.push([jobOf(body)])
+    await queue.push([jobOf('a')])
     await until(() => seen.length === 1, 'a due job must be claimed')
+    for (const body of ['b', 'c']) await queue.push([jobOf(body)])
     const closing = watch(queue.close({ graceMs: 5000 }))
     await advance(0)
     held.resolve(complete)

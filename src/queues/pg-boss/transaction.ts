@@ -1,0 +1,69 @@
+/** Inserts jobs in a transaction of the caller's: pg-boss runs its statements there. */
+
+import type { Db, JobInsert } from 'pg-boss'
+import { HooklineError } from '../../message/error.ts'
+import { invalidOption, kindOf } from '../../options/checks.ts'
+import type { Connection } from './connection.ts'
+
+/**
+ * Inserts them. Rejects with what the database of the caller throws.
+ *
+ * @throws TypeError for a `db` that is no transaction of PostgreSQL.
+ * @throws HooklineError `queue_unavailable` when the queue does not open, or when the transaction does not see it.
+ */
+export async function insertInto(
+  db: object,
+  jobs: readonly JobInsert[],
+  name: string,
+  connection: Connection,
+): Promise<void> {
+  const transaction = readTransaction(db)
+  const boss = await connection.call(async (opened) => opened) // Over our own connection: the queue must exist before.
+  const inserted = await boss.insert(name, [...jobs], { db: transaction, returnId: true })
+  const [first] = jobs
+  if (inserted !== null || first?.id === undefined) return
+  // All are known already, or pg-boss has inserted nothing because it sees no queue.
+  const known = await boss.findJobs(name, { id: first.id, db: transaction })
+  if (known.length === 0) throw unseen(name)
+}
+
+/** A client of pg, as far as it is used here. Older ones do not know whether they are in a transaction. */
+interface Client {
+  query: Db['executeSql']
+  getTransactionStatus?(): 'I' | 'T' | 'E' | null
+}
+
+function readTransaction(db: object): Db {
+  const run = readRun(db as Partial<Db & Client>)
+  return {
+    async executeSql(text, values) {
+      const result = await run(text, values)
+      if (!Array.isArray(result?.rows)) {
+        throw invalidOption('db', 'must resolve to an object with a list of `rows`', kindOf(result), ADVICE)
+      }
+      return result
+    },
+  }
+}
+
+function readRun(db: Partial<Db & Client>): Db['executeSql'] {
+  if (typeof db.executeSql === 'function') return db.executeSql.bind(db)
+  if (typeof db.query !== 'function') throw noTransaction(kindOf(db))
+  if ('totalCount' in db) throw noTransaction('a pool')
+  const status = db.getTransactionStatus?.()
+  if (status === 'I' || status === null) throw noTransaction('a client outside of a transaction')
+  return db.query.bind(db)
+}
+
+function noTransaction(found: string): TypeError {
+  return invalidOption('db', 'must be a transaction of PostgreSQL', found, ADVICE)
+}
+
+const ADVICE = 'Pass a client of pg after BEGIN, or an object with executeSql, such as fromKysely(trx) of pg-boss.'
+
+/** Committed, it would lose the jobs. */
+function unseen(name: string): HooklineError {
+  const found = 'a `db` of another database, or a snapshot from before the queue was opened'
+  const message = `The transaction must see queue ${name}. Got ${found}. Roll back, and begin again in the database of the queue.`
+  return new HooklineError('queue_unavailable', message)
+}

@@ -1,0 +1,80 @@
+/** A process that is killed in or right after a transaction with an order and its message: there is a message for each order, and no other. */
+
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
+import { setTimeout as wait } from 'node:timers/promises'
+import pg from 'pg'
+import { expect, inject, it } from 'vitest'
+import { startChild } from '../child.ts'
+import { createSite } from '../engines.ts'
+import type { DestinationSettings } from '../programs/destination.ts'
+import type { Moment, ShopSettings } from '../programs/shop.ts'
+import { createRandom, readSettings } from '../random.ts'
+
+const databaseUrl = inject('databaseUrl')
+const { rounds, seed } = readSettings()
+/** At a time: most of a round is waiting for the leases of the killed process to end. */
+const AT_ONCE = 4
+const MOMENTS: readonly Moment[] = ['inserted', 'committed']
+const MOST_ORDERS = 200
+
+/** Returns how many orders there are. */
+async function run(moment: Moment, random: () => number): Promise<number> {
+  const site = createSite('pg-boss', databaseUrl as string, 10_000)
+  const { place } = site
+  const posted = new Set<string>()
+  const server = createServer(async (request, response) => {
+    const body = (await json(request).catch(() => undefined)) as { messageId: string } | undefined
+    if (body !== undefined) posted.add(body.messageId)
+    response.end()
+  })
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const client = new pg.Client({ connectionString: databaseUrl as string })
+  await client.connect()
+
+  try {
+    const shop = startChild('shop', {
+      place,
+      url,
+      orders: 1 + Math.floor(random() * MOST_ORDERS),
+      moment,
+    } satisfies ShopSettings)
+    const last = await shop.ready
+    shop.kill()
+    await shop.ended
+    const idle = { place, url, secret: 'secret', journal: `${site.folder}/journal`, by: 'next', messages: 0 }
+    const next = startChild('destination', idle satisfies DestinationSettings)
+    await next.ready
+    const left = `SELECT FROM ${place.name}.job WHERE name = $1 AND state < 'completed' LIMIT 1`
+    while ((await client.query(left, [place.name])).rowCount !== 0) await wait(50)
+    expect(await next.ask('deadLetters')).toEqual([])
+    await next.close()
+    const orders = (await client.query(`SELECT id FROM ${place.name}.orders`)).rows.map(({ id }) => id as string)
+    expect([...posted].sort()).toEqual(orders.sort())
+    expect(orders.includes(last)).toBe(moment === 'committed')
+    return orders.length
+  } finally {
+    server.closeAllConnections()
+    server.close()
+    await client.end()
+    await site.remove()
+  }
+}
+
+it.skipIf(databaseUrl === undefined)(
+  'a process that is killed while it takes orders on pg-boss: each order has its message, and no message is without its order',
+  async () => {
+    const random = createRandom(seed)
+    let orders = 0
+    for (let done = 0; done < rounds * MOMENTS.length; done += AT_ONCE) {
+      const length = Math.min(AT_ONCE, rounds * MOMENTS.length - done)
+      const runs = Array.from({ length }, (_, index) => run(MOMENTS[(done + index) % MOMENTS.length] as Moment, random))
+      orders += (await Promise.all(runs)).reduce((sum, count) => sum + count)
+    }
+    console.log(`transaction: ${rounds * MOMENTS.length} kills, ${orders} orders`)
+    expect(orders).toBeGreaterThan(0)
+  },
+  60_000 + rounds * 60_000,
+)

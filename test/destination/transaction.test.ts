@@ -1,0 +1,72 @@
+/** Which calls of a destination store in a transaction, and which queues refuse to. On PostgreSQL: test/queues/pg-boss. */
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, inject, it, onTestFinished } from 'vitest'
+import type { Destination } from '../../src/destination/api.ts'
+import { MESSAGE_TYPES } from '../../src/message/type-table.ts'
+import { bullmqQueue } from '../../src/queues/bullmq/index.ts'
+import { createQueue } from '../../src/queues/create-queue.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
+import { readOptions } from '../../src/queues/memory/options.ts'
+import { createMemoryStore } from '../../src/queues/memory/store.ts'
+import type { PushOptions, Queue } from '../../src/queues/queue.ts'
+import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
+import { fixtures, manualClock } from '../../src/testing.ts'
+import { setUp } from './set-up.ts'
+
+const CALLS: readonly (readonly [string, (destination: Destination, options: PushOptions) => Promise<unknown>])[] = [
+  ...MESSAGE_TYPES.map(
+    (type) =>
+      [
+        type,
+        (destination: Destination, options: PushOptions) => destination[type](fixtures[type] as never, options),
+      ] as const,
+  ),
+  ['send', (destination, options) => destination.send(fixtures.track, options)],
+  ['submit', (destination, options) => destination.submit([{ message: fixtures.track }], options)],
+]
+
+describe.each(CALLS)('%s', (_name, call) => {
+  it('passes a transaction on to the queue', async () => {
+    const clock = manualClock()
+    const pushes: (PushOptions | undefined)[] = []
+    const queue: Queue = {
+      ...memoryQueue({ clock }),
+      push: async (_jobs, options) => void pushes.push(options),
+    }
+    const { destination } = setUp([200], { clock, queue })
+    const options = { db: {} }
+    await call(destination, options)
+    expect(pushes).toEqual([options])
+    expect(pushes[0]?.db).toBe(options.db)
+  })
+
+  it('refuses one where the queue has no transactions, and stores nothing', async () => {
+    const { clock, captured, destination } = setUp()
+    const message =
+      '`db` needs an engine with transactions. Got queue destination, whose engine has none. ' +
+      'Use pgBossQueue of hookline/queues/pg-boss, or leave `db` out.'
+    await expect(call(destination, { db: {} })).rejects.toThrow(new TypeError(message))
+    await clock.advance(60_000)
+    expect(captured.requests).toEqual([])
+    expect((await destination.health()).waiting).toBe(0)
+  })
+})
+
+const redisUrl = inject('redisUrl')
+
+it.each<readonly [string, (path: string) => Queue | undefined]>([
+  ['SQLite', (path) => sqliteQueue({ path, name: 'orders' })],
+  ['BullMQ', () => (redisUrl === undefined ? undefined : bullmqQueue({ name: 'orders', connection: redisUrl }))],
+  ['an engine of a user', () => createQueue(createMemoryStore(readOptions({})), { name: 'orders' })],
+])('%s has no transactions', async (_name, create) => {
+  const folder = mkdtempSync(join(tmpdir(), 'hookline-transaction-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const queue = create(join(folder, 'orders.sqlite'))
+  if (queue === undefined) return
+  const refused = queue.push([], { db: {} })
+  await expect(refused).rejects.toThrow('`db` needs an engine with transactions. Got queue orders')
+  await queue.close({ graceMs: 0 })
+})
