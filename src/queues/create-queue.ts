@@ -16,9 +16,9 @@ import {
 } from './arguments.ts'
 import { createRetention, dropMatching, forget, type Stored } from './drop.ts'
 import { hasAnotherHandler, shuttingDown, unavailable } from './errors.ts'
-import type { ClaimedJob, Job, Queue } from './queue.ts'
+import type { ClaimedJob, Job, Queue, QueueUse } from './queue.ts'
 import type { Answer, QueueStore } from './store.ts'
-import { occupy, type QueueUse, servesOther } from './use.ts'
+import { occupy, servesOther } from './use.ts'
 import { createWorker, RELEASE_MS } from './worker.ts'
 
 /**

@@ -21,10 +21,11 @@ export type {
   Outcome,
   PushOptions,
   Queue,
+  QueueUse,
   Room,
   StoredDeadLetterFilter,
   StoredJob,
   WorkOptions,
 } from './queue.ts'
 export type { Answer, QueueStore, ReleaseOptions } from './store.ts'
-export { type QueueUse, servesOther } from './use.ts'
+export { servesOther } from './use.ts'

@@ -1,7 +1,9 @@
 /** The contract of a queue, types only: the caller owns when a job runs, the queue owns not losing it. */
 
 import type { QueueCounts } from './health.ts'
-import type { QueueUse } from './use.ts'
+
+/** What a queue is used for: who pushes its jobs, and handles them. */
+export type QueueUse = 'inbox' | 'destination'
 
 /** One unit of durable work, as it is pushed. */
 export interface Job {

@@ -1,9 +1,7 @@
 /** What a queue is used for. The jobs of an inbox are no destination's: one would post what the other received. */
 
 import { HooklineError } from '../message/error.ts'
-
-/** What a queue is used for: who pushes its jobs, and handles them. */
-export type QueueUse = 'inbox' | 'destination'
+import type { QueueUse } from './queue.ts'
 
 /** The error of each call on a queue whose jobs have another use. */
 export function servesOther(name: string, found: string, use: QueueUse): HooklineError {

@@ -2,7 +2,7 @@
 
 import type { Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
-import type { QueueUse } from '../use.ts'
+import type { QueueUse } from '../queue.ts'
 import { servesOther } from '../use.ts'
 import { isReply, refused } from './error.ts'
 

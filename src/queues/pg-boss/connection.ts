@@ -5,7 +5,7 @@ import { type Db, PgBoss } from 'pg-boss'
 import { systemClock } from '../../time/clock.ts'
 import { createPending } from '../../time/pending.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
-import type { QueueUse } from '../use.ts'
+import type { QueueUse } from '../queue.ts'
 import { unavailable } from './error.ts'
 import type { Settings } from './options.ts'
 

@@ -2,7 +2,8 @@
 
 import { randomUUID } from 'node:crypto'
 import type { JobInsert, PgBoss, UpdateQueueOptions } from 'pg-boss'
-import { type QueueUse, servesOther } from '../use.ts'
+import type { QueueUse } from '../queue.ts'
+import { servesOther } from '../use.ts'
 import { inTransaction } from './connection.ts'
 import { readRows, requireReadable } from './internals.ts'
 import type { Settings } from './options.ts'

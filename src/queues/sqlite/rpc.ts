@@ -1,7 +1,7 @@
 /** The requests to a file's worker thread and their responses: plain data, whose bytes travel in one buffer a message. */
 
 import type { HooklineErrorCode } from '../../message/error.ts'
-import type { QueueUse } from '../use.ts'
+import type { QueueUse } from '../queue.ts'
 
 /** What the thread needs to know about a queue. */
 export interface QueueSettings {
