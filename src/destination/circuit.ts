@@ -43,11 +43,7 @@ export interface CircuitOptions {
 }
 
 /** How a circuit decides. */
-export interface CircuitPolicy {
-  /** After so many failed attempts in a row it opens. */
-  readonly failures: number
-  /** The longest time between two probes, in milliseconds. */
-  readonly maxProbeMs: number
+export interface CircuitPolicy extends Required<Pick<CircuitOptions, 'failures' | 'maxProbeMs'>> {
   /** The most attempts at a time. */
   readonly concurrency: number
   /** From 0 to below 1, for jitter. */
@@ -119,8 +115,8 @@ export function createCircuit({ failures: most, maxProbeMs, concurrency, random 
     failures += 1
     if (bearable < concurrency) bearable = Math.max(1, bearable - 1 / bearable)
     const asksToWait = status === 429 || retryAfterMs !== undefined
-    const isFinished = failures >= most || (asksToWait && most !== Number.POSITIVE_INFINITY)
-    if (state === 'half_open' || isFinished) open(now, retryAfterMs)
+    const mayOpen = most !== Number.POSITIVE_INFINITY
+    if (state === 'half_open' || failures >= most || (asksToWait && mayOpen)) open(now, retryAfterMs)
   }
 
   return {
