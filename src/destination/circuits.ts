@@ -20,10 +20,12 @@ export interface Circuits {
   /** Begins an attempt, also at a URL that may not be tried. The result must be called when it ends. */
   begin(target: Target): (attempt: Attempt) => void
   /**
-   * When the four hours of a message begin that was not tried yet: with its first claim; while all circuits are open, a minute
-   * after it arrived or after the last of them opened.
+   * When the four hours of a message begin that was not tried yet: with its first claim, or now if it was held then; while all
+   * circuits are open, a minute after it arrived or after the last of them opened.
+   *
+   * @param before What this was when the message was held before.
    */
-  windowStart(job: ClaimedJob): number
+  windowStart(job: ClaimedJob, before: number | undefined): number
   /** Whether a message that runs out may be tried once more, although no URL may be tried. */
   admitLast(): boolean
   /** How long a message waits that these URLs hold, in milliseconds: up to half as long as one of them has been open. */
@@ -116,10 +118,11 @@ export function createCircuits(settings: DestinationSettings, onChange: OnCircui
         if (entry !== undefined && end?.(attempt, clock.monotonic())) onChange(statusOf(entry), attempt)
       }
     },
-    windowStart({ dueAt, firstAt }) {
+    windowStart({ dueAt, firstAt }, before) {
       const since = heldSince()
-      if (since === undefined) return firstAt.getTime()
-      return Math.max((dueAt ?? firstAt).getTime(), dateOf(since).getTime()) + NOTICE_MS
+      if (since === undefined) return before === undefined ? firstAt.getTime() : clock.now()
+      const arrived = before ?? (dueAt ?? firstAt).getTime() + NOTICE_MS
+      return Math.max(arrived, dateOf(since).getTime() + NOTICE_MS)
     },
     admitLast() {
       const now = clock.monotonic()

@@ -40,7 +40,7 @@ export function createJobHandler(
       return giveUp(job, 'unreadable')
     }
     const before = readRetryState(job.retryState, targets)
-    const startedAt = before.rounds > 0 ? job.firstAt.getTime() : (before.startedAt ?? circuits.windowStart(job))
+    const startedAt = before.rounds > 0 ? job.firstAt.getTime() : circuits.windowStart(job, before.startedAt)
     const end = startedAt + RETRY_WINDOW_MS
     if (now >= end) return fail(job, before, [], reasonAtEnd(enabled))
     if (!enabled) return retryUnchanged(job, Math.min(now + SWITCHED_OFF_MS, end))

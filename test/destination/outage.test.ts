@@ -164,6 +164,24 @@ describe('the four hours', () => {
   })
 })
 
+test('a time in which nothing works takes nothing from messages that were claimed, held and never tried', async () => {
+  const clock = manualClock()
+  const { queue } = setUpClaims(clock)
+  const outage = setUpOutage(503, { clock, queue, webhooks: [{ url: URL_A }] })
+  await outage.sendFor(5 * HOUR, 10 * SECOND) // Longer than four hours: each is claimed once.
+  const [failed, before] = [outage.failed().length, outage.reports.length]
+  queue.pause()
+  await clock.advance(5 * HOUR)
+  outage.recover()
+  outage.destination.update({ webhooks: [{ url: URL_B }] }) // Its circuit is closed, as after a restart.
+  queue.resume()
+  await clock.advance(HOUR)
+  const later = outage.reports.slice(before)
+  const untried = later.filter(({ status, attempts }) => status === 'failed' && attempts.length === 0)
+  expect(untried).toEqual([])
+  expect(outage.delivered()).toBeGreaterThan(outage.sent() - failed - 800) // Those that probes tried have four hours by the clock.
+})
+
 describe('of several URLs', () => {
   it('an open circuit of one does not delay another', async () => {
     const { clock, destination, captured, reports } = setUp(
