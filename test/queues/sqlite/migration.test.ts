@@ -153,7 +153,8 @@ describe('a file of release 0.1', () => {
     const { path } = setUp()
     const programs = Array.from({ length: 4 }, () => start(path, 'close'))
     for (const { child } of programs) child.stdin?.write('go\n')
-    await Promise.all(programs.map(({ child }) => once(child, 'exit')))
+    // Not exit: what they printed may not have been read then.
+    await Promise.all(programs.map(({ child }) => once(child, 'close')))
     expect(programs.map(({ lines }) => lines.at(-1))).toEqual(Array(4).fill('closed'))
   }, 30_000)
 })
