@@ -73,7 +73,9 @@ export function serve(endpoint: Endpoint, ...others: []): FastifyServePlugin {
   const plugin: FastifyServePlugin = async (scope, { path }) => {
     if (path !== undefined) requirePath(path)
     scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('*', (_request, payload, parsed) => parsed(null, payload))
+    for (const type of ANY_TYPE) {
+      scope.addContentTypeParser(type, (_request, payload, parsed) => parsed(null, payload))
+    }
     const { routes } = endpoint
     if (routes === undefined) return addRoute(scope, path ?? '/', endpoint)
     const addRoutes = async (below: FastifyScope) => routes.forEach((route) => void addRoute(below, route, endpoint))
@@ -86,6 +88,9 @@ export function serve(endpoint: Endpoint, ...others: []): FastifyServePlugin {
     encapsulate: true,
   }) as unknown as FastifyServePlugin
 }
+
+/** The most common by its name too: a type that is not known by name, Fastify takes apart for every request. */
+const ANY_TYPE = ['application/json', '*']
 
 function addRoute(scope: FastifyScope, route: string, endpoint: Endpoint): void {
   const handler = (request: FastifyRequestLike, reply: FastifyReplyLike) => respond(endpoint, route, request, reply)

@@ -2,7 +2,7 @@
 
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { spawnOn } from './http/pin.ts'
+import { spawnOn } from './pin.ts'
 
 /** A program that is up. */
 export interface Child {

@@ -1,5 +1,6 @@
 /** What `npm run bench` takes on its command line. */
 
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type EngineName, engineNames, readEngine } from './durable/place.ts'
 
@@ -12,30 +13,26 @@ const parts = [
   'destination',
   'client',
   'collector',
-  'neighbours',
   'inbox',
   'drain',
   'depth',
+  'queues',
 ] as const
 
-type Part = (typeof parts)[number]
+export type Part = (typeof parts)[number]
 
 export interface BenchOptions {
   /** The parts to run. */
   readonly parts: readonly Part[]
-  /** How long `http` and `inbox` measure each server in each round, in seconds. */
-  readonly seconds: number
   readonly rounds: number
-  /** What the slices of messages of the sending side are shares of: README.md says which. */
-  readonly messages: number
-  /** The most messages that wait in `depth`. */
-  readonly waiting: number
-  /** Of `inbox`, `drain` and `depth`. */
+  /** Another checkout, whose build takes part as a further contender. */
+  readonly against: string | undefined
+  /** Of `drain`. */
   readonly engines: readonly EngineName[]
 }
 
 /**
- * Reads the command line: `[part …] [--seconds 3] [--rounds 5] [--messages 100000] [--waiting 1000000] [--engine sqlite]`, all
+ * Reads the command line: `[part …] [--rounds 25] [--against ../other] [--engine sqlite]`, all
  * parts and engines by default.
  *
  * @throws TypeError that names what is wrong.
@@ -44,10 +41,8 @@ export function readOptions(): BenchOptions {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
-      seconds: { type: 'string', default: '3' },
-      rounds: { type: 'string', default: '5' },
-      messages: { type: 'string', default: '100000' },
-      waiting: { type: 'string', default: '1000000' },
+      rounds: { type: 'string', default: '25' },
+      against: { type: 'string' },
       engine: { type: 'string', multiple: true, default: [...engineNames] },
     },
   })
@@ -57,10 +52,8 @@ export function readOptions(): BenchOptions {
   }
   return {
     parts: positionals.length === 0 ? parts : (positionals as Part[]),
-    seconds: readNumber('seconds', values.seconds),
     rounds: readNumber('rounds', values.rounds),
-    messages: readNumber('messages', values.messages),
-    waiting: readNumber('waiting', values.waiting),
+    against: values.against === undefined ? undefined : resolve(values.against),
     engines: values.engine.map(readEngine),
   }
 }

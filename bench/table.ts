@@ -11,11 +11,6 @@ export function quantile(values: readonly number[], share: number): number {
   return sorted[Math.floor((sorted.length - 1) * share)] ?? Number.NaN
 }
 
-/** The median of ratios with their least and greatest: `1.21 (1.19–1.24)`. */
-export function spread(ratios: readonly number[]): string {
-  return `${median(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)}–${Math.max(...ratios).toFixed(2)})`
-}
-
 /** Whether a target was met, as the tables say it. */
 export function verdict(isReached: boolean): string {
   return isReached ? 'reached' : '**missed**'

@@ -69,28 +69,36 @@ function openSqlite({ at }: Place): Bare {
 
 const LEASE_MS = 60_000
 
-/** Its own Worker; the ids of what is done stay for a day, as the package keeps them. */
-function openBullmq({ at, name }: Place): Bare {
+/** Its own Worker, which sleeps between drains; the ids of what is done stay for a day, as the package keeps them. */
+async function openBullmq({ at, name }: Place): Promise<Bare> {
   const queue = new Queue(name, { connection: { url: at } })
+  const worker = new Worker(name, async () => {}, {
+    connection: { url: at },
+    concurrency: BATCH,
+    removeOnComplete: { age: 24 * 60 * 60 },
+    autorun: false,
+  })
+  let left = 0
+  let over = Promise.withResolvers<void>()
+  worker.on('completed', () => {
+    left -= 1
+    if (left === 0) over.resolve()
+  })
+  await queue.pause()
+  void worker.run()
   return {
     async add(bodies) {
       await queue.addBulk(
         bodies.map((body) => ({ name: 'job', data: Buffer.from(body).toString(), opts: { jobId: randomUUID() } })),
       )
     },
-    drain: (count) =>
-      new Promise((resolve) => {
-        let done = 0
-        const worker = new Worker(name, async () => {}, {
-          connection: { url: at },
-          concurrency: BATCH,
-          removeOnComplete: { age: 24 * 60 * 60 },
-        })
-        worker.on('completed', () => {
-          done += 1
-          if (done === count) resolve()
-        })
-      }),
+    async drain(count) {
+      left = count
+      over = Promise.withResolvers()
+      await queue.resume()
+      await over.promise
+      await queue.pause()
+    },
   }
 }
 

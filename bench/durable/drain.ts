@@ -1,57 +1,64 @@
-/** How fast what waits is done, with handlers that do nothing: against the engine driven bare. */
+/** What waits in a queue, done by handlers that do nothing: the engine driven bare, or the package's queue on it. */
 
-import { median, printTable, spread, verdict } from '../table.ts'
-import { type EngineName, titles } from './place.ts'
-import { isThere, onSite } from './site.ts'
-import type { ContenderName } from './worker.ts'
-import { startWorker } from './worker-process.ts'
+import { randomUUID } from 'node:crypto'
+import type { Job } from 'hookline/queues'
+import type { Contender } from '../contenders.ts'
+import { trackMessage } from '../message.ts'
+import { BATCH, openBare } from './bare.ts'
+import { openQueue, type Place } from './place.ts'
 
-const LEAST_RATE = 0.7
-/** Of the messages of the command line. */
-const SHARE = 0.1
-const contenders: readonly ContenderName[] = ['bare', 'queue', 'receiver']
+export type DrainKind = 'bare' | 'queue'
 
-/** Runs the comparison and prints it. */
-export async function compareDrains(engines: readonly EngineName[], rounds: number, messages: number): Promise<void> {
-  const count = Math.ceil(messages * SHARE)
-  console.log('## Drain, messages a second\n')
-  console.log(
-    `${count} messages of 1024 bytes that wait, 100 at a time, handlers that do nothing, ${rounds} rounds. Ratio: to bare within a ` +
-      'round, median (least–greatest).\n',
+const body = trackMessage(1024)
+/** Of a fill. */
+const CHUNK = 500
+
+export async function open(place: Place, kind: DrainKind): Promise<Contender> {
+  return kind === 'bare' ? drainBare(place) : drainQueue(place)
+}
+
+async function drainBare(place: Place): Promise<Contender> {
+  const { add, drain } = await openBare(place)
+  const put = (count: number) => add(Array.from({ length: count }, () => body))
+  return { prepare: (messages) => inChunks(messages, put), run: drain }
+}
+
+async function drainQueue(place: Place): Promise<Contender> {
+  const queue = await openQueue(place)
+  const put = (count: number) => queue.push(Array.from({ length: count }, createJob))
+  let left = 0
+  let over = Promise.withResolvers<void>()
+  queue.pause()
+  queue.work(
+    async () => {
+      left -= 1
+      if (left === 0) over.resolve()
+      return { complete: true }
+    },
+    { concurrency: BATCH },
   )
-  const rows: string[][] = []
-  for (const engine of engines) {
-    if (await isThere(engine)) rows.push(...(await compareEngine(engine, rounds, count)))
-    else rows.push([titles[engine], 'left out: no server answers'])
+  return {
+    prepare: (messages) => inChunks(messages, put),
+    async run(messages) {
+      left = messages
+      over = Promise.withResolvers()
+      queue.resume()
+      await over.promise
+      await queue.drain()
+      queue.pause()
+    },
   }
-  printTable(['drain', 'bare', 'Hookline', 'ratio', 'target', ''], rows)
 }
 
-async function compareEngine(engine: EngineName, rounds: number, count: number): Promise<string[][]> {
-  const rates: Record<ContenderName, number[]> = { bare: [], queue: [], receiver: [] }
-  for (let round = 1; round <= rounds; round++) {
-    for (const contender of contenders) {
-      const rate = await measure(engine, contender, count)
-      rates[contender].push(rate)
-      console.error(`round ${round} of ${rounds}: ${engine} ${contender} ${rate.toFixed(0)}/s`)
-    }
-  }
-  return (['queue', 'receiver'] as const).map((contender) => {
-    const ratios = rates[contender].map((rate, round) => rate / (rates.bare[round] ?? Number.NaN))
-    const cells = [median(rates.bare).toFixed(0), median(rates[contender]).toFixed(0), spread(ratios)]
-    const reached = verdict(median(ratios) >= LEAST_RATE)
-    return [`${titles[engine]}, ${contender}`, ...cells, `≥ ${LEAST_RATE}`, reached]
-  })
+function createJob(): Job {
+  return { id: randomUUID(), body }
 }
 
-function measure(engine: EngineName, contender: ContenderName, count: number): Promise<number> {
-  return onSite(engine, async (place) => {
-    const worker = await startWorker(contender, place)
-    try {
-      await worker.order({ fill: count })
-      return count / (await worker.order({ drain: count }))
-    } finally {
-      await worker.stop()
-    }
-  })
+/** Calls `put` until so many are put. */
+export async function inChunks(
+  count: number,
+  put: (chunk: number) => Promise<unknown>,
+  most: number = CHUNK,
+): Promise<void> {
+  for (let left = count; left > 0; left -= most) await put(Math.min(most, left))
 }

@@ -1,57 +1,98 @@
-/** The load: wrk, or autocannon where there is no wrk, with 50 connections that stay open. */
+/**
+ * The load: posts the same request over 50 connections that stay open, each the next one when the last is answered. It writes bytes
+ * that are there already and counts those that come back, so that it takes a fraction of what any server takes.
+ */
 
-import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import type { Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
-import { resolvePeer } from '../peers.ts'
-import { isInstalled, LOAD_CORE, spawnOn } from './pin.ts'
+import { connect, type Socket } from 'node:net'
+import type { Contender } from '../contenders.ts'
+import { signedHeaders, trackMessage } from '../message.ts'
+import { quantile } from '../table.ts'
+import { path } from './host.ts'
 
 const CONNECTIONS = 50
-const NO_END = '600'
-const FAILURES = /Non-2xx|Socket errors|"(?:non2xx|errors|timeouts)":[1-9]/
+const SIZE = 1024
+const HEAD_END = Buffer.from('\r\n\r\n')
 
-/** What makes the load. */
-export const generator = isInstalled('wrk') ? 'wrk' : 'autocannon'
+/** Answers must be `HTTP/1.1 200`, with a length, and as long as the first one. */
+export async function open(port: number): Promise<Contender> {
+  const request = createRequest(port)
+  const sockets = await Promise.all(Array.from({ length: CONNECTIONS }, () => connectTo(port)))
+  const expected = await measureAnswer(sockets[0] as Socket, request)
+  let left = 0
+  let p99 = 0
 
-/** A load that is on. */
-export interface Load {
-  /** Ends it. Resolves to what it printed. Rejects when an answer was not 2xx. */
-  stop(): Promise<string>
-}
-
-/** Posts the body to the url over and over. */
-export function startLoad(url: string, headers: Readonly<Record<string, string>>, body: Buffer): Load {
-  const child = generator === 'wrk' ? startWrk(url, headers, body) : startAutocannon(url, headers, body)
-  const output = text(child.stdout as Readable)
-  const closed = once(child, 'close')
   return {
-    async stop() {
-      child.kill('SIGINT') // Both print what they counted, and end.
-      await closed
-      const printed = await output
-      if (FAILURES.test(printed)) throw new Error(`Not every answer was 2xx:\n${printed}`)
-      return printed
+    async run(messages) {
+      const times: number[] = []
+      left = messages
+      await Promise.all(sockets.map((socket) => postAll(socket, times)))
+      p99 = quantile(times, 0.99)
     },
+    figures: () => ({ p99 }),
+  }
+
+  function postAll(socket: Socket, times: number[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let since = 0
+      let missing = 0
+      const next = (): void => {
+        if (left === 0) {
+          socket.off('data', take)
+          resolve()
+          return
+        }
+        left -= 1
+        missing = expected
+        since = performance.now()
+        socket.write(request)
+      }
+      const take = (chunk: Buffer): void => {
+        if (missing === expected && !is200(chunk)) reject(new Error(`Not answered 200 but ${chunk}`))
+        missing -= chunk.length
+        if (missing < 0) reject(new Error(`An answer was longer than the first: ${chunk}`))
+        if (missing > 0) return
+        times.push(performance.now() - since)
+        next()
+      }
+      socket.on('data', take)
+      next()
+    })
   }
 }
 
-function startWrk(url: string, headers: Readonly<Record<string, string>>, body: Buffer): ChildProcess {
-  const script = join(mkdtempSync(join(tmpdir(), 'bench-')), 'post.lua')
-  const lines = Object.entries(headers).map(([name, value]) => `wrk.headers['${name}'] = '${value}'`)
-  writeFileSync(script, ["wrk.method = 'POST'", `wrk.body = [[${body}]]`, ...lines].join('\n'))
-  return spawnOn(LOAD_CORE, 'wrk', ['-t1', '--latency', `-c${CONNECTIONS}`, `-d${NO_END}`, '-s', script, url], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+function createRequest(port: number): Buffer {
+  const body = trackMessage(SIZE)
+  const headers = { host: `127.0.0.1:${port}`, 'content-length': String(body.length), ...signedHeaders(body) }
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  return Buffer.concat([Buffer.from(`POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n`), body])
 }
 
-function startAutocannon(url: string, headers: Readonly<Record<string, string>>, body: Buffer): ChildProcess {
-  const heads = Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}=${value}`])
-  const args = ['-m', 'POST', '-c', String(CONNECTIONS), '-d', NO_END, '--json', ...heads, '-b', String(body), url]
-  return spawnOn(LOAD_CORE, process.execPath, [resolvePeer('autocannon/autocannon.js'), ...args], {
-    stdio: ['ignore', 'pipe', 'ignore'],
+async function connectTo(port: number): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+  await once(socket, 'connect')
+  socket.on('close', () => {
+    throw new Error('The server closed a connection.')
   })
+  return socket
+}
+
+/** The length of an answer: its head and what the head says of its body. */
+async function measureAnswer(socket: Socket, request: Buffer): Promise<number> {
+  socket.write(request)
+  let bytes = Buffer.alloc(0)
+  for (;;) {
+    const [chunk] = (await once(socket, 'data')) as [Buffer]
+    bytes = Buffer.concat([bytes, chunk])
+    const headEnd = bytes.indexOf(HEAD_END)
+    if (headEnd < 0) continue
+    const [, length] = /\r\ncontent-length: (\d+)/i.exec(bytes.toString('latin1', 0, headEnd)) ?? []
+    if (!is200(bytes) || length === undefined) throw new Error(`Not answered 200 with a length but ${bytes}`)
+    const whole = headEnd + HEAD_END.length + Number(length)
+    if (bytes.length === whole) return whole
+  }
+}
+
+function is200(bytes: Buffer): boolean {
+  return bytes.toString('latin1', 0, 12) === 'HTTP/1.1 200'
 }

@@ -1,50 +1,50 @@
-/** How both clients are driven: the same calls, in the same rhythm. */
+/** A client, Hookline's or Segment's: the same calls, in the same rhythm, until all are delivered. */
 
-import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
-import type { Contender } from './contender.ts'
-import { call } from './message.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { Analytics } from '@segment/analytics-node'
+import { createClient } from 'hookline/client'
+import type { Contender } from '../contenders.ts'
+import { call, writeKey } from './message.ts'
 
-/** What both have. */
-export interface AnyClient {
+interface AnyClient {
   track(what: { userId: string; event: string; properties: Record<string, unknown> }): void
   flush(): Promise<void>
 }
 
-/** How a client is set. The rest are its defaults. */
-export interface ClientSettings {
-  readonly flushAt: number
-  readonly flushAfterMs: number
-}
+export type ClientKind = 'segment' | 'hookline'
 
 /** Calls within one turn of the event loop, as of a server that is busy. */
 const CALLS_A_TURN = 100
-/** By then Segment's client, which takes calls over in timers of 0 ms, has them in its batch. */
-const SETTLED_MS = 20
+/** The rest are their defaults. */
+const FLUSH_AT = 20
+const FLUSH_AFTER_MS = 5000
 
-/** For `record`, limits that no slice of timed calls reaches: neither client sends meanwhile. */
-export function settingsFor(what: string): ClientSettings {
-  return what === 'record' ? { flushAt: 1000, flushAfterMs: 600_000 } : { flushAt: 20, flushAfterMs: 5000 }
-}
-
-/** Drives a client. */
-export function drive(client: AnyClient): Contender {
+export async function open(url: string, kind: ClientKind): Promise<Contender> {
+  const client = kind === 'hookline' ? openHookline(url) : await openSegment(url)
+  let waited = 0
   return {
-    async send(times) {
-      for (let done = 0; done < times; done += CALLS_A_TURN) {
-        for (let i = done; i < Math.min(times, done + CALLS_A_TURN); i++) client.track(call)
+    async run(messages) {
+      waited = 0
+      for (let done = 0; done < messages; done += CALLS_A_TURN) {
+        const start = performance.now()
+        for (let i = done; i < Math.min(messages, done + CALLS_A_TURN); i++) client.track(call)
+        waited += performance.now() - start
         await nextTurn()
       }
       await client.flush()
     },
-    async record(times) {
-      const before = process.cpuUsage()
-      const start = process.hrtime.bigint()
-      for (let i = 0; i < times; i++) client.track(call)
-      const waited = Number(process.hrtime.bigint() - start)
-      await wait(SETTLED_MS)
-      const { user, system } = process.cpuUsage(before)
-      await client.flush()
-      return { waited: waited / times, cpu: ((user + system) * 1000) / times }
-    },
+    figures: () => ({ waited: waited * 1000 }),
   }
+}
+
+function openHookline(url: string): AnyClient {
+  return createClient(writeKey, { endpoint: url, flushAt: FLUSH_AT, flushAfterMs: FLUSH_AFTER_MS })
+}
+
+async function openSegment(url: string): Promise<AnyClient> {
+  const { origin: host, pathname: path } = new URL(url)
+  const analytics = new Analytics({ writeKey, host, path, flushAt: FLUSH_AT, flushInterval: FLUSH_AFTER_MS })
+  analytics.on('error', ({ reason }) => console.error(reason))
+  await analytics.ready
+  return analytics
 }

@@ -1,48 +1,70 @@
-/** A destination on its memory queue, and a producer that keeps some messages waiting in it. */
+/** A destination, and producers that keep some messages waiting in its queue. */
 
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Queue } from 'hookline/queues'
+import { memoryQueue } from 'hookline/queues/memory'
 import { createDestination } from 'hookline/sender'
+import type { Contender } from '../contenders.ts'
+import { openQueue, type Place } from '../durable/place.ts'
 import { secret } from '../message.ts'
-import type { Contender } from './contender.ts'
-import { message } from './message.ts'
-import { CONCURRENCY } from './parallel.ts'
+import { hangingPath, message } from './message.ts'
+import { CONCURRENCY, inParallel } from './parallel.ts'
 
 /** Enough to keep every connection busy, and no backlog that is itself a load. */
 const MOST_QUEUED = 1000
+/** How long a post may go without an answer, in milliseconds ("Outbound event delivery", Limits). */
+const RESPONSE_TIME_MS = 5000
+const DEAD_MESSAGES = 2000
 
-/** @param concurrency Most posts at a time. */
-export async function open(url: string, concurrency = String(CONCURRENCY)): Promise<Contender> {
+export interface DestinationSetting {
+  /** Where its queue is. Default: in memory. */
+  readonly place?: Place
+  /** Whether there is another destination in the process whose endpoint takes every post and never answers. */
+  readonly besideDead?: true
+}
+
+export async function open(url: string, { place, besideDead }: DestinationSetting = {}): Promise<Contender> {
+  const queue: Queue = place === undefined ? memoryQueue() : await openQueue(place)
   let queued = 0
-  let awaited = 0
-  let wake: () => void = () => {}
+  let wake = Promise.withResolvers<void>()
   const destination = createDestination({
     webhooks: [{ url }],
     sharedSecret: secret,
-    concurrency: Number(concurrency),
+    queue,
+    concurrency: CONCURRENCY,
     onAttempt({ status, latest }) {
       if (status !== 'delivered') endWith(`Not delivered: ${JSON.stringify(latest)}`)
       queued -= 1
-      if (queued === awaited) wake()
+      if (queued !== MOST_QUEUED / 2) return
+      wake.resolve()
+      wake = Promise.withResolvers()
     },
   })
+  if (besideDead === true) await openDead(url)
 
-  /** Waits until so many are queued. */
-  function until(count: number): Promise<void> {
-    awaited = count
-    return new Promise((resolve) => {
-      wake = resolve
-    })
+  async function send(): Promise<void> {
+    if (queued >= MOST_QUEUED) await wake.promise
+    queued += 1
+    await destination.send(message)
   }
 
   return {
-    async send(times) {
-      for (let i = 0; i < times; i++) {
-        if (queued === MOST_QUEUED) await until(MOST_QUEUED / 2)
-        queued += 1
-        await destination.send(message)
-      }
-      if (queued > 0) await until(0)
+    async run(messages) {
+      await inParallel(messages, send)
+      await queue.drain()
     },
   }
+}
+
+/** Its posts begin one after the other, so that later on they run out of time one after the other. */
+async function openDead(url: string): Promise<void> {
+  const webhooks = [{ url: new URL(hangingPath, url).href }]
+  const destination = createDestination({ webhooks, sharedSecret: secret, onAttempt: () => {} })
+  for (let i = 0; i < CONCURRENCY; i++) {
+    await destination.send(message)
+    await wait(RESPONSE_TIME_MS / CONCURRENCY)
+  }
+  for (let i = 0; i < DEAD_MESSAGES; i++) await destination.send(message)
 }
 
 /** What `onAttempt` throws would be a warning. */

@@ -2,8 +2,8 @@
 
 import { createHmac } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { answer, answerHeaders, readBare } from '../http/contenders.ts'
+import { answer, answerHeaders, readBare } from '../http/host.ts'
+import { listen } from '../http/listen.ts'
 import { secret } from '../message.ts'
 import { authorization, hangingPath, marker } from './message.ts'
 
@@ -47,8 +47,7 @@ const server = createServer((request, response) => {
     response.writeHead(200, answerHeaders).end(answer)
   })
 })
-server.keepAliveTimeout = 0 // A connection that waits for its turn must not be closed under whoever holds it.
-server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port))
+process.send?.(await listen(server))
 
 process.on('message', (question: CountQuestion) => {
   isChecking = question.isChecking

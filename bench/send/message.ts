@@ -3,7 +3,7 @@
 import { event, trackMessage } from '../message.ts'
 
 /** The size of the message as it travels, in bytes. */
-export const MESSAGE_SIZE = 1024
+const MESSAGE_SIZE = 1024
 
 /** Calls in a batch. */
 export const BATCH = 20

@@ -1,8 +1,8 @@
 /** A sender with one URL: every message composed, serialised, signed, posted. */
 
 import { createSender } from 'hookline/sender'
+import type { Contender } from '../contenders.ts'
 import { secret } from '../message.ts'
-import type { Contender } from './contender.ts'
 import { message } from './message.ts'
 import { inParallel } from './parallel.ts'
 
@@ -12,5 +12,5 @@ export async function open(url: string): Promise<Contender> {
     const { ok, attempts } = await sender.send(message)
     if (!ok) throw new Error(`Not delivered: ${JSON.stringify(attempts)}`)
   }
-  return { send: (times) => inParallel(times, send) }
+  return { run: (messages) => inParallel(messages, send) }
 }

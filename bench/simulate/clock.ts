@@ -70,6 +70,7 @@ export function createVirtualClock(start: number): VirtualClock {
         timers.delete(time)
         for (const timer of due) if (timer.isSet) timer.callback()
         await nextTurn()
+        await nextTurn() // A worker that has claimed much goes on a turn later.
       }
       now = start + ms
     },

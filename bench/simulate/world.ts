@@ -1,18 +1,20 @@
 /** The simulated world: endpoints that fail by a plan, and a destination of the library that delivers to them. */
 
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import type { Clock } from 'hookline'
 import { memoryQueue } from 'hookline/queues/memory'
 import { createDestination, type Destination, type DispatcherLike } from 'hookline/sender'
 import { createVirtualClock, type VirtualClock } from './clock.ts'
 
-/** What an endpoint does to a request: a status after so many milliseconds, or nothing. */
+/** What an endpoint does to a request: a status after so many milliseconds. */
 export interface Behaviour {
   readonly status: number
   readonly afterMs: number
 }
 
 /** The behaviour of a URL at a time, in milliseconds since the start; undefined: it does not answer. */
-export type Plan = (ms: number, url: number) => Behaviour | undefined
+type Plan = (ms: number, url: number) => Behaviour | undefined
 
 export interface WorldOptions {
   readonly perSecond: number
@@ -26,6 +28,8 @@ interface Totals {
   arrived: number
   posts: number
   delivered: number
+  /** Delivered more than a minute after they arrived. */
+  late: number
   failed: number
   /** Failed without an attempt. */
   untried: number
@@ -36,34 +40,46 @@ export interface Sample extends Readonly<Totals> {
   /** In milliseconds since the start. */
   readonly at: number
   readonly waiting: number
-  /** Memory of the process. */
+  /** How long ago the message came due that has been due the longest, in milliseconds. */
+  readonly oldestMs: number
+  /** Memory of the process, after a garbage collection. */
   readonly mb: number
 }
 
 export interface World {
   readonly clock: VirtualClock
   readonly totals: Readonly<Totals>
+  /** How long ago the message came due that has been due the longest, in milliseconds. */
+  oldestMs(): Promise<number>
   close(): Promise<void>
 }
 
-/** Messages arrive in parts, this many milliseconds apart. */
-const TICK_MS = 20
+/** Messages arrive in parts, at least so many milliseconds apart. */
+const TICK_MS = 100
 const SAMPLE_MS = 60_000
+const LATE_MS = 60_000
+/** Of the messages that wait, for memory to be measured again. */
+const LEAST_CHANGE = 1_000
 const START = Date.UTC(2026, 0, 1)
+
+/** Small, so that millions of them fit in memory: 150 bytes as JSON. */
+const MESSAGE = { type: 'track', userId: 'u', event: 'e' } as const
 
 export function createWorld({ perSecond, urls, plan, seed }: WorldOptions): World {
   const clock = createVirtualClock(START)
-  const totals = { arrived: 0, posts: 0, delivered: 0, failed: 0, untried: 0 }
+  const totals = { arrived: 0, posts: 0, delivered: 0, late: 0, failed: 0, untried: 0 }
   const queue = memoryQueue({ clock, maxJobs: 16_000_000, maxBytes: 2 ** 40, dedupeWindowMs: 1_000 })
   const destination = createDestination({
     webhooks: Array.from({ length: urls }, (_, index) => ({ url: `https://endpoint.example/${index}` })),
-    sharedSecret: 'secret',
     queue,
     clock,
     random: createRandom(seed),
     dispatcher: createEndpoints(clock, plan, totals),
-    onAttempt({ status, attempts }) {
-      if (status === 'delivered') totals.delivered += 1
+    onAttempt({ status, attempts, message }) {
+      if (status === 'delivered') {
+        totals.delivered += 1
+        if (clock.now() - Date.parse(String(message.timestamp)) > LATE_MS) totals.late += 1
+      }
       if (status !== 'failed') return
       totals.failed += 1
       if (attempts.length === 0) totals.untried += 1
@@ -73,6 +89,10 @@ export function createWorld({ perSecond, urls, plan, seed }: WorldOptions): Worl
   return {
     clock,
     totals,
+    async oldestMs() {
+      const { oldestDueAt } = await queue.counts()
+      return oldestDueAt === undefined ? 0 : clock.now() - oldestDueAt.getTime()
+    },
     async close() {
       await destination.close({ graceMs: 0 })
     },
@@ -80,26 +100,29 @@ export function createWorld({ perSecond, urls, plan, seed }: WorldOptions): Worl
 }
 
 /** Runs a world for so many milliseconds. Returns a sample for each minute. */
-export async function simulate({ clock, totals, close }: World, ms: number): Promise<readonly Sample[]> {
+export async function simulate(world: World, ms: number): Promise<readonly Sample[]> {
+  const { clock, totals, close } = world
+  const measureMemory = createMemoryMeter()
   const samples: Sample[] = []
   for (let at = 0; at <= ms; at += SAMPLE_MS) {
     await clock.runTo(at)
-    const { arrived, delivered, failed } = totals
-    const { heapUsed, arrayBuffers } = process.memoryUsage()
-    samples.push({ at, ...totals, waiting: arrived - delivered - failed, mb: (heapUsed + arrayBuffers) / 1e6 })
+    const waiting = totals.arrived - totals.delivered - totals.failed
+    samples.push({ at, ...totals, waiting, oldestMs: await world.oldestMs(), mb: measureMemory(waiting) })
   }
   await close()
   return samples
 }
 
 function arrive(clock: Clock, destination: Destination, perSecond: number, totals: Totals): void {
+  const tickMs = Math.max(TICK_MS, 1_000 / perSecond)
   let owed = 0
   const tick = (): void => {
-    clock.setTimeout(tick, TICK_MS)
-    for (owed += (perSecond * TICK_MS) / 1_000; owed >= 1; owed -= 1) {
-      totals.arrived += 1
-      void destination.track({ userId: 'user-1', event: 'Order Completed', properties: { total: 12.5 } })
-    }
+    clock.setTimeout(tick, tickMs)
+    owed += (perSecond * tickMs) / 1_000
+    const count = Math.floor(owed + 1e-6) // Parts that were added may sum up to a little less.
+    owed -= count
+    totals.arrived += count
+    void destination.submit(new Array(count).fill({ message: MESSAGE }))
   }
   tick()
 }
@@ -117,6 +140,25 @@ function createEndpoints(clock: Clock, plan: Plan, totals: Totals): DispatcherLi
       }, behaviour.afterMs)
       return true
     },
+  }
+}
+
+/** Measures again when the number of messages that wait has changed by a part of the most: a collection of millions takes seconds. */
+function createMemoryMeter(): (waiting: number) => number {
+  setFlagsFromString('--expose-gc')
+  const collectGarbage: () => void = runInNewContext('gc')
+  let most = 0
+  let measuredAt = Number.NEGATIVE_INFINITY
+  let mb = 0
+  return (waiting) => {
+    most = Math.max(most, waiting)
+    const isEmptyNow = waiting < LEAST_CHANGE && measuredAt >= LEAST_CHANGE
+    if (Math.abs(waiting - measuredAt) <= Math.max(LEAST_CHANGE, most / 25) && !isEmptyNow) return mb
+    collectGarbage()
+    const { heapUsed, arrayBuffers } = process.memoryUsage()
+    measuredAt = waiting
+    mb = (heapUsed + arrayBuffers) / 1e6
+    return mb
   }
 }
 

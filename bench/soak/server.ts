@@ -7,6 +7,7 @@ import { serve } from 'hookline/node'
 import type { QueueCounts } from 'hookline/queues'
 import { openQueue, type Place } from '../durable/place.ts'
 import { secret } from '../message.ts'
+import { measureLiveMemory } from './process.ts'
 
 /** What is to become of a message; the event names say it. */
 export type Fate = 'succeeds' | 'fails once' | 'fails'
@@ -55,9 +56,7 @@ server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressI
 
 process.on('message', async () => {
   const counts = await queue.counts()
-  global.gc?.()
-  const { heapUsed, external } = process.memoryUsage()
-  process.send?.({ ...counts, handled, failures, live: (heapUsed + external) / 1e6 } satisfies Standing)
+  process.send?.({ ...counts, handled, failures, live: measureLiveMemory() } satisfies Standing)
 })
 process.on('disconnect', async () => {
   await receiver.close()

@@ -47,6 +47,7 @@ export default defineConfig({
       {
         text: 'Run it in production',
         items: [
+          { text: 'Scaling', link: '/scaling' },
           { text: 'Observability', link: '/observability' },
           { text: 'Security', link: '/security' },
           { text: 'Module settings', link: '/modules' },

@@ -18,6 +18,8 @@ export interface Arrival {
   readonly source: string
   /** Time of arrival, in milliseconds since the epoch. */
   readonly now: number
+  /** The same as text: every message of the request carries it. */
+  readonly receivedAt: string
   /** The address of the client, if known. */
   readonly ip: string | undefined
   /** The fields of a batch, for calls that lack them. */
@@ -37,32 +39,47 @@ export function readCall(value: unknown, arrival: Arrival): Submission {
       `A call must be a JSON object. Got ${kindOf(value)}. Send each call as an object.`,
     )
   }
-  if (nestsTooDeep(value)) {
-    throw new HooklineError(
-      'call_invalid',
-      `A call must nest at most ${NESTING_LIMIT} levels deep. Got more levels. Send fewer levels.`,
-    )
-  }
   const call = withShared(value, arrival.shared)
-  const text = JSON.stringify(call)
-  const bytes = Buffer.byteLength(text)
+  const { lasting, changing } = serialise(call)
+  requireSize(lasting, changing)
+  const type = readType(call, arrival.route)
+  const message = toMessage(type, call, arrival)
+  if (!call.messageId) return { message }
+  return { message, key: hash('sha256', `${JSON.stringify([arrival.source, type])}${lasting}`) }
+}
+
+/**
+ * The JSON of a call, each part of it written once: `changing` is what analytics.js changes when it sends a call again,
+ * `sentAt`, and `_metadata`, which counts the attempts.
+ */
+function serialise(call: Json): { readonly lasting: string; readonly changing: string } {
+  const { sentAt, _metadata } = call
+  const isLasting = sentAt === undefined && _metadata === undefined
+  try {
+    const lasting = JSON.stringify(isLasting ? call : { ...call, sentAt: undefined, _metadata: undefined })
+    // A comma in place of a brace joins them.
+    const changing = isLasting ? '' : JSON.stringify({ sentAt, _metadata }).slice(1)
+    const isShallow = lasting.length + changing.length <= 2 * NESTING_LIMIT // Each level takes two brackets.
+    if (isShallow || !nestsTooDeep(call)) return { lasting, changing }
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error // The stack ended before the JSON did.
+  }
+  throw new HooklineError(
+    'call_invalid',
+    `A call must nest at most ${NESTING_LIMIT} levels deep. Got more levels. Send fewer levels.`,
+  )
+}
+
+/** Measures only what may be too large: a character of a string is three bytes of UTF-8 at most. */
+function requireSize(lasting: string, changing: string): void {
+  if (3 * (lasting.length + changing.length) <= CALL_LIMIT) return
+  const bytes = Buffer.byteLength(lasting) + Buffer.byteLength(changing)
   if (bytes > CALL_LIMIT) {
     throw new HooklineError(
       'call_too_large',
       `A call must be at most ${CALL_LIMIT} bytes of JSON, what its batch adds included. Got ${bytes} bytes. Send fewer or shorter fields.`,
     )
   }
-  const type = readType(call, arrival.route)
-  const message = toMessage(type, call, arrival)
-  if (!call.messageId) return { message }
-  return { message, key: hash('sha256', `${JSON.stringify([arrival.source, type])}${lastingText(call, text)}`) }
-}
-
-/** Leaves out what analytics.js changes when it sends a call again: `sentAt`, and `_metadata`, which counts the attempts. */
-function lastingText(call: Json, text: string): string {
-  if (call.sentAt === undefined && call._metadata === undefined) return text
-  const { sentAt: _sentAt, _metadata, ...lasting } = call
-  return JSON.stringify(lasting)
 }
 
 function withShared(call: Json, { context, integrations }: Json): Json {
@@ -93,24 +110,32 @@ function readType({ type }: Json, route: Route): CallType {
   throw invalidField(code, 'type', `must be one of ${CALL_TYPES.join(', ')}`, kindOf(type), 'one of them')
 }
 
-function toMessage(type: CallType, call: Json, { now, ip, shared }: Arrival): Message {
+function toMessage(type: CallType, call: Json, { now, receivedAt, ip, shared }: Arrival): Message {
   if (!isObject(call.integrations ?? {})) throw wrongKind('integrations', 'an object', call)
   for (const id of ['messageId', 'anonymousId'] as const) {
     if (typeof (call[id] ?? '') !== 'string') throw wrongKind(id, 'a string', call)
   }
-  const { writeKey: _, sentAt = shared.sentAt, ...fields } = call
+  const { sentAt = shared.sentAt } = call
   const sent = toTimestamp(sentAt)
+  const fields = withoutTransport(call)
   return compose(
     type,
     {
       ...(type === 'page' ? withProperties(fields) : fields),
-      timestamp: call.timestamp ?? undefined,
+      timestamp: call.timestamp ?? receivedAt,
       context: withAddress(call.context ?? {}, ip),
       ...(sent !== undefined && { sentAt: sent }),
-      receivedAt: new Date(now).toISOString(),
+      receivedAt,
     },
     now,
   )
+}
+
+/** Leaves out what is about the request. Hot path: few calls have it, and a copy without fields is slow. */
+function withoutTransport(call: Json): Json {
+  if (call.writeKey === undefined && call.sentAt === undefined) return call
+  const { writeKey: _, sentAt: __, ...fields } = call
+  return fields
 }
 
 /** The traits of a page arrive as its properties ("Outbound event delivery", Delivered message fields). */
@@ -156,8 +181,10 @@ function wrongKind(field: string, kind: string, call: Json): HooklineError {
 export const NESTING_LIMIT = 500
 
 /** Checks whether values lie in more than 500 objects or lists inside one another. */
-export function nestsTooDeep(value: unknown, levels: number = NESTING_LIMIT): boolean {
-  if (typeof value !== 'object' || value === null) return false
+export function nestsTooDeep(value: object, levels: number = NESTING_LIMIT): boolean {
   if (levels === 0) return true
-  return Object.values(value).some((child) => nestsTooDeep(child, levels - 1))
+  for (const child of Array.isArray(value) ? value : Object.values(value)) {
+    if (typeof child === 'object' && child !== null && nestsTooDeep(child, levels - 1)) return true
+  }
+  return false
 }

@@ -78,7 +78,7 @@ export function createCollector(options: CollectorOptions): Collector {
     const source = authenticated ?? requireSource(withKey(readWriteKey(body)))
 
     const ip = isOfUser(source, request) ? readAddress(request, ipHeader) : undefined
-    const arrival = { route, source: source.name, now, ip }
+    const arrival = { route, source: source.name, now, receivedAt: new Date(now).toISOString(), ip }
     const calls = route === 'batch' ? readBatch(body, arrival) : readSingle(body, arrival)
     await submitToAll(source.destinations, calls.accepted)
     return calls

@@ -1,11 +1,16 @@
 /** Submits messages to the queues of several destinations. */
 
 import type { Queued, Submission } from '../destination/api.ts'
+import { type ComposedSubmission, findSubmitComposed } from '../destination/composed.ts'
+import { serialise } from '../message/compose.ts'
 import { HooklineError } from '../message/error.ts'
+import { jobIdFromKey } from '../queues/job-id.ts'
+import { shareBytes } from '../sender/signer.ts'
 import type { CollectorDestination } from './api.ts'
 
 /**
- * Submits the same messages to every destination at once, and waits for all of them.
+ * Submits the same messages to every destination at once, and waits for all of them. They are serialised once for all of
+ * `createDestination`, before any destination of yours may change them, and signed once for those of one secret.
  *
  * @returns The result of each destination, in their order.
  * @throws HooklineError (as a rejection) the 503 of a destination that has no room or is closed; `internal`, with an
@@ -16,10 +21,20 @@ export async function submitToAll(
   submissions: readonly Submission[],
 ): Promise<readonly (readonly Queued[])[]> {
   if (submissions.length === 0) return []
-  const settled = await Promise.allSettled(destinations.map(async (destination) => destination.submit(submissions)))
+  const ours = destinations.map(({ submit }) => findSubmitComposed(submit))
+  const composed = ours.some((submit) => submit !== undefined) ? submissions.map(composeSubmission) : []
+  if (destinations.length > 1) for (const { bytes } of composed) shareBytes(bytes)
+  const settled = await Promise.allSettled(
+    destinations.map(async (destination, index) => ours[index]?.(composed) ?? destination.submit(submissions)),
+  )
   const failures: unknown[] = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
   if (failures.length > 0) throw summarise(failures)
   return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+}
+
+/** The collector has completed and checked the message. */
+function composeSubmission({ message, key }: Submission): ComposedSubmission {
+  return { message, bytes: serialise(message), id: key === undefined ? undefined : jobIdFromKey(key) }
 }
 
 function summarise(failures: readonly unknown[]): HooklineError {

@@ -1,6 +1,5 @@
 /** createDestination(): messages in a queue, retried for four hours, with a switch and audiences. */
 
-import { randomUUID } from 'node:crypto'
 import { HooklineError } from '../message/error.ts'
 import { matchUser } from '../message/identity.ts'
 import { RESPONSE_TIME_MS } from '../message/limits.ts'
@@ -11,12 +10,13 @@ import { invalidOption, kindOf, refuseUnknown, requireText, requireWhole } from 
 import { createWarning } from '../options/warning.ts'
 import { byListedReason } from '../queues/drop.ts'
 import { checkHealth } from '../queues/health.ts'
-import { jobIdFromKey } from '../queues/job-id.ts'
+import { jobIdFromKey, newJobId } from '../queues/job-id.ts'
 import type { DeadLetter, Job, PushOptions } from '../queues/queue.ts'
 import { type Composed, composeCall, composeMessage } from '../sender/compose-call.ts'
 import type { Destination, DestinationDeadLetter, FailureReason, Queued } from './api.ts'
 import { createAudienceSync } from './audience-sync.ts'
 import { createCircuits } from './circuits.ts'
+import { offerComposed } from './composed.ts'
 import { createJobHandler } from './job-handler.ts'
 import { createLive } from './live.ts'
 import type { DestinationOptions } from './options.ts'
@@ -51,7 +51,7 @@ export function createDestination(options: DestinationOptions): Destination {
 
   async function push(
     composed: readonly Composed[],
-    keys: readonly (string | undefined)[] = [],
+    idOf: (index: number) => string = newJobId,
     options?: PushOptions,
   ): Promise<readonly Queued[]> {
     refuseWhenClosed()
@@ -59,7 +59,7 @@ export function createDestination(options: DestinationOptions): Destination {
     const results = composed.map(({ message, bytes, at }, index): Queued => {
       const reason = findSkipReason(message, live.settings, at)
       if (reason !== undefined) return { queued: false, reason }
-      const id = createId(keys[index])
+      const id = idOf(index)
       jobs.push({ id, body: bytes })
       return { queued: true, id }
     })
@@ -71,10 +71,23 @@ export function createDestination(options: DestinationOptions): Destination {
     return results
   }
 
-  async function pushOne(composed: Composed, options?: PushOptions): Promise<Queued> {
-    const [result] = await push([composed], [], options)
+  async function pushOne(compose: () => Composed, options?: PushOptions): Promise<Queued> {
+    const [result] = await push([compose()], newJobId, options)
     return result as Queued
   }
+
+  const submit: Destination['submit'] = async (submissions, options) => {
+    if (!Array.isArray(submissions)) {
+      throw invalidOption('submissions', 'must be a list', kindOf(submissions), 'Pass [{ message }].')
+    }
+    const composed = submissions.map(({ message }) => composeMessage(message, clock))
+    return push(composed, (index) => createId(submissions[index]?.key), options)
+  }
+  offerComposed(submit, async (submissions) => {
+    const at = clock.now()
+    const composed = submissions.map(({ message, bytes }) => ({ message, bytes, at }))
+    return push(composed, (index) => submissions[index]?.id ?? newJobId())
+  })
 
   async function isEmpty(): Promise<boolean> {
     const { waiting, active } = await queue.counts()
@@ -107,22 +120,15 @@ export function createDestination(options: DestinationOptions): Destination {
   })
 
   return {
-    ...createMethods(MESSAGE_TYPES, async (type, call, options?: PushOptions) =>
-      pushOne(composeCall(type, call, clock), options),
+    ...createMethods(MESSAGE_TYPES, (type, call, options?: PushOptions) =>
+      pushOne(() => composeCall(type, call, clock), options),
     ),
     ...createAudienceSync({ clock, push, isEmpty }),
     get enabled() {
       return live.settings.enabled
     },
-    send: async (message, options) => pushOne(composeMessage(message, clock), options),
-    submit: async (submissions, options) => {
-      if (!Array.isArray(submissions)) {
-        throw invalidOption('submissions', 'must be a list', kindOf(submissions), 'Pass [{ message }].')
-      }
-      const composed = submissions.map(({ message }) => composeMessage(message, clock))
-      const keys = submissions.map(({ key }) => key)
-      return push(composed, keys, options)
-    },
+    send: (message, options) => pushOne(() => composeMessage(message, clock), options),
+    submit,
     enable: () => live.setEnabled(true),
     disable: () => live.setEnabled(false),
     update(changes) {
@@ -172,7 +178,7 @@ function tryReadMessage(body: Uint8Array): Message | undefined {
 }
 
 function createId(key: string | undefined): string {
-  if (key === undefined) return randomUUID()
+  if (key === undefined) return newJobId()
   requireText('key', key)
   return jobIdFromKey(key)
 }

@@ -55,7 +55,7 @@ export function createJobHandler(
     const chosen = isLast ? due : admitted
     abortWith(signal)
     const ends = chosen.map(circuits.begin)
-    const latest = await transport.postRound(job.body, chosen)
+    const latest = await new Promise<readonly Attempt[]>((end) => transport.postRound(job.body, chosen, end))
     for (const [index, attempt] of latest.entries()) ends[index]?.(attempt)
     if (latest.some(({ ok }) => ok)) {
       report(job, { status: 'delivered', latest, attempts: [...before.attempts, ...latest] })

@@ -12,6 +12,7 @@ const HEAD_LIMIT = 16 * 1024
 const INFORMATIONAL = 'HTTP/1.1 1'
 /** The one that is not followed by a final response: an error, as nothing asked for it. */
 const SWITCHING_PROTOCOLS = 'HTTP/1.1 101'
+const FIRST_DIGIT = '1'.charCodeAt(0)
 const END_OF_HEAD = '\r\n\r\n'
 
 const NOTHING = Buffer.alloc(0)
@@ -41,7 +42,7 @@ export function limitResponses<Connection extends Socket>(socket: Connection, bo
   function readFinal(size?: number): Buffer | null {
     for (let chunk: Buffer | null = read.call(socket, size); chunk !== null; chunk = read.call(socket, size)) {
       received += chunk.length
-      if (head !== undefined) chunk = skipInformational(Buffer.concat([head, chunk]))
+      if (head !== undefined) chunk = skipInformational(head === NOTHING ? chunk : Buffer.concat([head, chunk]))
       head = head !== undefined && mayBeInformational(chunk) ? chunk : undefined
       if (received > limit || (head !== undefined && head.length > HEAD_LIMIT)) socket.destroy(TOO_LONG)
       else if (head === undefined) return chunk
@@ -65,6 +66,8 @@ function skipInformational(bytes: Buffer): Buffer {
 
 /** Whether the bytes begin with an informational response, or may yet turn out to. */
 function mayBeInformational(bytes: Buffer): boolean {
+  const digit = bytes[INFORMATIONAL.length - 1]
+  if (digit !== undefined && digit !== FIRST_DIGIT) return false // Nearly every response.
   const start = bytes.toString('latin1', 0, SWITCHING_PROTOCOLS.length)
   return INFORMATIONAL.startsWith(start.slice(0, INFORMATIONAL.length)) && start !== SWITCHING_PROTOCOLS
 }

@@ -81,23 +81,21 @@ export function readOptions(options: CreateQueueOptions): QueueSettings {
  */
 export function readJobs(jobs: readonly Job[]): readonly Job[] {
   if (!Array.isArray(jobs)) throw invalidOption('jobs', 'must be a list', show(jobs), 'Pass [{ id, body }].')
+  for (const job of jobs) requireJob(job)
+  if (jobs.length < 2) return [...jobs]
   const byId = new Map<string, Job>()
-  for (const job of jobs) {
-    requireId('id', job?.id)
-    if (!isUint8Array(job.body)) {
-      throw invalidOption(
-        'body',
-        'must be a Uint8Array',
-        kindOf(job.body),
-        'Pass bytes, for example Buffer.from(text).',
-      )
-    }
-    if (job.notBefore !== undefined && !isTime(job.notBefore)) {
-      throw invalidOption('notBefore', 'must be a valid Date', show(job.notBefore), 'Pass a Date, or leave it out.')
-    }
-    if (!byId.has(job.id)) byId.set(job.id, job)
-  }
+  for (const job of jobs) if (!byId.has(job.id)) byId.set(job.id, job)
   return [...byId.values()]
+}
+
+function requireJob(job: Job): void {
+  requireId('id', job?.id)
+  if (!isUint8Array(job.body)) {
+    throw invalidOption('body', 'must be a Uint8Array', kindOf(job.body), 'Pass bytes, for example Buffer.from(text).')
+  }
+  if (job.notBefore !== undefined && !isTime(job.notBefore)) {
+    throw invalidOption('notBefore', 'must be a valid Date', show(job.notBefore), 'Pass a Date, or leave it out.')
+  }
 }
 
 /** @throws TypeError that names the option, also for a `db` when the engine has no transactions. */

@@ -33,7 +33,8 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
   const { name, pollMs, deadLetterRetentionMs, clock, report } = readOptions(options)
   requireStore(store)
   const worker = createWorker(store, { name, clock, pollMs, onError: reportOnce })
-  const calls = new Set<unknown>() // Of the user, not answered yet.
+  let calls = 0 // Of the user, not answered yet.
+  let onAnswered = (): void => {} // Of the last of them.
   let hasHandler = false
   let reported: unknown
   let closed: Promise<readonly Job[]> | undefined
@@ -57,37 +58,27 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
     if (closed !== undefined) throw shuttingDown(name)
   }
 
-  async function call<T>(make: () => Answer<T>): Promise<T> {
+  /** Hot path: with a store that answers without a promise, it runs through. */
+  function ask<T>(make: () => Answer<T>): Answer<T> {
     requireOpen()
-    let answer: Answer<T> | undefined
     try {
-      answer = make()
-      calls.add(answer)
-      return await answer
+      const answer = make()
+      return isThenable(answer) ? track(answer, (error) => unavailable(name, error)) : answer
     } catch (error) {
       throw unavailable(name, error)
-    } finally {
-      calls.delete(answer)
     }
   }
 
-  /** Of a call that adds due jobs. */
-  async function callAndWake<T>(make: () => Answer<T>): Promise<T> {
-    requireNotClosing()
-    const answer = await call(make)
-    worker.wake()
-    return answer
-  }
-
-  /** Nothing is due before the caller's transaction commits, and its errors are the caller's. */
-  async function pushInto(db: object, jobs: readonly Job[]): Promise<void> {
-    requireNotClosing()
-    const answer = store.push(jobs, { db })
-    calls.add(answer)
+  /** Closing waits for the answer. */
+  async function track<T>(answer: Answer<T>, explain: (error: unknown) => unknown): Promise<T> {
+    calls += 1
     try {
-      await answer
+      return await answer
+    } catch (error) {
+      throw explain(error)
     } finally {
-      calls.delete(answer)
+      calls -= 1
+      if (calls === 0) onAnswered()
     }
   }
 
@@ -95,11 +86,11 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
   const stored: Stored = {
     async deadLetters(page) {
       const checked = readPage(page)
-      return call(() => store.deadLetters(checked))
+      return ask(() => store.deadLetters(checked))
     },
     async drop(ids) {
       const checked = readIds(ids)
-      return call(() => store.drop(checked))
+      return ask(() => store.drop(checked))
     },
     async *jobs() {
       try {
@@ -112,7 +103,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
         throw unavailable(name, error)
       }
     },
-    remove: (ids) => call(() => store.remove(ids)),
+    remove: async (ids) => ask(() => store.remove(ids)),
   }
   const dropOld = (olderThan: Date): Promise<number> => dropMatching(stored, { olderThan })
   const retention = createRetention(deadLetterRetentionMs, dropOld, clock, reportOnce)
@@ -122,7 +113,12 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
     const endsAt = clock.monotonic() + graceMs + RELEASE_MS
     retention.stop()
     await worker.close(graceMs)
-    if (calls.size > 0) await within(Promise.allSettled(calls), Math.max(0, endsAt - clock.monotonic()), clock)
+    if (calls > 0) {
+      const answered = new Promise<void>((resolve) => {
+        onAnswered = resolve
+      })
+      await within(answered, Math.max(0, endsAt - clock.monotonic()), clock)
+    }
     isClosed = true
     vacate()
     try {
@@ -147,8 +143,15 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
     async push(jobs, options) {
       const checked = readJobs(jobs)
       const db = readDb(options, name, store.hasTransactions)
-      if (db !== undefined) return pushInto(db, checked)
-      return callAndWake(() => (checked.length === 0 ? undefined : store.push(checked)))
+      requireNotClosing()
+      if (db !== undefined) {
+        // Nothing is due before the caller's transaction commits, and its errors are the caller's.
+        return track(store.push(checked, { db }), (error) => error)
+      }
+      const answer = ask(() => (checked.length === 0 ? undefined : store.push(checked)))
+      if (store.isOrdered === true) worker.wake() // The claim takes effect after it.
+      if (isThenable(answer)) await answer
+      if (store.isOrdered !== true) worker.wake()
     },
     work(handle, options) {
       if (hasHandler) throw hasAnotherHandler(name)
@@ -165,11 +168,14 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
     pause: () => worker.setPaused(true),
     resume: () => worker.setPaused(false),
     drain: worker.drain,
-    counts: () => call(() => store.counts()),
+    counts: async () => ask(() => store.counts()),
     deadLetters: async (page = {}) => stored.deadLetters(page),
     async redrive(ids) {
       const checked = readIds(ids)
-      return callAndWake(() => store.redrive(checked))
+      requireNotClosing()
+      const count = await ask(() => store.redrive(checked))
+      worker.wake()
+      return count
     },
     async drop(which) {
       const filter = readFilter(which)

@@ -1,28 +1,18 @@
-/** One call of a handler, and what a handler that fails means. */
+/** What a handler returned, and what one that fails means. */
 
 import { isUint8Array } from 'node:util/types'
 import { backoff } from '../time/backoff.ts'
 import type { Clock } from '../time/clock.ts'
-import type { ClaimedJob, HandleJob, Outcome } from './queue.ts'
+import type { ClaimedJob, Outcome } from './queue.ts'
 
 /** After a handler that failed. */
 const HANDLER_BACKOFF = { firstMs: 1_000, maxMs: 60_000 } as const
 
-/** Has a job handled. Never rejects: a handler that fails is a retry a little later, with the same retry state. */
-export async function handleJob(
-  handle: HandleJob,
-  job: ClaimedJob,
-  signal: AbortSignal,
-  clock: Clock,
-): Promise<Outcome> {
-  try {
-    const outcome: unknown = await handle(job, signal)
-    if (isOutcome(outcome)) return outcome
-  } catch {
-    // The handler reports its own errors.
-  }
-  const retryAt = new Date(clock.now() + backoff(job.claimCount, HANDLER_BACKOFF))
-  return job.retryState === undefined ? { retryAt } : { retryAt, retryState: job.retryState }
+/** The outcome that a handler returned. One that failed, or returned none, is a retry a little later, with the same retry state. */
+export function readOutcome(result: unknown, { claimCount, retryState }: ClaimedJob, clock: Clock): Outcome {
+  if (isOutcome(result)) return result
+  const retryAt = new Date(clock.now() + backoff(claimCount, HANDLER_BACKOFF))
+  return retryState === undefined ? { retryAt } : { retryAt, retryState }
 }
 
 function isOutcome(value: unknown): value is Outcome {

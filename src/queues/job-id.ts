@@ -1,6 +1,12 @@
-/** Ids of jobs, made from what the caller knows the work by. */
+/** Ids of jobs: new ones, and ones made from what the caller knows the work by. */
 
-import { createHash } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
+
+/** A new UUID, of version 7. It begins with the time, so that an index appends it: SQLite writes a random one to a page of its own. */
+export function newJobId(): string {
+  const time = Date.now().toString(16).padStart(12, '0')
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`
+}
 
 /** A UUID, the same one for the same digest: at least 32 hexadecimal digits, in lower case. */
 export function jobIdOf(digest: string): string {
@@ -9,5 +15,5 @@ export function jobIdOf(digest: string): string {
 
 /** A UUID, the same one for the same key. */
 export function jobIdFromKey(key: string): string {
-  return jobIdOf(createHash('sha256').update(key).digest('hex'))
+  return jobIdOf(hash('sha256', key))
 }

@@ -1,7 +1,8 @@
 /** The jobs that run in this process: their handlers, leases and outcomes, and their release when the queue closes. */
 
+import { createSlots } from '../collections/slots.ts'
 import type { Clock } from '../time/clock.ts'
-import { handleJob } from './handle-job.ts'
+import { readOutcome } from './handle-job.ts'
 import { createLeases } from './leases.ts'
 import { createRecordOutcome } from './outcomes.ts'
 import type { ClaimedJob, HandleJob } from './queue.ts'
@@ -16,14 +17,18 @@ export interface RunningOptions {
   readonly signal: AbortSignal
   /** Receives the error of each call of the store that failed. */
   readonly onError: (error: unknown) => void
-  /** Called when the outcome of a job is recorded. */
+  /** Called when a job makes room for another one. */
   readonly onEnd: () => void
+  /** Called when an outcome is recorded that made room before. */
+  readonly onRecorded: () => unknown
 }
 
 /** Running jobs. */
 export interface Running<Claim> {
   /** How many there are, each until its outcome is recorded. */
   readonly size: number
+  /** How many of them leave no room for another one. */
+  readonly busy: number
   run(claims: readonly Claim[], handle: HandleJob): void
   /** Ignores later outcomes, and releases the jobs that still run. Resolves when the store has answered. */
   close(): Promise<void>
@@ -32,37 +37,58 @@ export interface Running<Claim> {
 /** Creates it; nothing runs yet. */
 export function createRunning<Claim extends ClaimedJob>(
   store: QueueStore<Claim>,
-  { name, clock, signal, onError, onEnd }: RunningOptions,
+  { name, clock, signal, onError, onEnd, onRecorded }: RunningOptions,
 ): Running<Claim> {
   const leases = createLeases(store, { name, clock, onError })
-  const unrecorded = new Set<Claim>() // Closing releases them.
-  const recordings = new Set<Promise<void>>()
-  const record = createRecordOutcome(store, { clock, signal, onError, onGivenUp: (claim) => unrecorded.add(claim) })
+  const unrecorded = createSlots<Claim>() // Closing releases them.
+  const recordings = createSlots<Promise<void>>()
+  const record = createRecordOutcome(store, {
+    clock,
+    signal,
+    onError,
+    onGivenUp: (claim) => void unrecorded.add(claim),
+  })
   let size = 0
+  let leaving = 0 // Their handlers have ended, in a store that is ordered.
   let isClosed = false
 
   /** Awaits only promises: with a store that answers without one, it runs through. */
   async function runOne(claim: Claim, handle: HandleJob): Promise<void> {
-    unrecorded.add(claim)
+    const place = unrecorded.add(claim)
     const blockedMs = leases.blockedMsOf(claim.id)
     const job = blockedMs === undefined ? claim : { ...claim, blockedMs }
-    const outcome = await handleJob(handle, job, signal, clock)
+    let result: unknown
+    try {
+      result = await handle(job, signal)
+    } catch {
+      // The handler reports its own errors.
+    }
     if (isClosed) return
-    unrecorded.delete(claim)
-    const recording = record(claim, outcome)
+    unrecorded.remove(place)
+    const recording = record(claim, readOutcome(result, job, clock))
+    const leaves = recording !== undefined && store.isOrdered === true
+    if (leaves) {
+      leaving += 1
+      onEnd()
+    }
     if (recording !== undefined) {
-      recordings.add(recording)
+      const until = recordings.add(recording)
       await recording
-      recordings.delete(recording)
+      recordings.remove(until)
     }
     leases.remove(claim)
     size -= 1
-    onEnd()
+    if (leaves) leaving -= 1
+    if (leaves) onRecorded()
+    else onEnd()
   }
 
   return {
     get size() {
       return size
+    },
+    get busy() {
+      return size - leaving
     },
     run(claims, handle) {
       size += claims.length
@@ -71,11 +97,11 @@ export function createRunning<Claim extends ClaimedJob>(
     },
     async close() {
       isClosed = true
-      await Promise.all(recordings)
+      await Promise.all(recordings.list())
       await leases.close()
       if (unrecorded.size === 0) return
       try {
-        await store.release([...unrecorded], { wereHandled: true })
+        await store.release(unrecorded.list(), { wereHandled: true })
       } catch (error) {
         onError(error) // The claims lapse by themselves.
       }

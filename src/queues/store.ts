@@ -22,6 +22,11 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   readonly leaseMs?: number
   /** How often claims are renewed, in milliseconds. Default: three times a lease. */
   readonly renewMs?: number
+  /**
+   * Whether calls take effect in the order in which they are made, also those that are not answered yet. Then a job makes room for
+   * a claim when its handler ends, and one message takes its outcome and the claim. Default: when its outcome is recorded.
+   */
+  readonly isOrdered?: boolean
   /** Where the jobs are: the same text for each store of this process over the same jobs. Default: nowhere else. */
   readonly place?: string
   /**

@@ -34,7 +34,7 @@ export interface Worker {
   close(graceMs: number): Promise<void>
 }
 
-/** After so many claims it yields to the event loop once. */
+/** After so many claims in one turn of the event loop, or more than one answer may bring, it waits for the next turn. */
 const CLAIMS_A_TURN = 256
 
 /** How long closing waits for a store that does not answer, in milliseconds. Its claims lapse by themselves. */
@@ -45,7 +45,9 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   const { name, clock, pollMs, onError } = options
   const alarm = createAlarm(clock, wake)
   const ending = new AbortController()
-  const running = createRunning(store, { name, clock, signal: ending.signal, onError, onEnd: wake })
+  const { signal } = ending
+  const onRecorded = () => (drains.length > 0 || !hasRoom) && wake()
+  const running = createRunning(store, { name, clock, signal, onError, onEnd: wake, onRecorded })
   let handle: HandleJob | undefined
   let how: WorkOptions = { concurrency: 0 }
   let phase: 'open' | 'closing' | 'closed' = 'open'
@@ -53,6 +55,7 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   let isClaiming = false
   let wasWoken = false // While it claimed.
   let claiming: Promise<void> | undefined
+  let hasRoom = false // After the last claim. Asked once: room may come with time alone.
   let claimedThisTurn = 0
   let failures = 0
   let drains: (() => void)[] = []
@@ -62,21 +65,25 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
       wasWoken = true
     } else if (phase !== 'closed') {
       isClaiming = true
-      if (claimedThisTurn < CLAIMS_A_TURN) queueMicrotask(startClaiming)
-      else setImmediate(startClaiming)
+      if (claimedThisTurn >= Math.max(CLAIMS_A_TURN, how.concurrency + 1)) setImmediate(startClaiming)
+      else if (store.isOrdered === true)
+        process.nextTick(startClaiming) // After all that ends in this turn.
+      else queueMicrotask(startClaiming)
     }
   }
 
   function startClaiming(): void {
-    if (claimedThisTurn >= CLAIMS_A_TURN) claimedThisTurn = 0
     claiming = claimDue()
+  }
+
+  function endTurn(): void {
+    claimedThisTurn = 0
   }
 
   /** Awaits only promises: with a store that answers without one, it runs through. */
   async function claimDue(): Promise<void> {
     wasWoken = false
     let hasAnswered = true
-    let hasRoom = false // Asked once: room may come with time alone.
     let nextAt: number | undefined
     try {
       const most = findRoom()
@@ -99,18 +106,19 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
     }
     isClaiming = false
     if (wasWoken) wake()
-    else setAlarm(nextAt, hasAnswered, hasRoom)
+    else setAlarm(nextAt, hasAnswered)
   }
 
   function mayClaim(): boolean {
     if (handle === undefined || isPaused) return false
-    return phase === 'open' || (phase === 'closing' && !store.isDurable && !ending.signal.aborted)
+    return phase === 'open' || (phase === 'closing' && !store.isDurable && !signal.aborted)
   }
 
   /** The most to claim now. */
   function findRoom(): number {
     if (!mayClaim()) return 0
-    const most = how.concurrency - running.size
+    // Twice as many while outcomes are recorded.
+    const most = Math.min(how.concurrency - running.busy, 2 * how.concurrency - running.size)
     return most > 0 && how.room !== undefined ? Math.min(most, how.room.count()) : most
   }
 
@@ -126,12 +134,13 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   }
 
   function run(claims: readonly Claim[]): void {
+    if (claimedThisTurn === 0 && claims.length > 0) setImmediate(endTurn)
     claimedThisTurn += claims.length
     running.run(claims, handle as HandleJob) // Nothing is claimed without one.
   }
 
   /** Called when no `wake` came meanwhile. When the store failed, `nextAt` is the time to ask again. */
-  function setAlarm(nextAt: number | undefined, hasAnswered: boolean, hasRoom: boolean): void {
+  function setAlarm(nextAt: number | undefined, hasAnswered: boolean): void {
     if (phase === 'closed') return
     const isDue = nextAt !== undefined && nextAt <= clock.now()
     const isWaitedFor = phase === 'open' || mayClaim() // Closing does not wait for jobs that nothing claims.
@@ -143,7 +152,8 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
 
   /** When there is room again, if no job ends before. */
   function roomAt(): number | undefined {
-    return mayClaim() && running.size < how.concurrency ? how.room?.nextAt()?.getTime() : undefined
+    const mustEnd = running.busy >= how.concurrency || running.size >= 2 * how.concurrency
+    return mustEnd || !mayClaim() ? undefined : how.room?.nextAt()?.getTime()
   }
 
   /** Another process may push, or handle what a drain here waits for. */
@@ -161,11 +171,6 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
     if (phase === 'closed') return Promise.resolve()
     wake()
     return new Promise((resolve) => drains.push(resolve))
-  }
-
-  async function releaseAll(): Promise<void> {
-    await claiming
-    await running.close()
   }
 
   return {
@@ -188,7 +193,7 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
       phase = 'closed'
       alarm.set(undefined)
       resolveDrains()
-      await within(releaseAll(), RELEASE_MS, clock)
+      await within(Promise.resolve(claiming).then(running.close), RELEASE_MS, clock)
     },
   }
 }

@@ -20,11 +20,11 @@ import { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import { parse } from '../message/parse.ts'
 import { isWellFormed } from '../message/signature.ts'
-import { isThenable } from '../options/callbacks.ts'
 import { createDeadlines } from '../time/deadlines.ts'
 import type { Received } from './api.ts'
 import type { Deduplication } from './deduplication.ts'
 import type { ReceiverSettings } from './options.ts'
+import { runSteps, type Steps } from './steps.ts'
 
 type ReadBody = () => EndpointBody | Promise<EndpointBody>
 
@@ -52,20 +52,19 @@ export function createReceive(
   const warned = new Set<string>()
 
   /**
-   * Resolves to the message that is handled or stored, or to the error of a stored message that is unusable.
+   * Returns the message that is handled or stored, or the error of a stored message that is unusable.
    *
    * The deadline cuts it short at any step: 503 body_timeout, secret_unavailable, dedupe_unavailable, handler_timeout or
    * inbox_unavailable. Anything unexpected: 500 internal.
    */
-  async function run(delivery: OpenDelivery, request: FailedRequest, read: ReadBody): Promise<Message | HooklineError> {
+  function* run(delivery: OpenDelivery, request: FailedRequest, read: ReadBody): Steps<Message | HooklineError> {
     if (isStopped) {
       const text = 'The endpoint is closing. Got a request after close(). Send the message again.'
       throw new HooklineError('shutting_down', text)
     }
 
-    // 405 method_not_allowed; 415 content_type_unsupported, content_encoding_unsupported; 413 body_too_large;
-    // 400 body_aborted
-    delivery.setBody(await read())
+    // 405 method_not_allowed; 415 content_type_unsupported, content_encoding_unsupported; 413 body_too_large; 400 body_aborted
+    delivery.setBody(yield read())
     if (delivery.bodySource === 'reserialised') warnOnce('HOOKLINE_RESERIALISED', RESERIALISED)
 
     delivery.enter('secret')
@@ -79,8 +78,7 @@ export function createReceive(
         const text = 'X-Signature must be 40 lowercase hex digits. Got another value. Send the HMAC-SHA1 of the body.'
         throw new HooklineError('signature_malformed', text)
       }
-      const matched = matchSecret(delivery, signature, request.path ?? '/') // 503 secret_unavailable
-      const index = typeof matched === 'number' ? matched : await matched
+      const index: number = yield matchSecret(delivery, signature, request.path ?? '/') // 503 secret_unavailable
       if (index === -1 && !isExact(delivery.body, delivery.headers['content-length'])) {
         throw bodyConsumed('a copy that it does not match', `${KEEP_THE_BYTES} A wrong secret is answered 401 then.`)
       }
@@ -94,24 +92,22 @@ export function createReceive(
       delivery.type = wire.type
       if (inbox !== undefined) {
         publishReceived(wire, delivery)
-        await inbox.store(delivery, wire) // 503 inbox_unavailable
+        yield inbox.store(delivery, wire) // 503 inbox_unavailable
         return wire
       }
-      const validated = validate(wire) // 422 schema_mismatch
-      const message = isThenable(validated) ? await validated : validated
+      const message: Message = yield validate(wire) // 422 schema_mismatch
       if (dedupe === undefined) {
-        const handled = dispatch(message, wire, delivery, request) // 500 handler_failed
-        if (handled !== undefined) await handled
+        yield dispatch(message, wire, delivery, request) // 500 handler_failed
       } else {
         // 503 duplicate_in_progress, dedupe_unavailable
-        await dedupe.run(wire, delivery, request, () => dispatch(message, wire, delivery, request))
+        yield dedupe.run(wire, delivery, request, () => dispatch(message, wire, delivery, request))
       }
       return message
     } catch (error) {
       // An authentic message that cannot be used is stored in the inbox, or given to `onRejected` before the 4xx.
       if (!isUnusable(error) || !delivery.verified) throw error
-      if (inbox === undefined) return reject(error, delivery)
-      await inbox.store(delivery, undefined)
+      if (inbox === undefined) return yield reject(error, delivery)
+      yield inbox.store(delivery, undefined)
       return error
     }
   }
@@ -147,7 +143,7 @@ export function createReceive(
       }
       const succeed = (message: Message): void => {
         if (delivery.startedAt !== undefined) publishHandled(delivery, 1, clock)
-        end({ status, headers, body, ok: true, message, delivery })
+        end({ ...accepted, ok: true, message, delivery })
       }
       const fail = (error: HooklineError, sent = problem(error)): void => {
         report(error, request, describeRequest(error, delivery, sent === accepted, onRejected))
@@ -163,13 +159,14 @@ export function createReceive(
         succeed(delivery.dispatched as Message)
       })
 
-      run(delivery, request, read).then(
+      runSteps(
+        run(delivery, request, read),
         (result) => {
           if (delivery.expired !== undefined) return
           if (result instanceof HooklineError) fail(result, accepted)
           else succeed(result)
         },
-        (thrown: unknown) => {
+        (thrown) => {
           const error = toError(thrown)
           if (delivery.expired === undefined) fail(error)
           else if (error.code === 'handler_failed' && error !== delivery.expired) reportLate(error)
@@ -193,8 +190,6 @@ export function createReceive(
     },
   }
 }
-
-const { status, headers, body } = accepted
 
 const RESERIALISED = `Signatures are checked over JSON.stringify(body), which is not always what was sent. ${KEEP_THE_BYTES}`
 const NO_HANDLER = 'A message was answered 200 and no handler is registered. Call `on` before the server listens.'

@@ -3,7 +3,6 @@
 import type { ConnectionOptions } from 'node:tls'
 import type { DispatcherLike } from '../http/post.ts'
 import { RESPONSE_TIME_MS, USER_AGENT } from '../message/limits.ts'
-import { createKeys, type Key } from '../message/signature.ts'
 import {
   invalidOption,
   isToken,
@@ -15,6 +14,7 @@ import {
 } from '../options/checks.ts'
 import { readCertificates, requireDispatcher } from '../options/transport.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
+import { createSigner, type Signer } from './signer.ts'
 import { readWebhooks, type Target, type Webhook } from './webhooks.ts'
 
 /** Options of `createSender`. */
@@ -36,7 +36,7 @@ export interface SenderOptions {
   readonly allowPrivateAddresses?: boolean
   /**
    * A Dispatcher of undici that sends the requests, for example a `ProxyAgent`. It opens its own connections and verifies
-   * certificates itself, as far as the environment allows it; `close` leaves it open. Default: pools of up to 128 connections to each origin.
+   * certificates itself, as far as the environment allows it; `close` leaves it open. Default: up to 128 connections to each origin.
    */
   readonly dispatcher?: DispatcherLike
   /** The source of time. Default: the system clock. */
@@ -46,7 +46,7 @@ export interface SenderOptions {
 /** The options of a sender, complete and ready to use. */
 export interface SenderSettings {
   readonly targets: readonly Target[]
-  readonly key: Key | undefined
+  readonly signer: Signer | undefined
   readonly userAgent: string
   readonly timeoutMs: number
   /** The most connections to one origin. */
@@ -90,7 +90,7 @@ export function readSenderOptions(options: SenderOptions): SenderSettings {
   requireClock(clock)
   return {
     targets: readWebhooks(options.webhooks),
-    key: readKey(options),
+    signer: readSigner(options),
     userAgent: userAgent === undefined ? USER_AGENT : `${userAgent}/1.0`,
     timeoutMs,
     connections: CONNECTIONS,
@@ -102,9 +102,9 @@ export function readSenderOptions(options: SenderOptions): SenderSettings {
 }
 
 /** An option that is present and undefined is an unset variable, not the wish to send unsigned. */
-function readKey(options: SenderOptions): Key | undefined {
+function readSigner(options: SenderOptions): Signer | undefined {
   if (!('sharedSecret' in options)) return undefined
   const { sharedSecret } = options
   requireSecret('sharedSecret', sharedSecret, 'the secret, or leave the option out to send unsigned')
-  return createKeys(sharedSecret)[0]
+  return createSigner(sharedSecret)
 }

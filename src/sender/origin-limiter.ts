@@ -9,58 +9,102 @@ import type { Target } from './webhooks.ts'
 /** What an attempt sends. */
 export type AttemptRequest = Pick<PostRequest, 'headers' | 'body'>
 
+/** A connection, which carries one attempt at a time; or a dispatcher of the caller's, which has connections of its own. */
+export interface Connection extends DispatcherLike {
+  /** Closes the connection. Its promise never rejects. */
+  destroy?(): Promise<void>
+}
+
 /** Posts to one origin. */
 export interface OriginLimiter {
-  /** Makes an attempt. It begins, and its timeout with it, when fewer than the limit are under way. Never rejects. */
-  post(target: Target, request: AttemptRequest): Promise<Attempt>
+  /**
+   * Makes an attempt. It begins, and its timeout with it, when fewer than the limit are under way.
+   *
+   * @param done Called once, never before this function returns. It may run inside undici.
+   */
+  post(target: Target, request: AttemptRequest, done: (attempt: Attempt) => void): void
   /** Ends every attempt under way with the error `closed`. */
   abort(): void
   /** Resolves when no attempt is under way or waiting. */
   drain(): Promise<void>
+  /** Closes the connections. */
+  destroy(): Promise<void>
 }
 
-/** Creates the limiter of an origin. */
-export function createOriginLimiter(dispatcher: DispatcherLike, limit: number, timing: PostTiming): OriginLimiter {
-  const { clock } = timing
-  const pending = new Set<PendingPost>()
-  const waiting = createFifo<() => void>()
-  const drains: (() => void)[] = []
-  let active = 0
+/** A place for one attempt at a time. There are as many as were ever needed at once: nothing comes and goes with an attempt. */
+interface Slot {
+  connection: Connection | undefined
+  underWay: PendingPost | undefined
+}
 
-  function start(target: Target, { headers, body }: AttemptRequest, resolve: (attempt: Attempt) => void): void {
+/**
+ * Creates the limiter of an origin.
+ *
+ * @param open Called once for each attempt that is under way at a time, and again after one failed.
+ */
+export function createOriginLimiter(open: () => Connection, limit: number, timing: PostTiming): OriginLimiter {
+  const { clock } = timing
+  const slots: Slot[] = []
+  const idle: Slot[] = [] // The one that was used last on top: its connection is the least likely to have gone.
+  const waiting = createFifo<(slot: Slot) => void>()
+  const drains: (() => void)[] = []
+
+  function start(
+    slot: Slot,
+    target: Target,
+    { headers, body }: AttemptRequest,
+    done: (attempt: Attempt) => void,
+  ): void {
     const at = clock.now()
     const startedAt = clock.monotonic()
     const { origin, path } = target
-    const underWay = post(dispatcher, { origin, path, headers, body }, timing, (outcome) => {
-      pending.delete(underWay)
-      startNext()
-      resolve(toAttempt(target, outcome, new Date(at), Math.round(clock.monotonic() - startedAt)))
+    slot.connection ??= open()
+    slot.underWay = post(slot.connection, { origin, path, headers, body }, timing, (outcome) => {
+      slot.underWay = undefined
+      if (outcome.error !== undefined) close(slot)
+      startNext(slot)
+      done(toAttempt(target, outcome, new Date(at), Math.round(clock.monotonic() - startedAt)))
     })
-    pending.add(underWay)
   }
 
-  function startNext(): void {
+  /** A connection that failed may still be about to fail: it would take the next attempt with it. */
+  function close(slot: Slot): void {
+    const { connection } = slot
+    slot.connection = undefined
+    queueMicrotask(() => void connection?.destroy?.()) // Not at once: undici may be in the middle of its work.
+  }
+
+  function startNext(slot: Slot): void {
     const next = waiting.shift()
     if (next !== undefined) {
-      queueMicrotask(next) // Not at once: undici may be in the middle of its work.
+      queueMicrotask(() => next(slot)) // For the same reason.
     } else {
-      active -= 1
-      if (active === 0) for (const resolve of drains.splice(0)) resolve()
+      idle.push(slot)
+      if (idle.length === slots.length) for (const resolve of drains.splice(0)) resolve()
     }
   }
 
+  function findSlot(): Slot | undefined {
+    if (idle.length > 0 || slots.length === limit) return idle.pop()
+    const slot: Slot = { connection: undefined, underWay: undefined }
+    slots.push(slot)
+    return slot
+  }
+
   return {
-    post: (target, request) =>
-      new Promise((resolve) => {
-        if (active >= limit) return waiting.push(() => start(target, request, resolve))
-        active += 1
-        start(target, request, resolve)
-      }),
+    post(target, request, done) {
+      const slot = findSlot()
+      if (slot === undefined) waiting.push((free) => start(free, target, request, done))
+      else start(slot, target, request, done)
+    },
     abort() {
-      for (const underWay of pending) underWay.stop(CLOSED)
+      for (const { underWay } of slots) underWay?.stop(CLOSED)
     },
     async drain() {
-      if (active > 0) await new Promise<void>((resolve) => drains.push(resolve))
+      if (idle.length < slots.length) await new Promise<void>((resolve) => drains.push(resolve))
+    },
+    async destroy() {
+      await Promise.all(slots.map(({ connection }) => connection?.destroy?.()))
     },
   }
 }

@@ -28,15 +28,19 @@ export function createSender(options: SenderOptions): Sender {
   const transport = createTransport(settings)
   let closed: Promise<void> | undefined
 
-  async function send(compose: () => Composed, options: SendOptions): Promise<Round> {
-    refuseUnknown(options, ['tamper'])
-    const { message, bytes } = compose()
-    if (closed !== undefined) {
-      throw new HooklineError('shutting_down', 'The sender is closed. Got a call after close(). Create a new sender.')
-    }
-    const { tamper: way } = options
-    const attempts = await (way === undefined ? transport.postRound(bytes, targets) : postTampered(bytes, way))
-    return { ok: attempts.some(({ ok }) => ok), message, attempts }
+  /** Hot path: one promise for a message. What its function throws rejects it. */
+  function send(compose: () => Composed, options?: SendOptions): Promise<Round> {
+    return new Promise((resolve, reject) => {
+      if (options !== undefined) refuseUnknown(options, ['tamper'])
+      const { message, bytes } = compose()
+      if (closed !== undefined) {
+        throw new HooklineError('shutting_down', 'The sender is closed. Got a call after close(). Create a new sender.')
+      }
+      const end = (attempts: readonly Attempt[]): void =>
+        resolve({ ok: attempts.some(({ ok }) => ok), message, attempts })
+      if (options?.tamper === undefined) transport.postRound(bytes, targets, end)
+      else postTampered(bytes, options.tamper).then(end, reject)
+    })
   }
 
   async function postTampered(original: Uint8Array, way: Tampering): Promise<readonly Attempt[]> {
@@ -53,8 +57,8 @@ export function createSender(options: SenderOptions): Sender {
   }
 
   return {
-    ...createMethods(MESSAGE_TYPES, (type, call) => send(() => composeCall(type, call, clock), {})),
-    send: (message, options = {}) => send(() => composeMessage(message, clock), options),
+    ...createMethods(MESSAGE_TYPES, (type, call) => send(() => composeCall(type, call, clock))),
+    send: (message, options) => send(() => composeMessage(message, clock), options),
     request(message, options = {}) {
       refuseUnknown(options, ['tamper', 'webhook'])
       const { webhook = 0, tamper: way } = options

@@ -1,12 +1,13 @@
-/** The transport of a sender and a destination: signs bytes and posts them over pools of connections. */
+/** The transport of a sender and a destination: signs bytes and posts them over its connections. */
 
-import { Pool } from 'undici'
+import { Client } from 'undici'
 import { createConnector } from '../http/connector.ts'
+import type { DispatcherLike } from '../http/post.ts'
 import { RESPONSE_LIMIT } from '../message/limits.ts'
 import { createDeadlines } from '../time/deadlines.ts'
 import type { Attempt } from './api.ts'
 import type { SenderSettings } from './options.ts'
-import { type AttemptRequest, createOriginLimiter, type OriginLimiter } from './origin-limiter.ts'
+import { type AttemptRequest, type Connection, createOriginLimiter, type OriginLimiter } from './origin-limiter.ts'
 import { createGuardedLookup, guardConnector } from './private-address.ts'
 import type { Target } from './webhooks.ts'
 
@@ -16,8 +17,8 @@ export interface Transport {
   headersFor(target: Target, signature: string | undefined): readonly string[]
   /** The value of `X-Signature`; undefined without a shared secret. */
   sign(bytes: Uint8Array): string | undefined
-  /** Signs the bytes once and posts them to all these targets at once. Never rejects. */
-  postRound(bytes: Uint8Array, targets: readonly Target[]): Promise<readonly Attempt[]>
+  /** Signs the bytes once and posts them to all these targets, at least one, at once. Calls `done` afterwards, maybe inside undici. */
+  postRound(bytes: Uint8Array, targets: readonly Target[], done: (attempts: readonly Attempt[]) => void): void
   /** Posts one request as given. Never rejects. */
   post(target: Target, request: AttemptRequest): Promise<Attempt>
   /** Ends every attempt under way with the error `closed`. */
@@ -28,53 +29,65 @@ export interface Transport {
 
 /** Creates a transport. Connections open with the first attempts. */
 export function createTransport(settings: SenderSettings): Transport {
-  const { targets, key, userAgent, timeoutMs, clock, dispatcher, connections } = settings
+  const { targets, signer, userAgent, timeoutMs, clock, dispatcher, connections } = settings
   const timing = { clock, deadlines: createDeadlines(timeoutMs, clock) }
-  const pools: Pool[] = []
   const limiters = new Map<string, OriginLimiter>()
   for (const origin of new Set(targets.map((target) => target.origin))) {
-    limiters.set(origin, createOriginLimiter(dispatcher ?? openPool(origin), connections, timing))
+    const open = dispatcher === undefined ? createOpener(origin, settings) : () => withoutClosing(dispatcher)
+    limiters.set(origin, createOriginLimiter(open, connections, timing))
   }
   const common = ['Content-Type', 'application/json', 'User-Agent', userAgent]
   const fixed = new Map(targets.map((target) => [target, [...common, ...Object.entries(target.headers).flat()]]))
-
-  function openPool(origin: string): Pool {
-    const pool = createPool(origin, settings)
-    pools.push(pool)
-    return pool
-  }
 
   const transport: Transport = {
     headersFor(target, signature) {
       const headers = fixed.get(target) as readonly string[]
       return signature === undefined ? headers : [...headers, 'X-Signature', signature]
     },
-    sign: (bytes) => key?.sign(bytes),
-    postRound(bytes, chosen) {
+    sign: (bytes) => signer?.sign(bytes),
+    postRound(bytes, chosen, done) {
       const signature = transport.sign(bytes)
-      const posts = chosen.map((target) =>
-        transport.post(target, { headers: transport.headersFor(target, signature), body: bytes }),
-      )
-      return posts.length === 1 ? (posts[0] as Promise<Attempt>).then((only) => [only]) : Promise.all(posts)
+      const attempts: Attempt[] = []
+      let left = chosen.length
+      for (const [index, target] of chosen.entries()) {
+        const request = { headers: transport.headersFor(target, signature), body: bytes }
+        limiterOf(target).post(target, request, (attempt) => {
+          attempts[index] = attempt
+          left -= 1
+          if (left === 0) done(attempts)
+        })
+      }
     },
-    post: (target, request) => (limiters.get(target.origin) as OriginLimiter).post(target, request),
+    post: (target, request) => new Promise((resolve) => limiterOf(target).post(target, request, resolve)),
     abort() {
       for (const limiter of limiters.values()) limiter.abort()
     },
     async close() {
-      await Promise.all([...limiters.values()].map((limiter) => limiter.drain()))
-      await Promise.all(pools.map((pool) => pool.destroy()))
+      const all = [...limiters.values()]
+      await Promise.all(all.map((limiter) => limiter.drain()))
+      await Promise.all(all.map((limiter) => limiter.destroy()))
     },
   }
+
+  function limiterOf({ origin }: Target): OriginLimiter {
+    return limiters.get(origin) as OriginLimiter
+  }
+
   return transport
 }
 
-function createPool(origin: string, { ca, allowPrivateAddresses, timeoutMs, connections }: SenderSettings): Pool {
+/** A dispatcher of the caller's: closing a sender leaves it open. */
+function withoutClosing(dispatcher: DispatcherLike): Connection {
+  return { dispatch: (options, handler) => dispatcher.dispatch(options, handler) }
+}
+
+/**
+ * Returns what opens a connection. Hot path: a pool of undici takes a turn of the event loop more for each request, and looks through all
+ * its connections for one that is free.
+ */
+function createOpener(origin: string, { ca, allowPrivateAddresses, timeoutMs }: SenderSettings): () => Connection {
   const lookup = allowPrivateAddresses ? undefined : createGuardedLookup()
-  const connect = createConnector({ ca, timeoutMs, responseLimit: RESPONSE_LIMIT, lookup })
-  return new Pool(origin, {
-    connect: allowPrivateAddresses ? connect : guardConnector(connect),
-    connections,
-    allowH2: false,
-  })
+  const plain = createConnector({ ca, timeoutMs, responseLimit: RESPONSE_LIMIT, lookup })
+  const connect = allowPrivateAddresses ? plain : guardConnector(plain)
+  return () => new Client(origin, { connect, allowH2: false })
 }

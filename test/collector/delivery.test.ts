@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { Submission } from '../../src/destination/api.ts'
 import { HooklineError } from '../../src/message/error.ts'
@@ -117,6 +118,14 @@ describe('the key of a submission', () => {
     expect(first).toMatch(/^[0-9a-f]{64}$/)
     expect(second).toBe(first)
   })
+
+  it.each([{}, { sentAt: 'now' }, { _metadata: { retryCount: 1 } }])(
+    'is what earlier releases stored, with %j',
+    async (also) => {
+      const text = '["shop","track"]{"userId":"u","event":"e","messageId":"m","properties":{"a":1}}'
+      expect(await keysOf(['/v1/track', { ...also, ...track }])).toEqual([hash('sha256', text)])
+    },
+  )
 
   it.each<[string, object, object]>([
     ['another sentAt', { sentAt: '2026-01-15T09:30:00.000Z' }, { sentAt: '2026-01-15T09:30:07.000Z' }],

@@ -187,6 +187,16 @@ describe('Limits', () => {
     if (accepted === 0) expect(single.json.code).toBe('call_too_large')
   })
 
+  it.each([{ sentAt: '2026-01-15T09:30:00Z' }, { _metadata: { a: 'é' } }, { sentAt: 5, _metadata: {} }])(
+    'one call: %j counts',
+    async (also) => {
+      const { post } = setUpCollector()
+      const batch = [CALL_LIMIT, CALL_LIMIT + 1].map((bytes) => sized(bytes, { ...page, ...also }))
+      const { json } = await post('/v1/batch', { batch })
+      expect([json.accepted, json.refused]).toMatchObject([1, [{ index: 1, code: 'call_too_large' }]])
+    },
+  )
+
   it('one call: what the batch adds to it counts', async () => {
     const { post } = setUpCollector()
     const { json } = await post('/v1/batch', { batch: [sized(CALL_LIMIT), page], context: { a: 1 } })
@@ -284,6 +294,15 @@ describe('Limits', () => {
       accepted,
       accepted === 1 ? [] : ['call_invalid'],
     ])
+  })
+
+  it.each(['sentAt', '_metadata'])('a call whose %s nests too deep', async (field) => {
+    const { post } = setUpCollector()
+    const calls = [499, 500].map(
+      (levels) => `{"type":"page","userId":"u","${field}":${'['.repeat(levels)}${']'.repeat(levels)}}`,
+    )
+    const { json } = await post('/v1/batch', `{"batch":[${calls}]}`)
+    expect([json.accepted, json.refused]).toMatchObject([1, [{ index: 1, code: 'call_invalid' }]])
   })
 
   it.each([

@@ -250,9 +250,11 @@ describe('a circuit', () => {
     })
     for (let i = 0; i < 100; i++) await destination.track({ userId: 'u', event: 'E' })
     await clock.advance(10)
+    const tried = reports.length
+    expect(tried).toBeLessThan(50)
     destination.update({ webhooks: [{ url: URL_B }] })
     await clock.advance(0)
-    expect(reports.filter(({ status }) => status === 'delivered')).toHaveLength(90) // The others were tried before.
+    expect(reports.filter(({ status }) => status === 'delivered')).toHaveLength(100 - tried)
     expect((await destination.health()).circuits).toEqual([{ url: URL_B, state: 'closed' }])
   })
 

@@ -6,8 +6,8 @@ export const client: readonly Patch[] = [
   {
     fault: 'calls go to the first destination of the source only',
     file: 'src/collector/submit.ts',
-    from: 'destinations.map(async (destination)',
-    to: 'destinations.slice(0, 1).map(async (destination)',
+    from: 'destinations.map(async (destination, index)',
+    to: 'destinations.slice(0, 1).map(async (destination, index)',
     rows: ['Client · What it does · 1'],
   },
   {
@@ -99,9 +99,9 @@ export const client: readonly Patch[] = [
   },
   {
     fault: 'the time of a call without a timestamp is not that of the collector',
-    file: 'src/message/compose.ts',
-    from: 'new Date(now).toISOString() : toTimestamp',
-    to: 'new Date(0).toISOString() : toTimestamp',
+    file: 'src/collector/call.ts',
+    from: 'timestamp: call.timestamp ?? receivedAt',
+    to: 'timestamp: call.timestamp ?? new Date(0).toISOString()',
     rows: ['Client · What it does · 7'],
   },
   {
@@ -343,8 +343,8 @@ export const client: readonly Patch[] = [
   {
     fault: 'the collector counts characters of a call, not bytes',
     file: 'src/collector/call.ts',
-    from: 'const bytes = Buffer.byteLength(text)',
-    to: 'const bytes = text.length',
+    from: 'const bytes = Buffer.byteLength(lasting) + Buffer.byteLength(changing)',
+    to: 'const bytes = lasting.length + changing.length',
     rows: ['Client · Limits · Maximum size of one call'],
   },
   {

@@ -10,15 +10,15 @@ export const outbound: readonly Patch[] = [
   {
     fault: 'a round goes to the first URL only',
     file: 'src/sender/transport.ts',
-    from: 'const posts = chosen.map(',
-    to: 'const posts = chosen.slice(0, 1).map(',
+    from: 'postRound(bytes, chosen, done) {',
+    to: 'postRound(bytes, all, done) { const chosen = all.slice(0, 1)',
     rows: ['Outbound · What it does · 1', 'Outbound · Settings · the service list'],
   },
   {
     fault: 'the first attempt is made a second later',
     file: 'src/destination/destination.ts',
     from: 'jobs.push({ id, body: bytes })',
-    to: 'jobs.push({ id, body: bytes, notBefore: new Date(now + 1_000) })',
+    to: 'jobs.push({ id, body: bytes, notBefore: new Date(at + 1_000) })',
     rows: ['Outbound · What it does · 1'],
   },
   {
@@ -277,15 +277,15 @@ export const outbound: readonly Patch[] = [
   {
     fault: 'properties are dropped',
     file: 'src/collector/call.ts',
-    from: 'const { writeKey: _, sentAt = shared.sentAt, ...fields } = call',
-    to: 'const { writeKey: _, sentAt = shared.sentAt, properties: _properties, ...fields } = call',
+    from: 'const fields = withoutTransport(call)',
+    to: 'const { properties: _properties, ...fields } = withoutTransport(call)',
     rows: ['Outbound · Fields of page', 'Outbound · Fields of track', 'Client · Messages · Track · Properties'],
   },
   {
     fault: 'traits are dropped',
     file: 'src/collector/call.ts',
-    from: 'const { writeKey: _, sentAt = shared.sentAt, ...fields } = call',
-    to: 'const { writeKey: _, sentAt = shared.sentAt, traits: _traits, ...fields } = call',
+    from: 'const fields = withoutTransport(call)',
+    to: 'const { traits: _traits, ...fields } = withoutTransport(call)',
     rows: [
       'Outbound · Fields of identify',
       'Outbound · Fields of group',
@@ -296,8 +296,8 @@ export const outbound: readonly Patch[] = [
   {
     fault: 'names and categories are dropped',
     file: 'src/collector/call.ts',
-    from: 'const { writeKey: _, sentAt = shared.sentAt, ...fields } = call',
-    to: 'const { writeKey: _, sentAt = shared.sentAt, name: _name, category: _category, ...fields } = call',
+    from: 'const fields = withoutTransport(call)',
+    to: 'const { name: _name, category: _category, ...fields } = withoutTransport(call)',
     rows: ['Outbound · Fields of screen', 'Client · Messages · Page · Name', 'Client · Messages · Page · Category'],
   },
   {
@@ -542,8 +542,8 @@ export const outbound: readonly Patch[] = [
   {
     fault: 'a retry is not signed',
     file: 'src/destination/job-handler.ts',
-    from: 'await transport.postRound(job.body, chosen)',
-    to: 'await (before.rounds === 0 ? transport.postRound(job.body, chosen) : Promise.all(chosen.map((target) => transport.post(target, { headers: transport.headersFor(target, undefined), body: job.body }))))',
+    from: 'await new Promise<readonly Attempt[]>((end) => transport.postRound(job.body, chosen, end))',
+    to: 'await (before.rounds === 0 ? new Promise<readonly Attempt[]>((end) => transport.postRound(job.body, chosen, end)) : Promise.all(chosen.map((target) => transport.post(target, { headers: transport.headersFor(target, undefined), body: job.body }))))',
     rows: ['Outbound · Settings · sharedSecret'],
   },
   {

@@ -73,6 +73,66 @@ function gate() {
   return { opened: promise, open: () => resolve() }
 }
 
+describe('a store whose calls take effect in their order', () => {
+  const ordered = (recorded: Promise<void>) => ({
+    change: (store: QueueStore): Partial<QueueStore> => ({
+      isOrdered: true,
+      finish(claim, outcome) {
+        void store.finish(claim, outcome)
+        return recorded
+      },
+    }),
+  })
+
+  it('is asked for more when handlers have ended, together with their outcomes', async () => {
+    const recorded = Promise.withResolvers<void>()
+    const { watched, worker, push, work, seen } = setUp(ordered(recorded.promise))
+    await push(...Array.from({ length: 4 }, () => jobOf()))
+    work(() => complete, 3)
+    await until(() => seen.length === 4)
+    expect(watched.claims.slice(0, 2)).toEqual([3, 3])
+    recorded.resolve()
+    await worker.drain()
+  })
+
+  it('is asked for twice as many as are handled at a time at most, while outcomes are not recorded', async () => {
+    const recorded = Promise.withResolvers<void>()
+    const { worker, push, work, seen } = setUp(ordered(recorded.promise))
+    await push(...Array.from({ length: 10 }, () => jobOf()))
+    work(() => complete, 3)
+    await until(() => seen.length >= 6)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(seen).toHaveLength(6)
+    recorded.resolve()
+    await until(() => seen.length === 10)
+    await worker.drain()
+  })
+
+  it('is left alone until outcomes are recorded, however much room the handler has', async () => {
+    const recorded = Promise.withResolvers<void>()
+    const { clock, worker, push, work, seen } = setUp(ordered(recorded.promise))
+    const nextAt = vi.fn(() => new Date(clock.now()))
+    await push(...Array.from({ length: 3 }, () => jobOf()))
+    work(() => complete, 1, { count: () => 1, nextAt })
+    await until(() => seen.length === 2)
+    await clock.advance(0)
+    expect(nextAt).not.toHaveBeenCalled()
+    recorded.resolve()
+    await until(() => seen.length === 3)
+    await worker.drain()
+  })
+
+  it('leaves the event loop to others now and then, also when it answers without a promise', async () => {
+    const { worker, push, work, seen } = setUp({ change: () => ({ isOrdered: true }) })
+    await push(...Array.from({ length: 2_000 }, () => jobOf()))
+    work(() => complete, 100)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(seen.length).toBeGreaterThan(0)
+    expect(seen.length).toBeLessThan(1_000)
+    await worker.drain()
+  })
+})
+
 describe('claiming', () => {
   it.each([false, true])('asks for many jobs when many end together; slow store: %s', async (isSlow) => {
     const { watched, worker, push, work } = setUp({ isSlow })
@@ -87,10 +147,12 @@ describe('claiming', () => {
     const { clock, watched, push, work } = setUp()
     const held = Promise.withResolvers<Outcome>()
     work(({ id }) => (id === second.id ? complete : held.promise), 3)
-    const [first, second, third] = [jobOf(), jobOf(), jobOf()]
+    const [first, second, third, fourth] = [jobOf(), jobOf(), jobOf(), jobOf()]
     await push(first, second)
     await clock.advance(0)
     await push(third)
+    await clock.advance(0)
+    await push(fourth)
     await clock.advance(0)
     expect(new Set(watched.claims.slice(1))).toEqual(new Set([1, 2]))
     held.resolve(complete)

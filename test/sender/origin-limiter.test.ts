@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
-import type { DispatcherLike } from '../../src/http/post.ts'
-import { createOriginLimiter } from '../../src/sender/origin-limiter.ts'
+import type { Attempt } from '../../src/sender/api.ts'
+import { type Connection, createOriginLimiter } from '../../src/sender/origin-limiter.ts'
 import { readWebhooks, type Target } from '../../src/sender/webhooks.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { createDeadlines } from '../../src/time/deadlines.ts'
@@ -8,34 +8,41 @@ import { createDeadlines } from '../../src/time/deadlines.ts'
 const [target] = readWebhooks([{ url: 'http://shop.example/' }]) as [Target]
 const request = { headers: [], body: new Uint8Array() }
 
-/** A limiter of two, over a dispatcher whose requests end when the test calls `respond`. */
+/** A limiter of two, over connections whose requests end when the test calls `respond`. */
 function setUp() {
   const clock = manualClock()
   const abort = vi.fn()
-  const responds: (() => void)[] = []
+  const destroy = vi.fn(async () => {})
+  const responds: ((error?: Error) => void)[] = []
+  const connections: number[] = []
   let isInDispatcher = false
   let nested = 0
-  const dispatcher: DispatcherLike = {
+  let opened = 0
+  const open = (connection: number): Connection => ({
+    destroy,
     dispatch(_options, handler) {
       if (isInDispatcher) nested += 1
+      connections.push(connection)
       const controller = { abort } as never
       handler.onRequestStart?.(controller, {})
-      responds.push(() => {
+      responds.push((error) => {
         isInDispatcher = true
-        handler.onResponseStart?.(controller, 200, {})
-        handler.onResponseEnd?.(controller, {})
+        if (error === undefined) handler.onResponseStart?.(controller, 200, {})
+        if (error === undefined) handler.onResponseEnd?.(controller, {})
+        else handler.onResponseError?.(controller, error)
         isInDispatcher = false
       })
       return true
     },
-  }
-  const limiter = createOriginLimiter(dispatcher, 2, { clock, deadlines: createDeadlines(5_000, clock) })
-  return { limiter, responds, abort, nested: () => nested }
+  })
+  const limiter = createOriginLimiter(() => open(opened++), 2, { clock, deadlines: createDeadlines(5_000, clock) })
+  const post = (): Promise<Attempt> => new Promise((resolve) => limiter.post(target, request, resolve))
+  return { limiter, post, responds, abort, destroy, connections, nested: () => nested }
 }
 
 test('a waiting attempt begins when another ends, but not inside the dispatcher', async () => {
-  const { limiter, responds, nested } = setUp()
-  const attempts = [1, 2, 3].map(() => limiter.post(target, request))
+  const { post, responds, nested } = setUp()
+  const attempts = [1, 2, 3].map(() => post())
   expect(responds).toHaveLength(2)
   responds[0]?.()
   expect(responds).toHaveLength(2)
@@ -51,7 +58,7 @@ test('a waiting attempt begins when another ends, but not inside the dispatcher'
 test('an attempt made while another waits does not overtake it, nor exceed the limit', async () => {
   const { limiter, responds } = setUp()
   const order: string[] = []
-  const post = (name: string) => void limiter.post(target, request).then(() => order.push(name))
+  const post = (name: string) => limiter.post(target, request, () => order.push(name))
   for (const name of ['a', 'b', 'c']) post(name)
   responds[0]?.()
   post('d') // Before `c` has begun.
@@ -66,14 +73,14 @@ test('an attempt made while another waits does not overtake it, nor exceed the l
 })
 
 test('abort() ends attempts under way and leaves finished ones alone', async () => {
-  const { limiter, responds, abort } = setUp()
-  const finished = limiter.post(target, request)
+  const { limiter, post, responds, abort } = setUp()
+  const finished = post()
   responds[0]?.()
   expect(await finished).toMatchObject({ ok: true })
   limiter.abort()
   expect(abort).not.toHaveBeenCalled()
 
-  const underWay = limiter.post(target, request)
+  const underWay = post()
   limiter.abort()
   expect(await underWay).toMatchObject({
     ok: false,
@@ -84,9 +91,9 @@ test('abort() ends attempts under way and leaves finished ones alone', async () 
 })
 
 test('drain() resolves for every caller when the last attempt has ended', async () => {
-  const { limiter, responds } = setUp()
+  const { limiter, post, responds } = setUp()
   await limiter.drain()
-  const attempts = [1, 2].map(() => limiter.post(target, request))
+  const attempts = [1, 2].map(() => post())
   let drained = 0
   const drains = [1, 2].map(() => limiter.drain().then(() => ++drained))
   responds[0]?.()
@@ -96,4 +103,33 @@ test('drain() resolves for every caller when the last attempt has ended', async 
   responds[1]?.()
   await Promise.all(drains)
   expect(drained).toBe(2)
+})
+
+test('attempts share connections, of which there are no more than were needed at once', async () => {
+  const { post, responds, connections } = setUp()
+  for (const count of [1, 2, 3]) {
+    const attempts = Array.from({ length: count }, post)
+    for (let each = 0; each < count; each++) {
+      await Promise.resolve()
+      responds.shift()?.()
+    }
+    await Promise.all(attempts)
+  }
+  expect(connections).toEqual([0, 0, 1, 1, 0, 1])
+})
+
+test('a connection whose attempt failed is closed and carries no other', async () => {
+  const { limiter, post, responds, connections, destroy } = setUp()
+  const failed = post()
+  responds[0]?.(new Error('gone'))
+  expect(destroy).not.toHaveBeenCalled() // Not inside the dispatcher.
+  expect(await failed).toMatchObject({ ok: false })
+  expect(destroy).toHaveBeenCalledOnce()
+
+  const next = post()
+  responds[1]?.()
+  expect(await next).toMatchObject({ ok: true })
+  expect(connections).toEqual([0, 1])
+  await limiter.destroy()
+  expect(destroy).toHaveBeenCalledTimes(2)
 })

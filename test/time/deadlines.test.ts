@@ -95,6 +95,20 @@ describe('deadlines', () => {
     expect(passed).toEqual(['second', 'from the first'])
   })
 
+  it('hold no other once they were cleared or have passed', async () => {
+    const { clock, deadlines, set } = setUp()
+    const [first, second, third, fourth] = ['a', 'b', 'c', 'd'].map(set) as [Deadline, Deadline, Deadline, Deadline]
+    const heldBy = (one: Deadline) => Object.values(one).filter((value) => value !== null && typeof value === 'object')
+    expect(heldBy(second).length).toBe(2)
+    expect(heldBy(second)).toContain(third)
+    for (const one of [second, first, fourth]) {
+      deadlines.clear(one)
+      expect(heldBy(one)).toEqual([])
+    }
+    await clock.advance(100)
+    expect(heldBy(third)).toEqual([])
+  })
+
   it('keep the process alive while something waits, and not when nothing does', () => {
     const timeouts = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
     const before = timeouts()

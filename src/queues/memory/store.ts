@@ -1,16 +1,21 @@
 /** The store of a queue in memory: due jobs first in, first out; jobs that wait for their time in a heap. */
 
 import { createFifo } from '../../collections/fifo.ts'
+import { createSlots } from '../../collections/slots.ts'
 import { HooklineError } from '../../message/error.ts'
 import type { ClaimedJob, Job } from '../queue.ts'
 import type { QueueStore } from '../store.ts'
-import { createCompletedIds } from './completed-ids.ts'
 import { bytesOf, createDeadLetters } from './dead-letters.ts'
+import { createKnownIds } from './known-ids.ts'
 import type { Settings } from './options.ts'
 import { createTimeHeap } from './time-heap.ts'
 
 interface Entry {
   readonly id: string
+  /** Counts the entries, so that the oldest has the lowest. */
+  readonly order: number
+  /** Its place among the entries. */
+  place: number
   body: Uint8Array
   retryState: Uint8Array | undefined
   claimCount: number
@@ -26,15 +31,16 @@ interface MemoryClaim extends ClaimedJob {
 /** Creates an empty store. */
 export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
   const { name, maxJobs, maxBytes, maxDeadLetters, dedupeWindowMs, clock } = options
-  const entries = new Map<string, Entry>() // What waits or is claimed, the oldest first.
+  const entries = createSlots<Entry>() // What waits or is claimed.
   const due = createFifo<Entry>()
   const later = createTimeHeap<Entry>()
   const deadLetters = createDeadLetters(maxDeadLetters)
-  const completed = createCompletedIds({ clock, dedupeWindowMs, most: maxJobs })
+  const known = createKnownIds({ clock, dedupeWindowMs, most: maxJobs })
   let bytes = 0 // Of entries.
+  let order = 0
 
   function isKnown(id: string): boolean {
-    return entries.has(id) || completed.has(id) || deadLetters.has(id)
+    return known.has(id) || deadLetters.has(id)
   }
 
   function requireRoom(jobs: number, more: number): void {
@@ -49,8 +55,10 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
 
   function add({ id, body, notBefore }: Job): void {
     const dueAt = notBefore?.getTime() ?? clock.now()
-    const entry = { id, body, retryState: undefined, claimCount: 0, firstAt: LONG_AGO, dueAt }
-    entries.set(id, entry)
+    order += 1
+    const entry = { id, order, place: 0, body, retryState: undefined, claimCount: 0, firstAt: LONG_AGO, dueAt }
+    entry.place = entries.add(entry)
+    known.add(id)
     bytes += body.byteLength
     enqueue(entry)
   }
@@ -69,8 +77,12 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
   }
 
   function remove(entry: Entry): void {
-    entries.delete(entry.id)
+    entries.remove(entry.place)
     bytes -= bytesOf(entry)
+  }
+
+  function oldestFirst(): Entry[] {
+    return entries.list().sort((one, other) => one.order - other.order)
   }
 
   function claimEntry(entry: Entry): MemoryClaim {
@@ -112,7 +124,8 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
     finish({ entry }, outcome) {
       if ('retryAt' in outcome) return retry(entry, outcome.retryAt, outcome.retryState)
       remove(entry)
-      if ('complete' in outcome) return completed.add(entry.id)
+      if ('complete' in outcome) return known.complete(entry.id)
+      known.delete(entry.id)
       const { deadLetter: reason, retryState } = outcome
       const failedAt = new Date(clock.now())
       deadLetters.add({ id: entry.id, body: unpooled(entry.body), reason, retryState, failedAt })
@@ -149,7 +162,7 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
       return found.length
     },
     *jobs() {
-      const all = [...entries.values()]
+      const all = oldestFirst()
       for (let start = 0; start < all.length; start += LISTED_AT_ONCE) yield all.slice(start, start + LISTED_AT_ONCE)
     },
     remove(ids) {
@@ -158,15 +171,18 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
       const stays = (entry: Entry): boolean => !wanted.has(entry.id) || found.push(entry) === 0
       due.filter(stays)
       later.filter(stays)
-      for (const entry of found) remove(entry)
+      for (const entry of found) {
+        remove(entry)
+        known.delete(entry.id)
+      }
       return found.length
     },
     close() {
       const now = clock.now()
-      const left = [...entries.values()].map(({ id, body, dueAt }) =>
+      const left = oldestFirst().map(({ id, body, dueAt }) =>
         dueAt > now ? { id, body, notBefore: new Date(dueAt) } : { id, body },
       )
-      entries.clear()
+      for (const { place } of entries.list()) entries.remove(place)
       return left
     },
   }

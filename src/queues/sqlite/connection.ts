@@ -8,7 +8,8 @@ import { systemClock } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
 import { createCounts } from './counts.ts'
 import { isOwnerLost, lockOwner, type OwnerLock } from './owners.ts'
-import { packRequests, type Reply, type ReplyMessage, type Request, unpackReplies } from './rpc.ts'
+import { packRequests, unpackReplies } from './packing.ts'
+import type { QueueSettings, Reply, ReplyMessage, Request } from './rpc.ts'
 import { inFile } from './tables.ts'
 import type { StartThread, Thread } from './worker-thread.ts'
 
@@ -34,6 +35,8 @@ interface Sent {
 
 interface Running {
   readonly thread: Thread
+  /** The queues that it has heard of. */
+  readonly queues: Map<QueueSettings, number>
   /** The requests of the one message that it has not answered. */
   unanswered: readonly Sent[]
   error: unknown
@@ -82,7 +85,7 @@ function createConnection(path: string, startThread: StartThread) {
       lock = lockOwner(path)
     }
     const thread = startThread({ isHooklineThread: true, path, owner: lock.owner })
-    const mine: Running = { thread, unanswered: [], error: undefined }
+    const mine: Running = { thread, queues: new Map(), unanswered: [], error: undefined }
     thread.on('message', (message: ReplyMessage) => receive(mine, message))
     thread.on('error', (error) => {
       mine.error = error
@@ -97,8 +100,8 @@ function createConnection(path: string, startThread: StartThread) {
     mine.unanswered = []
     for (const [index, reply] of unpackReplies(message).entries()) settle(answered[index] as Sent, reply)
     mine.thread.unref()
-    if (message.isLast) running = undefined
-    flush()
+    if (typeof message !== 'number' && message.isLast) running = undefined
+    schedule() // Not at once: what the answers lead to goes into the same message.
   }
 
   /** After the end of a thread. Whether it carried out what it did not answer is unknown. */
@@ -123,7 +126,7 @@ function createConnection(path: string, startThread: StartThread) {
       return
     }
     for (const request of failed.splice(0)) void sendUntilDone(request)
-    const sent = waiting
+    const sent = [...waiting.filter((each) => !isClaim(each)), ...waiting.filter(isClaim)] // They find what the others store.
     waiting = []
     try {
       running ??= start()
@@ -133,7 +136,7 @@ function createConnection(path: string, startThread: StartThread) {
       return
     }
     running.unanswered = sent
-    const message = packRequests(sent.map(({ request }) => request))
+    const message = packRequests(sent, running.queues)
     hold(running.thread)
     running.thread.postMessage(message, [message.buffer])
   }
@@ -145,7 +148,7 @@ function createConnection(path: string, startThread: StartThread) {
   function endThread(): void {
     if (running !== undefined) {
       hold(running.thread)
-      running.thread.postMessage({ requests: [], buffer: new ArrayBuffer() })
+      running.thread.postMessage('end')
       return
     }
     lock?.release()
@@ -159,22 +162,17 @@ function createConnection(path: string, startThread: StartThread) {
   function send(request: Request): Promise<unknown> {
     return new Promise((resolve, reject) => {
       waiting.push({ request, resolve, reject })
-      if (isScheduled) return
-      isScheduled = true
-      setImmediate(flush)
+      schedule()
     })
   }
 
-  async function sendUntilDone(request: Request): Promise<void> {
-    try {
-      await send(request)
-    } catch {
-      failed.push(request)
-    }
+  function schedule(): void {
+    if (!isScheduled) setImmediate(flush)
+    isScheduled = true
   }
 
-  function nextClaim(): number {
-    return ++claims
+  async function sendUntilDone(request: Request): Promise<void> {
+    await send(request).catch(() => failed.push(request))
   }
 
   /** What takes long goes on, and does not keep the process alive. */
@@ -186,11 +184,13 @@ function createConnection(path: string, startThread: StartThread) {
     running?.thread.unref()
   }
 
-  return { send, sendUntilDone, nextClaim, end }
+  return { send, sendUntilDone, nextClaim: () => ++claims, end }
 }
 
 /** How long ending waits for a file that is locked, or a disk that does not respond, in milliseconds. */
 const END_MS = 200
+
+const isClaim = ({ request }: Sent): boolean => request.kind === 'claim'
 
 function settle({ resolve, reject }: Sent, reply: Reply): void {
   if ('value' in reply) resolve(reply.value)

@@ -1,7 +1,9 @@
-/** The counts and the next number of each queue: read when a transaction needs them, written when it ends. */
+/** The queues of a file: their counts and next numbers, read when a transaction needs them and written when it ends; their uses. */
 
 import type { DatabaseSync } from 'node:sqlite'
 import { inTransaction, UnusableFile } from '../../sqlite/file.ts'
+import { servesOther } from '../use.ts'
+import type { QueueSettings } from './rpc.ts'
 
 /** The phases of a job: due, waiting for its time, claimed, or a dead letter. Stored, so the numbers stay. */
 export const PHASE = { due: 0, later: 1, claimed: 2, deadLetter: 3 } as const
@@ -88,4 +90,27 @@ export function createCounts(database: DatabaseSync): Counts {
 
 function print({ next, waiting, active, deadLetters }: QueueRow): string {
   return `${next} ${waiting} ${active} ${deadLetters}`
+}
+
+/** A queue, and what it is reserved for, if it is. */
+export type Reservation = Pick<QueueSettings, 'name' | 'use'>
+
+/**
+ * Creates a function that keeps a queue for its use, over an open file. The first to reserve it says what it is for.
+ *
+ * @throws HooklineError (the function) `queue_unavailable` when the queue has another use.
+ */
+export function createReserve(database: DatabaseSync): (reservation: Reservation) => void {
+  const insert = database.prepare('INSERT OR IGNORE INTO hookline_queue_uses (name, use) VALUES (?, ?)')
+  const read = database.prepare('SELECT use FROM hookline_queue_uses WHERE name = ?')
+  const known = new Set<string>()
+
+  return ({ name, use }) => {
+    const key = `${use} ${name}`
+    if (use === undefined || known.has(key)) return
+    if (read.get(name) === undefined) insert.run(name, use)
+    const found = read.get(name)?.use
+    if (found !== use) throw servesOther(name, `${found}`, use)
+    known.add(key)
+  }
 }

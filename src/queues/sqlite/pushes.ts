@@ -4,15 +4,13 @@ import { HooklineError } from '../../message/error.ts'
 import { notingDamage } from '../../sqlite/damage.ts'
 import type { QueueRow } from './counts.ts'
 import type { Push, QueueSettings } from './rpc.ts'
-import { bytesOfId, NUMBERS, type OpenTables } from './tables.ts'
+import { NUMBERS, type OpenTables } from './tables.ts'
 
 /** What can be done. */
 export interface Pushes {
   push(row: QueueRow, settings: QueueSettings, request: Push): void
   /** The job that an id was given to. */
   seqOf(queue: number, id: Uint8Array): number | undefined
-  /** Remembers the id of a complete job for the dedupe window only. */
-  complete(id: Uint8Array, seq: number, now: number): void
   forget(queue: number, id: Uint8Array): void
   /** The body of a job; undefined when it is missing or lies on a damaged page, which is noted so that the next transaction avoids it. */
   bodyOf(seq: number): Uint8Array | undefined
@@ -45,8 +43,11 @@ export function createPushes({ database, damaged }: OpenTables): Pushes {
   const setCompleted = database.prepare(`
     INSERT OR REPLACE INTO hookline_queue_completed (seq, id, completed_at) VALUES (?, ?, ?)`)
   const unsetCompleted = database.prepare('DELETE FROM hookline_queue_completed WHERE seq = ?')
-  const nextCompleted = database.prepare(`
-    SELECT seq, id, completed_at AS at FROM hookline_queue_completed WHERE seq > ? AND seq < ? ORDER BY seq LIMIT ?`)
+  const lastCompleted = database.prepare(`
+    SELECT seq FROM hookline_queue_completed WHERE seq > ? AND seq < ? ORDER BY seq LIMIT 1 OFFSET ?`)
+  const overOrAhead = database.prepare(`
+    SELECT seq, id, completed_at AS at FROM hookline_queue_completed
+    WHERE seq > ? AND seq <= ? AND (completed_at <= ? OR completed_at > ?)`)
   const prunedTo = new Map<number, number>() // By queue, the `seq` that was looked at last.
 
   /** After the clock was set back, an id is known for the window from now on, and no longer. */
@@ -85,11 +86,11 @@ export function createPushes({ database, damaged }: OpenTables): Pushes {
       const { queue } = row
       const { dedupeWindowMs, maxJobs } = settings
       if (row.waiting + row.active + ids.length > maxJobs) {
-        const fresh = ids.filter((id) => !isKnown(queue, bytesOfId(id), now, dedupeWindowMs))
+        const fresh = ids.filter((id) => !isKnown(queue, id, now, dedupeWindowMs))
         requireRoom(row, settings, fresh.length)
       }
       for (let index = 0; index < ids.length; index += 1) {
-        const id = bytesOfId(ids[index] as string)
+        const id = ids[index] as Uint8Array
         const seq = queue * NUMBERS + row.next
         if (!addId(queue, id, seq, now, dedupeWindowMs)) continue
         const at = notBefore[index] ?? now
@@ -100,7 +101,6 @@ export function createPushes({ database, damaged }: OpenTables): Pushes {
       }
     },
     seqOf,
-    complete: (id, seq, now) => void setCompleted.run(seq, id, now),
     forget: (queue, id) => void remove.run(queue, id),
     bodyOf(seq) {
       const body = damaged.has(seq) ? undefined : notingDamage(damaged, seq, () => readBody.get(seq))?.body
@@ -112,15 +112,16 @@ export function createPushes({ database, damaged }: OpenTables): Pushes {
     prune(queue, limit, dedupeWindowMs, now) {
       if (damaged.has('completed')) return
       notingDamage(damaged, 'completed', () => {
-        const from = prunedTo.get(queue) ?? queue * NUMBERS
-        const rows = nextCompleted.all(from, (queue + 1) * NUMBERS, limit)
+        const [from, end] = [prunedTo.get(queue) ?? queue * NUMBERS, (queue + 1) * NUMBERS]
+        const last = lastCompleted.get(from, end, limit - 1)?.seq as number | undefined
+        const rows = overOrAhead.all(from, last ?? end, now - dedupeWindowMs, now)
         for (const { seq, id, at } of rows as { seq: number; id: Uint8Array; at: number }[]) {
           if (!isOver(seq, id, at, now, dedupeWindowMs)) continue
           remove.run(queue, id)
           unsetCompleted.run(seq)
         }
-        if (rows.length < limit) prunedTo.delete(queue)
-        else prunedTo.set(queue, rows.at(-1)?.seq as number)
+        if (last === undefined) prunedTo.delete(queue)
+        else prunedTo.set(queue, last)
       })
     },
   }

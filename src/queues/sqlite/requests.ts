@@ -4,14 +4,13 @@ import { HooklineError } from '../../message/error.ts'
 import { cannotUse } from '../../sqlite/advice.ts'
 import { BUSY, CORRUPT, inTransaction, resultOf, retryWhileBusy } from '../../sqlite/file.ts'
 import { createClaims } from './claims.ts'
-import { createCounts } from './counts.ts'
-import { createDeadLetters } from './dead-letters.ts'
+import { createCounts, createReserve } from './counts.ts'
+import { createDueJobs } from './due.ts'
 import { createOwners } from './owners.ts'
 import { createPushes } from './pushes.ts'
 import type { Claims, Reply, Request } from './rpc.ts'
-import { createStoredJobs } from './stored-jobs.ts'
+import { createDeadLetters, createStoredJobs } from './stored.ts'
 import { type OpenTables, openFile } from './tables.ts'
-import { createReserve } from './uses.ts'
 
 /** A file that is open. */
 export interface OpenFile {
@@ -32,7 +31,8 @@ export function openForRequests(path: string, owner: number): OpenFile {
   const reserve = createReserve(database)
   const owners = createOwners(tables)
   const pushes = createPushes(tables)
-  const claims = createClaims(tables, pushes)
+  const due = createDueJobs(tables, pushes)
+  const claims = createClaims(tables, due)
   const deadLetters = createDeadLetters(tables, pushes)
   const storedJobs = createStoredJobs(tables, pushes)
   const truncateLog = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)')
@@ -45,7 +45,7 @@ export function openForRequests(path: string, owner: number): OpenFile {
         return pushes.push(row, request.queue, request)
       case 'claim':
         owners.releaseDead()
-        return { ...claims.claim(row, request), nextDueAt: claims.nextDueAt(row.queue) } satisfies Claims
+        return { ...claims.claim(row, request), nextDueAt: due.nextDueAt(row.queue) } satisfies Claims
       case 'finish':
         return claims.finish(row, request)
       case 'release':
@@ -53,9 +53,9 @@ export function openForRequests(path: string, owner: number): OpenFile {
       case 'undoClaim':
         return claims.undo(row, request.claim)
       case 'nextDueAt':
-        return claims.nextDueAt(row.queue)
+        return due.nextDueAt(row.queue)
       case 'counts':
-        return { ...row, oldestDueAt: claims.oldestDueAt(row.queue, request.now) }
+        return { ...row, oldestDueAt: due.oldestDueAt(row.queue, request.now) }
       case 'deadLetters':
         return deadLetters.page(row.queue, request.after, request.limit)
       case 'redrive':
@@ -82,7 +82,7 @@ export function openForRequests(path: string, owner: number): OpenFile {
   /** The answer to a claim when nothing is due: it need not lock the file. Undefined for any other request. */
   function answerUnlocked({ kind, queue, now }: Request & { readonly now?: number }): Reply | undefined {
     if (kind !== 'claim' || owners.hasDead()) return undefined
-    const nextDueAt = claims.nextDueAt(counts.numberOf(queue.name))
+    const nextDueAt = due.nextDueAt(counts.numberOf(queue.name))
     const isDue = nextDueAt !== undefined && nextDueAt <= (now as number)
     return isDue ? undefined : { value: { jobs: [], unreadable: [], nextDueAt } satisfies Claims }
   }
@@ -93,12 +93,13 @@ export function openForRequests(path: string, owner: number): OpenFile {
     isDurable = next
   }
 
-  /** Forgets ids twice as fast as jobs are finished. */
-  function prune(requests: readonly Request[]): void {
-    const finished = requests.filter((request) => request.kind === 'finish')
-    for (const [name, ofQueue] of Map.groupBy(finished, ({ queue }) => queue.name)) {
-      const [{ queue, now }] = ofQueue as [(typeof finished)[number]]
-      pushes.prune(counts.numberOf(name), 2 * ofQueue.length, queue.dedupeWindowMs, now)
+  /** Ends the claims of complete jobs, and forgets ids twice as fast as jobs are complete. */
+  function complete(requests: readonly Request[]): void {
+    for (const [name, ofQueue] of Map.groupBy(requests.filter(isComplete), ({ queue }) => queue.name)) {
+      const row = counts.rowOf(name)
+      claims.complete(row, ofQueue)
+      const [{ queue, now }] = ofQueue as [(typeof ofQueue)[number]]
+      pushes.prune(row.queue, 2 * ofQueue.length, queue.dedupeWindowMs, now)
     }
   }
 
@@ -111,8 +112,8 @@ export function openForRequests(path: string, owner: number): OpenFile {
     setDurable(requests.some(({ kind }) => !MAY_BE_LOST.has(kind)))
     return inTransaction(database, () => {
       counts.begin()
-      const replies = requests.map(answer)
-      prune(requests)
+      complete(requests)
+      const replies = requests.map((request) => (isComplete(request) ? DONE : answer(request)))
       counts.save()
       return replies
     })
@@ -163,6 +164,12 @@ export function openForRequests(path: string, owner: number): OpenFile {
 function keepingBody([request, ...others]: readonly Request[]): Request[] | undefined {
   if (others.length > 0 || request?.kind !== 'finish' || request.keepsBody === true) return undefined
   return [{ ...request, keepsBody: true }]
+}
+
+const DONE: Reply = { value: undefined }
+
+function isComplete(request: Request): request is Extract<Request, { readonly kind: 'finish' }> {
+  return request.kind === 'finish' && request.outcome === 'complete'
 }
 
 const LOCKED = Object.assign(new Error('database is locked'), { errcode: BUSY })

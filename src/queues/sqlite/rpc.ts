@@ -1,4 +1,4 @@
-/** The requests to a file's worker thread and their responses: plain data, whose bytes travel in one buffer a message. */
+/** The requests to a file's worker thread and its replies: plain data. */
 
 import type { HooklineErrorCode } from '../../message/error.ts'
 import type { QueueUse } from '../queue.ts'
@@ -15,11 +15,11 @@ export interface QueueSettings {
   readonly timeoutMs: number
 }
 
-/** One call of a queue's store. `now` is the time by the queue's clock. In a message, lengths stand in place of bytes. */
-export type Request<Bytes = Uint8Array> = { readonly queue: QueueSettings } & (
-  | Push<Bytes>
+/** One call of a queue's store. `now` is the time by the queue's clock. */
+export type Request = { readonly queue: QueueSettings } & (
+  | Push
   | Claim
-  | Finish<Bytes>
+  | Finish
   | Release
   | { readonly kind: 'undoClaim'; readonly claim: number }
   | { readonly kind: 'nextDueAt' }
@@ -32,12 +32,12 @@ export type Request<Bytes = Uint8Array> = { readonly queue: QueueSettings } & (
 )
 
 /** Stores jobs: a list for each of their fields. */
-export interface Push<Bytes = Uint8Array> {
+export interface Push {
   readonly kind: 'push'
   readonly now: number
-  readonly ids: readonly string[]
+  readonly ids: readonly Uint8Array[]
   readonly notBefore: readonly (number | undefined)[]
-  readonly bodies: readonly Bytes[]
+  readonly bodies: readonly Uint8Array[]
 }
 
 /** Claims due jobs, under a number that this process gives to no other claim. */
@@ -55,14 +55,13 @@ export interface ClaimRef {
 }
 
 /** Ends a claim as its handler decided. */
-export interface Finish<Bytes = Uint8Array> extends ClaimRef {
+export interface Finish extends ClaimRef {
   readonly kind: 'finish'
   readonly now: number
-  readonly id: string
   readonly outcome: 'complete' | 'retry' | 'deadLetter'
   readonly retryAt: number
-  readonly reason: string
-  readonly retryState: Bytes | undefined
+  readonly reason: Uint8Array | undefined
+  readonly retryState: Uint8Array | undefined
   /** Whether the body stays in the file, because it cannot be deleted. */
   readonly keepsBody?: boolean
 }
@@ -75,13 +74,13 @@ export interface Release {
 }
 
 /** A job that was claimed. */
-export interface ClaimedRow<Bytes = Uint8Array> extends ClaimRef {
-  readonly id: string
+export interface ClaimedRow extends ClaimRef {
+  readonly id: Uint8Array
   readonly claimCount: number
   readonly firstAt: number
   readonly dueAt: number
-  readonly body: Bytes
-  readonly retryState: Bytes | undefined
+  readonly body: Uint8Array
+  readonly retryState: Uint8Array | undefined
 }
 
 /** A job that could not be read. */
@@ -91,8 +90,8 @@ export interface UnreadableRow {
 }
 
 /** The answer to a claim. */
-export interface Claims<Bytes = Uint8Array> {
-  readonly jobs: readonly ClaimedRow<Bytes>[]
+export interface Claims {
+  readonly jobs: readonly ClaimedRow[]
   /** Those that could not be read, and are dead letters now. */
   readonly unreadable: readonly UnreadableRow[]
   /** When the next job is due; 0 when one is due already. */
@@ -110,86 +109,23 @@ interface Failure {
 /** The answer to a request. */
 export type Reply = { readonly value: unknown } | { readonly failure: Failure }
 
-/** Requests on their way to the thread. Without any, it ends. */
+/** Requests on their way to the thread. It ends when it gets `end` in place of them. */
 export interface RequestMessage {
-  readonly requests: readonly Request<number>[]
+  /** Queues that the thread has not heard of. */
+  readonly queues: readonly QueueSettings[]
+  /** The requests that are not packed. */
+  readonly others: readonly Request[]
   readonly buffer: ArrayBuffer
 }
 
-/** The replies to the requests of one message, in their order. */
-export interface ReplyMessage {
-  readonly replies: readonly Reply[]
-  readonly buffer: ArrayBuffer
-  /** Whether the thread ends now, because the file must be opened anew. */
-  readonly isLast: boolean
-}
-
-/** Copies all bytes: to send them as they are would copy the whole pool that a small Buffer is a view of. */
-export function packRequests(requests: readonly Request[]): RequestMessage {
-  const { add, join } = createPacker()
-  return { requests: requests.map((request) => mapRequest(request, add)), buffer: join() }
-}
-
-/** The requests of a message. Their bytes are views of its buffer. */
-export function unpackRequests({ requests, buffer }: RequestMessage): Request[] {
-  const view = createReader(buffer)
-  return requests.map((request) => mapRequest(request, view))
-}
-
-/** Packs the jobs that were claimed. Other bytes are sent as they are. */
-export function packReplies(replies: readonly Reply[], isLast: boolean): ReplyMessage {
-  const { add, join } = createPacker()
-  return { replies: replies.map((reply) => mapReply(reply, add)), buffer: join(), isLast }
-}
-
-/** The replies of a message. Each job has bytes of its own, so that one that is kept for long keeps no others. */
-export function unpackReplies({ replies, buffer }: ReplyMessage): Reply[] {
-  const view = createReader(buffer)
-  return replies.map((reply) => mapReply(reply, (length: number) => view(length).slice()))
-}
-
-function mapRequest<From, To>(request: Request<From>, map: (bytes: From) => To): Request<To> {
-  if (request.kind === 'push') return { ...request, bodies: request.bodies.map(map) }
-  if (request.kind === 'finish') return { ...request, retryState: mapIfAny(request.retryState, map) }
-  return request
-}
-
-function mapReply<From, To>(reply: Reply, map: (bytes: From) => To): Reply {
-  const { value } = reply as { readonly value?: Partial<Claims<From>> | undefined }
-  if (value?.jobs === undefined) return reply
-  const jobs = value.jobs.map((job) => ({ ...job, body: map(job.body), retryState: mapIfAny(job.retryState, map) }))
-  return { value: { ...value, jobs } }
-}
-
-function mapIfAny<From, To>(bytes: From | undefined, map: (bytes: From) => To): To | undefined {
-  return bytes === undefined ? undefined : map(bytes)
-}
-
-function createPacker() {
-  const parts: Uint8Array[] = []
-  let length = 0
-  return {
-    add(part: Uint8Array): number {
-      parts.push(part)
-      length += part.byteLength
-      return part.byteLength
-    },
-    join(): ArrayBuffer {
-      const whole = new Uint8Array(length)
-      let offset = 0
-      for (const part of parts) {
-        whole.set(part, offset)
-        offset += part.byteLength
-      }
-      return whole.buffer
-    },
-  }
-}
-
-function createReader(buffer: ArrayBuffer): (length: number) => Uint8Array {
-  let offset = 0
-  return (length) => {
-    offset += length
-    return new Uint8Array(buffer, offset - length, length)
-  }
-}
+/** The replies to the requests of one message: their count, if all that they say is that it is done. */
+export type ReplyMessage =
+  | number
+  | {
+      readonly count: number
+      /** Those that say more. A claim's jobs are packed, and their number stands in place of them. */
+      readonly others: readonly (readonly [index: number, reply: Reply])[]
+      readonly buffer: ArrayBuffer
+      /** Whether the thread ends now, because the file must be opened anew. */
+      readonly isLast: boolean
+    }

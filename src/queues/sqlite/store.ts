@@ -1,14 +1,15 @@
 /** The store of a queue in a SQLite file: each of its calls is a request to the worker thread of the file. */
 
+import { HooklineError } from '../../message/error.ts'
+import { cannotUse } from '../../sqlite/advice.ts'
 import type { ClaimedJob, Outcome } from '../queue.ts'
 import type { QueueStore } from '../store.ts'
 import type { Connection } from './connection.ts'
-import type { QueueRow } from './counts.ts'
-import type { DeadLetterRow } from './dead-letters.ts'
+import { createReserve, type QueueRow, type Reservation } from './counts.ts'
 import type { Settings } from './options.ts'
 import type { ClaimRef, Claims, QueueSettings, Request } from './rpc.ts'
-import type { StoredJobs } from './stored-jobs.ts'
-import { reserveInFile } from './uses.ts'
+import type { DeadLetterRow, StoredJobs } from './stored.ts'
+import { bytesOfId, inFile, textOfId } from './tables.ts'
 
 /** A claimed job, and which claim it is. */
 export type SqliteClaim = ClaimedJob & ClaimRef
@@ -36,6 +37,7 @@ export function createSqliteStore(settings: Settings, connection: Connection): Q
 
   return {
     isDurable: true,
+    isOrdered: true,
     place: `sqlite ${connection.path} ${name}`,
     reserve(use) {
       reserveInFile(connection.path, { name, use })
@@ -46,7 +48,7 @@ export function createSqliteStore(settings: Settings, connection: Connection): Q
         kind: 'push',
         queue,
         now: now(),
-        ids: jobs.map(({ id }) => id),
+        ids: jobs.map(({ id }) => bytesOfId(id)),
         notBefore: jobs.map(({ notBefore }) => notBefore?.getTime()),
         bodies: jobs.map(({ body }) => body),
       })
@@ -58,10 +60,12 @@ export function createSqliteStore(settings: Settings, connection: Connection): Q
         onUnreadable?.({ ...letter, body: new Uint8Array(), retryState: undefined, failedAt: dateOf(at) })
       }
       nextDueAt = { at: claims.nextDueAt }
-      return claims.jobs.map((row) => ({ ...row, firstAt: dateOf(row.firstAt), dueAt: dateOf(row.dueAt) }))
+      return claims.jobs.map((row) => {
+        const id = textOfId(row.id) as string
+        return { ...row, id, firstAt: dateOf(row.firstAt), dueAt: dateOf(row.dueAt) }
+      })
     },
-    finish: ({ id, seq, claim }, outcome) =>
-      send({ kind: 'finish', queue, now: now(), id, seq, claim, ...fieldsOf(outcome) }),
+    finish: ({ seq, claim }, outcome) => send({ kind: 'finish', queue, now: now(), seq, claim, ...fieldsOf(outcome) }),
     /** Until it is done: the claims of a process that lives never lapse by themselves. */
     release(jobs, { wereHandled }) {
       const claims = jobs.map(({ seq, claim }) => ({ seq, claim }))
@@ -113,11 +117,25 @@ function dateOf(ms: number): Date {
 const LATEST = 8.64e15
 
 function fieldsOf(outcome: Outcome) {
-  const none = { retryAt: 0, reason: '', retryState: undefined }
+  const none = { retryAt: 0, reason: undefined, retryState: undefined }
   if ('complete' in outcome) return { ...none, outcome: 'complete' as const }
   const { retryState } = outcome
   if ('retryAt' in outcome) {
     return { ...none, outcome: 'retry' as const, retryAt: outcome.retryAt.getTime(), retryState }
   }
-  return { ...none, outcome: 'deadLetter' as const, reason: outcome.deadLetter, retryState }
+  return { ...none, outcome: 'deadLetter' as const, reason: Buffer.from(outcome.deadLetter), retryState }
+}
+
+/**
+ * Reserves a queue in a file that is not open here, so that another use is refused when the queue is given to it.
+ *
+ * @throws HooklineError `queue_unavailable`, also when the file cannot be used.
+ */
+function reserveInFile(path: string, reservation: Reservation): void {
+  try {
+    inFile(path, (database) => createReserve(database)(reservation))
+  } catch (cause) {
+    if (cause instanceof HooklineError) throw cause
+    throw new HooklineError('queue_unavailable', cannotUse(`Queue ${reservation.name}`, path, cause), { cause })
+  }
 }

@@ -132,18 +132,21 @@ function prepareTables(database: DatabaseSync): void {
 
 /** Makes tables of today of those of 0.1. Refuses, and changes nothing, while a process has the file open: it would fail. */
 function migrate(path: string): void {
-  const database = connectTo(path)
   try {
+    // A connection for each try: one that is open while it waits keeps others from leaving the WAL, which wait for it.
     retryWhileBusy(() => {
-      while (versionOf(database) === 1) migrateAlone(database)
+      const database = connectTo(path)
+      try {
+        while (versionOf(database) === 1) migrateAlone(database)
+      } finally {
+        database.close()
+      }
     }, OPENING_MS)
   } catch (error) {
     if (resultOf(error) !== BUSY) throw error
     throw new UnusableFile(
       "a process of Hookline 0.1 has it open. Got tables of 0.1 and 'database is locked'. Stop all processes of 0.1, and open it again.",
     )
-  } finally {
-    database.close()
   }
 }
 
@@ -165,12 +168,17 @@ export function bytesOfId(id: string): Buffer {
   return Buffer.from(id.replaceAll('-', ''), 'hex')
 }
 
+/** Whether the file keeps an id there. */
+export function isId(bytes: unknown): bytes is Uint8Array {
+  return bytes instanceof Uint8Array && bytes.byteLength === 16
+}
+
 /** Stands for what is no id. */
 export const NO_ID = '00000000-0000-0000-0000-000000000000'
 
 /** The id that the file keeps. Undefined for what is no id. */
 export function textOfId(bytes: unknown): string | undefined {
-  if (!(bytes instanceof Uint8Array) || bytes.byteLength !== 16) return undefined
+  if (!isId(bytes)) return undefined
   const hex = Buffer.from(bytes.buffer, bytes.byteOffset, 16).toString('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }

@@ -4,8 +4,9 @@ import { statSync } from 'node:fs'
 import { type MessagePort, parentPort, type Worker, workerData } from 'node:worker_threads'
 import { UnusableFile } from '../../sqlite/file.ts'
 import { isOwnerLost } from './owners.ts'
+import { packReplies, unpackRequests } from './packing.ts'
 import { failureOf, type OpenFile, openForRequests } from './requests.ts'
-import { packReplies, type Reply, type RequestMessage, unpackRequests } from './rpc.ts'
+import type { QueueSettings, Reply, RequestMessage } from './rpc.ts'
 
 /** What the thread gets when it starts. */
 export interface ThreadSettings {
@@ -21,9 +22,11 @@ export type Thread = Pick<Worker, 'on' | 'postMessage' | 'ref' | 'unref'>
 /** Starts the worker thread of a file. */
 export type StartThread = (settings: ThreadSettings) => Thread
 
-/** Answers the messages of a port. Ends after a message without requests, and when the file must be opened anew. */
+/** Answers the messages of a port. Ends after `end`, and when the file must be opened anew. */
 export function serve(port: MessagePort, { path, owner }: ThreadSettings): void {
   let open: { readonly file: OpenFile; readonly identity: string | undefined } | undefined
+
+  const queues: QueueSettings[] = []
 
   /** What is written to a file that was removed would be lost with the process. */
   function openUnchanged(): OpenFile {
@@ -39,9 +42,9 @@ export function serve(port: MessagePort, { path, owner }: ThreadSettings): void 
     port.close()
   }
 
-  port.on('message', (message: RequestMessage) => {
-    if (message.requests.length === 0) return end()
-    const requests = unpackRequests(message)
+  port.on('message', (message: RequestMessage | 'end') => {
+    if (message === 'end') return end()
+    const requests = unpackRequests(message, queues)
     let replies: readonly Reply[]
     let isLast = false
     try {
@@ -51,7 +54,7 @@ export function serve(port: MessagePort, { path, owner }: ThreadSettings): void 
       isLast = true
     }
     const reply = packReplies(replies, isLast)
-    port.postMessage(reply, [reply.buffer])
+    port.postMessage(reply, typeof reply === 'number' ? [] : [reply.buffer])
     if (isLast) end()
   })
 }

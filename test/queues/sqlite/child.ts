@@ -9,6 +9,7 @@ import { createReceiver } from '../../../src/index.ts'
 import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
 
 const [, , path = '', what = '', count = '0'] = process.argv
+if (count === 'tell') tellWaits()
 const queue = sqliteQueue({
   path,
   pollMs: 20,
@@ -32,6 +33,16 @@ async function handle(job: { readonly id: string }): Promise<{ readonly complete
   if (what === 'hold' || what === 'leave') return new Promise(() => {})
   if (what === 'block') block(Number(count))
   return { complete: true }
+}
+
+/** Prints `waits` whenever it waits for another process, from now on. */
+function tellWaits(): void {
+  const { wait } = Atomics
+  const tell = (...args: Parameters<typeof wait>) => {
+    console.log('waits')
+    return wait(...args)
+  }
+  Object.assign(Atomics, { wait: tell })
 }
 
 /** Stops the event loop. */

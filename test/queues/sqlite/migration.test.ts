@@ -7,6 +7,7 @@ import type { ClaimedJob, Outcome, Queue } from '../../../src/queues/queue.ts'
 import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { sqliteQueueHere } from '../../support/sqlite.ts'
+import { until } from '../../support/until.ts'
 import { bodiesOf, hurryTime, newFile, start, work } from './set-up.ts'
 
 // A process of release 0.1 wrote it by a clock that began at START, and was killed while it held two jobs.
@@ -148,6 +149,18 @@ describe('a file of release 0.1', () => {
     database.close()
     expect(await open('orders').counts()).toMatchObject({ waiting: 4 })
   })
+
+  it('is opened by several processes that waited for another one: they do not wait for each other then', async () => {
+    const { path } = setUp()
+    const old = connect(path)
+    old.prepare('SELECT name FROM sqlite_schema').all()
+    const programs = Array.from({ length: 3 }, () => start(path, 'close', 'tell'))
+    await until(() => programs.every(({ lines }) => lines.includes('waits')))
+    old.close()
+    for (const { child } of programs) child.stdin?.write('go\n')
+    await Promise.all(programs.map(({ child }) => once(child, 'close')))
+    expect(programs.map(({ lines }) => lines.at(-1))).toEqual(Array(3).fill('closed'))
+  }, 30_000)
 
   it('is opened by several processes at once: one of them brings it up to date', async () => {
     const { path } = setUp()

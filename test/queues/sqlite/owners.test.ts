@@ -19,13 +19,10 @@ function jobsOf(replies: readonly Reply[]) {
   return (replies[0] as { readonly value: Claims }).value.jobs
 }
 
-function finish(
-  job: { readonly id: string; readonly seq: number; readonly claim: number },
-  outcome: Finish['outcome'],
-) {
-  const { id, seq, claim } = job
-  const fields = { retryAt: 0, reason: '', retryState: undefined }
-  return { kind: 'finish', queue, now: 0, id, seq, claim, outcome, ...fields } satisfies Request
+function finish(job: { readonly seq: number; readonly claim: number }, outcome: Finish['outcome']) {
+  const { seq, claim } = job
+  const fields = { retryAt: 0, reason: undefined, retryState: undefined }
+  return { kind: 'finish', queue, now: 0, seq, claim, outcome, ...fields } satisfies Request
 }
 
 describe('an owner', () => {

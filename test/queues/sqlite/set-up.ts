@@ -10,6 +10,7 @@ import { expect, onTestFinished, vi } from 'vitest'
 import type { ClaimedJob, Outcome, Queue } from '../../../src/queues/queue.ts'
 import { type SqliteQueueOptions, sqliteQueue } from '../../../src/queues/sqlite/index.ts'
 import type { Request } from '../../../src/queues/sqlite/rpc.ts'
+import { bytesOfId } from '../../../src/queues/sqlite/tables.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { startProgram } from '../../support/program.ts'
 import { sqliteQueueHere, sqliteQueueWith } from '../../support/sqlite.ts'
@@ -127,7 +128,7 @@ export function requestsOf(settings: { readonly maxJobs?: number } = {}) {
       kind: 'push',
       queue,
       now: 0,
-      ids: bodies.map(() => randomUUID()),
+      ids: bodies.map(() => bytesOfId(randomUUID())),
       notBefore: bodies.map(() => undefined),
       bodies: bodies.map((body) => Buffer.from(body)),
     }),

@@ -154,6 +154,19 @@ describe('queues of one file in one process', () => {
     expect(readdirSync(dirname(path))).toEqual(['jobs.db'])
   })
 
+  it('store a job and claim it in one commit, and record its outcome in the next', async () => {
+    const { open } = setUp({ isHere: true })
+    const queue = open()
+    const seen = work(queue)
+    await queue.drain()
+    const exec = vi.spyOn(DatabaseSync.prototype, 'exec')
+    onTestFinished(() => exec.mockRestore())
+    await queue.push([jobOf('a'), jobOf('b')])
+    await queue.drain()
+    expect(bodiesOf(seen)).toEqual(['a', 'b'])
+    expect(exec.mock.calls.filter(([sql]) => sql === 'COMMIT')).toHaveLength(2)
+  })
+
   it('are the same by any path that leads to the file', async () => {
     const { path, open } = setUp({ isHere: true })
     open()

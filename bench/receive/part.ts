@@ -1,0 +1,31 @@
+/** What one `receiver.receive()` costs beyond its floor, and with many event names and audiences. */
+
+import { SERVER_CORE } from '../pin.ts'
+import { compare, figures, type Plan, type RoundOptions } from '../rounds.ts'
+import { startRunner } from '../start.ts'
+import type { ReceiverKind } from './receiver.ts'
+
+const MOST_CPU_OF_MANY = 1.2
+
+/** Prints CPU time a call. */
+export async function compareReceivers(options: RoundOptions): Promise<void> {
+  const plans = [
+    planOf('floor', 'track'),
+    planOf('floor 10 KB', 'track 10 KB'),
+    planOf('track', 'event names', MOST_CPU_OF_MANY),
+    planOf('identify', 'audiences', MOST_CPU_OF_MANY),
+  ]
+  await compare('receive(), in process: track of 1 KB and 10 KB; with 1000 event names; 1000 audiences', plans, options)
+}
+
+function planOf(baseline: ReceiverKind, of: ReceiverKind, atMost?: number): Plan {
+  const entry = (kind: ReceiverKind) => ({
+    start: (checkout?: string) => startRunner('receiver', [kind], { core: SERVER_CORE, checkout }),
+    ...(kind.startsWith('floor') ? {} : ({ isOurs: true } as const)),
+  })
+  return {
+    entries: { [baseline]: entry(baseline), [of]: entry(of) },
+    rows: [{ of, to: baseline, figure: figures.cpu, ...(atMost === undefined ? {} : { atMost }) }],
+    messages: 4000,
+  }
+}

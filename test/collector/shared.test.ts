@@ -1,0 +1,128 @@
+/** Destinations of one source share what is composed, and nothing else. */
+
+import { describe, expect, it } from 'vitest'
+import type { Submission } from '../../src/destination/api.ts'
+import { createDestination } from '../../src/destination/destination.ts'
+import type { DestinationOptions } from '../../src/destination/options.ts'
+import type { Message } from '../../src/message/message.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
+import type { Job } from '../../src/queues/queue.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+import { setUpCollector, writeKey } from '../support/collect.ts'
+
+/** A destination whose queue keeps what is pushed, and hands out nothing. */
+function setUpDestination(options: Partial<DestinationOptions> = {}) {
+  const jobs: Job[] = []
+  const queue = {
+    ...memoryQueue(),
+    push: async (pushed: readonly Job[]) => void jobs.push(...pushed),
+    work: () => () => {},
+  }
+  const destination = createDestination({ webhooks: [{ url: 'https://a.example/' }], queue, ...options })
+  return { destination, jobs, bodies: () => jobs.map(({ body }) => JSON.parse(Buffer.from(body).toString())) }
+}
+
+function collectFor(
+  ...destinations: readonly { submit: ReturnType<typeof setUpDestination>['destination']['submit'] }[]
+) {
+  return setUpCollector({ sources: [{ name: 'shop', writeKey, destinations }] }).post
+}
+
+const page = { type: 'page', userId: 'u', messageId: 'm', timestamp: '2026-01-15T09:30:00.000Z' }
+const alias = { type: 'alias', userId: 'u', previousId: 'p', messageId: 'n' }
+
+describe('destinations of one source', () => {
+  it('get the same bytes, under the same ids, as each would make of the messages itself', async () => {
+    const [one, two, alone] = [setUpDestination(), setUpDestination(), setUpDestination()]
+    const given: Submission[] = []
+    const other = {
+      async submit(submissions: readonly Submission[]) {
+        given.push(...submissions)
+        return []
+      },
+    }
+    await collectFor(one.destination, other, two.destination)('/v1/batch', { batch: [page, alias] })
+    await alone.destination.submit(given)
+    expect(one.jobs).toHaveLength(2)
+    expect(two.jobs).toEqual(one.jobs)
+    expect(alone.jobs).toEqual(one.jobs)
+    expect(two.jobs[0]?.body).toBe(one.jobs[0]?.body)
+  })
+
+  it('get ids of their own for a call without a messageId', async () => {
+    const [one, two] = [setUpDestination(), setUpDestination()]
+    await collectFor(one.destination, two.destination)('/v1/page', { userId: 'u' })
+    expect(one.jobs[0]?.id).toMatch(/^[0-9a-f-]{36}$/)
+    expect(two.jobs[0]?.id).not.toBe(one.jobs[0]?.id)
+  })
+
+  it('each decide what they queue, by their own settings and their own clock', async () => {
+    const off = setUpDestination({ enabled: false })
+    const clock = manualClock()
+    await clock.advance(60_000)
+    const old = setUpDestination({ historicalAfterMs: 30_000, clock })
+    const young = setUpDestination({ historicalAfterMs: 90_000, clock })
+    const post = collectFor(off.destination, old.destination, young.destination)
+    const refused = { ...page, messageId: 'n', integrations: { Webhooks: false } }
+    expect((await post('/v1/batch', { batch: [page, refused] })).json.accepted).toBe(2)
+    expect([off, old, young].map(({ jobs }) => jobs.length)).toEqual([0, 0, 1])
+    const skipped = await Promise.all([off, old, young].map(async (one) => (await one.destination.health()).skipped))
+    expect(skipped).toEqual([
+      { switched_off: 2, not_selected: 0, historical: 0 },
+      { switched_off: 0, not_selected: 1, historical: 1 },
+      { switched_off: 0, not_selected: 1, historical: 0 },
+    ])
+  })
+
+  it('do not see what a destination of yours does to the messages', async () => {
+    const [one, two] = [setUpDestination(), setUpDestination()]
+    const careless = {
+      async submit(submissions: readonly Submission[]) {
+        for (const { message } of submissions) Object.assign(message, { userId: 'another' })
+        return []
+      },
+    }
+    await collectFor(one.destination, careless, two.destination)('/v1/page', page)
+    for (const { bodies } of [one, two]) expect(bodies()).toMatchObject([{ userId: 'u' }])
+  })
+
+  it('close on their own', async () => {
+    const { destination } = setUpDestination()
+    await destination.close()
+    const answer = await collectFor(setUpDestination().destination, destination)('/v1/page', page)
+    expect(answer.json).toMatchObject({ status: 503, code: 'shutting_down' })
+  })
+})
+
+describe('a destination that is wrapped', () => {
+  /** As a program does that keeps something from an endpoint. */
+  const withoutUser = (submissions: readonly Submission[]): readonly Submission[] =>
+    submissions.map(({ message, ...rest }) => ({ ...rest, message: { ...message, userId: 'hidden' } as Message }))
+
+  it('gets the messages that its wrapper gives it', async () => {
+    const { destination, bodies } = setUpDestination()
+    const wrapped = { submit: (submissions: readonly Submission[]) => destination.submit(withoutUser(submissions)) }
+    await collectFor(wrapped, setUpDestination().destination)('/v1/page', page)
+    expect(bodies()).toMatchObject([{ userId: 'hidden' }])
+  })
+
+  it('gets what its wrapper changed in place', async () => {
+    const { destination, bodies } = setUpDestination()
+    const wrapped = {
+      submit(submissions: readonly Submission[]) {
+        for (const { message } of submissions) Object.assign(message, { userId: 'hidden' })
+        return destination.submit(submissions)
+      },
+    }
+    await collectFor(wrapped)('/v1/page', page)
+    expect(bodies()).toMatchObject([{ userId: 'hidden' }])
+  })
+
+  it('gets what its replaced method gives it', async () => {
+    const { destination, bodies } = setUpDestination()
+    const { submit } = destination
+    destination.submit = (submissions) => submit(withoutUser(submissions))
+    await collectFor(destination)('/v1/page', page)
+    expect(bodies()).toMatchObject([{ userId: 'hidden' }])
+  })
+})

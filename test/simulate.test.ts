@@ -1,0 +1,37 @@
+/** The simulated day of `npm run simulate`, a few hours of it: what it promises of outages, and that a seed decides all of it. */
+
+import { expect, test } from 'vitest'
+import { type Day, episode, findEffect, HOUR, runDay } from '../bench/simulate/days.ts'
+
+const PER_SECOND = 2
+/** Each takes a second or two of processor time. */
+const MOST_MS = 120_000
+const HOURS: Day = {
+  hours: 7,
+  urls: 1,
+  episodes: [episode('503 for 4 hours', '', 0.5, 4 * HOUR), episode('hangs for an hour', '', 5, HOUR, () => undefined)],
+}
+
+test('through hours of outages a destination posts little, and delivers everything soon afterwards', {
+  timeout: MOST_MS,
+}, async () => {
+  const samples = await runDay(HOURS, PER_SECOND, 1)
+  for (const each of HOURS.episodes) {
+    const { postsPerArrival, sentSoon, untried } = findEffect(each, HOURS, samples, PER_SECOND)
+    expect({ name: each.name, postsPerArrival, sentSoon, untried }).toSatisfy(
+      () => postsPerArrival > 0 && postsPerArrival <= 0.1 && sentSoon >= 0.95 && untried === 0,
+    )
+  }
+  const last = samples.at(-1)
+  expect(last?.arrived).toBe(HOURS.hours * 3_600 * PER_SECOND + 1)
+  expect(last?.waiting).toBeLessThan(2 * PER_SECOND)
+  expect(last?.failed).toBeLessThan(30) // Those that were tried before the circuit opened.
+})
+
+test('the same seed simulates the same day, another one another day', { timeout: MOST_MS }, async () => {
+  const day = { ...HOURS, hours: 2 }
+  const run = async (seed: number) => (await runDay(day, PER_SECOND, seed)).map(({ mb: _, ...sample }) => sample)
+  const [first, again, other] = [await run(1), await run(1), await run(2)]
+  expect(again).toEqual(first)
+  expect(other).not.toEqual(first)
+})
