@@ -24,9 +24,17 @@ export function startChild(program: string, settings: object): Child {
   const path = fileURLToPath(new URL(`programs/${program}.ts`, import.meta.url))
   const child = fork(path, [JSON.stringify(settings)], {
     execArgv: ['--disable-warning=ExperimentalWarning'],
+    stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
   })
-  const ended = once(child, 'exit').then(([code]) => code as number | null)
-  const receive = <Message>() => nextMessage<Message>(child, ended)
+  const errors: string[] = []
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    process.stderr.write(text)
+    errors.push(text)
+  })
+  const ended = once(child, 'close').then(([code]) => code as number | null)
+  const gone = () =>
+    ended.then((code) => Promise.reject(new Error(`The process has ended with ${code}. ${errors.join('')}`)))
+  const receive = <Message>() => nextMessage<Message>(child, gone())
   const ready = receive<string>()
   ready.catch(() => {}) // A child that is killed early is not waited for.
   return {
@@ -44,9 +52,8 @@ export function startChild(program: string, settings: object): Child {
   }
 }
 
-async function nextMessage<Message>(child: ChildProcess, ended: Promise<unknown>): Promise<Message> {
+async function nextMessage<Message>(child: ChildProcess, gone: Promise<never>): Promise<Message> {
   const stop = new AbortController()
-  const gone = ended.then(() => Promise.reject(new Error('The process has ended.')))
   try {
     const [message] = (await Promise.race([once(child, 'message', { signal: stop.signal }), gone])) as [Message]
     return message

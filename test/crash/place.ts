@@ -17,6 +17,8 @@ export interface Place {
 }
 
 const POLL_MS = 50
+/** A machine under load may stop the server for seconds; a program ends when a call fails. */
+const TIMEOUT_MS = 30_000
 
 /** Loads one engine only. */
 export async function openQueue({ engine, at, name, leaseMs }: Place): Promise<Queue> {
@@ -32,12 +34,12 @@ export async function openQueue({ engine, at, name, leaseMs }: Place): Promise<Q
     }
     case 'bullmq': {
       const { bullmqQueue } = await import('../../src/queues/bullmq/index.ts')
-      return bullmqQueue({ name, connection: at, ...(leaseMs !== undefined && { leaseMs }) })
+      return bullmqQueue({ name, connection: at, timeoutMs: TIMEOUT_MS, ...(leaseMs !== undefined && { leaseMs }) })
     }
     case 'pg-boss': {
       const { pgBossQueue } = await import('../../src/queues/pg-boss/index.ts')
       const lease = leaseMs === undefined ? {} : { leaseMs: Math.max(leaseMs, 10_000) } // pg-boss takes no shorter one.
-      return pgBossQueue({ name, connectionString: at, schema: name, ...lease, ...polls })
+      return pgBossQueue({ name, connectionString: at, schema: name, timeoutMs: TIMEOUT_MS, ...lease, ...polls })
     }
   }
 }
