@@ -1,0 +1,13 @@
+/** The packed tarball on other runtimes, behind other hosts and with released clients. `test/everywhere` has packages of its own. */
+
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: {
+    include: ['test/everywhere/**/*.test.ts'],
+    exclude: ['**/node_modules/**'],
+    testTimeout: 120_000,
+    hookTimeout: 240_000,
+    slowTestThreshold: 10_000,
+  },
+})
