@@ -1,25 +1,20 @@
 /** createCollector(): the collection API, from a request to the queues of the destinations. */
 
-import type { EndpointBody } from '../http/body.ts'
 import type { EndpointRequest, TextAnswer } from '../http/endpoint.ts'
-import { readJson } from '../http/read-json.ts'
 import { HooklineError } from '../message/error.ts'
 import { parseObject } from '../message/json.ts'
-import { BATCH_LIMIT } from '../message/limits.ts'
 import { requireOptions, warnOfSecret } from '../options/checks.ts'
 import { createDeadlines } from '../time/deadlines.ts'
 import { collected, failed, preflight } from './answers.ts'
 import type { Collector } from './api.ts'
 import { readBatch, readSingle, type SortedCalls } from './batch.ts'
+import { readCalls } from './body.ts'
 import { createDeletion } from './deletion.ts'
 import { type CollectorOptions, readChanges, readOptions } from './options.ts'
 import { readAddress, readUserName, readWriteKey } from './request.ts'
 import { ROUTES, type Route } from './routes.ts'
 import type { ReadySource } from './sources.ts'
 import { submitToAll } from './submit.ts'
-
-/** Pages post `text/plain`, because a browser sends it without a preflight request. */
-const MEDIA_TYPES = ['application/json', 'text/plain']
 
 /**
  * Creates a collector: the collection API for the clients of its sources. It answers a request when every destination of
@@ -74,7 +69,7 @@ export function createCollector(options: CollectorOptions): Collector {
     const userName = readUserName(request.headers)
     // A wrong key in the header is refused before its body costs anything.
     const authenticated = userName === '' ? undefined : requireSource(withKey(userName))
-    const body = parseObject((await readInTime(request)).bytes)
+    const body = parseObject(await readInTime(request))
     const source = authenticated ?? requireSource(withKey(readWriteKey(body)))
 
     const ip = isOfUser(source, request) ? readAddress(request, ipHeader) : undefined
@@ -84,14 +79,13 @@ export function createCollector(options: CollectorOptions): Collector {
     return calls
   }
 
-  function readInTime(request: EndpointRequest): Promise<EndpointBody> {
+  function readInTime(request: EndpointRequest): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       const deadline = deadlines.set(() => {
         const message = `The body must arrive within ${deadlineMs} ms. Got an incomplete one. Send the request again.`
         reject(new HooklineError('body_timeout', message))
       })
-      const read = async (): Promise<EndpointBody> => readJson(request, BATCH_LIMIT, MEDIA_TYPES)
-      void read()
+      void readCalls(request)
         .then(resolve, reject)
         .finally(() => deadlines.clear(deadline))
     })

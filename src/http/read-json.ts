@@ -4,19 +4,27 @@ import { HooklineError } from '../message/error.ts'
 import type { EndpointBody } from './body.ts'
 import type { EndpointHeaders, EndpointRequest } from './endpoint.ts'
 
+/** The forms in which an endpoint takes JSON. Names in lower case. */
+export interface AcceptedForms {
+  /** Whatever their parameters. Default: `application/json`. */
+  readonly mediaTypes?: readonly string[]
+  /** Content codings. Default: none but `identity`. */
+  readonly codings?: readonly string[]
+}
+
 const JSON_ONLY: readonly string[] = ['application/json']
+const IDENTITY_ONLY: readonly string[] = ['identity']
 
 /**
- * Reads the body of a POST whose content type is one of `mediaTypes`, whatever its parameters.
+ * Reads the body of a POST, as it was sent: compressed, if it was and its coding is accepted.
  *
- * @param mediaTypes In lower case. Default: `application/json`.
  * @throws HooklineError `method_not_allowed`, `content_type_unsupported`,
  *   `content_encoding_unsupported`, and what `readBody` throws.
  */
 export function readJson(
   request: EndpointRequest,
   limit: number,
-  mediaTypes: readonly string[] = JSON_ONLY,
+  { mediaTypes = JSON_ONLY, codings = IDENTITY_ONLY }: AcceptedForms = {},
 ): EndpointBody | Promise<EndpointBody> {
   if (request.method !== 'POST') {
     throw new HooklineError('method_not_allowed', 'The method must be POST. Got another method. Send a POST request.')
@@ -26,17 +34,21 @@ export function readJson(
     const types = mediaTypes.join(' or ')
     throw new HooklineError(
       'content_type_unsupported',
-      `The content type must be ${types}. Got another content type, or none. Send the header Content-Type: ${types}.`,
+      `The content type must be ${types}. Got another content type, or none. Send the header Content-Type: ${mediaTypes[0]}.`,
     )
   }
-  const encoding = headers['content-encoding']
-  if (encoding && String(encoding).trim().toLowerCase() !== 'identity') {
+  if (!codings.includes(readCoding(headers))) {
     throw new HooklineError(
       'content_encoding_unsupported',
-      'The body must not be compressed. Got a Content-Encoding header. Send the body without compression.',
+      `The content encoding must be ${codings.join(' or ')}. Got another one. Send the body without compression.`,
     )
   }
   return request.readBody(limit)
+}
+
+/** Reads the content coding of a body, in lower case. */
+export function readCoding({ 'content-encoding': coding }: EndpointHeaders): string {
+  return coding ? String(coding).trim().toLowerCase() : 'identity'
 }
 
 function mediaType(headers: EndpointHeaders): string {

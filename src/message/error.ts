@@ -8,6 +8,7 @@ export type HooklineErrorCode =
   | 'method_not_allowed'
   | 'content_type_unsupported'
   | 'content_encoding_unsupported'
+  | 'content_encoding_invalid'
   | 'body_too_large'
   | 'body_timeout'
   | 'body_aborted'
@@ -41,6 +42,7 @@ const STATUS: Readonly<Record<HooklineErrorCode, number>> = {
   method_not_allowed: 405,
   content_type_unsupported: 415,
   content_encoding_unsupported: 415,
+  content_encoding_invalid: 400,
   body_too_large: 413,
   body_timeout: 503,
   body_aborted: 400,

@@ -37,7 +37,8 @@ const json = { 'content-type': 'application/json' }
 const cases: Readonly<Record<Exclude<HooklineErrorCode, ReceiverOnly | OfAQueue | OfACall>, Case>> = {
   method_not_allowed: { status: 405, request: { method: 'GET' }, headers: { allow: 'POST' } },
   content_type_unsupported: { status: 415, request: { headers: { 'content-type': 'text/html' } } },
-  content_encoding_unsupported: { status: 415, request: { headers: { ...json, 'content-encoding': 'gzip' } } },
+  content_encoding_unsupported: { status: 415, request: { headers: { ...json, 'content-encoding': 'br' } } },
+  content_encoding_invalid: { status: 400, request: { headers: { ...json, 'content-encoding': 'gzip' } } },
   body_too_large: { status: 413, request: { readBody: fails('body_too_large') }, headers: { connection: 'close' } },
   body_timeout: { status: 503, request: { readBody: () => new Promise(() => {}) }, headers: { connection: 'close' } },
   body_aborted: { status: 400, request: { readBody: fails('body_aborted') } },

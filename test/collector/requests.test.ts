@@ -319,25 +319,32 @@ describe('Limits', () => {
 })
 
 describe('media types', () => {
-  it.each(['application/json; charset=utf-8', 'text/plain', 'text/plain;charset=UTF-8', 'Text/Plain'])(
-    'takes %s',
-    async (type) => {
-      const { post, destination } = setUpCollector()
-      const headers = { 'content-type': type }
-      expect((await post('/v1/p', { userId: 'u', writeKey }, { headers })).status).toBe(200)
-      expect(destination.messages).toHaveLength(1)
-    },
-  )
+  it.each([
+    'application/json; charset=utf-8',
+    'text/plain',
+    'text/plain;charset=UTF-8',
+    'Text/Plain',
+    'application/x-www-form-urlencoded',
+    'application/x-www-form-urlencoded; charset=UTF-8',
+  ])('takes JSON as %s', async (type) => {
+    const { post, destination } = setUpCollector()
+    const headers = { 'content-type': type }
+    expect((await post('/v1/p', { userId: 'u', writeKey }, { headers })).status).toBe(200)
+    expect(destination.messages).toHaveLength(1)
+  })
 
-  it.each(['application/x-www-form-urlencoded', 'application/json5', 'text', '', undefined])(
-    'refuses %j',
-    async (type) => {
-      const { post } = setUpCollector()
-      const headers = { 'content-type': type }
-      const { json } = await post('/v1/p', { userId: 'u', writeKey }, { headers })
-      expect(json).toMatchObject({ code: 'content_type_unsupported', detail: expect.stringContaining('text/plain') })
-    },
-  )
+  it.each(['multipart/form-data', 'application/json5', 'text', '', undefined])('refuses %j', async (type) => {
+    const { post } = setUpCollector()
+    const headers = { 'content-type': type }
+    const { json } = await post('/v1/p', { userId: 'u', writeKey }, { headers })
+    expect(json).toMatchObject({ code: 'content_type_unsupported', detail: expect.stringContaining('text/plain') })
+  })
+
+  it('refuses a real form', async () => {
+    const { post } = setUpCollector()
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    expect((await post('/v1/p', 'userId=u&writeKey=key', { headers })).json.code).toBe('body_not_json')
+  })
 })
 
 describe('CORS', () => {

@@ -286,14 +286,14 @@ export const client: readonly Patch[] = [
   },
   {
     fault: 'the collector refuses a batch of 500 KB',
-    file: 'src/collector/collector.ts',
+    file: 'src/collector/body.ts',
     from: 'readJson(request, BATCH_LIMIT,',
     to: 'readJson(request, BATCH_LIMIT - 1,',
     rows: ['Client · Limits · Maximum size of one batch'],
   },
   {
     fault: 'the collector accepts a batch of 500 KB and a byte',
-    file: 'src/collector/collector.ts',
+    file: 'src/collector/body.ts',
     from: 'readJson(request, BATCH_LIMIT,',
     to: 'readJson(request, BATCH_LIMIT + 1,',
     rows: ['Client · Limits · Maximum size of one batch'],

@@ -29,6 +29,7 @@ const strict = {
 
 type ReceiverCode = Exclude<
   HooklineErrorCode,
+  | 'content_encoding_invalid'
   | 'write_key_missing'
   | 'write_key_unknown'
   | 'call_invalid'
