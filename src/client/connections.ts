@@ -1,8 +1,8 @@
 /** The connections of a client. They do not keep the process alive, and all can be ended at once. */
 
-import { Pool } from 'undici'
-import { createConnector } from '../http/connector.ts'
+import { createConnector, requireCertificates } from '../http/connector.ts'
 import type { DispatcherLike } from '../http/post.ts'
+import { Pool } from '../http/undici.ts'
 import { BATCH_RESPONSE_LIMIT } from '../message/limits.ts'
 import type { ClientSettings } from './options.ts'
 
@@ -15,8 +15,13 @@ export interface Connections extends DispatcherLike {
   end(): Promise<void>
 }
 
-/** Creates it; nothing is open yet. */
+/**
+ * Creates it; nothing is open yet.
+ *
+ * @throws TypeError on a runtime that shows no certificates.
+ */
 export function createConnections(settings: ClientSettings): Connections {
+  requireCertificates()
   let pool: Pool | undefined
   let ending = new AbortController()
 

@@ -2,8 +2,9 @@
 
 import type { LookupFunction } from 'node:net'
 import { createSecureContext, type TLSSocket } from 'node:tls'
-import { buildConnector } from 'undici'
+import { isWorkerd } from '../time/workerd.ts'
 import { limitResponses } from './limit-responses.ts'
+import { buildConnector } from './undici.ts'
 
 /** Opens a connection for undici. */
 export type Connector = buildConnector.connector
@@ -25,8 +26,11 @@ export interface ConnectorOptions {
 /**
  * Creates a connector that refuses untrusted certificates, and self-signed ones even when `ca` or the machine trusts them
  * ("Outbound event delivery", Authentication 4).
+ *
+ * @throws TypeError as {@link requireCertificates} does.
  */
 export function createConnector({ ca, timeoutMs, responseLimit, lookup, signal }: ConnectorOptions): Connector {
+  requireCertificates()
   const connect = buildConnector({
     rejectUnauthorized: true, // Also where NODE_TLS_REJECT_UNAUTHORIZED is 0.
     maxCachedSessions: 0, // A resumed TLS 1.2 session has no certificate to look at.
@@ -45,6 +49,15 @@ export function createConnector({ ca, timeoutMs, responseLimit, lookup, signal }
       callback(Object.assign(new Error('self-signed certificate'), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }), null)
     })
   }
+}
+
+/** @throws TypeError on workerd, whose sockets do not show the certificate of a server. */
+export function requireCertificates(): void {
+  if (!isWorkerd()) return
+  const advice = 'Send from Node, Bun or Deno, or pass a `dispatcher`.'
+  throw new TypeError(
+    `Sending needs a runtime that shows the certificate of a server. Got workerd (Cloudflare Workers). ${advice}`,
+  )
 }
 
 /** Whether the server has a certificate that was not signed with the key of that certificate itself. */

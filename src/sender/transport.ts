@@ -1,8 +1,8 @@
 /** The transport of a sender and a destination: signs bytes and posts them over its connections. */
 
-import { Client } from 'undici'
 import { createConnector } from '../http/connector.ts'
 import type { DispatcherLike } from '../http/post.ts'
+import { Client } from '../http/undici.ts'
 import { RESPONSE_LIMIT } from '../message/limits.ts'
 import { createDeadlines } from '../time/deadlines.ts'
 import type { Attempt } from './api.ts'

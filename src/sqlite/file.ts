@@ -7,9 +7,18 @@ export class UnusableFile extends Error {}
 
 /** Opens a connection. SQLite does not wait for other connections: see {@link retryWhileBusy}. */
 export function connectTo(path: string): DatabaseSync {
+  const { DatabaseSync } = requireSqlite()
+  return new DatabaseSync(path, { timeout: 0 })
+}
+
+/** @throws UnusableFile on a runtime without SQLite. */
+export function requireSqlite(): typeof import('node:sqlite') {
   // Not an import: Node 22 would print a warning to everybody who loads this module, used or not.
   const sqlite = process.getBuiltinModule('node:sqlite')
-  return new sqlite.DatabaseSync(path, { timeout: 0 })
+  if (typeof sqlite?.DatabaseSync.prototype.exec === 'function') return sqlite // workerd has the names alone.
+  throw new UnusableFile(
+    'this runtime has no SQLite. Got one without the module node:sqlite. Run on Node, Bun 1.4 or Deno 2.9, or use another engine.',
+  )
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Deadlines that are all equally far off: they pass in the order in which they were set, so one timer serves them all. */
 
 import type { Clock } from './clock.ts'
+import { isWorkerd } from './workerd.ts'
 
 /** What happens when time is up. */
 export interface Deadline {
@@ -26,6 +27,7 @@ interface Waiting extends Deadline {
  * something waits.
  */
 export function createDeadlines(ms: number, clock: Clock): Deadlines {
+  if (isWorkerd()) return createSeparateDeadlines(ms, clock)
   const ends: Waiting = { at: 0, pass() {} } // The first to pass is its next, the last its previous.
   ends.previous = ends
   ends.next = ends
@@ -58,6 +60,19 @@ export function createDeadlines(ms: number, clock: Clock): Deadlines {
       remove(deadline)
       if (ends.next === ends) timer?.unref?.()
     },
+  }
+}
+
+/** A timer each: workerd would end a shared one with the request that set it. */
+function createSeparateDeadlines(ms: number, clock: Clock): Deadlines {
+  const timers = new WeakMap<Deadline, unknown>()
+  return {
+    set(pass) {
+      const deadline = { at: clock.monotonic() + ms, pass }
+      timers.set(deadline, clock.setTimeout(pass, ms))
+      return deadline
+    },
+    clear: (deadline) => clock.clearTimeout(timers.get(deadline)),
   }
 }
 

@@ -10,8 +10,10 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type ClientOptions, createClient } from '../../src/client/index.ts'
+import { createDestination } from '../../src/destination/destination.ts'
 import type { SenderOptions } from '../../src/sender/options.ts'
 import { createSender } from '../../src/sender/sender.ts'
+import { capture } from '../../src/testing/capture.ts'
 import { createCertificate } from '../../src/testing/certificates.ts'
 import { AUTHORITY, certify, createParty, keyOf, namesOf, serveTls } from '../support/certificates.ts'
 
@@ -141,6 +143,21 @@ it('proxies in the environment are not used', async () => {
   expect(await send(url, { ca })).toEqual([200, 200, 200, 200])
   expect(await record(url, { ca })).toEqual([])
   expect([seen.requests, proxy.seen.connections]).toEqual([5, 0])
+})
+
+it('a sender and a client refuse workerd, which shows no certificates', async () => {
+  vi.stubGlobal('navigator', { userAgent: 'Cloudflare-Workers' })
+  onTestFinished(() => void vi.unstubAllGlobals())
+  const refusal =
+    'Sending needs a runtime that shows the certificate of a server. Got workerd (Cloudflare Workers). Send from Node, Bun or Deno, or pass a `dispatcher`.'
+  const webhooks = [{ url: 'http://127.0.0.1:9/' }]
+  const endpoint = 'http://127.0.0.1:9/'
+  expect(() => createSender({ webhooks })).toThrow(new TypeError(refusal))
+  expect(() => createDestination({ webhooks })).toThrow(new TypeError(refusal))
+  expect(() => createClient('write-key', { endpoint })).toThrow(new TypeError(refusal))
+  const { dispatcher } = capture()
+  await createSender({ webhooks, dispatcher }).close()
+  await createClient('write-key', { endpoint, dispatcher }).close()
 })
 
 describe('the names of a certificate', () => {

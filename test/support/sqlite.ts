@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { MessageChannel } from 'node:worker_threads'
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { createQueue } from '../../src/queues/create-queue.ts'
 import type { Queue } from '../../src/queues/queue.ts'
 import { connect } from '../../src/queues/sqlite/connection.ts'
@@ -33,7 +33,11 @@ function settingsOf({ name, pollMs, deadLetterRetentionMs, onError, clock }: Set
 /** Serves a file in this thread, as a worker thread would. */
 export function serveHere(settings: ThreadSettings): Thread {
   const { port1, port2 } = new MessageChannel()
-  serve(port2, settings)
+  const end = (): MessagePort => {
+    port2.close()
+    return port2
+  }
+  serve(Object.assign(port2, { off: end }), settings) // A worker thread ends when nothing listens.
   const on = (event: string, listener: (value: never) => void) => {
     port1.on((event === 'exit' ? 'close' : event) as 'message', listener as (value: unknown) => void)
   }

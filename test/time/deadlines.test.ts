@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { createDeadlines, type Deadline } from '../../src/time/deadlines.ts'
@@ -107,6 +107,21 @@ describe('deadlines', () => {
     }
     await clock.advance(100)
     expect(heldBy(third)).toEqual([])
+  })
+
+  it('have a timer each on workerd, which ends timers with the request that set them', async () => {
+    vi.stubGlobal('navigator', { userAgent: 'Cloudflare-Workers' })
+    onTestFinished(() => void vi.unstubAllGlobals())
+    const { clock, deadlines, passed, set } = setUp()
+    set('first')
+    const second = set('second')
+    expect(clock.timers).toBe(2)
+    deadlines.clear(second)
+    expect(clock.timers).toBe(1)
+    await clock.advance(99)
+    expect(passed).toEqual([])
+    await clock.advance(1)
+    expect(passed).toEqual(['first'])
   })
 
   it('keep the process alive while something waits, and not when nothing does', () => {

@@ -8,6 +8,7 @@ import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { HooklineError } from '../../message/error.ts'
 import { cannotUse } from '../../sqlite/advice.ts'
+import { requireSqlite, UnusableFile } from '../../sqlite/file.ts'
 import { createQueue } from '../create-queue.ts'
 import type { Queue } from '../queue.ts'
 import { connect } from './connection.ts'
@@ -39,26 +40,33 @@ export type { SqliteQueueOptions } from './options.ts'
 export function sqliteQueue(options: SqliteQueueOptions): Queue {
   const settings = readOptions(options)
   const { path, name, pollMs, deadLetterRetentionMs, onError, clock } = settings
-  requireProgram()
   try {
-    const store = createSqliteStore(settings, connect(path, name, startWorker))
+    requireSqlite()
+    const program = findProgram()
+    const store = createSqliteStore(
+      settings,
+      connect(path, name, (thread) => startWorker(program, thread)),
+    )
     return createQueue(store, { name, pollMs, deadLetterRetentionMs, onError, clock })
   } catch (cause) {
     throw new HooklineError('queue_unavailable', cannotUse(`Queue ${name}`, path, cause), { cause })
   }
 }
 
-function startWorker(settings: ThreadSettings): Worker {
-  return new Worker(PROGRAM, { workerData: settings, name: 'hookline sqlite', execArgv: [], stdin: false })
+function startWorker(program: URL, settings: ThreadSettings): Worker {
+  return new Worker(program, { workerData: settings, name: 'hookline sqlite', execArgv: [], stdin: false })
 }
 
-/** @throws Error when the program of the thread is not where this file is, because a bundler moved one of them. */
-function requireProgram(): void {
-  if (existsSync(PROGRAM)) return
-  throw new Error(
-    `The worker thread of sqliteQueue needs its own file. Got no ${PROGRAM.pathname}. Mark hookline as external in your bundler.`,
+/**
+ * The program of the thread, beside this file: as it is built, or as it is in the sources.
+ *
+ * @throws UnusableFile when it is not there, because a bundler moved one of them.
+ */
+function findProgram(): URL {
+  const { url } = import.meta // A bundler may leave nothing of it.
+  const program = url && new URL(url.endsWith('.ts') ? './worker-thread.ts' : './sqlite-worker.js', url)
+  if (program && existsSync(program)) return program
+  throw new UnusableFile(
+    `its worker thread needs a file of its own. Got no ${program ? program.pathname : 'import.meta.url'}. Mark hookline as external in your bundler.`,
   )
 }
-
-/** Beside this file: as it is built, or as it is in the sources. */
-const PROGRAM = new URL(import.meta.url.endsWith('.ts') ? './worker-thread.ts' : './sqlite-worker.js', import.meta.url)

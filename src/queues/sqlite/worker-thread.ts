@@ -39,11 +39,14 @@ export function serve(port: MessagePort, { path, owner }: ThreadSettings): void 
 
   function end(): void {
     open?.file.close()
-    port.close()
+    port.off('message', answer) // The thread ends when nothing listens. Deno's port has no `close`.
   }
 
-  port.on('message', (message: RequestMessage | 'end') => {
-    if (message === 'end') return end()
+  function answer(message: RequestMessage | 'end'): void {
+    if (message === 'end') {
+      end()
+      return
+    }
     const requests = unpackRequests(message, queues)
     let replies: readonly Reply[]
     let isLast = false
@@ -56,7 +59,9 @@ export function serve(port: MessagePort, { path, owner }: ThreadSettings): void 
     const reply = packReplies(replies, isLast)
     port.postMessage(reply, typeof reply === 'number' ? [] : [reply.buffer])
     if (isLast) end()
-  })
+  }
+
+  port.on('message', answer)
 }
 
 /** Which file is at a path; undefined when none is. */

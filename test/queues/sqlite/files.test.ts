@@ -78,10 +78,23 @@ describe('a file that cannot be used is refused when the queue is created', () =
   it('when the program of its thread is missing, before a file is created', () => {
     const path = newFile()
     replaceInFs('existsSync', (file) => !`${file}`.endsWith('sqlite/worker-thread.ts'))
-    expect(() => sqliteQueue({ path })).toThrow(
-      /^The worker thread .* Got no .*sqlite\/worker-thread\.ts\. Mark hookline as external in your bundler\.$/,
+    expect(refusal(path).message).toMatch(
+      /its worker thread needs a file of its own\. Got no .*sqlite\/worker-thread\.ts\. Mark hookline as external in your bundler\.$/,
     )
     expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined()
+  })
+
+  it.each<[string, unknown]>([
+    ['lacks node:sqlite', undefined],
+    ['has its names alone', { DatabaseSync: class {} }],
+  ])('on a runtime that %s', (_case, module) => {
+    const path = newFile()
+    const spy = vi.spyOn(process, 'getBuiltinModule').mockReturnValue(module as object)
+    onTestFinished(() => spy.mockRestore())
+    const advice =
+      /: this runtime has no SQLite\. Got one without the module node:sqlite\. Run on Node, Bun .* another engine\.$/
+    expect(refusal(path).message).toMatch(advice)
+    expect(() => sqliteDedupe({ path })).toThrow(advice)
   })
 
   it('no options', () => {
