@@ -62,11 +62,13 @@ async function nextMessage<Message>(child: ChildProcess, gone: Promise<never>): 
   }
 }
 
-/** Waits until no job waits or runs in the queue of a child. Returns the counts. */
+/** Waits until no job waits or runs in the queue of a child, by counts from after the call. Returns the counts. */
 export async function emptied(child: Child): Promise<QueueCounts> {
+  const since = Date.now()
   for (;;) {
     const counts = await child.ask<QueueCounts>('counts')
-    if (counts.waiting + counts.active === 0) return counts
+    // As JSON, the time is text. The statistics of pg-boss may be seconds old.
+    if (counts.waiting + counts.active === 0 && new Date(counts.asOf).getTime() >= since) return counts
     await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS))
   }
 }
