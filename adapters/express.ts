@@ -29,11 +29,6 @@ export function serve(
 
   return function hookline(request, response, next) {
     const incoming = new NodeRequest(request, response, request.url ?? '/', request)
-    const answered = handle(incoming)
-    if (answered === undefined) return next()
-    void answered.then((answer) => {
-      incoming.end()
-      send(response, answer)
-    })
+    incoming.pass(handle, (answer) => (answer === undefined ? next() : send(response, answer)))
   }
 }

@@ -9,7 +9,7 @@ import type { Readable } from 'node:stream'
 import fp from 'fastify-plugin'
 import type { Endpoint } from '../src/http/endpoint.ts'
 import { invalidOption } from '../src/options/checks.ts'
-import { requireEndpoint, requirePath } from './shared/mount.ts'
+import { type Handle, mount, requirePath } from './shared/mount.ts'
 import { endsAfterHead, headersFor, toNodeBody } from './shared/node-answer.ts'
 import { NodeRequest } from './shared/node-request.ts'
 
@@ -65,7 +65,7 @@ export type FastifyServePlugin = (scope: FastifyScope, options: FastifyServeOpti
  * app.register(serve(collector), { prefix: '/analytics' })
  */
 export function serve(endpoint: Endpoint, ...others: []): FastifyServePlugin {
-  requireEndpoint(endpoint)
+  const handle = mount(endpoint)
   if (others.length > 0) {
     const advice = "Pass options to register: app.register(serve(receiver), { path: '/webhooks' })."
     throw invalidOption('serve', 'takes an endpoint', `${1 + others.length} arguments`, advice)
@@ -77,8 +77,9 @@ export function serve(endpoint: Endpoint, ...others: []): FastifyServePlugin {
       scope.addContentTypeParser(type, (_request, payload, parsed) => parsed(null, payload))
     }
     const { routes } = endpoint
-    if (routes === undefined) return addRoute(scope, path ?? '/', endpoint)
-    const addRoutes = async (below: FastifyScope) => routes.forEach((route) => void addRoute(below, route, endpoint))
+    if (routes === undefined) return addRoute(scope, path ?? '/', handle)
+    const addRoutes = async (below: FastifyScope) =>
+      routes.forEach((route) => void addRoute(below, route, handle, route))
     if (path === undefined) await addRoutes(scope)
     else scope.register(addRoutes as never, { prefix: path })
   }
@@ -92,8 +93,8 @@ export function serve(endpoint: Endpoint, ...others: []): FastifyServePlugin {
 /** The most common by its name too: a type that is not known by name, Fastify takes apart for every request. */
 const ANY_TYPE = ['application/json', '*']
 
-function addRoute(scope: FastifyScope, route: string, endpoint: Endpoint): void {
-  const handler = (request: FastifyRequestLike, reply: FastifyReplyLike) => respond(endpoint, route, request, reply)
+function addRoute(scope: FastifyScope, route: string, handle: Handle, path?: string): void {
+  const handler = (request: FastifyRequestLike, reply: FastifyReplyLike) => respond(handle, path, request, reply)
   const errorHandler = (error: Error, request: FastifyRequestLike, reply: FastifyReplyLike) => {
     if (reply.raw.destroyed) return // The stream of an answer failed, or the client disconnected.
     // Before it parses a body, Fastify refuses a content type without a parser. The endpoint decides that instead.
@@ -103,21 +104,21 @@ function addRoute(scope: FastifyScope, route: string, endpoint: Endpoint): void 
   scope.all(route, { errorHandler }, handler)
 }
 
-function respond(endpoint: Endpoint, route: string, request: FastifyRequestLike, reply: FastifyReplyLike): void {
+function respond(handle: Handle, path: string | undefined, request: FastifyRequestLike, reply: FastifyReplyLike): void {
   const { raw, rawBody, body } = request
   const incoming = new NodeRequest(raw, reply.raw, raw.url ?? '', { rawBody }, body as Readable | undefined)
   // Fastify matched one of several, by its own rules for prefixes, case and trailing slashes.
-  if (endpoint.routes !== undefined) incoming.path = route
-  const answered = endpoint.handle(incoming)
-  if (answered === undefined) return void reply.callNotFound()
-  answered
-    .then((answer) => {
-      incoming.end()
-      if (reply.sent) return
+  if (path !== undefined) incoming.path = path
+  incoming.pass(handle, (answer) => {
+    if (reply.sent) return
+    try {
+      if (answer === undefined) return void reply.callNotFound()
       reply.code(answer.status)
       reply.headers(headersFor(answer, reply.raw))
       const body = endsAfterHead(answer, raw.method) ? undefined : toNodeBody(answer.body, reply.raw)
       reply.send(typeof body === 'string' ? Buffer.from(body) : body) // To text, Fastify adds a charset.
-    })
-    .catch(() => reply.raw.destroy()) // Fastify or a hook threw. A closed connection is better than no answer.
+    } catch {
+      reply.raw.destroy() // Fastify or a hook threw. A closed connection is better than no answer.
+    }
+  })
 }

@@ -5,7 +5,7 @@
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Endpoint } from '../src/http/endpoint.ts'
+import type { Endpoint, EndpointAnswer } from '../src/http/endpoint.ts'
 import { mount, type ServeOptions } from './shared/mount.ts'
 import { headersFor, toNodeBody } from './shared/node-answer.ts'
 import { NodeRequest } from './shared/node-request.ts'
@@ -37,16 +37,13 @@ export function serve(
 ): (context: KoaContext, next: () => Promise<unknown>) => Promise<unknown> {
   const handle = mount(endpoint, options)
 
-  return function hookline(context, next) {
+  return async function hookline(context, next) {
     const { req, res, url, request } = context
     const incoming = new NodeRequest(req, res, url, request as ParsedBody)
-    const answered = handle(incoming)
-    if (answered === undefined) return next()
-    return answered.then((answer) => {
-      incoming.end()
-      context.status = answer.status
-      context.set(headersFor(answer, res))
-      context.body = toNodeBody(answer.body, res)
-    })
+    const answer = await new Promise<EndpointAnswer | undefined>((resolve) => incoming.pass(handle, resolve))
+    if (answer === undefined) return void (await next())
+    context.status = answer.status
+    context.set(headersFor(answer, res))
+    context.body = toNodeBody(answer.body, res)
   }
 }

@@ -29,12 +29,7 @@ export function serve(
 
   return function hookline(request, response) {
     const incoming = new NodeRequest(request, response, request.url ?? '/', request as ParsedBody)
-    const answered = handle(incoming)
-    if (answered === undefined) return send(response, NOT_FOUND)
-    void answered.then((answer) => {
-      incoming.end()
-      send(response, answer)
-    })
+    incoming.pass(handle, (answer = NOT_FOUND) => send(response, answer))
   }
 }
 

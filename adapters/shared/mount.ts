@@ -13,18 +13,15 @@ export interface ServeOptions {
   readonly path?: string
 }
 
-/** A request whose path the mount makes relative. */
-type MountedRequest = EndpointRequest & { path: string }
+/** Answers the endpoint's requests, and returns undefined for all others. Makes the path relative to the mount. */
+export type Handle = (request: EndpointRequest & { path: string }) => Promise<EndpointAnswer> | undefined
 
 /**
- * Mounts an endpoint at a path. What is returned answers the endpoint's requests, and returns undefined for all others.
+ * Mounts an endpoint at a path.
  *
  * @throws TypeError for anything but an endpoint, for an unknown option and for a path that can never match.
  */
-export function mount(
-  endpoint: Endpoint,
-  options: ServeOptions = {},
-): (request: MountedRequest) => Promise<EndpointAnswer> | undefined {
+export function mount(endpoint: Endpoint, options: ServeOptions = {}): Handle {
   requireEndpoint(endpoint)
   requireOptions('serve', options, ['path'])
   const { path } = options

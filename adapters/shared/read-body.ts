@@ -21,6 +21,19 @@ function isCancelled(stream: Readable & { readonly aborted?: boolean }): boolean
   return stream.aborted === true
 }
 
+/**
+ * Reads a body that has arrived whole, without a promise or listeners. Returns undefined for any other, of which it reads
+ * nothing.
+ *
+ * @param length What `content-length` says.
+ */
+export function readArrived(stream: Readable, limit: number, length: string | undefined): EndpointBody | undefined {
+  const { readableLength, readableFlowing, readableEncoding } = stream
+  if (readableLength === 0 || readableLength !== Number(length) || readableLength > limit) return undefined
+  if (readableFlowing === true || readableEncoding !== null) return undefined
+  return { bytes: stream.read(), source: 'stream' }
+}
+
 /** The reading of a body. */
 export interface Reading {
   /** Ends it, and forgets what was read. Undefined while nothing is being read. */

@@ -68,12 +68,15 @@ export class OpenDelivery implements Delivery {
   secretIndex: number | undefined
   /** Of the message, once it is parsed. */
   type: MessageType | undefined
+  /** The message as it was dispatched to the handlers; undefined before. */
+  dispatched: Message | undefined
+  /** When it was dispatched, on a monotonic clock; undefined when no diagnostics need it. */
+  startedAt: number | undefined
+  /** The error of the deadline once it has passed, or of the shutdown that ended the delivery. */
+  expired: HooklineError | undefined
   readonly #receivedAt: number
   #stage: Stage = 'body'
-  #expired: HooklineError | undefined
   #failure: HooklineError | undefined
-  #dispatched: Message | undefined
-  #startedAt: number | undefined
   #abort: AbortController | undefined
 
   constructor(headers: EndpointHeaders, receivedAt: number) {
@@ -103,24 +106,9 @@ export class OpenDelivery implements Delivery {
   get signal(): AbortSignal {
     if (this.#abort === undefined) {
       this.#abort = new AbortController()
-      if (this.#expired !== undefined) this.#abort.abort(this.#expired)
+      if (this.expired !== undefined) this.#abort.abort(this.expired)
     }
     return this.#abort.signal
-  }
-
-  /** The error of the deadline once it has passed, or of the shutdown that ended the delivery. */
-  get expired(): HooklineError | undefined {
-    return this.#expired
-  }
-
-  /** The message as it was dispatched to the handlers; undefined before. */
-  get dispatched(): Message | undefined {
-    return this.#dispatched
-  }
-
-  /** When it was dispatched, on a monotonic clock; undefined when no diagnostics need it. */
-  get startedAt(): number | undefined {
-    return this.#startedAt
   }
 
   /** Whether the handlers succeeded and only the dedupe store has to confirm it. */
@@ -130,12 +118,8 @@ export class OpenDelivery implements Delivery {
 
   /** Goes on to the next stage. Throws the error of the deadline when that has passed: the rest would be in vain. */
   enter(stage: Stage): void {
-    if (this.#expired !== undefined) throw this.#expired
+    if (this.expired !== undefined) throw this.expired
     this.#stage = stage
-  }
-
-  get body(): EndpointBody {
-    return { bytes: this.bytes, source: this.bodySource }
   }
 
   setBody({ bytes, source }: EndpointBody): void {
@@ -149,8 +133,8 @@ export class OpenDelivery implements Delivery {
   }
 
   setDispatched(message: Message, startedAt: number | undefined): void {
-    this.#dispatched = message
-    this.#startedAt = startedAt
+    this.dispatched = message
+    this.startedAt = startedAt
   }
 
   setHandled(): void {
@@ -164,7 +148,7 @@ export class OpenDelivery implements Delivery {
 
   /** Ends the delivery: its signal fires. Returns the error to answer. */
   expire(error: HooklineError = this.#failure ?? LATE[this.#stage]()): HooklineError {
-    this.#expired = error
+    this.expired = error
     if (this.#stage === 'secret') this.bytes = NO_BYTES // Not verified. A provider that hangs would hold them.
     this.#abort?.abort(error)
     return error

@@ -21,7 +21,7 @@ export interface EndpointBody {
  *
  * @param length What `content-length` says.
  */
-export function isExact({ bytes, source }: EndpointBody, length: unknown): boolean {
+export function isExact(bytes: Uint8Array, source: BodySource, length: unknown): boolean {
   if (source === 'reserialised') return false
   if (!source.endsWith('-text')) return true
   return Number(length) === bytes.length && !Buffer.from(bytes).includes('\ufffd')

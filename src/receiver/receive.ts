@@ -20,7 +20,7 @@ import { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import { parse } from '../message/parse.ts'
 import { isWellFormed } from '../message/signature.ts'
-import { createDeadlines } from '../time/deadlines.ts'
+import { createDeadlines, type Deadline } from '../time/deadlines.ts'
 import type { Received } from './api.ts'
 import type { Deduplication } from './deduplication.ts'
 import type { ReceiverSettings } from './options.ts'
@@ -79,7 +79,7 @@ export function createReceive(
         throw new HooklineError('signature_malformed', text)
       }
       const index: number = yield matchSecret(delivery, signature, request.path ?? '/') // 503 secret_unavailable
-      if (index === -1 && !isExact(delivery.body, delivery.headers['content-length'])) {
+      if (index === -1 && !isExact(delivery.bytes, delivery.bodySource, delivery.headers['content-length'])) {
         throw bodyConsumed('a copy that it does not match', `${KEEP_THE_BYTES} A wrong secret is answered 401 then.`)
       }
       if (index === -1) throw new HooklineError('signature_mismatch', MISMATCH)
@@ -134,15 +134,19 @@ export function createReceive(
   /** Answers with the first of two: the end of the algorithm or the deadline. */
   function answer(request: FailedRequest, read: ReadBody): Promise<Received> {
     const delivery = new OpenDelivery(request.headers, clock.now())
+    const since = clock.monotonic()
+    let isAnswered = false
+    let deadline: Deadline | undefined
     inFlight++
     return new Promise((resolve) => {
       const end = (received: Received): void => {
-        deadlines.clear(deadline)
+        isAnswered = true
+        if (deadline !== undefined) deadlines.clear(deadline)
         resolve(received)
         if (--inFlight === 0) onIdle()
       }
       const succeed = (message: Message): void => {
-        if (delivery.startedAt !== undefined) publishHandled(delivery, 1, clock)
+        publishHandled(delivery, 1, clock)
         end({ ...accepted, ok: true, message, delivery })
       }
       const fail = (error: HooklineError, sent = problem(error)): void => {
@@ -152,13 +156,6 @@ export function createReceive(
         end({ ...sent, ok: false, error })
       }
       const reportLate = (error: HooklineError): void => report(error, request, describe(error, delivery))
-      const deadline = deadlines.set(() => {
-        const error = delivery.expire()
-        if (!delivery.isHandled) return fail(error)
-        reportLate(error)
-        succeed(delivery.dispatched as Message)
-      })
-
       runSteps(
         run(delivery, request, read),
         (result) => {
@@ -172,6 +169,13 @@ export function createReceive(
           else if (error.code === 'handler_failed' && error !== delivery.expired) reportLate(error)
         },
       )
+      if (isAnswered) return // Nothing was waited for.
+      deadline = deadlines.set(() => {
+        const error = delivery.expire()
+        if (!delivery.isHandled) return fail(error)
+        reportLate(error)
+        succeed(delivery.dispatched as Message)
+      }, since)
     })
   }
 

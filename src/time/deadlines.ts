@@ -11,7 +11,8 @@ export interface Deadline {
 
 /** The deadlines of everything under way. */
 export interface Deadlines {
-  set(pass: () => void): Deadline
+  /** @param since When the time begins, on the monotonic clock. Default: now. */
+  set(pass: () => void, since?: number): Deadline
   clear(deadline: Deadline): void
 }
 
@@ -47,12 +48,12 @@ export function createDeadlines(ms: number, clock: Clock): Deadlines {
   }
 
   return {
-    set(pass) {
+    set(pass, since = clock.monotonic()) {
       const previous = ends.previous as Waiting
-      const deadline: Waiting = { at: clock.monotonic() + ms, pass, previous, next: ends }
+      const deadline: Waiting = { at: since + ms, pass, previous, next: ends }
       previous.next = deadline
       ends.previous = deadline
-      if (timer === undefined) timer = clock.setTimeout(check, ms) as object
+      if (timer === undefined) timer = clock.setTimeout(check, deadline.at - clock.monotonic()) as object
       else if (previous === ends) timer.ref?.()
       return deadline
     },
@@ -63,7 +64,7 @@ export function createDeadlines(ms: number, clock: Clock): Deadlines {
   }
 }
 
-/** A timer each: workerd would end a shared one with the request that set it. */
+/** A timer each: workerd would end a shared one with the request that set it. Its clock stands still while code runs: `since` is now. */
 function createSeparateDeadlines(ms: number, clock: Clock): Deadlines {
   const timers = new WeakMap<Deadline, unknown>()
   return {

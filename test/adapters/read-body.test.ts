@@ -1,8 +1,9 @@
+import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import getRawBody, { type RawBodyError } from 'raw-body'
-import { afterEach, expect, it, vi } from 'vitest'
-import { readStream } from '../../adapters/shared/read-body.ts'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { readArrived, readStream } from '../../adapters/shared/read-body.ts'
 import type { HooklineError } from '../../src/message/error.ts'
 import { DISCARD_LIMIT } from '../../src/message/limits.ts'
 
@@ -19,6 +20,38 @@ it('discards no more than its limit of a body that never ends, however fast that
     },
   })
   await expect(readStream(endless, 1000, undefined)).rejects.toMatchObject({ code: 'body_too_large' })
+})
+
+describe('a body that has arrived', () => {
+  const streamOfText = (text: string): Readable => {
+    const stream = new Readable({ read() {} })
+    for (const letter of text) stream.push(letter)
+    return stream
+  }
+
+  it('is read at once, and the stream ends', async () => {
+    const stream = streamOfText('body')
+    stream.push(null)
+    const body = readArrived(stream, 4, '4')
+    expect(body).toEqual({ bytes: Buffer.from('body'), source: 'stream' })
+    await once(stream, 'end')
+  })
+
+  it.each([
+    ['in part', 4, '5', () => streamOfText('body')],
+    ['without a length', 4, undefined, () => streamOfText('body')],
+    ['with more than its length', 4, '3', () => streamOfText('body')],
+    ['over the limit', 3, '4', () => streamOfText('body')],
+    ['as text', 4, '4', () => streamOfText('body').setEncoding('latin1')],
+    ['in a stream that flows', 4, '4', () => streamOfText('body').resume()],
+    ['empty', 4, '0', () => streamOfText('')],
+  ])('is left alone %s', (_how, limit, length, open) => {
+    const stream = open()
+    const before = stream.readableLength
+    expect(readArrived(stream, limit, length)).toBeUndefined()
+    expect(stream.readableLength).toBe(before)
+    expect(stream.readableDidRead).toBe(false)
+  })
 })
 
 /** The errors of raw-body by their code here. */

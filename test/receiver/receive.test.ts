@@ -157,6 +157,20 @@ describe('deadline', () => {
     expect(errors.map((error) => error.code)).toEqual(['handler_timeout', 'handler_failed'])
   })
 
+  it('counts from the arrival, also when a handler first blocks the process', async () => {
+    const { clock } = setUp()
+    let blockedMs = 0
+    const blocked = { ...clock, monotonic: () => clock.monotonic() + blockedMs }
+    const { receiver } = setUp({ clock: blocked })
+    receiver.on('track', () => {
+      blockedMs = 4000
+      return new Promise(() => {})
+    })
+    const received = deliver(receiver, fixtures.track)
+    await clock.advance(500)
+    expect(await received).toMatchObject({ status: 503, error: { code: 'handler_timeout' } })
+  })
+
   it('is not undone by a handler that succeeds later', async () => {
     const { receiver, clock, errors } = setUp()
     let finish: () => void = () => {}
