@@ -24,6 +24,7 @@ export default defineConfig({
     fastify: 'adapters/fastify.ts',
     node: 'adapters/node.ts',
     fetch: 'adapters/fetch.ts',
+    lambda: 'adapters/lambda.ts',
   },
   format: 'esm',
   target: 'node22',

@@ -142,6 +142,7 @@ describe('what a subpath loads', () => {
     'hookline/fastify': ['fastify-plugin'],
     'hookline/node': [],
     'hookline/fetch': [],
+    'hookline/lambda': [],
     'hookline/sender': ['undici'],
     'hookline/collector': [],
     'hookline/client': ['debug', 'undici'],

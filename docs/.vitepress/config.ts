@@ -28,6 +28,7 @@ export default defineConfig({
           { text: 'Typed events', link: '/typed-events' },
           { text: 'Secrets', link: '/secrets' },
           { text: 'Raw bodies', link: '/raw-bodies' },
+          { text: 'Hosts', link: '/hosts' },
           { text: 'Errors', link: '/errors' },
           { text: 'Known senders', link: '/senders' },
         ],

@@ -4,7 +4,7 @@ import type { Destination } from '../destination/api.ts'
 import type { Endpoint, EndpointRequest, TextAnswer } from '../http/endpoint.ts'
 
 /** A destination of a source: one of `createDestination`, or an object of yours that takes messages. */
-export type CollectorDestination = Pick<Destination, 'submit'>
+export type CollectorDestination = Pick<Destination, 'submit'> & Partial<Pick<Destination, 'enabled'>>
 
 /** Whether calls are recorded by browsers, by apps on devices, or by your servers. */
 export type SourceKind = 'web' | 'mobile' | 'server'

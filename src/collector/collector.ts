@@ -35,6 +35,11 @@ export function createCollector(options: CollectorOptions): Collector {
   return {
     routes: [...ROUTES.keys()],
 
+    get background() {
+      const isDelivering = sources.named().some(({ destinations }) => destinations.some(({ enabled }) => enabled))
+      return isDelivering ? 'a collector whose destinations deliver afterwards' : undefined
+    },
+
     handle(request) {
       const route = ROUTES.get(request.path)
       return route === undefined ? undefined : exchange(request, route)

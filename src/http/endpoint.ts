@@ -18,6 +18,8 @@ export interface EndpointRequest {
   readonly remoteAddress: string | undefined
   /** Aborts when the client disconnects before it has the whole answer. Created when it is first read. */
   readonly signal: AbortSignal
+  /** How long the host waits for the answer, in milliseconds, where it ends a request after a time. */
+  readonly remainingMs?: number | undefined
   /**
    * Reads the body, at most `limit` bytes of it. Once the endpoint has answered, the adapter reads no more of it, keeps nothing
    * of it, and the promise rejects.
@@ -51,6 +53,11 @@ export interface TextAnswer extends EndpointAnswer {
 export interface Endpoint {
   /** Its paths, when it has several. An endpoint without `routes` answers every path it is mounted at. */
   readonly routes?: readonly string[]
+  /**
+   * What of it works on after an answer, in words for an error; undefined when nothing does. A host that stops the process between
+   * requests refuses such an endpoint.
+   */
+  readonly background?: string | undefined
   /** Answers a request. Returns undefined for a path that is not one of `routes`. The promise never rejects. */
   handle(request: EndpointRequest): Promise<EndpointAnswer> | undefined
 }

@@ -140,6 +140,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
       reservedFor = use
     },
     leaseMs: store.leaseMs,
+    isDurable: store.isDurable,
     async push(jobs, options) {
       const checked = readJobs(jobs)
       const db = readDb(options, name, store.hasTransactions)

@@ -150,6 +150,8 @@ export interface Queue {
    * blocked its event loop or lost the engine for longer. Undefined when a claim lasts as long as its process.
    */
   readonly leaseMs?: number | undefined
+  /** Whether its jobs outlive the process. */
+  readonly isDurable?: boolean
   /**
    * Adds jobs, all of them or none. Resolves when they are stored as safely as the engine stores, or are in the transaction.
    *

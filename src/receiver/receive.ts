@@ -132,8 +132,9 @@ export function createReceive(
   }
 
   /** Answers with the first of two: the end of the algorithm or the deadline. */
-  function answer(request: FailedRequest, read: ReadBody): Promise<Received> {
+  function answer(request: FailedRequest, read: ReadBody, remainingMs = deadlineMs): Promise<Received> {
     const delivery = new OpenDelivery(request.headers, clock.now())
+    const { set, clear } = remainingMs < deadlineMs ? createDeadlines(remainingMs, clock) : deadlines
     const since = clock.monotonic()
     let isAnswered = false
     let deadline: Deadline | undefined
@@ -141,7 +142,7 @@ export function createReceive(
     return new Promise((resolve) => {
       const end = (received: Received): void => {
         isAnswered = true
-        if (deadline !== undefined) deadlines.clear(deadline)
+        if (deadline !== undefined) clear(deadline)
         resolve(received)
         if (--inFlight === 0) onIdle()
       }
@@ -170,7 +171,7 @@ export function createReceive(
         },
       )
       if (isAnswered) return // Nothing was waited for.
-      deadline = deadlines.set(() => {
+      deadline = set(() => {
         const error = delivery.expire()
         if (!delivery.isHandled) return fail(error)
         reportLate(error)
@@ -186,7 +187,7 @@ export function createReceive(
   }
 
   return {
-    handle: (request) => answer(request, () => readJson(request, limit)),
+    handle: (request) => answer(request, () => readJson(request, limit), request.remainingMs),
     answer,
     stop: async () => {
       isStopped = true

@@ -52,6 +52,10 @@ export function createReceiver<
       return receiver
     },
     handle,
+    get background() {
+      if (isStarted) return 'a started inbox'
+      return settings.inbox?.queue.isDurable === false ? 'an inbox in memory' : undefined
+    },
     receive: async (bytes, headers, options) => {
       requireBytes(bytes, 'receive: bytes')
       const path = options === undefined ? undefined : readPath(options)

@@ -1,5 +1,5 @@
 import { describe } from 'vitest'
 import { adapterContract } from '../contracts/adapter.ts'
-import { hosts } from '../support/hosts.ts'
+import { bufferedHosts, hosts } from '../support/hosts.ts'
 
-for (const host of hosts) describe(host.name, () => adapterContract(host))
+for (const host of [...hosts, ...bufferedHosts]) describe(host.name, () => adapterContract(host))

@@ -19,6 +19,7 @@ import { serve as serveExpress } from '../../adapters/express.ts'
 import { serve as serveFastify } from '../../adapters/fastify.ts'
 import { serve as serveFetch } from '../../adapters/fetch.ts'
 import { serve as serveKoa } from '../../adapters/koa.ts'
+import { serve as serveLambda } from '../../adapters/lambda.ts'
 import { serve as serveNode } from '../../adapters/node.ts'
 import { NodeRequest } from '../../adapters/shared/node-request.ts'
 import type { Endpoint } from '../../src/http/endpoint.ts'
@@ -508,7 +509,7 @@ describe('the signal', () => {
 
 describe('serve throws a TypeError', () => {
   const { receiver } = setUp()
-  const all = [serveNode, serveExpress, serveKoa, serveFetch]
+  const all = [serveNode, serveExpress, serveKoa, serveFetch, serveLambda]
 
   it.each(all)('for a path that can never match', (serve) => {
     for (const path of ['', 'webhooks', '/webhooks?x', '/webhooks#x', 5]) {

@@ -14,6 +14,7 @@ import { serve as serveExpress } from '../../adapters/express.ts'
 import { serve as serveFastify } from '../../adapters/fastify.ts'
 import { serve as serveFetch } from '../../adapters/fetch.ts'
 import { serve as serveKoa } from '../../adapters/koa.ts'
+import { type LambdaEvent, serve as serveLambda } from '../../adapters/lambda.ts'
 import { serve as serveNode } from '../../adapters/node.ts'
 import type { Receiver } from '../../src/receiver/api.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
@@ -69,6 +70,15 @@ const hosts: readonly (readonly [string, (receiver: Receiver) => Post | Promise<
       app.post('/webhooks/:source', (context) => webhook(context.req.raw))
       return async (path, init) => app.request(path, init)
     },
+  ],
+  [
+    'Lambda',
+    (receiver) =>
+      async (target, { method, headers, body }) => {
+        const [path, rawQueryString = ''] = target.split('?')
+        const request = { rawPath: path, rawQueryString, requestContext: { http: { method } }, headers, body }
+        return new Response(null, { status: (await serveLambda(receiver)(request as LambdaEvent)).statusCode })
+      },
   ],
 ]
 

@@ -9,7 +9,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { serve } from '../../adapters/express.ts'
 import { BATCH_LIMIT, DISCARD_LIMIT } from '../../src/message/limits.ts'
 import { basic, setUpCollector, writeKey } from '../support/collect.ts'
-import { type Before, hosts, type Running } from '../support/hosts.ts'
+import { type Before, bufferedHosts, hosts, type Running } from '../support/hosts.ts'
 import { clientOfHttp1, type Wire } from '../support/wire.ts'
 
 const open: Running[] = []
@@ -27,7 +27,7 @@ function post(path: string, body: string | Uint8Array, headers: Wire['headers'] 
 
 const options = (path: string): Wire => ({ method: 'OPTIONS', path, headers: {}, chunks: [] })
 
-describe.each(hosts)('$name', (host) => {
+describe.each([...hosts, ...bufferedHosts])('$name', (host) => {
   async function start(before: Before = 'nothing') {
     const { collector, destination } = setUpCollector()
     const running = await host.start(collector, before)

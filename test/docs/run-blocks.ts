@@ -91,10 +91,12 @@ function viaFetch(handler: FetchHandler): Send {
 
 type FunctionHandler = (event: object) => Promise<{ statusCode: number }>
 
-/** An HTTP event as the gateways of serverless functions pass it. */
+/** An HTTP event as the gateways of Lambda pass it. */
 function viaFunction(handler: FunctionHandler): Send {
   return async ({ headers, body }) => {
-    const event = { headers, body: Buffer.from(body).toString('base64'), isBase64Encoded: true }
+    const requestContext = { http: { method: 'POST' } }
+    const bytes = { body: Buffer.from(body).toString('base64'), isBase64Encoded: true }
+    const event = { rawPath: '/webhooks', requestContext, headers, ...bytes }
     return (await handler(event)).statusCode
   }
 }

@@ -13,6 +13,7 @@ const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
   'hookline/fastify': ['serve'],
   'hookline/node': ['serve'],
   'hookline/fetch': ['serve'],
+  'hookline/lambda': ['serve'],
   'hookline/sender': ['createDestination', 'createSender'],
   'hookline/collector': ['createCollector'],
   'hookline/client': ['BatchError', 'createClient'],
@@ -93,6 +94,7 @@ export function testPackage(version: string, findNode: () => Promise<string>): v
         'hookline/koa': 'body_too_large',
         'hookline/fastify': 'body_too_large',
         'hookline/fetch': 'body_too_large',
+        'hookline/lambda': 'body_too_large',
         require: true,
       })
     })

@@ -79,6 +79,29 @@ describe.each([
   })
 })
 
+/** What a user of Lambda writes: the types of its events, results and context must fit. */
+const LAMBDA = `
+import type { ALBHandler, APIGatewayProxyHandler, APIGatewayProxyHandlerV2, Context, LambdaFunctionURLHandler } from 'aws-lambda'
+import { createReceiver } from 'hookline'
+import { type LambdaEvent, serve } from 'hookline/lambda'
+
+const handler = serve(createReceiver({ secret: 'secret' }))
+export const rest: APIGatewayProxyHandler = handler
+export const http: APIGatewayProxyHandlerV2 = handler
+export const url: LambdaFunctionURLHandler = handler
+export const balanced: ALBHandler = handler
+export const invoke = (event: LambdaEvent, context: Context) => handler(event, context)
+`
+
+describe('a project with the types of Lambda', () => {
+  const project = useProject(['@types/node@24', '@types/aws-lambda@8'])
+
+  it.each([{}, { exactOptionalPropertyTypes: true }])('compiles: %j', async (options) => {
+    await writeFile(join(project().directory, 'lambda.ts'), LAMBDA)
+    expect(await compile(project(), 'module', 'lambda.ts', { module: 'nodenext', ...options })).toBe('')
+  })
+})
+
 function useProject(packages: readonly string[]): () => Project {
   let project: Project
   beforeAll(async () => {

@@ -15,8 +15,10 @@ import { serve as serveExpress } from '../../adapters/express.ts'
 import { serve as serveFastify } from '../../adapters/fastify.ts'
 import { serve as serveFetch } from '../../adapters/fetch.ts'
 import { serve as serveKoa } from '../../adapters/koa.ts'
+import { serve as serveLambda } from '../../adapters/lambda.ts'
 import { serve as serveNode } from '../../adapters/node.ts'
 import type { Endpoint } from '../../src/http/endpoint.ts'
+import { clientOfLambda, GATEWAYS } from './lambda.ts'
 import { type Client, clientOfFetch, clientOfHttp1, clientOfHttp2 } from './wire.ts'
 
 /** The body parser that runs before the endpoint, by what it leaves of the body. */
@@ -31,6 +33,8 @@ export interface Running extends Client {
 export interface Host {
   readonly name: string
   readonly http: 1 | 2 | undefined
+  /** Whether the host reads whole requests before it calls the adapter, and sends whole answers. */
+  readonly isBuffered?: boolean
   readonly befores: readonly Before[]
   /** Whether a path that is not the endpoint's goes on to a next handler, which answers `/neighbour` with the JSON it got. */
   readonly hasNeighbour: boolean
@@ -185,3 +189,18 @@ export const hosts: readonly Host[] = [
   node('node:http2', 2),
   fetchHost,
 ]
+
+/** Every gateway but the load balancer that keeps only the last of several headers of a name: the signature could be repeated. */
+export const bufferedHosts: readonly Host[] = Object.entries(GATEWAYS)
+  .filter(([name]) => name !== 'load balancer')
+  .map(([name, toEvent]) => ({
+    name: `Lambda: ${name}`,
+    http: undefined,
+    isBuffered: true,
+    befores: ['raw'],
+    hasNeighbour: false,
+    start: async (endpoint) => ({
+      ...clientOfLambda(serveLambda(endpoint, { path: '/webhooks' }), toEvent, true),
+      close: async () => {},
+    }),
+  }))

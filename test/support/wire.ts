@@ -43,7 +43,7 @@ export interface Client {
   readonly open: Open
 }
 
-function headersOf(wire: Wire): Record<string, string | readonly string[]> {
+export function headersOf(wire: Wire): Record<string, string | readonly string[]> {
   const length = wire.contentLength ?? wire.chunks.reduce((sum, chunk) => sum + chunk.length, 0)
   return wire.chunked ? { ...wire.headers } : { ...wire.headers, 'content-length': String(length) }
 }
@@ -55,7 +55,7 @@ export async function readAll({ read }: OpenReply): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-function clientOf(open: Open): Client {
+export function clientOf(open: Open): Client {
   return {
     open,
     async send(wire) {

@@ -7,6 +7,7 @@ import { serve as serveExpress } from 'hookline/express'
 import { serve as serveFastify } from 'hookline/fastify'
 import { serve as serveFetch } from 'hookline/fetch'
 import { serve as serveKoa } from 'hookline/koa'
+import { serve as serveLambda } from 'hookline/lambda'
 import { serve as serveNode } from 'hookline/node'
 
 const thrown = {}
@@ -15,9 +16,11 @@ const thrown = {}
 function tooSmallFor(name) {
   return {
     async handle(request) {
-      await request.readBody(1).catch((error) => {
+      try {
+        await request.readBody(1)
+      } catch (error) {
         thrown[name] = error instanceof HooklineError && error.code
-      })
+      }
       return { status: 200, headers: {}, body: '' }
     },
   }
@@ -52,6 +55,8 @@ await post((raw, res) => {
 })
 
 await serveFetch(tooSmallFor('hookline/fetch'))(new Request('http://localhost/', { method: 'POST', body: 'longer' }))
+
+await serveLambda(tooSmallFor('hookline/lambda'))({ httpMethod: 'POST', path: '/', body: 'longer' })
 
 const required = createRequire(import.meta.url)('hookline')
 thrown.require = required.HooklineError === HooklineError

@@ -17,6 +17,7 @@ import { serve as serveExpress } from 'hookline/express'
 import { serve as serveFastify } from 'hookline/fastify'
 import { serve as serveFetch } from 'hookline/fetch'
 import { serve as serveKoa } from 'hookline/koa'
+import { serve as serveLambda } from 'hookline/lambda'
 import { serve as serveNode } from 'hookline/node'
 import { createDestination, createSender } from 'hookline/sender'
 import { fixtures, type ManualClock, manualClock, signedRequest } from 'hookline/testing'
@@ -44,6 +45,7 @@ const isSigned: boolean = verify(Buffer.from(body), sign(body, 'secret'), ['old 
 export const listener: RequestListener = serveNode(receiver, { path: '/webhooks' })
 export const server = createServer(listener)
 export const POST: (request: Request) => Promise<Response> = serveFetch(receiver)
+export const handler = serveLambda(receiver)
 export const others = [serveExpress(receiver), serveKoa(receiver, { path: '/webhooks' }), serveFastify(receiver)]
 
 // Without annotations, as a library of yours may write it: the compiler has to name each type in its declarations.

@@ -1,0 +1,199 @@
+/**
+ * Serves an endpoint from AWS Lambda, behind API Gateway, a function URL or an Application Load Balancer.
+ *
+ * @module hookline/lambda
+ */
+
+import { isUtf8 } from 'node:buffer'
+import { withoutConnection } from '../src/http/answer.ts'
+import { bodyConsumed, bodyTooLarge, type EndpointBody } from '../src/http/body.ts'
+import type { AnswerBody, Endpoint, EndpointAnswer, EndpointHeaders, EndpointRequest } from '../src/http/endpoint.ts'
+import { invalidOption, kindOf } from '../src/options/checks.ts'
+import { mount, type ServeOptions } from './shared/mount.ts'
+
+export type { ServeOptions } from './shared/mount.ts'
+
+/** The part of an HTTP event that is used: of a REST API, an HTTP API in format 1.0 or 2.0, a function URL or a load balancer. */
+export interface LambdaEvent {
+  readonly requestContext?: {
+    readonly http?: { readonly method: string; readonly sourceIp?: string }
+    readonly identity?: { readonly sourceIp?: string }
+    readonly elb?: object
+  }
+  readonly httpMethod?: string
+  readonly path?: string
+  readonly rawPath?: string
+  readonly rawQueryString?: string
+  readonly queryStringParameters?: Values<string>
+  readonly multiValueQueryStringParameters?: Values<readonly string[]>
+  readonly headers?: Values<string>
+  readonly multiValueHeaders?: Values<readonly string[]>
+  readonly body?: string | null | undefined
+  readonly isBase64Encoded?: boolean
+}
+
+type Values<Value> = { readonly [name: string]: Value | undefined } | null | undefined
+
+/** The part of the context that is used. */
+export interface LambdaContext {
+  getRemainingTimeInMillis(): number
+}
+
+/** What the function returns. */
+export interface LambdaAnswer {
+  readonly statusCode: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** In place of `headers`, for a load balancer whose target group has multi-value headers. */
+  readonly multiValueHeaders?: Readonly<Record<string, string[]>>
+  readonly body: string
+  readonly isBase64Encoded: boolean
+}
+
+/**
+ * Returns a Lambda handler. A request for another path is answered 404. It rejects with a TypeError for an event that is no HTTP
+ * request, and for an endpoint that works on after its answer: Lambda stops the process then.
+ *
+ * The path is that of the event: with a stage that is not `$default`, an HTTP API puts the name of the stage before it.
+ *
+ * @example
+ * export const handler = serve(receiver)
+ */
+export function serve(
+  endpoint: Endpoint,
+  options?: ServeOptions,
+): (event: LambdaEvent, context?: LambdaContext) => Promise<LambdaAnswer> {
+  const handle = mount(endpoint, options)
+  requireDone(endpoint)
+
+  return async function hookline(event, context) {
+    requireDone(endpoint)
+    const request = new LambdaRequest(event, context)
+    const answer = (await handle(request)) ?? NOT_FOUND
+    return { ...toHead(answer, event), ...(await toBody(answer, request.method)) }
+  }
+}
+
+const NOT_FOUND: EndpointAnswer = { status: 404, headers: {}, body: '' }
+
+/** How long Lambda has to send the answer, in milliseconds, before it ends the function. */
+const ANSWER_MS = 200
+
+/** The most bytes that Lambda takes of an answer. */
+const ANSWER_LIMIT = 6 * 1024 * 1024
+const TOO_LONG = `An answer on Lambda must have at most ${ANSWER_LIMIT} bytes. Got more. Serve this endpoint from a server.`
+
+/** @throws TypeError for an endpoint that works on after its answer. */
+function requireDone({ background }: Endpoint): void {
+  if (background === undefined) return
+  const advice =
+    'Store messages in Redis or PostgreSQL, and run what handles or delivers them in a process that keeps running.'
+  throw invalidOption('serve: endpoint', 'must end its work before it answers on Lambda', background, advice)
+}
+
+class LambdaRequest implements EndpointRequest {
+  readonly method: string
+  /** Writable: a mount makes it relative to its prefix. */
+  path: string
+  readonly query: string
+  readonly headers: EndpointHeaders
+  readonly remoteAddress: string | undefined
+  readonly remainingMs: number | undefined
+  readonly #event: LambdaEvent
+  #signal: AbortSignal | undefined
+
+  /** @throws TypeError for an event that is no HTTP request. */
+  constructor(event: LambdaEvent, context: LambdaContext | undefined) {
+    const { http, identity } = event?.requestContext ?? {}
+    const [method, path] = http === undefined ? [event?.httpMethod, event?.path] : [http.method, event.rawPath]
+    if (typeof method !== 'string' || typeof path !== 'string') throw notHttp(event)
+    this.method = method
+    this.path = path
+    this.query = event.rawQueryString ?? queryOf(event)
+    this.headers = headersOf(event)
+    this.remoteAddress = http?.sourceIp ?? identity?.sourceIp
+    this.remainingMs = context && Math.max(0, context.getRemainingTimeInMillis() - ANSWER_MS)
+    this.#event = event
+  }
+
+  /** Lambda does not tell when a client disconnects. */
+  get signal(): AbortSignal {
+    this.#signal ??= new AbortController().signal
+    return this.#signal
+  }
+
+  readBody(limit: number): EndpointBody {
+    const { body, isBase64Encoded = false } = this.#event
+    if (body === undefined || body === null) return { bytes: new Uint8Array(), source: 'body' }
+    if (typeof body !== 'string') throw bodyConsumed(kindOf(body), AS_IT_IS)
+    const encoding = isBase64Encoded ? 'base64' : 'utf8'
+    if (Buffer.byteLength(body, encoding) > limit) throw bodyTooLarge(limit)
+    const bytes = Buffer.from(body, encoding)
+    if (isBase64Encoded && bytes.toString('base64') !== body) throw bodyConsumed('text that is not base64', AS_IT_IS)
+    const isExact = isBase64Encoded || isWhole(bytes, this.headers['content-length'])
+    return { bytes, source: isExact ? 'body' : 'body-text' }
+  }
+}
+
+const AS_IT_IS = 'Pass the event on as Lambda gave it, with `isBase64Encoded`.'
+
+function notHttp(event: unknown): TypeError {
+  const advice = 'Call the function through API Gateway, a function URL or an Application Load Balancer.'
+  return invalidOption('event', 'must be an HTTP request, with a method and a path', kindOf(event), advice)
+}
+
+/** Whether text that a gateway decoded is all that was sent: it has its length, and nothing that stands for bytes that were no UTF-8. */
+function isWhole(bytes: Buffer, length: EndpointHeaders[string]): boolean {
+  return (length === undefined || Number(length) === bytes.length) && !bytes.includes('\ufffd')
+}
+
+/** A header that was sent more than once is joined, as HTTP APIs and function URLs do it themselves. */
+function headersOf({ headers, multiValueHeaders }: LambdaEvent): EndpointHeaders {
+  const joined = new Map<string, string>()
+  for (const [name, value] of pairsOf(multiValueHeaders ?? headers)) {
+    const key = name.toLowerCase()
+    joined.set(key, joined.has(key) ? `${joined.get(key)}, ${value}` : value)
+  }
+  return Object.fromEntries(joined)
+}
+
+/** The query of format 1.0. API Gateway decodes it, a load balancer leaves it as it was sent. */
+function queryOf({ requestContext, queryStringParameters, multiValueQueryStringParameters }: LambdaEvent): string {
+  const pairs = pairsOf(multiValueQueryStringParameters ?? queryStringParameters)
+  if (requestContext?.elb === undefined) return new URLSearchParams(pairs).toString()
+  return pairs.map((pair) => pair.join('=')).join('&')
+}
+
+function pairsOf(values: Values<string | readonly string[]>): [name: string, value: string][] {
+  return Object.entries(values ?? {}).flatMap(([name, value = []]) =>
+    [value].flat().map((each): [string, string] => [name, each]),
+  )
+}
+
+function toHead(answer: EndpointAnswer, { requestContext, multiValueHeaders }: LambdaEvent) {
+  const headers = withoutConnection(answer)
+  const statusCode = answer.status
+  if (requestContext?.elb === undefined || !multiValueHeaders) return { statusCode, headers }
+  const lists = Object.entries(headers).map(([name, value]): [string, string[]] => [name, [value]])
+  return { statusCode, multiValueHeaders: Object.fromEntries(lists) }
+}
+
+/** Bytes that are text go as text: a REST API decodes base64 only for its binary media types. */
+async function toBody({ status, body }: EndpointAnswer, method: string) {
+  if (method === 'HEAD' || status === 204 || status === 304) return { body: '', isBase64Encoded: false }
+  if (typeof body === 'string') return { body, isBase64Encoded: false }
+  const bytes = Symbol.asyncIterator in body ? await collect(body) : Buffer.from(body)
+  const isText = isUtf8(bytes)
+  return { body: bytes.toString(isText ? 'utf8' : 'base64'), isBase64Encoded: !isText }
+}
+
+async function collect(body: Exclude<AnswerBody, string | Uint8Array>): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of body) {
+    const bytes = Buffer.from(chunk as Uint8Array)
+    size += bytes.length
+    if (size > ANSWER_LIMIT) throw new RangeError(TOO_LONG)
+    chunks.push(bytes)
+  }
+  return Buffer.concat(chunks, size)
+}

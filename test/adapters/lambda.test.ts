@@ -1,0 +1,290 @@
+/** What is particular to Lambda: the gateways' events and answers, its time limit, and what may not go on after an answer. */
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type LambdaEvent, serve } from '../../adapters/lambda.ts'
+import { createCollector } from '../../src/collector/collector.ts'
+import { createDestination } from '../../src/destination/destination.ts'
+import type { Delivery } from '../../src/handling/delivery.ts'
+import type { AnswerBody } from '../../src/http/endpoint.ts'
+import type { HooklineError } from '../../src/message/error.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
+import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
+import type { ReceiverOptions } from '../../src/receiver/options.ts'
+import { createReceiver } from '../../src/receiver/receiver.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+import { secret, signed } from '../contracts/conditions.ts'
+import { GATEWAYS, requestOf } from '../support/lambda.ts'
+import { until } from '../support/until.ts'
+import type { Wire } from '../support/wire.ts'
+
+const track = JSON.stringify({ ...fixtures.track, event: 'Commande passée 🎉' })
+const context = (ms: number) => ({ getRemainingTimeInMillis: () => ms })
+
+type Gateway = keyof typeof GATEWAYS
+
+/** A receiver on Lambda, and what its handlers and callbacks saw. */
+function setUp(options: Partial<ReceiverOptions> = {}) {
+  const errors: HooklineError[] = []
+  const addresses: (string | undefined)[] = []
+  const handled: Delivery[] = []
+  const onError: ReceiverOptions['onError'] = (error, request) => {
+    errors.push(error)
+    addresses.push(request.remoteAddress)
+  }
+  const receiver = createReceiver({ secret, onError, ...options })
+  receiver.on('*', (_message, delivery) => handled.push(delivery))
+  return { receiver, handler: serve(receiver), errors, addresses, handled }
+}
+
+function eventOf(gateway: Gateway, wire: Wire, isBase64 = true): LambdaEvent {
+  return JSON.parse(JSON.stringify(GATEWAYS[gateway](requestOf(wire), isBase64)))
+}
+
+const codeOf = ({ body }: { readonly body: string }): unknown => JSON.parse(body).code
+
+describe.each(Object.keys(GATEWAYS) as Gateway[])('%s', (gateway) => {
+  describe.each([
+    ['in base64', true],
+    ['as text', false],
+  ])('a body %s', (_how, isBase64) => {
+    it('is verified and handed on byte by byte', async () => {
+      const { handler, handled } = setUp()
+      for (const body of [track, `\ufeff${track}`, `${track}\n`]) {
+        const answer = await handler(eventOf(gateway, signed(body), isBase64), context(30_000))
+        expect([answer.statusCode, answer.body, answer.isBase64Encoded]).toEqual([200, '{"ok":true}', false])
+        const delivery = handled.pop()
+        expect(Buffer.from(delivery?.bytes ?? []).toString()).toBe(body)
+        expect([delivery?.bodySource, delivery?.verified]).toEqual(['body', true])
+      }
+    })
+
+    it('that is forged is a 401', async () => {
+      const { handler, handled, errors } = setUp()
+      const forged = signed(track, { 'x-signature': '0'.repeat(40) })
+      const answer = await handler(eventOf(gateway, forged, isBase64))
+      expect([answer.statusCode, codeOf(answer)]).toEqual([401, 'signature_mismatch'])
+      expect([handled.length, errors.length]).toEqual([0, 1])
+    })
+
+    it('over the limit is a 413, and one at the limit is not', async () => {
+      const length = Buffer.byteLength(track)
+      const event = eventOf(gateway, signed(track), isBase64)
+      expect((await setUp({ limit: length }).handler(event)).statusCode).toBe(200)
+      expect((await setUp({ limit: length - 1 }).handler(event)).statusCode).toBe(413)
+    })
+  })
+
+  it('without a body is empty', async () => {
+    const { handler } = setUp()
+    expect(codeOf(await handler(eventOf(gateway, signed(''))))).toBe('body_not_json')
+  })
+
+  it('has its headers answered in the form that it takes', async () => {
+    const { handler } = setUp()
+    const answer = await handler(eventOf(gateway, { headers: {}, chunks: [], method: 'GET' }))
+    const isMulti = gateway === 'load balancer, multi-value headers'
+    const names = { 'content-type': 'application/problem+json', allow: 'POST' }
+    const lists = { 'content-type': ['application/problem+json'], allow: ['POST'] }
+    const { headers, multiValueHeaders } = answer
+    expect({ headers, multiValueHeaders }).toEqual(isMulti ? { multiValueHeaders: lists } : { headers: names })
+  })
+
+  it('says who connected, where the gateway does', async () => {
+    const { handler, addresses } = setUp()
+    await handler(eventOf(gateway, signed(track, { 'x-signature': '' })))
+    expect(addresses).toEqual([gateway.startsWith('load balancer') ? undefined : '203.0.113.7'])
+  })
+})
+
+describe('the bytes of a body', () => {
+  const base64 = Buffer.from(track).toString('base64')
+  const changed: readonly (readonly [string, unknown])[] = [
+    ['base64 without its padding', base64.replace(/=+$/, '')],
+    ['base64 with a line break', `${base64}\n`],
+    ['base64 with another letter', base64.replace('e', '*')],
+    ['base64 of base64url', Buffer.from('{"a":"???>>>"}').toString('base64url')],
+    ['text that a middleware decoded', track],
+    ['an object that a middleware parsed', JSON.parse(track)],
+  ]
+
+  it.each(changed)('that are %s are not guessed: body_consumed', async (_what, body) => {
+    const { handler, errors, handled } = setUp()
+    const event = { ...eventOf('HTTP API', signed(track)), body: body as string }
+    const answer = await handler(event)
+    expect([answer.statusCode, codeOf(answer), handled]).toEqual([500, 'body_consumed', []])
+    expect(errors[0]?.message).toContain('Pass the event on as Lambda gave it')
+    expect(errors[0]?.message).not.toContain(track)
+  })
+
+  it.each([
+    ['were no UTF-8', Buffer.from('{"type":"track","userId":"u","event":"\xff"}', 'latin1'), {}],
+    ['have another length than was sent', Buffer.from(track), { 'content-length': '9999' }],
+  ])('that %s do not blame the secret: body_consumed', async (_what, body, headers) => {
+    const { handler } = setUp()
+    const event = eventOf('HTTP API', signed(body, { 'x-signature': '0'.repeat(40) }), false)
+    expect(codeOf(await handler({ ...event, headers: { ...event.headers, ...headers } }))).toBe('body_consumed')
+  })
+
+  it('may hold a replacement character', async () => {
+    const { handler, handled } = setUp()
+    const answer = await handler(eventOf('HTTP API', signed(track.replace('🎉', '\ufffd')), false))
+    expect([answer.statusCode, handled[0]?.bodySource]).toEqual([200, 'body-text'])
+  })
+})
+
+describe('the headers of a request', () => {
+  it.each([
+    ['of one name in two cases', { 'X-Signature': ['a'], 'x-signature': ['b'] }],
+    ['of one name twice', { 'X-Signature': ['a', 'b'] }],
+  ])('%s are joined', async (_what, multiValueHeaders) => {
+    const { handler, errors } = setUp()
+    const event = eventOf('REST API', signed(track))
+    const { 'X-Signature': _, ...others } = event.multiValueHeaders ?? {}
+    expect(codeOf(await handler({ ...event, multiValueHeaders: { ...others, ...multiValueHeaders } }))).toBe(
+      'signature_malformed',
+    )
+    expect(errors).toHaveLength(1)
+  })
+
+  it('may be null, as in the console of API Gateway', async () => {
+    const { handler } = setUp()
+    const event = { ...eventOf('REST API', signed(track)), headers: null, multiValueHeaders: null }
+    expect(codeOf(await handler(event))).toBe('content_type_unsupported')
+  })
+})
+
+describe('the body of an answer', () => {
+  const answerOf = (body: AnswerBody) =>
+    serve({ handle: async () => ({ status: 200, headers: {}, body }) })({ httpMethod: 'GET', path: '/' })
+
+  it('is text where it can be, for REST APIs without binary media types', async () => {
+    expect(await answerOf(Buffer.from('é'))).toMatchObject({ body: 'é', isBase64Encoded: false })
+    expect(await answerOf(Uint8Array.of(255))).toMatchObject({ body: '/w==', isBase64Encoded: true })
+  })
+
+  it('rejects when it is longer than Lambda takes, and ends the source', async () => {
+    let pulled = 0
+    let isEnded = false
+    async function* endless() {
+      try {
+        for (;;) {
+          pulled++
+          yield Buffer.alloc(1024 * 1024)
+        }
+      } finally {
+        isEnded = true
+      }
+    }
+    await expect(answerOf(endless())).rejects.toThrow('must have at most 6291456 bytes. Got more.')
+    expect([pulled, isEnded]).toEqual([7, true])
+  })
+})
+
+describe('the time that is left', () => {
+  it.each([
+    ['less than the deadline', 3000, 2800],
+    ['more than the deadline', 30_000, 4500],
+    ['hardly any', 150, 0],
+  ])('%s: answers before Lambda ends the function', async (_what, remainingMs, answeredMs) => {
+    const clock = manualClock()
+    const { receiver, handler, handled, errors } = setUp({ clock })
+    receiver.on('track', () => new Promise(() => {}))
+    const answering = handler(eventOf('HTTP API', signed(track)), context(remainingMs))
+    await until(() => handled.length === 1)
+    if (answeredMs > 0) await clock.advance(answeredMs - 1)
+    expect(errors).toEqual([])
+    await clock.advance(1)
+    const answer = await answering
+    expect([answer.statusCode, codeOf(answer), handled[0]?.signal.aborted]).toEqual([503, 'handler_timeout', true])
+  })
+
+  it('of one request is not that of the next', async () => {
+    const clock = manualClock()
+    const { receiver, handler, handled, errors } = setUp({ clock })
+    receiver.on('track', () => new Promise(() => {}))
+    const event = eventOf('HTTP API', signed(track))
+    const first = handler(event, context(1000))
+    const second = handler(event, context(60_000))
+    await until(() => handled.length === 2)
+    await clock.advance(800)
+    expect((await first).statusCode).toBe(503)
+    await clock.advance(3699)
+    expect(errors).toHaveLength(1)
+    await clock.advance(1)
+    expect((await second).statusCode).toBe(503)
+  })
+
+  it('keeps nothing running after the answer', async () => {
+    const { handler } = setUp()
+    const before = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
+    await handler(eventOf('HTTP API', signed(track)), context(1000))
+    expect(process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length).toBe(before)
+  })
+})
+
+describe('an event that is no HTTP request', () => {
+  const websocket = { requestContext: { eventType: 'MESSAGE', connectionId: 'id' }, body: '{}' }
+  const sqs = { Records: [{ messageId: 'id', body: '{}', eventSource: 'aws:sqs' }] }
+
+  it.each([
+    ['undefined', undefined],
+    ['null', null],
+    ['a string', '{}'],
+    ['an object', {}],
+    ['an object', sqs],
+    ['an object', websocket],
+    ['an object', { requestContext: { http: { method: 'POST' } } }],
+    ['an object', { httpMethod: 'POST' }],
+  ])('rejects: %s', async (found, event) => {
+    const { handler } = setUp()
+    const rejection = expect(handler(event as never)).rejects
+    await rejection.toThrow(TypeError)
+    await rejection.toThrow(
+      `\`event\` must be an HTTP request, with a method and a path. Got ${found}. Call the function through API Gateway`,
+    )
+  })
+})
+
+describe('what would work on after the answer', () => {
+  const rule = (found: string) => `\`serve: endpoint\` must end its work before it answers on Lambda. Got ${found}.`
+  const event = eventOf('HTTP API', signed(track))
+
+  it('is refused: an inbox in memory', () => {
+    const receiver = createReceiver({ secret, inbox: memoryQueue() })
+    expect(() => serve(receiver)).toThrow(TypeError)
+    expect(() => serve(receiver)).toThrow(rule('an inbox in memory'))
+  })
+
+  it('is refused: a started inbox, also when that was after serve', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'hookline-'))
+    const inbox = sqliteQueue({ path: join(directory, 'inbox.sqlite'), name: 'inbox' })
+    const { receiver, handler, handled } = setUp({ inbox })
+    onTestFinished(async () => {
+      await receiver.close()
+      rmSync(directory, { recursive: true })
+    })
+
+    expect((await handler(event)).statusCode).toBe(200)
+    expect((await inbox.counts()).waiting).toBe(1)
+    expect(handled).toEqual([])
+
+    receiver.start()
+    await expect(handler(event)).rejects.toThrow(rule('a started inbox'))
+    expect(() => serve(receiver)).toThrow(TypeError)
+  })
+
+  it('is refused: a collector whose destinations deliver', async () => {
+    const destination = createDestination({ webhooks: [{ url: 'https://shop.example/webhooks' }] })
+    onTestFinished(() => void destination.close())
+    const sources = [{ name: 'shop', writeKey: 'a write key', destinations: [destination] }]
+    const own = { submit: async () => [] }
+    expect(() => serve(createCollector({ sources }))).toThrow(rule('a collector whose destinations deliver afterwards'))
+    serve(createCollector({ sources: [{ name: 'shop', writeKey: 'a write key', destinations: [own] }] }))
+    destination.disable()
+    serve(createCollector({ sources }))
+  })
+})
