@@ -169,18 +169,15 @@ describe('the body of an answer', () => {
   it('rejects when it is longer than Lambda takes, and ends the source', async () => {
     let pulled = 0
     let isEnded = false
-    async function* endless() {
+    async function* long() {
       try {
-        for (;;) {
-          pulled++
-          yield Buffer.alloc(1024 * 1024)
-        }
+        for (; pulled < 20; pulled++) yield Buffer.alloc(1024 * 1024)
       } finally {
         isEnded = true
       }
     }
-    await expect(answerOf(endless())).rejects.toThrow('must have at most 6291456 bytes. Got more.')
-    expect([pulled, isEnded]).toEqual([7, true])
+    await expect(answerOf(long())).rejects.toThrow('must have at most 6291456 bytes. Got more.')
+    expect([pulled, isEnded]).toEqual([6, true])
   })
 })
 

@@ -244,6 +244,7 @@ export function adapterContract(host: Host): void {
   it.each([
     ['/webhooks?a=1&b=%20', 'a=1&b=%20'],
     ['/webhooks?a=?&b', 'a=?&b'],
+    ['/webhooks?a=1&a=2', 'a=1&a=2'],
     ['/webhooks?', ''],
     ['/webhooks', ''],
   ])('gives the endpoint the query of %s', async (path, query) => {
