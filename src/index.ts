@@ -4,7 +4,7 @@
  * @module hookline
  */
 
-export type { Delivery } from './handling/delivery.ts'
+export type { Delivery, ReceivedElement } from './handling/delivery.ts'
 export type {
   FailedEvent,
   FailedRequest,
@@ -13,8 +13,9 @@ export type {
   RejectedEvent,
   StoredEvent,
 } from './handling/diagnostics.ts'
-export type { AudienceHandlers, Handler } from './handling/handlers.ts'
+export type { AudienceHandlers } from './handling/handlers.ts'
 export type { EventSchemas, Schema, SchemaOutput, SchemaResult, TraitSchemas } from './handling/schema.ts'
+export type { Handler, HandlerOptions } from './handling/selection.ts'
 export type { BodySource, EndpointBody } from './http/body.ts'
 export type {
   AnswerBody,
@@ -24,9 +25,9 @@ export type {
   EndpointRequest,
   TextAnswer,
 } from './http/endpoint.ts'
-export type { DeadLetterMessage, StoredMessage } from './inbox/inbox.ts'
 export type { InboxOptions } from './inbox/options.ts'
 export type { DeadLetterReason, StoredError, StoredErrorCause } from './inbox/retry-state.ts'
+export type { DeadLetterMessage, StoredMessage } from './inbox/stored.ts'
 export { HooklineError, type HooklineErrorCode, type HooklineErrorOptions, type SchemaIssue } from './message/error.ts'
 export type {
   AliasMessage,
@@ -59,7 +60,8 @@ export type {
   TrackOf,
 } from './receiver/api.ts'
 export type { ReceiverDedupeOptions } from './receiver/deduplication.ts'
-export type { ReceiverOptions, RejectedMessage } from './receiver/options.ts'
+export type { BatchMode, ReceiverOptions } from './receiver/options.ts'
 export { createReceiver } from './receiver/receiver.ts'
+export type { OnRejected, RejectedMessage } from './receiver/rejected.ts'
 export type { SecretProvider, Secrets, SourceRequest, SourceSecrets } from './receiver/secrets.ts'
 export type { Clock } from './time/clock.ts'

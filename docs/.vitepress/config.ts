@@ -30,6 +30,7 @@ export default defineConfig({
           { text: 'Raw bodies', link: '/raw-bodies' },
           { text: 'Hosts', link: '/hosts' },
           { text: 'Errors', link: '/errors' },
+          { text: 'Batches', link: '/batches' },
           { text: 'Known senders', link: '/senders' },
         ],
       },

@@ -3,18 +3,20 @@
 import { createHash } from 'node:crypto'
 import type { BodySource, EndpointBody } from '../http/body.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
-import { HooklineError } from '../message/error.ts'
+import type { HooklineError } from '../message/error.ts'
 import type { Message, MessageType } from '../message/message.ts'
+import type { Key } from '../message/signature.ts'
+import { LATE, type Stage } from './failure.ts'
 
 /** How a message arrived. Some fields are computed when they are read: pass the object on, a copy by spread loses them. */
 export interface Delivery {
   /**
    * Identifies the delivery and every retry of it, which are the same bytes: the verified signature; of a receiver with many
-   * sources, the SHA-256 of that and of the source; the SHA-256 of the bytes when unsigned. Use it, not `messageId`, to
-   * recognise duplicates: a `messageId` can be guessed.
+   * sources, the SHA-256 of that and of the source; the SHA-256 of the bytes when unsigned; of an element of a batch, that of
+   * the signature, its place and its bytes. Use it, not `messageId`, to recognise duplicates: a `messageId` can be guessed.
    */
   readonly id: string
-  /** The exact bytes of the body. */
+  /** The exact bytes of the body, or of the element of a batch. */
   readonly bytes: Uint8Array
   /** Where the body was found: `stream` unless a parser ran first. */
   readonly bodySource: BodySource
@@ -22,11 +24,11 @@ export interface Delivery {
   readonly receivedAt: Date
   /** The headers of the request, names in lower case. */
   readonly headers: EndpointHeaders
-  /** Whether the signature was checked; false only under `allowUnsigned`. */
+  /** Whether a signature of these bytes was checked; false under `allowUnsigned`, and where a batch signs its first element only. */
   readonly verified: boolean
   /** The source whose secret made the signature, of a receiver with many; undefined for a receiver with one. */
   readonly source: string | undefined
-  /** Which of your secrets made the signature, counted from 0; undefined when unsigned. */
+  /** Which of your secrets made the signature of the request, counted from 0; undefined when unsigned. */
   readonly secretIndex: number | undefined
   /**
    * Fires at the deadline, when the sender is answered that it should retry: unfinished work can stop. From an inbox: after
@@ -35,28 +37,24 @@ export interface Delivery {
   readonly signal: AbortSignal
 }
 
-/** What a delivery waits for; decides which error its deadline is. */
-type Stage = 'body' | 'secret' | 'inbox' | 'dedupe' | 'handlers' | 'confirm'
-
-const LATE: Readonly<Record<Stage, () => HooklineError>> = {
-  body: () => new HooklineError('body_timeout', 'The body must arrive in time. Got a part of it. Send it again.'),
-  secret: () =>
-    new HooklineError(
-      'secret_unavailable',
-      'The secret provider must answer in time. Got no answer. Make it answer or fail sooner.',
-    ),
-  inbox: () =>
-    new HooklineError('inbox_unavailable', 'The inbox must store the message in time. Got no answer. Send it again.'),
-  dedupe: () =>
-    new HooklineError('dedupe_unavailable', 'The dedupe store must answer in time. Got no answer. Send it again.'),
-  confirm: () =>
-    new HooklineError('dedupe_unavailable', 'The dedupe store must confirm in time. Got no answer. Check the store.'),
-  handlers: () =>
-    new HooklineError(
-      'handler_timeout',
-      'The handlers must finish in time. Got no result. Use an `inbox` for slow handlers, or raise its `timeoutMs`.',
-    ),
+/** The place of an element in its batch, as far as the signature of its own bytes does not tell it from others. */
+export interface BatchElement {
+  /** The signature of the request; the SHA-256 of its body when unsigned. */
+  readonly of: string
+  /** Counted from 0. */
+  readonly index: number
 }
+
+/** The result of a request. A failure ends what has not ended of a batch. */
+export interface BatchResult {
+  readonly error?: HooklineError
+  readonly elements?: readonly ReceivedElement[]
+}
+
+/** What became of an element of a batch. */
+export type ReceivedElement =
+  | { readonly ok: true; readonly message: Message; readonly delivery: Delivery }
+  | { readonly ok: false; readonly error: HooklineError; readonly delivery: Delivery }
 
 /** A delivery in progress: filled in step by step, its costly parts only when they are read. */
 export class OpenDelivery implements Delivery {
@@ -66,6 +64,14 @@ export class OpenDelivery implements Delivery {
   source: string | undefined
   signature: string | undefined
   secretIndex: number | undefined
+  /** Undefined for a message that arrived alone, and for the first of a batch when its own bytes are signed. */
+  element: BatchElement | undefined
+  /** Whether the signature of the request covers other bytes than these: they go to handlers that ask for such alone. */
+  isUncovered = false
+  /** Of a batch: the delivery of the element that is being handled. */
+  current: OpenDelivery | undefined
+  /** Of a batch: adds what became of its elements to the result of the request. */
+  complete: (<Result extends BatchResult>(result: Result) => Result) | undefined
   /** Of the message, once it is parsed. */
   type: MessageType | undefined
   /** The message as it was dispatched to the handlers; undefined before. */
@@ -85,13 +91,17 @@ export class OpenDelivery implements Delivery {
   }
 
   get id(): string {
-    const { signature, source } = this
+    const { signature, source, element } = this
+    if (element !== undefined) {
+      return sha256(JSON.stringify([element, source, this.isUncovered, sha256(this.bytes)]))
+    }
     if (signature === undefined) return sha256(this.bytes)
     return source === undefined ? signature : sha256(`${signature}${source}`)
   }
 
-  /** A key that you chose for the message, apart from the same key of another source. */
+  /** A key that you chose for the message, apart from the same key of another source, and from one that anyone could send. */
   within(key: string): string {
+    if (this.isUncovered) return JSON.stringify([this.source, key, 'unverified'])
     return this.source === undefined ? key : JSON.stringify([this.source, key])
   }
 
@@ -100,7 +110,12 @@ export class OpenDelivery implements Delivery {
   }
 
   get verified(): boolean {
-    return this.signature !== undefined
+    return this.signature !== undefined && !this.isUncovered
+  }
+
+  /** Checks a signature of the bytes. A batch that may be signed otherwise checks that, too. */
+  isSignedBy(key: Key, signature: string): boolean {
+    return key.matches(this.bytes, signature)
   }
 
   get signal(): AbortSignal {
@@ -147,7 +162,7 @@ export class OpenDelivery implements Delivery {
   }
 
   /** Ends the delivery: its signal fires. Returns the error to answer. */
-  expire(error: HooklineError = this.#failure ?? LATE[this.#stage]()): HooklineError {
+  expire(error: HooklineError = this.current?.expire() ?? this.#failure ?? LATE[this.#stage]()): HooklineError {
     this.expired = error
     if (this.#stage === 'secret') this.bytes = NO_BYTES // Not verified. A provider that hangs would hold them.
     this.#abort?.abort(error)
@@ -157,18 +172,7 @@ export class OpenDelivery implements Delivery {
 
 const NO_BYTES = new Uint8Array()
 
-function sha256(data: Uint8Array | string): string {
+/** The SHA-256 of data, in hexadecimal digits. */
+export function sha256(data: Uint8Array | string): string {
   return createHash('sha256').update(data).digest('hex')
-}
-
-/** Whether the message is at fault: sending it again would not help. */
-export function isUnusable(error: unknown): error is HooklineError {
-  return error instanceof HooklineError && error.status < 500
-}
-
-/** Any thrown value as an error of ours. */
-export function toError(thrown: unknown): HooklineError {
-  if (thrown instanceof HooklineError) return thrown
-  const message = 'The endpoint could not handle the request. Got an unexpected error. See its `cause` in `onError`.'
-  return new HooklineError('internal', message, { cause: thrown })
 }

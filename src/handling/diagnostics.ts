@@ -23,7 +23,7 @@ export interface ReceivedEvent {
   readonly delivery: Delivery
 }
 
-/** `hookline:rejected`: a request was refused or could not be processed; no handler saw it. */
+/** `hookline:rejected`: a request, or an element of its batch, was refused or could not be processed; no handler saw it. */
 export interface RejectedEvent {
   readonly error: HooklineError
   readonly request: FailedRequest

@@ -3,13 +3,10 @@
 import { memberships, traitName } from '../message/audience.ts'
 import { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
-import { MESSAGE_TYPES } from '../message/type-table.ts'
 import { isThenable } from '../options/callbacks.ts'
-import { invalidOption, requireFunction, requireOneOf, requireOptions, requireText, show } from '../options/checks.ts'
-import type { Delivery } from './delivery.ts'
-
-/** Your code. It may return a promise, which is awaited; its value is ignored. */
-export type Handler<M = Message> = (message: M, delivery: Delivery) => unknown
+import { invalidOption, requireFunction, requireOptions, show } from '../options/checks.ts'
+import type { OpenDelivery } from './delivery.ts'
+import { type Handler, type HandlerOptions, readSelection, readUnverified } from './selection.ts'
 
 /** The handlers of an audience: pass one or both. */
 export interface AudienceHandlers<M = Message> {
@@ -21,11 +18,13 @@ export interface AudienceHandlers<M = Message> {
 export interface Handlers {
   /** How many are registered. */
   readonly size: number
+  /** Whether one of them takes unverified messages. */
+  readonly takeUnverified: boolean
   /** Takes the arguments of `on`. */
   add(selection: readonly unknown[]): void
   /** Takes the arguments of `off`. */
   remove(selection: readonly unknown[]): void
-  addAudience(name: string, handlers: AudienceHandlers): void
+  addAudience(name: string, handlers: AudienceHandlers, options?: HandlerOptions): void
   /** Refuses handlers for what never had one: from now on the inbox completes its messages. */
   start(): void
   /**
@@ -35,23 +34,27 @@ export interface Handlers {
    * @returns undefined when no handler returned a promise, else a promise that resolves when all are done.
    * @throws HooklineError (or a rejection) `handler_failed` after all have run; its cause is one AggregateError.
    */
-  dispatch(message: Message, wire: Message, delivery: Delivery): Promise<void> | undefined
+  dispatch(message: Message, wire: Message, delivery: OpenDelivery): Promise<void> | undefined
 }
 
 const SIDES = ['entered', 'exited'] as const
 
-/** A handler of an audience, and how many audiences were registered before it. */
-interface Ordered {
+/** A handler as it was registered. */
+interface Registered {
   readonly handler: Handler
+  /** Whether it takes unverified messages. */
+  readonly isUnverified: boolean
+  /** How many audiences were registered before it. */
   readonly order: number
 }
 
 /** Creates an empty registry. */
 export function createHandlers(): Handlers {
-  const byType = new Map<string, Handler[]>()
-  const byEvent = new Map<string, Handler[]>()
-  const byAudience = { entered: new Map<string, Ordered[]>(), exited: new Map<string, Ordered[]>() }
+  const byType = new Map<string, Registered[]>()
+  const byEvent = new Map<string, Registered[]>()
+  const byAudience = { entered: new Map<string, Registered[]>(), exited: new Map<string, Registered[]>() }
   let audiences = 0
+  let takeUnverified = false
   let isStarted = false
   let size = 0
 
@@ -59,26 +62,32 @@ export function createHandlers(): Handlers {
     get size() {
       return size
     },
+    get takeUnverified() {
+      return takeUnverified
+    },
 
     add(selection) {
-      const { registry, keys, handler } = readSelection('on', selection)
+      const { by, keys, handler, isUnverified } = readSelection('on', selection)
+      const registry = by === 'type' ? byType : byEvent
       for (const key of keys) if (!registry.has(key)) refuseAfterStart('on', key)
-      for (const key of keys) append(registry, key, handler)
+      for (const key of keys) append(registry, key, { handler, isUnverified, order: 0 })
+      takeUnverified ||= isUnverified
       size += keys.size
     },
 
     remove(selection) {
-      const { registry, keys, handler } = readSelection('off', selection)
+      const { by, keys, handler } = readSelection('off', selection)
+      const registry = by === 'type' ? byType : byEvent
       for (const key of keys) {
         const before = registry.get(key)
         if (before === undefined) continue
-        const after = before.filter((other) => other !== handler)
+        const after = before.filter((other) => other.handler !== handler)
         registry.set(key, after)
         size -= before.length - after.length
       }
     },
 
-    addAudience(name, handlers) {
+    addAudience(name, handlers, options = {}) {
       const trait = traitName(name)
       requireOptions('onAudience', handlers, ['entered', 'exited'])
       const sides = SIDES.filter((side) => handlers[side] !== undefined)
@@ -87,8 +96,12 @@ export function createHandlers(): Handlers {
       }
       for (const side of sides) requireFunction(`onAudience: ${side}`, handlers[side])
       if (sides.some((side) => !byAudience[side].has(trait))) refuseAfterStart('onAudience', name)
+      const isUnverified = readUnverified('onAudience', options)
+      takeUnverified ||= isUnverified
       const order = audiences++
-      for (const side of sides) append(byAudience[side], trait, { handler: handlers[side] as Handler, order })
+      for (const side of sides) {
+        append(byAudience[side], trait, { handler: handlers[side] as Handler, isUnverified, order })
+      }
       size++
     },
 
@@ -105,17 +118,18 @@ export function createHandlers(): Handlers {
       if (wire.type === 'track') matching.push(...(byEvent.get(wire.event) ?? NONE))
       if (audiences > 0) matching.push(...ofAudiences(wire))
       matching.push(...(byType.get('*') ?? NONE))
-      return callAll(matching, message, delivery)
+      const taking = delivery.isUncovered ? matching.filter(({ isUnverified }) => isUnverified) : matching
+      return callAll(taking, message, delivery)
     },
   }
 
   /** The handlers of the audiences that a message reports about. The message is read, not the audiences: those can be many. */
-  function ofAudiences(message: Message): Handler[] {
-    const found: Ordered[] = []
+  function ofAudiences(message: Message): Registered[] {
+    const found: Registered[] = []
     for (const [trait, isMember] of memberships(message)) {
       found.push(...(byAudience[isMember ? 'entered' : 'exited'].get(trait) ?? []))
     }
-    return found.sort((one, other) => one.order - other.order).map(({ handler }) => handler)
+    return found.sort((one, other) => one.order - other.order)
   }
 
   function refuseAfterStart(call: string, key: string): void {
@@ -124,31 +138,9 @@ export function createHandlers(): Handlers {
     const advice = `Move \`${call}\` before \`start()\`: the inbox completes messages that no handler matches.`
     throw invalidOption(call, rule, `the first handler for ${show(key)} after it`, advice)
   }
-
-  /** Checks the arguments of `on` or `off`: (type or list of types, handler) or ('track', event, handler). */
-  function readSelection(call: 'on' | 'off', selection: readonly unknown[]) {
-    const [types, event] = selection
-    const handler = selection[Math.max(1, selection.length - 1)] as Handler
-    const keys = new Set(Array.isArray(types) && types.length > 0 ? types : [types])
-    for (const type of keys) requireOneOf(`${call}: type`, type, ANY_TYPE)
-    requireFunction(`${call}: handler`, handler)
-    if (selection.length < 3) return { registry: byType, keys, handler }
-    if (types !== 'track') {
-      const advice = `Pass 'track', or leave the event out.`
-      throw invalidOption(`${call}: type`, `must be 'track' when an event is passed`, show(types), advice)
-    }
-    requireText(`${call}: event`, event, 'Order Completed')
-    if (selection.length > 3) {
-      const found = `${selection.length} arguments`
-      throw invalidOption(call, 'takes one event', found, `Call \`${call}\` once for each event.`)
-    }
-    return { registry: byEvent, keys: new Set([event]), handler }
-  }
 }
 
-const ANY_TYPE: readonly unknown[] = [...MESSAGE_TYPES, '*']
-
-const NONE: readonly Handler[] = []
+const NONE: readonly Registered[] = []
 
 /** Adds to the list of a key, in place: a copy for each would make many handlers of one key quadratic. */
 function append<T>(registry: Map<string, T[]>, key: string, value: T): void {
@@ -158,13 +150,13 @@ function append<T>(registry: Map<string, T[]>, key: string, value: T): void {
 }
 
 /** Starts all handlers, then waits for all. */
-function callAll(handlers: readonly Handler[], message: Message, delivery: Delivery): Promise<void> | undefined {
+function callAll(handlers: readonly Registered[], message: Message, delivery: OpenDelivery): Promise<void> | undefined {
   const failures: unknown[] = []
   const pending: Promise<unknown>[] = []
   const fail = (failure: unknown): void => {
     failures.push(failure)
   }
-  for (const handler of handlers) {
+  for (const { handler } of handlers) {
     try {
       const result = handler(message, delivery)
       if (isThenable(result)) pending.push(Promise.resolve(result).catch(fail))

@@ -1,8 +1,10 @@
 /** The lines of the log about a delivery: its error, which one it is, and what follows. */
 
+import { KEEP_THE_BYTES } from '../http/body.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { Line } from '../options/log.ts'
-import { isUnusable, type OpenDelivery } from './delivery.ts'
+import type { OpenDelivery } from './delivery.ts'
+import { isUnusable } from './failure.ts'
 
 /** What a line has beside its error. */
 type LineOf = Required<Pick<Line, 'text' | 'fields'>>
@@ -42,3 +44,10 @@ const LOST = 'The sender does not send it again: `onRejected` or an `inbox` keep
 /** What a signature that does not match means: the likely causes. */
 export const MISMATCH =
   'X-Signature must match the body. Got one that does not. Check that the sender has the same secret, that no parser or proxy changes the body, and that the message is for this source, not for another one. If all that holds, the request is forged.'
+
+/** A warning: a parser ran first, and left an object. */
+export const RESERIALISED = `Signatures are checked over JSON.stringify(body), which is not always what was sent. ${KEEP_THE_BYTES}`
+
+/** A warning: nothing happens to messages. */
+export const NO_HANDLER =
+  'A message was answered 200 and no handler is registered. Call `on` before the server listens.'

@@ -1,6 +1,6 @@
 /** The envelope of a message in the inbox: one line of JSON about its arrival, then the exact bytes of its body. */
 
-import { OpenDelivery } from '../handling/delivery.ts'
+import { type BatchElement, OpenDelivery } from '../handling/delivery.ts'
 import type { BodySource } from '../http/body.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { HooklineError } from '../message/error.ts'
@@ -8,7 +8,7 @@ import { isObject } from '../message/json.ts'
 
 /** The line, in the order in which it is written. */
 interface Head {
-  readonly hookline: typeof VERSION
+  readonly hookline: number
   /** When the request arrived, in milliseconds since the epoch. */
   readonly at: number
   /** Where the body was found. */
@@ -18,10 +18,17 @@ interface Head {
   readonly secretIndex: number | undefined
   /** The source of the message; undefined for a receiver with one. Releases 0.1 and 0.2 do not know it. */
   readonly from?: string | undefined
+  /** Of an element of a batch, in version 2. */
+  readonly element?: BatchElement | undefined
+  /** Whether the signature covers other bytes than the body, in version 2. */
+  readonly isUncovered?: boolean | undefined
   readonly headers: EndpointHeaders
 }
 
+/** The one that release 0.1 wrote. */
 const VERSION = 1
+/** The one of an element of a batch. Earlier releases do not read it: they would give it to every handler. */
+const ELEMENT_VERSION = 2
 
 /** Names of headers that hold secrets of the sender, of a proxy or of a platform, and nothing about the message. */
 const SECRET = /authorization|cookie|credential|token|secret|passw|api-?key|functions-key|assertion|jwt|oidc|session/
@@ -30,13 +37,16 @@ const SECRET = /authorization|cookie|credential|token|secret|passw|api-?key|func
 export function writeEnvelope(delivery: OpenDelivery): Uint8Array {
   const headers: Record<string, EndpointHeaders[string]> = {}
   for (const name in delivery.headers) if (!SECRET.test(name)) headers[name] = delivery.headers[name]
+  const { element } = delivery
   const head: Head = {
-    hookline: VERSION,
+    hookline: element === undefined ? VERSION : ELEMENT_VERSION,
     at: delivery.receivedAt.getTime(),
     source: delivery.bodySource,
     signature: delivery.signature,
     secretIndex: delivery.secretIndex,
     from: delivery.source,
+    element,
+    isUncovered: element && delivery.isUncovered,
     headers,
   }
   const line = `${JSON.stringify(head)}\n`
@@ -55,11 +65,15 @@ export function writeEnvelope(delivery: OpenDelivery): Uint8Array {
 export function readEnvelope(stored: Uint8Array): OpenDelivery {
   const envelope = Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength)
   const end = envelope.indexOf(LINE_FEED)
-  const { at, source, signature, secretIndex, from, headers } = readHead(envelope.subarray(0, Math.max(end, 0)))
+  const { at, source, signature, secretIndex, from, element, isUncovered, headers } = readHead(
+    envelope.subarray(0, Math.max(end, 0)),
+  )
   const delivery = new OpenDelivery(headers, at)
   // A copy: a queue in memory needs the original for the next attempt.
   delivery.setBody({ bytes: Buffer.from(envelope.subarray(end + 1)), source })
   delivery.source = from
+  delivery.element = element
+  delivery.isUncovered = element !== undefined && isUncovered !== false
   if (signature !== undefined) delivery.setSignature(signature, secretIndex as number)
   return delivery
 }
@@ -89,11 +103,13 @@ function readHead(line: Uint8Array): Head {
     // The message of JSON.parse quotes its input.
   }
   if (!isObject(head) || !Number.isInteger(head.hookline)) throw unreadable('other bytes')
-  if (head.hookline !== VERSION) throw unreadable(`version ${head.hookline}`)
+  const isElement = head.hookline === ELEMENT_VERSION
+  if (head.hookline !== VERSION && !isElement) throw unreadable(`version ${head.hookline}`)
   const isWhole =
     Number.isFinite(new Date(head.at as number).getTime()) &&
     typeof head.source === 'string' &&
     isObject(head.headers) &&
+    isElement === isObject(head.element) &&
     (head.from === undefined || typeof head.from === 'string') &&
     (head.signature === undefined || (typeof head.signature === 'string' && Number.isInteger(head.secretIndex)))
   if (!isWhole) throw unreadable('one with missing fields')
@@ -101,7 +117,7 @@ function readHead(line: Uint8Array): Head {
 }
 
 function unreadable(found: string): HooklineError {
-  const rule = `A message of an inbox must be an envelope of version ${VERSION}`
+  const rule = `A message of an inbox must be an envelope of version ${VERSION} or ${ELEMENT_VERSION}`
   const message = `${rule}. Got ${found}. Redrive it with the release that wrote it, or drop it.`
   return new HooklineError('internal', message)
 }

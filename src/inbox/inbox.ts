@@ -3,11 +3,9 @@
 import type { OpenDelivery } from '../handling/delivery.ts'
 import { publishStored, startOf } from '../handling/diagnostics.ts'
 import type { Handlers } from '../handling/handlers.ts'
-import type { EndpointHeaders } from '../http/endpoint.ts'
 import { HooklineError } from '../message/error.ts'
 import { matchUser } from '../message/identity.ts'
 import type { Message } from '../message/message.ts'
-import { parse } from '../message/parse.ts'
 import { notify } from '../options/callbacks.ts'
 import { requireKey } from '../options/checks.ts'
 import type { Log } from '../options/log.ts'
@@ -15,49 +13,36 @@ import { createWarning } from '../options/warning.ts'
 import { byListedReason } from '../queues/drop.ts'
 import type { QueueCounts } from '../queues/health.ts'
 import { jobIdFromKey, jobIdOf } from '../queues/job-id.ts'
-import type { DeadLetter, DeadLetterFilter, DeadLetterPage, Forgotten } from '../queues/queue.ts'
+import type { DeadLetter, DeadLetterFilter, DeadLetterPage, Forgotten, Job } from '../queues/queue.ts'
 import { unref } from '../time/clock.ts'
-import { bodyOf, readEnvelope, sourceOf, writeEnvelope } from './envelope.ts'
+import { bodyOf, sourceOf, writeEnvelope } from './envelope.ts'
 import { createJobHandler, type HandlingSettings } from './job-handler.ts'
 import type { InboxSettings } from './options.ts'
-import { type DeadLetterReason, readLastRetryState, type StoredError } from './retry-state.ts'
+import type { DeadLetterReason } from './retry-state.ts'
+import { type DeadLetterMessage, readDeadLetter, readStored, type StoredMessage } from './stored.ts'
 
-/** A message as the inbox stores it. */
-export interface StoredMessage {
-  /** Its id in the queue. */
-  readonly id: string
-  /** The exact bytes of the body; everything that is stored when it is unreadable. */
-  readonly bytes: Uint8Array
-  /** The headers of the request, names in lower case, without those whose names say that they hold a secret. */
-  readonly headers: EndpointHeaders
-  /** The source of the message, of a receiver with many. */
-  readonly source: string | undefined
-  /** When the request arrived; undefined when it is unreadable. */
-  readonly receivedAt: Date | undefined
-}
-
-/** A message that is not retried until it is redriven. */
-export interface DeadLetterMessage extends StoredMessage {
-  /** The message before any schema; undefined when the bytes are not a valid one. */
+/** A delivery, and the job that it becomes. */
+interface Prepared {
+  readonly job: Job
+  readonly delivery: OpenDelivery
   readonly message: Message | undefined
-  readonly reason: DeadLetterReason
-  /** The latest error. */
-  readonly error: StoredError
-  /** How many attempts failed. */
-  readonly attempts: number
-  /** When it became a dead letter. */
-  readonly failedAt: Date
 }
 
 /** Stores messages for a receiver. */
 export interface Inbox {
   /**
-   * Stores a delivery. Resolves when it is as safe as the queue stores it.
+   * Prepares a delivery to be stored.
    *
    * @param message Undefined when the bytes are authentic but not a valid message: the worker makes it a dead letter.
+   * @throws What `inbox.key` throws.
+   */
+  prepare(delivery: OpenDelivery, message: Message | undefined): Prepared
+  /**
+   * Stores deliveries, in one push. Resolves when they are as safe as the queue stores them.
+   *
    * @throws HooklineError (as a rejection) `inbox_unavailable`.
    */
-  store(delivery: OpenDelivery, message: Message | undefined): Promise<void>
+  store(prepared: readonly Prepared[]): Promise<void>
   /** Starts handling messages. @throws TypeError when that has started already. */
   start(): void
   counts(): Promise<QueueCounts>
@@ -119,18 +104,24 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
   }
 
   return {
-    async store(delivery, message) {
+    prepare: (delivery, message) => ({
+      job: { id: idOf(delivery, message), body: writeEnvelope(delivery) },
+      delivery,
+      message,
+    }),
+    async store(prepared) {
       const startedAt = startOf('stored', clock)
-      const job = { id: idOf(delivery, message), body: writeEnvelope(delivery) }
       try {
-        await queue.push([job])
+        await queue.push(prepared.map(({ job }) => job))
       } catch (cause) {
         const text = 'The inbox could not store the message. Got an error from its queue. Send the message again.'
         throw new HooklineError('inbox_unavailable', text, { cause })
       }
       watchStart()
-      if (message === undefined || startedAt === undefined || delivery.expired !== undefined) return
-      publishStored(message, delivery, startedAt, clock)
+      if (startedAt === undefined) return
+      for (const { message, delivery } of prepared) {
+        if (message !== undefined && delivery.expired === undefined) publishStored(message, delivery, startedAt, clock)
+      }
     },
     start() {
       const handle = createJobHandler(settings, receiver, handlers, giveDeadLetter)
@@ -153,35 +144,3 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
 
 const NOT_STARTED =
   'The inbox stores messages and nothing handles them. Got no call of receiver.start(). Call it, here or in a worker process.'
-
-function readStored({ id, body }: { readonly id: string; readonly body: Uint8Array }): StoredMessage {
-  try {
-    const { bytes, headers, source, receivedAt } = readEnvelope(body)
-    return { id, bytes, headers, source, receivedAt }
-  } catch {
-    return { id, bytes: body, headers: {}, source: undefined, receivedAt: undefined }
-  }
-}
-
-function readDeadLetter(letter: DeadLetter): DeadLetterMessage {
-  const stored = readStored(letter)
-  const { attempts, error } = readLastRetryState(letter.retryState)
-  const message = stored.receivedAt && tryParse(stored.bytes)
-  return { ...stored, message, ...explain(letter.reason, error), attempts, failedAt: letter.failedAt }
-}
-
-/** The worker stores an error with its reasons. Any other reason comes from the queue, for a job that it could not read. */
-function explain(reason: string, error: StoredError | undefined): Pick<DeadLetterMessage, 'reason' | 'error'> {
-  if (error !== undefined && [error.code, 'crashed', 'unreadable'].includes(reason)) {
-    return { reason: reason as DeadLetterReason, error }
-  }
-  return { reason: 'unreadable', error: { code: 'internal', message: reason, causes: [] } }
-}
-
-function tryParse(bytes: Uint8Array): Message | undefined {
-  try {
-    return parse(bytes)
-  } catch {
-    return undefined
-  }
-}

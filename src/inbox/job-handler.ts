@@ -1,7 +1,8 @@
 /** Handles the messages of the inbox: one attempt for each claim, and the outcome of the attempt. */
 
-import { isUnusable, OpenDelivery, toError } from '../handling/delivery.ts'
+import { OpenDelivery } from '../handling/delivery.ts'
 import { type FailedRequest, publishFailed, publishHandled, startOf } from '../handling/diagnostics.ts'
+import { isUnusable, toError } from '../handling/failure.ts'
 import type { Handlers } from '../handling/handlers.ts'
 import { describe } from '../handling/lines.ts'
 import type { Validate } from '../handling/schema.ts'

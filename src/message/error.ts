@@ -14,6 +14,8 @@ export type HooklineErrorCode =
   | 'body_aborted'
   | 'body_consumed'
   | 'body_not_json'
+  | 'batch_empty'
+  | 'batch_too_large'
   | 'signature_missing'
   | 'signature_malformed'
   | 'signature_mismatch'
@@ -48,6 +50,8 @@ const STATUS: Readonly<Record<HooklineErrorCode, number>> = {
   body_aborted: 400,
   body_consumed: 500,
   body_not_json: 400,
+  batch_empty: 400,
+  batch_too_large: 413,
   signature_missing: 401,
   signature_malformed: 401,
   signature_mismatch: 401,

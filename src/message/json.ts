@@ -10,7 +10,7 @@ export type Json = Record<string, unknown>
  *
  * @throws HooklineError `body_not_json`; its message holds at most the position of the fault, nothing of the body.
  */
-function parseJson(bytes: Uint8Array): unknown {
+export function parseJson(bytes: Uint8Array): unknown {
   const text = decode(bytes)
   let value: unknown
   try {

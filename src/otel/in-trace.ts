@@ -2,7 +2,7 @@
 
 import { type Context, context, propagation, trace } from '@opentelemetry/api'
 import type { Delivery } from '../handling/delivery.ts'
-import type { Handler } from '../handling/handlers.ts'
+import type { Handler } from '../handling/selection.ts'
 
 /**
  * Returns the context in which spans of a delivery begin: the one that the propagator reads from its headers. An active

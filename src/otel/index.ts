@@ -4,7 +4,7 @@
  * @module hookline/otel
  */
 
-export type { Handler } from '../handling/handlers.ts'
+export type { Handler } from '../handling/selection.ts'
 export type { Health } from '../queues/health.ts'
 export type { ReadHealth } from './gauges.ts'
 export { inTrace } from './in-trace.ts'

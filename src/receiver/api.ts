@@ -1,11 +1,12 @@
 /** The types of a receiver. */
 
-import type { Delivery } from '../handling/delivery.ts'
-import type { AudienceHandlers, Handler } from '../handling/handlers.ts'
+import type { Delivery, ReceivedElement } from '../handling/delivery.ts'
+import type { AudienceHandlers } from '../handling/handlers.ts'
 import type { EventSchemas, SchemaOutput, TraitSchemas } from '../handling/schema.ts'
+import type { Handler, HandlerOptions } from '../handling/selection.ts'
 import type { Endpoint, EndpointHeaders, EndpointRequest, TextAnswer } from '../http/endpoint.ts'
-import type { DeadLetterMessage, StoredMessage } from '../inbox/inbox.ts'
 import type { DeadLetterReason } from '../inbox/retry-state.ts'
+import type { DeadLetterMessage, StoredMessage } from '../inbox/stored.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { GroupMessage, IdentifyMessage, Message, MessageType, TrackMessage } from '../message/message.ts'
 import type { Health } from '../queues/health.ts'
@@ -17,10 +18,19 @@ export type HeadersLike = EndpointHeaders | Iterable<readonly [string, string]>
 /**
  * The result of a request, which is also its answer: return it to the host as it is. With an inbox, `ok` means that the
  * message is stored; an invalid message is stored and answered 200, and is an error all the same.
+ *
+ * Of a batch it is `ok` when each element is; `message` and `delivery` are those of the first, `error` is the one that makes the
+ * sender come again, else the first one. An invalid element alone does not: it is answered 200.
  */
 export type Received =
-  | (TextAnswer & { readonly ok: true; readonly message: Message; readonly delivery: Delivery })
-  | (TextAnswer & { readonly ok: false; readonly error: HooklineError })
+  | (TextAnswer & ReceivedElements & { readonly ok: true; readonly message: Message; readonly delivery: Delivery })
+  | (TextAnswer & ReceivedElements & { readonly ok: false; readonly error: HooklineError })
+
+/** What became of the elements of a batch. */
+interface ReceivedElements {
+  /** One for each element, in their order; undefined for a message that arrived alone, and for a batch that was refused as a whole. */
+  readonly elements?: readonly ReceivedElement[]
+}
 
 /** What a request was, beside its body and headers. */
 export interface ReceiveOptions {
@@ -73,6 +83,13 @@ export type MessageOf<AReceiver extends Receiver, Type extends MessageType, Even
  */
 // biome-ignore lint/suspicious/noExplicitAny: the one argument that stands for all schemas
 export interface Receiver<Events extends EventSchemas = any, Traits extends TraitSchemas = any> extends Endpoint {
+  /** Calls `handler` for the track messages of one event; their properties are the output of its schema. */
+  on<const Event extends (keyof Events & string) | (string & {})>(
+    type: 'track',
+    event: Event,
+    handler: Handler<TrackOf<Event, Events>>,
+    options?: HandlerOptions,
+  ): Receiver<Events, Traits>
   /**
    * Calls `handler` for every message of a type, or of any of a list of types. All handlers of a message run, at the same
    * time; when one fails, the message is retried and all run again. A message that no handler matches is not wanted: it is
@@ -84,14 +101,13 @@ export interface Receiver<Events extends EventSchemas = any, Traits extends Trai
   on<const Type extends MessageType>(
     type: Type | readonly Type[],
     handler: Handler<MessageOfType<Type, Traits>>,
+    options?: HandlerOptions,
   ): Receiver<Events, Traits>
   /** Calls `handler` for every message, whatever its type. */
-  on(type: '*', handler: Handler<MessageOfType<MessageType, Traits>>): Receiver<Events, Traits>
-  /** Calls `handler` for the track messages of one event; their properties are the output of its schema. */
-  on<const Event extends (keyof Events & string) | (string & {})>(
-    type: 'track',
-    event: Event,
-    handler: Handler<TrackOf<Event, Events>>,
+  on(
+    type: '*',
+    handler: Handler<MessageOfType<MessageType, Traits>>,
+    options?: HandlerOptions,
   ): Receiver<Events, Traits>
 
   /** Removes what `on` registered with the same arguments. */
@@ -109,10 +125,11 @@ export interface Receiver<Events extends EventSchemas = any, Traits extends Trai
   onAudience(
     name: string,
     handlers: AudienceHandlers<MessageOfType<'identify', Traits> | TrackMessage>,
+    options?: HandlerOptions,
   ): Receiver<Events, Traits>
 
   /**
-   * Verifies, parses and dispatches one message, without any framework. Never rejects because of what was sent.
+   * Verifies, parses and dispatches one message, or a batch, without any framework. Never rejects because of what was sent.
    *
    * @param bytes The exact bytes of the body.
    * @param headers The headers of the request; `X-Signature` is the one that counts, its name in any case.

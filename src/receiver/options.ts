@@ -3,18 +3,17 @@
 import type { Dedupe } from '../dedupe/store.ts'
 import type { FailedRequest } from '../handling/diagnostics.ts'
 import { createValidate, type EventSchemas, type TraitSchemas, type Validate } from '../handling/schema.ts'
-import type { EndpointHeaders } from '../http/endpoint.ts'
-import type { DeadLetterMessage } from '../inbox/inbox.ts'
 import { type InboxOptions, type InboxSettings, readInboxOptions } from '../inbox/options.ts'
+import type { DeadLetterMessage } from '../inbox/stored.ts'
 import type { HooklineError } from '../message/error.ts'
-import { BODY_LIMIT, DEADLINE_MS } from '../message/limits.ts'
+import { BODY_LIMIT, DEADLINE_MS, ELEMENTS_LIMIT } from '../message/limits.ts'
 import {
   invalidOption,
   kindOf,
   refuseUnknown,
-  requireBoolean,
   requireClock,
   requireFunction,
+  requireOneOf,
   requireWhole,
 } from '../options/checks.ts'
 import type { Log, Logger } from '../options/log.ts'
@@ -22,23 +21,8 @@ import { createReport, type Report } from '../options/report.ts'
 import type { Queue } from '../queues/queue.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { type ReceiverDedupeOptions, readDedupe } from './deduplication.ts'
-import {
-  createMatchSecret,
-  type MatchSecret,
-  type SecretProvider,
-  type Secrets,
-  type SourceSecrets,
-} from './secrets.ts'
-
-/** An authentic message that is invalid or does not match its schema. */
-export interface RejectedMessage {
-  /** The exact bytes of the body; their signature was checked. */
-  readonly bytes: Uint8Array
-  /** The headers of the request, names in lower case. */
-  readonly headers: EndpointHeaders
-  /** The source of the message, of a receiver with many. */
-  readonly source: string | undefined
-}
+import type { OnRejected } from './rejected.ts'
+import { type MatchSecret, readSecret, type SecretProvider, type Secrets, type SourceSecrets } from './secrets.ts'
 
 /** The options of `createReceiver`. Pass `secret`, or `allowUnsigned: true`. */
 export interface ReceiverOptions<
@@ -62,6 +46,14 @@ export interface ReceiverOptions<
   readonly traits?: Traits
   /** The most bytes of a body. Default 512 KiB. */
   readonly limit?: number
+  /**
+   * Takes bodies that are JSON arrays of messages, too. `signed`: the signature covers the whole array. `first_signed`: it may cover the first
+   * element alone, as Segment's Actions webhooks sign. Then anyone who has seen one signed message can send others behind it, so
+   * those are not verified, and reach no handler but those registered with `unverified: true`. Default `refuse`.
+   */
+  readonly batches?: BatchMode
+  /** The most elements of a batch. Default 1000. A batch has to fit into `limit`, too. */
+  readonly batchLimit?: number
   /** When an unfinished request is answered 503, in milliseconds after it arrived. Default 4500, of the sender's 5000. */
   readonly deadlineMs?: number
   /**
@@ -80,7 +72,7 @@ export interface ReceiverOptions<
    * again. Awaited within the deadline; when it throws, the answer is 500 and the sender retries. Not together with an
    * inbox, which stores such messages itself.
    */
-  readonly onRejected?: (error: HooklineError, message: RejectedMessage) => unknown
+  readonly onRejected?: OnRejected
   /**
    * Receives every error: once for each request, and again for a handler that fails after the deadline. With an inbox also
    * each failed attempt, then without `remoteAddress`. Not awaited. Default: prints a line for each, see `logger`.
@@ -100,15 +92,20 @@ export interface ReceiverOptions<
   readonly clock?: Clock
 }
 
+/** Which batches a receiver takes. */
+export type BatchMode = (typeof BATCH_MODES)[number]
+
 /** The options of a receiver, complete and ready to use. */
 export interface ReceiverSettings {
+  readonly batches: BatchMode
+  readonly batchLimit: number
   readonly matchSecret: MatchSecret | undefined
   readonly validate: Validate
   readonly limit: number
   readonly deadlineMs: number
   readonly inbox: InboxSettings | undefined
   readonly dedupe: ReceiverDedupeOptions | undefined
-  readonly onRejected: ReceiverOptions['onRejected']
+  readonly onRejected: OnRejected | undefined
   readonly onDeadLetter: ReceiverOptions['onDeadLetter']
   readonly report: Report<FailedRequest>
   readonly log: Log
@@ -121,6 +118,8 @@ const KNOWN = [
   'events',
   'traits',
   'limit',
+  'batches',
+  'batchLimit',
   'deadlineMs',
   'inbox',
   'dedupe',
@@ -130,6 +129,8 @@ const KNOWN = [
   'logger',
   'clock',
 ] as const satisfies (keyof ReceiverOptions)[]
+
+const BATCH_MODES = ['refuse', 'signed', 'first_signed'] as const
 
 /**
  * Checks and completes the options.
@@ -143,6 +144,7 @@ export function readOptions(options: ReceiverOptions): ReceiverSettings {
   refuseUnknown(options, KNOWN)
   const { clock = systemClock, onRejected, onDeadLetter } = options
   const { limit = BODY_LIMIT, deadlineMs = DEADLINE_MS, inbox, dedupe } = options
+  const { batches = 'refuse', batchLimit = ELEMENTS_LIMIT } = options
   if (onRejected !== undefined) requireFunction('onRejected', onRejected)
   if (inbox !== undefined && onRejected !== undefined) {
     const advice = 'Remove `onRejected`: the inbox makes such messages dead letters.'
@@ -161,6 +163,8 @@ export function readOptions(options: ReceiverOptions): ReceiverSettings {
     matchSecret: readSecret(options, clock),
     validate: createValidate(options.events, options.traits),
     limit: requireWhole('limit', limit, 1),
+    batches: requireOneOf('batches', batches, BATCH_MODES),
+    batchLimit: requireWhole('batchLimit', batchLimit, 1),
     deadlineMs: requireWhole('deadlineMs', deadlineMs, 1),
     inbox: inbox === undefined ? undefined : readInboxOptions(inbox),
     dedupe: dedupe === undefined ? undefined : readDedupe(dedupe),
@@ -169,13 +173,4 @@ export function readOptions(options: ReceiverOptions): ReceiverSettings {
     ...createReport(options, clock),
     clock,
   }
-}
-
-function readSecret({ secret, allowUnsigned = false }: ReceiverOptions, clock: Clock): MatchSecret | undefined {
-  requireBoolean('allowUnsigned', allowUnsigned)
-  if (!allowUnsigned) return createMatchSecret(secret, clock)
-  if (secret !== undefined) {
-    throw invalidOption('allowUnsigned', 'cannot be combined with `secret`', 'both', 'Pass one of the two.')
-  }
-  return undefined
 }

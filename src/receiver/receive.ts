@@ -1,6 +1,6 @@
 /** The receive algorithm. `run` holds its steps from top to bottom: the first that fails decides the answer. */
 
-import { isUnusable, OpenDelivery, toError } from '../handling/delivery.ts'
+import { OpenDelivery } from '../handling/delivery.ts'
 import {
   type FailedRequest,
   publishFailed,
@@ -9,8 +9,9 @@ import {
   publishRejected,
   startOf,
 } from '../handling/diagnostics.ts'
+import { isUnusable, toError } from '../handling/failure.ts'
 import type { Handlers } from '../handling/handlers.ts'
-import { describe, describeRequest, MISMATCH } from '../handling/lines.ts'
+import { describe, describeRequest, MISMATCH, NO_HANDLER, RESERIALISED } from '../handling/lines.ts'
 import { accepted, problem } from '../http/answer.ts'
 import { bodyConsumed, type EndpointBody, isExact, KEEP_THE_BYTES } from '../http/body.ts'
 import type { EndpointRequest } from '../http/endpoint.ts'
@@ -22,8 +23,11 @@ import { parse } from '../message/parse.ts'
 import { isWellFormed } from '../message/signature.ts'
 import { createDeadlines, type Deadline } from '../time/deadlines.ts'
 import type { Received } from './api.ts'
+import type { Batch } from './batches.ts'
 import type { Deduplication } from './deduplication.ts'
+import { loadBatches } from './load-batches.ts'
 import type { ReceiverSettings } from './options.ts'
+import { reject } from './rejected.ts'
 import { runSteps, type Steps } from './steps.ts'
 
 type ReadBody = () => EndpointBody | Promise<EndpointBody>
@@ -40,12 +44,14 @@ export interface Receive {
 
 /** Prepares the algorithm. */
 export function createReceive(
-  { limit, matchSecret, validate, deadlineMs, onRejected, report, clock }: ReceiverSettings,
+  settings: ReceiverSettings,
   handlers: Handlers,
   inbox: Inbox | undefined,
   dedupe: Deduplication | undefined,
 ): Receive {
+  const { limit, matchSecret, validate, deadlineMs, onRejected, report, clock } = settings
   const deadlines = createDeadlines(deadlineMs, clock)
+  const openBatch = settings.batches === 'refuse' ? undefined : loadBatches(settings, handlers, inbox, perform)
   let inFlight = 0
   let onIdle = (): void => {}
   let isStopped = false
@@ -57,7 +63,11 @@ export function createReceive(
    * The deadline cuts it short at any step: 503 body_timeout, secret_unavailable, dedupe_unavailable, handler_timeout or
    * inbox_unavailable. Anything unexpected: 500 internal.
    */
-  function* run(delivery: OpenDelivery, request: FailedRequest, read: ReadBody): Steps<Message | HooklineError> {
+  function* run(
+    delivery: OpenDelivery,
+    request: FailedRequest,
+    read: ReadBody,
+  ): Steps<Message | HooklineError | Received> {
     if (isStopped) {
       const text = 'The endpoint is closing. Got a request after close(). Send the message again.'
       throw new HooklineError('shutting_down', text)
@@ -66,6 +76,7 @@ export function createReceive(
     // 405 method_not_allowed; 415 content_type_unsupported, content_encoding_unsupported; 413 body_too_large; 400 body_aborted
     delivery.setBody(yield read())
     if (delivery.bodySource === 'reserialised') warnOnce('HOOKLINE_RESERIALISED', RESERIALISED)
+    const batch = openBatch && ((yield openBatch(delivery, request)) as Batch | undefined)
 
     delivery.enter('secret')
     if (matchSecret !== undefined) {
@@ -88,28 +99,29 @@ export function createReceive(
 
     delivery.enter(inbox === undefined ? 'handlers' : 'inbox')
     try {
+      if (batch !== undefined) return yield batch.take() // 400 batch_empty; 413 batch_too_large
       const wire = parse(delivery.bytes) // 400 body_not_json; 422 message_invalid, message_type_unknown
       delivery.type = wire.type
       if (inbox !== undefined) {
         publishReceived(wire, delivery)
-        yield inbox.store(delivery, wire) // 503 inbox_unavailable
+        yield inbox.store([inbox.prepare(delivery, wire)]) // 503 inbox_unavailable
         return wire
       }
       const message: Message = yield validate(wire) // 422 schema_mismatch
-      if (dedupe === undefined) {
-        yield dispatch(message, wire, delivery, request) // 500 handler_failed
-      } else {
-        // 503 duplicate_in_progress, dedupe_unavailable
-        yield dedupe.run(wire, delivery, request, () => dispatch(message, wire, delivery, request))
-      }
+      yield perform(message, wire, delivery, request) // 500 handler_failed; 503 duplicate_in_progress, dedupe_unavailable
       return message
     } catch (error) {
       // An authentic message that cannot be used is stored in the inbox, or given to `onRejected` before the 4xx.
       if (!isUnusable(error) || !delivery.verified) throw error
-      if (inbox === undefined) return yield reject(error, delivery)
-      yield inbox.store(delivery, undefined)
+      if (inbox === undefined) return yield reject(onRejected, error, delivery)
+      yield inbox.store([inbox.prepare(delivery, undefined)])
       return error
     }
+  }
+
+  function perform(message: Message, wire: Message, delivery: OpenDelivery, request: FailedRequest): unknown {
+    if (dedupe === undefined) return dispatch(message, wire, delivery, request)
+    return dedupe.run(wire, delivery, request, () => dispatch(message, wire, delivery, request))
   }
 
   function dispatch(message: Message, wire: Message, delivery: OpenDelivery, request: FailedRequest) {
@@ -119,16 +131,6 @@ export function createReceive(
     publishReceived(message, delivery)
     delivery.setDispatched(message, startOf('handled', clock))
     return handlers.dispatch(message, wire, delivery)
-  }
-
-  async function reject(error: HooklineError, { bytes, headers, source }: OpenDelivery): Promise<never> {
-    try {
-      await onRejected?.(error, { bytes, headers, source })
-    } catch (cause) {
-      const text = '`onRejected` must not fail. Got an error from it. See `cause`; the sender sends the message again.'
-      throw new HooklineError('handler_failed', text, { cause })
-    }
-    throw error
   }
 
   /** Answers with the first of two: the end of the algorithm or the deadline. */
@@ -143,7 +145,7 @@ export function createReceive(
       const end = (received: Received): void => {
         isAnswered = true
         if (deadline !== undefined) clear(deadline)
-        resolve(received)
+        resolve(delivery.complete?.(received) ?? received)
         if (--inFlight === 0) onIdle()
       }
       const succeed = (message: Message): void => {
@@ -162,7 +164,8 @@ export function createReceive(
         (result) => {
           if (delivery.expired !== undefined) return
           if (result instanceof HooklineError) fail(result, accepted)
-          else succeed(result)
+          else if (delivery.complete === undefined) succeed(result as Message)
+          else end(result as Received)
         },
         (thrown) => {
           const error = toError(thrown)
@@ -195,6 +198,3 @@ export function createReceive(
     },
   }
 }
-
-const RESERIALISED = `Signatures are checked over JSON.stringify(body), which is not always what was sent. ${KEEP_THE_BYTES}`
-const NO_HANDLER = 'A message was answered 200 and no handler is registered. Call `on` before the server listens.'

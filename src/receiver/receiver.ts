@@ -5,7 +5,8 @@ import { type AudienceHandlers, createHandlers } from '../handling/handlers.ts'
 import type { EventSchemas, TraitSchemas } from '../handling/schema.ts'
 import { bodyTooLarge } from '../http/body.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
-import { createInbox, type Inbox, type StoredMessage } from '../inbox/inbox.ts'
+import { createInbox, type Inbox } from '../inbox/inbox.ts'
+import type { StoredMessage } from '../inbox/stored.ts'
 import { requireBytes } from '../message/bytes.ts'
 import { invalidOption, kindOf, requireOptions, requireText, requireWhole } from '../options/checks.ts'
 import { checkHealth } from '../queues/health.ts'
@@ -47,8 +48,8 @@ export function createReceiver<
       handlers.remove(selection)
       return receiver
     },
-    onAudience: (name, audience) => {
-      handlers.addAudience(name, audience as AudienceHandlers)
+    onAudience: (name, audience, options) => {
+      handlers.addAudience(name, audience as AudienceHandlers, options)
       return receiver
     },
     handle,

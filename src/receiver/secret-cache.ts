@@ -1,10 +1,14 @@
 /** What a provider of secrets answered: asked for when it is needed, once for all requests that wait, and kept for a while. */
 
+import type { OpenDelivery } from '../handling/delivery.ts'
 import { HooklineError } from '../message/error.ts'
 import { SECRET_COOLDOWN_MS, SECRET_MAX_AGE_MS, SECRET_RETRY_MS } from '../message/limits.ts'
 import type { Key } from '../message/signature.ts'
 import { type Clock, inBackground } from '../time/clock.ts'
 import { TIMED_OUT, within } from '../time/timeout.ts'
+
+/** What is signed. */
+type Signed = Pick<OpenDelivery, 'isSignedBy'>
 
 /** The secrets of one provider. */
 export interface SecretCache {
@@ -18,7 +22,7 @@ export interface SecretCache {
    *
    * @throws HooklineError (or a rejection) `secret_unavailable`.
    */
-  match(delivery: { readonly bytes: Uint8Array }, signature: string): number | Promise<number>
+  match(delivery: Signed, signature: string): number | Promise<number>
 }
 
 /**
@@ -77,7 +81,7 @@ export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Cl
       return pending !== undefined
     },
     match(delivery, signature) {
-      const find = (): number => indexOfMatch(keys, delivery.bytes, signature)
+      const find = (): number => indexOfMatch(keys, delivery, signature)
       if (!isWithin(SECRET_MAX_AGE_MS, loadedAt)) {
         if (failure !== undefined && isWithin(SECRET_RETRY_MS, askedAt)) throw failure
         return ask().then(find)
@@ -92,6 +96,6 @@ export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Cl
 }
 
 /** Finds the key that made a signature: its index, or -1. */
-export function indexOfMatch(keys: readonly Key[], bytes: Uint8Array, signature: string): number {
-  return keys.findIndex((key) => key.matches(bytes, signature))
+export function indexOfMatch(keys: readonly Key[], delivery: Signed, signature: string): number {
+  return keys.findIndex((key) => delivery.isSignedBy(key, signature))
 }

@@ -7,7 +7,14 @@ import { HooklineError } from '../message/error.ts'
 import { SOURCE_NAME_LIMIT, SOURCES_LIMIT } from '../message/limits.ts'
 import { createKeys, type Key } from '../message/signature.ts'
 import { isThenable } from '../options/callbacks.ts'
-import { invalidOption, kindOf, refuseUnknown, requireFunction, warnOfSecret } from '../options/checks.ts'
+import {
+  invalidOption,
+  kindOf,
+  refuseUnknown,
+  requireBoolean,
+  requireFunction,
+  warnOfSecret,
+} from '../options/checks.ts'
 import type { Clock } from '../time/clock.ts'
 import { createSecretCache, indexOfMatch, type SecretCache } from './secret-cache.ts'
 
@@ -45,14 +52,26 @@ export interface SourceSecrets {
 export type MatchSecret = (delivery: OpenDelivery, signature: string, path: string) => number | Promise<number>
 
 /**
- * Prepares the secrets.
+ * Prepares the secrets; undefined when messages need no signature.
  *
- * @throws TypeError for a secret that is missing or empty, for an empty list, and for a wrong function.
+ * @throws TypeError for a secret that is missing or empty, for an empty list, for a wrong function, and beside `allowUnsigned`.
  */
-export function createMatchSecret(
-  secret: Secrets | SecretProvider | SourceSecrets | undefined,
+export function readSecret(
+  {
+    secret,
+    allowUnsigned = false,
+  }: { secret?: Parameters<typeof createMatchSecret>[0]; allowUnsigned?: boolean | undefined },
   clock: Clock,
-): MatchSecret {
+): MatchSecret | undefined {
+  requireBoolean('allowUnsigned', allowUnsigned)
+  if (!allowUnsigned) return createMatchSecret(secret, clock)
+  if (secret !== undefined) {
+    throw invalidOption('allowUnsigned', 'cannot be combined with `secret`', 'both', 'Pass one of the two.')
+  }
+  return undefined
+}
+
+function createMatchSecret(secret: Secrets | SecretProvider | SourceSecrets | undefined, clock: Clock): MatchSecret {
   const read = createReader()
   if (typeof secret === 'function') {
     const { match } = createSecretCache(async () => read((await secret()) as Secrets), clock)
@@ -74,7 +93,7 @@ export function createMatchSecret(
     throw invalidOption('secret', 'is required', kindOf(secret), advice)
   }
   const keys = read(secret)
-  return ({ bytes }, signature) => indexOfMatch(keys, bytes, signature)
+  return (delivery, signature) => indexOfMatch(keys, delivery, signature)
 }
 
 type Read = (secrets: Secrets) => readonly Key[]

@@ -25,7 +25,8 @@ const worker = `
 it.each(['neutral', 'browser'] as const)('bundled for %s, it receives a signed message', async (platform) => {
   const bundle = await bundleFor(platform)
   expect(/\brequire\(|__require/.exec(bundle)).toBeNull()
-  expect(gzipSync(bundle).length).toBeLessThan(25 * 1024)
+  // Not minified, and with what a bundler that splits leaves to be loaded on demand.
+  expect(gzipSync(bundle).length).toBeLessThan(29 * 1024)
 
   const folder = await mkdtemp(join(tmpdir(), 'edge-'))
   try {

@@ -15,6 +15,8 @@ type ReceiverOnly =
   | 'handler_timeout'
   | 'inbox_unavailable'
   | 'duplicate_in_progress'
+  | 'batch_empty'
+  | 'batch_too_large'
   | 'dedupe_unavailable'
 /** Is reported, and never answered. */
 type OfAQueue = 'lease_lapsed'

@@ -28,7 +28,7 @@ const COLLECTING = [
 const REPORTED = ['lease_lapsed']
 
 /** What a receiver alone answers. */
-const RECEIVING = /^(signature|secret|schema|handler|inbox|duplicate|dedupe)_|^message_invalid$/
+const RECEIVING = /^(signature|secret|schema|handler|inbox|duplicate|dedupe|batch)_|^message_invalid$/
 
 const pages: Readonly<Record<string, (code: string) => boolean>> = {
   'docs/collector.md': (code) => !RECEIVING.test(code) && !REPORTED.includes(code),

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { Delivery } from '../../src/handling/delivery.ts'
+import { OpenDelivery } from '../../src/handling/delivery.ts'
 import { createHandlers } from '../../src/handling/handlers.ts'
 import type { Message } from '../../src/message/message.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
@@ -291,7 +291,7 @@ describe('onAudience', () => {
         },
       )
       const message = { ...identify, traits } as Message
-      handlers.dispatch(message, message, {} as Delivery)
+      handlers.dispatch(message, message, new OpenDelivery({}, 0))
       return reads
     }
     expect(readsWith(1000)).toBe(readsWith(1))

@@ -1,0 +1,39 @@
+/** The errors that end a delivery: of its deadline, by what is under way then, and of what was thrown. */
+
+import { HooklineError } from '../message/error.ts'
+
+/** What a delivery waits for; decides which error its deadline is. */
+export type Stage = 'body' | 'secret' | 'inbox' | 'dedupe' | 'handlers' | 'confirm'
+
+/** The error of each. */
+export const LATE: Readonly<Record<Stage, () => HooklineError>> = {
+  body: () => new HooklineError('body_timeout', 'The body must arrive in time. Got a part of it. Send it again.'),
+  secret: () =>
+    new HooklineError(
+      'secret_unavailable',
+      'The secret provider must answer in time. Got no answer. Make it answer or fail sooner.',
+    ),
+  inbox: () =>
+    new HooklineError('inbox_unavailable', 'The inbox must store the message in time. Got no answer. Send it again.'),
+  dedupe: () =>
+    new HooklineError('dedupe_unavailable', 'The dedupe store must answer in time. Got no answer. Send it again.'),
+  confirm: () =>
+    new HooklineError('dedupe_unavailable', 'The dedupe store must confirm in time. Got no answer. Check the store.'),
+  handlers: () =>
+    new HooklineError(
+      'handler_timeout',
+      'The handlers must finish in time. Got no result. Use an `inbox` for slow handlers, or raise its `timeoutMs`.',
+    ),
+}
+
+/** Whether the message is at fault: sending it again would not help. */
+export function isUnusable(error: unknown): error is HooklineError {
+  return error instanceof HooklineError && error.status < 500
+}
+
+/** Any thrown value as an error of ours. */
+export function toError(thrown: unknown): HooklineError {
+  if (thrown instanceof HooklineError) return thrown
+  const message = 'The endpoint could not handle the request. Got an unexpected error. See its `cause` in `onError`.'
+  return new HooklineError('internal', message, { cause: thrown })
+}

@@ -1,0 +1,59 @@
+/** The arguments of on() and off(): which messages a handler is for, and how it is registered. */
+
+import type { Message } from '../message/message.ts'
+import { MESSAGE_TYPES } from '../message/type-table.ts'
+import {
+  invalidOption,
+  requireBoolean,
+  requireFunction,
+  requireOneOf,
+  requireOptions,
+  requireText,
+  show,
+} from '../options/checks.ts'
+import type { Delivery } from './delivery.ts'
+
+/** Your code. It may return a promise, which is awaited; its value is ignored. */
+export type Handler<M = Message> = (message: M, delivery: Delivery) => unknown
+
+/** How a handler is registered. */
+export interface HandlerOptions {
+  /**
+   * Calls the handler for the elements of a batch, too, that its signature does not cover (`batches: 'first_signed'`). Anyone who
+   * has seen one signed message can send them: see `delivery.verified`. Default false.
+   */
+  readonly unverified?: boolean
+}
+
+/** Checks the arguments of `on` or `off`: (type or list of types, handler) or ('track', event, handler), then options. */
+export function readSelection(call: 'on' | 'off', given: readonly unknown[]) {
+  const hasOptions = given.length > 2 && typeof given.at(-1) === 'object'
+  const selection = hasOptions ? given.slice(0, -1) : given
+  const isUnverified = hasOptions && readUnverified(call, given.at(-1) as HandlerOptions)
+  const [types, event] = selection
+  const handler = selection[Math.max(1, selection.length - 1)] as Handler
+  const keys = new Set(Array.isArray(types) && types.length > 0 ? types : [types])
+  for (const type of keys) requireOneOf(`${call}: type`, type, ANY_TYPE)
+  requireFunction(`${call}: handler`, handler)
+  if (selection.length < 3) return { by: 'type', keys, handler, isUnverified } as const
+  if (types !== 'track') {
+    const advice = `Pass 'track', or leave the event out.`
+    throw invalidOption(`${call}: type`, `must be 'track' when an event is passed`, show(types), advice)
+  }
+  requireText(`${call}: event`, event, 'Order Completed')
+  if (selection.length > 3) {
+    const found = `${selection.length} arguments`
+    throw invalidOption(call, 'takes one event', found, `Call \`${call}\` once for each event.`)
+  }
+  return { by: 'event', keys: new Set([event]), handler, isUnverified } as const
+}
+
+/** Checks the options of a handler. Returns whether it takes unverified messages. */
+export function readUnverified(call: string, options: HandlerOptions): boolean {
+  requireOptions(call, options, ['unverified'])
+  const { unverified = false } = options
+  requireBoolean(`${call}: unverified`, unverified)
+  return unverified
+}
+
+const ANY_TYPE: readonly unknown[] = [...MESSAGE_TYPES, '*']

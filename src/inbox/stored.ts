@@ -1,0 +1,69 @@
+/** What an inbox stores, as its owner sees it: messages and dead letters. */
+
+import type { EndpointHeaders } from '../http/endpoint.ts'
+import type { Message } from '../message/message.ts'
+import { parse } from '../message/parse.ts'
+import type { DeadLetter } from '../queues/queue.ts'
+import { readEnvelope } from './envelope.ts'
+import { type DeadLetterReason, readLastRetryState, type StoredError } from './retry-state.ts'
+
+/** A message as the inbox stores it. */
+export interface StoredMessage {
+  /** Its id in the queue. */
+  readonly id: string
+  /** The exact bytes of the body; everything that is stored when it is unreadable. */
+  readonly bytes: Uint8Array
+  /** The headers of the request, names in lower case, without those whose names say that they hold a secret. */
+  readonly headers: EndpointHeaders
+  /** The source of the message, of a receiver with many. */
+  readonly source: string | undefined
+  /** Whether the signature of these bytes was checked: see {@link Delivery.verified}. */
+  readonly verified: boolean
+  /** When the request arrived; undefined when it is unreadable. */
+  readonly receivedAt: Date | undefined
+}
+
+/** A message that is not retried until it is redriven. */
+export interface DeadLetterMessage extends StoredMessage {
+  /** The message before any schema; undefined when the bytes are not a valid one. */
+  readonly message: Message | undefined
+  readonly reason: DeadLetterReason
+  /** The latest error. */
+  readonly error: StoredError
+  /** How many attempts failed. */
+  readonly attempts: number
+  /** When it became a dead letter. */
+  readonly failedAt: Date
+}
+
+export function readStored({ id, body }: { readonly id: string; readonly body: Uint8Array }): StoredMessage {
+  try {
+    const { bytes, headers, source, verified, receivedAt } = readEnvelope(body)
+    return { id, bytes, headers, source, verified, receivedAt }
+  } catch {
+    return { id, bytes: body, headers: {}, source: undefined, verified: false, receivedAt: undefined }
+  }
+}
+
+export function readDeadLetter(letter: DeadLetter): DeadLetterMessage {
+  const stored = readStored(letter)
+  const { attempts, error } = readLastRetryState(letter.retryState)
+  const message = stored.receivedAt && tryParse(stored.bytes)
+  return { ...stored, message, ...explain(letter.reason, error), attempts, failedAt: letter.failedAt }
+}
+
+/** The worker stores an error with its reasons. Any other reason comes from the queue, for a job that it could not read. */
+function explain(reason: string, error: StoredError | undefined): Pick<DeadLetterMessage, 'reason' | 'error'> {
+  if (error !== undefined && [error.code, 'crashed', 'unreadable'].includes(reason)) {
+    return { reason: reason as DeadLetterReason, error }
+  }
+  return { reason: 'unreadable', error: { code: 'internal', message: reason, causes: [] } }
+}
+
+function tryParse(bytes: Uint8Array): Message | undefined {
+  try {
+    return parse(bytes)
+  } catch {
+    return undefined
+  }
+}

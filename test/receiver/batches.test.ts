@@ -1,0 +1,425 @@
+import { describe, expect, it, vi } from 'vitest'
+import { sign } from '../../src/message/signature.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { countEvents, setUpBatches, track, WAYS } from '../support/batches.ts'
+import { deliver, secret } from '../support/receive.ts'
+import { until } from '../support/until.ts'
+
+const some = ['ada', 'ben', 'cy'].map((user) => track(user))
+
+describe('without the option', () => {
+  it.each(WAYS)('%s: an array is refused, whatever is signed', async (way) => {
+    const set = setUpBatches(way, { batches: 'refuse' })
+    set.receiver.on('*', set.handle, { unverified: true })
+    const whole = await set.post(some)
+    expect(whole).toMatchObject({ ok: false, error: { code: 'body_not_json' } })
+    expect(whole.status).toBe(way === 'inbox' ? 200 : 400) // An inbox makes it a dead letter.
+    expect(await set.post(some, 'first')).toMatchObject({ status: 401, error: { code: 'signature_mismatch' } })
+    expect(set.seen).toEqual([])
+  })
+})
+
+describe.each(WAYS)('a batch, %s', (way) => {
+  it.each(['signed', 'first_signed'] as const)('%s: each element is a delivery, in order', async (batches) => {
+    const set = setUpBatches(way, { batches })
+    set.receiver.on('*', set.handle)
+    const received = await set.post(some)
+    expect(received).toMatchObject({ ok: true, status: 200, body: '{"ok":true}', message: some[0] })
+    expect(received.elements).toMatchObject(
+      some.map((message) => ({ ok: true, message, delivery: { verified: true } })),
+    )
+    expect(set.seen.map(({ message }) => message)).toEqual(some)
+    const deliveries = set.seen.map(({ delivery }) => delivery)
+    expect(deliveries.map(({ bytes }) => Buffer.from(bytes).toString())).toEqual(
+      some.map((each) => JSON.stringify(each)),
+    )
+    expect(deliveries.map(({ verified, secretIndex }) => [verified, secretIndex])).toEqual(some.map(() => [true, 0]))
+    expect(new Set(deliveries.map(({ id }) => id)).size).toBe(3)
+    for (const { id } of deliveries) expect(id).toMatch(/^[0-9a-f]{64}$/)
+  })
+
+  it.each(['signed', 'first_signed'] as const)('%s: a message that comes alone is one as ever', async (batches) => {
+    const set = setUpBatches(way, { batches })
+    set.receiver.on('*', set.handle)
+    const body = ` ${JSON.stringify(fixtures.track)} `
+    const received = await set.send(body, sign(body, secret))
+    expect(received).toMatchObject({ ok: true, message: fixtures.track })
+    expect('elements' in received).toBe(false)
+    expect(set.seen[0]?.delivery.id).toBe(sign(body, secret))
+  })
+
+  it.each([
+    ['white space', (texts: string[]) => ` \n[ ${texts.join(' ,\t')}\r\n] `],
+    ['a byte order mark', (texts: string[]) => `\ufeff[${texts}]`],
+  ])('takes %s around elements, whose bytes do not include it', async (_what, write) => {
+    const set = setUpBatches(way)
+    set.receiver.on('*', set.handle)
+    const texts = [
+      '{"type" : "page","userId":"é🙂"}',
+      '{"type":"track","event":"],[{","userId":"\\"\\\\","properties":{"total":39.0}}',
+    ]
+    const body = write(texts)
+    expect(await set.send(body, sign(body, secret))).toMatchObject({ ok: true })
+    expect(set.seen.map(({ delivery }) => Buffer.from(delivery.bytes).toString())).toEqual(texts)
+    expect(set.users()).toEqual(['é🙂', '"\\'])
+  })
+
+  it('handles copies of one message each: their places tell them apart', async () => {
+    const set = setUpBatches(way)
+    set.receiver.on('*', set.handle)
+    expect(await set.post([some[0], some[0]])).toMatchObject({ ok: true })
+    expect(set.users()).toEqual(['ada', 'ada'])
+  })
+
+  it('does not handle it again when it comes again, except inline', async () => {
+    const set = setUpBatches(way)
+    set.receiver.on('*', set.handle)
+    const events = countEvents()
+    await set.post(some)
+    expect(await set.post(some)).toMatchObject({ ok: true, status: 200 })
+    expect(set.users()).toEqual(way === 'inline' ? ['ada', 'ben', 'cy', 'ada', 'ben', 'cy'] : ['ada', 'ben', 'cy'])
+    expect(events).toMatchObject({
+      rejected: 0,
+      failed: 0,
+      handled: way === 'inline' ? 6 : 3,
+      stored: way === 'inbox' ? 6 : 0,
+    })
+  })
+
+  it.each([
+    ['message_invalid', { type: 'track', userId: 'ben' }],
+    ['message_type_unknown', { type: 'purchase' }],
+    ['body_not_json', [track('ben')]],
+    ['body_not_json', null],
+    ['body_not_json', 'text'],
+  ])('an element that is %s is reported, and makes no sender come again: %j', async (code, element) => {
+    const set = setUpBatches(way)
+    set.receiver.on('*', set.handle)
+    const events = countEvents()
+    const received = await set.post([some[0], element, some[2]])
+    expect(received).toMatchObject({ ok: false, status: 200, body: '{"ok":true}', error: { code } })
+    expect(received.elements).toMatchObject([{ ok: true }, { ok: false, error: { code } }, { ok: true }])
+    expect(set.users()).toEqual(['ada', 'cy'])
+    expect(set.errors[0]).toMatchObject({ code })
+    const letters = way === 'inbox' ? await set.receiver.deadLetters() : []
+    expect(letters.map(({ bytes, reason }) => [reason, Buffer.from(bytes).toString()])).toEqual(
+      way === 'inbox' ? [[code, JSON.stringify(element)]] : [],
+    )
+    expect(events).toMatchObject({ received: 2, rejected: 1, handled: 2 })
+  })
+
+  it('one whose handler fails makes the sender come again, and the others are not handled again, except inline', async () => {
+    const set = setUpBatches(way)
+    set.receiver.on('*', set.handle)
+    let isBroken = true
+    set.handler.run = ({ userId }) => {
+      if (isBroken && userId === 'ben') throw new Error('out of stock')
+    }
+    const { body, headers } = {
+      body: JSON.stringify(some),
+      headers: { 'x-signature': sign(JSON.stringify(some), secret) },
+    }
+    const first = await set.receiver.receive(Buffer.from(body), headers)
+    if (way === 'inbox') {
+      expect(first).toMatchObject({ ok: true, status: 200 })
+      set.receiver.start()
+      await until(async () => {
+        await set.clock.advance(0)
+        return set.errors.length > 0 && set.seen.length === 3
+      })
+      isBroken = false
+      await set.clock.advance(1_000)
+      await until(() => set.seen.length === 4)
+      expect(set.users()).toEqual(['ada', 'ben', 'cy', 'ben'])
+      return
+    }
+    expect(first).toMatchObject({ ok: false, status: 500, error: { code: 'handler_failed' } })
+    expect(JSON.parse(first.body)).toMatchObject({ code: 'handler_failed', status: 500 })
+    expect(first.elements).toMatchObject([{ ok: true }, { ok: false, error: { code: 'handler_failed' } }, { ok: true }])
+    expect(set.errors.map(({ code }) => code)).toEqual(['handler_failed'])
+    isBroken = false
+    expect(await set.post(some)).toMatchObject({ ok: true, status: 200 })
+    expect(set.users()).toEqual(['ada', 'ben', 'cy', ...(way === 'dedupe' ? ['ben'] : ['ada', 'ben', 'cy'])])
+  })
+
+  it.each([
+    ['an empty array', '[]', 'batch_empty', 400],
+    ['more than the limit', '[{},{},{},{}]', 'batch_too_large', 413],
+    ['a trailing comma', '[{},]', 'body_not_json', 400],
+    ['no end', '[{}', 'body_not_json', 400],
+    ['junk behind it', '[{}]{}', 'body_not_json', 400],
+    ['an element that is no JSON', '[{},{a:1}]', 'body_not_json', 400],
+    ['no element between commas', '[{},,{}]', 'body_not_json', 400],
+    ['another bracket at its end', '[{}}', 'body_not_json', 400],
+  ] as const)('%s is refused as a whole', async (_what, body, code, status) => {
+    const set = setUpBatches(way, { batchLimit: 3 })
+    set.receiver.on('*', set.handle)
+    const received = await set.send(body, sign(body, secret))
+    expect(received).toMatchObject({ ok: false, error: { code } })
+    expect('elements' in received).toBe(false)
+    // It is authentic, so that an inbox keeps it.
+    expect(received.status).toBe(way === 'inbox' ? 200 : status)
+    if (way === 'inbox')
+      expect(await set.receiver.deadLetters()).toMatchObject([{ bytes: Buffer.from(body), verified: true }])
+    expect(set.seen).toEqual([])
+  })
+
+  it('that is no UTF-8 is refused as a whole', async () => {
+    const set = setUpBatches(way)
+    const body = Buffer.from([...Buffer.from('[{"type":"'), 0xff, ...Buffer.from('"}]')])
+    const received = await set.receiver.receive(body, { 'x-signature': sign(body, secret) })
+    expect(received).toMatchObject({ ok: false, error: { code: 'body_not_json' } })
+  })
+
+  it('of another secret, in another order, or with another byte is refused', async () => {
+    const set = setUpBatches(way, { batches: 'signed' })
+    set.receiver.on('*', set.handle, { unverified: true })
+    const body = JSON.stringify(some)
+    const forged = [
+      [body, sign(body, 'another')],
+      [JSON.stringify([...some].reverse()), sign(body, secret)],
+      [`${body} `, sign(body, secret)],
+      [body, sign(JSON.stringify(some[0]), secret)],
+    ] as const
+    for (const [bytes, signature] of forged) {
+      expect(await set.receiver.receive(Buffer.from(bytes), { 'x-signature': signature })).toMatchObject({
+        status: 401,
+      })
+    }
+    expect(set.seen).toEqual([])
+    expect(await set.receiver.receive(Buffer.from(body), {})).toMatchObject({ error: { code: 'signature_missing' } })
+  })
+
+  it('takes what a schema makes of an element, and reports one that does not match', async () => {
+    const schema = {
+      '~standard': {
+        version: 1,
+        vendor: 'test',
+        validate: (value: unknown) =>
+          (value as { total?: number }).total === 1 ? { value: { total: 2 } } : { issues: [{ message: 'no' }] },
+      },
+    } as const
+    const set = setUpBatches(way, { events: { Seen: schema } })
+    set.receiver.on('*', set.handle)
+    await set.post([track('ada', { properties: { total: 1 } }), track('ben')])
+    expect(set.seen.map(({ message }) => message)).toMatchObject([{ userId: 'ada', properties: { total: 2 } }])
+    expect(set.errors.map(({ code }) => code)).toEqual(['schema_mismatch'])
+  })
+
+  it('calls the handlers of audiences', async () => {
+    const set = setUpBatches(way)
+    const entered = vi.fn()
+    set.receiver.onAudience('vip', { entered })
+    await set.post([{ type: 'identify', userId: 'ada', traits: { vip: true } }])
+    expect(entered).toHaveBeenCalledOnce()
+  })
+
+  it('drops keys that could reach a prototype', async () => {
+    const set = setUpBatches(way)
+    set.receiver.on('*', set.handle)
+    const body =
+      '[{"type":"track","event":"Seen","userId":"ada","__proto__":{"isAdmin":true},"properties":{"\\u005f_proto__":1}}]'
+    await set.send(body, sign(body, secret))
+    expect(JSON.stringify(set.seen[0]?.message)).not.toContain('proto__')
+  })
+
+  it('is of the source and the secret that signed it', async () => {
+    const sources = { shop: secret, app: 'another' }
+    const set = setUpBatches(way, {
+      secret: {
+        source: ({ headers }) => String(headers['x-source']),
+        secrets: (source) => ['older', sources[source as 'shop']],
+      },
+    })
+    set.receiver.on('*', set.handle)
+    const body = JSON.stringify(some)
+    for (const [source, key] of Object.entries(sources)) {
+      const headers = { 'x-signature': sign(body, key), 'x-source': source }
+      expect(await set.receiver.receive(Buffer.from(body), headers)).toMatchObject({ ok: true })
+    }
+    if (way === 'inbox') {
+      set.receiver.start()
+      await until(() => set.seen.length === 6)
+    }
+    expect(set.seen.map(({ delivery }) => [delivery.source, delivery.secretIndex])).toEqual(
+      ['shop', 'shop', 'shop', 'app', 'app', 'app'].map((source) => [source, 1]),
+    )
+    expect(new Set(set.seen.map(({ delivery }) => delivery.id)).size).toBe(6)
+  })
+
+  it('without a secret: every element is unverified, and known by its bytes and its place', async () => {
+    const set = setUpBatches(way, { allowUnsigned: true, batches: 'first_signed' })
+    set.receiver.on('*', set.handle)
+    for (let time = 0; time < 2; time++) await set.send(JSON.stringify([some[0], some[0], {}]), '')
+    expect(set.users()).toEqual(way === 'inline' ? ['ada', 'ada', 'ada', 'ada'] : ['ada', 'ada'])
+    expect(set.seen.map(({ delivery }) => delivery.verified)).not.toContain(true)
+    expect(new Set(set.seen.map(({ delivery }) => delivery.id)).size).toBe(2)
+    expect(set.errors.map(({ code }) => code)).toEqual(['message_invalid', 'message_invalid'])
+  })
+})
+
+describe('a batch without an inbox', () => {
+  it('gives each invalid element to onRejected, which can make the sender come again', async () => {
+    const rejected: string[] = []
+    let isFull = true
+    const set = setUpBatches('dedupe', {
+      onRejected: (error, { bytes, headers }) => {
+        if (isFull) throw new Error('disk full')
+        rejected.push(`${error.code} ${Buffer.from(bytes)} ${typeof headers['x-signature']}`)
+      },
+    })
+    set.receiver.on('*', set.handle)
+    const batch = [some[0], { type: 'purchase' }]
+    expect(await set.post(batch)).toMatchObject({ status: 500, error: { code: 'handler_failed' } })
+    isFull = false
+    expect(await set.post(batch)).toMatchObject({ status: 200, error: { code: 'message_type_unknown' } })
+    expect(rejected).toEqual(['message_type_unknown {"type":"purchase"} string'])
+    expect(set.users()).toEqual(['ada'])
+  })
+
+  it.each(['inline', 'dedupe'] as const)(
+    '%s: the deadline ends it, and says what became of each element',
+    async (way) => {
+      const set = setUpBatches(way)
+      set.receiver.on('*', set.handle)
+      const held = Promise.withResolvers<void>()
+      set.handler.run = ({ userId }) => (userId === 'ben' ? held.promise : undefined)
+      const events = countEvents()
+      const body = JSON.stringify(some)
+      const pending = set.receiver.receive(Buffer.from(body), { 'x-signature': sign(body, secret) })
+      await until(() => set.seen.length === 2)
+      await set.clock.advance(4_500)
+      const received = await pending
+      expect(received).toMatchObject({ ok: false, status: 503, error: { code: 'handler_timeout' } })
+      const late = { ok: false, error: { code: 'handler_timeout' } }
+      expect(received.elements).toMatchObject([{ ok: true, message: some[0] }, late, late])
+      expect(received.elements?.[1]?.delivery.signal.aborted).toBe(true)
+      expect(set.seen[1]?.delivery.signal.reason).toMatchObject({ code: 'handler_timeout' })
+      expect(set.errors.map(({ code }) => code)).toEqual(['handler_timeout'])
+      expect(events).toEqual({ received: 2, rejected: 1, stored: 0, handled: 1, failed: 1 })
+      held.reject(new Error('too late'))
+      await until(() => set.errors.length === 2)
+      expect(set.errors[1]).toMatchObject({ code: 'handler_failed' })
+      expect(set.users()).toEqual(['ada', 'ben']) // The rest does not begin after the answer.
+      expect(events).toMatchObject({ handled: 1, failed: 1 })
+    },
+  )
+
+  it('a store that only has to confirm at the deadline does not undo what is handled', async () => {
+    const confirm = Promise.withResolvers<void>()
+    const store = { claim: () => ({ confirm: () => confirm.promise, release() {} }), close() {} }
+    const set = setUpBatches('inline', { dedupe: store })
+    set.receiver.on('*', set.handle)
+    const body = JSON.stringify(some.slice(0, 1))
+    const events = countEvents()
+    const pending = set.receiver.receive(Buffer.from(body), { 'x-signature': sign(body, secret) })
+    await until(() => set.seen.length === 1)
+    await set.clock.advance(4_500)
+    const received = await pending
+    expect(received).toMatchObject({ status: 503, error: { code: 'dedupe_unavailable' } })
+    expect(received.elements).toMatchObject([{ ok: true, message: some[0] }])
+    expect(events).toMatchObject({ handled: 1, failed: 0 })
+    confirm.resolve()
+  })
+
+  it('copies by a key of yours are handled once, also in one batch', async () => {
+    const { memoryDedupe } = await import('../../src/dedupe/memory/index.ts')
+    const key = vi.fn((message: { messageId?: string }) => String(message.messageId))
+    const set = setUpBatches('inline', { dedupe: { store: memoryDedupe(), key } })
+    set.receiver.on('*', set.handle)
+    const batch = [track('ada', { messageId: '1' }), track('ben', { messageId: '1' }), track('cy', { messageId: '2' })]
+    expect(await set.post(batch)).toMatchObject({ ok: true })
+    expect(set.users()).toEqual(['ada', 'cy'])
+  })
+
+  it('another copy that is being handled makes the sender come again', async () => {
+    const set = setUpBatches('dedupe')
+    set.receiver.on('*', set.handle)
+    const held = Promise.withResolvers<void>()
+    set.handler.run = () => held.promise
+    const first = set.post(some.slice(0, 1))
+    await until(() => set.seen.length === 1)
+    expect(await set.post(some.slice(0, 1))).toMatchObject({ status: 503, error: { code: 'duplicate_in_progress' } })
+    held.resolve()
+    expect(await first).toMatchObject({ ok: true })
+  })
+})
+
+describe('a batch with an inbox', () => {
+  it('is stored in one push, all of it or none', async () => {
+    const queue = memoryQueue()
+    const push = vi.fn(queue.push)
+    const set = setUpBatches('inbox', { inbox: { ...queue, push } })
+    push.mockRejectedValueOnce(new Error('disk full'))
+    const failed = await set.receiver.receive(...signedBatch())
+    expect(failed).toMatchObject({ status: 503, error: { code: 'inbox_unavailable' }, headers: { 'retry-after': '5' } })
+    const unavailable = { ok: false, error: { code: 'inbox_unavailable' } }
+    expect(failed.elements).toMatchObject([unavailable, unavailable, unavailable])
+    expect(set.errors.map(({ code }) => code)).toEqual(['inbox_unavailable'])
+    expect(await set.receiver.receive(...signedBatch())).toMatchObject({ ok: true })
+    expect(push.mock.calls.map(([jobs]) => jobs.length)).toEqual([3, 3])
+    expect(await queue.counts()).toMatchObject({ waiting: 3 })
+    await set.receiver.close()
+  })
+
+  it('stores the others when the key of one cannot be made', async () => {
+    const queue = memoryQueue()
+    const key = (message: { userId?: unknown }): string => (message.userId === 'ben' ? '' : String(message.userId))
+    const set = setUpBatches('inbox', { inbox: { queue, key } })
+    const received = await set.receiver.receive(...signedBatch())
+    expect(received).toMatchObject({ status: 500, error: { code: 'internal' } })
+    expect(received.elements).toMatchObject([{ ok: true }, { ok: false }, { ok: true }])
+    expect(await queue.counts()).toMatchObject({ waiting: 2 })
+    await set.receiver.close()
+  })
+
+  it('that is silent at the deadline is answered 503, and publishes nothing afterwards', async () => {
+    const stored = Promise.withResolvers<void>()
+    const queue = memoryQueue()
+    const set = setUpBatches('inbox', { inbox: { ...queue, push: () => stored.promise } })
+    const events = countEvents()
+    const pending = set.receiver.receive(...signedBatch())
+    await until(() => events.received === 3)
+    await set.clock.advance(4_500)
+    expect(await pending).toMatchObject({ status: 503, error: { code: 'inbox_unavailable' } })
+    stored.resolve()
+    await set.clock.advance(0)
+    expect(events).toEqual({ received: 3, rejected: 1, stored: 0, handled: 0, failed: 0 })
+  })
+
+  it('forgets the users of its elements one by one', async () => {
+    const set = setUpBatches('inbox')
+    await set.receiver.receive(...signedBatch())
+    expect(await set.receiver.forget('ben')).toMatchObject({ deleted: 1 })
+    expect(await set.queue.counts()).toMatchObject({ waiting: 2 })
+  })
+})
+
+describe('the options', () => {
+  it('are checked', () => {
+    const create = (options: object) => () => setUpBatches('inline', options as never)
+    expect(create({ batches: 'first-signed' })).toThrow("Did you mean 'first_signed'?")
+    expect(create({ batches: true })).toThrow('`batches` must be one of')
+    expect(create({ batchLimit: 0 })).toThrow('`batchLimit` must be a whole number from 1')
+  })
+
+  it('take 1000 elements by default', async () => {
+    const set = setUpBatches('inline')
+    const messages = Array.from({ length: 1_001 }, () => ({ type: 'page', userId: 'ada' }))
+    expect(await set.post(messages)).toMatchObject({ status: 413, error: { code: 'batch_too_large' } })
+    const received = await set.post(messages.slice(1))
+    expect(received).toMatchObject({ ok: true })
+    expect(received.elements).toHaveLength(1_000)
+  })
+
+  it('change nothing for a message that is delivered alone', async () => {
+    const set = setUpBatches('inline')
+    expect(await deliver(set.receiver, fixtures.track)).toMatchObject({ ok: true })
+  })
+})
+
+function signedBatch(): [Uint8Array, Record<string, string>] {
+  const body = JSON.stringify(some)
+  return [Buffer.from(body), { 'x-signature': sign(body, secret) }]
+}

@@ -1,0 +1,294 @@
+import { describe, expect, it, vi } from 'vitest'
+import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
+import type { Delivery } from '../../src/handling/delivery.ts'
+import { readEnvelope } from '../../src/inbox/envelope.ts'
+import { sign } from '../../src/message/signature.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
+import type { ReceiverOptions } from '../../src/receiver/options.ts'
+import { countEvents, setUpBatches, track, WAYS, type Way } from '../support/batches.ts'
+import { secret } from '../support/receive.ts'
+import { until } from '../support/until.ts'
+
+const some = ['ada', 'ben', 'cy'].map((user) => track(user))
+const texts = some.map((message) => JSON.stringify(message))
+const [first = ''] = texts
+const signature = sign(first, secret)
+
+/** A receiver with a handler that takes verified messages alone, and one that takes all. */
+function setUp(way: Way, options: ReceiverOptions = {}) {
+  const set = setUpBatches(way, { batches: 'first_signed', ...options })
+  const all: Delivery[] = []
+  set.receiver.on('*', set.handle).on(
+    '*',
+    (_message, delivery) => {
+      all.push(delivery)
+    },
+    { unverified: true },
+  )
+  const textsOf = (deliveries: readonly Delivery[]): string[] =>
+    deliveries.map(({ bytes }) => Buffer.from(bytes).toString())
+  return {
+    ...set,
+    /** What each handler got. */
+    trusting: () => textsOf(all),
+    strict: () => textsOf(set.seen.map(({ delivery }) => delivery)),
+    all,
+  }
+}
+
+describe.each(WAYS)('a batch that signs its first element, %s', (way) => {
+  it('verifies that one, and gives the others to handlers that ask for them', async () => {
+    const set = setUp(way)
+    const received = await set.post(some, 'first')
+    expect(received).toMatchObject({ ok: true, status: 200 })
+    expect(received.elements?.map(({ delivery }) => delivery.verified)).toEqual([true, false, false])
+    expect(set.strict()).toEqual([first])
+    expect(set.trusting()).toEqual(texts)
+    expect(set.all.map(({ verified }) => verified)).toEqual([true, false, false])
+    expect(new Set(set.all.map(({ id }) => id)).size).toBe(3)
+  })
+
+  it('knows the first by its signature, as if it had come alone: repeating it in a batch does nothing', async () => {
+    const set = setUp(way)
+    await set.send(first, signature)
+    expect(set.seen[0]?.delivery.id).toBe(signature)
+    for (const rest of [[], [texts[1]], [texts[2]]]) await set.send(`[${[first, ...rest]}]`, signature)
+    expect(set.strict()).toEqual(way === 'inline' ? [first, first, first, first] : [first])
+    expect(new Set(set.seen.map(({ delivery }) => delivery.id))).toEqual(new Set([signature]))
+  })
+
+  it.each([
+    ['white space', ` [ ${texts.join(' , ')} ] `],
+    ['a byte order mark', `\ufeff[${texts}]`],
+  ])('signs the bytes of the element without %s around it', async (_what, body) => {
+    const set = setUp(way)
+    expect(await set.send(body, signature)).toMatchObject({ ok: true })
+    expect(set.trusting()).toEqual(texts)
+    expect(set.strict()).toEqual([first])
+  })
+
+  it.each([
+    ['the first is another', `[${texts[1]},${first}]`],
+    ['the first has one more space', `[${first.replace('{', '{ ')}]`],
+    ['the first is written in other letters', `[${first.replace('ada', '\\u0061da')}]`],
+    ['the first is inside another array', `[[${first}]]`],
+    ['the first is inside an object', `{"first":${first}}`],
+    ['it is no array', ` ${first}`],
+    ['it is empty', '[]'],
+    ['nothing stands before the comma', `[,${first}]`],
+    ['it is cut off', `${first.slice(0, -1)}`],
+  ])('is refused when %s', async (_what, body) => {
+    const set = setUp(way)
+    expect(await set.receiver.receive(Buffer.from(body), { 'x-signature': signature })).toMatchObject({ status: 401 })
+    expect([set.seen, set.all]).toEqual([[], []])
+  })
+
+  it('is not verified by a signature of no bytes', async () => {
+    const set = setUp(way)
+    for (const body of ['[]', '[,{}]', '[ ']) {
+      const received = await set.receiver.receive(Buffer.from(body), { 'x-signature': sign('', secret) })
+      expect(received).toMatchObject({ status: 401, error: { code: 'signature_mismatch' } })
+    }
+  })
+
+  it.each([
+    ['is no JSON behind the first', `[${first},{a:1}]`, 400, 'body_not_json'],
+    ['has no end', `[${first}`, 400, 'body_not_json'],
+    ['is too large', `[${Array(4).fill(first)}]`, 413, 'batch_too_large'],
+  ])('is refused when it %s, and its body goes nowhere', async (_what, body, status, code) => {
+    const onRejected = vi.fn()
+    const set = setUp(way, { batchLimit: 3, ...(way !== 'inbox' && { onRejected }) })
+    const received = await set.send(body, signature)
+    expect(received).toMatchObject({ ok: false, status, error: { code } })
+    expect([set.seen, set.all]).toEqual([[], []])
+    expect(onRejected).not.toHaveBeenCalled()
+    if (way === 'inbox') expect(await set.receiver.deadLetters()).toEqual([])
+  })
+
+  it('accepts forged elements for handlers that ask for them, and for no other', async () => {
+    const set = setUp(way)
+    const forged = JSON.stringify({ type: 'delete', userId: 'victim' })
+    expect(await set.send(`[${first},${forged}]`, signature)).toMatchObject({ status: 200 })
+    expect(set.strict()).toEqual([first])
+    expect(set.trusting()).toEqual([first, forged])
+  })
+
+  it('reports an invalid element that is not signed, and keeps it nowhere', async () => {
+    const onRejected = vi.fn()
+    const set = setUp(way, way === 'inbox' ? {} : { onRejected })
+    const received = await set.send(`[${first},{"type":"purchase"},[1]]`, signature)
+    expect(received).toMatchObject({ ok: false, status: 200, error: { code: 'message_type_unknown' } })
+    expect(set.errors.map(({ code }) => code)).toEqual(['message_type_unknown', 'body_not_json'])
+    expect(onRejected).not.toHaveBeenCalled()
+    if (way === 'inbox') expect(await set.receiver.deadLetters()).toEqual([])
+    expect(set.trusting()).toEqual([first])
+  })
+
+  it('keeps an invalid first element, which is signed', async () => {
+    const onRejected = vi.fn()
+    const set = setUp(way, way === 'inbox' ? {} : { onRejected })
+    const body = '[{"type":"purchase"}]'
+    expect(await set.send(body, sign('{"type":"purchase"}', secret))).toMatchObject({ status: 200 })
+    const kept =
+      way === 'inbox'
+        ? (await set.receiver.deadLetters()).map(({ bytes, verified }) => [bytes, verified])
+        : onRejected.mock.calls.map(([, { bytes }]) => [bytes, true])
+    expect(kept).toEqual([[Buffer.from('{"type":"purchase"}'), true]])
+  })
+
+  it('verifies all elements when the whole array is signed', async () => {
+    const set = setUp(way)
+    await set.post(some, 'body')
+    expect(set.strict()).toEqual(texts)
+    expect(set.all.map(({ verified }) => verified)).toEqual([true, true, true])
+  })
+
+  it('cannot suppress an element of an array that is signed as a whole', async () => {
+    const set = setUp(way)
+    const whole = `[${texts}]`
+    // The attacker saw the signed array, puts it first, and sends its second element behind it, in its place.
+    expect(await set.send(`[${whole},${texts[1]}]`, sign(whole, secret))).toMatchObject({ status: 200 })
+    expect([set.strict(), set.trusting()]).toEqual([[], [texts[1]]])
+    expect(await set.send(whole, sign(whole, secret))).toMatchObject({ ok: true })
+    expect(set.strict()).toEqual(texts)
+  })
+
+  it('cannot suppress a verified message by its key', async () => {
+    const key = ({ messageId }: { messageId?: string }): string => String(messageId)
+    const keyed: Record<Way, ReceiverOptions> = {
+      inline: {},
+      dedupe: { dedupe: { store: memoryDedupe(), key } },
+      inbox: {},
+    }
+    const set = setUp(way, keyed[way])
+    if (way === 'inbox') return // Its keys are those of the next test.
+    const real = JSON.stringify(track('ben', { messageId: '7' }))
+    const guess = JSON.stringify(track('guess', { messageId: '7' }))
+    await set.send(`[${first},${guess}]`, signature)
+    await set.send(real, sign(real, secret))
+    expect(set.strict()).toEqual([first, real])
+  })
+
+  it('looks the same from outside, whichever of the two is signed or neither', async () => {
+    const { createKeys } = await import('../../src/message/signature.ts')
+    const { isSigned } = await import('../../src/receiver/elements.ts')
+    const { OpenDelivery } = await import('../../src/handling/delivery.ts')
+    const [key] = createKeys(secret)
+    const body = Buffer.from(`[${texts}]`)
+    for (const given of [signature, sign(body, secret), '0'.repeat(40)]) {
+      const checked: number[] = []
+      const batch = new OpenDelivery({}, 0)
+      batch.setBody({ bytes: body, source: 'stream' })
+      const counting = {
+        sign: () => '',
+        matches: (bytes: Uint8Array, text: string): boolean => {
+          checked.push(bytes.length)
+          return key?.matches(bytes, text) ?? false
+        },
+      }
+      isSigned(batch, counting, given)
+      expect(checked).toEqual([body.length, first.length])
+    }
+  })
+})
+
+describe('unverified messages', () => {
+  it('reach a handler of a type, of an event, of a list, of all and of an audience, each only when it asks', async () => {
+    const set = setUpBatches('inline', { batches: 'first_signed' })
+    const calls: string[] = []
+    const call = (name: string) => () => void calls.push(name)
+    for (const unverified of [true, false]) {
+      const name = unverified ? 'asks' : 'does not'
+      set.receiver
+        .on('track', call(`type ${name}`), { unverified })
+        .on(['track', 'page'], call(`list ${name}`), { unverified })
+        .on('track', 'Seen', call(`event ${name}`), { unverified })
+        .on('*', call(`all ${name}`), { unverified })
+        .onAudience('vip', { entered: call(`audience ${name}`), exited: call(`exit ${name}`) }, { unverified })
+    }
+    await set.post(
+      [{ type: 'page', userId: 'x' }, some[1], { type: 'identify', userId: 'ada', traits: { vip: true } }],
+      'first',
+    )
+    const ofOthers = calls.slice(4) // Of the page, which is verified.
+    expect(calls.slice(0, 4).sort()).toEqual(['all asks', 'all does not', 'list asks', 'list does not'])
+    expect(ofOthers.sort()).toEqual(['all asks', 'all asks', 'audience asks', 'event asks', 'list asks', 'type asks'])
+  })
+
+  it('stop reaching a handler that is removed', async () => {
+    const set = setUpBatches('inline', { batches: 'first_signed' })
+    set.receiver.on('track', set.handle, { unverified: true }).off('track', set.handle)
+    await set.post(some, 'first')
+    expect(set.seen).toEqual([])
+  })
+
+  it('that no handler takes are answered, with a warning once', async () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    const set = setUpBatches('inline', { batches: 'first_signed' })
+    set.receiver.on('*', set.handle)
+    expect(await set.post(some.slice(0, 1), 'first')).toMatchObject({ ok: true })
+    expect(warn).not.toHaveBeenCalled()
+    for (let time = 0; time < 2; time++) expect(await set.post(some, 'first')).toMatchObject({ ok: true, status: 200 })
+    expect(warn.mock.calls).toEqual([[expect.stringContaining('unverified: true'), { code: 'HOOKLINE_UNVERIFIED' }]])
+    set.receiver.on('page', set.handle, { unverified: true })
+    warn.mockRestore()
+  })
+
+  it('are counted like others', async () => {
+    const set = setUp('inline')
+    const events = countEvents()
+    await set.post(some, 'first')
+    expect(events).toEqual({ received: 3, rejected: 0, stored: 0, handled: 3, failed: 0 })
+  })
+
+  it('have keys of their own in an inbox', async () => {
+    const queue = memoryQueue()
+    const key = ({ messageId }: { messageId?: string }): string => String(messageId)
+    const set = setUpBatches('inbox', { batches: 'first_signed', inbox: { queue, key } })
+    set.receiver.on('*', set.handle)
+    const [real, guess] = [track('ben', { messageId: '7' }), track('guess', { messageId: '7' })]
+    await set.post([track('ada', { messageId: '1' }), guess], 'first')
+    await set.post([real], 'body')
+    expect(set.users()).toEqual(['ada', 'ben'])
+    await set.receiver.close()
+  })
+
+  it('are said to be so where an inbox lists them', async () => {
+    const set = setUpBatches('inbox', { batches: 'first_signed', inbox: { queue: memoryQueue(), retries: [] } })
+    const fail = (): never => {
+      throw new Error('no')
+    }
+    set.receiver.on('*', fail, { unverified: true })
+    await set.post(some.slice(0, 2), 'first')
+    await until(async () => (await set.receiver.deadLetters()).length === 2)
+    expect((await set.receiver.deadLetters()).map(({ verified }) => verified).sort()).toEqual([false, true])
+    await set.receiver.close()
+  })
+
+  it('are all those of an envelope that does not say what is signed', () => {
+    const head = {
+      hookline: 2,
+      at: 0,
+      source: 'stream',
+      signature,
+      secretIndex: 0,
+      element: { of: signature, index: 1 },
+    }
+    const read = (more: object): boolean =>
+      readEnvelope(Buffer.from(`${JSON.stringify({ ...head, headers: {}, ...more })}\n${texts[1]}`)).verified
+    expect([read({}), read({ isUncovered: true }), read({ isUncovered: false })]).toEqual([false, false, true])
+  })
+
+  it('are asked for by an option that is checked', () => {
+    const { receiver, handle } = setUpBatches('inline')
+    const mistake = (value: unknown): never => value as never
+    expect(() => receiver.on('track', handle, mistake({ unverifed: true }))).toThrow('Did you mean `unverified`?')
+    expect(() => receiver.on('track', 'Seen', handle, mistake({ unverified: 1 }))).toThrow(
+      '`on: unverified` must be a boolean',
+    )
+    expect(() => receiver.on('track', handle, mistake(null))).toThrow('`on: options` must be an object. Got null.')
+    expect(() => receiver.onAudience('vip', { entered: handle }, mistake({ unverified: 'yes' }))).toThrow(
+      'must be a boolean',
+    )
+  })
+})

@@ -1,0 +1,81 @@
+/** A receiver that takes batches, in each way in which messages are handled, and what its handlers saw. */
+
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { onTestFinished } from 'vitest'
+import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
+import type { Delivery } from '../../src/handling/delivery.ts'
+import type { Message } from '../../src/message/message.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
+import type { Received } from '../../src/receiver/api.ts'
+import type { ReceiverOptions } from '../../src/receiver/options.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+import { signedRequest } from '../../src/testing/signed-request.ts'
+import { secret, setUp } from './receive.ts'
+import { until } from './until.ts'
+
+/** What stands between the answer and the handlers. */
+export const WAYS = ['inline', 'dedupe', 'inbox'] as const
+export type Way = (typeof WAYS)[number]
+
+/** A track message of a user. */
+export const track = (userId: string, more: object = {}) => ({ type: 'track', event: 'Seen', userId, ...more })
+
+export function setUpBatches(way: Way, options: ReceiverOptions = {}) {
+  const clock = options.clock === undefined ? manualClock() : (options.clock as ReturnType<typeof manualClock>)
+  const queue = memoryQueue({ clock })
+  const ways: Record<Way, ReceiverOptions> = {
+    inline: {},
+    dedupe: { dedupe: memoryDedupe({ clock }) },
+    inbox: { inbox: queue },
+  }
+  const set = setUp({ batches: 'signed', ...ways[way], ...options, clock })
+  const seen: { readonly message: Message; readonly delivery: Delivery }[] = []
+  const handler = { run: (_message: Message, _delivery: Delivery): unknown => undefined }
+  const handle = (message: Message, delivery: Delivery): unknown => {
+    seen.push({ message, delivery })
+    return handler.run(message, delivery)
+  }
+  let isStarted = false
+  return {
+    ...set,
+    clock,
+    queue,
+    seen,
+    handler,
+    handle,
+    users: () => seen.map(({ message }) => message.userId),
+    /** Sends a body with a signature, and waits for the handlers of an inbox. */
+    async send(body: string, signature: string, signal = Promise.resolve()): Promise<Received> {
+      const received = await set.receiver.receive(Buffer.from(body), { 'x-signature': signature })
+      await signal
+      if (way === 'inbox') {
+        if (!isStarted) set.receiver.start()
+        isStarted = true
+        await until(async () => {
+          await clock.advance(0)
+          const { waiting, active } = await queue.counts()
+          return waiting + active === 0
+        })
+      }
+      return received
+    },
+    /** Sends messages as a batch. */
+    post(messages: readonly unknown[], sign: 'body' | 'first' = 'body'): Promise<Received> {
+      const { body, headers } = signedRequest([...messages], secret, { sign })
+      return this.send(body, headers['x-signature'])
+    },
+  }
+}
+
+const CHANNELS = ['received', 'rejected', 'stored', 'handled', 'failed'] as const
+
+/** Counts what the channels publish from now on. */
+export function countEvents(): Record<(typeof CHANNELS)[number], number> {
+  const counts = { received: 0, rejected: 0, stored: 0, handled: 0, failed: 0 }
+  for (const name of CHANNELS) {
+    const hear = (): void => void counts[name]++
+    subscribe(`hookline:${name}`, hear)
+    onTestFinished(() => void unsubscribe(`hookline:${name}`, hear))
+  }
+  return counts
+}
