@@ -41,13 +41,13 @@ export interface Sources {
 export function createSources(given: unknown): Sources {
   const sources = readSources(given)
   const byName = new Map(sources.map((source) => [source.name, source]))
-  const salt = randomUUID()
-  // Looking up or comparing the keys themselves takes longer, the more of a guess is right.
-  const digest = (writeKey: string): string => hash('sha256', salt + writeKey)
-  const byDigest = new Map(sources.map((source) => [digest(source.writeKey), source]))
+  let withKey: Sources['withKey'] | undefined
 
   return {
-    withKey: (writeKey) => byDigest.get(digest(writeKey)),
+    withKey(writeKey) {
+      withKey ??= indexKeys(sources) // Not before the first request, when workerd has no random values.
+      return withKey(writeKey)
+    },
     named(names = [...byName.keys()]) {
       if (!Array.isArray(names) || names.length === 0) {
         throw invalidOption('sources', 'must be a non-empty list', kindOf(names), 'Pass names of sources.')
@@ -59,6 +59,14 @@ export function createSources(given: unknown): Sources {
       })
     },
   }
+}
+
+function indexKeys(sources: readonly ReadySource[]): Sources['withKey'] {
+  const salt = randomUUID()
+  // Looking up or comparing the keys themselves takes longer, the more of a guess is right.
+  const digest = (writeKey: string): string => hash('sha256', salt + writeKey)
+  const byDigest = new Map(sources.map((source) => [digest(source.writeKey), source]))
+  return (writeKey) => byDigest.get(digest(writeKey))
 }
 
 function unknownSource(name: unknown, names: readonly string[]): TypeError {

@@ -8,8 +8,8 @@ export interface Signer {
   sign(bytes: Uint8Array): string
 }
 
-/** Known to this process only. */
-const SALT = randomBytes(32)
+/** Known to this process only. Created with the first signer: while modules load, workerd has no random values. */
+let salt: Buffer | undefined
 
 /** The signature that was made last of shared bytes; null before the first. */
 const LATEST = Symbol('latest signature')
@@ -34,7 +34,8 @@ export function shareBytes(bytes: Uint8Array): void {
  */
 export function createSigner(text: string): Signer {
   const [key] = createKeys(text)
-  const secret = createHmac('sha256', SALT).update(text).digest('hex')
+  salt ??= randomBytes(32)
+  const secret = createHmac('sha256', salt).update(text).digest('hex')
 
   return {
     sign(bytes: SharedBytes) {
