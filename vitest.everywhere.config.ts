@@ -6,6 +6,8 @@ export default defineConfig({
   test: {
     include: ['test/everywhere/**/*.test.ts'],
     exclude: ['**/node_modules/**'],
+    globalSetup: ['test/support/servers.ts'],
+    expect: { poll: { timeout: 20_000 } },
     testTimeout: 120_000,
     hookTimeout: 240_000,
     slowTestThreshold: 10_000,

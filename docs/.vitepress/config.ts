@@ -52,6 +52,7 @@ export default defineConfig({
           { text: 'Scaling', link: '/scaling' },
           { text: 'Observability', link: '/observability' },
           { text: 'Security', link: '/security' },
+          { text: 'Runtimes', link: '/runtimes' },
           { text: 'Module settings', link: '/modules' },
         ],
       },

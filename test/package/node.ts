@@ -1,6 +1,6 @@
 /** Other Nodes than the one that runs the tests: npm has each as a package. */
 
-import { access, copyFile, mkdir, writeFile } from 'node:fs/promises'
+import { access, copyFile, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { run } from './run.ts'
@@ -12,15 +12,17 @@ import { run } from './run.ts'
  * @returns The path of the program.
  */
 export async function installNode(version: string): Promise<string> {
-  const directory = fileURLToPath(new URL(`../../.cache/node/${version}`, import.meta.url))
-  const program = join(directory, 'node_modules/node/bin/node')
+  const folder = fileURLToPath(new URL('../../.cache/node/', import.meta.url))
+  const program = join(folder, version, 'node_modules/node/bin/node')
   if (await exists(program)) return program
-  await mkdir(directory, { recursive: true })
+  await mkdir(folder, { recursive: true })
+  const directory = await mkdtemp(join(folder, 'new-')) // Another run may install it at the same time.
   await writeFile(join(directory, 'package.json'), '{ "private": true, "allowScripts": { "node": true } }')
   await copyFile(new URL('../../.npmrc', import.meta.url), join(directory, '.npmrc'))
   // Its install script fetches the program, also when these tests run under `--ignore-scripts`.
   const options = ['--ignore-scripts=false', '--no-save', '--no-audit', '--no-fund']
   await run('npm', ['install', ...options, `node@${version}`], directory)
+  await rename(directory, join(folder, version)).catch(() => rm(directory, { recursive: true }))
   return program
 }
 

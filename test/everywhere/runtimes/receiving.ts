@@ -1,0 +1,133 @@
+/** What holds for receivers on every server, seen by a client on a socket. */
+
+import { deflateSync, gzipSync } from 'node:zlib'
+import { beforeAll, expect } from 'vitest'
+import { fixtures, signedRequest } from '../../../src/testing.ts'
+import { until } from '../../support/until.ts'
+import { type Client, clientOfHttp1, type Wire } from '../../support/wire.ts'
+import { check, type Row } from './table.ts'
+
+const SECRET = 'everywhere'
+const KB = 1024
+/** A sender waits so long. */
+const SENDER_MS = 5_000
+
+interface Seen {
+  readonly handled: readonly string[]
+  readonly errors: readonly string[]
+}
+
+/** Declares the tests of the receivers in `programs/app.mjs`. */
+export function checkReceiving(row: Row, column: string, start: () => Promise<number>): { client(): Client } {
+  let client: Client
+  beforeAll(async () => {
+    client = clientOfHttp1(await start())
+  })
+  const test = (name: string, run: () => Promise<void>): void => check(row, column, name, run)
+
+  const seenAt = async (path: string): Promise<Seen> => {
+    const reply = await client.send({ path: '/seen', method: 'GET', headers: {}, chunks: [] })
+    return JSON.parse(reply?.text ?? '')[path]
+  }
+
+  test('an authentic message is handled, a forged one is not', async () => {
+    expect(await post(client, '/inline', 'Authentic')).toEqual([200, undefined])
+    expect(await post(client, '/inline', 'Forged', { secret: 'another' })).toEqual([401, 'signature_mismatch'])
+    expect(await seenAt('/inline')).toEqual({ handled: ['Authentic'], errors: ['signature_mismatch'] })
+  })
+
+  test('a body of 400 KB is handled, one of 600 KB is not', async () => {
+    expect(await post(client, '/inline', 'Large', { bytes: 400 * KB })).toEqual([200, undefined])
+    expect(await post(client, '/inline', 'Too large', { bytes: 600 * KB })).toEqual([413, 'body_too_large'])
+    expect(await seenAt('/inline')).toMatchObject({ handled: ['Authentic', 'Large'] })
+  })
+
+  test('a secret of a provider, for requests at once', async () => {
+    const replies = await Promise.all(['One', 'Two', 'Three'].map((event) => post(client, '/provider', event)))
+    expect(replies).toEqual(Array(3).fill([200, undefined]))
+  })
+
+  test('an upload that the client aborts is not handled', async () => {
+    expect(await post(client, '/aborted', 'Aborted', { half: 'abort' })).toEqual([undefined, undefined])
+    await until(async () => (await seenAt('/aborted')).errors.length > 0)
+    expect(await seenAt('/aborted')).toEqual({ handled: [], errors: ['body_aborted'] })
+  })
+
+  test('an upload that stops is answered at the deadline', async () => {
+    const started = performance.now()
+    expect(await post(client, '/deadline', 'Half', { half: 'nothing' })).toEqual([503, 'body_timeout'])
+    expect(performance.now() - started).toBeLessThan(SENDER_MS)
+  })
+
+  test('a handler that hangs is answered at the deadline, also after one that was in time', async () => {
+    expect(await post(client, '/deadline', 'Wait')).toEqual([200, undefined])
+    for (let time = 0; time < 2; time += 1) {
+      const started = performance.now()
+      expect(await post(client, '/deadline', 'Hang')).toEqual([503, 'handler_timeout'])
+      expect(performance.now() - started).toBeLessThan(SENDER_MS)
+    }
+  })
+
+  test('a copy is answered 200 and not handled again', async () => {
+    expect(await post(client, '/dedupe', 'Once')).toEqual([200, undefined])
+    expect(await post(client, '/dedupe', 'Once')).toEqual([200, undefined])
+    expect(await seenAt('/dedupe')).toEqual({ handled: ['Once'], errors: [] })
+  })
+
+  check(
+    'collect',
+    column,
+    'a batch is collected, compressed or not; one that inflates beyond the limit is not',
+    async () => {
+      const batch = (event: string) => JSON.stringify({ batch: [{ type: 'track', userId: 'user-1', event }] })
+      expect(await collect(client, Buffer.from(batch('Plain')))).toBe(200)
+      expect(await collect(client, gzipSync(batch('Gzip')), 'gzip')).toBe(200)
+      expect(await collect(client, deflateSync(batch('Deflate')), 'deflate')).toBe(200)
+      expect(await collect(client, gzipSync(Buffer.alloc(50 * 1024 * KB)), 'gzip')).toBe(413)
+      expect(await collect(client, Buffer.concat([deflateSync(batch('More')), Buffer.of(0)]), 'deflate')).toBe(400)
+      expect(await seenAt('/v1/batch')).toEqual({
+        handled: ['Plain', 'Gzip', 'Deflate'],
+        errors: ['body_too_large', 'content_encoding_invalid'],
+      })
+    },
+  )
+
+  return { client: () => client }
+}
+
+interface PostOptions {
+  readonly secret?: string
+  /** The least size of the body. */
+  readonly bytes?: number
+  /** Sends half of the body, and this afterwards. */
+  readonly half?: Wire['ending']
+}
+
+/** Posts a track message of an event. Returns the status of the answer and the code of its problem. */
+export async function post({ send }: Client, path: string, event: string, options: PostOptions = {}) {
+  const { secret = SECRET, bytes = 0, half } = options
+  const { body, headers } = signedRequest(
+    { ...fixtures.track, event, properties: { filler: 'x'.repeat(bytes) } },
+    secret,
+  )
+  const whole = Buffer.from(body)
+  const reply = await send({
+    path,
+    headers: headers as Readonly<Record<string, string>>,
+    chunks: [half === undefined ? whole : whole.subarray(0, whole.length / 2)],
+    contentLength: whole.length,
+    ...(half !== undefined && { ending: half }),
+  })
+  const code: unknown = reply === undefined || reply.status === 200 ? undefined : JSON.parse(reply.text).code
+  return [reply?.status, code]
+}
+
+/** Posts a batch to the collector. Returns the status of the answer. */
+async function collect({ send }: Client, bytes: Buffer, encoding?: string): Promise<number | undefined> {
+  const headers = {
+    'content-type': 'application/json',
+    authorization: `Basic ${Buffer.from('write-key:').toString('base64')}`,
+    ...(encoding !== undefined && { 'content-encoding': encoding }),
+  }
+  return (await send({ path: '/v1/batch', headers, chunks: [bytes] }))?.status
+}

@@ -1,0 +1,110 @@
+/** The runtimes, and how a program is run on each. */
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { stripVTControlCharacters } from 'node:util'
+import { installNode } from '../../package/node.ts'
+
+/** A runtime that runs programs as processes. */
+export interface Runtime {
+  readonly name: string
+  /** The command that runs a program, and its arguments. */
+  command(): Promise<readonly string[]>
+  /** The servers that `programs/serve.mjs` can start. */
+  readonly servers: readonly ('node' | 'fetch')[]
+}
+
+export const RUNTIMES: readonly Runtime[] = [
+  ...['22', '24', '26'].map(
+    (version): Runtime => ({
+      name: `Node ${version}`,
+      command: async () => [await installNode(version)],
+      servers: ['node'],
+    }),
+  ),
+  { name: 'Bun 1.4', command: async () => [binary('bun')], servers: ['node', 'fetch'] },
+  {
+    name: 'Deno 2.9',
+    // The flag, like the variable below, takes nothing from a sender: it verifies all the same.
+    command: async () => [binary('deno'), 'run', ...PERMISSIONS, '--unsafely-ignore-certificate-errors'],
+    servers: ['node', 'fetch'],
+  },
+]
+
+const PERMISSIONS = ['--allow-net', '--allow-read', '--allow-write', '--allow-env', '--allow-sys']
+
+function binary(name: string): string {
+  return fileURLToPath(new URL(`../node_modules/.bin/${name}`, import.meta.url))
+}
+
+/** A program that was started. */
+export interface Program {
+  readonly child: ChildProcess
+  /** Resolves to the outcome of a step when the program has printed it; rejects when it ends before. */
+  outcomeOf(step: string): Promise<unknown>
+  /** Resolves when the program has ended: to its outcomes, its exit code, its errors, and how long it lived after its last line. */
+  ended: Promise<Ended>
+}
+
+/** What a program left. */
+export interface Ended {
+  readonly outcomes: Readonly<Record<string, unknown>>
+  readonly code: number | null
+  /** What it wrote to stderr, without the warnings that are expected. */
+  readonly errors: string
+  readonly lingeredMs: number
+}
+
+/** Starts a program of `programs/` in the folder of the project. */
+export function startProgram(command: readonly string[], directory: string, parameters: readonly string[]): Program {
+  const [file = '', ...args] = [...command, ...parameters]
+  const { NODE_OPTIONS: _options, ...rest } = process.env
+  const env = { ...rest, NODE_TLS_REJECT_UNAUTHORIZED: '0', NODE_NO_WARNINGS: '1' }
+  const child = spawn(file, args, { cwd: directory, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const killer = setTimeout(() => child.kill('SIGKILL'), LONGEST_MS)
+  const outcomes: Record<string, unknown> = {}
+  const waiting = new Set<() => void>()
+  let errors = ''
+  let printedAt = performance.now()
+  let line = ''
+  child.stderr.on('data', (chunk) => {
+    errors += chunk
+  })
+  child.stdout.on('data', (chunk) => {
+    const lines = `${line}${chunk}`.split('\n')
+    line = lines.pop() ?? ''
+    for (const each of lines) {
+      const { step, outcome } = JSON.parse(each)
+      outcomes[step] = outcome
+    }
+    printedAt = performance.now()
+    for (const check of waiting) check()
+  })
+  const ended = once(child, 'close').then(([code]): Ended => {
+    clearTimeout(killer)
+    const lingeredMs = performance.now() - printedAt
+    return { outcomes, code, lingeredMs, errors: stripVTControlCharacters(errors).replace(WARNINGS, '') }
+  })
+  return {
+    child,
+    ended,
+    outcomeOf(step) {
+      const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+      const check = (): void => {
+        if (step in outcomes) resolve(outcomes[step])
+      }
+      waiting.add(check)
+      check()
+      ended.then(() => reject(new Error(`${parameters.join(' ')} ended before ${step}: ${errors}`)))
+      return promise
+    },
+  }
+}
+
+/** Then a program is killed. */
+const LONGEST_MS = 60_000
+
+/** Certificates are not verified where Hookline does not verify them itself; the Redis of the tests may keep no file. */
+const WARNINGS =
+  /^.*(TLS certificate validation is disabled|NODE_TLS_REJECT_UNAUTHORIZED|HOOKLINE_REDIS_PERSISTENCE|--trace-warnings).*\n/gm
