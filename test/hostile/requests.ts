@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
+import { constants, deflateRawSync } from 'node:zlib'
 import { Pool } from 'undici'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
@@ -52,6 +53,27 @@ export const junkBatches: Attack = {
     await inParallel(6, signal, async (worker) => {
       const headers = { ...JSON_TYPE, ...basicAuth(worker % 2 === 0 ? writeKey : 'a guess') }
       const body = worker < 4 ? invalid : deep
+      await tally(counts, pool.request({ path: '/v1/batch', method: 'POST', headers, body }))
+      await wait(100)
+    })
+    await pool.destroy()
+    return counts
+  },
+}
+
+/** Bodies of 480 KB that would inflate to 480 MB, and such as are not compressed at all. */
+export const bombs: Attack = {
+  met: ['400', '413'],
+  never: ['200'],
+  async run({ http1, writeKey }, signal) {
+    const counts: Counts = new Map()
+    const zeros = deflateRawSync(Buffer.alloc(16 * 1024 * 1024), { finishFlush: constants.Z_FULL_FLUSH })
+    const head = Buffer.from('1f8b0800000000000003', 'hex')
+    const bomb = Buffer.concat([head, ...Array.from({ length: 30 }, () => zeros)])
+    const headers = { ...JSON_TYPE, ...basicAuth(writeKey), 'content-encoding': 'gzip' }
+    const pool = new Pool(`http://127.0.0.1:${http1}`, { connections: 6 })
+    await inParallel(6, signal, async (worker) => {
+      const body = worker % 2 === 0 ? bomb : LARGE_BODY
       await tally(counts, pool.request({ path: '/v1/batch', method: 'POST', headers, body }))
       await wait(100)
     })

@@ -17,7 +17,7 @@ import { startEndpoint } from '../../src/testing/endpoint.ts'
 import { privateRedis } from '../support/redis.ts'
 import { type Attack, describe, type Target } from './attack.ts'
 import * as connections from './connections.ts'
-import { flood, forgeries, honest, junkBatches } from './requests.ts'
+import { bombs, flood, forgeries, honest, junkBatches } from './requests.ts'
 import type { Report, Standing, TargetPorts, TargetSettings } from './target.ts'
 
 const MOST_LEFT_MB = 20
@@ -99,7 +99,7 @@ async function run(): Promise<void> {
 
   console.log(`Attacking for ${seconds} s`)
   const over = AbortSignal.timeout(seconds * 1_000)
-  const attacks = { ...connections, forgeries, junkBatches, honest: traffic }
+  const attacks = { ...connections, forgeries, junkBatches, bombs, honest: traffic }
   await Promise.all(Object.entries(attacks).map(([name, attack]) => make(name, attack, target, over)))
   await wait(QUIET_MS)
   const after = await emptied()

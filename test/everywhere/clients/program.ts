@@ -19,8 +19,9 @@ export class Program {
     }
   }
 
-  get hasEnded(): boolean {
-    return this.#child.exitCode !== null || this.#child.signalCode !== null
+  /** Whether it has ended by itself, and not well. */
+  get hasFailed(): boolean {
+    return this.#child.exitCode !== null && this.#child.exitCode !== 0
   }
 
   /** Ends its input, and waits for it. Returns its exit code. */

@@ -53,6 +53,7 @@ export async function runClients<Name extends string>(
   const accepted = names.filter((name) => clients[name].refusals !== null)
   const [project, receiver, tap] = await Promise.all([createProject(), startReceiver(SECRET), startTap()])
   const started: Program[] = []
+  const running: { readonly name: Name; readonly program: Program }[] = []
 
   function start(path: string, parameters: readonly string[]): Program {
     const program = new Program(path, parameters)
@@ -64,7 +65,7 @@ export async function runClients<Name extends string>(
     const refusals = JSON.stringify(Object.fromEntries(names.map((name) => [name, clients[name].refusals])))
     const file = join(project.directory, 'jobs.sqlite')
     const collector = start(join(project.directory, 'collector.mjs'), [file, receiver.url, SECRET, refusals])
-    await until(() => collector.printed.includes('\n') || collector.hasEnded)
+    await until(() => collector.printed.includes('\n') || collector.hasFailed)
     tap.port = Number(collector.printed)
     return collector
   }
@@ -73,20 +74,23 @@ export async function runClients<Name extends string>(
 
   /** Waits until all messages of all clients have been answered with the status. */
   const answered = (status: number): Promise<void> =>
-    until(() =>
-      accepted.every((name) => {
+    until(() => {
+      for (const { name, program } of running) {
+        if (program.hasFailed && accepted.includes(name)) throw new Error(`${name} failed: ${program.printed}`)
+      }
+      return accepted.every((name) => {
         const bodies = postsOf(name).flatMap((post) => (post.status === status ? [post.body] : []))
         return new Set(bodies).size === Object.keys(calls).length
-      }),
-    )
+      })
+    })
 
   try {
     await cp(pathOf('collector'), join(project.directory, 'collector.mjs'))
     const collector = await startCollector()
-    const running = names.map((name) => {
+    for (const name of names) {
       const parameters = [tap.url, `key-of-${name}`, JSON.stringify(calls)]
-      return { name, program: start(pathOf(clients[name].program), parameters) }
-    })
+      running.push({ name, program: start(pathOf(clients[name].program), parameters) })
+    }
 
     await answered(503)
     tap.port = undefined
