@@ -38,7 +38,7 @@ export function mount(endpoint: Endpoint, options: ServeOptions = {}): Handle {
 }
 
 /** @throws TypeError for anything but an endpoint. */
-export function requireEndpoint(endpoint: Endpoint): void {
+function requireEndpoint(endpoint: Endpoint): void {
   if (typeof endpoint?.handle === 'function') return
   const advice = 'Pass what createReceiver() or createCollector() returns.'
   throw invalidOption('serve: endpoint', 'must be a receiver or a collector', kindOf(endpoint), advice)
