@@ -5,6 +5,12 @@
  * @module hookline/testing
  */
 
+export type { SignatureCause, SignatureCauseCode } from './message/explain/causes.ts'
+export {
+  type ExplainSignatureOptions,
+  explainSignature,
+  type SignatureExplanation,
+} from './message/explain/explain-signature.ts'
 export { type Capture, type CapturedStep, type CaptureOptions, capture } from './testing/capture.ts'
 export type { CertificateFault } from './testing/certificates.ts'
 export { type EndpointOptions, type ScriptedEndpoint, type SecureEndpoint, startEndpoint } from './testing/endpoint.ts'

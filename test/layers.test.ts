@@ -178,6 +178,13 @@ describe('what a subpath loads', () => {
     expect(httpClientsIn(loaded)).toEqual([])
   })
 
+  it('src/index.ts: nothing that explains signatures, which src/testing.ts loads', async () => {
+    const loadsIt = async (entry: string): Promise<boolean> =>
+      (await load(`${root}${entry}`)).some((url) => url.includes('/src/message/explain/'))
+    expect(await loadsIt('src/index.ts')).toBe(false)
+    expect(await loadsIt('src/testing.ts')).toBe(true)
+  })
+
   it.each([
     ['express', 'express'],
     ['koa', 'koa'],

@@ -42,7 +42,13 @@ export default defineConfig({
           { text: 'Write your own engine', link: '/engines' },
         ],
       },
-      { text: 'Test', items: [{ text: 'Testing', link: '/testing' }] },
+      {
+        text: 'Test',
+        items: [
+          { text: 'Testing', link: '/testing' },
+          { text: 'When a signature does not match', link: '/signatures' },
+        ],
+      },
       { text: 'Send', items: [{ text: 'Sending', link: '/sending' }] },
       { text: 'Collect', items: [{ text: 'Collecting', link: '/collector' }] },
       { text: 'Record', items: [{ text: 'Recording', link: '/client' }] },

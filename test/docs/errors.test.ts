@@ -44,6 +44,16 @@ test.each(Object.entries(pages))('%s lists every code that is its own with its s
   expect(listed.sort()).toEqual([...statuses].filter(([code]) => isItsOwn(code)).sort())
 })
 
+test('docs/signatures.md lists every cause of a signature that does not match, once', () => {
+  const codes = [...read('src/message/explain/causes.ts').matchAll(/^ {2}(\w+):/gm)].map(([, code]) => code)
+  const rows = [...read('docs/signatures.md').matchAll(/^\| ((?:`\w+`(?:, )?)+) \|/gm)].map(([, listed = '']) => listed)
+  const listed = rows.flatMap((row) => [...row.matchAll(/`(\w+)`/g)].map(([, code = '']) => code))
+  const verdicts = ['matches', 'explained', 'unexplained']
+
+  expect(codes.length).toBeGreaterThan(40)
+  expect(listed.sort()).toEqual([...codes, ...verdicts].sort())
+})
+
 function read(path: string): string {
   return readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 }

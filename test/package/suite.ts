@@ -25,7 +25,15 @@ const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
   'hookline/dedupe/memory': ['memoryDedupe'],
   'hookline/dedupe/sqlite': ['sqliteDedupe'],
   'hookline/otel': ['inTrace', 'observe'],
-  'hookline/testing': ['capture', 'fixtures', 'manualClock', 'signedRequest', 'startEndpoint', 'testQueue'],
+  'hookline/testing': [
+    'capture',
+    'explainSignature',
+    'fixtures',
+    'manualClock',
+    'signedRequest',
+    'startEndpoint',
+    'testQueue',
+  ],
 }
 
 /** Packages that a subpath needs and that a user installs beside Hookline. */

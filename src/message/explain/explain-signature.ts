@@ -1,0 +1,119 @@
+/** Explains why a signature does not match: offline, for developers; never on the path of a request. */
+
+import { requireBytes } from '../bytes.ts'
+import { kindOf } from '../error.ts'
+import { sign, verify } from '../signature.ts'
+import { causeOf, type SignatureCause, type SignatureCauseCode } from './causes.ts'
+import { search } from './search.ts'
+import { readSignature } from './signature-forms.ts'
+
+/** What {@link explainSignature} also tells. */
+export interface ExplainSignatureOptions {
+  /**
+   * Whether the result holds the signature that these bytes should have. Whoever sees it can send these bytes as authentic.
+   *
+   * @default false
+   */
+  readonly expected?: boolean
+}
+
+/** Why a signature does not match. Holds nothing of the secret, and no digest unless `expected` asks for it. */
+export interface SignatureExplanation {
+  /**
+   * - `matches`: the signature is right.
+   * - `explained`: `causes` are what broke it, all of them together.
+   * - `unexplained`: nothing that was tried makes it match. `causes` are what is wrong with its form all the same.
+   */
+  readonly verdict: 'matches' | 'explained' | 'unexplained'
+  /** All of it in sentences, for people. */
+  readonly message: string
+  /** What is wrong; empty when the signature matches. */
+  readonly causes: readonly SignatureCause[]
+  /** The codes of the deviations that were tried on the secret, the body and the digest, alone and in pairs. */
+  readonly tried: readonly SignatureCauseCode[]
+  /** The signature that these bytes should have, when `expected` is set. */
+  readonly expected?: string
+}
+
+/**
+ * Explains why a signature does not match, by trying what people do wrong: another hash, another encoding, a line break,
+ * a serialiser of another language, a secret in quotation marks, and pairs of these ("Outbound event delivery",
+ * Authentication). The work is bounded, so large bodies have fewer pairs tried. A body of 500 KB takes about a second: do
+ * not call it for requests.
+ *
+ * @param body The exact bytes that arrived.
+ * @param signature The value of `X-Signature`, exactly as it arrived; undefined when it was missing.
+ * @param secret The shared secret.
+ * @throws TypeError for a body that is not bytes, a signature that is not text, an empty secret, and unknown options.
+ * @example
+ * const { message } = explainSignature(bytes, request.headers['x-signature'], secret)
+ */
+export function explainSignature(
+  body: Uint8Array,
+  signature: string | undefined,
+  secret: string,
+  options: ExplainSignatureOptions = {},
+): SignatureExplanation {
+  requireBytes(body, 'explainSignature: body')
+  requireSignature(signature)
+  const right = sign(body, secret)
+  const explanation = explain(body, signature, secret)
+  return readExpected(options) ? { ...explanation, expected: right } : explanation
+}
+
+function explain(body: Uint8Array, signature: string | undefined, secret: string): SignatureExplanation {
+  if (verify(body, signature, secret)) return result('matches', 'The signature matches.')
+  if (signature === undefined || signature.trim() === '') return broken([causeOf('signature_missing')])
+  if (signature.trim() === secret.trim()) return broken([causeOf('signature_is_secret')])
+
+  const { readings, causes: ofForm } = readSignature(signature)
+  const [reading, ...others] = readings
+  if (reading === undefined) return broken(ofForm)
+  const { causes, tried, complete } = search(body, secret, readings)
+  if (causes) return broken(causes, tried)
+
+  const known = others.length === 0 ? reading.causes : ofForm
+  const extent = complete ? 'alone and in pairs' : 'alone and, because the body is large, not in all pairs'
+  const sentences = [
+    `The signature does not match, and nothing that was tried explains it. Got the digest of other bytes, or one made with another secret. Compare the secret at both ends, and verify the body as it arrived. Tried ${tried.length} deviations, ${extent}.`,
+    ...known.map(({ message }) => message),
+  ]
+  return result('unexplained', sentences.join('\n'), known, tried)
+}
+
+function broken(causes: readonly SignatureCause[], tried: readonly SignatureCauseCode[] = []): SignatureExplanation {
+  return result('explained', causes.map(({ message }) => message).join('\n'), causes, tried)
+}
+
+function result(
+  verdict: SignatureExplanation['verdict'],
+  message: string,
+  causes: readonly SignatureCause[] = [],
+  tried: readonly SignatureCauseCode[] = [],
+): SignatureExplanation {
+  return { verdict, message, causes, tried }
+}
+
+function requireSignature(signature: unknown): void {
+  if (signature === undefined || typeof signature === 'string') return
+  throw new TypeError(
+    `explainSignature: signature must be a string. Got ${kindOf(signature)}. Pass the value of \`X-Signature\`, or undefined when it was missing.`,
+  )
+}
+
+function readExpected(options: unknown): boolean {
+  const { expected = false, ...others } = Object(options)
+  const unknown =
+    typeof options !== 'object' || options === null
+      ? kindOf(options)
+      : Object.keys(others).map((name) => `an option \`${name}\``)[0]
+  if (unknown !== undefined) {
+    throw new TypeError(
+      `explainSignature: options must be an object with \`expected\`. Got ${unknown}. Pass { expected: true }.`,
+    )
+  }
+  if (typeof expected === 'boolean') return expected
+  throw new TypeError(
+    `\`expected\` must be true or false. Got ${kindOf(expected)}. Pass true to see the right signature.`,
+  )
+}

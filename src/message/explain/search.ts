@@ -1,0 +1,140 @@
+/** Looks for what was signed: what differs in one way first, then in two, until a fixed amount of work is done. */
+
+import { createHash } from 'node:crypto'
+import { changeBody } from './bodies.ts'
+import { causeOf, reserialisedBy, type SignatureCause } from './causes.ts'
+import { type Digest, HMAC, WRONG_DIGESTS } from './digests.ts'
+import { listRewrites } from './json-rewrites.ts'
+import { readJsonText } from './json-text.ts'
+import { listSecrets } from './secrets.ts'
+import type { Reading } from './signature-forms.ts'
+
+/** How much is tried, in bytes hashed with SHA-1: about as much as a body of 500 KB takes in a second. */
+const WORK_LIMIT = 350_000_000
+/** What one byte costs, next to hashing it with SHA-1. */
+const COST = { md5: 2, sha1: 1, sha224: 1, sha256: 1, sha384: 3, sha512: 3, change: 5, read: 30, rewrite: 10 } as const
+
+/** What was found, and what was tried for it. */
+export interface SearchResult {
+  /** The deviations that explain the signature, at most two and those of its form; undefined when none do. */
+  readonly causes: readonly SignatureCause[] | undefined
+  /** The codes of what was tried beside the form. */
+  readonly tried: readonly SignatureCause['code'][]
+  /** Whether every pair of deviations was tried. */
+  readonly complete: boolean
+}
+
+/** One guess: which digest, of what, with which key. */
+interface Candidate {
+  readonly digest: Digest
+  readonly key: Uint8Array
+  readonly bytes: Uint8Array
+  readonly causes: readonly SignatureCause[]
+}
+
+/** Bytes that may have been signed instead of the body. */
+interface Variant {
+  readonly bytes: Buffer
+  readonly causes: readonly SignatureCause[]
+  /** Whether a serialiser may have worked on them. */
+  readonly isInner: boolean
+}
+
+/** Searches for deviations of the secret, the body and the digest that make one of the readings fit. */
+export function search(bytes: Uint8Array, secret: string, readings: readonly Reading[]): SearchResult {
+  const work = new Work()
+  const tried = new Set<SignatureCause['code']>()
+  for (const { digest, key, bytes: signed, causes } of listCandidates(bytes, secret, work)) {
+    for (const { code } of causes) tried.add(code)
+    for (const reading of readings) {
+      work.spend(signed.length * COST[reading.hash])
+      if (!reading.fits(digest.compute(reading.hash, key, signed))) continue
+      return { causes: [...reading.causes, ...causes], tried: [...tried], complete: true }
+    }
+    if (work.isDone) break
+  }
+  return { causes: undefined, tried: [...tried], complete: !work.isDone }
+}
+
+/** The guesses, those with fewer deviations first. */
+function* listCandidates(given: Uint8Array, secret: string, work: Work): Generator<Candidate> {
+  const key = Buffer.from(secret)
+  const body = Buffer.from(given.buffer, given.byteOffset, given.length)
+  const secrets = listSecrets(secret).map(({ key, code }) => ({ key, causes: [causeOf(code)] }))
+  const digests = WRONG_DIGESTS.map((digest) => ({ digest, causes: [causeOf(digest.code)] }))
+  const seen = new Set([fingerprint(body)])
+
+  yield { digest: HMAC, key, bytes: body, causes: [] }
+  for (const digest of digests) yield { ...digest, key, bytes: body }
+  for (const other of secrets) yield { digest: HMAC, ...other, bytes: body }
+  const bodies: Variant[] = []
+  for (const variant of listVariants({ bytes: body, causes: [], isInner: true }, seen, work)) {
+    bodies.push(variant)
+    yield { digest: HMAC, key, ...variant }
+  }
+
+  for (const { digest, causes } of digests) {
+    for (const other of secrets) yield { digest, key: other.key, bytes: body, causes: [...causes, ...other.causes] }
+    for (const { bytes, causes: ofBody } of bodies) yield { digest, key, bytes, causes: [...causes, ...ofBody] }
+  }
+  for (const variant of bodies) {
+    for (const second of listVariants(variant, seen, work)) yield { digest: HMAC, key, ...second }
+  }
+  for (const { bytes, causes } of bodies) {
+    for (const other of secrets) yield { digest: HMAC, key: other.key, bytes, causes: [...other.causes, ...causes] }
+  }
+}
+
+/** What one more deviation makes of a body. Leaves out what was made before. */
+function* listVariants(from: Variant, seen: Set<string>, work: Work): Generator<Variant> {
+  for (const { code, isInner, bytes } of changeBody(from.bytes, from.isInner)) {
+    work.spend(from.bytes.length * COST.change)
+    if (work.isDone) return
+    if (!isNew(bytes, seen)) continue
+    yield { bytes, causes: [...from.causes, causeOf(code)], isInner }
+  }
+  if (!from.isInner) return
+  for (const { bytes, names } of rewriteBody(from.bytes, work)) {
+    if (!isNew(bytes, seen)) continue
+    yield { bytes, causes: [...from.causes, reserialisedBy(names)], isInner: false }
+  }
+}
+
+/** What serialisers make of a body. Those that write the same bytes are named together. */
+function rewriteBody(body: Buffer, work: Work): Iterable<{ readonly bytes: Buffer; readonly names: string[] }> {
+  const results = new Map<string, { readonly bytes: Buffer; readonly names: string[] }>()
+  work.spend(body.length * COST.read)
+  if (work.isDone) return []
+  const text = readJsonText(body.toString())
+  for (const { names, write } of text ? listRewrites(text) : []) {
+    work.spend(body.length * COST.rewrite)
+    if (work.isDone) break
+    const bytes = Buffer.from(write())
+    const known = results.get(fingerprint(bytes))
+    if (known) known.names.push(...names)
+    else results.set(fingerprint(bytes), { bytes, names: [...names] })
+  }
+  return results.values()
+}
+
+function isNew(bytes: Uint8Array, seen: Set<string>): boolean {
+  const print = fingerprint(bytes)
+  return !seen.has(print) && seen.add(print) !== undefined
+}
+
+function fingerprint(bytes: Uint8Array): string {
+  return createHash('sha1').update(bytes).digest('base64')
+}
+
+/** Counts what was done, in bytes hashed with SHA-1. */
+class Work {
+  #done = 0
+
+  get isDone(): boolean {
+    return this.#done > WORK_LIMIT
+  }
+
+  spend(bytes: number): void {
+    this.#done += bytes
+  }
+}

@@ -1,0 +1,287 @@
+/** What `explainSignature` finds: each deviation alone, made by openssl where it is a digest, and in pairs. */
+
+import { execFileSync } from 'node:child_process'
+import { createHash, createHmac } from 'node:crypto'
+import { describe, expect, it, test } from 'vitest'
+import { explainSignature } from '../../../src/message/explain/explain-signature.ts'
+import { sign } from '../../../src/message/signature.ts'
+
+const SECRET = 'a5f0c1d2e3b4'
+const TEXT = '{"type":"track","userId":"u-1","event":"Commandé ☃","properties":{"total":39.0}}'
+const BODY = Buffer.from(TEXT)
+const RIGHT = sign(BODY, SECRET)
+const base64 = (hex: string): string => Buffer.from(hex, 'hex').toString('base64')
+
+/** The codes that were found, in order. */
+function codesOf(signature: string | undefined, body: Uint8Array = BODY, secret = SECRET): string[] {
+  const { verdict, causes } = explainSignature(body, signature, secret)
+  expect(verdict).toBe('explained')
+  return causes.map(({ code }) => code)
+}
+
+function openssl(args: readonly string[], input: string | Uint8Array = BODY): string {
+  return execFileSync('openssl', ['dgst', ...args], { input }).toString()
+}
+const digitsOf = (printed: string): string => /[0-9a-f]{32,}/.exec(printed)?.[0] ?? ''
+
+test('a right signature', () => {
+  const answer = explainSignature(BODY, digitsOf(openssl(['-sha1', '-hmac', SECRET])), SECRET)
+  expect(answer).toEqual({ verdict: 'matches', message: 'The signature matches.', causes: [], tried: [] })
+})
+
+describe('the form of a signature', () => {
+  it.each([
+    ['signature_missing', undefined],
+    ['signature_missing', ' '],
+    ['signature_unreadable', 'not a digest'],
+    ['signature_unreadable', RIGHT.slice(0, 10)],
+    ['signature_unreadable', `${RIGHT}${RIGHT}${RIGHT}${RIGHT}${RIGHT}`],
+    ['signature_unreadable', 'Zz'.repeat(60)],
+    ['signature_is_secret', SECRET],
+    ['signature_is_secret', `${SECRET}\n`],
+    ['signature_spaced', ` ${RIGHT}`],
+    ['signature_spaced', `${RIGHT}\r\n`],
+    ['signature_quoted', `"${RIGHT}"`],
+    ['signature_quoted', `'${RIGHT}'`],
+    ['signature_quoted', `b'${RIGHT}'`],
+    ['signature_labelled', `sha1=${RIGHT}`],
+    ['signature_labelled', `SHA-1: ${RIGHT}`],
+    ['signature_labelled', `v1=${RIGHT}`],
+    ['signature_labelled', `X-Signature: ${RIGHT}`],
+    ['signature_labelled', `X-Hub-Signature=${RIGHT}`],
+    ['signature_labelled', `HMAC-SHA1(stdin)= ${RIGHT}`],
+    ['signature_labelled', `(stdin)= ${RIGHT}`],
+    ['signature_labelled', `${RIGHT}  -`],
+    ['signature_uppercase', RIGHT.toUpperCase()],
+    ['signature_base64', base64(RIGHT)],
+    ['signature_base64url', Buffer.from(RIGHT, 'hex').toString('base64url')],
+    ['signature_hex_in_base64', Buffer.from(RIGHT).toString('base64')],
+    ['signature_cut', RIGHT.slice(0, 39)],
+    ['signature_cut', RIGHT.slice(0, 32)],
+    ['signature_cut', RIGHT.slice(0, 16)],
+    ['signature_cut', RIGHT.slice(1)],
+  ])('%s: %j', (code, signature) => {
+    expect(codesOf(signature)).toEqual([code])
+  })
+
+  it('is read through several layers', () => {
+    expect(codesOf(` "sha1=${RIGHT.toUpperCase()}"\n`)).toEqual([
+      'signature_spaced',
+      'signature_quoted',
+      'signature_labelled',
+      'signature_uppercase',
+    ])
+    expect(codesOf(base64(RIGHT.slice(0, 24)))).toEqual(['signature_base64', 'signature_cut'])
+  })
+
+  it.each([[['-sha1']], [['-sha1', '-r']]])('as openssl %j prints it', (args) => {
+    expect(codesOf(openssl([...args, '-hmac', SECRET]))).toEqual(['signature_spaced', 'signature_labelled'])
+  })
+})
+
+describe('the digest, made by openssl', () => {
+  it.each([
+    [['hash_sha256'], ['-sha256', '-hmac', SECRET], TEXT],
+    [['hash_sha224'], ['-sha224', '-hmac', SECRET], TEXT],
+    [['hash_sha384'], ['-sha384', '-hmac', SECRET], TEXT],
+    [['hash_sha512'], ['-sha512', '-hmac', SECRET], TEXT],
+    [['hash_md5'], ['-md5', '-hmac', SECRET], TEXT],
+    [['key_unused'], ['-sha1'], TEXT],
+    [['key_before_body'], ['-sha1'], SECRET + TEXT],
+    [['key_behind_body'], ['-sha1'], TEXT + SECRET],
+    [['key_and_body_swapped'], ['-sha1', '-hmac', TEXT], SECRET],
+    [['hash_sha256', 'key_unused'], ['-sha256'], TEXT],
+    [['hash_md5', 'key_before_body'], ['-md5'], SECRET + TEXT],
+    [['hash_sha256', 'body_line_break_lost'], ['-sha256', '-hmac', SECRET], `${TEXT}\n`],
+    [['key_unused', 'body_line_break_lost'], ['-sha1'], `${TEXT}\n`],
+    [['key_before_body', 'secret_line_break_lost'], ['-sha1'], `${SECRET}\n${TEXT}`],
+  ])('%j', (codes, args, input) => {
+    expect(codesOf(digitsOf(openssl(args, input)))).toEqual(codes)
+  })
+
+  it('of another hash that was cut short', () => {
+    const signature = digitsOf(openssl(['-sha256', '-hmac', SECRET])).slice(0, 50)
+    expect(codesOf(signature)).toEqual(['signature_cut', 'hash_sha256'])
+  })
+})
+
+describe('the secret', () => {
+  const hex = Buffer.from('naïve').toString('hex')
+  it.each<[code: string, passed: string, signing: string | Uint8Array]>([
+    ['secret_space_extra', ' secret', 'secret'],
+    ['secret_space_extra', 'secret\n', 'secret'],
+    ['secret_space_lost', 'secret', 'secret '],
+    ['secret_space_lost', 'secret', ' secret'],
+    ['secret_line_break_lost', 'secret', 'secret\n'],
+    ['secret_line_break_lost', 'secret', 'secret\r\n'],
+    ['secret_quotes_extra', '"secret"', 'secret'],
+    ['secret_quotes_extra', "'secret'", 'secret'],
+    ['secret_quotes_lost', 'secret', '"secret"'],
+    ['secret_quotes_lost', 'secret', "'secret'"],
+    ['secret_label_extra', 'SHARED_SECRET=secret', 'secret'],
+    ['secret_label_extra', 'export KEY=secret', 'secret'],
+    ['secret_hex_decoded', hex, Buffer.from(hex, 'hex')],
+    ['secret_hex_decoded', 'ABCDEF', Buffer.from('abcdef', 'hex')],
+    ['secret_base64_decoded', 'bmHDr3ZlIQ==', Buffer.from('naïve!')],
+    ['secret_base64_decoded', '-_-_', Buffer.from('-_-_', 'base64url')],
+    ['secret_hex_encoded', 'naïve', hex],
+    ['secret_hex_encoded', 'naïve', hex.toUpperCase()],
+    ['secret_base64_encoded', 'naïve!', 'bmHDr3ZlIQ=='],
+    ['secret_base64_encoded', '???', 'Pz8_'],
+    ['secret_latin1', 'naïve', Buffer.from('naïve', 'latin1')],
+  ])('%s: %j', (code, passed, signing) => {
+    const signature = createHmac('sha1', signing).update(BODY).digest('hex')
+    expect(codesOf(signature, BODY, passed)).toEqual([code])
+  })
+})
+
+describe('the body', () => {
+  const mark = Buffer.from('\ufeff')
+  const concat = (...parts: (string | Uint8Array)[]): Buffer =>
+    Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)))
+  const latin1 = (text: string): Buffer => Buffer.from(text, 'latin1')
+  const list = '[ {"type": "track", "total": 39.0} ,{"type":"page"}]'
+
+  it.each<[code: string, given: string | Uint8Array, signed: string | Uint8Array]>([
+    ['body_line_break_lost', TEXT, `${TEXT}\n`],
+    ['body_line_break_lost', TEXT, `${TEXT}\r\n`],
+    ['body_line_break_extra', `${TEXT}\n`, TEXT],
+    ['body_line_break_extra', `${TEXT}\r\n`, TEXT],
+    ['body_line_break_extra', `${TEXT}\n\n`, `${TEXT}\n`],
+    ['body_space_extra', ` \n${TEXT}\t`, TEXT],
+    ['body_bom_extra', concat(mark, TEXT), TEXT],
+    ['body_bom_lost', TEXT, concat(mark, TEXT)],
+    ['body_line_breaks', '{\n"a":1\n}', '{\r\n"a":1\r\n}'],
+    ['body_line_breaks', '{\r\n"a":1\r\n}', '{\n"a":1\n}'],
+    ['body_first_element', list, '{"type": "track", "total": 39.0}'],
+    ['body_first_element', '[1e3]', '1e3'],
+    ['body_first_element', String.raw`["a]\\\"",2]`, String.raw`"a]\\\""`],
+    ['body_first_element', '[[1, [2]],3]', '[1, [2]]'],
+    ['body_empty', TEXT, ''],
+    ['body_object_text', TEXT, '[object Object]'],
+    ['body_base64_received', BODY.toString('base64'), TEXT],
+    ['body_base64_signed', TEXT, BODY.toString('base64')],
+    ['body_json_string_received', JSON.stringify(TEXT), TEXT],
+    ['body_json_string_signed', TEXT, JSON.stringify(TEXT)],
+    ['body_form_received', `payload=${encodeURIComponent(TEXT)}&x=1`, TEXT],
+    ['body_form_received', new URLSearchParams({ payload: '{"a b":1}' }).toString(), '{"a b":1}'],
+    ['body_form_received', encodeURIComponent(TEXT), TEXT],
+    ['body_percent_encoded', TEXT, encodeURIComponent(TEXT)],
+    ['body_latin1', '{"a":"déjà"}', latin1('{"a":"déjà"}')],
+    ['body_latin1', '{"a":"déjà ☃"}', latin1('{"a":"déjà ?"}')],
+    ['body_latin1', '{"a":"déjà ☃"}', latin1('{"a":"déjà ☃"}')],
+    ['body_ascii', '{"a":"déjà 🎉"}', '{"a":"d?j? ?"}'],
+    ['body_utf16', TEXT, Buffer.from(TEXT, 'utf16le')],
+    ['body_utf8_twice', '{"a":"déjà"}', '{"a":"dÃ©jÃ\u00a0"}'],
+    ['body_utf8_twice', '{"a":"“x”é"}', '{"a":"â€œxâ€\u009dÃ©"}'],
+    ['body_utf8_twice', '{"a":"☃"}', '{"a":"â\u0098\u0083"}'],
+    ['body_utf8_twice_received', '{"a":"dÃ©jÃ\u00a0"}', '{"a":"déjà"}'],
+    ['body_latin1_received', latin1('{"a":"déjà"}'), '{"a":"déjà"}'],
+    ['body_latin1_received', Buffer.from([0x22, 0x80, 0x22]), '"€"'],
+    ['body_latin1_received', Buffer.from([0x22, 0x80, 0x22]), '"\u0080"'],
+    ['body_utf8_repaired', latin1('{"a":"é"}'), '{"a":"\ufffd"}'],
+  ])('%s: %#', (code, given, signed) => {
+    expect(codesOf(sign(concat(signed), SECRET), concat(given))).toEqual([code])
+  })
+
+  it('names an element of a list that was written anew', () => {
+    const { causes } = explainSignature(Buffer.from(list), sign('{"type":"track","total":39}', SECRET), SECRET)
+    expect(causes).toMatchObject([
+      { code: 'body_first_element' },
+      { code: 'body_reserialised', writers: expect.arrayContaining(['JSON.stringify of JavaScript']) },
+    ])
+  })
+
+  it('says in a sentence which serialisers fit, one of each language', () => {
+    const { message, causes } = explainSignature(BODY, sign(TEXT.replace('39.0', '39'), SECRET), SECRET)
+    expect(causes[0]?.writers?.length).toBeGreaterThan(3)
+    expect(message).toContain(
+      'JSON.stringify of JavaScript, or json_encode of PHP with JSON_UNESCAPED_UNICODE writes what was signed.',
+    )
+  })
+
+  it.each(['"', '%7B%', '{"a":', '\\u0000', '=', '[', 'x=%', ''])('that is broken is no obstacle: %j', (text) => {
+    expect(explainSignature(Buffer.from(text), RIGHT, SECRET).verdict).toBe('unexplained')
+    expect(codesOf(sign(`${text}\n`, SECRET), Buffer.from(text))).toEqual(['body_line_break_lost'])
+  })
+
+  it('is not taken apart deeper than serialisers go', () => {
+    const nested = (depth: number): string => `${'['.repeat(depth)} 1${']'.repeat(depth)}`
+    const explain = (depth: number) =>
+      explainSignature(Buffer.from(nested(depth)), sign(nested(depth).replace(' ', ''), SECRET), SECRET).verdict
+    expect(explain(400)).toBe('explained')
+    expect(explain(600)).toBe('unexplained')
+    expect(explain(100_000)).toBe('unexplained')
+  })
+})
+
+describe('two deviations', () => {
+  const python = '{"type": "track", "userId": "u-1", "event": "Command\\u00e9 \\u2603", "properties": {"total": 39.0}}'
+  it.each<[codes: string[], signature: string, body?: string | Uint8Array, secret?: string]>([
+    [['body_reserialised', 'body_line_break_lost'], sign(`${python}\n`, SECRET)],
+    [['secret_line_break_lost', 'body_reserialised'], sign(python, `${SECRET}\n`)],
+    [['secret_quotes_extra', 'body_line_break_extra'], sign(TEXT, 'x y'), `${TEXT}\n`, '"x y"'],
+    [['body_bom_extra', 'body_reserialised'], sign(python, SECRET), `\ufeff${TEXT}`],
+    [['body_json_string_received', 'body_reserialised'], sign(python, SECRET), JSON.stringify(TEXT)],
+    [['body_base64_received', 'body_line_break_lost'], sign(`${TEXT}\n`, SECRET), BODY.toString('base64')],
+    [['hash_sha256', 'body_reserialised'], createHmac('sha256', SECRET).update(python).digest('hex')],
+    [['key_unused', 'body_reserialised'], createHash('sha1').update(python).digest('hex')],
+    [
+      ['signature_labelled', 'signature_base64', 'hash_sha256', 'secret_line_break_lost', 'body_reserialised'],
+      `sha256=${createHmac('sha256', `${SECRET}\n`).update(python).digest('base64')}`,
+    ],
+  ])('%j', (codes, signature, body = BODY, secret = SECRET) => {
+    expect(codesOf(signature, Buffer.from(body), secret)).toEqual(codes)
+  })
+})
+
+describe('what nothing explains', () => {
+  const other = sign(BODY, 'another secret')
+
+  it('says so, and what was tried', () => {
+    const answer = explainSignature(BODY, other, SECRET)
+    expect(answer).toMatchObject({ verdict: 'unexplained', causes: [] })
+    expect(answer.message).toMatch(
+      /^The signature does not match, and nothing that was tried explains it\. Got .* alone and in pairs\.$/,
+    )
+    expect(answer.tried).toEqual(expect.arrayContaining(['key_unused', 'secret_quotes_lost', 'body_reserialised']))
+    expect(answer.tried).not.toContain('body_first_element') // The body is no list.
+  })
+
+  it('says what is wrong with the form all the same', () => {
+    const answer = explainSignature(BODY, `sha1=${other}`, SECRET)
+    expect(answer).toMatchObject({ verdict: 'unexplained', causes: [{ code: 'signature_labelled' }] })
+    expect(answer.message).toContain(answer.causes[0]?.message)
+  })
+
+  it('says when a body is too large for every pair', () => {
+    const body = Buffer.from(JSON.stringify({ text: 'x'.repeat(3_000_000) }))
+    expect(explainSignature(body, other, SECRET).message).toMatch(/because the body is large, not in all pairs\.$/)
+    expect(codesOf(sign(`${body}\n`, SECRET), body)).toEqual(['body_line_break_lost'])
+  })
+})
+
+describe('the expected signature', () => {
+  it('is returned on request only', () => {
+    expect(explainSignature(BODY, 'x', SECRET, { expected: true })).toMatchObject({ expected: RIGHT })
+    expect(explainSignature(BODY, RIGHT, SECRET, { expected: true })).toMatchObject({ expected: RIGHT })
+    expect(explainSignature(BODY, 'x', SECRET, { expected: false })).not.toHaveProperty('expected')
+  })
+})
+
+describe('wrong arguments', () => {
+  it.each<[unknown[], RegExp]>([
+    [['text', RIGHT, SECRET], /^explainSignature: body must be the exact bytes as a Uint8Array\. Got a string\./],
+    [[BODY, Buffer.from(RIGHT), SECRET], /^explainSignature: signature must be a string\. Got bytes\. /],
+    [[BODY, null, SECRET], /^explainSignature: signature must be a string\. Got null\. /],
+    [[BODY, RIGHT, ''], /^`secret` must be a non-empty string\. Got an empty string\. /],
+    [[BODY, RIGHT, [SECRET]], /^`secret` must be a non-empty string\. Got a list\. /],
+    [[BODY, RIGHT, undefined], /^`secret` must be a non-empty string\. Got undefined\. /],
+    [[BODY, RIGHT, SECRET, null], /^explainSignature: options must be an object with `expected`\. Got null\. /],
+    [[BODY, RIGHT, SECRET, { expcted: true }], /^explainSignature: options must be .*\. Got an option `expcted`\. /],
+    [[BODY, RIGHT, SECRET, { expected: 'yes' }], /^`expected` must be true or false\. Got a string\. /],
+  ])('%#', (args, message) => {
+    expect(() => Reflect.apply(explainSignature, undefined, args)).toThrow(TypeError)
+    expect(() => Reflect.apply(explainSignature, undefined, args)).toThrow(message)
+  })
+})

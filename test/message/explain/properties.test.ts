@@ -1,0 +1,156 @@
+/** What holds of `explainSignature` for any input: it names what it is shown, finds nothing by chance, and keeps secrets. */
+
+import { createHash, createHmac } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { explainSignature } from '../../../src/message/explain/explain-signature.ts'
+import { WRITERS } from '../../../src/message/explain/json-writers.ts'
+import { sign } from '../../../src/message/signature.ts'
+
+const SECRET = 'a secret of the tests'
+
+/** Writes a JSON value with these separators. */
+type Write = (comma: string, colon: string) => string
+
+/** Runs it and says which serialisers were named. */
+function writersOf(body: string, signed: string): readonly string[] | 'matches' {
+  const { verdict, causes } = explainSignature(Buffer.from(body), sign(signed, SECRET), SECRET)
+  if (verdict === 'matches') return verdict
+  expect(causes).toMatchObject([{ code: 'body_reserialised' }])
+  return causes[0]?.writers ?? []
+}
+
+describe('a body that was written anew', () => {
+  const value = fc.json({ depthSize: 'small', stringUnit: 'binary' }).map((json) => `{"b": ${json}, "a":1.0}`)
+
+  it.each([
+    ['JSON.stringify of JavaScript', undefined],
+    ['JSON.stringify of JavaScript with an indent of 2', 2],
+    ['JSON.stringify of JavaScript with an indent of 4', 4],
+    ['JSON.stringify of JavaScript with an indent of a tab', '\t'],
+  ])('names %s', (name, indent) => {
+    fc.assert(
+      fc.property(value, (json) => {
+        const writers = writersOf(json, JSON.stringify(JSON.parse(json), null, indent))
+        expect(writers === 'matches' || writers.includes(name)).toBe(true)
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  it('names a serialiser with the separators and the escapes of Python', () => {
+    const lexeme = fc.oneof(
+      fc.integer().map(String),
+      fc.string({ unit: 'grapheme' }).map(toAscii),
+      fc.constantFrom('true', 'null'),
+    )
+    const { json } = fc.letrec<{ json: Write }>((tie) => ({
+      json: fc.oneof(
+        { maxDepth: 3 },
+        lexeme.map(
+          (text): Write =>
+            () =>
+              text,
+        ),
+        fc.array(tie('json'), { maxLength: 4 }).map(
+          (items): Write =>
+            (comma, colon) =>
+              `[${items.map((write) => write(comma, colon)).join(comma)}]`,
+        ),
+        fc.uniqueArray(fc.tuple(fc.string(), tie('json')), { maxLength: 4, selector: ([key]) => key }).map(
+          (members): Write =>
+            (comma, colon) =>
+              `{${members.map(([key, write]) => toAscii(key) + colon + write(comma, colon)).join(comma)}}`,
+        ),
+      ),
+    }))
+    fc.assert(
+      fc.property(json, (write) => {
+        const writers = writersOf(write(',', ':'), write(', ', ': '))
+        expect(writers === 'matches' || writers.includes('json.dumps of Python')).toBe(true)
+      }),
+      { numRuns: 100 },
+    )
+  })
+
+  it('names all that wrote the same bytes, each once', () => {
+    fc.assert(
+      fc.property(value, (json) => {
+        const writers = writersOf(json, JSON.stringify(JSON.parse(json)))
+        expect(new Set(writers).size).toBe(writers.length)
+        const known: readonly string[] = WRITERS.map(({ name }) => name)
+        expect(known).toEqual(expect.arrayContaining([...writers]))
+      }),
+      { numRuns: 50 },
+    )
+  })
+})
+
+describe('what is not to be explained', () => {
+  const digest = fc
+    .constantFrom('md5', 'sha1', 'sha256')
+    .chain((hash) => fc.uint8Array().map((bytes) => createHash(hash).update('x').update(bytes).digest('hex')))
+  const body = fc.oneof(fc.uint8Array(), fc.json().map(Buffer.from), fc.string({ unit: 'binary' }).map(Buffer.from))
+
+  it('has no cause but the length of the digest', () => {
+    fc.assert(
+      fc.property(body, digest, (bytes, signature) => {
+        const { verdict, causes } = explainSignature(bytes, signature, SECRET)
+        expect(verdict).toBe('unexplained')
+        expect(causes.filter(({ code }) => !/^hash_|signature_cut/.test(code))).toEqual([])
+      }),
+      { numRuns: 100 },
+    )
+  })
+
+  it('never throws, whatever the signature is', () => {
+    fc.assert(
+      fc.property(body, fc.oneof(fc.string(), fc.base64String(), fc.string({ unit: 'binary' })), (bytes, signature) => {
+        const { verdict, causes } = explainSignature(bytes, signature, SECRET)
+        const codes = causes.map(({ code }) => code)
+        if (verdict === 'explained') expect(['signature_missing', 'signature_unreadable']).toContain(codes[0])
+        else expect(verdict).toBe('unexplained')
+      }),
+      { numRuns: 200 },
+    )
+  })
+})
+
+describe('a secret', () => {
+  const secret = fc.string({ minLength: 8, unit: 'grapheme' }).filter((text) => text.trim().length > 7)
+  const signers = [
+    (body: Buffer, key: string) => createHmac('sha1', `${key}\n`).update(body).digest('hex'),
+    (body: Buffer, key: string) => createHmac('sha256', `"${key}"`).update(body).digest('base64'),
+    (body: Buffer, key: string) => createHash('sha1').update(key).update(body).digest('hex'),
+    (body: Buffer, _key: string) => createHash('sha1').update(body).update('another').digest('hex'),
+    (_body: Buffer, key: string) => key,
+  ]
+
+  it('is in no result, nor is a digest that was not asked for', () => {
+    fc.assert(
+      fc.property(secret, fc.constantFrom(...signers), (key, signer) => {
+        const body = Buffer.from('{"type":"track"}')
+        const printed = JSON.stringify(explainSignature(body, signer(body, key), key))
+        for (const form of [key, JSON.stringify(key).slice(1, -1), Buffer.from(key).toString('hex'), sign(body, key)]) {
+          expect(printed).not.toContain(form)
+        }
+        expect(printed).not.toMatch(/[0-9a-f]{16}/)
+      }),
+    )
+  })
+
+  it('is in no error', () => {
+    const key = 'a-secret-value'
+    // @ts-expect-error
+    for (const call of [() => explainSignature('text', key, key), () => explainSignature(Buffer.of(), key, key, key)]) {
+      expect(call).toThrow(expect.objectContaining({ message: expect.not.stringContaining(key) }))
+    }
+  })
+})
+
+function toAscii(text: string): string {
+  return JSON.stringify(text).replace(
+    /[\x7f-\uffff]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
