@@ -95,7 +95,6 @@ export function createOpenBatch(
   async function storeAll(inbox: Inbox, elements: readonly Element[], request: FailedRequest): Promise<void> {
     const prepared: ReturnType<Inbox['prepare']>[] = []
     const results = elements.map(({ delivery, value }): ReceivedElement => {
-      delivery.enter('inbox')
       try {
         const message = readMessage(value, delivery)
         publishReceived(message, delivery)

@@ -225,7 +225,7 @@ describe.each(WAYS)('a batch, %s', (way) => {
   })
 
   it('is of the source and the secret that signed it', async () => {
-    const sources = { shop: secret, app: 'another' }
+    const sources = { shop: secret, app: 'another', copy: secret }
     const set = setUpBatches(way, {
       secret: {
         source: ({ headers }) => String(headers['x-source']),
@@ -240,12 +240,12 @@ describe.each(WAYS)('a batch, %s', (way) => {
     }
     if (way === 'inbox') {
       set.receiver.start()
-      await until(() => set.seen.length === 6)
+      await until(() => set.seen.length === 9)
     }
     expect(set.seen.map(({ delivery }) => [delivery.source, delivery.secretIndex])).toEqual(
-      ['shop', 'shop', 'shop', 'app', 'app', 'app'].map((source) => [source, 1]),
+      ['shop', 'shop', 'shop', 'app', 'app', 'app', 'copy', 'copy', 'copy'].map((source) => [source, 1]),
     )
-    expect(new Set(set.seen.map(({ delivery }) => delivery.id)).size).toBe(6)
+    expect(new Set(set.seen.map(({ delivery }) => delivery.id)).size).toBe(9)
   })
 
   it('without a secret: every element is unverified, and known by its bytes and its place', async () => {

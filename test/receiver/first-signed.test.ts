@@ -55,6 +55,9 @@ describe.each(WAYS)('a batch that signs its first element, %s', (way) => {
     for (const rest of [[], [texts[1]], [texts[2]]]) await set.send(`[${[first, ...rest]}]`, signature)
     expect(set.strict()).toEqual(way === 'inline' ? [first, first, first, first] : [first])
     expect(new Set(set.seen.map(({ delivery }) => delivery.id))).toEqual(new Set([signature]))
+    const others = set.all.filter(({ verified }) => !verified)
+    expect(new Set(others.map(({ id }) => id)).size).toBe(2) // In one place behind one signature, and yet two messages.
+    expect(others).toHaveLength(2)
   })
 
   it.each([
@@ -224,13 +227,23 @@ describe('unverified messages', () => {
 
   it('that no handler takes are answered, with a warning once', async () => {
     const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    let other = setUpBatches('inline', { batches: 'first_signed' })
     const set = setUpBatches('inline', { batches: 'first_signed' })
     set.receiver.on('*', set.handle)
     expect(await set.post(some.slice(0, 1), 'first')).toMatchObject({ ok: true })
     expect(warn).not.toHaveBeenCalled()
     for (let time = 0; time < 2; time++) expect(await set.post(some, 'first')).toMatchObject({ ok: true, status: 200 })
     expect(warn.mock.calls).toEqual([[expect.stringContaining('unverified: true'), { code: 'HOOKLINE_UNVERIFIED' }]])
-    set.receiver.on('page', set.handle, { unverified: true })
+    warn.mockClear()
+    for (const register of [
+      () => other.receiver.on('page', other.handle, { unverified: true }),
+      () => other.receiver.onAudience('vip', { entered: other.handle }, { unverified: true }),
+    ]) {
+      other = setUpBatches('inline', { batches: 'first_signed' })
+      register()
+      await other.post(some, 'first')
+    }
+    expect(warn).not.toHaveBeenCalled()
     warn.mockRestore()
   })
 
