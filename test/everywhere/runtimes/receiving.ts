@@ -42,6 +42,19 @@ export function checkReceiving(row: Row, column: string, start: () => Promise<nu
     expect(await seenAt('/inline')).toMatchObject({ handled: ['Authentic', 'Large'] })
   })
 
+  test('of a batch that signs its first message, that one is handled', async () => {
+    const [one, other] = ['One', 'Other'].map((event) => ({ ...fixtures.track, event }))
+    const { body, headers } = signedRequest([one, other], SECRET, { sign: 'first' })
+    const requests = [body, body.replace('One', 'Two')].map((text) => ({
+      path: '/batches',
+      headers: headers as unknown as Readonly<Record<string, string>>,
+      chunks: [Buffer.from(text)],
+    }))
+    const replies = await Promise.all(requests.map((wire) => client.send(wire)))
+    expect(replies.map((reply) => reply?.status)).toEqual([200, 401])
+    expect(await seenAt('/batches')).toEqual({ handled: ['One'], errors: ['signature_mismatch'] })
+  })
+
   test('a secret of a provider, for requests at once', async () => {
     const replies = await Promise.all(['One', 'Two', 'Three'].map((event) => post(client, '/provider', event)))
     expect(replies).toEqual(Array(3).fill([200, undefined]))

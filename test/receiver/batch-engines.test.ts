@@ -1,0 +1,69 @@
+/** A batch of the most elements in an inbox on each engine: stored in one push, and each handled once. */
+
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { describe, expect, inject, it, onTestFinished } from 'vitest'
+import { bullmqQueue } from '../../src/queues/bullmq/index.ts'
+import { pgBossQueue } from '../../src/queues/pg-boss/index.ts'
+import type { Queue } from '../../src/queues/queue.ts'
+import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
+import { createReceiver } from '../../src/receiver/receiver.ts'
+import { signedRequest } from '../../src/testing/signed-request.ts'
+import { createSchema } from '../support/postgres.ts'
+import { secret } from '../support/receive.ts'
+import { removeQueue } from '../support/redis.ts'
+import { until } from '../support/until.ts'
+
+const redisUrl = inject('redisUrl')
+const databaseUrl = inject('databaseUrl')
+const messages = Array.from({ length: 1_000 }, (_, index) => ({
+  type: 'track',
+  event: 'Seen',
+  userId: `user-${index}`,
+}))
+
+async function check(queue: Queue): Promise<void> {
+  const receiver = createReceiver({ secret, batches: 'first_signed', inbox: queue })
+  onTestFinished(async () => void (await receiver.close()))
+  const { bytes, headers } = signedRequest(messages, secret, { sign: 'first' })
+  for (let time = 0; time < 2; time++) {
+    const received = await receiver.receive(bytes, headers)
+    expect(received).toMatchObject({ ok: true, status: 200 })
+    expect(received.elements).toHaveLength(1_000)
+  }
+  const seen: string[] = []
+  const verified: string[] = []
+  receiver.on('track', ({ userId }) => void seen.push(String(userId)), { unverified: true })
+  receiver.on('track', ({ userId }) => void verified.push(String(userId)))
+  receiver.start()
+  await until(async () => seen.length >= 1_000 && (await queue.counts()).active === 0)
+  expect(seen.sort()).toEqual(messages.map(({ userId }) => userId).sort())
+  expect(verified).toEqual(['user-0'])
+}
+
+describe('a batch of 1000', () => {
+  it('on SQLite', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'hookline-batches-'))
+    onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+    await check(sqliteQueue({ path: join(directory, 'inbox.sqlite'), name: 'inbox' }))
+  })
+
+  it.skipIf(redisUrl === undefined)('on BullMQ', async () => {
+    const name = randomUUID()
+    onTestFinished(async () => {
+      const redis = new Redis(redisUrl as string)
+      await removeQueue(redis, name)
+      redis.disconnect()
+    })
+    await check(bullmqQueue({ name, connection: redisUrl as string }))
+  })
+
+  it.skipIf(databaseUrl === undefined)('on pg-boss', async () => {
+    const schema = createSchema(databaseUrl as string)
+    onTestFinished(() => schema.drop())
+    await check(pgBossQueue({ name: 'inbox', connectionString: databaseUrl as string, schema: schema.name }))
+  })
+})
