@@ -180,13 +180,13 @@ export function createReceive(
         reportLate(error)
         succeed(delivery.dispatched as Message)
       }, since)
+      if (isAnswered) clear(deadline) // Deno runs what waits while it sets its first timer.
     })
   }
 
   function warnOnce(code: string, text: string): void {
-    if (warned.has(code)) return
+    if (!warned.has(code)) process.emitWarning(text, { code })
     warned.add(code)
-    process.emitWarning(text, { code })
   }
 
   return {
