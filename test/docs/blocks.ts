@@ -11,7 +11,7 @@ export interface Block {
 }
 
 /** How a block is tested. */
-export type Kind = 'script' | 'vitest' | 'node:test' | 'json' | 'shell'
+export type Kind = 'script' | 'vitest' | 'node:test' | 'json' | 'shell' | 'example'
 
 /**
  * Finds the fenced blocks.
@@ -44,7 +44,8 @@ export function extractBlocks(name: string, markdown: string): Block[] {
  *
  * @throws Error for a language that nothing here knows how to test.
  */
-export function kindOf({ place, language, code }: Block): Kind {
+export function kindOf({ place, language, file, code }: Block): Kind {
+  if (file?.startsWith('examples/')) return 'example'
   switch (language) {
     case 'ts':
     case 'js':

@@ -15,15 +15,20 @@ export interface Child {
   kill(signal: NodeJS.Signals): void
 }
 
-/** Options of {@link startNode}. */
+/** Options of {@link startProgram}. */
 export interface ChildOptions {
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly cwd?: string
 }
 
 /** Starts this Node with the arguments. */
-export function startNode(args: readonly string[], { env, cwd }: ChildOptions = {}): Child {
-  const child = spawn(process.execPath, args, {
+export function startNode(args: readonly string[], options?: ChildOptions): Child {
+  return startProgram(process.execPath, args, options)
+}
+
+/** Starts a program with the arguments. */
+export function startProgram(program: string, args: readonly string[], { env, cwd }: ChildOptions = {}): Child {
+  const child = spawn(program, args, {
     cwd,
     // The runner's own settings would follow into the child, and colours into its output.
     env: { ...process.env, NODE_OPTIONS: '', NODE_ENV: '', NO_COLOR: '1', FORCE_COLOR: undefined, ...env },

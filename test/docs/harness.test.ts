@@ -1,5 +1,6 @@
 /** The test of the code blocks can fail: blocks that are wrong in every way it looks for. */
 
+import { readFileSync } from 'node:fs'
 import { afterAll, expect, test } from 'vitest'
 import { type Block, extractBlocks, fileName, kindOf } from './blocks.ts'
 import { createHarness } from './harness.ts'
@@ -11,6 +12,8 @@ import { serve } from 'hookline/node'
 
 const receiver = createReceiver({ secret: process.env.SHARED_SECRET })
 `
+
+const ORDERS = readFileSync(new URL('../../examples/testing/orders.ts', import.meta.url), 'utf8')
 
 let count = 0
 
@@ -61,6 +64,8 @@ createServer(serve(createReceiver({ secret: 'another' }))).listen(3000)`),
     /ended with 1/,
   ],
   ['a test of node:test that passes', ts("import { test } from 'node:test'\ntest('one', () => {})"), undefined],
+  ['an example', example(ORDERS), undefined],
+  ['an example that is not its file', example(`${ORDERS}\n`), /it is not examples\/testing\/orders.ts/],
   ['JSON with a comma too many', block('json', '{ "a": 1, }'), /JSON/],
   ['a compiler option that does not exist', block('json', '{ "compilerOptions": { "module": "es1999" } }'), /module/],
   ['a good compiler option', block('json', '{ "compilerOptions": { "module": "nodenext" } }'), undefined],
@@ -128,6 +133,10 @@ test('blocks become files that are not one another', () => {
 
 function ts(code: string): Block {
   return block('ts', code)
+}
+
+function example(code: string): Block {
+  return { place: 'bad.md:example', language: 'ts', file: 'examples/testing/orders.ts', code }
 }
 
 function block(language: string, code: string): Block {

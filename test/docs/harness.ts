@@ -46,6 +46,7 @@ export function createHarness(blocks: readonly Block[]): Harness {
     async check(block) {
       const kind = kindOf(block)
       if (kind === 'json') return checkJson(block)
+      if (kind === 'example') return checkExample(block)
       if (kind === 'shell') return refuse(block, checkShell(block.code, SECRET))
       started ??= start()
       const types = await started.types
@@ -141,6 +142,12 @@ interface VitestReport {
     readonly status: string
     readonly assertionResults: readonly { readonly status: string }[]
   }[]
+}
+
+/** A block with the path of an example is that file, which a test of its own builds and starts. */
+function checkExample(block: Block): void {
+  const { file = '', code } = block
+  refuse(block, readFileSync(new URL(file, root), 'utf8') === code ? [] : [`it is not ${file}`])
 }
 
 function checkJson(block: Block): void {

@@ -1,0 +1,14 @@
+import { Hono } from 'hono'
+import { createReceiver } from 'hookline'
+import { serve } from 'hookline/fetch'
+
+const receiver = createReceiver({ secret: () => process.env.SHARED_SECRET })
+
+receiver.on('track', (message) => console.log('track', message.userId, message.event))
+
+const webhook = serve(receiver)
+const app = new Hono()
+
+app.post('/webhooks', (context) => webhook(context.req.raw))
+
+export default app

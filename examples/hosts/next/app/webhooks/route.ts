@@ -1,0 +1,4 @@
+import { serve } from 'hookline/fetch'
+import { receiver } from '../../hooks'
+
+export const POST = serve(receiver)

@@ -1,0 +1,159 @@
+/** The examples of hosts, as a user builds, starts and ends them. */
+
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createReceiver } from '../../../src/index.ts'
+import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
+import { fixtures, signedRequest } from '../../../src/testing.ts'
+import type { Child } from '../../docs/child.ts'
+import { clientOfHttp1 } from '../../support/wire.ts'
+import { createProjects, findPort, type Projects, startIn } from './project.ts'
+
+interface Host {
+  readonly name: string
+  /** A folder of `examples/hosts`. */
+  readonly example: string
+  /** Undefined where nothing is built. */
+  readonly build?: readonly string[]
+  readonly start: (port: string) => readonly string[]
+  /** Whether it creates the receiver when it starts: without the secret it does not start. */
+  readonly isEager?: boolean
+}
+
+const HOSTS: readonly Host[] = [
+  {
+    name: 'Next.js',
+    example: 'next',
+    build: ['next', 'build'],
+    start: (port) => ['next', 'start', '--hostname', '127.0.0.1', '--port', port],
+  },
+  { name: 'SvelteKit', example: 'sveltekit', build: ['vite', 'build'], start: () => ['node', 'build'] },
+  { name: 'NestJS', example: 'nest', build: ['tsc'], start: () => ['node', 'dist/main.js'], isEager: true },
+  { name: 'Hono on Node', example: 'hono', start: () => ['node', 'node.ts'] },
+  { name: 'Hono on Bun', example: 'hono', start: () => ['bun', 'app.ts'] },
+  {
+    name: 'Hono on Deno',
+    example: 'hono',
+    start: (port) => ['deno', 'serve', '--allow-env', '--port', port, 'app.ts'],
+  },
+]
+
+const SECRET = 'the secret of the hosts'
+const DEADLINE_MS = 4_500
+
+let projects: Projects
+const children: Child[] = []
+beforeAll(async () => {
+  projects = await createProjects()
+})
+afterAll(() => {
+  for (const child of children) child.kill('SIGKILL')
+  projects?.remove()
+})
+
+test.concurrent.each(HOSTS)('$name', async (host) => {
+  const project = projects.copy(host.example)
+  const stored = host.example === 'next' ? await storeOne(project) : undefined
+  if (host.build !== undefined) {
+    const build = run(project, host.build, {})
+    expect(await build.exit, build.output).toBe(0)
+    expect(build.output).not.toContain('track')
+    expect(await stored?.waiting()).toBe(stored && 1)
+  }
+
+  const app = await start(host, project, SECRET)
+  const since = performance.now()
+  expect(await app.post('anna')).toEqual([200, undefined])
+  await app.printed(/\banna\b/)
+  expect(await app.post('mallory', { secret: 'another secret' })).toEqual([401, 'signature_mismatch'])
+  expect(await app.post('bert', { length: 400_000 })).toEqual([200, undefined])
+  await app.printed(/\bbert\b/)
+  await app.abort('carol')
+  await app.printed(/\bbody_aborted\b/)
+  expect(await app.post('dora')).toEqual([200, undefined])
+  await app.printed(/\bdora\b/)
+  if (stored !== undefined) await app.printed(/\bstored\b/)
+  if (host.build === undefined) await setTimeout(DEADLINE_MS + 100 - (performance.now() - since))
+  expect(app.output).not.toMatch(/mallory|carol|handler_timeout/)
+  app.kill('SIGTERM')
+  await app.exit
+
+  if (host.isEager === true) {
+    const bare = run(project, host.start('0'), { PORT: '0' })
+    expect(await bare.exit).not.toBe(0)
+    expect(bare.output).toContain('`secret` is required. Got undefined.')
+    return
+  }
+  const bare = await start(host, project, '')
+  for (const user of ['anna', 'bert']) expect(await bare.post(user)).toEqual([503, 'secret_unavailable'])
+  expect(bare.output).toContain('`secret` must be a non-empty string.')
+  expect(bare.output).not.toMatch(/anna|bert/)
+  bare.kill('SIGTERM')
+  await bare.exit
+})
+
+function run(project: string, command: readonly string[], env: Readonly<Record<string, string>>): Child {
+  const child = startIn(project, command, env)
+  children.push(child)
+  return child
+}
+
+/** Stores a message in the inbox of a project that does not run. */
+async function storeOne(project: string) {
+  const openInbox = () => sqliteQueue({ path: join(project, 'webhooks.sqlite'), name: 'inbox' })
+  const receiver = createReceiver({ secret: SECRET, inbox: openInbox() })
+  const { bytes, headers } = messageOf('stored')
+  await receiver.receive(bytes, headers)
+  await receiver.close()
+  return {
+    async waiting() {
+      const inbox = openInbox()
+      const { waiting } = await inbox.counts()
+      await inbox.close({ graceMs: 0 })
+      return waiting
+    },
+  }
+}
+
+function messageOf(userId: string, { secret = SECRET, length = 0 } = {}) {
+  return signedRequest({ ...fixtures.track, userId, properties: { text: 'x'.repeat(length) } }, secret)
+}
+
+/** Starts a host that is built, with this secret, and waits until it answers. */
+async function start({ start }: Host, project: string, secret: string) {
+  const port = await findPort()
+  const env = { PORT: String(port), ...(secret !== '' && { SHARED_SECRET: secret }) }
+  const child = run(project, start(String(port)), env)
+  const { send } = clientOfHttp1(port)
+  let hasEnded = false
+  void child.exit.then(() => {
+    hasEnded = true
+  })
+  const isUp = () => send({ method: 'GET', headers: {}, chunks: [] }).then(Boolean, () => false)
+  while (!(await isUp())) {
+    if (hasEnded) throw new Error(`It ended before it listened:\n${child.output}`)
+    await setTimeout(50)
+  }
+
+  return {
+    printed: child.printed,
+    kill: child.kill,
+    exit: child.exit,
+    get output() {
+      return child.output
+    },
+    /** Posts a message. Returns the status and the code of the error. */
+    async post(userId: string, options?: { readonly secret?: string; readonly length?: number }) {
+      const { bytes, headers } = messageOf(userId, options)
+      const reply = await send({ headers, chunks: [bytes] })
+      return [reply?.status, JSON.parse(reply?.text ?? '{}').code]
+    },
+    /** Posts the first half of a message, and disconnects. */
+    async abort(userId: string) {
+      const { bytes, headers } = messageOf(userId, { length: 200_000 })
+      const chunks = [bytes.subarray(0, 100_000)]
+      await send({ headers, chunks, contentLength: bytes.length, ending: 'abort' })
+    },
+  }
+}

@@ -1,0 +1,57 @@
+/** A project of an example: its files, beside the packages of `test/everywhere` and the packed tarball. */
+
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Child, startProgram } from '../../docs/child.ts'
+import { run } from '../../package/run.ts'
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+const everywhere = fileURLToPath(new URL('..', import.meta.url))
+
+/** Where the projects are. */
+export interface Projects {
+  /** Copies an example. Returns the path of its project. */
+  copy(example: string): string
+  remove(): void
+}
+
+/** Packs what is built and unpacks it, where the projects find it. */
+export async function createProjects(): Promise<Projects> {
+  mkdirSync(join(everywhere, '.cache'), { recursive: true })
+  const directory = mkdtempSync(join(everywhere, '.cache/hosts-'))
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', directory], root)
+  const [{ filename }] = JSON.parse(stdout)
+  const modules = join(directory, 'node_modules/hookline')
+  mkdirSync(modules, { recursive: true })
+  await run('tar', ['-xzf', filename, '-C', modules, '--strip-components=1'], directory)
+  return {
+    copy(example) {
+      const project = mkdtempSync(join(directory, `${example}-`))
+      cpSync(join(root, 'examples/hosts', example), project, { recursive: true })
+      return project
+    },
+    remove: () => rmSync(directory, { recursive: true, force: true }),
+  }
+}
+
+/** Starts one of the programs of `test/everywhere` in a project. Nothing it does may need the network. */
+export function startIn(project: string, command: readonly string[], env: Readonly<Record<string, string>>): Child {
+  const [program = '', ...args] = command
+  const bins = [everywhere, root].map((directory) => join(directory, 'node_modules/.bin'))
+  const PATH = [...bins, process.env.PATH].join(delimiter)
+  const quiet = { CI: '1', NEXT_TELEMETRY_DISABLED: '1', DENO_NO_UPDATE_CHECK: '1', SHARED_SECRET: undefined }
+  return startProgram(program, args, { cwd: project, env: { ...quiet, PATH, ...env } })
+}
+
+/** A port that nothing listens on. */
+export function findPort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.on('error', reject).listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
+    })
+  })
+}
