@@ -14,12 +14,17 @@ import { type Sent, startTap } from './tap.ts'
 
 const SECRET = 'the secret that is shared'
 
+/** The programs that run where the package is installed. */
+const OURS = ['collector', 'hookline-client']
+
 /** How a client runs. */
 export interface Client {
   /** Its file in `programs/`. */
   readonly program: string
   /** How often the collector refuses each of its calls; null for always. */
   readonly refusals: number | null
+  /** The calls that it makes, by type. */
+  readonly calls: object
 }
 
 /** What was seen of a client. */
@@ -40,15 +45,8 @@ export interface Run<Name extends string> {
   readonly preflights: readonly Sent[]
 }
 
-/**
- * Runs the clients at once.
- *
- * @param calls One call of each type, which every client makes.
- */
-export async function runClients<Name extends string>(
-  clients: Readonly<Record<Name, Client>>,
-  calls: object,
-): Promise<Run<Name>> {
+/** Runs the clients at once. */
+export async function runClients<Name extends string>(clients: Readonly<Record<Name, Client>>): Promise<Run<Name>> {
   const names = Object.keys(clients) as Name[]
   const accepted = names.filter((name) => clients[name].refusals !== null)
   const [project, receiver, tap] = await Promise.all([createProject(), startReceiver(SECRET), startTap()])
@@ -80,16 +78,17 @@ export async function runClients<Name extends string>(
       }
       return accepted.every((name) => {
         const bodies = postsOf(name).flatMap((post) => (post.status === status ? [post.body] : []))
-        return new Set(bodies).size === Object.keys(calls).length
+        return new Set(bodies).size === Object.keys(clients[name].calls).length
       })
     })
 
   try {
-    await cp(pathOf('collector'), join(project.directory, 'collector.mjs'))
+    for (const name of OURS) await cp(pathOf(name), join(project.directory, `${name}.mjs`))
     const collector = await startCollector()
     for (const name of names) {
-      const parameters = [tap.url, `key-of-${name}`, JSON.stringify(calls)]
-      running.push({ name, program: start(pathOf(clients[name].program), parameters) })
+      const { program, calls } = clients[name]
+      const path = OURS.includes(program) ? join(project.directory, `${program}.mjs`) : pathOf(program)
+      running.push({ name, program: start(path, [tap.url, `key-of-${name}`, JSON.stringify(calls)]) })
     }
 
     await answered(503)

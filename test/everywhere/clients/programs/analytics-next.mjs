@@ -4,10 +4,11 @@ import { once } from 'node:events'
 import { openPage } from './browser.mjs'
 
 const [collector, writeKey, calls] = process.argv.slice(2)
-const { page, requests, close } = await openPage()
+const { page, requests, close } = await openPage(import.meta.resolve('@segment/analytics-next/dist/umd/index.js'))
 
 await page.evaluate(
-  ({ apiHost, writeKey, calls: { identify, track, page, screen, group, alias } }) => {
+  async ({ apiHost, writeKey, calls: { identify, track, page, screen, group, alias } }) => {
+    await import('/script.js')
     const analytics = globalThis.AnalyticsNext.AnalyticsBrowser.load({
       writeKey,
       cdnSettings: {
