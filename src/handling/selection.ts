@@ -27,25 +27,24 @@ export interface HandlerOptions {
 
 /** Checks the arguments of `on` or `off`: (type or list of types, handler) or ('track', event, handler), then options. */
 export function readSelection(call: 'on' | 'off', given: readonly unknown[]) {
-  const hasOptions = given.length > 2 && typeof given.at(-1) === 'object'
-  const selection = hasOptions ? given.slice(0, -1) : given
-  const isUnverified = hasOptions && readUnverified(call, given.at(-1) as HandlerOptions)
-  const [types, event] = selection
-  const handler = selection[Math.max(1, selection.length - 1)] as Handler
+  const [types, event] = given
+  const by = given.length < 3 || typeof event === 'function' ? 'type' : 'event'
+  const [handler, options, ...more] = given.slice(by === 'type' ? 1 : 2) as [Handler, HandlerOptions?]
   const keys = new Set(Array.isArray(types) && types.length > 0 ? types : [types])
   for (const type of keys) requireOneOf(`${call}: type`, type, ANY_TYPE)
+  if (by === 'event' && (typeof options === 'function' || more.length > 0)) {
+    const found = `${given.length} arguments`
+    throw invalidOption(call, 'takes one event', found, `Call \`${call}\` once for each event.`)
+  }
   requireFunction(`${call}: handler`, handler)
-  if (selection.length < 3) return { by: 'type', keys, handler, isUnverified } as const
+  const isUnverified = options !== undefined && readUnverified(call, options)
+  if (by === 'type') return { by, keys, handler, isUnverified } as const
   if (types !== 'track') {
     const advice = `Pass 'track', or leave the event out.`
     throw invalidOption(`${call}: type`, `must be 'track' when an event is passed`, show(types), advice)
   }
   requireText(`${call}: event`, event, 'Order Completed')
-  if (selection.length > 3) {
-    const found = `${selection.length} arguments`
-    throw invalidOption(call, 'takes one event', found, `Call \`${call}\` once for each event.`)
-  }
-  return { by: 'event', keys: new Set([event]), handler, isUnverified } as const
+  return { by, keys: new Set([event]), handler, isUnverified } as const
 }
 
 /** Checks the options of a handler. Returns whether it takes unverified messages. */

@@ -172,6 +172,18 @@ describe.each(WAYS)('a batch that signs its first element, %s', (way) => {
     expect(set.strict()).toEqual([first, real])
   })
 
+  it('asks a provider of secrets once, however many come', async () => {
+    const provider = vi.fn(async () => ['older', secret])
+    const set = setUp(way, { secret: provider })
+    for (const rest of [[], [texts[1]], [texts[2]]]) {
+      const body = Buffer.from(`[${[first, ...rest]}]`)
+      const received = await set.receiver.receive(body, { 'x-signature': signature })
+      expect(received.elements?.[0]?.delivery).toMatchObject({ verified: true, secretIndex: 1 })
+      await set.clock.advance(15_000)
+    }
+    expect(provider).toHaveBeenCalledOnce()
+  })
+
   it('looks the same from outside, whichever of the two is signed or neither', async () => {
     const { createKeys } = await import('../../src/message/signature.ts')
     const { isSigned } = await import('../../src/receiver/elements.ts')
@@ -299,6 +311,8 @@ describe('unverified messages', () => {
     expect(() => receiver.on('track', 'Seen', handle, mistake({ unverified: 1 }))).toThrow(
       '`on: unverified` must be a boolean',
     )
+    expect(() => receiver.on('track', handle, undefined).on('track', 'Seen', handle, undefined)).not.toThrow()
+    expect(() => receiver.on('track', 'Seen', mistake({}))).toThrow('`on: handler` must be a function. Got an object.')
     expect(() => receiver.on('track', handle, mistake(null))).toThrow('`on: options` must be an object. Got null.')
     expect(() => receiver.onAudience('vip', { entered: handle }, mistake({ unverified: 'yes' }))).toThrow(
       'must be a boolean',

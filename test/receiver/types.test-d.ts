@@ -12,6 +12,7 @@ import {
   type Forgotten,
   type GroupMessage,
   type Handler,
+  type HooklineError,
   type IdentifyMessage,
   type Message,
   type MessageOf,
@@ -19,6 +20,7 @@ import {
   type PageMessage,
   parse,
   type Received,
+  type ReceivedElement,
   type Receiver,
   type ScreenMessage,
   type StoredMessage,
@@ -173,6 +175,30 @@ test('MessageOf is what a handler gets, in another file', () => {
   const record: Handler<MessageOf<Ours, 'track', 'Order Completed'>> = ({ properties }, { id }) => properties.total + id
   const store = async (message: MessageOf<Ours, 'identify'>) => message.traits.plan
   typed.on('track', 'Order Completed', record).off('track', 'Order Completed', record).on('identify', store)
+})
+
+test('a handler asks for unverified messages by an option', () => {
+  typed
+    .on('track', 'Order Completed', (message) => message.properties.total, { unverified: true })
+    .on('identify', (message, { verified }) => [message.traits.plan, verified], { unverified: false })
+    .on('*', (message) => message.type, {})
+    .onAudience('vip', { entered: (message) => message.type }, { unverified: true })
+  // @ts-expect-error a name that is none
+  typed.on('track', () => {}, { unverfied: true })
+  // @ts-expect-error no boolean
+  typed.on('track', () => {}, { unverified: 'yes' })
+  // @ts-expect-error no mode
+  createReceiver({ secret: 's', batches: 'first-signed' })
+})
+
+test('a result says what became of each element of a batch', async () => {
+  const { elements, ok } = await typed.receive(new Uint8Array(), {})
+  expectTypeOf(elements).toEqualTypeOf<readonly ReceivedElement[] | undefined>()
+  expectTypeOf(ok).toEqualTypeOf<boolean>()
+  for (const element of elements ?? []) {
+    if (element.ok) expectTypeOf(element.message).toEqualTypeOf<Message>()
+    else expectTypeOf(element.error).toEqualTypeOf<HooklineError>()
+  }
 })
 
 test('MessageOf of several events narrows on the event', () => {
