@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
 import type { Delivery } from '../../src/handling/delivery.ts'
@@ -204,6 +205,54 @@ describe.each(WAYS)('a batch that signs its first element, %s', (way) => {
       isSigned(batch, counting, given)
       expect(checked).toEqual([body.length, first.length])
     }
+  })
+})
+
+describe('whatever stands behind a first message that is signed', () => {
+  const piece = fc.oneof(
+    fc.constantFrom(
+      ...texts,
+      first.slice(1),
+      '[',
+      ']',
+      '{',
+      '}',
+      ',',
+      '"',
+      '\\',
+      ' ',
+      '\n',
+      '\ufeff',
+      'null',
+      signature,
+    ),
+    fc.json({ maxDepth: 2 }),
+    fc.string({ unit: 'binary', maxLength: 5 }),
+  )
+
+  const junk = fc.array(piece, { maxLength: 6 }).map((pieces) => pieces.join(''))
+  const elements = fc.array(fc.oneof(fc.constantFrom(...texts), fc.json({ maxDepth: 2 })), { maxLength: 4 })
+  const before = fc.oneof({ arbitrary: fc.constantFrom('', ' ', '\ufeff'), weight: 4 }, { arbitrary: junk, weight: 1 })
+  const behind = fc.oneof(
+    elements.map((list) => `${list.map((each) => `,${each}`).join('')}]`),
+    junk,
+  )
+
+  it('no handler takes it for verified', async () => {
+    const set = setUp('inline')
+    const statuses = new Set<number>()
+    await fc.assert(
+      fc.asyncProperty(before, behind, async (start, end) => {
+        set.seen.length = 0
+        const body = Buffer.from(`${start}[${first}${end}`)
+        const received = await set.receiver.receive(body, { 'x-signature': signature })
+        for (const { delivery } of set.seen) expect(Buffer.from(delivery.bytes).toString()).toBe(first)
+        for (const { delivery } of received.elements?.slice(1) ?? []) expect(delivery.verified).toBe(false)
+        statuses.add(received.status)
+      }),
+      { numRuns: 1_000 },
+    )
+    expect([...statuses].sort()).toEqual([200, 400, 401])
   })
 })
 
