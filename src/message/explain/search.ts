@@ -9,10 +9,10 @@ import { readJsonText } from './json-text.ts'
 import { listSecrets } from './secrets.ts'
 import type { Reading } from './signature-forms.ts'
 
-/** How much is tried, in bytes hashed with SHA-1: about as much as a body of 500 KB takes in a second. */
-const WORK_LIMIT = 350_000_000
+/** How much is tried, in bytes hashed with SHA-1: less than a second's worth. */
+const WORK_LIMIT = 400_000_000
 /** What one byte costs, next to hashing it with SHA-1. */
-const COST = { md5: 2, sha1: 1, sha224: 1, sha256: 1, sha384: 3, sha512: 3, change: 5, read: 30, rewrite: 10 } as const
+const COST = { md5: 2, sha1: 1, sha224: 1, sha256: 1, sha384: 3, sha512: 3, change: 1, read: 60, rewrite: 8 } as const
 
 /** What was found, and what was tried for it. */
 export interface SearchResult {
@@ -32,17 +32,28 @@ interface Candidate {
   readonly causes: readonly SignatureCause[]
 }
 
+/** What differs from the right way. */
+type Deviation = Partial<Candidate> & Pick<Candidate, 'causes'>
+
 /** Bytes that may have been signed instead of the body. */
-interface Variant {
+interface Variant extends Deviation {
   readonly bytes: Buffer
-  readonly causes: readonly SignatureCause[]
   /** Whether a serialiser may have worked on them. */
   readonly isInner: boolean
 }
 
-/** Searches for deviations of the secret, the body and the digest that make one of the readings fit. */
-export function search(bytes: Uint8Array, secret: string, readings: readonly Reading[]): SearchResult {
-  const work = new Work()
+/**
+ * Searches for deviations of the secret, the body and the digest that make one of the readings fit.
+ *
+ * @param limit How much to try, in bytes hashed with SHA-1.
+ */
+export function search(
+  bytes: Uint8Array,
+  secret: string,
+  readings: readonly Reading[],
+  limit: number = WORK_LIMIT,
+): SearchResult {
+  const work = new Work(limit)
   const tried = new Set<SignatureCause['code']>()
   for (const { digest, key, bytes: signed, causes } of listCandidates(bytes, secret, work)) {
     for (const { code } of causes) tried.add(code)
@@ -58,31 +69,26 @@ export function search(bytes: Uint8Array, secret: string, readings: readonly Rea
 
 /** The guesses, those with fewer deviations first. */
 function* listCandidates(given: Uint8Array, secret: string, work: Work): Generator<Candidate> {
-  const key = Buffer.from(secret)
   const body = Buffer.from(given.buffer, given.byteOffset, given.length)
-  const secrets = listSecrets(secret).map(({ key, code }) => ({ key, causes: [causeOf(code)] }))
-  const digests = WRONG_DIGESTS.map((digest) => ({ digest, causes: [causeOf(digest.code)] }))
+  const right: Candidate = { digest: HMAC, key: Buffer.from(secret), bytes: body, causes: [] }
+  const digests = WRONG_DIGESTS.map((digest): Deviation => ({ digest, causes: [causeOf(digest.code)] }))
+  const secrets = listSecrets(secret).map(({ key, code }): Deviation => ({ key, causes: [causeOf(code)] }))
+  const bodies: Variant[] = []
   const seen = new Set([fingerprint(body)])
 
-  yield { digest: HMAC, key, bytes: body, causes: [] }
-  for (const digest of digests) yield { ...digest, key, bytes: body }
-  for (const other of secrets) yield { digest: HMAC, ...other, bytes: body }
-  const bodies: Variant[] = []
+  yield right
+  for (const deviation of [...digests, ...secrets]) yield { ...right, ...deviation }
   for (const variant of listVariants({ bytes: body, causes: [], isInner: true }, seen, work)) {
     bodies.push(variant)
-    yield { digest: HMAC, key, ...variant }
+    yield { ...right, ...variant }
   }
-
-  for (const { digest, causes } of digests) {
-    for (const other of secrets) yield { digest, key: other.key, bytes: body, causes: [...causes, ...other.causes] }
-    for (const { bytes, causes: ofBody } of bodies) yield { digest, key, bytes, causes: [...causes, ...ofBody] }
-  }
-  for (const variant of bodies) {
-    for (const second of listVariants(variant, seen, work)) yield { digest: HMAC, key, ...second }
-  }
-  for (const { bytes, causes } of bodies) {
-    for (const other of secrets) yield { digest: HMAC, key: other.key, bytes, causes: [...other.causes, ...causes] }
-  }
+  // Of a large body, the work ends among these: the likely ones of each kind come first.
+  const pairs = interleave<Deviation>([
+    pair(digests, [...secrets, ...bodies]),
+    pair(secrets, bodies),
+    interleave(bodies.map((variant) => listVariants(variant, seen, work))),
+  ])
+  for (const deviation of pairs) yield { ...right, ...deviation }
 }
 
 /** What one more deviation makes of a body. Leaves out what was made before. */
@@ -117,6 +123,24 @@ function rewriteBody(body: Buffer, work: Work): Iterable<{ readonly bytes: Buffe
   return results.values()
 }
 
+function* pair(firsts: readonly Deviation[], seconds: readonly Deviation[]): Generator<Deviation> {
+  for (const first of firsts) {
+    for (const second of seconds) yield { ...first, ...second, causes: [...first.causes, ...second.causes] }
+  }
+}
+
+/** The first of each list, then the second of each, and so on. */
+function* interleave<Item>(lists: readonly Iterable<Item>[]): Generator<Item> {
+  const iterators = new Set(lists.map((list) => list[Symbol.iterator]()))
+  while (iterators.size > 0) {
+    for (const iterator of iterators) {
+      const { done, value } = iterator.next()
+      if (done) iterators.delete(iterator)
+      else yield value
+    }
+  }
+}
+
 function isNew(bytes: Uint8Array, seen: Set<string>): boolean {
   const print = fingerprint(bytes)
   return !seen.has(print) && seen.add(print) !== undefined
@@ -126,15 +150,19 @@ function fingerprint(bytes: Uint8Array): string {
   return createHash('sha1').update(bytes).digest('base64')
 }
 
-/** Counts what was done, in bytes hashed with SHA-1. */
+/** Counts what is left to try, in bytes hashed with SHA-1. */
 class Work {
-  #done = 0
+  #left: number
+
+  constructor(limit: number) {
+    this.#left = limit
+  }
 
   get isDone(): boolean {
-    return this.#done > WORK_LIMIT
+    return this.#left < 0
   }
 
   spend(bytes: number): void {
-    this.#done += bytes
+    this.#left -= bytes
   }
 }
