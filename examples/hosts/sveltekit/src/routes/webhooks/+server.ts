@@ -1,11 +1,6 @@
-import { createReceiver } from 'hookline'
 import { serve } from 'hookline/fetch'
-import { env } from '$env/dynamic/private'
+import { receiver } from '$lib/receiver'
 import type { RequestHandler } from './$types'
-
-const receiver = createReceiver({ secret: () => env.SHARED_SECRET })
-
-receiver.on('track', (message) => console.log('track', message.userId, message.event))
 
 const webhook = serve(receiver)
 
