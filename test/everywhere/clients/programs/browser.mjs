@@ -19,6 +19,7 @@ export async function openPage(script) {
   await once(site, 'listening')
   const browser = await puppeteer.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    pipe: true, // It ends when this process does, however that ends.
     args: ['--no-sandbox', '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1'],
   })
   const page = await browser.newPage()
