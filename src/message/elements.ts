@@ -72,7 +72,8 @@ function endOfString(bytes: Uint8Array, start: number): number {
   return bytes.length
 }
 
-function trim(bytes: Uint8Array, from: number, to: number): Uint8Array {
+/** The bytes without the white space around them. */
+export function trim(bytes: Uint8Array, from = 0, to: number = bytes.length): Uint8Array {
   const start = skipSpace(bytes, from)
   let end = to
   while (end > start && isSpace(bytes[end - 1])) end--

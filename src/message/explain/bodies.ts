@@ -1,7 +1,7 @@
 /** The bytes that a signer may have signed instead of the body that was passed. */
 
 import { isUtf8 } from 'node:buffer'
-import { firstElement } from '../elements.ts'
+import { firstElement, trim } from '../elements.ts'
 import type { SignatureCauseCode } from './causes.ts'
 
 /** A body, and as text where it is UTF-8. */
@@ -36,7 +36,7 @@ const CHANGES: readonly BodyChange[] = [
     code: 'body_line_break_extra',
     change: ({ bytes }) => (bytes.at(-1) === LF && bytes.at(-2) === CR ? bytes.subarray(0, -2) : undefined),
   },
-  { code: 'body_space_extra', change: ({ text }) => text?.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, '') },
+  { code: 'body_space_extra', change: ({ bytes }) => trim(bytes) },
   {
     code: 'body_bom_extra',
     inner: true,

@@ -30,6 +30,9 @@ const OFTEN_CUT: readonly HashName[] = ['sha1', 'sha256', 'sha512']
 /** Fewer digits than this fit by chance. */
 const SHORTEST_PART = 16
 
+/** More characters than this are no digest, whatever is put around it. */
+const LONGEST = 1_000
+
 /** What is put around a signature, most often by tools: `sha1=…`, `SHA1(stdin)= …`, `… *stdin`. */
 const WRAPPERS: readonly (readonly [SignatureCauseCode, RegExp])[] = [
   ['signature_spaced', /^\s+(.*)$|^(.*\S)\s+$/s],
@@ -46,8 +49,7 @@ const WRAPPERS: readonly (readonly [SignatureCauseCode, RegExp])[] = [
  */
 export function readSignature(signature: string): { readings: readonly Reading[]; causes: readonly SignatureCause[] } {
   const codes = new Set<SignatureCauseCode>()
-  const core = unwrap(signature, codes)
-  const hex = readHex(core, codes)
+  const hex = signature.length > LONGEST ? undefined : readHex(unwrap(signature, codes), codes)
   const causes = [...codes].map(causeOf)
   if (hex === undefined) return { readings: [], causes: [causeOf('signature_unreadable')] }
   return { readings: listReadings(hex, causes), causes }

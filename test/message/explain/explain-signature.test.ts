@@ -37,6 +37,7 @@ describe('the form of a signature', () => {
     ['signature_unreadable', RIGHT.slice(0, 10)],
     ['signature_unreadable', `${RIGHT}${RIGHT}${RIGHT}${RIGHT}${RIGHT}`],
     ['signature_unreadable', 'Zz'.repeat(60)],
+    ['signature_unreadable', '"'.repeat(100_000)],
     ['signature_is_secret', SECRET],
     ['signature_is_secret', `${SECRET}\n`],
     ['signature_spaced', ` ${RIGHT}`],

@@ -48,3 +48,9 @@ it('prints what 500 KB cost, next to one signature of them', { timeout: 120_000 
   )
   expect(explaining).toBeLessThan(4_000)
 })
+
+it('white space takes no more than three times what other text takes', () => {
+  const [spaces, text] = [' ', 'x'].map((char) => Buffer.from(JSON.stringify({ text: char.repeat(20_000) })))
+  explain(text as Buffer) // Compiles.
+  expect(cost(() => explain(spaces as Buffer))).toBeLessThan(3 * cost(() => explain(text as Buffer)))
+})
