@@ -30,8 +30,16 @@ export interface Written {
   readonly numbers: readonly string[]
 }
 
-/** Writes a value. */
-export function writeJson(root: JsonNode, { strings, numbers }: Written, layout: Layout): string {
+/**
+ * Writes a value. Undefined for more than `limit` characters: the indentation of what is nested deep makes a text hundreds of
+ * times as long.
+ */
+export function writeJson(
+  root: JsonNode,
+  { strings, numbers }: Written,
+  layout: Layout,
+  limit = Number.POSITIVE_INFINITY,
+): string | undefined {
   let text = ''
   const margins = ['']
   const marginAt = (depth: number): string => {
@@ -65,7 +73,7 @@ export function writeJson(root: JsonNode, { strings, numbers }: Written, layout:
     const line = marginAt(depth + 1)
     text += open + line
     const separator = layout.comma + line
-    for (let index = 0; index < parts.length; index += 1) {
+    for (let index = 0; index < parts.length && text.length <= limit; index += 1) {
       if (index > 0) text += separator
       writePart(parts[index] as Part)
     }
@@ -73,5 +81,5 @@ export function writeJson(root: JsonNode, { strings, numbers }: Written, layout:
   }
 
   write(root, 0)
-  return text
+  return text.length > limit ? undefined : text
 }

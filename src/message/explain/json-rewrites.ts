@@ -11,8 +11,8 @@ import { WRITERS } from './json-writers.ts'
 export interface Rewrite {
   /** The serialisers, by name; the one with the fewest settings first. */
   readonly names: readonly string[]
-  /** Writes the text. Takes time in proportion to its length. */
-  write(): string
+  /** Writes the text; undefined for more than `limit` characters. Takes time in proportion to what it writes. */
+  write(limit: number): string | undefined
 }
 
 /** Lists what the serialisers make of a text. Those that treat its strings, numbers and members alike share one entry. */
@@ -30,7 +30,7 @@ export function listRewrites(text: JsonText): readonly Rewrite[] {
     (root) => (root === text.root ? '' : writeJson(root, { strings: text.lexemes, numbers: text.numbers }, compact)),
   )
 
-  const rewrites = new Map<string, { names: string[]; write(): string }>()
+  const rewrites = new Map<string, { names: string[]; write: Rewrite['write'] }>()
   for (const { name, string, number, order, layout } of WRITERS) {
     const [strings, numbers, root] = [writeString(string), writeNumber(number), arrangeMembers(order)]
     if (strings.value === undefined || numbers.value === undefined) continue
@@ -38,7 +38,7 @@ export function listRewrites(text: JsonText): readonly Rewrite[] {
     const key = [strings.id, numbers.id, root.id, ...Object.values(layout)].join('|')
     const known = rewrites.get(key)
     if (known) known.names.push(name)
-    else rewrites.set(key, { names: [name], write: () => writeJson(root.value, written, layout) })
+    else rewrites.set(key, { names: [name], write: (limit) => writeJson(root.value, written, layout, limit) })
   }
   return [...rewrites.values()]
 }

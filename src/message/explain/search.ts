@@ -12,7 +12,18 @@ import type { Reading } from './signature-forms.ts'
 /** How much is tried, in bytes hashed with SHA-1: less than a second's worth. */
 const WORK_LIMIT = 400_000_000
 /** What one byte costs, next to hashing it with SHA-1. */
-const COST = { md5: 2, sha1: 1, sha224: 1, sha256: 1, sha384: 3, sha512: 3, change: 1, read: 60, rewrite: 8 } as const
+const COST = {
+  md5: 2,
+  sha1: 1,
+  sha224: 1,
+  sha256: 1,
+  sha384: 3,
+  sha512: 3,
+  change: 1,
+  read: 60,
+  rewrite: 7,
+  write: 1,
+} as const
 
 /** What was found, and what was tried for it. */
 export interface SearchResult {
@@ -23,6 +34,9 @@ export interface SearchResult {
   /** Whether every pair of deviations was tried. */
   readonly complete: boolean
 }
+
+/** How many times as long as the body its indented forms may be: numbers one a line, five levels deep, take ten. */
+const MAX_GROWTH = 20
 
 /** One guess: which digest, of what, with which key. */
 interface Candidate {
@@ -115,7 +129,11 @@ function rewriteBody(body: Buffer, work: Work): Iterable<{ readonly bytes: Buffe
   for (const { names, write } of text ? listRewrites(text) : []) {
     work.spend(body.length * COST.rewrite)
     if (work.isDone) break
-    const bytes = Buffer.from(write())
+    const limit = body.length * MAX_GROWTH
+    const written = write(limit)
+    work.spend((written?.length ?? limit) * COST.write)
+    if (written === undefined) continue
+    const bytes = Buffer.from(written)
     const known = results.get(fingerprint(bytes))
     if (known) known.names.push(...names)
     else results.set(fingerprint(bytes), { bytes, names: [...names] })

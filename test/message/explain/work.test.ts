@@ -49,8 +49,11 @@ it('prints what 500 KB cost, next to one signature of them', { timeout: 120_000 
   expect(explaining).toBeLessThan(4_000)
 })
 
-it('white space takes no more than three times what other text takes', () => {
-  const [spaces, text] = [' ', 'x'].map((char) => Buffer.from(JSON.stringify({ text: char.repeat(20_000) })))
-  explain(text as Buffer) // Compiles.
-  expect(cost(() => explain(spaces as Buffer))).toBeLessThan(3 * cost(() => explain(text as Buffer)))
+it.each<[string, string, string]>([
+  ['white space', JSON.stringify(' '.repeat(20_000)), JSON.stringify('x'.repeat(20_000))],
+  ['lists nested 490 deep', `${'['.repeat(490)}${'1,'.repeat(10_000)}1${']'.repeat(490)}`, `[${'1,'.repeat(10_490)}1]`],
+])('%s take no more than six times what as much plain JSON takes', (_name, odd, plain) => {
+  const costOf = (text: string): number => cost(() => explainSignature(Buffer.from(text), ANOTHER, 'secret'))
+  costOf(plain) // Compiles.
+  expect(costOf(odd)).toBeLessThan(6 * costOf(plain))
 })
