@@ -103,7 +103,7 @@ export function startProgram(command: readonly string[], directory: string, para
 }
 
 /** Then a program is killed. */
-const LONGEST_MS = 60_000
+const LONGEST_MS = 120_000
 
 /** Certificates are not verified where Hookline does not verify them itself; the Redis of the tests may keep no file. */
 const WARNINGS =
