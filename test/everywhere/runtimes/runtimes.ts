@@ -105,6 +105,6 @@ export function startProgram(command: readonly string[], directory: string, para
 /** Then a program is killed. */
 const LONGEST_MS = 120_000
 
-/** Certificates are not verified where Hookline does not verify them itself; the Redis of the tests may keep no file. */
+/** Certificates are not verified where Hookline does not do it; the Redis of the tests may keep no file; a batch has unverified elements. */
 const WARNINGS =
-  /^.*(TLS certificate validation is disabled|NODE_TLS_REJECT_UNAUTHORIZED|HOOKLINE_REDIS_PERSISTENCE|--trace-warnings).*\n/gm
+  /^.*(TLS certificate validation is disabled|NODE_TLS_REJECT_UNAUTHORIZED|HOOKLINE_REDIS_PERSISTENCE|HOOKLINE_UNVERIFIED|--trace-warnings).*\n/gm
