@@ -1,6 +1,6 @@
 /** A project of an example: its files, beside the packages of `test/everywhere` and the packed tarball. */
 
-import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -17,6 +17,9 @@ export interface Projects {
   remove(): void
 }
 
+/** The packages are outside of the project, which has them inside when it is a user's, and may be links. */
+const ROOT = "export default { turbopack: { root: '/' } }\n"
+
 /** Packs what is built and unpacks it, where the projects find it. */
 export async function createProjects(): Promise<Projects> {
   mkdirSync(join(everywhere, '.cache'), { recursive: true })
@@ -30,6 +33,7 @@ export async function createProjects(): Promise<Projects> {
     copy(example) {
       const project = mkdtempSync(join(directory, `${example}-`))
       cpSync(join(root, 'examples/hosts', example), project, { recursive: true })
+      if (example === 'next') writeFileSync(join(project, 'next.config.mjs'), ROOT)
       return project
     },
     remove: () => rmSync(directory, { recursive: true, force: true }),
