@@ -73,12 +73,14 @@ export class NodeRequest implements EndpointRequest, Reading {
 
   /**
    * Has the request answered, one tick later. Hot path: node:http emits a request before it parses the rest of the chunk; a
-   * small body has arrived after it, and nothing waits for it (bench/METHOD.md).
+   * small body has arrived after it, and nothing waits for it (bench/METHOD.md). At once where something earlier listens to the
+   * body, which flows past whoever listens later.
    *
    * @param done Gets the answer; undefined: another's request. Must not throw.
    */
   pass(handle: Handle, done: (answer: EndpointAnswer | undefined) => void): void {
-    process.nextTick(passNow, this, handle, done)
+    if (this.#stream.readableFlowing === true) passNow(this, handle, done)
+    else process.nextTick(passNow, this, handle, done)
   }
 
   /** Ends the request, whose answer is known: of a body that is still arriving no more is read, and nothing kept. */

@@ -380,6 +380,18 @@ describe('node:http', () => {
     expect((await post(server)).status).toBe(200)
   })
 
+  it('reads a body that something earlier listens to', async () => {
+    const { receiver } = setUp()
+    const listener = serveNode(receiver)
+    const seen: Buffer[] = []
+    const server = http.createServer((incoming, response) => {
+      incoming.on('data', (chunk: Buffer) => void seen.push(chunk))
+      listener(incoming, response)
+    })
+    expect((await post(server)).status).toBe(200)
+    expect(Buffer.concat(seen).toString()).toBe(spaced)
+  })
+
   it.each([
     ['HTTP://hookline.example/webhooks', '/webhooks'],
     ['https://hookline.example', '/'],
