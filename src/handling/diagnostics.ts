@@ -17,7 +17,7 @@ export interface FailedRequest {
   readonly remoteAddress: string | undefined
 }
 
-/** `hookline:received`: a message is authentic and valid, and goes to its handlers or into the inbox next. */
+/** `hookline:received`: a message is valid, and goes to its handlers or into the inbox next. It is authentic if `delivery.verified`. */
 export interface ReceivedEvent {
   readonly message: Message
   readonly delivery: Delivery

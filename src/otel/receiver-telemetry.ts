@@ -42,7 +42,7 @@ const SECONDS: MetricOptions = {
 /** Creates the instruments. */
 export function createReceiverTelemetry(tracer: Tracer, meter: Meter): ReceiverTelemetry {
   const received = meter.createCounter('messaging.client.consumed.messages', {
-    description: 'Authentic and valid messages that went to their handlers or into the inbox.',
+    description: 'Valid messages that went to their handlers or into the inbox.',
     unit: '{message}',
   })
   const rejected = meter.createCounter('hookline.receiver.rejected', {
