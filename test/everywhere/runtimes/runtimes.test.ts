@@ -66,7 +66,8 @@ describe.each(RUNTIMES)('$name', ({ name: runtime, command, servers }) => {
 
   describe.each(servers)('a server of %s', (kind) => {
     const row = kind === 'node' ? 'http' : 'fetch'
-    let server: ReturnType<typeof start>
+    let server: ReturnType<typeof start> | undefined
+    afterAll(() => void server?.child.kill('SIGKILL'))
     const { client } = checkReceiving(row, runtime, async () => {
       server = start('serve.mjs', kind)
       return Number(await server.outcomeOf('listening'))
@@ -85,7 +86,7 @@ describe.each(RUNTIMES)('$name', ({ name: runtime, command, servers }) => {
         const releasedAt = performance.now()
         await control('/release')
         expect(await last).toEqual([200, undefined])
-        expect(await server.ended).toMatchObject({ code: 0, errors: '' })
+        expect(await server?.ended).toMatchObject({ code: 0, errors: '' })
         expect(performance.now() - releasedAt).toBeLessThan(EXIT_MS)
       },
     )
