@@ -53,7 +53,7 @@ export function createDeadlines(ms: number, clock: Clock): Deadlines {
       const deadline: Waiting = { at: since + ms, pass, previous, next: ends }
       previous.next = deadline
       ends.previous = deadline
-      if (timer === undefined) timer = clock.setTimeout(check, deadline.at - clock.monotonic()) as object
+      if (timer === undefined) timer = clock.setTimeout(check, Math.max(0, deadline.at - clock.monotonic())) as object
       else if (previous === ends) timer.ref?.()
       return deadline
     },

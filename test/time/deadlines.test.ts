@@ -30,6 +30,16 @@ describe('deadlines', () => {
     expect(clock.timers).toBe(0)
   })
 
+  it('pass at once when their time is over already, without a timer below zero: Node warns of one', async () => {
+    const { clock, deadlines, passed } = setUp()
+    const setTimeout = vi.spyOn(clock, 'setTimeout')
+    await clock.advance(500)
+    deadlines.set(() => passed.push('late'), 0)
+    await clock.advance(0)
+    expect(passed).toEqual(['late'])
+    expect(setTimeout).toHaveBeenCalledWith(expect.any(Function), 0)
+  })
+
   it('do not pass when they were cleared', async () => {
     const { clock, deadlines, passed, set } = setUp()
     const first = set('first')
