@@ -36,7 +36,7 @@ type Values<Value> = { readonly [name: string]: Value | undefined } | null | und
 
 /** The part of the context that is used. */
 export interface LambdaContext {
-  getRemainingTimeInMillis(): number
+  getRemainingTimeInMillis?(): number
 }
 
 /** What the function returns. */
@@ -111,7 +111,8 @@ class LambdaRequest implements EndpointRequest {
     this.query = event.rawQueryString ?? queryOf(event)
     this.headers = headersOf(event)
     this.remoteAddress = http?.sourceIp ?? identity?.sourceIp
-    this.remainingMs = context && Math.max(0, context.getRemainingTimeInMillis() - ANSWER_MS)
+    const leftMs = context?.getRemainingTimeInMillis?.()
+    this.remainingMs = leftMs && Math.max(0, leftMs - ANSWER_MS)
     this.#event = event
   }
 

@@ -215,6 +215,11 @@ describe('the time that is left', () => {
     expect((await second).statusCode).toBe(503)
   })
 
+  it.each([[undefined], [{}]])("without it in the context (%j), the deadline is the receiver's", async (context) => {
+    const { handler } = setUp()
+    expect((await handler(eventOf('HTTP API', signed(track)), context)).statusCode).toBe(200)
+  })
+
   it('keeps nothing running after the answer', async () => {
     const { handler } = setUp()
     const before = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
