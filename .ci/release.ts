@@ -12,7 +12,7 @@ import { join } from 'node:path'
 const MAY_SHIP = [
   /^dist\/[\w./-]+\.(js|js\.map|d\.ts)$/,
   /^docs\/[\w-]+\.md$/,
-  /^examples\/[\w./-]+\.ts$/,
+  /^examples\/[\w./+-]+\.ts$/,
   /^bench\/[A-Z]+\.md$/,
   /^(README|CHANGELOG|CONTRIBUTING|SECURITY)\.md$/,
   /^(LICENSE|compose\.yaml|package\.json)$/,

@@ -24,15 +24,16 @@ export interface LambdaEvent {
   readonly path?: string
   readonly rawPath?: string
   readonly rawQueryString?: string
-  readonly queryStringParameters?: Values<string>
-  readonly multiValueQueryStringParameters?: Values<readonly string[]>
-  readonly headers?: Values<string>
-  readonly multiValueHeaders?: Values<readonly string[]>
+  readonly queryStringParameters?: { readonly [name: string]: string | undefined } | null | undefined
+  readonly multiValueQueryStringParameters?:
+    | { readonly [name: string]: readonly string[] | undefined }
+    | null
+    | undefined
+  readonly headers?: { readonly [name: string]: string | undefined } | null | undefined
+  readonly multiValueHeaders?: { readonly [name: string]: readonly string[] | undefined } | null | undefined
   readonly body?: string | null | undefined
   readonly isBase64Encoded?: boolean
 }
-
-type Values<Value> = { readonly [name: string]: Value | undefined } | null | undefined
 
 /** The part of the context that is used. */
 export interface LambdaContext {
@@ -164,7 +165,7 @@ function queryOf({ requestContext, queryStringParameters, multiValueQueryStringP
   return pairs.map((pair) => pair.join('=')).join('&')
 }
 
-function pairsOf(values: Values<string | readonly string[]>): [name: string, value: string][] {
+function pairsOf(values: LambdaEvent['headers' | 'multiValueHeaders']): [name: string, value: string][] {
   return Object.entries(values ?? {}).flatMap(([name, value = []]) =>
     [value].flat().map((each): [string, string] => [name, each]),
   )

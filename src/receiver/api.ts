@@ -22,15 +22,13 @@ export type HeadersLike = EndpointHeaders | Iterable<readonly [string, string]>
  * Of a batch it is `ok` when each element is; `message` and `delivery` are those of the first, `error` is the one that makes the
  * sender come again, else the first one. An invalid element alone does not: it is answered 200.
  */
-export type Received =
-  | (TextAnswer & ReceivedElements & { readonly ok: true; readonly message: Message; readonly delivery: Delivery })
-  | (TextAnswer & ReceivedElements & { readonly ok: false; readonly error: HooklineError })
-
-/** What became of the elements of a batch. */
-interface ReceivedElements {
+export type Received = TextAnswer & {
   /** One for each element, in their order; undefined for a message that arrived alone, and for a batch that was refused as a whole. */
   readonly elements?: readonly ReceivedElement[]
-}
+} & (
+    | { readonly ok: true; readonly message: Message; readonly delivery: Delivery }
+    | { readonly ok: false; readonly error: HooklineError }
+  )
 
 /** What a request was, beside its body and headers. */
 export interface ReceiveOptions {

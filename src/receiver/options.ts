@@ -93,7 +93,7 @@ export interface ReceiverOptions<
 }
 
 /** Which batches a receiver takes. */
-export type BatchMode = (typeof BATCH_MODES)[number]
+export type BatchMode = 'refuse' | 'signed' | 'first_signed'
 
 /** The options of a receiver, complete and ready to use. */
 export interface ReceiverSettings {
@@ -130,7 +130,7 @@ const KNOWN = [
   'clock',
 ] as const satisfies (keyof ReceiverOptions)[]
 
-const BATCH_MODES = ['refuse', 'signed', 'first_signed'] as const
+const BATCH_MODES: readonly BatchMode[] = ['refuse', 'signed', 'first_signed']
 
 /**
  * Checks and completes the options.
