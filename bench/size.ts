@@ -16,7 +16,7 @@ export function printSize(): void {
   try {
     const bundle = join(directory, 'bundle.mjs')
     const empty = join(directory, 'empty.mjs')
-    const flags = ['--bundle', '--minify', '--format=esm', '--platform=node', '--target=node22', '--log-level=warning']
+    const flags = ['--bundle', '--minify', '--format=esm', '--platform=node', '--target=node22', '--log-level=error']
     execFileSync('esbuild', [...flags, `--outfile=${bundle}`], { input: "export * from 'hookline'" })
     writeFileSync(empty, '')
 
