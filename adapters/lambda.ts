@@ -25,10 +25,7 @@ export interface LambdaEvent {
   readonly rawPath?: string
   readonly rawQueryString?: string
   readonly queryStringParameters?: { readonly [name: string]: string | undefined } | null | undefined
-  readonly multiValueQueryStringParameters?:
-    | { readonly [name: string]: readonly string[] | undefined }
-    | null
-    | undefined
+  readonly multiValueQueryStringParameters?: LambdaEvent['multiValueHeaders']
   readonly headers?: { readonly [name: string]: string | undefined } | null | undefined
   readonly multiValueHeaders?: { readonly [name: string]: readonly string[] | undefined } | null | undefined
   readonly body?: string | null | undefined
