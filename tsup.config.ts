@@ -25,6 +25,8 @@ export default defineConfig({
     node: 'adapters/node.ts',
     fetch: 'adapters/fetch.ts',
     lambda: 'adapters/lambda.ts',
+    // The command: no types, and the packages that only it uses are built into it.
+    cli: 'src/cli.ts',
   },
   format: 'esm',
   target: 'node22',
@@ -34,4 +36,17 @@ export default defineConfig({
   clean: true,
   // node:sqlite and others exist under their prefix only.
   removeNodeProtocol: false,
+  noExternal: ['commander', 'cli-table3', 'cli-progress'],
+  esbuildPlugins: [
+    {
+      // A CommonJS package that is built in cannot require() in an ES module.
+      name: 'builtins',
+      setup(build) {
+        build.onResolve({ filter: /^(events|readline)$/ }, ({ path }) => ({ path, namespace: 'builtins' }))
+        build.onLoad({ filter: /./, namespace: 'builtins' }, ({ path }) => ({
+          contents: `module.exports = process.getBuiltinModule('node:${path}')`,
+        }))
+      },
+    },
+  ],
 })

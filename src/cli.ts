@@ -1,0 +1,39 @@
+#!/usr/bin/env node
+/** The command `hookline`: finds the subcommand, and loads only that. */
+
+import { Command, CommanderError } from 'commander'
+import manifest from '../package.json' with { type: 'json' }
+import { endQuietly, fail } from './cli/terminal.ts'
+
+/** What a subcommand exports: it declares its arguments, its options and what it does. */
+interface Subcommand {
+  define(command: Command): void
+}
+
+const SUBCOMMANDS: Readonly<Record<string, readonly [summary: string, load: () => Promise<Subcommand>]>> = {
+  verify: ['tell whether a signature is right, and why not', () => import('./cli/verify.ts')],
+}
+
+const program = new Command('hookline')
+  .description('Receive, check and send the event webhooks of a customer-data platform.')
+  .version(manifest.version)
+  .enablePositionalOptions()
+  .exitOverride()
+  .showHelpAfterError('Run the command with --help to see its options.')
+  .hook('preSubcommand', async (_program, command) => {
+    const [, load] = SUBCOMMANDS[command.name()] ?? []
+    ;(await load?.())?.define(command)
+  })
+for (const [name, [summary]] of Object.entries(SUBCOMMANDS)) program.command(name).description(summary)
+
+endQuietly()
+run(process.argv).catch(fail)
+
+async function run(args: readonly string[]): Promise<void> {
+  try {
+    await program.parseAsync(args)
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    process.exitCode = error.exitCode === 0 ? 0 : 2 // It has printed what is wrong.
+  }
+}

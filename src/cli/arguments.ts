@@ -1,0 +1,144 @@
+/** Arguments that subcommands share: the secret, addresses, files, numbers, and the examples of their help. */
+
+import { readFileSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { createInterface } from 'node:readline/promises'
+import { type Command, InvalidArgumentError } from 'commander'
+import { UsageError } from './terminal.ts'
+
+/** The options of a subcommand that takes the secret. */
+export interface SecretOptions {
+  readonly secret?: string
+  readonly secretFile?: string
+}
+
+/** Adds `--secret` and `--secret-file`. */
+export function addSecretOptions(command: Command, what = 'the shared secret'): Command {
+  return command
+    .option('--secret <text>', `${what}; other users of this machine can see it in the list of processes`)
+    .option('--secret-file <file>', `a file that holds ${what}; a line break at its end is not part of it`)
+    .addHelpText('after', '\nWithout either, the secret is read from HOOKLINE_SECRET.')
+}
+
+/**
+ * Reads the secret: of `--secret`, `--secret-file` or `HOOKLINE_SECRET`; undefined without any.
+ *
+ * @throws UsageError for an empty one, for both options, and for a file that cannot be read.
+ */
+export function findSecret({ secret, secretFile }: SecretOptions): string | undefined {
+  if (secret !== undefined && secretFile !== undefined) {
+    throw new UsageError('Pass --secret or --secret-file, not both.')
+  }
+  const found = secret ?? (secretFile === undefined ? process.env.HOOKLINE_SECRET : readSecretFile(secretFile))
+  if (found === '') throw new UsageError('The secret is empty. Pass the shared secret of the endpoint.')
+  return found
+}
+
+/** Reads the secret that a subcommand cannot do without. */
+export function requireSecret(options: SecretOptions): string {
+  const secret = findSecret(options)
+  if (secret !== undefined) return secret
+  throw new UsageError('A secret is required. Set HOOKLINE_SECRET, or pass --secret-file FILE or --secret TEXT.')
+}
+
+function readSecretFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8').replace(/\r?\n$/, '')
+  } catch (error) {
+    throw cannotRead('--secret-file', path, error)
+  }
+}
+
+/**
+ * Reads a file, or stdin for `-`.
+ *
+ * @param limit The most bytes.
+ * @throws UsageError for a file that cannot be read, or is longer.
+ */
+export async function readInput(option: string, path: string, limit: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  try {
+    const stream = path === '-' ? process.stdin : (await open(path)).createReadStream()
+    for await (const chunk of stream) {
+      size += chunk.length
+      if (size > limit) break
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    throw cannotRead(option, path, error)
+  }
+  if (size > limit) throw new UsageError(`${option} must have at most ${limit} bytes. ${named(path)} has more.`)
+  return Buffer.concat(chunks)
+}
+
+function cannotRead(option: string, path: string, error: unknown): UsageError {
+  const { code, message } = error as NodeJS.ErrnoException
+  const reason = code === 'ENOENT' ? 'it does not exist' : code === 'EISDIR' ? 'it is a directory' : message
+  return new UsageError(`${option}: ${named(path)} cannot be read: ${reason}.`)
+}
+
+function named(path: string): string {
+  return path === '-' ? 'stdin' : path
+}
+
+/** Makes the parser of an option that takes a whole number. */
+export function whole(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
+    if (value >= least && value <= most) return value
+    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`)
+  }
+}
+
+/** Parses an address to post to. Its user and password, query and fragment stay out of every message. */
+export function address(text: string): URL {
+  const url = URL.parse(text)
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new InvalidArgumentError('It must be a full URL, for example http://localhost:3000/webhooks.')
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new InvalidArgumentError('It must hold no user name and password. Pass them as --header.')
+  }
+  return url
+}
+
+/** Whether only this machine can answer there. */
+export function isLoopback({ hostname }: URL): boolean {
+  return /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
+}
+
+/**
+ * Asks before anything is sent to another machine.
+ *
+ * @param what What will be sent, without the address: `3 messages`.
+ * @param yes Whether `--yes` was passed.
+ * @throws UsageError when the answer is no, and without a terminal to ask on.
+ */
+export async function confirmRemote(url: URL, what: string, yes = false): Promise<void> {
+  if (isLoopback(url) || yes) return
+  if (!(await confirm(`Send ${what} to ${url.host}?`))) throw new UsageError('Nothing was sent.')
+}
+
+/**
+ * Asks on the terminal. Anything but `y` and `yes` is a no.
+ *
+ * @throws UsageError without a terminal.
+ */
+export async function confirm(question: string): Promise<boolean> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+    throw new UsageError(`${question} There is no terminal to ask on. Pass --yes to go on.`)
+  }
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    return /^y(es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim())
+  } finally {
+    terminal.close()
+  }
+}
+
+/** Adds examples to the help. Each is one line of a shell. */
+export function addExamples(command: Command, examples: readonly (readonly [line: string, what: string])[]): Command {
+  const lines = examples.map(([line, what]) => `  ${line}\n      ${what}`)
+  return command.addHelpText('after', `\nExamples:\n${lines.join('\n')}`)
+}

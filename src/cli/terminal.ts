@@ -1,0 +1,58 @@
+/** What the command prints: data on stdout, all else on stderr, and nothing of strangers that a terminal obeys. */
+
+import { styleText } from 'node:util'
+import { HooklineError } from '../message/error.ts'
+import { escaped } from '../options/warning.ts'
+
+/** Wrong usage, or an address that does not respond: one sentence on stderr, and exit code 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
+
+/** Text of strangers on one line: control characters and escape sequences are written as `\u{1b}`. */
+export { escaped }
+
+/** Prints a line of data. */
+export function print(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+/** Prints a line that is no data: to stderr. */
+export function note(line: string): void {
+  process.stderr.write(`${line}\n`)
+}
+
+/** Colours text for stdout: on a terminal only, and not with `NO_COLOR`. */
+export function paint(style: Parameters<typeof styleText>[0], text: string): string {
+  return styleText(style, text, { stream: process.stdout })
+}
+
+/** Ends the process without a word when what reads stdout has closed it, as `| head` does. */
+export function endQuietly(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? undefined : 2))
+  }
+}
+
+/** Prints what went wrong in one sentence, with its stack only where `DEBUG` asks for it. Sets exit code 2. */
+export function fail(error: unknown): void {
+  const isOurs = error instanceof UsageError || error instanceof HooklineError
+  const { message = String(error), stack = message } = Object(error)
+  const wantsStack = !isOurs && /hookline|\*/.test(process.env.DEBUG ?? '')
+  note(`error: ${wantsStack ? stack : escaped(message)}`)
+  process.exitCode = 2
+}
+
+/**
+ * A signal that fires at the first Ctrl-C (or SIGTERM), so that a command ends with what was seen so far. A second one ends
+ * the process.
+ */
+export function interruption(): AbortSignal {
+  const controller = new AbortController()
+  const interrupt = (): void => {
+    if (controller.signal.aborted) process.exit(130)
+    controller.abort()
+  }
+  process.on('SIGINT', interrupt).on('SIGTERM', interrupt)
+  return controller.signal
+}
