@@ -95,20 +95,20 @@ export function createReceiverTelemetry(tracer: Tracer, meter: Meter): ReceiverT
   }
 
   return {
-    received({ message }) {
-      received.add(1, operation('process', message))
+    received(event) {
+      received.add(1, operation('process', event))
     },
     rejected({ error }) {
       rejected.add(1, { 'error.type': error.code, 'http.response.status_code': error.status })
     },
     stored(event) {
-      const attributes = operation('store', event.message)
+      const attributes = operation('store', event)
       stored.add(1, attributes)
       storeDuration.record(event.durationMs / 1000, attributes)
       addSpan('store', SpanKind.CLIENT, event, { ...attributes, 'messaging.operation.type': 'send' })
     },
     handled(event) {
-      const attributes = operation('process', event.message)
+      const attributes = operation('process', event)
       handled.add(1, attributes)
       processDuration.record(event.durationMs / 1000, attributes)
       addSpan('process', SpanKind.CONSUMER, event, {
@@ -118,7 +118,7 @@ export function createReceiverTelemetry(tracer: Tracer, meter: Meter): ReceiverT
       })
     },
     failed(event) {
-      const attributes = { ...operation('process', event.message), 'error.type': event.error.code }
+      const attributes = { ...operation('process', event), 'error.type': event.error.code }
       const next = { 'hookline.next': typeof event.next === 'string' ? event.next : 'retry' }
       failed.add(1, { ...attributes, ...next })
       processDuration.record(event.durationMs / 1000, attributes)
@@ -133,11 +133,12 @@ export function createReceiverTelemetry(tracer: Tracer, meter: Meter): ReceiverT
 }
 
 /** The attributes of a message. Each has few values, as metrics require. */
-function operation(name: string, message: Message | undefined): Attributes {
+function operation(name: string, { message, delivery }: Pick<Work, 'message' | 'delivery'>): Attributes {
   return {
     'messaging.system': 'hookline',
     'messaging.operation.name': name,
     // A type is to handlers what a topic is to subscribers.
     ...(message === undefined ? {} : { 'messaging.destination.name': message.type }),
+    ...(delivery.verified ? {} : { 'hookline.verified': false }),
   }
 }
