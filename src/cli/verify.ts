@@ -27,12 +27,12 @@ export function define(command: Command): void {
   command.addHelpText('after', '\nExit codes: 0 the signature is right, 1 it is not, 2 wrong usage.')
   addExamples(command, [
     [
-      'hookline verify --body body.json --signature 7fcf…',
+      'hookline verify --body body.json --signature "$SIGNATURE"',
       'Verifies a body that was kept, with the secret of HOOKLINE_SECRET.',
     ],
     [
-      'curl -s localhost:9000 | hookline verify --body - --signature "$SIGNATURE" --secret-file secret.txt',
-      'Verifies what another command prints.',
+      'hookline verify --body - --signature "$SIGNATURE" --secret-file secret.txt < body.json',
+      'Reads the body from stdin.',
     ],
   ])
 }

@@ -11,7 +11,7 @@ export interface Block {
 }
 
 /** How a block is tested. */
-export type Kind = 'script' | 'vitest' | 'node:test' | 'json' | 'shell' | 'example'
+export type Kind = 'script' | 'vitest' | 'node:test' | 'json' | 'shell' | 'command' | 'example'
 
 /**
  * Finds the fenced blocks.
@@ -55,7 +55,7 @@ export function kindOf({ place, language, file, code }: Block): Kind {
     case 'json':
       return 'json'
     case 'sh':
-      return 'shell'
+      return /\bnpx hookline\b/.test(code) ? 'command' : 'shell' // test/cli/examples.test.ts runs the command.
     default:
       throw new Error(`${place}: no test knows blocks in '${language}'. Use ts, js, cjs, json or sh.`)
   }

@@ -103,6 +103,10 @@ test('a block in a language nobody tests is an error', () => {
   expect(() => kindOf(block('', 'pass'))).toThrow("no test knows blocks in ''")
 })
 
+test('a block that runs the command is for test/cli', () => {
+  expect(kindOf(block('sh', 'npx hookline --help'))).toBe('command')
+})
+
 test('blocks are found wherever they stand', () => {
   const markdown = 'a\n```ts\none\n```\n\n- item\n\n  ```json\n  {}\n  ```\n\n````sh\n```\n````\n'
 

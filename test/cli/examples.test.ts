@@ -1,0 +1,61 @@
+/** Every example of the help, and every block of the guides that runs the command. */
+
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { afterAll, describe, expect, it } from 'vitest'
+import { extractBlocks, kindOf } from '../docs/blocks.ts'
+import { findBin } from './command.ts'
+import { prepareShell } from './shell.ts'
+
+const root = new URL('../../', import.meta.url)
+const bin = await findBin()
+const shell = await prepareShell()
+afterAll(() => shell.close())
+
+/** Runs of the command that end with another exit code than 0, as the text beside them says. */
+const EXIT_CODES: readonly (readonly [line: string, code: number])[] = []
+
+const examples = findCommands([]).map((path) => ({ name: path.join(' '), examples: findExamples(path) }))
+const pages = ['README.md', ...readdirSync(new URL('docs/', root), { encoding: 'utf8' }).map((name) => `docs/${name}`)]
+const blocks = pages
+  .filter((name) => name.endsWith('.md'))
+  .flatMap((name) => extractBlocks(name, readFileSync(new URL(name, root), 'utf8')))
+  .filter((block) => kindOf(block) === 'command')
+
+describe.each(examples)('hookline $name --help', ({ examples }) => {
+  it('has two examples, which keep the secret out of the list of processes', () => {
+    expect(examples.length).toBeGreaterThan(1)
+    expect(examples.filter((line) => / --secret[ =]/.test(line))).toEqual([])
+  })
+
+  it.each(examples)('%s', (line) => expectToRun(line))
+})
+
+describe('the guides', () => {
+  it.each(blocks)('$place', ({ code }) => expectToRun(code))
+})
+
+async function expectToRun(lines: string): Promise<void> {
+  const { stdout, stderr, codes } = await shell.run(lines)
+  const expected = [...lines.matchAll(/\bhookline .*/g)].map(
+    ([run]) => EXIT_CODES.find(([line]) => run.includes(line))?.[1] ?? 0,
+  )
+  expect({ codes, stdout, stderr }).toMatchObject({ codes: expected })
+  expect(stdout + stderr).not.toMatch(/^ +at .+:\d+/m)
+}
+
+/** The paths of the subcommands that the help lists, their own subcommands included. */
+function findCommands(path: readonly string[]): string[][] {
+  const [, list = ''] = /^Commands:\n((?: .*\n)+)/m.exec(help(path)) ?? []
+  const names = [...list.matchAll(/^ {2}([\w-]+)/gm)].map(([, name = '']) => name).filter((name) => name !== 'help')
+  return names.flatMap((name) => [[...path, name], ...findCommands([...path, name])])
+}
+
+function findExamples(path: readonly string[]): string[] {
+  const [, list = ''] = /^Examples:\n((?: .*\n?)+)/m.exec(help(path)) ?? []
+  return [...list.matchAll(/^ {2}(\S.*)$/gm)].map(([, line = '']) => line)
+}
+
+function help(path: readonly string[]): string {
+  return execFileSync(process.execPath, [bin, ...path, '--help'], { encoding: 'utf8' })
+}

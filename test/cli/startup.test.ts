@@ -1,0 +1,34 @@
+/** What the command costs whoever does not use it, and how long it takes to start. */
+
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { findBin } from './command.ts'
+
+it('adds no package to those that installing hookline brings', () => {
+  const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  expect(Object.keys(manifest.dependencies)).toEqual(['debug', 'fastify-plugin', 'undici'])
+  expect(manifest.optionalDependencies).toBeUndefined()
+})
+
+it('prints its help soon', async () => {
+  const bin = await findBin()
+  const [none, help]: [number[], number[]] = [[], []]
+  for (let turn = 0; turn < 7; turn += 1) {
+    none.push(time(['-e', '0']))
+    help.push(time([bin, '--help']))
+  }
+  const more = medianOf(help) - medianOf(none)
+  console.log(`hookline --help takes ${more.toFixed(0)} ms more than node -e 0.`)
+  expect(more).toBeLessThan(4 * 150) // 150 on a quiet machine.
+})
+
+function time(args: readonly string[]): number {
+  const started = performance.now()
+  execFileSync(process.execPath, args)
+  return performance.now() - started
+}
+
+function medianOf(times: readonly number[]): number {
+  return times.toSorted((one, other) => one - other)[times.length >> 1] as number
+}
