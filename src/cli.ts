@@ -12,6 +12,7 @@ interface Subcommand {
 
 const SUBCOMMANDS: Readonly<Record<string, readonly [summary: string, load: () => Promise<Subcommand>]>> = {
   verify: ['tell whether a signature is right, and why not', () => import('./cli/verify.ts')],
+  send: ['send messages to an endpoint', () => import('./cli/send/index.ts')],
 }
 
 const program = new Command('hookline')

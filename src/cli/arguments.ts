@@ -72,7 +72,8 @@ export async function readInput(option: string, path: string, limit: number): Pr
   return Buffer.concat(chunks)
 }
 
-function cannotRead(option: string, path: string, error: unknown): UsageError {
+/** The error for a file that cannot be read. */
+export function cannotRead(option: string, path: string, error: unknown): UsageError {
   const { code, message } = error as NodeJS.ErrnoException
   const reason = code === 'ENOENT' ? 'it does not exist' : code === 'EISDIR' ? 'it is a directory' : message
   return new UsageError(`${option}: ${named(path)} cannot be read: ${reason}.`)

@@ -1,5 +1,6 @@
 /** One POST of a subcommand, and its complete answer or what went wrong. Redirects are not followed. */
 
+import { Readable } from 'node:stream'
 import { type AttemptError, explainConnectionError } from '../http/connection-error.ts'
 import { Pool } from '../http/undici.ts'
 import { RESPONSE_LIMIT } from '../message/limits.ts'
@@ -20,7 +21,7 @@ export interface Exchange {
 
 /** Posts to one address. */
 export interface Poster {
-  /** Never rejects. Without a length, the body is sent in chunks. */
+  /** Never rejects. */
   post(body: Uint8Array, headers: Readonly<Record<string, string>>, options?: PostOptions): Promise<Exchange>
   close(): Promise<void>
 }
@@ -30,6 +31,8 @@ export interface PostOptions {
   /** From connecting to the last byte. Default 5000, as the destination has ("Outbound event delivery", Errors). */
   readonly timeoutMs?: number
   readonly signal?: AbortSignal
+  /** Whether to send the body in chunks, without its length. */
+  readonly isChunked?: boolean
 }
 
 /** Creates a poster. Connections open with the first posts and are kept. */
@@ -38,27 +41,43 @@ export function createPoster(url: URL, connections = 1): Poster {
   const path = url.pathname + url.search
 
   return {
-    async post(body, headers, { timeoutMs = 5_000, signal } = {}) {
+    async post(body, headers, { timeoutMs = 5_000, signal, isChunked = false } = {}) {
       const started = performance.now()
-      const timeout = AbortSignal.timeout(timeoutMs)
-      const signals = signal === undefined ? [timeout] : [timeout, signal]
+      // Not AbortSignal.timeout(): it would keep each post in memory until its time is over.
+      const controller = new AbortController()
+      let isLate = false
+      const timer = setTimeout(() => {
+        isLate = true
+        controller.abort()
+      }, timeoutMs)
+      const abort = (): void => controller.abort()
+      if (signal?.aborted) abort()
+      else signal?.addEventListener('abort', abort)
       try {
-        const request = { path, method: 'POST', headers, body, signal: AbortSignal.any(signals) } as const
-        const { statusCode: status, headers: answered, body: stream } = await pool.request(request)
+        const { statusCode, ...answer } = await pool.request({
+          path,
+          method: 'POST',
+          headers,
+          body: isChunked ? Readable.from([body]) : body,
+          signal: controller.signal,
+        })
         const chunks: Buffer[] = []
         let size = 0
-        for await (const chunk of stream) {
+        for await (const chunk of answer.body) {
           chunks.push(chunk)
           size += chunk.length
           if (size >= RESPONSE_LIMIT) break
         }
         const excerpt = Buffer.concat(chunks).subarray(0, RESPONSE_LIMIT)
-        return { status, headers: answered, body: excerpt, durationMs: performance.now() - started }
+        return { status: statusCode, headers: answer.headers, body: excerpt, durationMs: performance.now() - started }
       } catch (thrown) {
-        const cause = timeout.aborted ? Object.assign(new Error('no complete response'), { code: 'ETIMEDOUT' }) : thrown
+        const cause = isLate ? Object.assign(new Error('no complete response'), { code: 'ETIMEDOUT' }) : thrown
         const { error, rule, found, advice } = explainConnectionError(cause)
         const reason = `${rule}. Got ${found}. ${advice}`
         return { headers: {}, body: Buffer.alloc(0), durationMs: performance.now() - started, error, reason }
+      } finally {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', abort)
       }
     },
     close: () => pool.destroy(),

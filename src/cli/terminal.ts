@@ -17,6 +17,18 @@ export function print(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
+/** Prints a value as a line of JSON. What a terminal would obey is written as `\u001b`. */
+export function printJson(value: unknown): void {
+  print(JSON.stringify(value).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, asUnits))
+}
+
+function asUnits(char: string): string {
+  return char
+    .split('')
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .join('')
+}
+
 /** Prints a line that is no data: to stderr. */
 export function note(line: string): void {
   process.stderr.write(`${line}\n`)

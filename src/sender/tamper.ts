@@ -38,7 +38,7 @@ export interface Tampered {
 export function tamper(bytes: Uint8Array, signature: string | undefined, way: Tampering | undefined): Tampered {
   const plain = { bytes, signature, isChunked: false, copies: 1 }
   if (way === undefined) return plain
-  requireOneOf('tamper', way, Object.keys(WAYS))
+  requireOneOf('tamper', way, TAMPERINGS)
   return { ...plain, ...WAYS[way](bytes, signature) }
 }
 
@@ -51,6 +51,9 @@ const WAYS: Readonly<Record<Tampering, (bytes: Uint8Array, signature: string | u
   chunked: () => ({ isChunked: true }),
   repeated: () => ({ copies: 2 }),
 }
+
+/** Every way. */
+export const TAMPERINGS: readonly Tampering[] = Object.keys(WAYS) as Tampering[]
 
 function flipLast(signature: string): string {
   const end = SIGNATURE_LENGTH - 1

@@ -68,7 +68,7 @@ function readWebhook(webhook: unknown, name: string): Target {
 }
 
 /** Headers that describe the message, its signature or the connection: only the sender sets them. */
-const RESERVED: ReadonlySet<string> = new Set([
+export const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'content-type',
   'content-length',
   'content-encoding',
@@ -111,7 +111,7 @@ function checkHeader(name: string, header: string, value: unknown): void {
     const found = header === '' ? 'an empty name' : 'a name with a character that is not allowed'
     throw invalidOption(name, 'must have valid header names', found, 'Use letters, digits and hyphens.')
   }
-  if (RESERVED.has(header.toLowerCase())) {
+  if (RESERVED_HEADERS.has(header.toLowerCase())) {
     throw invalidOption(`${name}.${header}`, 'is reserved for the sender', 'a static header', 'Remove it.')
   }
   if (typeof value !== 'string' || /[^\t\x20-\x7e\x80-\xff]/.test(value)) {

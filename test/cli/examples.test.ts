@@ -13,7 +13,7 @@ const shell = await prepareShell()
 afterAll(() => shell.close())
 
 /** Runs of the command that end with another exit code than 0, as the text beside them says. */
-const EXIT_CODES: readonly (readonly [line: string, code: number])[] = []
+const EXIT_CODES: readonly (readonly [line: string, code: number])[] = [['--tamper bad-signature', 1]]
 
 const examples = findCommands([]).map((path) => ({ name: path.join(' '), examples: findExamples(path) }))
 const pages = ['README.md', ...readdirSync(new URL('docs/', root), { encoding: 'utf8' }).map((name) => `docs/${name}`)]

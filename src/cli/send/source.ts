@@ -1,0 +1,114 @@
+/** Where messages come from: a type, a file with one, or the lines of a file or of stdin. */
+
+import { type FileHandle, open } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import { serialise } from '../../message/compose.ts'
+import { HooklineError } from '../../message/error.ts'
+import { isMessageType, MESSAGE_TYPES } from '../../message/type-table.ts'
+import { nearest } from '../../options/checks.ts'
+import { fixtures } from '../../testing/fixtures.ts'
+import { cannotRead, readInput } from '../arguments.ts'
+import { UsageError } from '../terminal.ts'
+import { splitLines } from './lines.ts'
+import { type Changes, type Prepared, prepare } from './prepare.ts'
+
+/** The most bytes of a message, and so of a line. */
+const LIMIT = 5_000_000
+
+/** A message to send, or a line that is none. */
+export interface Item {
+  readonly prepared?: Prepared
+  /** Why the line is no message. */
+  readonly fault?: string
+  /** The number of the line, from 1. */
+  readonly line?: number
+  /** How much of everything is sent with it, from 0 to 1; undefined where the end is unknown. */
+  readonly share?: number
+}
+
+/** Messages to send. */
+export interface Source {
+  /** For a question to the user: `3 messages`. */
+  readonly what: string
+  /**
+   * @param signal Ends them.
+   * @throws UsageError when the one message is none, or cannot be changed.
+   */
+  items(signal: AbortSignal): AsyncGenerator<Item>
+}
+
+/** How often each message is sent, and with which changes. */
+export interface Copies extends Omit<Changes, 'isCopy'> {
+  readonly count: number
+}
+
+/**
+ * Opens a source.
+ *
+ * @param name A type, a file, or `-`.
+ * @throws UsageError for a file that cannot be read.
+ */
+export async function openSource(name: string, copies: Copies): Promise<Source> {
+  if (isMessageType(name)) return single(serialise(fixtures[name]), copies, true)
+  if (name === '-') return lines(name, process.stdin, copies)
+  const file = await open(name).catch((error) => {
+    const near = nearest(name, MESSAGE_TYPES)
+    const { message } = cannotRead('SOURCE', name, error)
+    throw new UsageError(near === undefined ? message : `${message} Did you mean ${near}?`)
+  })
+  if (/\.(ndjson|jsonl)$/i.test(name)) return lines(name, file, copies)
+  await file.close()
+  return single(await readInput('SOURCE', name, LIMIT), copies, copies.count > 1)
+}
+
+function single(bytes: Buffer, { count, edits }: Copies, isCopy: boolean): Source {
+  return {
+    what: count === 1 ? '1 message' : `${count} messages`,
+    async *items() {
+      for (let copy = 1; copy <= count; copy += 1) {
+        yield { prepared: prepareOne(bytes, { edits, isCopy }), share: copy / count }
+      }
+    },
+  }
+}
+
+function prepareOne(bytes: Buffer, changes: Changes): Prepared {
+  try {
+    return prepare(bytes, changes)
+  } catch (error) {
+    if (error instanceof HooklineError) throw new UsageError(`The file holds no message: ${error.message}`)
+    throw error
+  }
+}
+
+function lines(name: string, input: Readable | FileHandle, { count, edits }: Copies): Source {
+  return {
+    what: name === '-' ? 'the messages of stdin' : `the messages of ${name}`,
+    async *items(signal) {
+      const isFile = 'createReadStream' in input
+      const size = isFile ? (await input.stat()).size : 0 // 0 for a pipe, too.
+      const stream = isFile ? input.createReadStream() : input
+      signal.addEventListener('abort', () => stream.destroy())
+      try {
+        for await (const { number: line, bytes, end } of splitLines(stream, LIMIT)) {
+          if (bytes?.toString('latin1').trim() === '') continue
+          for (let copy = 1; copy <= count; copy += 1) {
+            const item = { line, ...(size > 0 && { share: end / size }) }
+            yield { ...item, ...prepareLine(bytes, { edits, isCopy: count > 1 }) }
+          }
+        }
+      } catch (error) {
+        if (!signal.aborted) throw cannotRead('SOURCE', name, error)
+      }
+    },
+  }
+}
+
+function prepareLine(bytes: Buffer | undefined, changes: Changes): Pick<Item, 'prepared' | 'fault'> {
+  if (bytes === undefined) return { fault: `A line must have at most ${LIMIT} bytes. This one has more.` }
+  try {
+    return { prepared: prepare(bytes, changes) }
+  } catch (error) {
+    return { fault: (error as Error).message }
+  }
+}
