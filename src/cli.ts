@@ -3,7 +3,7 @@
 
 import { Command, CommanderError } from 'commander'
 import manifest from '../package.json' with { type: 'json' }
-import { endQuietly, fail } from './cli/terminal.ts'
+import { endQuietly, escaped, fail } from './cli/terminal.ts'
 
 /** What a subcommand exports: it declares its arguments, its options and what it does. */
 interface Subcommand {
@@ -20,6 +20,7 @@ const program = new Command('hookline')
   .version(manifest.version)
   .enablePositionalOptions()
   .exitOverride()
+  .configureOutput({ outputError: (text, write) => write(`${withoutValues(text)}\n`) })
   .showHelpAfterError('Run the command with --help to see its options.')
   .hook('preSubcommand', async (_program, command) => {
     const [, load] = SUBCOMMANDS[command.name()] ?? []
@@ -29,6 +30,15 @@ for (const [name, [summary]] of Object.entries(SUBCOMMANDS)) program.command(nam
 
 endQuietly()
 run(process.argv).catch(fail)
+
+/** What is wrong with the arguments, on one line, without values that may hold a secret: of a misspelt `--secret`, of a URL. */
+function withoutValues(text: string): string {
+  const line = text.trimEnd().split('\n').map(escaped).join(' ')
+  return line
+    .replace(/(unknown option '[^=']*)=.*'/, "$1'")
+    .replace(/(argument|value) '.*[@?].*' is invalid/, '$1 is invalid')
+    .replace(/(but got \d+): .*/, '$1.')
+}
 
 async function run(args: readonly string[]): Promise<void> {
   try {

@@ -46,7 +46,7 @@ export default defineConfig({
         text: 'Test',
         items: [
           { text: 'Testing', link: '/testing' },
-          { text: 'When a signature does not match', link: '/signatures' },
+          { text: 'My signature does not match', link: '/signatures' },
         ],
       },
       { text: 'Send', items: [{ text: 'Sending', link: '/sending' }] },

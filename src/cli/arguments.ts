@@ -1,10 +1,11 @@
 /** Arguments that subcommands share: the secret, addresses, files, numbers, and the examples of their help. */
 
+import { isUtf8 } from 'node:buffer'
 import { readFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { createInterface } from 'node:readline/promises'
 import { type Command, InvalidArgumentError } from 'commander'
-import { UsageError } from './terminal.ts'
+import { note, UsageError } from './terminal.ts'
 
 /** The options of a subcommand that takes the secret. */
 export interface SecretOptions {
@@ -42,11 +43,14 @@ export function requireSecret(options: SecretOptions): string {
 }
 
 function readSecretFile(path: string): string {
+  let bytes: Buffer
   try {
-    return readFileSync(path, 'utf8').replace(/\r?\n$/, '')
+    bytes = readFileSync(path)
   } catch (error) {
     throw cannotRead('--secret-file', path, error)
   }
+  if (!isUtf8(bytes)) throw new UsageError(`--secret-file: ${path} must be text in UTF-8.`)
+  return bytes.toString().replace(/\r?\n$/, '')
 }
 
 /**
@@ -58,6 +62,7 @@ function readSecretFile(path: string): string {
 export async function readInput(option: string, path: string, limit: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
+  if (path === '-' && process.stdin.isTTY) note('Reading from the terminal. End with Ctrl-D.')
   try {
     const stream = path === '-' ? process.stdin : (await open(path)).createReadStream()
     for await (const chunk of stream) {

@@ -32,6 +32,8 @@ const SENTENCES = {
   signature_spaced: `The signature must be 40 hexadecimal digits alone. Got white space around it. ${PASS_AS_SENT}`,
   signature_quoted: `The signature must be 40 hexadecimal digits alone. Got quotation marks around it. ${PASS_AS_SENT}`,
   signature_labelled: `The signature must be 40 hexadecimal digits alone. Got a label beside it, such as \`sha1=\`. ${PASS_AS_SENT}`,
+  signature_repeated: `The signature must be 40 hexadecimal digits alone. Got a list of values, as a header that is sent twice arrives. Send \`X-Signature\` once: look for a client and a proxy that both set it.`,
+  signature_timestamped: `The signature must be 40 hexadecimal digits alone. Got a timestamp beside it, as in \`t=…,v1=…\`. ${PASS_AS_SENT}`,
   signature_uppercase: `The signature must be in lower case. Got upper case. ${HEX}`,
   signature_base64: `The signature must be hexadecimal. Got base64. ${HEX}`,
   signature_base64url: `The signature must be hexadecimal. Got base64url. ${HEX}`,
@@ -69,6 +71,8 @@ const SENTENCES = {
     'The signature must cover the body. Got one of no bytes. Sign the body itself: it was read before, or it was not there yet.',
   body_object_text:
     'The signature must cover the body. Got one of the text "[object Object]". Sign the serialised bytes, not an object.',
+  body_timestamped:
+    'The signature must cover the body alone. Got one of a timestamp and the body. Sign the body alone, or verify it by the rules of the service that sent it, such as Stripe.',
   body_line_break_extra: `The body must be the bytes that were signed. Got a line break at its end that was not signed. ${SEND_AS_SIGNED}`,
   body_line_break_lost: `The body must be the bytes that were signed. Got it without the line break that was signed at its end. ${SEND_AS_SIGNED} A shell drops it in \`$(…)\`, curl in \`--data @file\`.`,
   body_line_breaks: `The body must be the bytes that were signed. Got other line breaks: CRLF for LF, or LF for CRLF. ${SEND_AS_SIGNED}`,
@@ -102,7 +106,7 @@ const SENTENCES = {
   body_percent_encoded:
     'The signature must cover the body as it is sent. Got one of the percent-encoded body. Sign the bytes that are sent.',
   body_first_element:
-    "The signature must cover the whole body. Got one of the first element of the list. Turn batching off at the sender, or pass `batches: 'first_signed'` to the receiver: the other elements are not authentic.",
+    "The signature must cover the whole body. Got one of the first element of the list. Turn batching off at the sender, or pass `batches: 'first_signed'` to the receiver: the other elements are not authentic. See docs/batches.md of hookline.",
   body_reserialised: `The body must be the bytes that were signed. Got the same JSON, written differently. ${SEND_AS_SIGNED}`,
 } as const
 
@@ -111,11 +115,12 @@ export function causeOf(code: SignatureCauseCode): SignatureCause {
   return { code, message: SENTENCES[code] }
 }
 
-/** Makes the cause of a body that serialisers wrote anew. */
+/** Makes the cause of a body that serialisers wrote anew. Its sentence names each once, and those of a language alone if any are. */
 export function reserialisedBy(writers: readonly string[]): SignatureCause {
-  const familyOf = (name: string): string => name.replace(/ with .*/, '')
-  const firsts = writers.filter((name, at) => writers.findIndex((other) => familyOf(other) === familyOf(name)) === at)
-  const found = `${firsts.join(', or ')} writes`
+  const families = [...Map.groupBy(writers, (name) => name.replace(/ with .*/, '')).values()]
+  const firsts = families.flatMap(([first = '']) => first)
+  const ofLanguages = firsts.filter((name) => !name.startsWith('a '))
+  const found = `${(ofLanguages.length > 0 ? ofLanguages : firsts).join(', or ')} writes`
   const message = `The body must be the bytes that were signed. Got the same JSON, written differently: ${found} what was signed. ${SEND_AS_SIGNED}`
   return { code: 'body_reserialised', message, writers }
 }

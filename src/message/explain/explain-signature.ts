@@ -67,18 +67,18 @@ function explain(body: Uint8Array, signature: string | undefined, secret: string
   if (holdsSecret(signature.trim(), secret)) return broken([causeOf('signature_is_secret')])
 
   const { readings, causes: ofForm } = readSignature(signature)
-  const [reading, ...others] = readings
-  if (reading === undefined) return broken(ofForm)
+  if (readings.length === 0) return broken(ofForm)
   const { causes, tried, complete } = search(body, secret, readings)
   if (causes) return broken(causes, tried)
 
-  const known = others.length === 0 ? reading.causes : ofForm
-  const extent = complete ? 'alone and in pairs' : 'alone and, because the body is large, not in all pairs'
+  const extent = complete
+    ? 'alone and in pairs'
+    : 'but, because the body is large, not every serialiser and not all in pairs'
   const sentences = [
     `The signature does not match, and nothing that was tried explains it. Got the digest of other bytes, or one made with another secret. Compare the secret at both ends, and verify the body as it arrived. Tried ${tried.length} deviations, ${extent}.`,
-    ...known.map(({ message }) => message),
+    ...ofForm.map(({ message }) => message),
   ]
-  return result('unexplained', sentences.join('\n'), known, tried)
+  return result('unexplained', sentences.join('\n'), ofForm, tried)
 }
 
 /** Whether a signature is the secret, or has it behind a label or as base64. Short text is in a digest by chance. */

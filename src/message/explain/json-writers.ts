@@ -86,7 +86,12 @@ const FAMILIES: readonly Family[] = [
   },
   {
     name: 'JSON.generate of Ruby',
-    string: { '': strings.minimal },
+    string: {
+      '': strings.minimal,
+      'script_safe: true': strings.rubyScript,
+      'escape_slash: true': strings.rubySlashes,
+      'ascii_only: true': strings.rubyAscii,
+    },
     number: { '': numbers.ruby },
     order: { '': orders.asRead, 'sorted keys': orders.sortedByBytes },
     layout: { '': layouts.compact, pretty_generate: layouts.twoSpaces, 'pretty_generate of json 2.6': layouts.oldRuby },

@@ -73,7 +73,8 @@ export function search(
     for (const { code } of causes) tried.add(code)
     for (const reading of readings) {
       work.spend(signed.length * COST[reading.hash])
-      if (!reading.fits(digest.compute(reading.hash, key, signed))) continue
+      const prefixed = reading.prefix === '' ? signed : Buffer.concat([Buffer.from(reading.prefix), signed])
+      if (!reading.fits(digest.compute(reading.hash, key, prefixed))) continue
       return { causes: [...reading.causes, ...causes], tried: [...tried], complete: true }
     }
     if (work.isDone) break

@@ -8,8 +8,10 @@ export type HashName = 'md5' | 'sha1' | 'sha224' | 'sha256' | 'sha384' | 'sha512
 /** One way to read a signature: which digest it may be. */
 export interface Reading {
   readonly hash: HashName
-  /** What is wrong with the form, and with the hash. */
+  /** What is wrong with the form, with the hash, and with what was signed before the body. */
   readonly causes: readonly SignatureCause[]
+  /** What was signed before the body: a timestamp and what separates the two, or nothing. */
+  readonly prefix: string
   /** Checks whether this digest, in lowercase hexadecimal, is the one that was given. */
   fits(digest: string): boolean
 }
@@ -37,22 +39,46 @@ const LONGEST = 1_000
 const WRAPPERS: readonly (readonly [SignatureCauseCode, RegExp])[] = [
   ['signature_spaced', /^\s+(.*)$|^(.*\S)\s+$/s],
   ['signature_quoted', /^b?(["'`])(.*)\1$/s],
-  ['signature_labelled', /^(?:x-)?(?:hub-)?(?:signature|hmac|digest|sha|md|v)[-_]?\d{0,3}\s*[=:]\s*(.+)$/is],
+  ['signature_labelled', /^(?:x-)?(?:hub-)?(?:signature|hmac|digest|sha|md|[hsv])[-_]?\d{0,3}\s*[=:]\s*(.+)$/is],
   ['signature_labelled', /^(?:[\w-]+ ?)?\(stdin\)= (.+)$/is],
   ['signature_labelled', /^(.+?) [ *]?(?:-|stdin)$/s],
 ]
 
+/** A part of a list: of `t=1492774577,v1=…`. */
+const TIMESTAMP = /^(?:t|ts|timestamp) ?= ?(\d{1,20})$/i
+
+/** What stands between a timestamp and the body that are signed together. */
+const JOINTS = ['.', ':']
+
 /**
  * Reads a signature that was given. No readings: it is none, and the causes say why.
  *
- * @param causes What is wrong in any reading.
+ * @param causes What is wrong in each reading.
  */
 export function readSignature(signature: string): { readings: readonly Reading[]; causes: readonly SignatureCause[] } {
   const codes = new Set<SignatureCauseCode>()
-  const hex = signature.length > LONGEST ? undefined : readHex(unwrap(signature, codes), codes)
-  const causes = [...codes].map(causeOf)
-  if (hex === undefined) return { readings: [], causes: [causeOf('signature_unreadable')] }
-  return { readings: listReadings(hex, causes), causes }
+  const text = signature.length > LONGEST ? '' : unwrap(signature, codes)
+  const parts = text.split(/\s*[,;]\s*/)
+  const [timestamp] = parts.flatMap((part) => TIMESTAMP.exec(part)?.[1] ?? [])
+  if (timestamp !== undefined) codes.add('signature_timestamped')
+  else if (parts.length > 1) codes.add('signature_repeated')
+  const readings = [...new Set(parts)].flatMap((part) => readPart(part, codes, timestamp))
+  const [first, ...others] = readings
+  if (first === undefined) return { readings, causes: [causeOf('signature_unreadable')] }
+  const isInAll = ({ code }: SignatureCause): boolean =>
+    others.every(({ causes }) => causes.some((cause) => cause.code === code))
+  return { readings, causes: first.causes.filter(isInAll) }
+}
+
+/** The readings of one value of a list, or of the only one. */
+function readPart(part: string, codesOfAll: ReadonlySet<SignatureCauseCode>, timestamp: string | undefined): Reading[] {
+  const codes = new Set(codesOfAll)
+  const hex = readHex(unwrap(part, codes), codes)
+  if (hex === undefined) return []
+  if (timestamp === undefined) return listReadings(hex, codes)
+  codes.delete('signature_labelled')
+  const prefixed = JOINTS.flatMap((joint) => listReadings(hex, codes, timestamp + joint))
+  return [...prefixed, ...listReadings(hex, codes)]
 }
 
 function unwrap(text: string, codes: Set<SignatureCauseCode>): string {
@@ -84,18 +110,17 @@ function readHex(text: string, codes: Set<SignatureCauseCode>): string | undefin
 }
 
 /** A digest of exactly this length, and a longer one that was cut. */
-function listReadings(hex: string, causes: readonly SignatureCause[]): Reading[] {
+function listReadings(hex: string, codes: ReadonlySet<SignatureCauseCode>, prefix = ''): Reading[] {
   const readings: Reading[] = []
-  const whole = HASHES.find((hash) => DIGITS[hash] === hex.length)
-  if (whole) readings.push({ hash: whole, causes: [...causes, ...ofHash(whole)], fits: (digest) => digest === hex })
-  const cut = whole === undefined || hex.length < 40 ? OFTEN_CUT.find((hash) => DIGITS[hash] > hex.length) : undefined
-  if (cut) {
-    const fits = (digest: string): boolean => digest.startsWith(hex) || digest.endsWith(hex)
-    readings.push({ hash: cut, causes: [...causes, causeOf('signature_cut'), ...ofHash(cut)], fits })
+  const add = (hash: HashName, ofCut: readonly SignatureCauseCode[], fits: Reading['fits']): void => {
+    const ofHash = hash === 'sha1' ? [] : ([`hash_${hash}`] as const)
+    const ofPrefix = prefix === '' ? [] : (['body_timestamped'] as const)
+    const causes = [...codes, ...ofCut, ...ofHash, ...ofPrefix].map(causeOf)
+    readings.push({ hash, prefix, causes, fits })
   }
+  const whole = HASHES.find((hash) => DIGITS[hash] === hex.length)
+  if (whole) add(whole, [], (digest) => digest === hex)
+  const cut = whole === undefined || hex.length < 40 ? OFTEN_CUT.find((hash) => DIGITS[hash] > hex.length) : undefined
+  if (cut) add(cut, ['signature_cut'], (digest) => digest.startsWith(hex) || digest.endsWith(hex))
   return readings
-}
-
-function ofHash(hash: HashName): SignatureCause[] {
-  return hash === 'sha1' ? [] : [causeOf(`hash_${hash}`)]
 }

@@ -56,6 +56,9 @@ describe('the form of a signature', () => {
     ['signature_labelled', `HMAC-SHA1(stdin)= ${RIGHT}`],
     ['signature_labelled', `(stdin)= ${RIGHT}`],
     ['signature_labelled', `${RIGHT}  -`],
+    ['signature_repeated', `${RIGHT}, ${RIGHT}`],
+    ['signature_repeated', `${sign('{}', SECRET)},${RIGHT}`],
+    ['signature_timestamped', `t=1492774577,v1=${RIGHT}`],
     ['signature_uppercase', RIGHT.toUpperCase()],
     ['signature_base64', base64(RIGHT)],
     ['signature_base64url', Buffer.from(RIGHT, 'hex').toString('base64url')],
@@ -76,6 +79,38 @@ describe('the form of a signature', () => {
       'signature_uppercase',
     ])
     expect(codesOf(base64(RIGHT.slice(0, 24)))).toEqual(['signature_base64', 'signature_cut'])
+  })
+
+  it.each([
+    ['t=1492774577,v1=%,v0=0123456789abcdef', '.', 'sha1'],
+    ['t=1492774577, v0=%, v1=0123456789abcdef', '.', 'sha256'],
+    ['ts=1492774577;h1=%', ':', 'sha256'],
+  ])('has a timestamp, which was signed too: %s', (form, joint, hash) => {
+    const printed = openssl([`-${hash}`, '-hmac', SECRET], `1492774577${joint}${TEXT}`)
+    const ofHash = hash === 'sha1' ? [] : ['hash_sha256']
+    expect(codesOf(form.replace('%', digitsOf(printed)))).toEqual([
+      'signature_timestamped',
+      ...ofHash,
+      'body_timestamped',
+    ])
+  })
+
+  it('has a timestamp, which was signed with a body that was written anew', () => {
+    const signature = sign(`1492774577.${JSON.stringify(JSON.parse(TEXT))}`, SECRET)
+    const codes = ['signature_timestamped', 'body_timestamped', 'body_reserialised']
+    expect(codesOf(`t=1492774577,v1=${signature}`)).toEqual(codes)
+  })
+
+  it('is read in each part of a list', () => {
+    expect(codesOf(`sha1=${RIGHT}, sha256=0123`)).toEqual(['signature_labelled', 'signature_repeated'])
+    expect(codesOf(`sha256=${RIGHT}${RIGHT.slice(0, 24)}, ${RIGHT.toUpperCase()}`)).toEqual([
+      'signature_labelled',
+      'signature_repeated',
+      'signature_uppercase',
+    ])
+    expect(codesOf('one, two')).toEqual(['signature_unreadable'])
+    const { verdict, causes } = explainSignature(BODY, `t=1,v1=${sign('{}', SECRET)}`, SECRET)
+    expect({ verdict, causes }).toMatchObject({ verdict: 'unexplained', causes: [{ code: 'signature_timestamped' }] })
   })
 
   it.each([[['-sha1']], [['-sha1', '-r']]])('as openssl %j prints it', (args) => {
@@ -279,7 +314,9 @@ describe('what nothing explains', () => {
 
   it('says when a body is too large for every pair', () => {
     const body = Buffer.from(JSON.stringify({ text: 'x'.repeat(2_000_000) }))
-    expect(explainSignature(body, other, SECRET).message).toMatch(/because the body is large, not in all pairs\.$/)
+    expect(explainSignature(body, other, SECRET).message).toMatch(
+      /because the body is large, not every serialiser and not all in pairs\.$/,
+    )
     expect(codesOf(sign(`${body}\n`, SECRET), body)).toEqual(['body_line_break_lost'])
   })
 })

@@ -16,10 +16,12 @@ STDIN.each_line do |line|
   begin
     value = JSON.parse(Base64.decode64(line).force_encoding('UTF-8'))
     [['', value], ['sorted keys', sort(value)]].each do |order, ordered|
-      [['', JSON.generate(ordered)], [pretty, JSON.pretty_generate(ordered)]].each do |layout, body|
-        settings = [order, layout].reject(&:empty?).join(', ')
-        name = 'JSON.generate of Ruby' + (settings.empty? ? '' : " with #{settings}")
-        puts [name, OpenSSL::HMAC.hexdigest('SHA1', ARGV[0], body), Base64.strict_encode64(body)].join("\t")
+      [['', {}], ['escape_slash: true', { escape_slash: true }], ['ascii_only: true', { ascii_only: true }]].each do |escapes, options|
+        [['', JSON.generate(ordered, options)], [pretty, JSON.pretty_generate(ordered, options)]].each do |layout, body|
+          settings = [order, escapes, layout].reject(&:empty?).join(', ')
+          name = 'JSON.generate of Ruby' + (settings.empty? ? '' : " with #{settings}")
+          puts [name, OpenSSL::HMAC.hexdigest('SHA1', ARGV[0], body), Base64.strict_encode64(body)].join("\t")
+        end
       end
     end
   rescue JSON::ParserError, JSON::GeneratorError
