@@ -27,6 +27,8 @@ export default defineConfig({
     lambda: 'adapters/lambda.ts',
     // The command: no types, and the packages that only it uses are built into it.
     cli: 'src/cli.ts',
+    // A file of its own: the thread that `hookline listen` starts.
+    'cli-explainer-thread': 'src/cli/requests/listen/explainer-thread.ts',
   },
   format: 'esm',
   target: 'node22',

@@ -13,6 +13,11 @@ interface Subcommand {
 const SUBCOMMANDS: Readonly<Record<string, readonly [summary: string, load: () => Promise<Subcommand>]>> = {
   verify: ['tell whether a signature is right, and why not', () => import('./cli/verify.ts')],
   send: ['send messages to an endpoint', () => import('./cli/send/index.ts')],
+  listen: ['receive requests: show, keep, pass on or refuse them', () => import('./cli/requests/listen/index.ts')],
+  list: ['list the requests that `listen` has kept', () => import('./cli/requests/list.ts')],
+  show: ['show one of them', () => import('./cli/requests/show.ts')],
+  diff: ['compare two of them', () => import('./cli/requests/diff.ts')],
+  replay: ['send them again', () => import('./cli/requests/replay.ts')],
 }
 
 const program = new Command('hookline')

@@ -1,4 +1,4 @@
-/** One POST of a subcommand, and its complete answer or what went wrong. Redirects are not followed. */
+/** One request of a subcommand, and its complete answer or what went wrong. Redirects are not followed. */
 
 import { Readable } from 'node:stream'
 import { type AttemptError, explainConnectionError } from '../http/connection-error.ts'
@@ -10,7 +10,7 @@ export interface Exchange {
   /** The status of a complete answer; undefined when `error` is set. */
   readonly status?: number
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
-  /** The first 64 KiB of the answer's body. */
+  /** The beginning of the answer's body. */
   readonly body: Buffer
   /** From connecting to the last byte, in milliseconds. */
   readonly durationMs: number
@@ -22,12 +22,21 @@ export interface Exchange {
 /** Posts to one address. */
 export interface Poster {
   /** Never rejects. */
-  post(body: Uint8Array, headers: Readonly<Record<string, string>>, options?: PostOptions): Promise<Exchange>
+  post(body: Uint8Array, headers: PostHeaders, options?: PostOptions): Promise<Exchange>
   close(): Promise<void>
 }
 
+/** By name; or names and values in turns. */
+export type PostHeaders = Readonly<Record<string, string>> | readonly string[]
+
 /** Options of {@link Poster.post}. */
 export interface PostOptions {
+  /** Default POST. */
+  readonly method?: string
+  /** With the query. Default: that of the URL. */
+  readonly path?: string
+  /** How much of the answer's body is read, in bytes. Default 64 KiB. */
+  readonly limit?: number
   /** From connecting to the last byte. Default 5000, as the destination has ("Outbound event delivery", Errors). */
   readonly timeoutMs?: number
   readonly signal?: AbortSignal
@@ -38,10 +47,11 @@ export interface PostOptions {
 /** Creates a poster. Connections open with the first posts and are kept. */
 export function createPoster(url: URL, connections = 1): Poster {
   const pool = new Pool(url.origin, { connections, headersTimeout: 0, bodyTimeout: 0 })
-  const path = url.pathname + url.search
+  const ownPath = url.pathname + url.search
 
   return {
-    async post(body, headers, { timeoutMs = 5_000, signal, isChunked = false } = {}) {
+    async post(body, headers, options = {}) {
+      const { method = 'POST', path = ownPath, limit = RESPONSE_LIMIT, timeoutMs = 5_000, signal } = options
       const started = performance.now()
       // Not AbortSignal.timeout(): it would keep each post in memory until its time is over.
       const controller = new AbortController()
@@ -56,9 +66,9 @@ export function createPoster(url: URL, connections = 1): Poster {
       try {
         const { statusCode, ...answer } = await pool.request({
           path,
-          method: 'POST',
-          headers,
-          body: isChunked ? Readable.from([body]) : body,
+          method,
+          headers: headers as string[],
+          body: options.isChunked ? Readable.from([body]) : body,
           signal: controller.signal,
         })
         const chunks: Buffer[] = []
@@ -66,9 +76,9 @@ export function createPoster(url: URL, connections = 1): Poster {
         for await (const chunk of answer.body) {
           chunks.push(chunk)
           size += chunk.length
-          if (size >= RESPONSE_LIMIT) break
+          if (size >= limit) break
         }
-        const excerpt = Buffer.concat(chunks).subarray(0, RESPONSE_LIMIT)
+        const excerpt = Buffer.concat(chunks).subarray(0, limit)
         return { status: statusCode, headers: answer.headers, body: excerpt, durationMs: performance.now() - started }
       } catch (thrown) {
         const cause = isLate ? Object.assign(new Error('no complete response'), { code: 'ETIMEDOUT' }) : thrown

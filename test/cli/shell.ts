@@ -13,8 +13,10 @@ import { createReceiver, sign } from 'hookline'
 import { serve } from 'hookline/node'
 import { sqliteQueue } from 'hookline/queues/sqlite'
 import { fixtures, signedRequest } from 'hookline/testing'
+import { createStore } from '../../src/cli/requests/open-store.ts'
 import { until } from '../support/until.ts'
 import { findBin } from './command.ts'
+import { keptRequest } from './kept-request.ts'
 
 /** What lines printed, and how each run of the command in them ended. */
 export interface RanLines {
@@ -79,6 +81,14 @@ async function writeFiles(folder: string): Promise<void> {
   await writeFile(join(folder, 'message.json'), JSON.stringify(fixtures.identify, null, 2))
   await writeFile(join(folder, 'messages.ndjson'), messages)
   await writeFile(join(folder, 'secret.txt'), `${SECRET}\n`)
+
+  // Three attempts of one message.
+  await mkdir(join(folder, '.hookline'))
+  const kept = createStore(join(folder, '.hookline/listen.sqlite'))
+  const { headers, bytes: body } = signedRequest(fixtures.track, SECRET)
+  const attempt = { headers: Object.entries(headers).flat(), body, message: fixtures.track }
+  kept.add(['1a2b00000001', '1a2b00000002', '3c4d00000003'].map((id) => keptRequest(id, attempt)))
+  kept.close()
 
   // One message that waits, and one dead letter.
   const inbox = sqliteQueue({ path: join(folder, 'inbox.sqlite'), name: 'inbox' })

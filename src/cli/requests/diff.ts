@@ -1,0 +1,102 @@
+/** `hookline diff`: two kept requests, compared by header, by field and by byte. */
+
+import type { Command } from 'commander'
+import { addExamples } from '../arguments.ts'
+import { escaped, paint, print } from '../terminal.ts'
+import { listFields } from './fields.ts'
+import { type KeptRequest, pairsOf } from './kept.ts'
+import { timeOf } from './line.ts'
+import { addStoreOption, openStore, REFERENCE } from './open-store.ts'
+import { isHidden } from './shown.ts'
+
+/** Declares the subcommand. */
+export function define(command: Command): void {
+  command.argument('<id>', REFERENCE).argument('<other>', 'another one').action(diff)
+  addStoreOption(command).addHelpText(
+    'after',
+    '\nExit codes: 0 the bodies are the same bytes, 1 they differ, 2 wrong usage.',
+  )
+  addExamples(command, [
+    ['hookline diff last~1 last', 'Compares the last two requests: is the retry the same?'],
+    ['hookline diff last~2 last --store .hookline/listen.sqlite', 'Compares requests of another store.'],
+  ])
+}
+
+function diff(reference: string, otherReference: string, { store: path }: { readonly store: string }): void {
+  const store = openStore(path)
+  const [one, other] = [store.find(reference), store.find(otherReference)]
+  store.close()
+  const isSame = Buffer.from(one.body).equals(other.body)
+  process.exitCode = isSame ? 0 : 1
+  print(paint('red', `- ${one.id}  ${timeOf(one.receivedAt)}`))
+  print(paint('green', `+ ${other.id}  ${timeOf(other.receivedAt)}`))
+  section('headers', compare(headersOf(one), headersOf(other)))
+  if (isSame) print(`\nThe bodies are the same ${one.body.length} bytes.`)
+  else printBodies(one.body, other.body)
+}
+
+function printBodies(body: Uint8Array, otherBody: Uint8Array): void {
+  const [fields, otherFields] = [listFields(body), listFields(otherBody)]
+  if (fields && otherFields) {
+    const changes = compare(fields, otherFields)
+    section('fields', changes)
+    if (changes.length === 0) print('\nThe fields are the same: their order or the white space differs.')
+  } else print('\nThe bodies cannot be compared by field: one of them is not JSON.')
+  const at = firstDifference(body, otherBody)
+  const lines = [`- ${excerptOf(body, at)}`, `+ ${excerptOf(otherBody, at)}`]
+  section(`bytes: ${body.length} and ${otherBody.length}, and the first that differs is byte ${at + 1}`, lines)
+}
+
+/** More changes are counted. */
+const MOST_CHANGES = 100
+
+function section(title: string, lines: readonly string[]): void {
+  if (lines.length === 0) return
+  const shown = lines
+    .slice(0, 2 * MOST_CHANGES)
+    .map((line) => paint(line.startsWith('-') ? 'red' : 'green', escaped(line)))
+  const more = lines.length > shown.length ? [`… ${lines.length - shown.length} more`] : []
+  print(['', title, ...shown, ...more].join('\n'))
+}
+
+/** A line for each value that is gone or came. */
+function compare(one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>): string[] {
+  return [...new Set([...one.keys(), ...other.keys()])].flatMap((name) => {
+    const [before, after] = [one.get(name), other.get(name)]
+    if (before === after) return []
+    return [...lineOf('-', name, before), ...lineOf('+', name, after)]
+  })
+}
+
+/** Longer values are cut: the bytes show where they differ. */
+const LONGEST = 200
+
+function lineOf(sign: string, name: string, value: string | undefined): string[] {
+  if (value === undefined) return []
+  const shown = isHidden(name) ? '(hidden)' : value.length > LONGEST ? `${value.slice(0, LONGEST)}…` : value
+  return [`${sign} ${name || '(all)'}: ${shown}`]
+}
+
+function headersOf({ headers }: KeptRequest): ReadonlyMap<string, string> {
+  const byName = Map.groupBy(pairsOf(headers), ([name]) => name.toLowerCase())
+  return new Map([...byName].map(([name, pairs]) => [name, pairs.map(([, value]) => value).join(', ')]))
+}
+
+function firstDifference(one: Uint8Array, other: Uint8Array): number {
+  let at = 0
+  while (one[at] === other[at]) at += 1 // They differ, so it ends.
+  return at
+}
+
+/** Bytes of both sides of the difference. */
+const AROUND = 24
+
+function excerptOf(bytes: Uint8Array, at: number): string {
+  const start = Math.max(0, at - AROUND)
+  const text = [...bytes.subarray(start, at + AROUND)].map(shownByte).join('')
+  return `${start > 0 ? '…' : ''}${text}${at + AROUND < bytes.length ? '…' : ''}`
+}
+
+function shownByte(byte: number): string {
+  return byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, '0')}`
+}

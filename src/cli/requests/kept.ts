@@ -1,0 +1,71 @@
+/** A request as `hookline listen` keeps it. */
+
+/** All but the bytes. */
+export interface KeptSummary {
+  /** 12 hexadecimal digits. */
+  readonly id: string
+  /** In milliseconds since the epoch. */
+  readonly receivedAt: number
+  readonly method: string
+  /** The path and the query. */
+  readonly target: string
+  /** Names and values in turns, as they came. */
+  readonly headers: readonly string[]
+  /** How many bytes of the body came. More than are kept when it was over the limit. */
+  readonly size: number
+  /** Whether the body came to its end, and all of it is kept. */
+  readonly isComplete: boolean
+  readonly message: MessageFields
+  /** `unchecked`: no secret was passed. */
+  readonly verification: 'verified' | 'mismatched' | 'unchecked'
+  /** Why it does not match, in a sentence or two. */
+  readonly reason?: string | undefined
+  readonly answer: Answer
+}
+
+/** A request with its bytes. */
+export interface KeptRequest extends KeptSummary {
+  /** The exact bytes. */
+  readonly body: Uint8Array
+  /** The beginning of the body that it was answered with. */
+  readonly answerBody: Uint8Array
+}
+
+/** What a line shows of a message. Strangers wrote it: escape it. */
+export interface MessageFields {
+  readonly type?: string | undefined
+  /** The event of a track, the group of a group, the name of a page or a screen. */
+  readonly name?: string | undefined
+  readonly user?: string | undefined
+  /** Why the body is no message; undefined for a message, and for no body. */
+  readonly fault?: string | undefined
+}
+
+/** What a request was answered. */
+export interface Answer {
+  /** Undefined when it was not answered. */
+  readonly status?: number | undefined
+  /** Names and values in turns. */
+  readonly headers: readonly string[]
+  readonly by: 'listen' | 'script' | 'forward'
+  readonly durationMs: number
+  /** Why there was no answer, or no normal one. It may quote a server: escape it. */
+  readonly note?: string | undefined
+}
+
+/** How many digits of an id a line shows. */
+export const SHOWN_DIGITS = 8
+
+/** Of a body, in bytes: as much as `hookline verify` takes. */
+export const BODY_LIMIT = 5_000_000
+
+/** The value of a header, by its name in lower case; undefined when it is missing. */
+export function headerOf(headers: readonly string[], name: string): string | undefined {
+  const index = headers.findIndex((each, at) => at % 2 === 0 && each.toLowerCase() === name)
+  return index === -1 ? undefined : headers[index + 1]
+}
+
+/** Names and values, in pairs. */
+export function pairsOf(headers: readonly string[]): (readonly [name: string, value: string])[] {
+  return headers.flatMap((name, at) => (at % 2 === 0 ? [[name, headers[at + 1] ?? ''] as const] : []))
+}

@@ -1,0 +1,77 @@
+/** `hookline replay`: sends kept requests again, the identical bytes. */
+
+import type { Command } from 'commander'
+import { sign } from '../../message/signature.ts'
+import {
+  addExamples,
+  address,
+  addSecretOptions,
+  confirmRemote,
+  requireSecret,
+  type SecretOptions,
+} from '../arguments.ts'
+import { escaped, interruption, paint, print } from '../terminal.ts'
+import { type KeptRequest, pairsOf, SHOWN_DIGITS } from './kept.ts'
+import { addStoreOption, openStore, REFERENCE } from './open-store.ts'
+import { createPassage, type PassedAnswer } from './pass-on.ts'
+
+interface Options extends SecretOptions {
+  readonly to: URL
+  readonly store: string
+  readonly sign?: boolean
+  readonly yes?: boolean
+}
+
+/** Declares the subcommand. */
+export function define(command: Command): void {
+  command
+    .argument('<id...>', REFERENCE)
+    .requiredOption('--to <url>', 'where to send them; without a path, each goes to the path that it came to', address)
+    .option('--sign', 'sign anew, with the secret; --secret and --secret-file mean this too')
+    .option('--yes', 'do not ask before sending to another machine')
+    .action(replay)
+  addSecretOptions(addStoreOption(command), 'the secret to sign anew with')
+  command.addHelpText('after', '\nExit codes: 0 each was answered 2xx, 1 one was not, 2 wrong usage.')
+  addExamples(command, [
+    ['hookline replay last --to http://localhost:3000/webhooks', 'Sends the newest request again, the same bytes.'],
+    [
+      'hookline replay last~1 last --to http://localhost:3000/webhooks --secret-file secret.txt',
+      'Signs two of them anew.',
+    ],
+  ])
+}
+
+async function replay(references: readonly string[], options: Options): Promise<void> {
+  const { to, store: path, sign: signsAnew = false, yes = false, ...secrets } = options
+  const needsSecret = signsAnew || secrets.secret !== undefined || secrets.secretFile !== undefined
+  const secret = needsSecret ? requireSecret(secrets) : undefined
+  const store = openStore(path)
+  const requests = references.map((reference) => store.find(reference))
+  store.close()
+  await confirmRemote(to, requests.length === 1 ? '1 request' : `${requests.length} requests`, yes)
+
+  const interrupted = interruption()
+  const passage = createPassage(to, 1)
+  for (const request of requests) {
+    if (interrupted.aborted) break
+    const answer = request.isComplete
+      ? await passage.pass(secret === undefined ? request : signed(request, secret), interrupted)
+      : undefined
+    const isFine = answer?.status !== undefined && answer.status >= 200 && answer.status < 300
+    if (!isFine) process.exitCode = 1
+    print(`${request.id.slice(0, SHOWN_DIGITS)}  ${paint(isFine ? 'green' : 'red', resultOf(answer))}`)
+  }
+  await passage.close()
+}
+
+function resultOf(answer: PassedAnswer | undefined): string {
+  if (answer === undefined) return 'not sent: not all of its body is kept'
+  const { status, durationMs, reason = '' } = answer
+  return status === undefined ? escaped(reason) : `${status} after ${Math.round(durationMs)} ms`
+}
+
+/** The same request with another signature, where the first one was. */
+function signed(request: KeptRequest, secret: string): KeptRequest {
+  const others = pairsOf(request.headers).filter(([name]) => name.toLowerCase() !== 'x-signature')
+  return { ...request, headers: [...others.flat(), 'X-Signature', sign(request.body, secret)] }
+}

@@ -1,0 +1,90 @@
+/** `hookline show`: one kept request, in full. */
+
+import type { Command } from 'commander'
+import { explainSignature } from '../../message/explain/explain-signature.ts'
+import { twoSpaces, writeJson } from '../../message/explain/json-layouts.ts'
+import { readJsonText } from '../../message/explain/json-text.ts'
+import { addExamples, addSecretOptions, findSecret, type SecretOptions } from '../arguments.ts'
+import { escaped, print, UsageError } from '../terminal.ts'
+import { headerOf, type KeptRequest } from './kept.ts'
+import { pathOf, timeOf, verificationOf } from './line.ts'
+import { addStoreOption, openStore, REFERENCE } from './open-store.ts'
+import { escapedLines, shownHeaders } from './shown.ts'
+
+interface Options extends SecretOptions {
+  readonly store: string
+  readonly raw?: boolean
+}
+
+/** Declares the subcommand. */
+export function define(command: Command): void {
+  command
+    .argument('<id>', REFERENCE)
+    .option('--raw', 'write the exact bytes of the body, and nothing else; not to a terminal')
+    .action(show)
+  addSecretOptions(addStoreOption(command), 'the secret to explain the signature with')
+  addExamples(command, [
+    ['hookline show last', 'Shows the newest request, and why its signature does not match.'],
+    ['hookline show last --raw > body.json', 'Keeps its exact bytes.'],
+  ])
+}
+
+function show(reference: string, { store: path, raw = false, ...secrets }: Options): void {
+  if (raw && process.stdout.isTTY) {
+    throw new UsageError(
+      '--raw writes what strangers sent, which a terminal may obey. Got a terminal. Write to a file or a pipe.',
+    )
+  }
+  const secret = findSecret(secrets)
+  const store = openStore(path)
+  const request = store.find(reference)
+  store.close()
+  if (raw) process.stdout.write(request.body)
+  else print(describe(request, secret))
+}
+
+function describe(request: KeptRequest, secret: string | undefined): string {
+  const { id, receivedAt, method, target, headers, message, answer, body, size, isComplete, answerBody } = request
+  const parts = [
+    `id         ${id}`,
+    `received   ${timeOf(receivedAt)}`,
+    `request    ${escaped(`${method} ${pathOf(target)}`)}`,
+    `answer     ${answer.status ?? 'none'} after ${Math.round(answer.durationMs)} ms. ${escaped(answer.note ?? '')}`.trimEnd(),
+    `signature  ${explain(request, secret)}`,
+    ...(message.fault ? [`message    ${escaped(message.fault)}`] : []),
+    `\nheaders\n${headersOf(headers)}`,
+    `\nbody, ${size} bytes${isComplete ? '' : ` of which ${body.length} are kept`}\n${prettyOf(body)}`,
+  ]
+  if (answer.by === 'forward' && answer.status !== undefined) {
+    parts.push(`\nheaders of the answer\n${headersOf(answer.headers)}`, `\nbody of the answer\n${prettyOf(answerBody)}`)
+  }
+  return parts.join('\n')
+}
+
+function explain(request: KeptRequest, secret: string | undefined): string {
+  const { isComplete, body, headers, verification } = request
+  if (secret === undefined || !isComplete) {
+    const advice = verification === 'verified' || !isComplete ? '' : ' Pass the secret to have it explained.'
+    return verificationOf(request) + advice
+  }
+  const { message } = explainSignature(body, headerOf(headers, 'x-signature'), secret)
+  return escapedLines(message).replaceAll('\n', '\n           ')
+}
+
+function headersOf(headers: readonly string[]): string {
+  return shownHeaders(headers)
+    .map(([name, value]) => escaped(`  ${name}: ${value}`))
+    .join('\n')
+}
+
+/** A longer text is shown as it came: the indentation of what is nested deep makes it hundreds of times as long. */
+const MOST_GROWTH = 20
+
+/** JSON on many lines, each number and string as it is written; anything else as text. */
+function prettyOf(body: Uint8Array): string {
+  const text = Buffer.from(body).toString()
+  const json = readJsonText(text)
+  const written =
+    json && writeJson(json.root, { ...json, strings: json.lexemes }, twoSpaces, MOST_GROWTH * text.length + 1_000)
+  return escapedLines(written ?? text)
+}

@@ -1,0 +1,438 @@
+/** `hookline listen`. */
+
+import { once } from 'node:events'
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import http from 'node:http'
+import net, { type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { failScript } from '../../src/cli/requests/listen/fail-script.ts'
+import { openStore } from '../../src/cli/requests/open-store.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { signedRequest } from '../../src/testing/signed-request.ts'
+import { until } from '../support/until.ts'
+import { hookline, type Ran, type Running, type Started, start } from './command.ts'
+
+const secret = 'a secret'
+const withSecret = { env: { HOOKLINE_SECRET: secret } }
+
+describe('what it shows and answers', () => {
+  it('shows a line a request: whether it is verified, and why not', async () => {
+    const { url, lines, end } = await listen([], withSecret)
+    const right = signedRequest(fixtures.track, secret)
+    expect(await post(url, right)).toBe(200)
+    expect(await post(url, { ...right, body: `${right.body}\n` })).toBe(401)
+    expect(await post(url, { method: 'POST', body: right.body })).toBe(401)
+    expect(await post(url, signedRequest(fixtures.group, secret))).toBe(200)
+
+    const shown = await lines(4)
+    const bytes = right.body.length
+    expect(shown).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(
+          new RegExp(
+            `^\\d\\d:\\d\\d:\\d\\d  [0-9a-f]{8}  POST /webhooks  track +Order Completed  user-1 +${bytes} B  200 +\\d+ ms  verified$`,
+          ),
+        ),
+        expect.stringMatching(
+          /401 .* not verified: The body must be the bytes that were signed. Got (white space|a line break)/,
+        ),
+        expect.stringMatching(/401 .* not verified: The request must carry a signature. Got none.$/),
+        expect.stringMatching(/ group +group-1 .* verified$/),
+      ]),
+    )
+    const { code, stderr } = await end()
+    expect(stderr).toMatch(/\n4 requests came, 2 verified, 2 with a wrong signature.\n$/)
+    expect(stderr).not.toContain(secret)
+    expect(code).toBe(0)
+  })
+
+  it('verifies nothing without a secret, and answers any method and path', async () => {
+    const { url, lines, printed } = await listen()
+    expect(printed.stderr).toContain('Nothing is verified: no secret was passed.')
+    expect(await post(`${new URL('/anything?token=t0ken', url)}`, { method: 'PUT', body: '{"type":"track"}' })).toBe(
+      200,
+    )
+    expect(await post(url, { method: 'GET' })).toBe(200)
+    const [put, get] = await lines(2)
+    expect(put).toMatch(/PUT \/anything\?… .* 200 .* not verified {2}No message: `userId` must be a non-empty string/)
+    expect(put).not.toContain('t0ken')
+    expect(get).toMatch(/GET \/webhooks .* 0 B {2}200 .* not verified$/)
+  })
+
+  it('escapes what strangers sent', async () => {
+    const { url, lines } = await listen([], { isTerminal: true, env: { NO_COLOR: '1' } })
+    const event = '\u001b]0;owned\u0007\u202egnp\r\nx\u2028'
+    await post(url, { method: 'POST', body: JSON.stringify({ type: 'track\u001b[2J', event, userId: '\u009b31m' }) })
+    const [line = ''] = await lines(1)
+    expect(line).toContain('\\u{1b}]0;owned\\u{7}\\u{202e}gnp\\u{d}\\u{a}x\\u{2028}')
+    expect(line).toContain('track\\u{1b}[2J')
+    expect(line).toContain('\\u{9b}31m')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+    expect(line).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e\u2028]/)
+  })
+
+  it('refuses bodies over the limit, and shows uploads that end early', async () => {
+    const { url, lines } = await listen()
+    expect(await post(url, { method: 'POST', body: Buffer.alloc(5_000_001) })).toBe(413)
+    const socket = await connect(url)
+    socket.write('POST /webhooks HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nonly this')
+    socket.end()
+    const shown = await lines(2)
+    expect(shown[0]).toMatch(/ 5000001 B {2}413 /)
+    expect(shown[1]).toMatch(/ 9 B {2}--- .* The upload ended early\.$/)
+  })
+
+  it('answers pipelined requests in order, and 100-continue where the body is within the limit', async () => {
+    const { url } = await listen()
+    const socket = await connect(url)
+    const request = (path: string): string => `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}`
+    socket.write(request('/1') + request('/2') + request('/3'))
+    await until(() => socket.text().split('HTTP/1.1 200 OK').length === 4)
+    socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n')
+    await until(() => socket.text().includes('HTTP/1.1 100 Continue'))
+    socket.write('{}')
+    await until(() => socket.text().split('HTTP/1.1 200 OK').length === 5)
+    socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 6000000\r\nExpect: 100-continue\r\n\r\n')
+    await until(() => socket.text().includes('HTTP/1.1 413 '))
+    expect(socket.text().split('100 Continue')).toHaveLength(2)
+  })
+
+  it('says that what came is not HTTP', async () => {
+    const { url, printed } = await listen()
+    const socket = await connect(url)
+    socket.write(Buffer.from([0x16, 0x03, 0x01, 0x00, 0xa5, 0x01, 0x00]))
+    await until(() =>
+      /what came is not HTTP \(HPE_\w+\)\. Is the URL at the sender one of https\?/.test(printed.stderr),
+    )
+  })
+
+  it('ends quietly when what reads its lines ends', async () => {
+    const { url, child, ended, printed } = await listen()
+    await post(url, signedRequest(fixtures.track, secret))
+    await until(() => printed.stdout.includes('\n'))
+    child.stdout?.destroy()
+    await post(url, signedRequest(fixtures.track, secret))
+    expect(await ended).toMatchObject({ code: 0, stderr: expect.stringMatching(/^Listening on .*\n$/) })
+  })
+})
+
+describe('--fail', () => {
+  it('answers by the script, then normally', async () => {
+    const { url, lines } = await listen(['--fail', '2x503,reset,1xtimeout,1xslow:200,close'])
+    const request = signedRequest(fixtures.track, secret)
+    expect([await post(url, request), await post(url, request)]).toEqual([503, 503])
+    await expect(post(url, request)).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } })
+    await expect(post(url, { ...request, signal: AbortSignal.timeout(300) })).rejects.toMatchObject({
+      name: 'TimeoutError',
+    })
+    const started = performance.now()
+    expect(await post(url, request)).toBe(200)
+    expect(performance.now() - started).toBeGreaterThan(190)
+    await expect(post(url, request)).rejects.toThrow()
+    expect(await post(url, request)).toBe(200)
+    const shown = (await lines(7)).map((line) => line.replace(/^.* B {2}(\S+) +\d+ ms {2}not verified(.*)$/, '$1$2'))
+    const [status, reset, timeout, close] = [
+      '503  --fail: 503.',
+      '---  --fail: reset.',
+      '---  --fail: timeout.',
+      '---  --fail: close.',
+    ]
+    expect(shown).toEqual([status, status, reset, timeout, '200', close, '200'])
+  })
+
+  it.each(['', '3y500', '0x500', '600', '100', 'slow', 'slow:', 'constructor', '500,,500', '9999999x500'])(
+    'refuses %j',
+    (text) => {
+      expect(() => failScript(text)).toThrow(/is no step. Steps are a status .* 3x500,1xtimeout,2xreset,1xslow:3000\.$/)
+    },
+  )
+})
+
+describe('--forward', () => {
+  it('passes on the identical bytes and the end-to-end headers, and answers what the other answers', async () => {
+    const other = await serve((_request, response) => {
+      const headers = {
+        location: '/elsewhere',
+        'set-cookie': ['a=1', 'b=2'],
+        connection: 'x-gone',
+        'x-gone': '1',
+        'x-kept': '2',
+      }
+      response.writeHead(302, headers).end('see there')
+    })
+    const { url, lines } = await listen(['--forward', `${other.url}/hooks?source=shop`], withSecret)
+    const body = Buffer.from([0xff, 0xfe, 0x00, 0x7b, 0x0d, 0x0a])
+    const socket = await connect(url)
+    socket.write(
+      'PUT /webhooks?x=1 HTTP/1.1\r\nHost: sender.example\r\nX-Signature: no\r\nx-TWICE: 1\r\nX-Twice: 2\r\n',
+    )
+    socket.write(
+      'TE: trailers\r\nKeep-Alive: 5\r\nConnection: keep-alive, X-Hop\r\nX-Hop: 1\r\nTransfer-Encoding: chunked\r\n',
+    )
+    socket.write(
+      Buffer.concat([Buffer.from('Authorization: Basic eA==\r\n\r\n6\r\n'), body, Buffer.from('\r\n0\r\n\r\n')]),
+    )
+    await until(() => socket.text().includes('see there'))
+    expect(socket.text()).toMatch(/^HTTP\/1.1 302 Found\r\n/)
+    expect(socket.text()).toMatch(/x-kept: 2\r\n/)
+    expect(socket.text()).toMatch(/set-cookie: a=1\r\nset-cookie: b=2\r\n/)
+    expect(socket.text()).not.toContain('x-gone')
+    const [request] = other.requests
+    expect(request).toMatchObject({ method: 'PUT', target: '/hooks?source=shop', body })
+    const passed = ['X-Signature', 'no', 'x-TWICE', '1', 'X-Twice', '2', 'Authorization', 'Basic eA==']
+    const own = ['host', new URL(other.url).host, 'connection', 'keep-alive', 'content-length', '6']
+    expect(request?.headers.toSorted()).toEqual([...passed, ...own].toSorted())
+    expect((await lines(1))[0]).toMatch(/ 302 .* not verified: /)
+    expect(other.requests).toHaveLength(1)
+  })
+
+  it('keeps the path of each request for a URL without one', async () => {
+    const other = await serve((_request, response) => response.end())
+    const { url } = await listen(['--forward', other.url])
+    await post(`${new URL('/a/b?c=d', url)}`, { method: 'POST', body: '{}' })
+    expect(other.requests).toMatchObject([{ target: '/a/b?c=d' }])
+  })
+
+  it('answers 502 for an endpoint that cannot be reached, and 504 for one that does not answer', async () => {
+    const other = await serve(() => {})
+    const [silent, away] = await Promise.all([
+      listen(['--forward', other.url]),
+      listen(['--forward', 'http://127.0.0.1:1']),
+    ])
+    const started = performance.now()
+    expect(await post(away.url, signedRequest(fixtures.track, secret))).toBe(502)
+    expect((await away.lines(1))[0]).toMatch(/ 502 .* The server must accept connections. Got connect ECONNREFUSED/)
+    expect(await post(silent.url, signedRequest(fixtures.track, secret))).toBe(504)
+    expect(performance.now() - started).toBeGreaterThan(4_900)
+    expect((await silent.lines(1))[0]).toMatch(
+      / 504 +5\d\d\d ms .* The server must respond in time. Got no complete response/,
+    )
+  })
+
+  it('shows that the sender left while the other endpoint worked', async () => {
+    const other = await serve(() => {})
+    const { url, lines } = await listen(['--forward', other.url])
+    const leaving = new AbortController()
+    const posted = post(url, { ...signedRequest(fixtures.track, secret), signal: leaving.signal })
+    await until(() => other.requests.length === 1)
+    leaving.abort()
+    await expect(posted).rejects.toThrow()
+    expect((await lines(1))[0]).toMatch(/ --- .* The sender left before the answer\.$/)
+  })
+})
+
+describe('the store', () => {
+  it('is for this user alone, and shared by several', async () => {
+    const folder = await createFolder()
+    const [one, other] = await Promise.all([listen([], { cwd: folder }), listen([], { cwd: folder })])
+    const request = signedRequest(fixtures.track, secret)
+    await Promise.all(Array.from({ length: 20 }, (_, index) => post(index % 2 ? one.url : other.url, request)))
+    await Promise.all([one.lines(10), other.lines(10)])
+    const store = join(folder, '.hookline')
+    expect((await stat(store)).mode & 0o777).toBe(0o700)
+    const files = (await readdir(store)).filter((name) => name.startsWith('listen.sqlite')).sort()
+    expect(files).toEqual(['listen.sqlite', 'listen.sqlite-shm', 'listen.sqlite-wal'])
+    for (const name of files) expect((await stat(join(store, name))).mode & 0o777).toBe(0o600)
+    const { stdout } = await hookline(['list'], { cwd: folder })
+    expect(stdout.match(/\n/g)).toHaveLength(20)
+    await Promise.all([one.end(), other.end()])
+  })
+
+  it('is made again when it was removed', async () => {
+    const folder = await createFolder()
+    const { url, lines } = await listen([], { cwd: folder })
+    await post(url, signedRequest(fixtures.track, secret))
+    await lines(1)
+    await rm(join(folder, '.hookline'), { recursive: true })
+    await post(url, signedRequest(fixtures.page, secret))
+    await lines(2)
+    const { stdout } = await hookline(['list'], { cwd: folder })
+    expect(stdout).toMatch(/^.* page .*\n$/)
+  })
+})
+
+describe('bad input', () => {
+  it('is one sentence, and exit code 2', async () => {
+    const folder = await createFolder()
+    const taken = await serve(() => {})
+    const port = new URL(taken.url).port
+    const make = (name: string, sql: string): void => {
+      const database = new DatabaseSync(join(folder, name))
+      database.exec(sql)
+      database.close()
+    }
+    make('other.sqlite', 'CREATE TABLE orders (id)')
+    make('later.sqlite', `CREATE TABLE requests (id); PRAGMA application_id = ${0x686b_6c6e}; PRAGMA user_version = 9`)
+    await writeFile(join(folder, 'text.sqlite'), 'This is no database, and it has more than the header of one.')
+    const cases: [args: string[], message: RegExp][] = [
+      [
+        ['--port', port],
+        /^error: --port must be free\. Got port \d+ of 127\.0\.0\.1, which is in use\. Pass another one\.\n$/,
+      ],
+      [['--host', '192.0.2.1'], /^error: This process cannot listen on port 4000 of 192\.0\.2\.1\. Got .*\n$/],
+      [
+        ['--port', '4001', '--forward', 'http://localhost:4001/x'],
+        /^error: --forward must be another endpoint than this one, at port 4001\..*\n$/,
+      ],
+      [
+        ['--store', 'other.sqlite'],
+        /^error: --store cannot use other\.sqlite: it was not written by `hookline listen`\..*\n$/,
+      ],
+      [
+        ['--store', 'later.sqlite'],
+        /^error: --store cannot use later\.sqlite: this Hookline knows version 1 .* Got version 9\..*\n$/,
+      ],
+      [['--store', 'text.sqlite'], /^error: --store cannot use text\.sqlite: it is not a SQLite database\..*\n$/],
+      [
+        ['--store', 'none/listen.sqlite'],
+        /^error: --store cannot use none\/listen\.sqlite: the directory none does not exist\..*\n$/,
+      ],
+      [['--forward', 'localhost'], /It must be a full URL/],
+      [['--fail', '3y'], /'3y' is no step\. Steps are/],
+    ]
+    const runs = await Promise.all(cases.map(([args]) => hookline(['listen', ...args], { cwd: folder })))
+    expect(runs).toEqual(cases.map(([, message]) => ({ code: 2, stdout: '', stderr: expect.stringMatching(message) })))
+    expect(await readdir(folder)).not.toContain('other.sqlite-wal')
+  })
+})
+
+describe('under load', () => {
+  const count = 6_000
+
+  it.each([
+    ['on a terminal, says how many lines it left out', true],
+    ['in a pipe, prints every line', false],
+  ])('%s', { timeout: 60_000 }, async (_case, isTerminal) => {
+    const folder = await createFolder()
+    const { url, printed, end } = await listen([], {
+      cwd: folder,
+      isTerminal,
+      env: { ...withSecret.env, NO_COLOR: '1' },
+    })
+    const request = signedRequest(fixtures.track, secret)
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 20 })
+    const started = performance.now()
+    await Promise.all(Array.from({ length: count }, () => postWith(agent, url, request)))
+    const perSecond = Math.round(count / ((performance.now() - started) / 1_000))
+    agent.destroy()
+    const { stdout, stderr } = await end()
+    const text = isTerminal ? stdout : stdout + stderr
+    const shown = text.match(/ verified\r?$/gm)?.length ?? 0
+    const leftOut = Number(/, (\d+) lines left out/.exec(text)?.[1] ?? 0)
+    console.log(
+      `listen, ${isTerminal ? 'terminal' : 'pipe'}: ${perSecond} requests/s, ${shown} lines shown, ${leftOut} left out`,
+    )
+    expect(text).toContain(`${count} requests came, ${count} verified`)
+    expect(shown + leftOut).toBe(count)
+    expect(leftOut > 0).toBe(isTerminal)
+    const store = openStore(join(folder, '.hookline/listen.sqlite'))
+    expect(store.list(10_000)).toHaveLength(count)
+    store.close()
+    expect(printed.stderr).not.toContain('not kept')
+  })
+})
+
+interface Listening extends Started {
+  /** With a path. */
+  readonly url: string
+  /** Waits for so many lines. */
+  lines(count: number): Promise<readonly string[]>
+  /** Presses Ctrl-C. */
+  end(): Promise<Ran>
+}
+
+async function listen(args: readonly string[] = [], running: Running = {}): Promise<Listening> {
+  const started = await start(['listen', '--port', '0', ...args], {
+    ...running,
+    cwd: running.cwd ?? (await createFolder()),
+  })
+  const { child, printed, ended } = started
+  const all = (): string => printed.stderr + printed.stdout
+  await until(() => all().includes('Ctrl-C ends.') || child.exitCode !== null)
+  const [, origin = ''] = /Listening on (\S+),/.exec(all()) ?? []
+  return {
+    ...started,
+    url: `${origin}/webhooks`,
+    async lines(count) {
+      const found = (): readonly string[] =>
+        printed.stdout.split(/\r?\n/).filter((line) => /^\d\d:\d\d:\d\d /.test(line))
+      await until(() => found().length >= count)
+      return found()
+    },
+    async end() {
+      if (running.isTerminal) child.stdin?.write('\u0003')
+      else child.kill('SIGINT')
+      return ended
+    },
+  }
+}
+
+async function createFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'hookline-listen-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+async function post(url: string, request: RequestInit): Promise<number> {
+  const answer = await fetch(url, { ...request, redirect: 'manual' })
+  await answer.arrayBuffer()
+  return answer.status
+}
+
+function postWith(agent: http.Agent, url: string, { headers, body }: ReturnType<typeof signedRequest>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const request = http.request(url, {
+      agent,
+      method: 'POST',
+      headers: { ...headers, 'content-length': Buffer.byteLength(body) },
+    })
+    request.on('error', reject).on('response', (response) => response.resume().on('end', resolve))
+    request.end(body)
+  })
+}
+
+async function connect(url: string): Promise<net.Socket & { text(): string }> {
+  const { hostname, port } = new URL(url)
+  const socket = net.connect(Number(port), hostname)
+  onTestFinished(() => void socket.destroy())
+  let text = ''
+  socket
+    .setEncoding('latin1')
+    .on('data', (chunk) => (text += chunk))
+    .on('error', () => {})
+  await once(socket, 'connect')
+  return Object.assign(socket, { text: () => text })
+}
+
+interface Seen {
+  readonly method: string | undefined
+  readonly target: string | undefined
+  readonly headers: readonly string[]
+  readonly body: Buffer
+}
+
+/** An endpoint that is not ours. */
+async function serve(answer: http.RequestListener): Promise<{ url: string; requests: Seen[] }> {
+  const requests: Seen[] = []
+  const server = http.createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    requests.push({
+      method: request.method,
+      target: request.url,
+      headers: request.rawHeaders,
+      body: Buffer.concat(chunks),
+    })
+    answer(request, response)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests }
+}

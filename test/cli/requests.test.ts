@@ -1,0 +1,292 @@
+/** `hookline list`, `show`, `diff` and `replay`. */
+
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { listFields } from '../../src/cli/requests/fields.ts'
+import { createStore, openStore } from '../../src/cli/requests/open-store.ts'
+import { MOST_BYTES, MOST_REQUESTS } from '../../src/cli/requests/store.ts'
+import { sign } from '../../src/message/signature.ts'
+import { startEndpoint } from '../../src/testing/endpoint.ts'
+import { findBin, hookline } from './command.ts'
+import { keptRequest } from './kept-request.ts'
+
+const secret = 'a secret'
+let folder: string
+let store: string
+
+const BODY =
+  '{"type":"track","event":"Order \\u001b[31m\u202ex","properties":{"total":39.0,"n":9007199254740993,"n":1e3,"a b":[{},[]]}}'
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'hookline-requests-'))
+  store = join(folder, 'listen.sqlite')
+  const kept = createStore(store)
+  const signed = [
+    'Content-Type',
+    'application/json',
+    'X-Signature',
+    sign(BODY, secret),
+    'Authorization',
+    'Basic t0ken',
+    'x-twice',
+    '1',
+    'X-Twice',
+    '2',
+  ]
+  kept.add([
+    keptRequest('aaaa00000001', {
+      body: Buffer.from(BODY),
+      headers: signed,
+      target: '/webhooks?token=t0ken',
+      message: { type: 'track', name: 'Order \u001b[31m\u202ex' },
+    }),
+    keptRequest('aaaa00000002', {
+      body: Buffer.from(BODY.replace('39.0', '39')),
+      headers: [...signed, 'Cookie', 't0ken'],
+      verification: 'mismatched',
+      reason: 'Got \u001b[2J.',
+      message: { type: 'track' },
+    }),
+    keptRequest('bbbb00000003', { body: Buffer.from([0xff, 0x00, 0x0a, 0x1b, 0x5b]), method: 'PUT' }),
+    keptRequest('cccc00000004', {
+      isComplete: false,
+      size: 9_000_000,
+      body: Buffer.from('{'),
+      message: { type: 'page' },
+    }),
+  ])
+  kept.close()
+  return () => rm(folder, { recursive: true })
+})
+
+const run = (...args: string[]) => hookline([...args, '--store', store])
+
+describe('hookline list', () => {
+  it('prints the newest last', async () => {
+    const { code, stdout } = await run('list')
+    expect(code).toBe(0)
+    const date = '\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d'
+    expect(stdout.split('\n')).toEqual([
+      expect.stringMatching(
+        new RegExp(
+          `^${date}  aaaa0000  POST /webhooks\\?…  track +Order \\\\u\\{1b\\}\\[31m\\\\u\\{202e\\}x .* 200 .* verified$`,
+        ),
+      ),
+      expect.stringMatching(/ aaaa0000 .* not verified: Got \\u\{1b\}\[2J\.$/),
+      expect.stringMatching(/ bbbb0000 {2}PUT \/webhooks .* 5 B /),
+      expect.stringMatching(/ cccc0000 .* 9000000 B /),
+      '',
+    ])
+  })
+
+  it('takes only some, and prints JSON without what could log someone in', async () => {
+    const { stdout } = await run('list', '--type', 'track', '--limit', '1', '--json')
+    expect(JSON.parse(stdout)).toMatchObject({
+      id: 'aaaa00000002',
+      receivedAt: '2026-01-15T09:30:00.000Z',
+      type: 'track',
+      verification: 'mismatched',
+      headers: expect.arrayContaining([
+        ['Cookie', '(hidden)'],
+        ['X-Twice', '2'],
+      ]),
+      answer: { status: 200, by: 'listen' },
+    })
+    expect((await run('list', '--json')).stdout).not.toMatch(/t0ken|\u202e/)
+    const { code, stderr } = await run('list', '--type', 'trak')
+    expect([code, stderr]).toEqual([2, expect.stringContaining('Allowed choices are page, screen')])
+  })
+
+  it('says that nothing is kept yet', async () => {
+    const { code, stderr } = await hookline(['list'], { cwd: folder })
+    expect([code, stderr]).toEqual([
+      2,
+      'error: No requests are kept in .hookline/listen.sqlite: it does not exist. Run `hookline listen` first, or pass --store FILE.\n',
+    ])
+  })
+})
+
+describe('hookline show', () => {
+  it('prints the body pretty, each number and string as it is written', async () => {
+    const { code, stdout } = await run('show', 'aaaa00000001')
+    expect(code).toBe(0)
+    expect(stdout).toContain('request    POST /webhooks?…\nanswer     200 after 2 ms.\nsignature  verified\n')
+    expect(stdout).toContain('  Authorization: (hidden)\n  x-twice: 1\n  X-Twice: 2\n')
+    expect(stdout).toMatch(
+      /"total": 39\.0,\n {4}"n": 9007199254740993,\n {4}"n": 1e3,\n {4}"a b": \[\n {6}\{\},\n {6}\[\]\n {4}\]\n {2}\}\n\}\n$/,
+    )
+    expect(stdout).toContain('"Order \\u001b[31m\\u{202e}x"')
+    expect(stdout).not.toContain('t0ken')
+  })
+
+  it('explains the signature with the secret', async () => {
+    const without = await run('show', 'last~2')
+    expect(without.stdout).toContain('signature  not verified: Got \\u{1b}[2J. Pass the secret to have it explained.\n')
+    const explained = await run('show', 'last~2', '--secret', secret)
+    expect(explained.stdout).toMatch(
+      /^signature {2}The signature does not match, and nothing that was tried explains it\./m,
+    )
+    expect((await run('show', 'last~3', '--secret', ` ${secret} `)).stdout).toMatch(
+      /^signature {2}The secret must be the one that signed\. Got it with white space around it/m,
+    )
+    expect((await run('show', 'last', '--secret', secret)).stdout).toContain(
+      'body, 9000000 bytes of which 1 are kept\n{\n',
+    )
+  })
+
+  it('writes the exact bytes, but not to a terminal', async () => {
+    const args = ['show', 'bb', '--raw', '--store', store]
+    const { stdout: raw } = await promisify(execFile)(process.execPath, [await findBin(), ...args], {
+      encoding: 'buffer',
+    })
+    expect(raw).toEqual(Buffer.from([0xff, 0x00, 0x0a, 0x1b, 0x5b]))
+    const { code, stdout } = await hookline(args, { isTerminal: true })
+    expect([code, stdout]).toEqual([
+      2,
+      expect.stringMatching(/^error: --raw writes what strangers sent, .* Write to a file or a pipe\.\r\n$/),
+    ])
+  })
+
+  it.each([
+    ['aaaa', 'several ids begin with that'],
+    ['ffff', 'no such request is kept'],
+    ['last~9', 'no such request is kept'],
+    ['lost', 'an id has hexadecimal digits'],
+  ])('refuses %s', async (reference, reason) => {
+    const { code, stderr } = await run('show', reference)
+    expect([code, stderr]).toEqual([
+      2,
+      `error: '${reference}' must name one kept request: ${reason}. See \`hookline list\`.\n`,
+    ])
+  })
+})
+
+describe('hookline diff', () => {
+  it('compares by header, by field and by byte', async () => {
+    const { code, stdout } = await run('diff', 'aaaa00000001', 'aaaa00000002')
+    expect(code).toBe(1)
+    expect(stdout).toContain(
+      '\nheaders\n+ cookie: (hidden)\n\nfields\n- properties.total: 39.0\n+ properties.total: 39\n',
+    )
+    expect(stdout).toMatch(
+      /\nbytes: 118 and 116, and the first that differs is byte 72\n- ….*:39\.0,.*…\n\+ ….*:39,.*…\n$/,
+    )
+  })
+
+  it('says that the bodies are the same, or cannot be compared by field', async () => {
+    expect(await run('diff', 'last~3', 'aaaa00000001')).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/\nThe bodies are the same 118 bytes\.\n$/),
+      stderr: '',
+    })
+    expect((await run('diff', 'last~1', 'last')).stdout).toMatch(
+      /one of them is not JSON\.\n\nbytes: 5 and 1, and the first that differs is byte 1\n- \\xff\\x00\\x0a\\x1b\[\n\+ \{\n$/,
+    )
+  })
+})
+
+describe('listFields', () => {
+  it('lists each value as it is written', () => {
+    const fields = listFields(Buffer.from('{"a":{"b c":[1.0,{"d":"\\u00e9"}],"e":{}},"a":null,"":[]}'))
+    expect([...(fields ?? [])]).toEqual([
+      ['a["b c"][0]', '1.0'],
+      ['a["b c"][1].d', '"\\u00e9"'],
+      ['a.e', '{}'],
+      ['a', 'null'],
+      ['[""]', '[]'],
+    ])
+    expect([...(listFields(Buffer.from('{"a":1,"a":2,"a":2}')) ?? [])]).toEqual([
+      ['a', '1'],
+      ['a (2)', '2'],
+      ['a (3)', '2'],
+    ])
+    expect(listFields(Buffer.from('{"a":1'))).toBeUndefined()
+  })
+})
+
+describe('hookline replay', () => {
+  it('sends the identical bytes and headers again', async () => {
+    await using endpoint = await startEndpoint()
+    const { code, stdout } = await run('replay', 'aaaa00000001', 'bbbb', '--to', endpoint.url)
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^aaaa0000 {2}200 after \d+ ms\nbbbb0000 {2}200 after \d+ ms\n$/),
+    ])
+    const [first, second] = endpoint.requests
+    expect(first).toMatchObject({
+      method: 'POST',
+      path: '/webhooks',
+      headers: { 'x-signature': sign(BODY, secret), authorization: 'Basic t0ken', 'x-twice': '1, 2' },
+    })
+    expect(first?.bytes.toString()).toBe(BODY)
+    expect(second).toMatchObject({ method: 'PUT', bytes: Buffer.from([0xff, 0x00, 0x0a, 0x1b, 0x5b]) })
+  })
+
+  it('signs anew with a secret that was passed, or with HOOKLINE_SECRET where asked', async () => {
+    await using endpoint = await startEndpoint()
+    const env = { HOOKLINE_SECRET: 'another' }
+    const args = ['replay', 'aaaa00000001', '--to', endpoint.url, '--store', store]
+    await hookline([...args, '--secret', 'new'], { env })
+    await hookline([...args, '--sign'], { env })
+    await hookline(args, { env })
+    expect((await hookline([...args, '--sign'])).stderr).toMatch(/^error: A secret is required\./)
+    const signatures = endpoint.requests.map(({ headers }) => headers['x-signature'])
+    expect(signatures).toEqual([sign(BODY, 'new'), sign(BODY, 'another'), sign(BODY, secret)])
+  })
+
+  it('fails when one is not answered 2xx, or not all of it is kept', async () => {
+    await using endpoint = await startEndpoint({ script: [302] })
+    expect(await run('replay', 'aaaa00000001', '--to', endpoint.url)).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('  302 after '),
+    })
+    expect(await run('replay', 'cccc', '--to', endpoint.url)).toEqual({
+      code: 1,
+      stdout: 'cccc0000  not sent: not all of its body is kept\n',
+      stderr: '',
+    })
+    expect(await run('replay', 'bbbb', '--to', 'http://127.0.0.1:1')).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('The server must accept connections.'),
+    })
+    expect(endpoint.requests).toHaveLength(1)
+  })
+
+  it('asks before it sends to another machine, and sends nothing when one id is unknown', async () => {
+    await using endpoint = await startEndpoint()
+    expect(await run('replay', 'bbbb', 'last', '--to', 'https://shop.example/x?token=t0ken')).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: 'error: Send 2 requests to shop.example? There is no terminal to ask on. Pass --yes to go on.\n',
+    })
+    expect(await run('replay', 'bbbb', 'eeee', '--to', endpoint.url)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("'eeee' must name one"),
+    })
+    expect(endpoint.requests).toHaveLength(0)
+  })
+})
+
+describe('the bounds of the store', () => {
+  it('drops the oldest past a number of requests, and past a number of bytes', async () => {
+    const path = join(await mkdtemp(join(tmpdir(), 'hookline-bounds-')), 'listen.sqlite')
+    onTestFinished(() => rm(join(path, '..'), { recursive: true }))
+    const kept = createStore(path)
+    onTestFinished(() => kept.close())
+    const ids = (count: number, start: number) =>
+      Array.from({ length: count }, (_, at) => (start + at).toString(16).padStart(12, '0'))
+    for (let batch = 0; batch < 25; batch += 1) kept.add(ids(500, batch * 500).map((id) => keptRequest(id)))
+    const list = kept.list(MOST_REQUESTS)
+    expect(list).toHaveLength(MOST_REQUESTS)
+    expect(list.at(-1)?.id).toBe((12_499).toString(16).padStart(12, '0'))
+    expect(openStore(path).find('last').id).toBe(list.at(-1)?.id)
+
+    const large = Buffer.alloc(5_000_000, 'x')
+    for (const id of ids(22, 0x10_0000)) kept.add([keptRequest(id, { body: large })])
+    expect(kept.list(MOST_REQUESTS)).toHaveLength(MOST_BYTES / large.length)
+  })
+})
