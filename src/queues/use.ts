@@ -1,7 +1,8 @@
-/** What a queue is used for. The jobs of an inbox are no destination's: one would post what the other received. */
+/** What a queue is used for. The jobs of an inbox are no destination's: one would post what the other received. An observer has no use. */
 
 import { HooklineError } from '../message/error.ts'
-import type { QueueUse } from './queue.ts'
+import { show } from '../options/checks.ts'
+import type { Queue, QueueUse } from './queue.ts'
 
 /** The error of each call on a queue whose jobs have another use. */
 export function servesOther(name: string, found: string, use: QueueUse): HooklineError {
@@ -30,4 +31,30 @@ export function occupy(place: string, name: string): () => void {
   }
   destinations.add(place)
   return () => void destinations.delete(place)
+}
+
+/** What an observer that finds no queue of its name says of those that it finds. */
+export function listNames(names: readonly string[]): string {
+  const most = 10
+  const rest = names.length > most ? ` and ${names.length - most} more` : ''
+  return names.length === 0 ? 'no queues' : `${names.slice(0, most).map(show).join(', ')}${rest}`
+}
+
+/** The error of each call on an observer of a queue that does not exist. */
+export function doesNotExist(name: string, names: readonly string[]): HooklineError {
+  const message = `Queue ${name} does not exist there. Got ${listNames(names)}. Check the name, or start what pushes to it first.`
+  return new HooklineError('queue_unavailable', message)
+}
+
+/** The queue as an observer has it: what is stored can be counted, listed, redriven and dropped, and nothing is stored or claimed. */
+export function asObserver(queue: Queue, name: string): Queue {
+  function refuse(found: string): never {
+    throw new TypeError(`Queue ${name} is an observer. Got ${found}. Open it without \`observe\` for that.`)
+  }
+  return {
+    ...queue,
+    reserve: (use) => refuse(`${withArticle(use)} that uses it`),
+    push: async () => refuse('a push'),
+    work: () => refuse('a handler'),
+  }
 }

@@ -8,11 +8,12 @@ import { TIMED_OUT } from '../../time/timeout.ts'
 import type { QueueUse } from '../queue.ts'
 import { isRefusal, refused, unavailable } from './error.ts'
 import { type BullmqSettings, isInstance } from './options.ts'
-import { checkServer } from './server.ts'
+import { type Check, checkServer } from './server.ts'
 
 /** The two faces of BullMQ, over one connection, and that itself. */
 export interface Engine {
   readonly queue: Queue
+  /** Not for an observer, which has none. */
   readonly worker: Worker
   readonly client: Redis
 }
@@ -35,8 +36,8 @@ export interface Connection {
   close(): Promise<void>
 }
 
-/** Connects. Waits by the machine's clock, as Redis does. */
-export function connect(settings: BullmqSettings): Connection {
+/** Connects. Waits by the machine's clock, as Redis does. What Redis must be like is checked before the first call. */
+export function connect(settings: BullmqSettings, checkOf: Check = checkServer): Connection {
   const { name, prefix, connection, timeoutMs, onError } = settings
   const isTheirs = isInstance(connection)
   const client = isTheirs ? connection : createClient(connection)
@@ -81,13 +82,13 @@ export function connect(settings: BullmqSettings): Connection {
   function open(): Engine {
     const opened = createEngine(settings, client)
     opened.queue.on('error', reportError)
-    opened.worker.on('error', reportError)
+    if (!settings.observe) opened.worker.on('error', reportError)
     return opened
   }
 
   /** Each time that the client has connected: it may be another server, or another setting. */
   function check({ queue }: Engine): Promise<void> {
-    checking ??= checkServer(client, queue, { ...settings, use, warn })
+    checking ??= checkOf(client, queue, { ...settings, use, warn })
       .then(() => {
         isChecked = true
       })
@@ -138,7 +139,7 @@ export function connect(settings: BullmqSettings): Connection {
       pending.rejectAll(refused(name, 'it closed before Redis responded', 'no answer', PUSH_AGAIN))
       client.off('ready', startAnew)
       if (!isTheirs) client.disconnect()
-      await Promise.allSettled([engine?.queue.close(), engine?.worker.close(true)])
+      await Promise.allSettled([engine?.queue.close(), settings.observe || engine?.worker.close(true)])
       if (isTheirs) client.off('error', reportError) // Ours may still report what ends it.
     },
   }
@@ -156,8 +157,10 @@ function createClient(connection: string | RedisOptions): Redis {
   return typeof connection === 'string' ? new Redis(connection, own) : new Redis({ ...connection, ...own })
 }
 
-function createEngine({ name, prefix, leaseMs }: BullmqSettings, client: Redis): Engine {
+function createEngine({ name, prefix, leaseMs, observe }: BullmqSettings, client: Redis): Engine {
   const common = { connection: client, prefix, skipVersionCheck: true }
+  if (observe)
+    return { queue: new Queue(name, { ...common, skipMetasUpdate: true }), worker: undefined as never, client }
   const queue = new Queue(name, { ...common, streams: { events: { maxLen: MAX_EVENTS } } })
   const claiming = {
     autorun: false,

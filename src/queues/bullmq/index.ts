@@ -7,6 +7,7 @@
 import { systemClock } from '../../time/clock.ts'
 import { createQueue } from '../create-queue.ts'
 import type { Queue } from '../queue.ts'
+import { asObserver } from '../use.ts'
 import { type BullmqQueueOptions, readOptions } from './options.ts'
 import { createBullmqStore } from './store.ts'
 
@@ -39,6 +40,8 @@ export type { BullmqQueueOptions } from './options.ts'
  */
 export function bullmqQueue(options: BullmqQueueOptions): Queue {
   const settings = readOptions(options)
-  const { name, pollMs, deadLetterRetentionMs, onError } = settings
-  return createQueue(createBullmqStore(settings, systemClock), { name, pollMs, deadLetterRetentionMs, onError })
+  const { name, pollMs, deadLetterRetentionMs, observe, onError } = settings
+  const store = createBullmqStore(settings, systemClock)
+  const queue = createQueue(store, { name, pollMs, deadLetterRetentionMs, onError })
+  return observe ? asObserver(queue, name) : queue
 }

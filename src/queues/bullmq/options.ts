@@ -47,6 +47,12 @@ export interface BullmqQueueOptions {
    * when that is shorter. Default: for ever.
    */
   readonly deadLetterRetentionMs?: number
+  /**
+   * Opens the queue as an observer: to count its jobs, and to list, redrive and drop its dead letters beside running workers. It
+   * claims and creates nothing, and `push` and `work` throw a TypeError. Until the queue exists, each call rejects with
+   * `queue_unavailable`. Default false.
+   */
+  readonly observe?: boolean
   /** How long a call waits for Redis, in milliseconds, before it rejects with `queue_unavailable`. Default 3 000. */
   readonly timeoutMs?: number
   /**
@@ -78,6 +84,7 @@ const OPTIONS = [
   'pollMs',
   'dedupeWindowMs',
   'allowEviction',
+  'observe',
   'deadLetterRetentionMs',
   'timeoutMs',
   'onError',
@@ -92,12 +99,13 @@ const OPTIONS = [
 export function readOptions(options: BullmqQueueOptions): BullmqSettings {
   requireOptions('bullmqQueue', options, OPTIONS)
   const { name, connection, prefix = 'bull', leaseMs = 20_000, pollMs = 100 } = options
-  const { dedupeWindowMs = 24 * 60 * 60_000, allowEviction = false, timeoutMs = 3_000 } = options
+  const { dedupeWindowMs = 24 * 60 * 60_000, allowEviction = false, observe = false, timeoutMs = 3_000 } = options
   requireText('name', name)
   if (name.includes(':')) throw invalidOption('name', 'must hold no colon', show(name), 'Pass a name without one.')
   requireConnection(connection)
   requireText('prefix', prefix, 'bull')
   requireBoolean('allowEviction', allowEviction)
+  requireBoolean('observe', observe)
   return {
     name,
     connection,
@@ -107,6 +115,7 @@ export function readOptions(options: BullmqQueueOptions): BullmqSettings {
     deadLetterRetentionMs: readRetention(options.deadLetterRetentionMs),
     dedupeWindowMs: requireWhole('dedupeWindowMs', dedupeWindowMs, 1, Number.MAX_SAFE_INTEGER),
     allowEviction,
+    observe,
     timeoutMs: requireWhole('timeoutMs', timeoutMs, 1),
     onError: readOnError(options, systemClock),
   }

@@ -3,17 +3,46 @@
 import type { Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { QueueUse } from '../queue.ts'
-import { servesOther } from '../use.ts'
+import { doesNotExist, servesOther } from '../use.ts'
 import { isReply, refused } from './error.ts'
 
 /** What to check. */
 export interface ServerCheck {
   readonly name: string
+  readonly prefix: string
   readonly allowEviction: boolean
   readonly use: QueueUse | undefined
   /** Reports what the queue can work with, and what its owner should know. */
   warn(code: string, message: string): void
 }
+
+/** Checks a Redis each time that it is connected to. */
+export type Check = (client: Redis, queue: Queue, check: ServerCheck) => Promise<void>
+
+/**
+ * Checks, for an observer, that the queue exists. Changes nothing.
+ *
+ * @throws HooklineError `queue_unavailable` that lists the queues that do.
+ */
+export async function checkExists(client: Redis, queue: Queue, { name, prefix }: ServerCheck): Promise<void> {
+  if ((await client.exists(queue.toKey('meta'))) === 1) return
+  throw doesNotExist(name, await findNames(client, prefix))
+}
+
+/** The queues of BullMQ under a prefix: each has a key of its own, which any process that pushes or works writes. */
+export async function findNames(client: Redis, prefix: string): Promise<string[]> {
+  const [start, end] = [`${prefix}:`, ':meta']
+  const pattern = `${start.replace(/[\\*?[\]]/g, '\\$&')}*${end}`
+  const names = new Set<string>()
+  for (let cursor = '0'; ; ) {
+    const [next, keys] = await client.scan(cursor, 'MATCH', pattern, 'COUNT', SCANNED_AT_ONCE)
+    for (const key of keys) names.add(key.slice(start.length, -end.length))
+    if (next === '0') return [...names].filter((name) => !name.includes(':')).sort()
+    cursor = next
+  }
+}
+
+const SCANNED_AT_ONCE = 10_000
 
 /**
  * Checks it. Changes nothing but, at last, the note of the use.

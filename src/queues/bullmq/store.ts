@@ -21,6 +21,7 @@ import {
   toDeadLetter,
 } from './job.ts'
 import type { BullmqSettings } from './options.ts'
+import { checkExists, checkServer } from './server.ts'
 import { listJobs, removeJobs } from './stored-jobs.ts'
 
 type OnUnreadable = Parameters<QueueStore['claim']>[1]
@@ -38,7 +39,7 @@ interface Push {
 /** Creates a store. It connects at the first call. BullMQ takes the time of jobs from the machine, whatever the clock says. */
 export function createBullmqStore(settings: BullmqSettings, clock: Clock): QueueStore<BullmqClaim> {
   const { leaseMs, dedupeWindowMs } = settings
-  const connection = connect(settings)
+  const connection = connect(settings, settings.observe ? checkExists : checkServer)
   const pushes = createBatcher<Push>({
     send,
     weigh: ({ jobs }) => jobs.length,

@@ -178,7 +178,7 @@ const CLOSED = 'the queue closed before PostgreSQL responded'
 /** To create a schema, or to migrate one, takes a while. */
 const START_FACTOR = 10
 
-function createBoss({ connectionString, schema, max, timeoutMs }: Settings, stream: () => Socket): PgBoss {
+function createBoss({ connectionString, schema, max, timeoutMs, observe }: Settings, stream: () => Socket): PgBoss {
   return new PgBoss({
     connectionString: connectionString as string, // The options require it, or a boss.
     schema,
@@ -186,6 +186,8 @@ function createBoss({ connectionString, schema, max, timeoutMs }: Settings, stre
     application_name: 'hookline',
     connectionTimeoutMillis: timeoutMs,
     schedule: false,
+    migrate: !observe, // Then pg-boss checks the version of its tables.
+    supervise: !observe,
     superviseIntervalSeconds: SUPERVISE_SECONDS,
     monitorIntervalSeconds: SUPERVISE_SECONDS,
     maintenanceIntervalSeconds: 60,

@@ -17,10 +17,11 @@ export interface DeadLetters {
 
 /** Creates it. */
 export function createDeadLetters(connection: Connection, settings: Settings): DeadLetters {
-  const { name, schema, timeoutMs, dedupeWindowMs, clock } = settings
+  const { name, schema, timeoutMs, dedupeWindowMs, observe, clock } = settings
   const queue = deadQueueOf(name)
   const limitMs = timeoutMs * 10
   const stamp = createStamps(clock)
+  let deleteAfterSeconds = secondsOf(dedupeWindowMs)
 
   /** Takes letters, and does with their jobs what is asked; all of it in one transaction. Returns how many. */
   function move(take: Take, change: Change): Promise<number> {
@@ -55,7 +56,7 @@ export function createDeadLetters(connection: Connection, settings: Settings): D
 
   /** Those that are there when it begins; others come behind them. */
   async function moveAll(change: Change): Promise<number> {
-    await connection.call((boss) => takeOver(boss, settings), { limitMs })
+    if (!observe) await connection.call((boss) => takeOver(boss, settings), { limitMs })
     const { total } = await connection.call((boss) => boss.previewRedrive(queue), { limitMs })
     let moved = 0
     for (let count = -1; moved < total && count !== 0; moved += count) {
@@ -73,7 +74,6 @@ export function createDeadLetters(connection: Connection, settings: Settings): D
   async function redrive({ letters, ids, boss, db }: Move): Promise<void> {
     await boss.resume(name, ids, { db })
     await boss.retry(name, ids, { db }) // Those of others may have had no retries left.
-    const deleteAfterSeconds = secondsOf(dedupeWindowMs)
     for (const { id, data, createdOn } of letters) {
       const job: Data = { at: stamp(), body: encode(readLetter(id, data, createdOn).body) }
       const [row] = await boss.findJobs(name, { id, db })
@@ -94,11 +94,15 @@ export function createDeadLetters(connection: Connection, settings: Settings): D
   return {
     async list(after, limit) {
       const page = { schema, queue, state: 'waiting', after, limit } as const
-      if (after === undefined) await connection.call((boss) => takeOver(boss, settings), { limitMs })
+      if (after === undefined && !observe) await connection.call((boss) => takeOver(boss, settings), { limitMs })
       const rows = await connection.call((boss) => readRows(boss.getDb(), page), { limitMs })
       return rows.map(({ id, data, startAfter }) => readLetter(id, data, startAfter))
     },
-    redrive: (ids) => (ids === 'all' ? moveAll(redrive) : moveSome(ids, redrive)),
+    async redrive(ids) {
+      const workers = observe ? await connection.call((boss) => boss.getQueue(name)) : undefined
+      deleteAfterSeconds = workers?.deleteAfterSeconds ?? deleteAfterSeconds
+      return ids === 'all' ? moveAll(redrive) : moveSome(ids, redrive)
+    },
     drop: (ids) => (ids === 'all' ? moveAll(drop) : moveSome(ids, drop)),
   }
 }

@@ -6,9 +6,10 @@
 
 import { createQueue } from '../create-queue.ts'
 import type { Queue } from '../queue.ts'
+import { asObserver } from '../use.ts'
 import { createConnection } from './connection.ts'
 import { type PgBossQueueOptions, readOptions } from './options.ts'
-import { prepareQueues } from './prepare.ts'
+import { prepareQueues, requireQueues } from './prepare.ts'
 import { createPgBossStore } from './store.ts'
 
 export type { Queue } from '../queue.ts'
@@ -38,7 +39,11 @@ export type { PgBossQueueOptions } from './options.ts'
  */
 export function pgBossQueue(options: PgBossQueueOptions): Queue {
   const settings = readOptions(options)
-  const { name, pollMs, deadLetterRetentionMs, onError, clock } = settings
-  const connection = createConnection(settings, (boss, use) => prepareQueues(boss, settings, use))
-  return createQueue(createPgBossStore(connection, settings), { name, pollMs, deadLetterRetentionMs, onError, clock })
+  const { name, pollMs, deadLetterRetentionMs, observe, onError, clock } = settings
+  const connection = createConnection(settings, (boss, use) =>
+    observe ? requireQueues(boss, settings) : prepareQueues(boss, settings, use),
+  )
+  const store = createPgBossStore(connection, settings)
+  const queue = createQueue(store, { name, pollMs, deadLetterRetentionMs, onError, clock })
+  return observe ? asObserver(queue, name) : queue
 }

@@ -1,11 +1,12 @@
 /**
- * The one statement of our own on a table of pg-boss. `findJobs` returns all jobs of a queue at once and in no order, so neither
- * dead letters nor what is stored of a user could be read in pages with it. The statement only reads. {@link requireReadable} fails when pg-boss changes
- * what it reads.
+ * The statements of our own on a table of pg-boss. `findJobs` returns all jobs of a queue at once and in no order, so neither
+ * dead letters nor what is stored of a user could be read in pages with it; and to count, pg-boss writes. The statements only read.
+ * {@link requireReadable} fails when pg-boss changes what they read.
  */
 
 import { randomUUID } from 'node:crypto'
 import type { Db } from 'pg-boss'
+import type { QueueCounts } from '../health.ts'
 
 /** A row as the statement returns it. */
 export interface Row {
@@ -39,6 +40,16 @@ export async function readRows(db: Db, { schema, queue, state, after, limit }: R
     ORDER BY ${order('job')} LIMIT $3`
   const { rows } = await db.executeSql(statement, [queue, after ?? null, limit])
   return rows
+}
+
+/** Counts the jobs of one queue, now. `getQueueStats` would store what it counts, and return what it has stored for a minute. */
+export async function countRows(db: Db, schema: string, queue: string): Promise<Omit<QueueCounts, 'deadLetters'>> {
+  const statement = `SELECT count(*) FILTER (WHERE state < 'active')::int AS waiting,
+    count(*) FILTER (WHERE state = 'active')::int AS active,
+    min(start_after) FILTER (WHERE state < 'active' AND start_after <= now()) AS "oldestDueAt", now() AS "asOf"
+    FROM ${schema}.job WHERE name = $1 AND state <= 'active'`
+  const [counts] = (await db.executeSql(statement, [queue])).rows
+  return { ...counts, oldestDueAt: counts.oldestDueAt ?? undefined }
 }
 
 /**

@@ -5,6 +5,7 @@ import type { HooklineError } from '../../message/error.ts'
 import {
   invalidOption,
   kindOf,
+  requireBoolean,
   requireClock,
   requireOptions,
   requireText,
@@ -57,6 +58,12 @@ export interface PgBossQueueOptions {
    * when that is shorter. Default: for ever.
    */
   readonly deadLetterRetentionMs?: number
+  /**
+   * Opens the queue as an observer: to count its jobs, and to list, redrive and drop its dead letters beside running workers. It
+   * claims, creates, migrates and supervises nothing, and `push` and `work` throw a TypeError. Until schema and queue exist, each call rejects with
+   * `queue_unavailable`. Default false.
+   */
+  readonly observe?: boolean
   /** The most connections. Default 5. Not with a `boss`, which has its own. */
   readonly max?: number
   /**
@@ -96,6 +103,7 @@ const OPTIONS = [
   'dedupeWindowMs',
   'deadLetterRetentionMs',
   'max',
+  'observe',
   'timeoutMs',
   'onError',
   'logger',
@@ -110,9 +118,10 @@ const OPTIONS = [
 export function readOptions(options: PgBossQueueOptions): Settings {
   requireOptions('pgBossQueue', options, OPTIONS)
   const { connectionString, boss, schema = 'pgboss', clock = systemClock, pollMs = 1_000, leaseMs = 15_000 } = options
-  const { dedupeWindowMs = DAY_MS, max = 5, timeoutMs = 3_000 } = options
+  const { dedupeWindowMs = DAY_MS, max = 5, observe = false, timeoutMs = 3_000 } = options
   if (boss === undefined) requireConnectionString(connectionString)
   else requireBoss(boss, options)
+  requireBoolean('observe', observe)
   requireClock(clock)
   return {
     name: requireName(options.name),
@@ -124,6 +133,7 @@ export function readOptions(options: PgBossQueueOptions): Settings {
     deadLetterRetentionMs: readRetention(options.deadLetterRetentionMs),
     dedupeWindowMs: requireWhole('dedupeWindowMs', dedupeWindowMs, 1_000, Number.MAX_SAFE_INTEGER),
     max: requireWhole('max', max, 1),
+    observe,
     timeoutMs: requireWhole('timeoutMs', timeoutMs, 1),
     onError: readOnError(options, clock),
     clock,

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { JobInsert, PgBoss, UpdateQueueOptions } from 'pg-boss'
 import type { QueueUse } from '../queue.ts'
-import { servesOther } from '../use.ts'
+import { doesNotExist, servesOther } from '../use.ts'
 import { inTransaction } from './connection.ts'
 import { readRows, requireReadable } from './internals.ts'
 import type { Settings } from './options.ts'
@@ -37,6 +37,24 @@ export async function prepareQueues(boss: PgBoss, settings: Settings, use?: Queu
     requireReadable(db, { schema, queue: deadQueue }, (id) => boss.insert(deadQueue, [{ id }], { db })),
   )
   await takeOver(boss, settings)
+}
+
+/**
+ * Checks, for an observer, that the queues exist. Changes nothing.
+ *
+ * @throws HooklineError `queue_unavailable` that lists the queues that do.
+ */
+export async function requireQueues(boss: PgBoss, { name }: Settings): Promise<void> {
+  const names = await findNames(boss)
+  if (!names.includes(name)) throw doesNotExist(name, names)
+  // pg-boss remembers the queues from now on, as in `createQueue`.
+  for (const queue of [name, deadQueueOf(name)]) await boss.findJobs(queue, { id: USE_ID })
+}
+
+/** The queues in the schema that have one for their dead letters, as each of Hookline has. */
+export async function findNames(boss: PgBoss): Promise<string[]> {
+  const all = new Set((await boss.getQueues()).map(({ name }) => name))
+  return [...all].filter((name) => all.has(deadQueueOf(name))).sort()
 }
 
 /** Makes dead letters of jobs that pg-boss gave up: release 0.1 keeps its dead letters so, also while both releases run. */

@@ -30,10 +30,10 @@ import { insertInto } from './transaction.ts'
 
 /** Creates the store over a connection. */
 export function createPgBossStore(connection: Connection, settings: Settings): QueueStore<PgBossClaim> {
-  const { name, leaseMs, timeoutMs, clock, onError } = settings
+  const { name, leaseMs, timeoutMs, observe, clock, onError } = settings
   const place = placeOf(settings)
   const letters = createDeadLetters(connection, settings)
-  const { jobs, remove } = createStoredJobs(connection, settings)
+  const { jobs, remove, count } = createStoredJobs(connection, settings)
   const rewrites = createRewrites(name, connection)
   const pushes = createBatcher<Push>({
     send: (batch) => insert(batch.flatMap(({ jobs }) => jobs)),
@@ -148,11 +148,13 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     release,
     renew: (claims) => connection.call(async (boss) => void (await boss.touch(name, [...claims]))),
     async nextDueAt() {
+      if (observe) return (await count()).oldestDueAt
       const isKnown = foundAll
       foundAll = false // It is true of the moment only.
       return isKnown ? undefined : (await connection.call(peek))?.startAfter
     },
     async counts() {
+      if (observe) return count()
       const answers = await connection.call(
         (boss) =>
           Promise.all([boss.getQueueStats(name, { force: true }), boss.previewRedrive(deadQueueOf(name)), peek(boss)]),

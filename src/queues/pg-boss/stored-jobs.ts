@@ -1,17 +1,20 @@
-/** The jobs that wait or are claimed, and complete ones whose bodies are still stored: lists them, and deletes what is not claimed. */
+/** The jobs that wait or are claimed, and complete ones whose bodies are still stored: lists and counts them, and deletes what is not claimed. */
 
 import type { Db, PgBoss } from 'pg-boss'
+import type { QueueCounts } from '../health.ts'
 import type { StoredJob } from '../queue.ts'
 import type { Connection } from './connection.ts'
-import { readRows } from './internals.ts'
+import { countRows, readRows } from './internals.ts'
 import type { Settings } from './options.ts'
-import { USE_ID } from './prepare.ts'
+import { deadQueueOf, USE_ID } from './prepare.ts'
 import { readBody } from './row.ts'
 
 /** The part of a store that is about them. */
 export interface StoredJobs {
   jobs(): AsyncGenerator<readonly StoredJob[]>
   remove(ids: readonly string[]): Promise<number>
+  /** For an observer: pg-boss itself writes to count, and to look claims and takes that back. */
+  count(): Promise<QueueCounts>
 }
 
 /** Creates it. */
@@ -41,7 +44,14 @@ export function createStoredJobs(connection: Connection, { name, schema, timeout
     return removed.length
   }
 
+  async function countAll(boss: PgBoss): Promise<QueueCounts> {
+    const counts = await countRows(boss.getDb(), schema, name)
+    const { total } = await boss.previewRedrive(deadQueueOf(name))
+    return { ...counts, deadLetters: total }
+  }
+
   return {
+    count: () => connection.call(countAll, { limitMs }),
     async *jobs() {
       for (let after: string | undefined; ; ) {
         const page = { schema, queue: name, state: 'any', after, limit: LISTED_AT_ONCE } as const

@@ -2,7 +2,7 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import { inTransaction, UnusableFile } from '../../sqlite/file.ts'
-import { servesOther } from '../use.ts'
+import { listNames, servesOther } from '../use.ts'
 import type { QueueSettings } from './rpc.ts'
 
 /** The phases of a job: due, waiting for its time, claimed, or a dead letter. Stored, so the numbers stay. */
@@ -23,6 +23,10 @@ export interface QueueRow {
 export interface Counts {
   /** Adds the queues that are not in the file yet, and counts their jobs. */
   enter(names: readonly string[]): void
+  /** @throws UnusableFile that lists the queues that are in the file. */
+  find(name: string): QueueRow
+  /** All that are in the file. */
+  names(): string[]
   /** Begins a transaction: forgets the rows of the one before, which another process may have changed. */
   begin(): void
   /** Of a queue that was entered. */
@@ -49,6 +53,11 @@ export function createCounts(database: DatabaseSync): Counts {
     SELECT queue, name, next, waiting, active, dead_letters AS deadLetters FROM hookline_queues WHERE queue = ?`)
   const write = database.prepare(`
     UPDATE hookline_queues SET next = ?, waiting = ?, active = ?, dead_letters = ? WHERE queue = ?`)
+  const find = database.prepare('SELECT queue FROM hookline_queues WHERE name = ?')
+  const names = (): string[] => {
+    const list = database.prepare('SELECT name FROM hookline_queues ORDER BY queue')
+    return list.all().map(({ name }) => `${name}`)
+  }
   const numbers = new Map<string, number>()
   const rows = new Map<number, { readonly row: QueueRow; readonly before: string }>()
 
@@ -76,6 +85,13 @@ export function createCounts(database: DatabaseSync): Counts {
       )
       for (const [name, queue] of entered) numbers.set(name, queue)
     },
+    find(name) {
+      const found = find.get(name)
+      if (found !== undefined) return rowAt(found.queue as number)
+      const advice = 'Check the name, or start what pushes to it first.'
+      throw new UnusableFile(`it does not have this queue. Got ${listNames(names())}. ${advice}`)
+    },
+    names,
     begin: () => rows.clear(),
     numberOf: (name) => numbers.get(name) as number,
     rowOf: (name) => rowAt(numbers.get(name) as number),

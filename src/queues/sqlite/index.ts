@@ -11,9 +11,10 @@ import { cannotUse } from '../../sqlite/advice.ts'
 import { requireSqlite, UnusableFile } from '../../sqlite/file.ts'
 import { createQueue } from '../create-queue.ts'
 import type { Queue } from '../queue.ts'
+import { asObserver } from '../use.ts'
 import { connect } from './connection.ts'
 import { readOptions, type SqliteQueueOptions } from './options.ts'
-import { createSqliteStore } from './store.ts'
+import { createSqliteStore, observeFile } from './store.ts'
 import type { ThreadSettings } from './worker-thread.ts'
 
 export type { Queue } from '../queue.ts'
@@ -39,15 +40,14 @@ export type { SqliteQueueOptions } from './options.ts'
  */
 export function sqliteQueue(options: SqliteQueueOptions): Queue {
   const settings = readOptions(options)
-  const { path, name, pollMs, deadLetterRetentionMs, onError, clock } = settings
+  const { path, name, pollMs, deadLetterRetentionMs, observe, onError, clock } = settings
+  const shared = { name, pollMs, deadLetterRetentionMs, onError, clock }
   try {
     requireSqlite()
+    if (observe) return asObserver(createQueue(createSqliteStore(settings, observeFile(path)), shared), name)
     const program = findProgram()
-    const store = createSqliteStore(
-      settings,
-      connect(path, name, (thread) => startWorker(program, thread)),
-    )
-    return createQueue(store, { name, pollMs, deadLetterRetentionMs, onError, clock })
+    const connection = connect(path, name, (thread) => startWorker(program, thread))
+    return createQueue(createSqliteStore(settings, connection), shared)
   } catch (cause) {
     throw new HooklineError('queue_unavailable', cannotUse(`Queue ${name}`, path, cause), { cause })
   }

@@ -2,7 +2,15 @@
 
 import { resolve } from 'node:path'
 import type { HooklineError } from '../../message/error.ts'
-import { invalidOption, requireClock, requireOptions, requireText, requireWhole, show } from '../../options/checks.ts'
+import {
+  invalidOption,
+  requireBoolean,
+  requireClock,
+  requireOptions,
+  requireText,
+  requireWhole,
+  show,
+} from '../../options/checks.ts'
 import type { Logger } from '../../options/log.ts'
 import { readOnError } from '../../options/report.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
@@ -35,6 +43,12 @@ export interface SqliteQueueOptions {
   /** The most jobs that wait or are claimed. Default: as many as fit on the disk. */
   readonly maxJobs?: number
   /**
+   * Opens the queue as an observer: to count its jobs, and to list, redrive and drop its dead letters beside running workers. It
+   * claims, creates and migrates nothing, and `push` and `work` throw a TypeError. Until file and queue exist, each call rejects with
+   * `queue_unavailable`. Default false.
+   */
+  readonly observe?: boolean
+  /**
    * How long a call waits while another process writes to the file, in milliseconds, before it rejects with
    * `queue_unavailable`. Calls of several queues of a file that are made together wait as long as the longest. Default 2000.
    */
@@ -65,6 +79,7 @@ const OPTIONS = [
   'dedupeWindowMs',
   'deadLetterRetentionMs',
   'maxJobs',
+  'observe',
   'timeoutMs',
   'onError',
   'logger',
@@ -79,7 +94,7 @@ const OPTIONS = [
 export function readOptions(options: SqliteQueueOptions): Settings {
   requireOptions('sqliteQueue', options, OPTIONS)
   const { path, name = 'default', pollMs = 200, dedupeWindowMs = 24 * 60 * 60_000 } = options
-  const { maxJobs = MOST, timeoutMs = 2_000, clock = systemClock } = options
+  const { maxJobs = MOST, observe = false, timeoutMs = 2_000, clock = systemClock } = options
   requireText('path', path, 'jobs.sqlite')
   if (path === ':memory:' || path.startsWith('file:')) {
     const advice =
@@ -87,6 +102,7 @@ export function readOptions(options: SqliteQueueOptions): Settings {
     throw invalidOption('path', 'must be the path of a file', show(path), advice)
   }
   requireText('name', name)
+  requireBoolean('observe', observe)
   requireClock(clock)
   return {
     path: resolve(path),
@@ -94,6 +110,7 @@ export function readOptions(options: SqliteQueueOptions): Settings {
     pollMs: requireWhole('pollMs', pollMs, 1),
     dedupeWindowMs: requireWhole('dedupeWindowMs', dedupeWindowMs, 1, MOST),
     maxJobs: requireWhole('maxJobs', maxJobs, 1, MOST),
+    observe,
     timeoutMs: requireWhole('timeoutMs', timeoutMs, 0, 60_000),
     deadLetterRetentionMs: readRetention(options.deadLetterRetentionMs),
     onError: readOnError(options, clock),

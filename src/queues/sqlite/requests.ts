@@ -9,7 +9,7 @@ import { createDueJobs } from './due.ts'
 import { createOwners } from './owners.ts'
 import { createPushes } from './pushes.ts'
 import type { Claims, Reply, Request } from './rpc.ts'
-import { createDeadLetters, createStoredJobs } from './stored.ts'
+import { alone, CHANGES, createStored, ERASES, eraseLog, LOCKED, type StoredRequest } from './stored.ts'
 import { type OpenTables, openFile } from './tables.ts'
 
 /** A file that is open. */
@@ -33,9 +33,7 @@ export function openForRequests(path: string, owner: number): OpenFile {
   const pushes = createPushes(tables)
   const due = createDueJobs(tables, pushes)
   const claims = createClaims(tables, due)
-  const deadLetters = createDeadLetters(tables, pushes)
-  const storedJobs = createStoredJobs(tables, pushes)
-  const truncateLog = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)')
+  const stored = createStored(tables, pushes, due)
   let isDurable = true
 
   function carryOut(request: Request): unknown {
@@ -52,21 +50,9 @@ export function openForRequests(path: string, owner: number): OpenFile {
         return claims.release(row, request)
       case 'undoClaim':
         return claims.undo(row, request.claim)
-      case 'nextDueAt':
-        return due.nextDueAt(row.queue)
-      case 'counts':
-        return { ...row, oldestDueAt: due.oldestDueAt(row.queue, request.now) }
-      case 'deadLetters':
-        return deadLetters.page(row.queue, request.after, request.limit)
-      case 'redrive':
-        return deadLetters.redrive(row, request.queue, request.ids, request.now)
-      case 'drop':
-        return deadLetters.drop(row, request.ids, request.oldest)
-      case 'jobs':
-        return storedJobs.page(row.queue, request.after, request.limit)
-      case 'remove':
-        owners.releaseDead()
-        return storedJobs.remove(row, request.ids)
+      default:
+        if (request.kind === 'remove') owners.releaseDead()
+        return stored(row, request)
     }
   }
 
@@ -124,7 +110,7 @@ export function openForRequests(path: string, owner: number): OpenFile {
     const timeoutMs = Math.max(...requests.map(({ queue }) => queue.timeoutMs))
     try {
       const replies = retryWhileBusy(() => runTogether(requests), timeoutMs)
-      if (requests.some(({ kind }) => ERASES.has(kind))) eraseLog(timeoutMs)
+      if (requests.some(({ kind }) => ERASES.has(kind))) eraseLog(database, timeoutMs)
       return replies
     } catch (error) {
       if (tables.damaged.size > known) return run(requests)
@@ -132,17 +118,6 @@ export function openForRequests(path: string, owner: number): OpenFile {
       if (withBody !== undefined) return run(withBody)
       if (requests.length > 1 && resultOf(error) !== BUSY) return runEach(requests)
       return requests.map(({ queue }) => failureOf(error, queue.name, path))
-    }
-  }
-
-  /** It holds older copies of what was deleted. Not while another process reads or writes: a later checkpoint overwrites them. */
-  function eraseLog(timeoutMs: number): void {
-    try {
-      retryWhileBusy(() => {
-        if (truncateLog.get()?.busy !== 0) throw LOCKED
-      }, timeoutMs)
-    } catch {
-      // The deletion itself is done.
     }
   }
 
@@ -160,6 +135,40 @@ export function openForRequests(path: string, owner: number): OpenFile {
   return { run, close: () => database.close() }
 }
 
+/**
+ * Carries out the request of an observer, which keeps no file open. What is asked for changes the file, and nothing else does.
+ *
+ * @throws Error of SQLite, or one that says why the file cannot be used.
+ */
+export function runAlone(path: string, request: StoredRequest, damaged: OpenTables['damaged'] = new Set()): unknown {
+  const known = damaged.size
+  try {
+    return alone(path, (database) => {
+      const counts = createCounts(database)
+      const tables: OpenTables = { database, path, owner: NO_OWNER, counts, damaged }
+      const pushes = createPushes(tables)
+      const stored = createStored(tables, pushes, createDueJobs(tables, pushes))
+      database.exec(CHANGES.has(request.kind) ? 'BEGIN IMMEDIATE' : 'BEGIN')
+      const answer = stored(counts.find(request.queue.name), request)
+      counts.save()
+      database.exec('COMMIT')
+      if (ERASES.has(request.kind)) eraseLog(database, 0)
+      return answer
+    })
+  } catch (error) {
+    if (damaged.size === known) throw error
+    return runAlone(path, request, damaged) // Around what is damaged.
+  }
+}
+
+/** Lists the queues of a file, as {@link runAlone} opens it. */
+export function namesIn(path: string): string[] {
+  return alone(path, (database) => createCounts(database).names())
+}
+
+/** Of what claims nothing. */
+const NO_OWNER = 0
+
 /** A body beside a damaged page cannot be deleted: it stays in the file, and its job is complete nonetheless. */
 function keepingBody([request, ...others]: readonly Request[]): Request[] | undefined {
   if (others.length > 0 || request?.kind !== 'finish' || request.keepsBody === true) return undefined
@@ -172,13 +181,8 @@ function isComplete(request: Request): request is Extract<Request, { readonly ki
   return request.kind === 'finish' && request.outcome === 'complete'
 }
 
-const LOCKED = Object.assign(new Error('database is locked'), { errcode: BUSY })
-
 /** Their commits do not wait for the disk: after a power cut they are made again. */
 const MAY_BE_LOST: ReadonlySet<Request['kind']> = new Set(['claim', 'nextDueAt', 'counts', 'deadLetters', 'jobs'])
-
-/** What a user has deleted: nothing of it stays in the log either. */
-const ERASES: ReadonlySet<Request['kind']> = new Set(['drop', 'remove'])
 
 /** The reply to a request that failed. Messages of SQLite hold no values. */
 export function failureOf(error: unknown, name: string, path: string): Reply {

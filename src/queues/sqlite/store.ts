@@ -1,14 +1,17 @@
-/** The store of a queue in a SQLite file: each of its calls is a request to the worker thread of the file. */
+/** The store of a queue in a SQLite file: each of its calls is a request to the worker thread of the file; an observer has none. */
 
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { HooklineError } from '../../message/error.ts'
 import { cannotUse } from '../../sqlite/advice.ts'
+import { BUSY, resultOf } from '../../sqlite/file.ts'
 import type { ClaimedJob, Outcome } from '../queue.ts'
 import type { QueueStore } from '../store.ts'
 import type { Connection } from './connection.ts'
 import { createReserve, type QueueRow, type Reservation } from './counts.ts'
 import type { Settings } from './options.ts'
+import { namesIn, runAlone } from './requests.ts'
 import type { ClaimRef, Claims, QueueSettings, Request } from './rpc.ts'
-import type { DeadLetterRow, StoredJobs } from './stored.ts'
+import type { DeadLetterRow, StoredJobs, StoredRequest } from './stored.ts'
 import { bytesOfId, inFile, textOfId } from './tables.ts'
 
 /** A claimed job, and which claim it is. */
@@ -137,5 +140,38 @@ function reserveInFile(path: string, reservation: Reservation): void {
   } catch (cause) {
     if (cause instanceof HooklineError) throw cause
     throw new HooklineError('queue_unavailable', cannotUse(`Queue ${reservation.name}`, path, cause), { cause })
+  }
+}
+
+/** The connection of an observer: each request opens the file in this thread and closes it again. */
+export function observeFile(path: string): Connection {
+  return {
+    send: (request) => {
+      const { name, timeoutMs } = request.queue
+      return whenFree(`Queue ${name}`, path, timeoutMs, () => runAlone(path, request as StoredRequest))
+    },
+    sendUntilDone: async () => {},
+    nextClaim: () => 0,
+    path,
+    close: async () => {},
+  }
+}
+
+/** The names of the queues in a file. Changes nothing. */
+export function listQueues(path: string, timeoutMs: number): Promise<string[]> {
+  return whenFree('An observer', path, timeoutMs, () => namesIn(path))
+}
+
+/** Makes a step, after what is under way, and again while another process has the file locked. Waiting does not block the thread. */
+async function whenFree<T>(subject: string, path: string, timeoutMs: number, step: () => T): Promise<T> {
+  await nextTurn()
+  for (const end = performance.now() + timeoutMs; ; await delay(1)) {
+    try {
+      return step()
+    } catch (cause) {
+      if (cause instanceof HooklineError) throw cause
+      if (resultOf(cause) === BUSY && performance.now() < end) continue
+      throw new HooklineError('queue_unavailable', cannotUse(subject, path, cause), { cause })
+    }
   }
 }

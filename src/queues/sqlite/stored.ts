@@ -1,10 +1,14 @@
-/** What is stored, as a user sees it: the jobs that wait or are claimed, and the dead letters. Lists them, and deletes them. */
+/** What is stored, as a user sees it: the jobs that wait or are claimed, and the dead letters. Counts, lists and deletes them. */
 
+import { existsSync } from 'node:fs'
+import type { DatabaseSync } from 'node:sqlite'
+import { BUSY, connectTo, retryWhileBusy, UnusableFile } from '../../sqlite/file.ts'
 import type { DeadLetter } from '../queue.ts'
 import { PHASE, type QueueRow } from './counts.ts'
+import type { DueJobs } from './due.ts'
 import { type Pushes, requireRoom } from './pushes.ts'
-import type { QueueSettings } from './rpc.ts'
-import { bytesOfId, NO_ID, NUMBERS, type OpenTables, textOfId } from './tables.ts'
+import type { QueueSettings, Request } from './rpc.ts'
+import { bytesOfId, CHECK_PATH, NO_ID, NUMBERS, type OpenTables, prepareObserver, textOfId } from './tables.ts'
 
 /** A job, and its number, which stays the same while it is stored. */
 interface StoredRow {
@@ -20,8 +24,7 @@ export interface StoredJobs {
   remove(row: QueueRow, ids: readonly string[]): number
 }
 
-/** Creates it over an open file. */
-export function createStoredJobs({ database }: OpenTables, pushes: Pushes): StoredJobs {
+function createStoredJobs({ database }: OpenTables, pushes: Pushes): StoredJobs {
   const list = database.prepare(`
     SELECT seq, id FROM hookline_queue_jobs WHERE seq > ? AND seq < ? AND phase <> ${PHASE.deadLetter} ORDER BY seq LIMIT ?`)
   const remove = database.prepare(`
@@ -57,15 +60,14 @@ export function createStoredJobs({ database }: OpenTables, pushes: Pushes): Stor
 export type DeadLetterRow = Omit<DeadLetter, 'failedAt'> & { readonly failedAt: number }
 
 /** What can be done with dead letters. */
-export interface DeadLetters {
+interface DeadLetters {
   page(queue: number, after: string | undefined, limit: number): DeadLetterRow[]
   redrive(row: QueueRow, settings: QueueSettings, ids: readonly string[] | 'all', now: number): number
   /** Drops these ids, and so many of the oldest. */
   drop(row: QueueRow, ids: readonly string[], oldest: number): number
 }
 
-/** Creates it over an open file. */
-export function createDeadLetters({ database }: OpenTables, pushes: Pushes): DeadLetters {
+function createDeadLetters({ database }: OpenTables, pushes: Pushes): DeadLetters {
   const find = database.prepare(`
     SELECT seq, place FROM hookline_queue_jobs WHERE seq = ? AND queue = ? AND phase = ${PHASE.deadLetter}`)
   const page = database.prepare(`
@@ -122,5 +124,73 @@ export function createDeadLetters({ database }: OpenTables, pushes: Pushes): Dea
       row.deadLetters -= seqs.length
       return seqs.length
     },
+  }
+}
+
+/** A request about what is stored: those that an observer makes. */
+export type StoredRequest = Extract<
+  Request,
+  { readonly kind: 'nextDueAt' | 'counts' | 'deadLetters' | 'redrive' | 'drop' | 'jobs' | 'remove' }
+>
+
+/** Creates the function that carries them out, over an open file. */
+export function createStored(
+  tables: OpenTables,
+  pushes: Pushes,
+  due: DueJobs,
+): (row: QueueRow, request: StoredRequest) => unknown {
+  const deadLetters = createDeadLetters(tables, pushes)
+  const storedJobs = createStoredJobs(tables, pushes)
+  return (row, request) => {
+    switch (request.kind) {
+      case 'nextDueAt':
+        return due.nextDueAt(row.queue)
+      case 'counts':
+        return { ...row, oldestDueAt: due.oldestDueAt(row.queue, request.now) }
+      case 'deadLetters':
+        return deadLetters.page(row.queue, request.after, request.limit)
+      case 'redrive':
+        return deadLetters.redrive(row, request.queue, request.ids, request.now)
+      case 'drop':
+        return deadLetters.drop(row, request.ids, request.oldest)
+      case 'jobs':
+        return storedJobs.page(row.queue, request.after, request.limit)
+      case 'remove':
+        return storedJobs.remove(row, request.ids)
+    }
+  }
+}
+
+/** An observer locks the file for these only. */
+export const CHANGES: ReadonlySet<Request['kind']> = new Set(['redrive', 'drop', 'remove'])
+
+/** What a user has deleted: nothing of it stays in the log either. */
+export const ERASES: ReadonlySet<Request['kind']> = new Set(['drop', 'remove'])
+
+/** It holds older copies of what was deleted. Not while another process reads or writes: a later checkpoint overwrites them. */
+export function eraseLog(database: DatabaseSync, timeoutMs: number): void {
+  try {
+    retryWhileBusy(() => {
+      if (database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy !== 0) throw LOCKED
+    }, timeoutMs)
+  } catch {
+    // The deletion itself is done.
+  }
+}
+
+/** The error of SQLite while another connection has the file. */
+export const LOCKED: Error & { readonly errcode: number } = Object.assign(new Error('database is locked'), {
+  errcode: BUSY,
+})
+
+/** Opens a file for an observer, and closes it after the step: what that began and has not committed is rolled back. */
+export function alone<T>(path: string, step: (database: DatabaseSync) => T): T {
+  if (!existsSync(path)) throw new UnusableFile(`it does not exist. Got no file. ${CHECK_PATH}`)
+  const database = connectTo(path)
+  try {
+    prepareObserver(database)
+    return step(database)
+  } finally {
+    database.close()
   }
 }

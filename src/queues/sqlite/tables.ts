@@ -99,9 +99,7 @@ export interface OpenTables {
 export function openFile(path: string): DatabaseSync {
   if (existsSync(path)) migrate(path)
   return openSqlite(path, (database) => {
-    database.exec(
-      `PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = ${PAGES_A_CHECKPOINT}`,
-    )
+    database.exec(PRAGMAS)
     inTransaction(database, () => prepareTables(database))
   })
 }
@@ -118,16 +116,33 @@ export function inFile(path: string, step: (database: DatabaseSync) => void): vo
 
 /** Checkpoints are rare and long, so that few pushes wait for one. */
 const PAGES_A_CHECKPOINT = 8_000
+const PRAGMAS = `PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = ${PAGES_A_CHECKPOINT}`
+
+/**
+ * Prepares a connection of an observer, which changes nothing: the file must have the tables of today.
+ *
+ * @throws UnusableFile when it has not.
+ */
+export function prepareObserver(database: DatabaseSync): void {
+  database.exec(PRAGMAS)
+  const version = versionOf(database)
+  if (version === undefined) throw new UnusableFile(`it holds no queues. Got none of their tables. ${CHECK_PATH}`)
+  if (version !== VERSION) throw otherVersion(version)
+}
+
+/** What to do about a file that is missing, or another one. */
+export const CHECK_PATH = 'Check the path, or start what pushes to the queue first.'
 
 function prepareTables(database: DatabaseSync): void {
   const version = versionOf(database)
   if (version === undefined) database.exec(TABLES)
-  else if (version !== VERSION) {
-    throw new UnusableFile(
-      `this Hookline knows version ${VERSION} of its tables. Got version ${version}. Use the Hookline that wrote it, or pass the path of a new file.`,
-    )
-  }
+  else if (version !== VERSION) throw otherVersion(version)
   database.exec(USES_TABLE)
+}
+
+function otherVersion(version: unknown): UnusableFile {
+  const rule = `this Hookline knows version ${VERSION} of its tables. Got version ${version}`
+  return new UnusableFile(`${rule}. Use the Hookline that wrote it, or pass the path of a new file.`)
 }
 
 /** Makes tables of today of those of 0.1. Refuses, and changes nothing, while a process has the file open: it would fail. */
