@@ -11,6 +11,7 @@ interface Subcommand {
 }
 
 const SUBCOMMANDS: Readonly<Record<string, readonly [summary: string, load: () => Promise<Subcommand>]>> = {
+  check: ['judge an endpoint in any language', () => import('./cli/check/index.ts')],
   verify: ['tell whether a signature is right, and why not', () => import('./cli/verify.ts')],
   send: ['send messages to an endpoint', () => import('./cli/send/index.ts')],
   listen: ['receive requests: show, keep, pass on or refuse them', () => import('./cli/requests/listen/index.ts')],

@@ -1,7 +1,9 @@
 /** One request of a subcommand, and its complete answer or what went wrong. Redirects are not followed. */
 
+import { connect, isIP } from 'node:net'
 import { Readable } from 'node:stream'
-import { type AttemptError, explainConnectionError } from '../http/connection-error.ts'
+import { connect as connectTls } from 'node:tls'
+import { type AttemptError, type Explanation, explainConnectionError } from '../http/connection-error.ts'
 import { Pool } from '../http/undici.ts'
 import { RESPONSE_LIMIT } from '../message/limits.ts'
 
@@ -21,8 +23,8 @@ export interface Exchange {
 
 /** Posts to one address. */
 export interface Poster {
-  /** Never rejects. */
-  post(body: Uint8Array, headers: PostHeaders, options?: PostOptions): Promise<Exchange>
+  /** Never rejects. A stream needs a `Content-Length`, or is sent in chunks. */
+  post(body: Uint8Array | Readable, headers: PostHeaders, options?: PostOptions): Promise<Exchange>
   close(): Promise<void>
 }
 
@@ -92,4 +94,21 @@ export function createPoster(url: URL, connections = 1): Poster {
     },
     close: () => pool.destroy(),
   }
+}
+
+/** Connects, with TLS for https, and sends nothing. Says what is wrong when that fails or takes more than 5 seconds. */
+export function reach({ protocol, hostname, port }: URL): Promise<Explanation | undefined> {
+  const host = hostname.replace(/^\[|\]$/g, '')
+  return new Promise((resolve) => {
+    const isTls = protocol === 'https:'
+    const socket = isTls
+      ? connectTls({ host, port: Number(port || 443), servername: isIP(host) === 0 ? host : '' })
+      : connect({ host, port: Number(port || 80) })
+    const end = (error?: Error): void => {
+      socket.destroy()
+      resolve(error && explainConnectionError(error))
+    }
+    socket.setTimeout(5_000, () => end(Object.assign(new Error('no connection'), { code: 'ETIMEDOUT' })))
+    socket.once(isTls ? 'secureConnect' : 'connect', () => end()).on('error', end)
+  })
 }

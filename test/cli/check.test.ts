@@ -1,0 +1,114 @@
+/** `hookline check URL`, as a process: against endpoints of other languages, and what it says of wrong usage. */
+
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import { ENDPOINT_CASES } from '../../src/cli/check/index.ts'
+import { startEndpoint } from '../../src/testing/endpoint.ts'
+import { until } from '../support/until.ts'
+import { hookline, start } from './command.ts'
+import { check, SECRET, startOther } from './endpoints/start.ts'
+
+const env = { HOOKLINE_SECRET: SECRET }
+
+describe('a right endpoint', () => {
+  it.each(['python', 'php', 'ruby', 'node'] as const)('passes: %s', async (language) => {
+    const { code, bad, results, stderr } = await check(await startOther(language))
+    expect(bad).toEqual([])
+    expect(results.map(({ id }) => id)).toEqual(ENDPOINT_CASES.map(({ id }) => id).filter((id) => id !== 'certificate'))
+    expect(stderr).toMatch(
+      /^Sends about \d+ messages, .* to http:\/\/127\.0\.0\.1:\d+\/webhooks\.\n\d+ passed, 0 failed/,
+    )
+    expect(code).toBe(0)
+  })
+})
+
+describe('what is printed', () => {
+  it('are ids, sentences and sections, as the guide lists them', () => {
+    const guide = readFileSync(new URL('../../docs/checks.md', import.meta.url), 'utf8')
+    const rows = guide.split('\n').filter((line) => line.startsWith('| `'))
+    const escapes = /[\\<>|]/g
+    const expected = ENDPOINT_CASES.map(
+      ({ id, sends, expects, severity, section }) =>
+        `| \`${id}\` | ${sends.replace(escapes, '\\$&')} | ${expects} | ${severity} | ${section} |`,
+    )
+    expect(rows).toEqual(expected)
+    expect(new Set(ENDPOINT_CASES.map(({ id }) => id)).size).toBe(expected.length)
+  })
+
+  it('with --list: all cases, and nothing is sent', async () => {
+    const { code, stdout } = await hookline(['check', '--list'])
+    expect(stdout.trim().split('\n')).toHaveLength(ENDPOINT_CASES.length)
+    expect(code).toBe(0)
+  })
+
+  it('with --only: these cases', async () => {
+    const url = await startOther('node')
+    const { results } = await check(url, '--only', 'bytes-float,type-page', '--only', 'nul')
+    expect(results.map(({ id }) => id)).toEqual(['type-page', 'bytes-float', 'nul'])
+  })
+
+  it('with --strict: a warning fails', async () => {
+    const url = await startOther('node', 'hex')
+    expect((await check(url, '--only', 'signature-upper-case')).code).toBe(0)
+    expect((await check(url, '--only', 'signature-upper-case', '--strict')).code).toBe(1)
+  })
+
+  it('never the secret, and nothing of the query of the URL', async () => {
+    const url = await startOther('node', 'quoted-secret')
+    const { stdout, stderr } = await hookline(['check', `${url}?token=t0ken`], { env })
+    expect(stdout + stderr).not.toMatch(new RegExp(`${SECRET}|t0ken`))
+    expect(stdout).toContain('Its secret is in quotation marks. Remove them.')
+  })
+
+  it('until Ctrl-C: what was seen so far', async () => {
+    const url = await startOther('node', 'hangs-at-third')
+    const { child, printed, ended } = await start(['check', url], { env })
+    await until(() => printed.stdout.includes('answer-in-time'))
+    child.kill('SIGINT')
+    expect((await ended).stderr).toContain('2 passed, 0 failed, 0 warned, 0 skipped.')
+    expect(child.exitCode).toBe(1)
+  })
+})
+
+describe('the certificate of an https endpoint', () => {
+  it('must not be self-signed', async () => {
+    await using endpoint = await startEndpoint({ tls: 'self_signed' })
+    const { code, results } = await check(endpoint.url)
+    expect(results[0]).toMatchObject({ id: 'certificate', result: 'fail', sentence: /self-signed/ })
+    expect(new Set(results.slice(1).map(({ result }) => result))).toEqual(new Set(['skip']))
+    expect(endpoint.requests).toEqual([])
+    expect(code).toBe(1)
+  })
+})
+
+describe('wrong usage is one sentence, and exit code 2', () => {
+  it.each([
+    ['no URL', ['check'], /A URL is required/],
+    ['no full URL', ['check', 'localhost/webhooks'], /full URL/],
+    ['no secret', ['check', 'http://localhost:1/'], /A secret is required/],
+    [
+      'an unknown case',
+      ['check', '--list', '--only', 'bytes-flaot'],
+      /no case has the id 'bytes-flaot'\. Did you mean bytes-float\?/,
+    ],
+    ['another machine without --yes', ['check', 'http://example.invalid/', '--secret', 's'], /no terminal to ask on/],
+    ['a host that does not exist', ['check', 'http://example.invalid/', '--secret', 's', '--yes'], /must resolve/],
+    ['a file that cannot be written', ['check', 'http://localhost:1/', '--secret', 's', '--junit', '/no/x'], /--junit/],
+  ])('%s', async (_name, args, message) => {
+    const { code, stdout, stderr } = await hookline(args)
+    expect(stderr).toMatch(message)
+    expect(stderr).not.toMatch(/^ +at /m)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  })
+
+  it('a server that is not there', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await until(() => server.listening)
+    const { port } = server.address() as { port: number }
+    server.close()
+    const { code, stderr } = await hookline(['check', `http://127.0.0.1:${port}/`], { env })
+    expect(stderr).toMatch(/error: The server must accept connections\. Got .*ECONNREFUSED/)
+    expect(code).toBe(2)
+  })
+})

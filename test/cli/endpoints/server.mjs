@@ -1,0 +1,70 @@
+/** An endpoint on node:http, without this package: right, or with the one fault that FAULT names. Prints its port. */
+
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createServer } from 'node:http'
+
+const { SECRET = '', FAULT } = process.env
+let count = 0
+
+function signedBytes(body) {
+  if (FAULT === 'stringify') return JSON.stringify(JSON.parse(body))
+  if (FAULT === 'text') return body.toString().normalize()
+  if (FAULT === 'ascii') return body.toString('ascii')
+  if (FAULT === 'empty') return ''
+  if (FAULT === 'object') return String(JSON.parse(body))
+  return body
+}
+
+function isAuthentic(body, given) {
+  const digest = createHmac('sha1', FAULT === 'quoted-secret' ? `"${SECRET}"` : SECRET).update(signedBytes(body))
+  if (FAULT === 'optional' && given === undefined) return true
+  if (FAULT === 'includes') return String(given).includes(digest.digest('hex'))
+  const expected = digest.digest()
+  if (FAULT === 'throws') return timingSafeEqual(Buffer.from(given, 'hex'), expected)
+  if (FAULT === 'hex') {
+    const bytes = Buffer.from(String(given), 'hex')
+    return bytes.length === expected.length && timingSafeEqual(bytes, expected)
+  }
+  return given === expected.toString('hex')
+}
+
+async function answer(request, response) {
+  if (FAULT === 'hangs-at-third' && ++count > 3) return
+  if (FAULT === 'header-case') {
+    const at = request.rawHeaders.indexOf('X-Signature')
+    request.headers['x-signature'] = at === -1 ? undefined : request.rawHeaders[at + 1]
+  }
+  const chunks = []
+  for await (const chunk of request) {
+    chunks.push(chunk)
+    if (FAULT === 'first-chunk') break
+  }
+  const body = Buffer.concat(chunks)
+  if (FAULT === 'late') await new Promise((resolve) => setTimeout(resolve, 5_500))
+  if (FAULT === 'early') response.writeHead(200).end()
+  if (!isAuthentic(body, request.headers['x-signature'])) return response.writeHead(401).end()
+  if (FAULT === 'resets' && body.includes('"type":"group"')) return request.socket.resetAndDestroy()
+  if (FAULT === 'half' && body.includes('"type":"page"'))
+    return response.writeHead(200, { 'content-length': 9 }).write('1')
+  if (FAULT === 'busy' && ++count > 1) {
+    count -= 1
+    return response.writeHead(503).end()
+  }
+  if (FAULT === 'busy') await new Promise((resolve) => setTimeout(resolve, 10))
+  count -= FAULT === 'busy'
+  let message
+  try {
+    message = JSON.parse(body)
+  } catch {
+    return response.writeHead(400).end()
+  }
+  if (FAULT === 'teapot' && message?.properties?.one) return response.writeHead(418).end()
+  response.writeHead(FAULT === 'accepted' ? 202 : 200).end('ok')
+}
+
+const server = createServer((request, response) => {
+  answer(request, response).catch(() => {
+    if (!response.headersSent) response.writeHead(500).end()
+  })
+})
+server.listen(0, '127.0.0.1', () => console.log(server.address().port))
