@@ -71,6 +71,7 @@ child.on('exit', async (code, signal) => {
 const accepted = new Set<string>()
 const handled = new Set<string>()
 const faults: string[] = []
+let gotStanding: (standing: Standing) => void = () => {}
 
 try {
   await run()
@@ -91,6 +92,7 @@ async function run(): Promise<void> {
   const target: Target = { ...settings, ...ports }
   child.on('message', (report: Report) => {
     if ('handled' in report) for (const id of report.handled) handled.add(id)
+    else gotStanding(report.standing)
   })
   const traffic = honest(accepted)
   await traffic.run(target, AbortSignal.timeout(OPENING_MS))
@@ -152,12 +154,11 @@ async function emptied(): Promise<Standing> {
   }
 }
 
-async function standing(): Promise<Standing> {
-  child.send('standing')
-  for (;;) {
-    const [report] = (await once(child, 'message')) as [Report]
-    if ('standing' in report) return report.standing
-  }
+function standing(): Promise<Standing> {
+  return new Promise((resolve) => {
+    gotStanding = resolve
+    child.send('standing')
+  })
 }
 
 function portOf(server: Server): Promise<number> {
