@@ -17,6 +17,15 @@ export { type EndpointOptions, type ScriptedEndpoint, type SecureEndpoint, start
 export type { NetworkFailure } from './testing/failures.ts'
 export { fixtures } from './testing/fixtures.ts'
 export { type ManualClock, manualClock } from './testing/manual-clock.ts'
+export type {
+  DeliveredOptions,
+  MessagePattern,
+  Platform,
+  PlatformMessage,
+  PlatformOptions,
+  RefusedCall,
+} from './testing/platform/api.ts'
+export { startPlatform } from './testing/platform/index.ts'
 export type { Recorded, RecordedRequest, RequestParts } from './testing/recorder.ts'
 export type { Script, ScriptedAnswer, ScriptedReset, Step } from './testing/script.ts'
 export { type SignedRequest, type SignedRequestOptions, signedRequest } from './testing/signed-request.ts'

@@ -26,6 +26,11 @@ interface Timer {
  * await clock.advance(4500)
  */
 export function manualClock(start: number = Date.UTC(2026, 0, 15, 9, 30)): ManualClock {
+  return createManualClock(start, runTurns)
+}
+
+/** Creates a manual clock. `runEffects` lets the effects of a timer take place, and those of what was done before the clock moves. */
+export function createManualClock(start: number, runEffects: () => Promise<void>): ManualClock {
   let now = start
   /** In the order in which they fire. Sorted as they are set, because tests set thousands. */
   const timers: Timer[] = []
@@ -71,7 +76,7 @@ function countUntil(timers: readonly Timer[], at: number): number {
 }
 
 /** Two turns of the event loop: code that yields for one turn goes on in the second. */
-async function runEffects(): Promise<void> {
+async function runTurns(): Promise<void> {
   await nextTurn()
   await nextTurn()
 }

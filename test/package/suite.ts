@@ -32,6 +32,7 @@ const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
     'manualClock',
     'signedRequest',
     'startEndpoint',
+    'startPlatform',
     'testQueue',
   ],
 }

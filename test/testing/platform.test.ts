@@ -1,0 +1,346 @@
+/** `startPlatform`: from a released client, through the collector and the destination, to an endpoint, on real sockets. */
+
+import { request as httpRequest } from 'node:http'
+import { Analytics } from '@segment/analytics-node'
+import { describe, expect, expectTypeOf, it, onTestFinished } from 'vitest'
+import { createClient } from '../../src/client/index.ts'
+import { verify } from '../../src/message/signature.ts'
+import { type EndpointOptions, type ScriptedEndpoint, startEndpoint } from '../../src/testing/endpoint.ts'
+import type { Platform, PlatformOptions } from '../../src/testing/platform/api.ts'
+import { startPlatform } from '../../src/testing/platform/index.ts'
+import { until } from '../support/until.ts'
+
+const SECRET = 'the secret of a platform'
+const HOURS = 3_600_000
+
+/** An endpoint that answers by a script, and a platform that delivers to it. */
+async function start(
+  script: NonNullable<EndpointOptions['script']> = [200],
+  options: Partial<PlatformOptions> = {},
+): Promise<{ endpoint: ScriptedEndpoint; platform: Platform }> {
+  const endpoint = await startEndpoint({ script })
+  onTestFinished(() => endpoint.close())
+  const platform = await startPlatform({ to: endpoint.url, secret: SECRET, ...options })
+  onTestFinished(() => platform.close())
+  return { endpoint, platform }
+}
+
+/** Posts calls as a client does. */
+async function post(platform: Platform, batch: readonly unknown[], writeKey = platform.writeKey): Promise<void> {
+  const body = JSON.stringify({ writeKey, batch })
+  await (
+    await fetch(platform.endpoint, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+  ).text()
+}
+const track = (event: string, more: object = {}): object => ({ type: 'track', userId: 'user-1', event, ...more })
+
+/** Ends a request in the middle of its body. */
+async function endBody(endpoint: string): Promise<void> {
+  const request = httpRequest(endpoint, { method: 'POST', headers: { 'content-type': 'application/json' } })
+  request.on('error', () => {})
+  await new Promise((resolve) => request.write('{"batch":', resolve))
+  request.destroy()
+}
+
+const failureOf = async (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'It was delivered.',
+    (error: Error) => error.message,
+  )
+
+describe('a message that is delivered', () => {
+  it('comes from a released client', async () => {
+    const { endpoint, platform } = await start()
+    const analytics = new Analytics({ writeKey: platform.writeKey, host: platform.host })
+    analytics.track({ userId: 'user-1', event: 'Order Completed', properties: { total: 12, items: [{ sku: 'a' }] } })
+    await analytics.flush()
+
+    const { message, status, attempts } = await platform.delivered({
+      type: 'track',
+      event: 'Order Completed',
+      properties: { total: expect.any(Number), items: [{ sku: 'a' }] },
+    })
+    expectTypeOf(message.event).toEqualTypeOf<string>()
+    expect({ status, total: message.properties?.total, attempts }).toMatchObject({
+      status: 'delivered',
+      total: 12,
+      attempts: [{ ok: true, status: 200, url: endpoint.url }],
+    })
+    const [request] = endpoint.requests
+    expect(verify(request?.bytes ?? Buffer.of(), request?.headers['x-signature'], SECRET)).toBe(true)
+  })
+
+  it('comes from the client of the package, which posts later', async () => {
+    const { platform } = await start()
+    const client = createClient(platform.writeKey, { endpoint: platform.endpoint, flushAfterMs: 100 })
+    client.identify({ userId: 'user-1', traits: { plan: 'free' } })
+    expect((await platform.delivered({ type: 'identify', traits: { plan: 'free' } })).message.userId).toBe('user-1')
+    await client.close()
+  })
+
+  it('was delivered before, and is the first that matches', async () => {
+    const { platform } = await start()
+    await post(platform, [
+      track('A', { properties: { total: 1 } }),
+      track('B'),
+      track('A', { properties: { total: 2 } }),
+    ])
+    await platform.advance(0)
+    expect(platform.messages.map(({ status }) => status)).toEqual(['delivered', 'delivered', 'delivered'])
+    expect((await platform.delivered({ event: 'A' })).message).toMatchObject({ properties: { total: 1 } })
+    expect((await platform.delivered({ event: 'A', properties: { total: 2 } })).id).toBe(platform.messages[2]?.id)
+    expect((await platform.delivered()).id).toBe(platform.messages[0]?.id)
+  })
+
+  it('may be queued at the destination, and by a deletion', async () => {
+    const { platform } = await start()
+    await platform.destination.group({ userId: 'user-1', groupId: 'g' })
+    await platform.collector.delete('user-1')
+    await platform.delivered({ type: 'group', groupId: 'g' })
+    await platform.delivered({ type: 'delete', userId: 'user-1' })
+  })
+
+  it('goes to several URLs, of which one is enough', async () => {
+    const other = await startEndpoint({ script: [503] })
+    onTestFinished(() => other.close())
+    const { endpoint, platform } = await start([200], {})
+    const both = await startPlatform({ to: [{ url: other.url, headers: { 'x-team': 'growth' } }, endpoint.url] })
+    onTestFinished(() => both.close())
+    await post(both, [track('A')])
+    expect((await both.delivered()).attempts.map(({ status }) => status)).toEqual([503, 200])
+    expect(other.requests[0]?.headers).toMatchObject({ 'x-team': 'growth' })
+    expect(other.requests[0]?.headers).not.toHaveProperty('x-signature')
+    expect(platform.messages).toEqual([])
+  })
+})
+
+describe('the clock', () => {
+  it('moves a retry: 503, then 200', async () => {
+    const { endpoint, platform } = await start([{ status: 503, body: 'starting' }, 200])
+    await post(platform, [track('A')])
+    expect(await failureOf(platform.delivered({ event: 'A' }))).toBe(
+      `No message like {"event":"A"} was delivered. Got:\n- track "A" of user-1 waits to be retried: call platform.advance(5000). ${endpoint.url} answered 503: starting`,
+    )
+    await platform.advance(4_999)
+    expect(endpoint.requests).toHaveLength(1)
+    await platform.advance(1)
+    expect((await platform.delivered({ event: 'A' })).attempts.map(({ status }) => status)).toEqual([503, 200])
+    expect(endpoint.requests[0]?.bytes).toEqual(endpoint.requests[1]?.bytes)
+  })
+
+  it('obeys Retry-After', async () => {
+    const { platform } = await start([{ status: 503, headers: { 'Retry-After': '120' } }, 200])
+    await post(platform, [track('A')])
+    expect(await failureOf(platform.delivered())).toContain('call platform.advance(120000)')
+    await platform.advance(120_000)
+    await platform.delivered()
+  })
+
+  it('lets four hours pass in moments', async () => {
+    const { endpoint, platform } = await start([500, 'reset', 503])
+    await post(platform, [track('A')])
+    const [began, started] = [platform.clock.now(), performance.now()]
+    await platform.advance(4 * HOURS + 30_000)
+    expect(performance.now() - started).toBeLessThan(10_000)
+    expect(platform.clock.now() - began).toBe(4 * HOURS + 30_000)
+    expect(platform.messages).toMatchObject([{ status: 'failed', reason: 'window_over' }])
+    expect(endpoint.requests.length).toBeGreaterThan(10)
+    expect(await failureOf(platform.delivered())).toMatch(
+      /^No message was delivered\. Got:\n- track "A" of user-1 failed: its four hours are over\. \d+ attempts, the last: .* answered 503\.$/,
+    )
+  })
+
+  it('waits for each response before it moves on', async () => {
+    const { platform } = await start([503, { status: 200, delayMs: 200 }])
+    await post(platform, [track('A')])
+    await platform.advance(1 * HOURS)
+    expect(platform.messages).toMatchObject([{ status: 'delivered', attempts: [{ status: 503 }, { status: 200 }] }])
+  })
+
+  it('ends an attempt that has no response, after timeoutMs of the machine', async () => {
+    const { platform } = await start(['hang', 200], { timeoutMs: 200 })
+    await post(platform, [track('A')])
+    expect(await failureOf(platform.delivered())).toBe(
+      'No message was delivered. Got:\n- track "A" of user-1 has no response yet. Raise `timeoutMs`, or let it time out: call platform.advance(5000).',
+    )
+    await platform.advance(5_000)
+    expect(await failureOf(platform.delivered())).toMatch(/did not respond: .*Got no response/)
+    await platform.advance(5_000)
+    expect((await platform.delivered()).attempts.map(({ status, error }) => status ?? error)).toEqual(['timeout', 200])
+  })
+
+  it('holds messages while the destination is disabled', async () => {
+    const { platform } = await start([503, 200])
+    await post(platform, [track('A')])
+    await platform.advance(0)
+    platform.destination.disable()
+    await platform.advance(10_000)
+    expect(await failureOf(platform.delivered())).toMatch(/waits: the destination is disabled\. .* answered 503/)
+    platform.destination.enable()
+    await platform.advance(10_000)
+    await platform.delivered()
+  })
+})
+
+describe('what was not delivered', () => {
+  it('is final after a 4xx', async () => {
+    const body = '{"code":"signature_mismatch"}\u001b[31m'
+    const { endpoint, platform } = await start([{ status: 401, body }])
+    await post(platform, [track('A')])
+    expect(await failureOf(platform.delivered({ type: 'track' }))).toBe(
+      `No message like {"type":"track"} was delivered. Got:\n- track "A" of user-1 failed: the response is final, it is not sent again. ${endpoint.url} answered 401: {"code":"signature_mismatch"}\\u{1b}[31m`,
+    )
+  })
+
+  it('has the line of the test in its stack', async () => {
+    const { platform } = await start([400])
+    await post(platform, [track('A')])
+    const error: Error = await platform.delivered().catch((failure) => failure)
+    expect(error.stack).toMatch(/^Error: No message was delivered\. Got:\n- .*\n +at .*platform\.test\.ts/)
+  })
+
+  it('says what differs, the closest first', async () => {
+    const { platform } = await start()
+    await post(platform, [
+      { type: 'page', userId: 'user-1', name: 'Home' },
+      track('B'),
+      track('A', { properties: { total: 12, items: [1, 2] } }),
+    ])
+    expect(
+      await failureOf(platform.delivered({ type: 'track', event: 'A', properties: { items: [1] } }, { timeoutMs: 50 })),
+    ).toBe(
+      [
+        'No message like {"type":"track","event":"A","properties":{"items":[1]}} was delivered. Got:',
+        '- track "A" of user-1 differs: `properties.items` is [1,2], not [1].',
+        '- track "B" of user-1 differs: `event` is "B", not "A".',
+        '- page of user-1 differs: `type` is "page", not "track".',
+      ].join('\n'),
+    )
+  })
+
+  it('is nothing at all', async () => {
+    const { platform } = await start([200], { timeoutMs: 50 })
+    expect(await failureOf(platform.delivered({ type: 'page' }))).toBe(
+      `No message like {"type":"page"} was delivered. Nothing reached ${platform.endpoint}. Check that the client posts there, and flush it: clients hold calls back to send several at once.`,
+    )
+  })
+
+  it('was refused: the write key, the path, a call of a batch', async () => {
+    const { platform } = await start([200], { timeoutMs: 50 })
+    await post(platform, [track('A')], 'another key')
+    await post({ ...platform, endpoint: `${platform.host}/analytics` }, [])
+    await post(platform, [{ type: 'track', userId: 'user-1' }, track('B')])
+    const lines = (await failureOf(platform.delivered({ event: 'A' }))).split('\n')
+    expect(lines.map((line) => line.replace(/ Got .*/, '').replace(/ \/v1\/batch, .*/, ' …'))).toEqual([
+      'No message like {"event":"A"} was delivered. Got:',
+      '- a request to /v1/batch was refused with 401 write_key_unknown: The write key must belong to a source.',
+      "- a request to /analytics was refused with 404 path_unknown: The path must be one of the collector's: …",
+      '- call 0 of a batch was refused with call_invalid: `event` must be a non-empty string.',
+      '- track "B" of user-1 differs: `event` is "B", not "A".',
+    ])
+    await endBody(platform.endpoint)
+    await until(() => platform.refused.length === 4)
+    await post(platform, [track('A', { properties: { text: 'x'.repeat(600_000) } })])
+    expect(platform.refused.map(({ code }) => code).slice(3)).toEqual(['body_aborted', 'body_too_large'])
+    expect(platform.refused.slice(0, 3).map(({ status, index }) => [status, index])).toEqual([
+      [401, undefined],
+      [404, undefined],
+      [200, 0],
+    ])
+  })
+
+  it('was skipped', async () => {
+    const { platform } = await start()
+    await post(platform, [track('A', { integrations: { Webhooks: false } })])
+    expect(platform.messages).toMatchObject([{ status: 'skipped', reason: 'not_selected' }])
+    expect(await failureOf(platform.delivered())).toContain(
+      'track "A" of user-1 was not sent: its `integrations` exclude Webhooks.',
+    )
+  })
+
+  it('is held by a circuit', async () => {
+    const { platform } = await start([503], { destination: { circuit: { failures: 1 } } })
+    await post(platform, [track('A')])
+    await platform.advance(0)
+    await post(platform, [track('B')])
+    expect(await failureOf(platform.delivered({ event: 'B' }))).toContain(
+      'track "B" of user-1 waits: the circuit of its URL is open',
+    )
+  })
+
+  it('is no message: a pattern that is no object', async () => {
+    const { platform } = await start()
+    await expect(platform.delivered('A' as never)).rejects.toThrow(/^`pattern` must be an object\. Got a string\./)
+  })
+
+  it('is listed up to a bound', async () => {
+    const { platform } = await start([400])
+    await post(
+      platform,
+      Array.from({ length: 15 }, (_, index) => track(`E${index}`)),
+    )
+    const lines = (await failureOf(platform.delivered())).split('\n')
+    expect(lines).toHaveLength(12)
+    expect(lines.at(-1)).toBe('- … and 5 more')
+  })
+})
+
+describe('options', () => {
+  it('pass through', async () => {
+    const reports: string[] = []
+    const { endpoint, platform } = await start([429, 200], {
+      writeKey: 'k',
+      destination: {
+        userAgent: 'Shop',
+        random: () => 0,
+        circuit: false,
+        onAttempt: ({ status }) => reports.push(status),
+      },
+      collector: { ipHeader: 'x-forwarded-for' },
+    })
+    await post(platform, [track('A')])
+    await platform.advance(1_000)
+    await platform.delivered()
+    expect(reports).toEqual(['retrying', 'delivered'])
+    expect(endpoint.requests[0]?.headers['user-agent']).toBe('Shop/1.0')
+    expect(platform.writeKey).toBe('k')
+  })
+
+  it('choose a port', async () => {
+    const { platform } = await start()
+    const port = Number(new URL(platform.host).port)
+    await expect(startPlatform({ to: 'http://localhost:1', port })).rejects.toMatchObject({ code: 'EADDRINUSE' })
+    await platform.close()
+    const again = await startPlatform({ to: 'http://localhost:1', port })
+    expect(again.host).toBe(platform.host)
+    await again.close()
+  })
+
+  it.each<[object, RegExp]>([
+    [{}, /^`to` must be a URL\. Got undefined\./],
+    [{ to: [] }, /^`webhooks` must be a list of 1 to 5 entries\./],
+    [{ to: ['http://a.example', 1] }, /^`to\[1\]` must be a URL\. Got a number\./],
+    [{ to: 'a.example' }, /^`webhooks\[0\]\.url` must be/],
+    [{ to: 'http://a.example', secret: undefined }, /^`sharedSecret` must be a non-empty string\./],
+    [{ to: 'http://a.example', destination: { clock: 1 } }, /^`destination\.clock` cannot be set\./],
+    [{ to: 'http://a.example', collector: { sources: [] } }, /^`collector\.sources` cannot be set\./],
+    [{ to: 'http://a.example', collector: 1 }, /^`collector` must be an object\./],
+    [{ to: 'http://a.example', timeoutMs: 0 }, /^`timeoutMs` must be/],
+    [{ to: 'http://a.example', port: -1 }, /^`port` must be/],
+    [{ to: 'http://a.example', writeKey: '' }, /^`writeKey` must be/],
+    [{ url: 'http://a.example' }, /^`url` is not an option\./],
+  ])('%j', async (options, message) => {
+    await expect(startPlatform(options as PlatformOptions)).rejects.toThrow(TypeError)
+    await expect(startPlatform(options as PlatformOptions)).rejects.toThrow(message)
+  })
+})
+
+it('closes while an attempt hangs, and at the end of a block', async () => {
+  const { endpoint } = await start(['hang'])
+  {
+    await using platform = await startPlatform({ to: endpoint.url })
+    await post(platform, [track('A')])
+    await endpoint.received(1)
+  }
+  expect(endpoint.requests).toHaveLength(1)
+})
