@@ -46,6 +46,8 @@ export default defineConfig({
         text: 'Test',
         items: [
           { text: 'Testing', link: '/testing' },
+          { text: 'The command', link: '/command' },
+          { text: 'The cases of a check', link: '/checks' },
           { text: 'My signature does not match', link: '/signatures' },
         ],
       },

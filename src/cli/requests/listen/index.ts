@@ -79,11 +79,11 @@ async function listen({ port, host, forward, store, fail, ...secrets }: Options)
       keeper.add(request)
     },
   })
+  const interrupted = interruption()
   const url = await start(server, port, host)
   const target = forward && `Passing on to ${forward.origin}${forward.pathname}. `
   note(`Listening on ${url}, keeping requests in ${store}. ${target ?? ''}${verifier ? '' : UNVERIFIED}Ctrl-C ends.`)
 
-  const interrupted = interruption()
   if (!interrupted.aborted) await once(interrupted, 'abort')
   server.close()
   server.closeAllConnections()
