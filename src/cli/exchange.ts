@@ -29,7 +29,7 @@ export interface Poster {
 }
 
 /** By name; or names and values in turns. */
-export type PostHeaders = Readonly<Record<string, string>> | readonly string[]
+type PostHeaders = Readonly<Record<string, string>> | readonly string[]
 
 /** Options of {@link Poster.post}. */
 export interface PostOptions {

@@ -7,6 +7,7 @@ import net, { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { failScript } from '../../src/cli/requests/listen/fail-script.ts'
 import { openStore } from '../../src/cli/requests/open-store.ts'
@@ -44,7 +45,7 @@ describe('what it shows and answers', () => {
       ]),
     )
     const { code, stderr } = await end()
-    expect(stderr).toMatch(/\n4 requests came, 2 verified, 2 with a wrong signature.\n$/)
+    expect(stderr).toMatch(/\n4 requests came, 2 verified, 2 not.\n$/)
     expect(stderr).not.toContain(secret)
     expect(code).toBe(0)
   })
@@ -77,12 +78,15 @@ describe('what it shows and answers', () => {
   it('refuses bodies over the limit, and shows uploads that end early', async () => {
     const { url, lines } = await listen()
     expect(await post(url, { method: 'POST', body: Buffer.alloc(5_000_001) })).toBe(413)
+    const chunked = { method: 'POST', body: new Blob([Buffer.alloc(5_000_001)]).stream(), duplex: 'half' }
+    expect(await post(url, chunked as RequestInit)).toBe(413)
     const socket = await connect(url)
     socket.write('POST /webhooks HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nonly this')
     socket.end()
-    const shown = await lines(2)
+    const shown = await lines(3)
     expect(shown[0]).toMatch(/ 5000001 B {2}413 /)
-    expect(shown[1]).toMatch(/ 9 B {2}--- .* The upload ended early\.$/)
+    expect(shown[1]).toMatch(/ 5000001 B {2}413 /)
+    expect(shown[2]).toMatch(/ 9 B {2}--- .* The upload ended early\.$/)
   })
 
   it('answers pipelined requests in order, and 100-continue where the body is within the limit', async () => {
@@ -100,12 +104,14 @@ describe('what it shows and answers', () => {
     expect(socket.text().split('100 Continue')).toHaveLength(2)
   })
 
-  it('says that what came is not HTTP', async () => {
+  it('says that what came is not HTTP, and why', async () => {
     const { url, printed } = await listen()
     const socket = await connect(url)
     socket.write(Buffer.from([0x16, 0x03, 0x01, 0x00, 0xa5, 0x01, 0x00]))
     await until(() =>
-      /what came is not HTTP \(HPE_\w+\)\. Is the URL at the sender one of https\?/.test(printed.stderr),
+      /no complete HTTP request came \(HPE_\w+\)\. The sender uses https: give it the URL with http\./.test(
+        printed.stderr,
+      ),
     )
   })
 
@@ -187,6 +193,22 @@ describe('--forward', () => {
     expect(request?.headers.toSorted()).toEqual([...passed, ...own].toSorted())
     expect((await lines(1))[0]).toMatch(/ 302 .* not verified: /)
     expect(other.requests).toHaveLength(1)
+  })
+
+  it('passes on an answer without a body, and one that is compressed', async () => {
+    const zipped = gzipSync('{"ok":true}')
+    const other = await serve((_request, response) => {
+      response.writeHead(200, { 'content-encoding': 'gzip', 'content-length': String(zipped.length) }).end(zipped)
+    })
+    const { url, lines } = await listen(['--forward', other.url])
+    const socket = await connect(url)
+    socket.write('HEAD / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    await once(socket, 'end')
+    const [, head = '', get = ''] = socket.text().split('HTTP/1.1 200 OK\r\n')
+    expect(head).toContain(`content-length: ${zipped.length}\r\n`)
+    expect(head).toMatch(/\r\n\r\n$/)
+    expect(get.slice(get.indexOf('\r\n\r\n') + 4)).toBe(zipped.toString('latin1'))
+    expect(await lines(2)).toHaveLength(2)
   })
 
   it('keeps the path of each request for a URL without one', async () => {

@@ -151,6 +151,13 @@ describe('hookline show', () => {
     ])
   })
 
+  it('says that a body is not UTF-8', async () => {
+    const { stdout } = await run('show', 'bbbb')
+    expect(stdout).toMatch(
+      /\nbody, 5 bytes, which are not UTF-8: --raw writes them as they are\n\ufffd\\u\{0\}\n\\u\{1b\}\[\n$/,
+    )
+  })
+
   it.each([
     ['aaaa', 'several ids begin with that'],
     ['ffff', 'no such request is kept'],

@@ -56,13 +56,13 @@ export interface Answer {
 /** How many digits of an id a line shows. */
 export const SHOWN_DIGITS = 8
 
-/** Of a body, in bytes: as much as `hookline verify` takes. */
+/** The most bytes of a body. */
 export const BODY_LIMIT = 5_000_000
 
-/** The value of a header, by its name in lower case; undefined when it is missing. */
+/** The value of a header, by its name in lower case: the values of repeated ones together; undefined when it is missing. */
 export function headerOf(headers: readonly string[], name: string): string | undefined {
-  const index = headers.findIndex((each, at) => at % 2 === 0 && each.toLowerCase() === name)
-  return index === -1 ? undefined : headers[index + 1]
+  const values = pairsOf(headers).flatMap(([each, value]) => (each.toLowerCase() === name ? [value] : []))
+  return values.length === 0 ? undefined : values.join(', ')
 }
 
 /** Names and values, in pairs. */

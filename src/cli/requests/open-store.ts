@@ -10,7 +10,7 @@ import { UsageError } from '../terminal.ts'
 import { type Store, useStore } from './store.ts'
 
 /** In the working directory, so that each project has its own. */
-export const DEFAULT_STORE: string = join('.hookline', 'listen.sqlite')
+const DEFAULT_STORE: string = join('.hookline', 'listen.sqlite')
 
 /** "hkln": what tells such a file from every other database. */
 const APPLICATION = 0x686b_6c6e

@@ -4,7 +4,7 @@ import { createPoster, type Exchange } from '../exchange.ts'
 import { BODY_LIMIT, headerOf, type KeptRequest, pairsOf } from './kept.ts'
 
 /** The parts of a request that are passed on. */
-export type PassedRequest = Pick<KeptRequest, 'method' | 'target' | 'headers' | 'body'>
+type PassedRequest = Pick<KeptRequest, 'method' | 'target' | 'headers' | 'body'>
 
 /** An answer of the other endpoint; without a status, the reason why it has none. */
 export type PassedAnswer = Omit<Exchange, 'headers'> & { readonly headers: readonly string[] }

@@ -1,5 +1,6 @@
 /** `hookline show`: one kept request, in full. */
 
+import { isUtf8 } from 'node:buffer'
 import type { Command } from 'commander'
 import { explainSignature } from '../../message/explain/explain-signature.ts'
 import { twoSpaces, writeJson } from '../../message/explain/json-layouts.ts'
@@ -53,7 +54,7 @@ function describe(request: KeptRequest, secret: string | undefined): string {
     `signature  ${explain(request, secret)}`,
     ...(message.fault ? [`message    ${escaped(message.fault)}`] : []),
     `\nheaders\n${headersOf(headers)}`,
-    `\nbody, ${size} bytes${isComplete ? '' : ` of which ${body.length} are kept`}\n${prettyOf(body)}`,
+    `\nbody, ${size} bytes${isComplete ? '' : ` of which ${body.length} are kept`}${formOf(body)}\n${prettyOf(body)}`,
   ]
   if (answer.by === 'forward' && answer.status !== undefined) {
     parts.push(`\nheaders of the answer\n${headersOf(answer.headers)}`, `\nbody of the answer\n${prettyOf(answerBody)}`)
@@ -75,6 +76,10 @@ function headersOf(headers: readonly string[]): string {
   return shownHeaders(headers)
     .map(([name, value]) => escaped(`  ${name}: ${value}`))
     .join('\n')
+}
+
+function formOf(body: Uint8Array): string {
+  return isUtf8(body) ? '' : ', which are not UTF-8: --raw writes them as they are'
 }
 
 /** A longer text is shown as it came: the indentation of what is nested deep makes it hundreds of times as long. */

@@ -75,6 +75,8 @@ export function useStore(database: DatabaseSync): Store {
         return new UsageError(`'${reference}' must name one kept request: ${found}. See \`hookline list\`.`)
       }
     },
-    close: () => database.close(),
+    close() {
+      if (database.isOpen) database.close()
+    },
   }
 }

@@ -4,7 +4,7 @@ import { InvalidArgumentError } from 'commander'
 import { createScript, type Response, type Step } from '../../../testing/script.ts'
 
 /** What happens to one request. */
-export interface FailStep {
+interface FailStep {
   /** As the script has it: `timeout`. */
   readonly name: string
   /** Undefined: a normal answer, after `delayMs`. */

@@ -3,6 +3,7 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { Command } from 'commander'
 import {
   addExamples,
@@ -99,11 +100,7 @@ const UNVERIFIED = 'Nothing is verified: no secret was passed. '
 
 /** Starts the server. @throws UsageError (as a rejection) for an address that cannot be listened on. */
 async function start(server: Server, port: number, host: string): Promise<string> {
-  server.on('clientError', ({ code }: NodeJS.ErrnoException, socket) => {
-    if (code === 'ECONNRESET' || !socket.writable) return
-    note(`A connection was closed: what came is not HTTP (${code}). Is the URL at the sender one of https?`)
-    socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n')
-  })
+  server.on('clientError', noteFault)
   try {
     server.listen(port, host)
     await once(server, 'listening')
@@ -118,6 +115,16 @@ async function start(server: Server, port: number, host: string): Promise<string
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`
 }
 
+/** What is no request has no line. */
+function noteFault({ code = '', rawPacket }: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Duplex): void {
+  if (!socket.writable || /^(ECONNRESET|EPIPE|HPE_INVALID_EOF_STATE)$/.test(code)) return void socket.destroy()
+  const advice = rawPacket?.[0] === TLS_HANDSHAKE ? ' The sender uses https: give it the URL with http.' : ''
+  note(`A connection was closed: no complete HTTP request came (${code}).${advice}`)
+  socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n')
+}
+
+const TLS_HANDSHAKE = 0x16
+
 function summaryOf(
   count: Readonly<Record<KeptRequest['verification'], number>>,
   leftOut: number,
@@ -126,7 +133,7 @@ function summaryOf(
   const { verified, mismatched, unchecked } = count
   const parts = [
     `${verified + mismatched + unchecked} requests came`,
-    ...(verified + mismatched > 0 ? [`${verified} verified`, `${mismatched} with a wrong signature`] : []),
+    ...(verified + mismatched > 0 ? [`${verified} verified`, `${mismatched} not`] : []),
     ...(leftOut > 0 ? [`${leftOut} lines left out`] : []),
     ...(lost > 0 ? [`${lost} not kept`] : []),
   ]

@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs'
 import { cannotUse } from '../../../sqlite/advice.ts'
-import { note } from '../../terminal.ts'
+import { note, UsageError } from '../../terminal.ts'
 import type { KeptRequest } from '../kept.ts'
 import { createStore } from '../open-store.ts'
 
@@ -42,7 +42,8 @@ export function createKeeper(path: string, kept: (requests: readonly KeptRequest
       if (!existsSync(path)) reopen()
       store.add(requests)
     } catch (error) {
-      if (lost === 0) note(`Requests are not kept. ${cannotUse('The store', path, error)}`)
+      const reason = error instanceof UsageError ? error.message : cannotUse('The store', path, error)
+      if (lost === 0) note(`Requests are not kept. ${reason}`)
       lost += requests.length
     }
     kept(requests)
