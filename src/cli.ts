@@ -13,6 +13,7 @@ interface Subcommand {
 const SUBCOMMANDS: Readonly<Record<string, readonly [summary: string, load: () => Promise<Subcommand>]>> = {
   check: ['judge an endpoint in any language', () => import('./cli/check/index.ts')],
   verify: ['tell whether a signature is right, and why not', () => import('./cli/verify.ts')],
+  queue: ['look into a queue, and redrive or drop its dead letters', () => import('./cli/queue/index.ts')],
   send: ['send messages to an endpoint', () => import('./cli/send/index.ts')],
   listen: ['receive requests: show, keep, pass on or refuse them', () => import('./cli/requests/listen/index.ts')],
   list: ['list the requests that `listen` has kept', () => import('./cli/requests/list.ts')],

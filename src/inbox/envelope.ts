@@ -33,10 +33,15 @@ const ELEMENT_VERSION = 2
 /** Names of headers that hold secrets of the sender, of a proxy or of a platform, and nothing about the message. */
 const SECRET = /authorization|cookie|credential|token|secret|passw|api-?key|functions-key|assertion|jwt|oidc|session/
 
+/** Whether a header is left out of envelopes. Names are in lower case. */
+export function isSecretHeader(name: string): boolean {
+  return SECRET.test(name)
+}
+
 /** Encodes a delivery for the queue, without the headers that hold secrets. */
 export function writeEnvelope(delivery: OpenDelivery): Uint8Array {
   const headers: Record<string, EndpointHeaders[string]> = {}
-  for (const name in delivery.headers) if (!SECRET.test(name)) headers[name] = delivery.headers[name]
+  for (const name in delivery.headers) if (!isSecretHeader(name)) headers[name] = delivery.headers[name]
   const { element } = delivery
   const head: Head = {
     hookline: element === undefined ? VERSION : ELEMENT_VERSION,

@@ -1,0 +1,44 @@
+/** `hookline queue … counts`: what waits in each queue, since when, and why there are dead letters. */
+
+import type { Queue } from '../../queues/queue.ts'
+import { escaped, print, printJson } from '../terminal.ts'
+import { ageOf, groupLetters, listReasons } from './letters.ts'
+
+/** Prints a line, or an object, for each queue. */
+export async function printCounts(
+  names: readonly string[],
+  open: (name: string) => Promise<Queue>,
+  { json = false }: { readonly json?: boolean },
+): Promise<void> {
+  const rows = [['QUEUE', 'WAITING', 'ACTIVE', 'OLDEST DUE', 'DEAD LETTERS']]
+  for (const name of names) {
+    const queue = await open(name)
+    try {
+      const { waiting, active, deadLetters, oldestDueAt, asOf } = await queue.counts()
+      const groups = deadLetters === 0 ? [] : await groupLetters(queue, 0)
+      const ageMs = oldestDueAt && Math.max(0, asOf.getTime() - oldestDueAt.getTime())
+      if (json) {
+        const reasons = groups.map(({ reason, count }) => ({ reason, count }))
+        const oldest = { oldestDueAt: oldestDueAt ?? null, oldestDueAgeMs: ageMs ?? 0 }
+        printJson({ queue: name, waiting, active, deadLetters, ...oldest, reasons, asOf })
+      }
+      const age = ageMs === undefined ? '-' : `${ageOf(ageMs)} ago`
+      const why = deadLetters === 0 ? '0' : `${deadLetters}: ${listReasons(groups)}`
+      rows.push([escaped(name), `${waiting}`, `${active}`, age, why])
+    } finally {
+      await queue.close({ graceMs: 0 })
+    }
+  }
+  if (!json) printTable(rows)
+}
+
+function printTable(rows: readonly (readonly string[])[]): void {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? []
+  for (const row of rows)
+    print(
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+}

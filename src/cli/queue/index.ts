@@ -1,0 +1,117 @@
+/** `hookline queue`: what waits in a queue, its dead letters, and trying them again. */
+
+import type { Command } from 'commander'
+import { HooklineError } from '../../message/error.ts'
+import { nearest } from '../../options/checks.ts'
+import { addExamples, whole } from '../arguments.ts'
+import { UsageError } from '../terminal.ts'
+import { change } from './change.ts'
+import { printCounts } from './counts.ts'
+import { printDead } from './dead.ts'
+import { createPlace, type PlaceOptions } from './place.ts'
+import { showLetter } from './show.ts'
+
+interface Options extends PlaceOptions {
+  readonly name?: string
+  readonly reason?: string
+  readonly limit: number
+  readonly dryRun?: boolean
+  readonly yes?: boolean
+  readonly json?: boolean
+}
+
+const ACTIONS = ['counts', 'dead', 'show', 'redrive', 'drop'] as const
+type Action = (typeof ACTIONS)[number]
+
+/** Declares the subcommand. */
+export function define(command: Command): void {
+  command
+    .usage('[LOCATION] [counts | dead | show ID | redrive [ID…] | drop [ID…]] [options]')
+    .argument('[words...]', 'a SQLite file, redis://… or postgres://…; then what to do. Default: counts')
+    .option('--name <queue>', 'the queue; needed where there are several')
+    .option('--reason <text>', 'redrive, drop: the dead letters with this reason. Default: all')
+    .option('--dry-run', 'redrive, drop: say what would happen, and change nothing')
+    .option('--yes', 'redrive, drop: do not ask before more than one')
+    .option('--limit <n>', 'dead: list at most so many of each reason', whole(0, 1_000_000), 3)
+    .option('--prefix <text>', 'the prefix of the keys in Redis. Default: bull')
+    .option('--schema <name>', 'the schema of pg-boss in PostgreSQL. Default: pgboss')
+    .option('--json', 'print JSON objects, one a line')
+    .action(run)
+    .addHelpText('after', `\n${NOTES}`)
+  addExamples(command, [
+    ['hookline queue inbox.sqlite', 'Counts what waits in the queues of a file.'],
+    ['HOOKLINE_QUEUE=inbox.sqlite hookline queue dead', 'Lists the dead letters, grouped by their reasons.'],
+    ['hookline queue inbox.sqlite redrive --reason handler_failed --dry-run', 'Says what a redrive would do.'],
+  ])
+}
+
+const NOTES = `Without LOCATION, it is read from HOOKLINE_QUEUE: a password in an argument can be seen in the list of processes.
+The queue is opened as an observer, beside running workers: nothing is claimed, created or migrated.
+Exit codes: 0 done, 1 a dead letter of that id does not exist, 2 wrong usage, or the queue cannot be reached.`
+
+async function run(words: readonly string[], options: Options): Promise<void> {
+  const { location, action, ids } = readWords(words)
+  const place = createPlace(location, options)
+  try {
+    const names = options.name === undefined ? await place.list() : [options.name]
+    if (names.length === 0) throw new UsageError(`${place.shown} holds no queues. Start what pushes to one first.`)
+    if (action === 'counts') return await printCounts(names, place.open, options)
+    const [name = ''] = names
+    if (names.length > 1)
+      throw new UsageError(`Pass --name, because ${place.shown} holds ${names.length} queues: ${listed(names)}.`)
+    const queue = await place.open(name)
+    try {
+      if (action === 'dead') await printDead(queue, options)
+      else if (action === 'show') await showLetter(queue, ids[0] ?? '', options)
+      else await change(queue, { ...options, action, ids, name })
+    } finally {
+      await queue.close({ graceMs: 0 })
+    }
+  } catch (error) {
+    throw error instanceof HooklineError ? new UsageError(reword(error.message, place.shown)) : error
+  }
+}
+
+function listed(names: readonly string[]): string {
+  return names.map((name) => `'${name}'`).join(', ')
+}
+
+/** Without the user that PostgreSQL names, the name that stands for none, and an option that the command does not have. */
+function reword(message: string, shown: string): string {
+  return message
+    .replace(/\b(for user|role) "[^"]*"/, '$1 of LOCATION')
+    .replace(/^(Queue any|An observer)\b/, shown)
+    .replace('`connection`', 'LOCATION')
+}
+
+/** What the words behind `hookline queue` say. */
+interface Words {
+  readonly location: string
+  readonly action: Action
+  readonly ids: readonly string[]
+}
+
+function readWords(words: readonly string[]): Words {
+  const { HOOKLINE_QUEUE: fromEnvironment = '' } = process.env
+  const hasLocation = fromEnvironment === '' || (words[0] !== undefined && !isAction(words[0]))
+  const [location = '', [action = 'counts', ...ids]] = hasLocation
+    ? [words[0], words.slice(1)]
+    : [fromEnvironment, words]
+  if (location === '' || (fromEnvironment === '' && isAction(location) && words.length === 1)) {
+    throw new UsageError(
+      'LOCATION is required: a SQLite file, redis://… or postgres://…. Pass it, or set HOOKLINE_QUEUE.',
+    )
+  }
+  if (!isAction(action)) {
+    const near = nearest(action, ACTIONS)
+    const advice = near === undefined ? '' : ` Did you mean ${near}?`
+    throw new UsageError(`'${action}' is nothing that can be done with a queue.${advice} Valid: ${ACTIONS.join(', ')}.`)
+  }
+  if (action === 'show' && ids.length !== 1) throw new UsageError('show needs the id of one dead letter.')
+  if ((action === 'counts' || action === 'dead') && ids.length > 0) throw new UsageError(`${action} takes no ids.`)
+  return { location, action, ids }
+}
+
+function isAction(word: string): word is Action {
+  return ACTIONS.includes(word as Action)
+}
