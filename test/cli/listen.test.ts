@@ -131,9 +131,11 @@ describe('--fail', () => {
     const request = signedRequest(fixtures.track, secret)
     expect([await post(url, request), await post(url, request)]).toEqual([503, 503])
     await expect(post(url, request)).rejects.toMatchObject({ cause: { code: 'ECONNRESET' } })
-    await expect(post(url, { ...request, signal: AbortSignal.timeout(300) })).rejects.toMatchObject({
-      name: 'TimeoutError',
-    })
+    const leaving = new AbortController()
+    const posted = post(url, { ...request, signal: leaving.signal })
+    await lines(4)
+    leaving.abort()
+    await expect(posted).rejects.toMatchObject({ name: 'AbortError' })
     const started = performance.now()
     expect(await post(url, request)).toBe(200)
     expect(performance.now() - started).toBeGreaterThan(190)
@@ -230,7 +232,7 @@ describe('--forward', () => {
     expect(await post(silent.url, signedRequest(fixtures.track, secret))).toBe(504)
     expect(performance.now() - started).toBeGreaterThan(4_900)
     expect((await silent.lines(1))[0]).toMatch(
-      / 504 +5\d\d\d ms .* The server must respond in time. Got no complete response/,
+      / 504 +\d{4,} ms .* The server must respond in time. Got no complete response/,
     )
   })
 
@@ -322,7 +324,7 @@ describe('bad input', () => {
 })
 
 describe('under load', () => {
-  const count = 6_000
+  const count = 4_000
 
   it.each([
     ['on a terminal, says how many lines it left out', true],

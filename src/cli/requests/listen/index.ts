@@ -3,7 +3,6 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Duplex } from 'node:stream'
 import type { Command } from 'commander'
 import {
   addExamples,
@@ -61,7 +60,7 @@ export function define(command: Command): void {
 
 async function listen({ port, host, forward, store, fail, ...secrets }: Options): Promise<void> {
   const secret = findSecret(secrets)
-  if (forward && isLoopback(forward) && Number(forward.port || 80) === port) {
+  if (forward?.protocol === 'http:' && isLoopback(forward) && Number(forward.port || 80) === port) {
     throw new UsageError(
       `--forward must be another endpoint than this one, at port ${port}. Pass its URL, or another --port.`,
     )
@@ -100,7 +99,7 @@ const UNVERIFIED = 'Nothing is verified: no secret was passed. '
 
 /** Starts the server. @throws UsageError (as a rejection) for an address that cannot be listened on. */
 async function start(server: Server, port: number, host: string): Promise<string> {
-  server.on('clientError', noteFault)
+  noteFaults(server)
   try {
     server.listen(port, host)
     await once(server, 'listening')
@@ -115,13 +114,20 @@ async function start(server: Server, port: number, host: string): Promise<string
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`
 }
 
-/** What is no request has no line. */
-function noteFault({ code = '', rawPacket }: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Duplex): void {
-  if (!socket.writable || /^(ECONNRESET|EPIPE|HPE_INVALID_EOF_STATE)$/.test(code)) return void socket.destroy()
-  const advice = rawPacket?.[0] === TLS_HANDSHAKE ? ' The sender uses https: give it the URL with http.' : ''
-  note(`A connection was closed: no complete HTTP request came (${code}).${advice}`)
-  socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n')
+/** Notes what is no request, which has no line: at most once a second. */
+function noteFaults(server: Server): void {
+  let last = Number.NEGATIVE_INFINITY
+  server.on('clientError', ({ code = '', rawPacket }: ClientError, socket) => {
+    if (!socket.writable || /^(ECONNRESET|EPIPE|HPE_INVALID_EOF_STATE)$/.test(code)) return void socket.destroy()
+    socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n')
+    if (performance.now() - last < 1_000) return
+    last = performance.now()
+    const advice = rawPacket?.[0] === TLS_HANDSHAKE ? ' The sender uses https: give it the URL with http.' : ''
+    note(`A connection was closed: no complete HTTP request came (${code}).${advice}`)
+  })
 }
+
+type ClientError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer }
 
 const TLS_HANDSHAKE = 0x16
 
