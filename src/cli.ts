@@ -11,7 +11,7 @@ interface Subcommand {
 }
 
 const SUBCOMMANDS: Readonly<Record<string, readonly [summary: string, load: () => Promise<Subcommand>]>> = {
-  check: ['judge an endpoint in any language', () => import('./cli/check/index.ts')],
+  check: ['judge an endpoint or a sender in any language', loadCheck],
   verify: ['tell whether a signature is right, and why not', () => import('./cli/verify.ts')],
   queue: ['look into a queue, and redrive or drop its dead letters', () => import('./cli/queue/index.ts')],
   send: ['send messages to an endpoint', () => import('./cli/send/index.ts')],
@@ -45,6 +45,11 @@ function withoutValues(text: string): string {
     .replace(/(unknown option '[^=']*)=.*'/, "$1'")
     .replace(/(argument|value) '.*[@?].*' is invalid/, '$1 is invalid')
     .replace(/(but got \d+): .*/, '$1.')
+}
+
+/** The two checks have nothing in common but their report. */
+function loadCheck(): Promise<Subcommand> {
+  return process.argv.includes('--sender') ? import('./cli/sender/index.ts') : import('./cli/check/index.ts')
 }
 
 async function run(args: readonly string[]): Promise<void> {

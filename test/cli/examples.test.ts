@@ -13,9 +13,15 @@ const shell = await prepareShell()
 afterAll(() => shell.close())
 
 /** Runs of the command that end with another exit code than 0, as the text beside them says. */
-const EXIT_CODES: readonly (readonly [line: string, code: number])[] = [['--tamper bad-signature', 1]]
+const EXIT_CODES: readonly (readonly [line: string, code: number])[] = [
+  ['--tamper bad-signature', 1],
+  ['check --sender', 1], // Ended by Ctrl-C.
+]
 
-const examples = findCommands([]).map((path) => ({ name: path.join(' '), examples: findExamples(path) }))
+/** Of `check`, whose help is another one with this option. */
+const SENDER = ['check', '--sender']
+
+const examples = [...findCommands([]), SENDER].map((path) => ({ name: path.join(' '), examples: findExamples(path) }))
 const pages = ['README.md', ...readdirSync(new URL('docs/', root), { encoding: 'utf8' }).map((name) => `docs/${name}`)]
 const blocks = pages
   .filter((name) => name.endsWith('.md'))

@@ -56,7 +56,9 @@ export function define(command: Command): void {
   command.argument('[url]', 'the endpoint', address).action(check)
   addSelectionOptions(command)
   addReportOptions(command)
-  command.option('--yes', 'send to another machine without asking')
+  command
+    .option('--yes', 'send to another machine without asking')
+    .option('--sender', 'judge a sender in place of an endpoint: see hookline check --sender --help')
   addHeaderOption(command)
   addSecretOptions(command)
   command.addHelpText(
