@@ -19,7 +19,7 @@ import { findBin } from './command.ts'
 import { keptRequest } from './kept-request.ts'
 
 /** What lines printed, and how each run of the command in them ended. */
-export interface RanLines {
+interface RanLines {
   readonly stdout: string
   readonly stderr: string
   /** The exit code of each run of `hookline`, in the order in which they ended. */

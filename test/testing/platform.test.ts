@@ -192,6 +192,14 @@ describe('what was not delivered', () => {
     )
   })
 
+  it('is reported at once, when nothing more comes before the clock moves', async () => {
+    const { platform } = await start([{ status: 400, delayMs: 50 }, 503], { timeoutMs: 60_000 })
+    await post(platform, [track('A')])
+    await expect(platform.delivered({ event: 'A' })).rejects.toThrow('answered 400')
+    await post(platform, [track('B')])
+    await expect(platform.delivered({ event: 'B' })).rejects.toThrow('answered 503')
+  })
+
   it('has the line of the test in its stack', async () => {
     const { platform } = await start([400])
     await post(platform, [track('A')])
@@ -336,11 +344,14 @@ describe('options', () => {
 })
 
 it('closes while an attempt hangs, and at the end of a block', async () => {
-  const { endpoint } = await start(['hang'])
+  const { endpoint, platform: other } = await start(['hang'])
+  let closed = other
   {
     await using platform = await startPlatform({ to: endpoint.url })
     await post(platform, [track('A')])
     await endpoint.received(1)
+    closed = platform
   }
-  expect(endpoint.requests).toHaveLength(1)
+  await expect(fetch(closed.endpoint)).rejects.toThrow(TypeError)
+  await expect(closed.destination.track({ userId: 'u', event: 'B' })).rejects.toThrow('The destination is closed.')
 })
