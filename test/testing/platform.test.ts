@@ -100,6 +100,18 @@ describe('a message that is delivered', () => {
     await platform.delivered({ type: 'delete', userId: 'user-1' })
   })
 
+  it('is the last of thousands', async () => {
+    const { platform } = await start([200], { timeoutMs: 25_000 })
+    for (let batch = 0; batch < 10; batch += 1) {
+      await post(
+        platform,
+        Array.from({ length: 200 }, (_, index) => track(`E${200 * batch + index}`)),
+      )
+    }
+    await platform.delivered({ event: 'E1999' })
+    expect(platform.messages).toHaveLength(2000)
+  })
+
   it('goes to several URLs, of which one is enough', async () => {
     const other = await startEndpoint({ script: [503] })
     onTestFinished(() => other.close())

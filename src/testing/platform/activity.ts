@@ -9,15 +9,15 @@ export interface Activity {
   readonly isBusy: boolean
   /** Notes work until it ends. */
   track<T>(work: Promise<T>): Promise<T>
-  /** Resolves when nothing is under way but what has taken `timeoutMs` already, and nothing follows from what has ended. */
-  calm(): Promise<void>
+  /** Resolves when nothing is under way but what has taken so many milliseconds, and nothing follows from what has ended. */
+  calm(timeoutMs: number): Promise<void>
 }
 
 /** So many turns of the event loop without work: what has ended has had its effects. */
 const CALM_TURNS = 4
 
 /** Creates an activity, with nothing under way. */
-export function createActivity(timeoutMs: number): Activity {
+export function createActivity(): Activity {
   const works = new Map<Promise<unknown>, number>()
 
   return {
@@ -32,7 +32,7 @@ export function createActivity(timeoutMs: number): Activity {
         works.delete(work)
       }
     },
-    async calm() {
+    async calm(timeoutMs) {
       for (let turns = 0; turns < CALM_TURNS; turns += 1) {
         const ages = [...works].map(([work, since]) => [work, performance.now() - since] as const)
         const [work, age] = ages.find(([, age]) => age < timeoutMs) ?? []

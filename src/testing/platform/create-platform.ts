@@ -1,5 +1,6 @@
 /** Puts a platform together: a collector that listens, a destination whose queue is watched, and a clock that waits for both. */
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createCollector } from '../../collector/collector.ts'
 import { createDestination } from '../../destination/destination.ts'
 import { invalidOption, kindOf, requireOptions, requireWhole } from '../../options/checks.ts'
@@ -19,9 +20,9 @@ import { startServer } from './server.ts'
 /** Starts a platform. */
 export async function createPlatform(options: PlatformOptions): Promise<Platform> {
   const { writeKey, port, timeoutMs, ...settings } = readOptions(options)
-  const activity = createActivity(timeoutMs)
+  const activity = createActivity()
   const ledger = createLedger()
-  const clock = createManualClock(Date.now(), activity.calm)
+  const clock = createManualClock(Date.now(), () => activity.calm(timeoutMs))
   const { onAttempt } = settings.destination
   const destination = createDestination({
     ...settings.destination,
@@ -84,15 +85,19 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   /** The first message that was delivered; or undefined, when nothing more comes before the clock moves or the time is over. */
   async function findDelivered(pattern: object, ms: number): Promise<PlatformMessage | undefined> {
     const end = performance.now() + ms
-    for (let isCalm = false; ; ) {
-      const { changed } = ledger
-      const matching = ledger.messages.filter(({ message }) => findDifference(message, pattern) === undefined)
+    let calm: Promise<boolean> | undefined
+    let isCalm = false
+    for (;;) {
+      const { changed, messages } = ledger
+      const matching = messages.filter(({ message }) => findDifference(message, pattern) === undefined)
       const found = matching.find(({ status }) => status === 'delivered')
       const leftMs = end - performance.now()
       if (found !== undefined || leftMs <= 0 || (isCalm && matching.length > 0)) return found
-      const events = [changed.then(() => false)]
-      if (!isCalm) events.push(activity.calm().then(() => !activity.isBusy))
-      isCalm = (await within(Promise.race(events), leftMs, systemClock)) === true
+      const change = changed.then(nextTurn).then(() => false) // With all others of this turn.
+      if (!isCalm) calm ??= activity.calm(ms).then(() => true)
+      isCalm =
+        (await within(isCalm ? change : Promise.race([change, calm as Promise<boolean>]), leftMs, systemClock)) === true
+      if (isCalm) calm = undefined
     }
   }
 
