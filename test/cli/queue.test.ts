@@ -253,6 +253,8 @@ describe('what cannot be looked into: one sentence, and exit code 2', () => {
     ['no location either', ['dead']],
     ['an action that does not exist', ['x.sqlite', 'ded']],
     ['a dead letter without an id', ['x.sqlite', 'show']],
+    ['a limit that would not limit', ['x.sqlite', 'drop', '--limit', '5', '--yes']],
+    ['a reason that would select nothing', ['x.sqlite', 'dead', '--reason', 'crashed']],
     ['a URL of something else', ['mysql://bob:hunter2@localhost/x']],
     ['a URL that is none', ['postgres:/bob:hunter2@localhost']],
   ])('%s', async (_case, args) => void (await refused(args)))

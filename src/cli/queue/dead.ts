@@ -7,7 +7,7 @@ import { ageOf, groupLetters, nameOf } from './letters.ts'
 /** Prints them, at most `limit` of each reason. */
 export async function printDead(
   queue: Queue,
-  { limit, json = false }: { readonly limit: number; readonly json?: boolean },
+  { limit = 3, json = false }: { readonly limit?: number; readonly json?: boolean },
 ): Promise<void> {
   const groups = await groupLetters(queue, limit)
   if (json) return groups.forEach(printJson)

@@ -14,7 +14,7 @@ import { showLetter } from './show.ts'
 interface Options extends PlaceOptions {
   readonly name?: string
   readonly reason?: string
-  readonly limit: number
+  readonly limit?: number
   readonly dryRun?: boolean
   readonly yes?: boolean
   readonly json?: boolean
@@ -32,7 +32,7 @@ export function define(command: Command): void {
     .option('--reason <text>', 'redrive, drop: the dead letters with this reason. Default: all')
     .option('--dry-run', 'redrive, drop: say what would happen, and change nothing')
     .option('--yes', 'redrive, drop: do not ask before more than one')
-    .option('--limit <n>', 'dead: list at most so many of each reason', whole(0, 1_000_000), 3)
+    .option('--limit <n>', 'dead: list at most so many of each reason. Default: 3', whole(0, 1_000_000))
     .option('--prefix <text>', 'the prefix of the keys in Redis. Default: bull')
     .option('--schema <name>', 'the schema of pg-boss in PostgreSQL. Default: pgboss')
     .option('--json', 'print JSON objects, one a line')
@@ -51,6 +51,7 @@ Exit codes: 0 done, 1 a dead letter of that id does not exist, 2 wrong usage, or
 
 async function run(words: readonly string[], options: Options): Promise<void> {
   const { location, action, ids } = readWords(words)
+  requireFitting(action, options)
   const place = createPlace(location, options)
   try {
     const names = options.name === undefined ? await place.list() : [options.name]
@@ -70,6 +71,15 @@ async function run(words: readonly string[], options: Options): Promise<void> {
   } catch (error) {
     throw error instanceof HooklineError ? new UsageError(reword(error.message, place.shown)) : error
   }
+}
+
+/** An option that changes nothing would let more happen than was meant. */
+function requireFitting(action: Action, { reason, dryRun, yes, limit }: Options): void {
+  const changes = action === 'redrive' || action === 'drop'
+  if (!changes && (reason !== undefined || dryRun || yes)) {
+    throw new UsageError(`--reason, --dry-run and --yes are for redrive and drop. Got ${action}.`)
+  }
+  if (action !== 'dead' && limit !== undefined) throw new UsageError(`--limit is for dead. Got ${action}.`)
 }
 
 function listed(names: readonly string[]): string {

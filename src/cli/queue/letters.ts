@@ -16,7 +16,7 @@ export async function* readLetters(queue: Queue): AsyncGenerator<DeadLetter> {
 }
 
 /** The bodies of so many are in memory at once. */
-const PAGE = 100
+const PAGE = 500
 
 /** What a message says of itself, as far as it can be read. */
 export interface Identity {
