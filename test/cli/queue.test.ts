@@ -1,4 +1,4 @@
-/** `hookline queue`, on each engine. */
+/** `hookline queue`: a file of several queues, what cannot be looked into, and the packages of an engine. */
 
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -8,181 +8,19 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createDestination } from '../../src/destination/destination.ts'
-import { bullmqQueue } from '../../src/queues/bullmq/index.ts'
-import { pgBossQueue } from '../../src/queues/pg-boss/index.ts'
 import type { Queue } from '../../src/queues/queue.ts'
 import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
-import { createReceiver } from '../../src/receiver/receiver.ts'
-import { fixtures, signedRequest } from '../../src/testing.ts'
-import { createSchema } from '../support/postgres.ts'
-import { freePort, removeQueue } from '../support/redis.ts'
+import { freePort } from '../support/redis.ts'
 import { until } from '../support/until.ts'
-import { findBin, hookline, start } from './command.ts'
+import { findBin, hookline } from './command.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const redisUrl = inject('redisUrl')
-const databaseUrl = inject('databaseUrl')
-const schema = databaseUrl === undefined ? undefined : createSchema(databaseUrl)
-const redis = redisUrl === undefined ? undefined : new Redis(redisUrl)
 const folder = await mkdtemp(join(tmpdir(), 'hookline-cli-queue-'))
-const prefix = `cli-${randomUUID()}`
-const path = join(folder, 'jobs.sqlite')
 const secret = 'a secret'
 
-afterAll(async () => {
-  redis?.disconnect()
-  await schema?.drop()
-  await rm(folder, { recursive: true, maxRetries: 9 })
-})
-
-const pg = { connectionString: databaseUrl, schema: schema?.name ?? '', max: 2 }
-const engines = [
-  { engine: 'SQLite', location: path, flags: [], open: (name: string) => sqliteQueue({ path, name }) },
-  {
-    engine: 'BullMQ',
-    location: redisUrl,
-    flags: ['--prefix', prefix],
-    open: (name: string) => bullmqQueue({ name, connection: redisUrl, prefix }),
-  },
-  {
-    engine: 'pg-boss',
-    location: databaseUrl,
-    flags: ['--schema', schema?.name ?? ''],
-    open: (name: string) => pgBossQueue({ name, ...pg }),
-  },
-]
-
-/** Two messages whose handler failed, an invalid one, and one that waits. */
-async function fillInbox(queue: Queue): Promise<void> {
-  const receiver = createReceiver({ secret, inbox: { queue, retries: [], concurrency: 1 }, onError() {} })
-  receiver.on('track', () => {
-    throw new RangeError('no \u001b[31mstock')
-  })
-  async function receive(message: object): Promise<void> {
-    const { bytes, headers } = signedRequest(message as typeof fixtures.track, secret)
-    await receiver.receive(bytes, { ...headers, 'x-team': 'growth', authorization: 'Bearer of a token' })
-  }
-  const [event, userId] = ['Order\u001b]0;Completed', 'u1']
-  for (const message of [{ ...fixtures.track, event, userId }, fixtures.track, { type: 'nonsense' }]) {
-    await receive(message)
-  }
-  receiver.start()
-  await until(async () => (await queue.deadLetters()).length === 3)
-  queue.pause()
-  await receive(fixtures.identify)
-  await receiver.close()
-}
-
-describe.each(engines.filter(({ location }) => location !== undefined))('on $engine', (engine) => {
-  const { location = '', flags, open } = engine
-  const name = `inbox-${randomUUID().slice(0, 8)}`
-  const run = (action: readonly string[], more = {}) =>
-    hookline(['queue', ...action, '--name', name, ...flags], { env: { HOOKLINE_QUEUE: location }, ...more })
-  const lettersOf = async (): Promise<{ id: string; failedAt: string }[]> => {
-    const { stdout } = await run(['dead', '--json'])
-    return stdout
-      .split('\n')
-      .filter(Boolean)
-      .flatMap((line) => JSON.parse(line).letters)
-  }
-  const json = async (action: readonly string[]) => JSON.parse((await run([...action, '--json'])).stdout)
-
-  beforeAll(() => fillInbox(open(name)))
-  afterAll(async () => {
-    if (engine.engine === 'BullMQ') await removeQueue(redis as Redis, name, prefix)
-  })
-
-  it('counts what waits, and groups the dead letters', async () => {
-    const { code, stdout, stderr } = await hookline(['queue', location, '--name', name, ...flags])
-    expect([code, stderr]).toEqual([0, ''])
-    expect(stdout.split('\n')[0]).toMatch(/^QUEUE +WAITING +ACTIVE +OLDEST DUE +DEAD LETTERS$/)
-    expect(stdout).toMatch(new RegExp(`\n${name}  1 +0 +\\d+ s ago +3: 2 handler_failed, 1 message_type_unknown\n`))
-    expect(await json(['counts'])).toMatchObject({
-      queue: name,
-      waiting: 1,
-      active: 0,
-      deadLetters: 3,
-      reasons: [
-        { reason: 'handler_failed', count: 2 },
-        { reason: 'message_type_unknown', count: 1 },
-      ],
-    })
-  })
-
-  it('lists dead letters by reason, and escapes what strangers sent', async () => {
-    const { code, stdout } = await run(['dead'])
-    expect(code).toBe(0)
-    expect(stdout).toMatch(
-      /^handler_failed: 2, the oldest \d+ s ago, the newest \d+ s ago\n {2}[0-9a-f-]{36} {2}\d+ s ago/,
-    )
-    expect(stdout).toContain('track Order\\u{1b}]0;Completed, user u1\n')
-    expect(stdout).not.toContain('\u001b')
-    expect((await run(['dead', '--limit', '1'])).stdout).toContain('  and 1 more: see --limit\n')
-  })
-
-  it('shows what a dead letter is', async () => {
-    const [first] = await lettersOf()
-    const { code, stdout } = await run(['show', first?.id ?? ''])
-    expect(code).toBe(0)
-    expect(stdout).toContain(`id        ${first?.id}\nmessage   track Order\\u{1b}]0;Completed, user u1\n`)
-    expect(stdout).toContain('reason    handler_failed\n')
-    expect(stdout).toContain('attempts  1\nerror     ')
-    expect(stdout).toContain('          RangeError: no \\u{1b}[31mstock\n')
-    expect(stdout).toContain('with a right signature\n')
-    expect(stdout).toContain('\n  x-team: growth\n')
-    expect(stdout).toContain('\n    "total": 39.95,\n')
-    expect(stdout).not.toContain('\u001b')
-    expect(stdout).not.toContain('Bearer')
-    const shown = await json(['show', first?.id ?? ''])
-    expect(shown).toMatchObject({ id: first?.id, reason: 'handler_failed', attempts: 1, verified: true, userId: 'u1' })
-    expect(JSON.parse(shown.body)).toMatchObject({ type: 'track' })
-
-    const unknown = await run(['show', randomUUID()])
-    expect(unknown).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^No dead letter has the id /) })
-  })
-
-  it('says what a redrive would do, asks before more than one, and does it', async () => {
-    const dry = await run(['redrive', '--dry-run'])
-    const what = `3 dead letters of queue ${name}: 2 handler_failed, 1 message_type_unknown`
-    expect(dry).toEqual({ code: 0, stdout: `Would redrive ${what}.\n`, stderr: '' })
-    const unasked = await run(['redrive'])
-    expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining(`Redrive ${what}?`)])
-    expect((await json(['counts'])).deadLetters).toBe(3)
-
-    const { child, printed, ended } = await start(['queue', 'redrive', '--name', name, ...flags], {
-      env: { HOOKLINE_QUEUE: location },
-      isTerminal: true,
-    })
-    await until(() => printed.stdout.includes('[y/N]'))
-    child.stdin?.write('n\n')
-    expect(await ended).toMatchObject({ code: 2, stdout: expect.stringContaining('Nothing was changed.') })
-    expect((await json(['counts'])).deadLetters).toBe(3)
-
-    const [first] = await lettersOf()
-    const one = await run(['redrive', first?.id ?? ''])
-    expect(one.stdout).toBe(`Redriven: 1 dead letter of queue ${name}: 1 handler_failed.\n`)
-    const again = await run(['redrive', first?.id ?? ''])
-    expect(again).toMatchObject({ code: 1, stdout: 'No dead letters to change.\n' })
-    expect(await json(['redrive', '--reason', 'message_type_unknown'])).toMatchObject({ found: 1, done: 1 })
-    expect(await json(['counts'])).toMatchObject({ waiting: 3, deadLetters: 1 })
-  })
-
-  it('drops', async () => {
-    expect(await json(['drop', '--dry-run'])).toMatchObject({ dryRun: true, found: 1, done: 0 })
-    expect((await run(['drop', '--yes'])).stdout).toBe(`Dropped: 1 dead letter of queue ${name}: 1 handler_failed.\n`)
-    expect(await json(['counts'])).toMatchObject({ waiting: 3, deadLetters: 0 })
-    expect(await run(['dead'])).toEqual({ code: 0, stdout: '', stderr: 'No dead letters.\n' })
-  })
-
-  it('says in one sentence which queues exist', async () => {
-    const { code, stdout, stderr } = await hookline(['queue', location, '--name', 'ordres', ...flags])
-    expect([code, stdout, stderr.split('\n').length]).toEqual([2, '', 2])
-    expect(stderr).toMatch(new RegExp(`^error: Queue ordres .*Got .*'${name}'`))
-  })
-})
+afterAll(() => rm(folder, { recursive: true, maxRetries: 9 }))
 
 describe('in a SQLite file', () => {
   const twoQueues = join(folder, 'two.sqlite')

@@ -39,8 +39,8 @@ interface Engine {
   readonly at: string | undefined
   open(name: string, observe?: boolean): Queue
   list(): Promise<string[]>
-  /** All that the engine stores, of every queue. */
-  read(): Promise<unknown>
+  /** All that the engine stores, of every queue. While workers run, without the times at which they supervised. */
+  read(whileWorking?: boolean): Promise<unknown>
 }
 
 const onError = (): void => {}
@@ -77,14 +77,14 @@ const engines: readonly Engine[] = [
     at: databaseUrl,
     open: (name, observe = false) => pgBossQueue({ name, ...pg, observe }),
     list: () => listPgBoss(pg),
-    async read() {
+    async read(whileWorking = true) {
+      const left = whileWorking ? SUPERVISED : ''
       const find = 'SELECT tablename AS name FROM pg_tables WHERE schemaname = $1 ORDER BY 1'
       const tables = (await schema?.run(find, [schema.name])) ?? []
       return Promise.all(
-        // Beside the times at which a worker supervised.
         tables.map(async ({ name }) => [
           name,
-          await schema?.run(`SELECT row_to_json(t)::jsonb${SUPERVISED} FROM schema.${name} AS t ORDER BY t::text`),
+          await schema?.run(`SELECT row_to_json(t)::jsonb${left} FROM schema.${name} AS t ORDER BY t::text`),
         ]),
       )
     },
@@ -154,6 +154,23 @@ describe.each(engines.filter(({ at }) => at !== undefined))('on $engine', ({ eng
     expect(await observer.deadLetters({ after: letters[0]?.id ?? '' })).toEqual([])
     await observer.close({ graceMs: 0 })
     expect(await read()).toEqual(before)
+  })
+
+  it('leaves all as it is when no worker runs', async () => {
+    const { open } = setUp()
+    const worker = open()
+    await worker.push([{ id: randomUUID(), body: Buffer.from('{}') }])
+    await worker.close({ graceMs: 0 })
+    // What supervises would do so at once.
+    if (engine === 'pg-boss')
+      await schema?.run('UPDATE schema.version SET flow_on = NULL, bam_on = NULL, cron_on = NULL')
+    const before = await read(false)
+    const observer = open(true)
+    expect(await observer.counts()).toMatchObject({ waiting: 1 })
+    expect(await observer.deadLetters()).toEqual([])
+    expect(await observer.counts()).toMatchObject({ waiting: 1 })
+    await observer.close({ graceMs: 0 })
+    expect(await read(false)).toEqual(before)
   })
 
   it('stores nothing, and claims nothing', async () => {
