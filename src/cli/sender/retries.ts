@@ -57,7 +57,7 @@ export const takenOnce: Judge = (seen) => {
     const after = seconds(again.at - (arrivals[taken]?.endedAt ?? 0))
     return [
       'fail',
-      `A message that was answered 200 must not be sent again. Message ${number} came again after ${after}.`,
+      `A message that was answered 200 must not be sent again. Message ${number} came again after ${after}. If that was another message, give each a messageId of its own.`,
     ]
   }
   return find(seen, 'taken') === undefined ? NONE : ['pass', 'No message came again after a 200.']
@@ -103,7 +103,7 @@ export const identical: Judge = ({ ledger }) => {
   }
   return retries.length === 0
     ? ['skip', 'No message came again.']
-    : ['pass', `${retries.length} came again as they were.`]
+    : ['pass', 'Each retry had the bytes and the signature of the first attempt.']
 }
 
 function seconds(ms: number): string {
