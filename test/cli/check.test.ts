@@ -2,12 +2,14 @@
 
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { ENDPOINT_CASES } from '../../src/cli/check/index.ts'
 import { startEndpoint } from '../../src/testing/endpoint.ts'
 import { until } from '../support/until.ts'
 import { hookline, start } from './command.ts'
 import { check, SECRET, startOther } from './endpoints/start.ts'
+
+vi.setConfig({ testTimeout: 60_000 }) // A run ends within that.
 
 const env = { HOOKLINE_SECRET: SECRET }
 

@@ -20,6 +20,8 @@ export interface Shot {
   readonly headers: Readonly<Record<string, string>>
   /** Default: the expectation of the case. */
   readonly expects?: Expectation
+  /** What the answer must not hold: the right signature of a forged body. */
+  readonly secret?: string
   /** Default POST. */
   readonly method?: 'POST' | 'PUT'
 }

@@ -20,7 +20,7 @@ import { DEFAULT_FORM } from './message.ts'
 import { MESSAGE_CASES, PLAIN } from './message-cases.ts'
 import { run } from './run.ts'
 import { SIGNATURE_CASES } from './signature-cases.ts'
-import { ANSWER_IN_TIME, TRAFFIC_CASES } from './traffic-cases.ts'
+import { ANSWER_IN_TIME, BODY_CASES, CONNECTION_CASES, TRAFFIC_CASES } from './traffic-cases.ts'
 
 /** Of https only. It is found before a request is sent. */
 const CERTIFICATE: EndpointCase = {
@@ -39,10 +39,12 @@ export const ENDPOINT_CASES: readonly EndpointCase[] = [
   CERTIFICATE,
   PLAIN,
   ANSWER_IN_TIME,
-  ...SIGNATURE_CASES,
   ...MESSAGE_CASES,
   ...BYTE_CASES,
   ...TRAFFIC_CASES,
+  ...SIGNATURE_CASES,
+  ...BODY_CASES,
+  ...CONNECTION_CASES,
 ]
 
 interface Options extends SecretOptions, SelectionOptions, ReportOptions {
@@ -90,7 +92,7 @@ async function check(url: URL | undefined, options: Options): Promise<void> {
   if (failure === undefined) {
     if (cases.includes(CERTIFICATE))
       report.add(certificate('pass', 'Opened a connection with TLS. The certificate is trusted.'))
-    await run(cases, { url, secret, headers: options.header ?? {}, signal }, report, BYTE_CASES.length)
+    await run(cases, { url, secret, headers: options.header ?? {}, signal }, report)
   } else {
     const reason = `${failure.rule}. Got ${failure.found}. ${failure.advice}`
     if (failure.error !== 'tls' && failure.error !== 'self_signed') throw new UsageError(reason)

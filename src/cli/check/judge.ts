@@ -63,6 +63,8 @@ export interface Known {
   readonly forgedStatus?: number | undefined
   /** What changes the body before it is verified: a sentence. */
   readonly culprit?: string | undefined
+  /** Whether nothing responds at the address since these requests. */
+  readonly isDown?: boolean
 }
 
 /** Judges the answers to the requests of a case. */
@@ -80,14 +82,26 @@ export function judge(
   )
   const exchange = exchanges[wrong]
   const place = shots.length > 1 ? ` for request ${wrong + 1} of ${shots.length}` : ''
+  const revealing = exchanges.find(({ body }, index) => body.includes(shots[index]?.secret ?? NEVER))
+  if (exchange === undefined && revealing !== undefined) {
+    const sentence = `Sent ${sends}. Got ${describe(revealing)}, and the right signature in the body of the answer. Whoever forges a message reads it there: answer without it.`
+    return { id, result: 'fail', section, durationMs, sentence }
+  }
   if (exchange === undefined) {
     const answers = [...new Set(exchanges.map(describe))].join(' and ')
     return { id, result: 'pass', section, durationMs, sentence: `Sent ${sends}. Got ${answers}.` }
+  }
+  if (known.isDown) {
+    const sentence = `Sent ${sends}. Got ${describe(exchange)}${place}, and nothing responds since then. One request must not end the server. ${found.advice}`
+    return { id, result: 'fail', section, durationMs, sentence }
   }
   const meaning = explain(found, exchange, expectations[wrong] as Expectation, known)
   const sentence = [`Sent ${sends}. Got ${describe(exchange)}${place}.`, ...meaning].join(' ')
   return { id, result: severity, section, durationMs, sentence }
 }
+
+/** In no answer. */
+const NEVER = '\0never'
 
 function explain(found: EndpointCase, exchange: Exchange, expectation: Expectation, known: Known): readonly string[] {
   const kind = kindOf(exchange)
@@ -98,18 +112,28 @@ function explain(found: EndpointCase, exchange: Exchange, expectation: Expectati
     return [FORGED[kind], ...says, isGeneral(exchange, known) ? UNVERIFIED : found.advice]
   }
   const { forgedStatus } = known
-  const isContent =
-    kind === 'refusal' && found.how === undefined && forgedStatus !== undefined && exchange.status !== forgedStatus
+  if (exchange.status === 429) return [LOST[kind], LIMITED, found.advice]
+  const isContent = kind === 'refusal' && found.how === undefined && isOfContent(exchange, forgedStatus)
   const content = isContent
     ? [`A forged message gets ${forgedStatus}: here the signature was right, but not the content.`]
     : []
   if (found.group !== 'exact') return [LOST[kind], ...content, found.advice]
   if (kind !== 'refusal' || isContent)
-    return [LOST[kind], ...content, 'It is correct JSON, and in the form that some senders write.']
+    return [LOST[kind], ...content, 'It is correct JSON, in a form that some senders write: take it.']
   return [
     LOST[kind],
     `${known.culprit ?? `${UNKNOWN} ${found.advice}`} Verify the bytes as they arrived, before they are decoded or parsed.`,
   ]
+}
+
+const LIMITED = 'It limits how many requests it takes: a sender may post many messages in a short time.'
+
+/** Statuses that say what is wrong themselves. */
+const OF_THEMSELVES: readonly unknown[] = [401, 404, 405, 408, 409, 413, 415]
+
+/** Whether a refusal is not for the signature: a forged message gets another. */
+function isOfContent({ status }: Exchange, forgedStatus: number | undefined): boolean {
+  return forgedStatus !== undefined && status !== forgedStatus && !OF_THEMSELVES.includes(status)
 }
 
 const UNVERIFIED = 'Each message with a forged signature gets the same: verify it, and answer 401 when it is wrong.'

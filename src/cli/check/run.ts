@@ -2,14 +2,15 @@
 
 import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import { createPoster, type Exchange } from '../exchange.ts'
+import type { Result } from '../cases.ts'
+import { createPoster, type Exchange, reach } from '../exchange.ts'
 import type { Report } from '../report.ts'
 import { type Found, findBase } from './base.ts'
 import type { Base, EndpointCase, Shot } from './endpoint-case.ts'
 import { judge, kindOf } from './judge.ts'
 import { DEFAULT_FORM } from './message.ts'
 import { PLAIN } from './message-cases.ts'
-import { findCulprit } from './reserialised.ts'
+import { findCulprit, type Sample } from './mistakes.ts'
 
 /** What to check. */
 export interface Target extends Omit<Base, 'form'> {
@@ -18,81 +19,92 @@ export interface Target extends Omit<Base, 'form'> {
   readonly signal: AbortSignal
 }
 
-/** No case begins later; the longest takes 5 s. */
+/** No case begins later, and none goes on after the end. */
 const LAST_START_MS = 50_000
 const END_MS = 58_000
-const TIMEOUTS_LIMIT = 2
-
-/**
- * Runs the cases.
- *
- * @param exactCount How many cases of the group `exact` exist.
- */
-export async function run(
-  cases: readonly EndpointCase[],
-  target: Target,
-  report: Report,
-  exactCount: number,
-): Promise<void> {
-  const started = performance.now()
-  const signal = AbortSignal.any([target.signal, AbortSignal.timeout(END_MS)])
-  const fire = (shot: Shot): Promise<Exchange> => post(target.url, shot, signal)
-
-  const found = await findBase(fire, target)
-  if (target.signal.aborted) return
-  if (cases.includes(PLAIN) || found.form === undefined || !found.isGood) report.add(resultOfPlain(found))
-  let timeouts = kindOf(found.exchange) === 'timeout' ? 1 : 0
-  const base: Base = { ...target, form: found.form ?? DEFAULT_FORM }
-  const known = { forgedStatus: found.forgedStatus }
-
-  const held: Run[] = []
-  /** The cases of exact bytes are judged together: which are refused says what changes bodies. */
-  const release = (): void => {
-    const samples = held.map(({ shots, exchanges: [exchange] }) => ({
-      text: String(shots[0]?.body),
-      isRefused: exchange !== undefined && kindOf(exchange) === 'refusal',
-    }))
-    // A few bodies fit too many serialisers.
-    const culprit = samples.length === exactCount ? findCulprit(samples) : undefined
-    for (const { found, shots, exchanges } of held.splice(0))
-      report.add(judge(found, shots, exchanges, { ...known, culprit }))
-  }
-
-  for (const each of cases) {
-    if (each === PLAIN) continue
-    if (each.group === undefined) release()
-    const reason = reasonToSkip(each)
-    if (reason !== undefined) {
-      release()
-      report.add({ id: each.id, result: 'skip', section: each.section, sentence: reason })
-      continue
-    }
-    const shots = each.shots(base)
-    const exchanges = await send(target.url, each, shots, signal)
-    if (target.signal.aborted) break
-    if (exchanges.some((exchange) => kindOf(exchange) === 'timeout')) timeouts += 1
-    if (each.group === 'exact') held.push({ found: each, shots, exchanges })
-    else report.add(judge(each, shots, exchanges, known))
-  }
-  release()
-
-  function reasonToSkip({ expectation }: EndpointCase): string | undefined {
-    if (timeouts >= TIMEOUTS_LIMIT) return 'Not sent: two requests got no complete answer within 5 s.'
-    if (found.form === undefined && expectation !== 'answered')
-      return 'Not sent: no plain message is taken. See plain-message.'
-    if (performance.now() - started < LAST_START_MS) return undefined
-    return 'Not sent: the run took a minute before. Pass --only for this case alone.'
-  }
-}
+/** After so many cases without an answer in time, or with a 429, the rest would say nothing. */
+const LIMIT = 2
 
 /** A case that was sent. */
-interface Run {
+interface Sent {
   readonly found: EndpointCase
   readonly shots: readonly Shot[]
   readonly exchanges: readonly Exchange[]
 }
 
-function resultOfPlain({ isGood, sentence, exchange }: Found): Parameters<Report['add']>[0] {
+/** Runs the cases. */
+export async function run(cases: readonly EndpointCase[], target: Target, report: Report): Promise<void> {
+  const started = performance.now()
+  const signal = AbortSignal.any([target.signal, AbortSignal.timeout(END_MS)])
+  let [timeouts, limited] = [0, 0]
+  const count = (exchanges: readonly Exchange[]): void => {
+    if (exchanges.some((exchange) => kindOf(exchange) === 'timeout')) timeouts += 1
+    if (exchanges.some(({ status }) => status === 429)) limited += 1
+  }
+
+  let last: Exchange | undefined
+  const base = await findBase(async (shot) => {
+    if (last === undefined || timeouts < LIMIT) {
+      last = await post(target.url, shot, signal)
+      count([last])
+    }
+    return last
+  }, target)
+  if (signal.aborted) return
+  const { form, isGood, forgedStatus } = base
+  if (form === undefined || !isGood || cases.includes(PLAIN)) report.add(resultOfPlain(base))
+
+  let isDown = false
+  /** Cases of exact bytes, to be judged together: which of them are refused says what changes bodies. */
+  const held: Sent[] = []
+  const release = (): void => {
+    const culprit = findCulprit(held.map(toSample))
+    for (const { found, shots, exchanges } of held.splice(0)) {
+      report.add(judge(found, shots, exchanges, { forgedStatus, culprit }))
+    }
+  }
+
+  for (const found of cases) {
+    if (found === PLAIN) continue
+    if (found.group === undefined) release()
+    let reason = reasonToSkip(found)
+    if (reason === undefined) {
+      const shots = found.shots({ ...target, form: form ?? DEFAULT_FORM })
+      const exchanges = await send(target.url, found, shots, signal)
+      if (target.signal.aborted) break
+      count(exchanges)
+      isDown = exchanges.some(isBroken) && (await reach(target.url)) !== undefined
+      if (signal.aborted) reason = LATE
+      else if (found.group === undefined || isDown) report.add(judge(found, shots, exchanges, { forgedStatus, isDown }))
+      else held.push({ found, shots, exchanges })
+    }
+    if (reason === undefined) continue
+    release()
+    report.add({ id: found.id, result: 'skip', section: found.section, sentence: reason })
+  }
+  release()
+
+  function reasonToSkip({ expectation }: EndpointCase): string | undefined {
+    if (isDown) return 'Not sent: nothing responds at the address any more.'
+    if (timeouts >= LIMIT) return 'Not sent: two requests got no complete answer within 5 s.'
+    if (limited >= LIMIT) return 'Not sent: it limits how many requests it takes. Let it take those of a check.'
+    if (form === undefined && expectation !== 'answered')
+      return 'Not sent: no plain message is taken. See plain-message.'
+    return performance.now() - started < LAST_START_MS ? undefined : LATE
+  }
+}
+
+function isBroken(exchange: Exchange): boolean {
+  return kindOf(exchange) === 'broken'
+}
+
+const LATE = 'Not sent: a run ends within a minute. Pass --only for some cases alone.'
+
+function toSample({ shots: [shot], exchanges: [exchange] }: Sent): Sample {
+  return { text: String(shot?.body), isRefused: exchange !== undefined && kindOf(exchange) === 'refusal' }
+}
+
+function resultOfPlain({ isGood, sentence, exchange }: Found): Result {
   const durationMs = Math.round(exchange.durationMs)
   return { id: PLAIN.id, result: isGood ? 'pass' : 'fail', section: PLAIN.section, sentence, durationMs }
 }

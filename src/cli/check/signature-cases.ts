@@ -31,9 +31,10 @@ const TOLERANCE = 'The specification has lowercase hex digits and nothing else.'
 export const SIGNATURE_CASES: readonly EndpointCase[] = [
   forged('signature-missing', 'a message without X-Signature', 'Refuse a request without the header.', () => null),
   forged('signature-empty', 'a message with an empty X-Signature', 'Refuse an empty header.', () => ''),
-  forged('signature-forged', 'a message that is signed with another secret', 'Verify the signature.', (_right, text) =>
-    sign(text, ANOTHER),
-  ),
+  refused('signature-forged', 'a message that is signed with another secret', 'Verify the signature.', (base) => {
+    const text = plainText(base.form, 'signature-forged')
+    return { ...signed(base, text, sign(text, ANOTHER)), secret: sign(text, base.secret) }
+  }),
   forged('signature-malformed', 'a message with a signature that is a word', CRASH, () => 'hookline-check'),
   forged('signature-not-hex', 'a message with a signature of 40 characters that are not hex digits', CRASH, () =>
     'z'.repeat(40),

@@ -23,7 +23,7 @@ export const ANSWER_IN_TIME: EndpointCase = defineCase('answered', {
   shots: (base) => signed(base, plainText(base.form, 'answer-in-time')),
 })
 
-/** What is no matter of the message itself. */
+/** Correct messages that arrive in other ways than usual, and one that databases refuse. */
 export const TRAFFIC_CASES: readonly EndpointCase[] = [
   defineCase('taken', {
     id: 'retry-identical',
@@ -69,28 +69,6 @@ export const TRAFFIC_CASES: readonly EndpointCase[] = [
     },
   }),
   defineCase('taken', {
-    id: 'keep-alive',
-    sends: 'four messages over one connection, the second of them forged',
-    section: 'Outbound delivery: Method',
-    advice: 'Read each body to its end also when it is refused, or close the connection and say so: Connection: close.',
-    severity: 'warn',
-    how: 'kept_alive',
-    shots: (base) => {
-      const plain = (): Shot => signed(base, plainText(base.form, 'keep-alive'))
-      const forged = signed(base, plainText(base.form, 'keep-alive'), '0'.repeat(40))
-      return [plain(), { ...forged, expects: 'answered' }, plain(), plain()]
-    },
-  }),
-  defineCase('taken', {
-    id: 'twenty-at-once',
-    sends: '20 messages at once',
-    section: 'Limits: Response time allowed per request',
-    advice: 'A sender posts many messages at a time: answer them side by side, or each of them soon.',
-    severity: 'warn',
-    how: 'at_once',
-    shots: (base) => Array.from({ length: 20 }, () => signed(base, plainText(base.form, 'twenty-at-once'))),
-  }),
-  defineCase('taken', {
     id: 'nul',
     sends: 'a message with \\u0000 in a text',
     section: BODY,
@@ -98,6 +76,10 @@ export const TRAFFIC_CASES: readonly EndpointCase[] = [
     severity: 'warn',
     shots: (base) => signed(base, write(base.form, messageOf(base.form, '{"check":"nul","value":"a\\u0000b"}'))),
   }),
+]
+
+/** Signed bodies that are no messages, or hardly. */
+export const BODY_CASES: readonly EndpointCase[] = [
   survived(
     'lone-surrogate',
     'a message with half of a surrogate pair, \\ud800',
@@ -124,4 +106,30 @@ export const TRAFFIC_CASES: readonly EndpointCase[] = [
     `A parser may refuse it. ${PARSE}`,
     (form) => `\ufeff${plainText(form, 'byte-order-mark')}`,
   ),
+]
+
+/** What is wrong with connections only. Last: an endpoint may have had enough of forged messages by then. */
+export const CONNECTION_CASES: readonly EndpointCase[] = [
+  defineCase('taken', {
+    id: 'keep-alive',
+    sends: 'four messages over one connection, the second of them forged',
+    section: 'Outbound delivery: Method',
+    advice: 'Read each body to its end also when it is refused, or close the connection and say so: Connection: close.',
+    severity: 'warn',
+    how: 'kept_alive',
+    shots: (base) => {
+      const plain = (): Shot => signed(base, plainText(base.form, 'keep-alive'))
+      const forged = signed(base, plainText(base.form, 'keep-alive'), '0'.repeat(40))
+      return [plain(), { ...forged, expects: 'answered' }, plain(), plain()]
+    },
+  }),
+  defineCase('taken', {
+    id: 'twenty-at-once',
+    sends: '20 messages at once',
+    section: 'Limits: Response time allowed per request',
+    advice: 'A sender posts many messages at a time: answer them side by side, or each of them soon.',
+    severity: 'warn',
+    how: 'at_once',
+    shots: (base) => Array.from({ length: 20 }, () => signed(base, plainText(base.form, 'twenty-at-once'))),
+  }),
 ]

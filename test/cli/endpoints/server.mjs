@@ -29,6 +29,9 @@ function isAuthentic(body, given) {
 }
 
 async function answer(request, response) {
+  if (FAULT === 'limits' && ++count > 30) return response.writeHead(429).end()
+  if (FAULT === 'asks-for-login') return response.writeHead(401, { 'www-authenticate': 'Basic realm="x"' }).end()
+  if (FAULT === 'other-header') request.headers['x-signature'] = request.headers['x-hub-signature']
   if (FAULT === 'hangs-at-third' && ++count > 3) return
   if (FAULT === 'header-case') {
     const at = request.rawHeaders.indexOf('X-Signature')
@@ -42,7 +45,12 @@ async function answer(request, response) {
   const body = Buffer.concat(chunks)
   if (FAULT === 'late') await new Promise((resolve) => setTimeout(resolve, 5_500))
   if (FAULT === 'early') response.writeHead(200).end()
-  if (!isAuthentic(body, request.headers['x-signature'])) return response.writeHead(401).end()
+  if (!isAuthentic(body, request.headers['x-signature'])) {
+    const right = createHmac('sha1', SECRET).update(body).digest('hex')
+    return response.writeHead(401).end(FAULT === 'reveals' ? `expected ${right}` : '')
+  }
+  if (FAULT === 'dies' && String(body) === 'null') process.exit(1)
+  if (FAULT === 'unknown-user') return response.writeHead(404).end()
   if (FAULT === 'resets' && body.includes('"type":"group"')) return request.socket.resetAndDestroy()
   if (FAULT === 'half' && body.includes('"type":"page"'))
     return response.writeHead(200, { 'content-length': 9 }).write('1')

@@ -163,6 +163,7 @@ class Endpoint(BaseHTTPRequestHandler):
 
 class Server(ThreadingHTTPServer):
     daemon_threads = True
+    request_queue_size = 64 if FAULT else 5  # The default; 20 at once then take a second.
 
     def handle_error(self, *args):
         pass

@@ -2,11 +2,12 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createConnection, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import type { Result } from '../../../src/cli/cases.ts'
-import { until } from '../../support/until.ts'
+import { ENDPOINT_CASES } from '../../../src/cli/check/index.ts'
+import { run as runCases } from '../../../src/cli/check/run.ts'
 import { hookline } from '../command.ts'
 
 export const SECRET = 'the secret of the test'
@@ -19,41 +20,44 @@ const PROGRAMS = {
   node: [process.execPath, 'server.mjs'],
 } as const
 
-/** Starts an endpoint: right, or with the one fault that is named. Its URL. */
-export async function startOther(language: keyof typeof PROGRAMS | 'php', fault = ''): Promise<string> {
-  const port = language === 'php' ? await startPhp(fault) : await startProgram(PROGRAMS[language], fault)
+export type Language = keyof typeof PROGRAMS | 'php'
+
+/**
+ * Starts an endpoint: right, or with the one fault that is named.
+ *
+ * @param onEnd Of a test that runs beside others.
+ * @returns Its URL.
+ */
+export async function startOther(language: Language, fault = '', onEnd = onTestFinished): Promise<string> {
+  const port = language === 'php' ? await startPhp(fault, onEnd) : await startProgram(PROGRAMS[language], fault, onEnd)
   return `http://127.0.0.1:${port}/webhooks`
 }
 
-async function startProgram([program, file]: readonly [string, string], fault: string): Promise<number> {
-  const child = run(program, [file], fault)
+type OnEnd = typeof onTestFinished
+
+async function startProgram([program, file]: readonly [string, string], fault: string, onEnd: OnEnd): Promise<number> {
+  const child = run(program, [file], fault, onEnd)
+  child.stderr.resume()
   const [port] = await once(child.stdout, 'data')
   return Number(port)
 }
 
-/** The server of PHP cannot choose a port. */
-async function startPhp(fault: string): Promise<number> {
+/** The server of PHP cannot choose a port, and another process may take one that was free. */
+async function startPhp(fault: string, onEnd: OnEnd): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as { port: number }
   server.close()
-  run('php', ['-S', `127.0.0.1:${port}`, 'index.php'], fault)
-  await until(() => answers(port))
-  return port
+  const child = run('php', ['-S', `127.0.0.1:${port}`, 'index.php'], fault, onEnd)
+  const [line] = await once(child.stderr, 'data')
+  child.stderr.resume()
+  return String(line).includes('started') ? port : startPhp(fault, onEnd)
 }
 
-function answers(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = createConnection(port, '127.0.0.1')
-    socket.on('connect', () => resolve(true)).on('error', () => resolve(false))
-    socket.on('close', () => socket.destroy()).end()
-  })
-}
-
-function run(program: string, args: readonly string[], fault: string) {
+function run(program: string, args: readonly string[], fault: string, onEnd: OnEnd) {
   const env = { ...process.env, SECRET, FAULT: fault }
-  const child = spawn(program, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'ignore'] })
-  onTestFinished(() => void child.kill('SIGKILL'))
+  const child = spawn(program, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  onEnd(() => void child.kill('SIGKILL'))
   return child
 }
 
@@ -63,4 +67,16 @@ export async function check(url: string, ...args: string[]) {
   const lines = ran.stdout.split('\n').filter((line) => line !== '')
   const results = lines.map((line): Result => JSON.parse(line))
   return { ...ran, results, bad: results.filter(({ result }) => result !== 'pass') }
+}
+
+/** Runs all cases in this process. What is not right, by id. */
+export async function findFaults(url: string): Promise<Readonly<Record<string, Result>>> {
+  const bad: Record<string, Result> = {}
+  const add = (found: Result): void => {
+    if (found.result !== 'pass') bad[found.id] = found
+  }
+  const cases = ENDPOINT_CASES.filter(({ id }) => id !== 'certificate')
+  const { signal } = new AbortController()
+  await runCases(cases, { url: new URL(url), secret: SECRET, headers: {}, signal }, { add, finish: () => {} })
+  return bad
 }

@@ -1,0 +1,55 @@
+/** `hookline check URL`, against a receiver behind each adapter: everything passes, with and without an inbox. */
+
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import { expect, it, onTestFinished } from 'vitest'
+import { serve as serveFetch } from '../../adapters/fetch.ts'
+import type { Endpoint } from '../../src/http/endpoint.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
+import { createReceiver } from '../../src/receiver/receiver.ts'
+import { hosts } from '../support/hosts.ts'
+import { findFaults, SECRET } from './endpoints/start.ts'
+
+const sockets = hosts.filter(({ http }) => http === 1)
+
+const starts: readonly (readonly [name: string, start: (endpoint: Endpoint) => Promise<number>])[] = [
+  ...sockets.map(({ name, start }) => [name, startHost.bind(undefined, start)] as const),
+  ['fetch', startFetch],
+]
+
+async function startHost(start: (typeof sockets)[0]['start'], endpoint: Endpoint): Promise<number> {
+  const { port = 0, close } = await start(endpoint, 'nothing')
+  onTestFinished(close)
+  return port
+}
+
+/** The adapter behind node:http, as hosts of fetch handlers do it. */
+async function startFetch(endpoint: Endpoint): Promise<number> {
+  const handle = serveFetch(endpoint, { path: '/webhooks' })
+  const server = createServer(async (request, response) => {
+    const { method = '', url = '', headers } = request
+    const init = { method, headers: headers as Record<string, string>, body: Readable.toWeb(request), duplex: 'half' }
+    const { status, headers: answered, body } = await handle(new Request(`http://localhost${url}`, init as RequestInit))
+    response.writeHead(status, Object.fromEntries(answered))
+    if (body === null) response.end()
+    else Readable.fromWeb(body as never).pipe(response)
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close().closeAllConnections())
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
+}
+
+it.each(starts)('%s', async (_name, start) => {
+  const receiver = createReceiver({ secret: SECRET, onError: () => {} }).on('*', () => {})
+  onTestFinished(async () => void (await receiver.close()))
+  expect(await findFaults(`http://127.0.0.1:${await start(receiver)}/webhooks`)).toEqual({})
+})
+
+it.each(starts)('%s, with an inbox', async (_name, start) => {
+  const inbox = memoryQueue({ name: 'inbox' })
+  const receiver = createReceiver({ secret: SECRET, inbox, onError: () => {} }).on('*', () => {})
+  onTestFinished(async () => void (await receiver.close()))
+  expect(await findFaults(`http://127.0.0.1:${await start(receiver)}/webhooks`)).toEqual({})
+})
