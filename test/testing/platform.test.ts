@@ -2,7 +2,7 @@
 
 import { request as httpRequest } from 'node:http'
 import { Analytics } from '@segment/analytics-node'
-import { describe, expect, expectTypeOf, it, onTestFinished } from 'vitest'
+import { describe, expect, expectTypeOf, it, onTestFinished, vi } from 'vitest'
 import { createClient } from '../../src/client/index.ts'
 import { verify } from '../../src/message/signature.ts'
 import { type EndpointOptions, type ScriptedEndpoint, startEndpoint } from '../../src/testing/endpoint.ts'
@@ -192,6 +192,15 @@ describe('the clock', () => {
     await platform.advance(10_000)
     await platform.delivered()
   })
+})
+
+it('rejects in time also where the test has replaced the timers', { timeout: 10_000 }, async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const { platform } = await start([200], { timeoutMs: 50 })
+  await platform.destination.track({ userId: 'user-1', event: 'A' })
+  await platform.delivered({ event: 'A' })
+  expect(await failureOf(platform.delivered({ event: 'B' }))).toContain('differs')
 })
 
 describe('what was not delivered', () => {

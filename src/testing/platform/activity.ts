@@ -1,8 +1,8 @@
 /** What is under way on real sockets: requests that the collector answers, and rounds of the destination. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { systemClock } from '../../time/clock.ts'
 import { within } from '../../time/timeout.ts'
+import { machineClock } from './machine-clock.ts'
 
 /** What is under way. */
 export interface Activity {
@@ -25,7 +25,7 @@ export function createActivity(): Activity {
       return works.size > 0
     },
     async track(work) {
-      works.set(work, performance.now())
+      works.set(work, machineClock.monotonic())
       try {
         return await work
       } finally {
@@ -34,7 +34,7 @@ export function createActivity(): Activity {
     },
     async calm(timeoutMs) {
       for (let turns = 0; turns < CALM_TURNS; turns += 1) {
-        const ages = [...works].map(([work, since]) => [work, performance.now() - since] as const)
+        const ages = [...works].map(([work, since]) => [work, machineClock.monotonic() - since] as const)
         const [work, age] = ages.find(([, age]) => age < timeoutMs) ?? []
         if (work === undefined) await nextTurn()
         else {
@@ -42,7 +42,7 @@ export function createActivity(): Activity {
           await within(
             work.catch(() => {}),
             timeoutMs - (age ?? 0),
-            systemClock,
+            machineClock,
           )
         }
       }

@@ -6,13 +6,13 @@ import { createDestination } from '../../destination/destination.ts'
 import { invalidOption, kindOf, requireOptions, requireWhole } from '../../options/checks.ts'
 import { memoryQueue } from '../../queues/memory/index.ts'
 import type { HandleJob, Queue } from '../../queues/queue.ts'
-import { systemClock } from '../../time/clock.ts'
 import { within } from '../../time/timeout.ts'
 import { createManualClock } from '../manual-clock.ts'
 import { createActivity } from './activity.ts'
 import type { Platform, PlatformMessage, PlatformOptions } from './api.ts'
 import { describeFailure } from './describe.ts'
 import { createLedger } from './ledger.ts'
+import { machineClock } from './machine-clock.ts'
 import { findDifference } from './match.ts'
 import { readOptions } from './options.ts'
 import { startServer } from './server.ts'
@@ -84,19 +84,20 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
 
   /** The first message that was delivered; or undefined, when nothing more comes before the clock moves or the time is over. */
   async function findDelivered(pattern: object, ms: number): Promise<PlatformMessage | undefined> {
-    const end = performance.now() + ms
+    const end = machineClock.monotonic() + ms
     let calm: Promise<boolean> | undefined
     let isCalm = false
     for (;;) {
       const { changed, messages } = ledger
       const matching = messages.filter(({ message }) => findDifference(message, pattern) === undefined)
       const found = matching.find(({ status }) => status === 'delivered')
-      const leftMs = end - performance.now()
+      const leftMs = end - machineClock.monotonic()
       if (found !== undefined || leftMs <= 0 || (isCalm && matching.length > 0)) return found
       const change = changed.then(nextTurn).then(() => false) // With all others of this turn.
       if (!isCalm) calm ??= activity.calm(ms).then(() => true)
       isCalm =
-        (await within(isCalm ? change : Promise.race([change, calm as Promise<boolean>]), leftMs, systemClock)) === true
+        (await within(isCalm ? change : Promise.race([change, calm as Promise<boolean>]), leftMs, machineClock)) ===
+        true
       if (isCalm) calm = undefined
     }
   }
