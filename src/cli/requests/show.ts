@@ -65,11 +65,16 @@ function describe(request: KeptRequest, secret: string | undefined): string {
 function explain(request: KeptRequest, secret: string | undefined): string {
   const { isComplete, body, headers, verification } = request
   if (secret === undefined || !isComplete) {
-    const advice = verification === 'verified' || !isComplete ? '' : ' Pass the secret to have it explained.'
-    return verificationOf(request) + advice
+    return verificationOf(request) + (isComplete ? ADVICE[verification] : '')
   }
   const { message } = explainSignature(body, headerOf(headers, 'x-signature'), secret)
   return escapedLines(message).replaceAll('\n', '\n           ')
+}
+
+const ADVICE: Readonly<Record<KeptRequest['verification'], string>> = {
+  verified: '',
+  mismatched: ' Pass the secret to have it explained.',
+  unchecked: '. Pass the secret to verify it.',
 }
 
 function headersOf(headers: readonly string[]): string {

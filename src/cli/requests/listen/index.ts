@@ -81,8 +81,11 @@ async function listen({ port, host, forward, store, fail, ...secrets }: Options)
   })
   const interrupted = interruption()
   const url = await start(server, port, host)
+  const reach = isLoopback(new URL(url)) ? '' : 'Other machines can reach it. '
   const target = forward && `Passing on to ${forward.origin}${forward.pathname}. `
-  note(`Listening on ${url}, keeping requests in ${store}. ${target ?? ''}${verifier ? '' : UNVERIFIED}Ctrl-C ends.`)
+  note(
+    `Listening on ${url}, keeping requests in ${store}. ${reach}${target ?? ''}${verifier ? '' : UNVERIFIED}Ctrl-C ends.`,
+  )
 
   if (!interrupted.aborted) await once(interrupted, 'abort')
   server.close()
@@ -137,8 +140,9 @@ function summaryOf(
   lost: number,
 ): string {
   const { verified, mismatched, unchecked } = count
+  const came = verified + mismatched + unchecked
   const parts = [
-    `${verified + mismatched + unchecked} requests came`,
+    `${came} ${came === 1 ? 'request' : 'requests'} came`,
     ...(verified + mismatched > 0 ? [`${verified} verified`, `${mismatched} not`] : []),
     ...(leftOut > 0 ? [`${leftOut} lines left out`] : []),
     ...(lost > 0 ? [`${lost} not kept`] : []),
