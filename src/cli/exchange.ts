@@ -32,7 +32,7 @@ export interface Poster {
 type PostHeaders = Readonly<Record<string, string>> | readonly string[]
 
 /** Options of {@link Poster.post}. */
-export interface PostOptions {
+interface PostOptions {
   /** Default POST. */
   readonly method?: string
   /** With the query. Default: that of the URL. */

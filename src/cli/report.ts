@@ -25,7 +25,7 @@ export interface Report {
 }
 
 /** The document that sections are of. */
-export const SPECIFICATION = 'Outbound event delivery'
+const SPECIFICATION = 'Outbound event delivery'
 
 const STYLES = { pass: 'green', fail: 'red', warn: 'yellow', skip: 'dim' } as const
 
@@ -112,7 +112,7 @@ function seconds(durationMs: number): string {
 }
 
 /** XML 1.0 has no way to write the control characters, surrogates and noncharacters that it forbids: they are dropped. */
-export function escapeXml(text: string): string {
+function escapeXml(text: string): string {
   return text
     .toWellFormed()
     .replace(/[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, '')

@@ -1,5 +1,6 @@
 /** The report of a check: lines, JSON, the XML of JUnit, exit codes. */
 
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -64,6 +65,8 @@ it('writes valid XML, without the characters that XML forbids', () => {
   expect(xml).toContain('Got &#34;x&#34; &#38; \\u{1b}[31m\\u{0}\ufffd.')
   expect(xml).toContain('<failure message="Got 500.">Outbound event delivery, Limits</failure>')
   expect(xml).toContain('<skipped message="Got 500."/>')
+  const read = "import sys, xml.etree.ElementTree as tree; print(len(tree.parse(sys.argv[1]).findall('.//testcase')))"
+  expect(execFileSync('python3', ['-c', read, junit], { encoding: 'utf8' })).toBe('4\n')
 })
 
 it('refuses a file that cannot be written before anything is sent', () => {

@@ -42,7 +42,7 @@ export function findCulprit(samples: readonly Sample[]): string | undefined {
 }
 
 /** Says that an endpoint verifies what one of these serialisers writes: those with few settings are before the others. */
-export function reserialises(names: readonly string[]): string {
+function reserialises(names: readonly string[]): string {
   const firstOfEach = new Map(names.toReversed().map((name) => [name.replace(/ with .*/, ''), name]))
   const shown = [...firstOfEach.values()].reverse().slice(0, 3)
   return `It re-serialises the body before it verifies it, as ${shown.join(', or ')} does.`
