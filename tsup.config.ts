@@ -1,3 +1,4 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { defineConfig } from 'tsup'
 
 export default defineConfig({
@@ -48,6 +49,25 @@ export default defineConfig({
         build.onLoad({ filter: /./, namespace: 'builtins' }, ({ path }) => ({
           contents: `module.exports = process.getBuiltinModule('node:${path}')`,
         }))
+      },
+    },
+    {
+      // The packages that are built in ask for their licences to be shipped.
+      name: 'licences',
+      setup(build) {
+        build.initialOptions.metafile = true
+        build.onEnd(async ({ metafile }) => {
+          const names = Object.keys(metafile?.inputs ?? {}).map(
+            (path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1],
+          )
+          const builtIn = [...new Set(names.filter((name) => name !== undefined))].sort()
+          const texts = builtIn.map(async (name) => {
+            const folder = `node_modules/${name}`
+            const file = (await readdir(folder)).find((each) => /^licen[cs]e/i.test(each))
+            return `${name}\n\n${(await readFile(`${folder}/${file}`, 'utf8')).trim()}\n`
+          })
+          await writeFile('dist/licences.txt', (await Promise.all(texts)).join(`\n${'-'.repeat(80)}\n\n`))
+        })
       },
     },
   ],

@@ -11,6 +11,7 @@ import { join } from 'node:path'
 /** What may be shipped. */
 const MAY_SHIP = [
   /^dist\/[\w./-]+\.(js|js\.map|d\.ts)$/,
+  /^dist\/licences\.txt$/,
   /^docs\/[\w-]+\.md$/,
   /^examples\/[\w./+-]+\.ts$/,
   /^bench\/[A-Z]+\.md$/,

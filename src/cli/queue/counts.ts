@@ -1,5 +1,6 @@
 /** `hookline queue … counts`: what waits in each queue, since when, and why there are dead letters. */
 
+import Table from 'cli-table3'
 import type { Queue } from '../../queues/queue.ts'
 import { escaped, print, printJson } from '../terminal.ts'
 import { ageOf, groupLetters, listReasons } from './letters.ts'
@@ -32,13 +33,24 @@ export async function printCounts(
   if (!json) printTable(rows)
 }
 
-function printTable(rows: readonly (readonly string[])[]): void {
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? []
-  for (const row of rows)
-    print(
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
+/** Columns without lines, two spaces apart. */
+function printTable([head = [], ...rows]: readonly (readonly string[])[]): void {
+  const chars = Object.fromEntries(LINES.map((line) => [line, '']))
+  const style = { head: [], border: [], 'padding-left': 0, 'padding-right': 2 }
+  const table = new Table({ head: [...head], chars, style })
+  table.push(...rows.map((row) => [...row]))
+  for (const line of table.toString().split('\n')) print(line.trimEnd())
 }
+
+const SIDES = ['top', 'bottom', 'left', 'right'] as const
+const LINES = [
+  ...SIDES,
+  ...SIDES.map((side) => `${side}-mid`),
+  'mid',
+  'mid-mid',
+  'middle',
+  'top-left',
+  'top-right',
+  'bottom-left',
+  'bottom-right',
+]
