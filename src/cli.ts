@@ -3,7 +3,7 @@
 
 import { Command, CommanderError } from 'commander'
 import manifest from '../package.json' with { type: 'json' }
-import { endQuietly, escaped, fail } from './cli/terminal.ts'
+import { endQuietly, escaped, fail, hideExperimentalWarnings, requireNode } from './cli/terminal.ts'
 
 /** What a subcommand exports: it declares its arguments, its options and what it does. */
 interface Subcommand {
@@ -36,6 +36,7 @@ const program = new Command('hookline')
 for (const [name, [summary]] of Object.entries(SUBCOMMANDS)) program.command(name).description(summary)
 
 endQuietly()
+hideExperimentalWarnings()
 run(process.argv).catch(fail)
 
 /** What is wrong with the arguments, on one line, without values that may hold a secret: of a misspelt `--secret`, of a URL. */
@@ -53,6 +54,7 @@ function loadCheck(): Promise<Subcommand> {
 }
 
 async function run(args: readonly string[]): Promise<void> {
+  requireNode(manifest.engines.node.replace('>=', ''))
   try {
     await program.parseAsync(args)
   } catch (error) {

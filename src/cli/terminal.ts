@@ -55,6 +55,21 @@ export function fail(error: unknown): void {
   process.exitCode = 2
 }
 
+/** @throws UsageError on a Node older than `least`, on which packages would fail with a stack. */
+export function requireNode(least: string): void {
+  const found = process.versions.node
+  if (found.localeCompare(least, 'en', { numeric: true }) >= 0) return
+  throw new UsageError(`hookline needs Node ${least} or newer. Got ${found}. Install a newer Node.`)
+}
+
+/** They are for whoever writes code: node:sqlite is experimental in Node 22. */
+export function hideExperimentalWarnings(): void {
+  const { emitWarning } = process
+  process.emitWarning = (...args: unknown[]) => {
+    if (args[1] !== 'ExperimentalWarning') Reflect.apply(emitWarning, process, args)
+  }
+}
+
 /**
  * A signal that fires at the first Ctrl-C (or SIGTERM), so that a command ends with what was seen so far. A second one ends
  * the process.

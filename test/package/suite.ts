@@ -85,6 +85,14 @@ export function testPackage(version: string, findNode: () => Promise<string>): v
       })
     })
 
+    it('has a command that says its version, and what is wrong in one sentence', async () => {
+      const bin = 'node_modules/hookline/dist/cli.js'
+      const { stdout } = await run(node, [bin, '--version'], project.directory)
+      expect(stdout).toBe(`${manifest.version}\n`)
+      const failed = run(node, [bin, 'queue', 'package.json'], project.directory)
+      await expect(failed).rejects.toMatchObject({ code: 2, stderr: expect.stringMatching(/^error: .*\n$/) })
+    })
+
     it('gives its package.json', async () => {
       const { stdout } = await project.run(node, 'require.cjs', 'hookline/package.json')
       expect(JSON.parse(stdout)).toContain('version')
