@@ -4,6 +4,7 @@
 import { Command, CommanderError } from 'commander'
 import manifest from '../package.json' with { type: 'json' }
 import { endQuietly, escaped, fail, hideExperimentalWarnings, requireNode } from './cli/terminal.ts'
+import { nearest } from './options/checks.ts'
 
 /** What a subcommand exports: it declares its arguments, its options and what it does. */
 interface Subcommand {
@@ -27,7 +28,7 @@ const program = new Command('hookline')
   .version(manifest.version)
   .enablePositionalOptions()
   .exitOverride()
-  .configureOutput({ outputError: (text, write) => write(`${withoutValues(text)}\n`) })
+  .configureOutput({ outputError: (text, write) => write(`${withoutValues(text)}${nearMiss(text)}\n`) })
   .showHelpAfterError('Run the command with --help to see its options.')
   .hook('preSubcommand', async (_program, command) => {
     const [, load] = SUBCOMMANDS[command.name()] ?? []
@@ -44,6 +45,7 @@ function withoutValues(text: string): string {
   const line = text.trimEnd().split('\n').map(escaped).join(' ')
   return line
     .replace(/(unknown option '[^=']*)=.*'/, "$1'")
+    .replace(/(--header <header>' argument) '.*' is invalid/, '$1 is invalid')
     .replace(/(argument|value) '.*[@?].*' is invalid/, '$1 is invalid')
     .replace(/(but got \d+): .*/, '$1.')
 }
@@ -51,6 +53,14 @@ function withoutValues(text: string): string {
 /** The two checks have nothing in common but their report. */
 function loadCheck(): Promise<Subcommand> {
   return process.argv.includes('--sender') ? import('./cli/sender/index.ts') : import('./cli/check/index.ts')
+}
+
+/** The option that was passed in place of a required one, where it nearly matches. */
+function nearMiss(text: string): string {
+  const [, required = ''] = /required option '(--[\w-]+)/.exec(text) ?? []
+  const passed = process.argv.slice(2).map((arg) => arg.split('=')[0] ?? '')
+  const near = passed.find((name) => name.startsWith('--') && nearest(name, [required]) === required)
+  return near === undefined ? '' : ` (Got ${escaped(near)}. Did you mean ${required}?)`
 }
 
 async function run(args: readonly string[]): Promise<void> {

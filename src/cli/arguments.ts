@@ -1,8 +1,10 @@
 /** Arguments that subcommands share: the secret, addresses, files, numbers, and the examples of their help. */
 
 import { isUtf8 } from 'node:buffer'
+import { lookup } from 'node:dns/promises'
 import { readFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
+import { isIP } from 'node:net'
 import { createInterface } from 'node:readline/promises'
 import { type Command, InvalidArgumentError } from 'commander'
 import { note, UsageError } from './terminal.ts'
@@ -122,8 +124,14 @@ export function isLoopback({ hostname }: URL): boolean {
  * @throws UsageError when the answer is no, and without a terminal to ask on.
  */
 export async function confirmRemote(url: URL, what: string, yes = false): Promise<void> {
-  if (isLoopback(url) || yes) return
+  if (yes || (isLoopback(url) && (await leadsHere(url)))) return
   if (!(await confirm(`Send ${what} to ${url.host}?`))) throw new UsageError('Nothing was sent.')
+}
+
+/** Whether the name has no address of another machine: it is a resolver that decides what `app.localhost` is. */
+async function leadsHere({ hostname }: URL): Promise<boolean> {
+  const found = isIP(hostname.replace(/^\[|\]$/g, '')) ? [] : await lookup(hostname, { all: true }).catch(() => [])
+  return found.every(({ address }) => /^(127\.|::1$)/.test(address))
 }
 
 /**

@@ -42,7 +42,11 @@ export function paint(style: Parameters<typeof styleText>[0], text: string): str
 /** Ends the process without a word when what reads stdout has closed it, as `| head` does. */
 export function endQuietly(): void {
   for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? undefined : 2))
+    stream.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+      if (code === 'EPIPE') process.exit()
+      if (stream === process.stdout) note(`error: stdout cannot be written: ${message}.`)
+      process.exit(2)
+    })
   }
 }
 

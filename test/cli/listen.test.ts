@@ -7,6 +7,7 @@ import net, { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as delay } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { failScript } from '../../src/cli/requests/listen/fail-script.ts'
@@ -157,6 +158,19 @@ describe('--fail', () => {
       expect(() => failScript(text)).toThrow(/is no step. Steps are a status .* 3x500,1xtimeout,2xreset,1xslow:3000\.$/)
     },
   )
+})
+
+it('keeps a request that a Ctrl-C cuts off, also when its signature is not explained yet', async () => {
+  const folder = await createFolder()
+  const { url, end } = await listen(['--fail', '1xslow:9000'], { ...withSecret, cwd: folder })
+  const posted = post(url, { ...signedRequest(fixtures.track, 'another secret') }).catch(() => 'cut off')
+  await delay(300)
+  const { code, stdout, stderr } = await end()
+  expect(await posted).toBe('cut off')
+  expect(stdout).toMatch(/^.* --- .* not verified: The signature does not match\. .*\n$/)
+  expect(stderr).toMatch(/\n1 request came, 0 verified, 1 not\.\n$/)
+  expect(code).toBe(0)
+  expect((await hookline(['list'], { cwd: folder })).stdout).toContain(stdout)
 })
 
 describe('--forward', () => {
@@ -314,6 +328,11 @@ describe('bad input', () => {
         ['--store', 'none/listen.sqlite'],
         /^error: --store cannot use none\/listen\.sqlite: the directory none does not exist\..*\n$/,
       ],
+      [
+        ['--port', '4001', '--forward', 'http://0.0.0.0:4001/x'],
+        /^error: --forward must be another endpoint than this/,
+      ],
+      [['--host', ''], /^error: --host is empty\. .*\n$/],
       [['--forward', 'localhost'], /It must be a full URL/],
       [['--fail', '3y'], /'3y' is no step\. Steps are/],
     ]

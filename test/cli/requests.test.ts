@@ -1,9 +1,10 @@
 /** `hookline list`, `show`, `diff` and `replay`. */
 
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { listFields } from '../../src/cli/requests/fields.ts'
@@ -11,7 +12,7 @@ import { createStore, openStore } from '../../src/cli/requests/open-store.ts'
 import { MOST_BYTES, MOST_REQUESTS } from '../../src/cli/requests/store.ts'
 import { sign } from '../../src/message/signature.ts'
 import { startEndpoint } from '../../src/testing/endpoint.ts'
-import { findBin, hookline } from './command.ts'
+import { findBin, hookline, start } from './command.ts'
 import { keptRequest } from './kept-request.ts'
 
 const secret = 'a secret'
@@ -245,6 +246,18 @@ describe('hookline replay', () => {
     expect(signatures).toEqual([sign(BODY, 'new'), sign(BODY, 'another'), sign(BODY, secret)])
   })
 
+  it('ends on Ctrl-C, and says that the request may have been taken', async () => {
+    await using endpoint = await startEndpoint({ script: ['hang'] })
+    const { child, ended } = await start(['replay', 'bbbb', '--to', endpoint.url, '--store', store])
+    await endpoint.received(1)
+    child.kill('SIGINT')
+    expect(await ended).toEqual({
+      code: 1,
+      stdout: 'bbbb0000  interrupted: it may have been taken\n',
+      stderr: '',
+    })
+  })
+
   it('fails when one is not answered 2xx, or not all of it is kept', async () => {
     await using endpoint = await startEndpoint({ script: [302] })
     expect(await run('replay', 'aaaa00000001', '--to', endpoint.url)).toMatchObject({
@@ -278,7 +291,63 @@ describe('hookline replay', () => {
   })
 })
 
+it.each([
+  ['a summary that is no JSON', "UPDATE requests SET summary = 'x'", 'a request in it is damaged'],
+  [
+    'an id that a terminal obeys',
+    `UPDATE requests SET summary = json_set(summary, '$.id', char(27) || '[31m')`,
+    'a request in it is damaged',
+  ],
+  [
+    'a status that a terminal obeys',
+    `UPDATE requests SET summary = json_set(summary, '$.answer.status', char(27) || '[31m')`,
+    'a request in it is damaged',
+  ],
+])('a store of strangers: %s', async (_case, sql, sentence) => {
+  const path = join(await mkdtemp(join(tmpdir(), 'hookline-strange-')), 'listen.sqlite')
+  onTestFinished(() => rm(join(path, '..'), { recursive: true }))
+  const kept = createStore(path)
+  kept.add([keptRequest('aaaa00000001')])
+  kept.close()
+  const database = new DatabaseSync(path)
+  database.exec(sql)
+  database.close()
+  for (const args of [['list'], ['show', 'last']]) {
+    expect(await hookline([...args, '--store', path])).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(new RegExp(`^error: --store cannot use .*listen\\.sqlite: ${sentence}.*\n$`)),
+    })
+  }
+})
+
+it('names a store whose file is damaged', async () => {
+  const path = join(await mkdtemp(join(tmpdir(), 'hookline-damaged-')), 'listen.sqlite')
+  onTestFinished(() => rm(join(path, '..'), { recursive: true }))
+  const kept = createStore(path)
+  kept.add([keptRequest('aaaa00000001', { body: Buffer.alloc(20_000) })])
+  kept.close()
+  const bytes = await readFile(path)
+  await writeFile(path, bytes.fill(0xff, 4_096))
+  expect(await hookline(['list', '--store', path])).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringMatching(/^error: --store cannot use .*listen\.sqlite: it is damaged\. .*\n$/),
+  })
+})
+
 describe('the bounds of the store', () => {
+  it('count what is kept beside the bodies', async () => {
+    const path = join(await mkdtemp(join(tmpdir(), 'hookline-bounds-')), 'listen.sqlite')
+    onTestFinished(() => rm(join(path, '..'), { recursive: true }))
+    const kept = createStore(path)
+    kept.add([keptRequest('aaaa00000001', { headers: ['X-Large', 'x'.repeat(9_000)], body: Buffer.alloc(1_000) })])
+    kept.close()
+    const database = new DatabaseSync(path)
+    onTestFinished(() => database.close())
+    expect(Number(database.prepare('SELECT bytes FROM requests').get()?.bytes)).toBeGreaterThan(10_000)
+  })
+
   it('drops the oldest past a number of requests, and past a number of bytes', async () => {
     const path = join(await mkdtemp(join(tmpdir(), 'hookline-bounds-')), 'listen.sqlite')
     onTestFinished(() => rm(join(path, '..'), { recursive: true }))
@@ -294,6 +363,6 @@ describe('the bounds of the store', () => {
 
     const large = Buffer.alloc(5_000_000, 'x')
     for (const id of ids(22, 0x10_0000)) kept.add([keptRequest(id, { body: large })])
-    expect(kept.list(MOST_REQUESTS)).toHaveLength(MOST_BYTES / large.length)
+    expect(kept.list(MOST_REQUESTS)).toHaveLength(MOST_BYTES / large.length - 1) // What is kept of each beside its body.
   })
 })

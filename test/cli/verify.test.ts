@@ -130,6 +130,10 @@ describe('wrong usage is one sentence, and exit code 2', () => {
     [BODY, "required option '--signature <text>' not specified"],
     [['--signature', 'x'], "required option '--body <file>' not specified"],
     [[...SIGNED, '--expcted'], "unknown option '--expcted' (Did you mean --expected?)"],
+    [
+      ['--bdy', 'x', '--signature', 'y'],
+      "required option '--body <file>' not specified (Got --bdy. Did you mean --body?)",
+    ],
     [[...SIGNED, `--secrt=${SECRET}`], "unknown option '--secrt'"],
     [[...SIGNED, '--secret', 'x', SECRET], "too many arguments for 'verify'. Expected 0 arguments but got 1."],
   ])('%j', async (args, sentence, options) => {

@@ -1,12 +1,13 @@
 /** `startPlatform`: from a released client, through the collector and the destination, to an endpoint, on real sockets. */
 
+import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import { Analytics } from '@segment/analytics-node'
 import { describe, expect, expectTypeOf, it, onTestFinished, vi } from 'vitest'
 import { createClient } from '../../src/client/index.ts'
 import { verify } from '../../src/message/signature.ts'
 import { type EndpointOptions, type ScriptedEndpoint, startEndpoint } from '../../src/testing/endpoint.ts'
-import type { Platform, PlatformOptions } from '../../src/testing/platform/api.ts'
+import type { MessagePattern, Platform, PlatformOptions } from '../../src/testing/platform/api.ts'
 import { startPlatform } from '../../src/testing/platform/index.ts'
 import { until } from '../support/until.ts'
 
@@ -33,6 +34,16 @@ async function post(platform: Platform, batch: readonly unknown[], writeKey = pl
   ).text()
 }
 const track = (event: string, more: object = {}): object => ({ type: 'track', userId: 'user-1', event, ...more })
+
+/** Posts to a path as it is. The status that came back. */
+async function postTo({ host }: Platform, path: string): Promise<number | undefined> {
+  const { hostname, port } = new URL(host)
+  const request = httpRequest({ hostname, port, path, method: 'POST' })
+  request.end()
+  const [response] = await once(request, 'response')
+  response.resume()
+  return response.statusCode
+}
 
 /** Ends a request in the middle of its body. */
 async function endBody(endpoint: string): Promise<void> {
@@ -276,6 +287,28 @@ describe('what was not delivered', () => {
       [404, undefined],
       [200, 0],
     ])
+  })
+
+  it('was refused for a path that is no path', async () => {
+    const { platform } = await start([200], { timeoutMs: 50 })
+    for (const path of ['//', '//v1/batch', '///', 'http://[']) expect(await postTo(platform, path)).toBe(404)
+    expect(platform.refused.map(({ path }) => path)).toEqual(['//', '//v1/batch', '///', 'http://['])
+    expect(platform.refused[1]?.detail).toContain('Got //v1/batch.')
+  })
+
+  it('is compared with values that JSON has no form for', async () => {
+    const { platform } = await start([200], { timeoutMs: 50 })
+    await post(platform, [track('Order', { properties: { total: 12 } })])
+    await platform.delivered({}, { timeoutMs: 4_000 })
+    const circle: Record<string, unknown> = {}
+    circle.self = circle
+    const cases: [pattern: MessagePattern, lines: RegExp][] = [
+      [{ event: /Ord/ }, /like \{"event":"\/Ord\/"\} .*`event` is "Order", not \/Ord\/\.$/s],
+      [{ properties: { total: 12n } }, /`properties\.total` is 12, not 12\.$/],
+      [{ properties: { total: expect.any(String) } }, /like \{"properties":\{"total":"Any<String>"\}\} /],
+      [{ properties: circle }, /`properties\.self` is undefined, not <ref/],
+    ]
+    for (const [pattern, lines] of cases) expect(await failureOf(platform.delivered(pattern))).toMatch(lines)
   })
 
   it('was skipped', async () => {

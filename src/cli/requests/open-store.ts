@@ -22,7 +22,7 @@ const TABLE = `
     seq INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     type TEXT,
-    bytes INTEGER NOT NULL, -- Of both bodies.
+    bytes INTEGER NOT NULL, -- Of the summary and both bodies.
     summary TEXT NOT NULL, -- A KeptSummary as JSON.
     body BLOB NOT NULL,
     answer_body BLOB NOT NULL
@@ -63,10 +63,19 @@ export function openStore(path: string): Store {
   }
   return attempt(path, () => {
     const database = connectToOurs(path)
-    if (isOurs(database)) return useStore(database)
+    if (isOurs(database)) return namedIn(path, useStore(database))
     database.close()
     throw new UnusableFile('it is empty. Got no table. Run `hookline listen` first, or pass --store FILE.')
   })
+}
+
+/** Errors of what is read name the file. */
+function namedIn(path: string, store: Store): Store {
+  return {
+    ...store,
+    list: (most, type) => attempt(path, () => store.list(most, type)),
+    find: (reference) => attempt(path, () => store.find(reference)),
+  }
 }
 
 /** How a kept request is named, for the help. */
@@ -115,6 +124,7 @@ function attempt<T>(path: string, step: () => T): T {
   try {
     return step()
   } catch (error) {
+    if (error instanceof UsageError) throw error
     const { code, message } = error as NodeJS.ErrnoException
     const isOfFiles = typeof code === 'string' && code !== 'ERR_SQLITE_ERROR'
     throw new UsageError(isOfFiles ? `--store: ${path} cannot be used: ${message}.` : cannotUse('--store', path, error))

@@ -59,14 +59,17 @@ async function replay(references: readonly string[], options: Options): Promise<
       : undefined
     const isFine = answer?.status !== undefined && answer.status >= 200 && answer.status < 300
     if (!isFine) process.exitCode = 1
-    print(`${request.id.slice(0, SHOWN_DIGITS)}  ${paint(isFine ? 'green' : 'red', resultOf(answer))}`)
+    print(
+      `${request.id.slice(0, SHOWN_DIGITS)}  ${paint(isFine ? 'green' : 'red', resultOf(answer, interrupted.aborted))}`,
+    )
   }
   await passage.close()
 }
 
-function resultOf(answer: PassedAnswer | undefined): string {
+function resultOf(answer: PassedAnswer | undefined, isInterrupted: boolean): string {
   if (answer === undefined) return 'not sent: not all of its body is kept'
   const { status, durationMs, reason = '' } = answer
+  if (status === undefined && isInterrupted) return 'interrupted: it may have been taken'
   return status === undefined ? escaped(reason) : `${status} after ${Math.round(durationMs)} ms`
 }
 

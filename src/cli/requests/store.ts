@@ -1,7 +1,7 @@
 /** The requests that are kept in a file. */
 
 import type { DatabaseSync } from 'node:sqlite'
-import { inTransaction, OPENING_MS } from '../../sqlite/file.ts'
+import { inTransaction, OPENING_MS, UnusableFile } from '../../sqlite/file.ts'
 import { UsageError } from '../terminal.ts'
 import type { KeptRequest, KeptSummary } from './kept.ts'
 
@@ -51,8 +51,9 @@ export function useStore(database: DatabaseSync): Store {
     add(requests) {
       inTransaction(database, () => {
         for (const { body, answerBody, ...summary } of requests) {
-          const size = body.length + answerBody.length
-          insert.run(summary.id, summary.message.type ?? null, size, JSON.stringify(summary), body, answerBody)
+          const text = JSON.stringify(summary)
+          const size = text.length + body.length + answerBody.length
+          insert.run(summary.id, summary.message.type ?? null, size, text, body, answerBody)
           added += 1
           bytes += size
         }
@@ -61,7 +62,7 @@ export function useStore(database: DatabaseSync): Store {
         ;[added, bytes] = [0, 0]
       })
     },
-    list: (most, type) => listed.all({ most, type: type ?? null }).map(({ summary }) => JSON.parse(String(summary))),
+    list: (most, type) => listed.all({ most, type: type ?? null }).map(({ summary }) => readSummary(summary)),
     find(reference) {
       const position = /^last(?:~(\d{1,6}))?$/.exec(reference)
       const start = reference.toLowerCase()
@@ -69,7 +70,7 @@ export function useStore(database: DatabaseSync): Store {
       const [row, another] = position ? newest.all(Number(position[1] ?? 0)) : named.all({ start })
       if (row === undefined) throw unknown('no such request is kept')
       if (another !== undefined) throw unknown('several ids begin with that')
-      return { ...JSON.parse(String(row.summary)), body: row.body, answerBody: row.answer_body }
+      return { ...readSummary(row.summary), body: row.body as Uint8Array, answerBody: row.answer_body as Uint8Array }
 
       function unknown(found: string): UsageError {
         return new UsageError(`'${reference}' must name one kept request: ${found}. See \`hookline list\`.`)
@@ -79,4 +80,17 @@ export function useStore(database: DatabaseSync): Store {
       if (database.isOpen) database.close()
     },
   }
+}
+
+/** The file may be of strangers: what is printed as it is has the form that `listen` gives it. */
+function readSummary(text: unknown): KeptSummary {
+  try {
+    const summary: KeptSummary = JSON.parse(String(text))
+    const { id, receivedAt, size, answer } = summary
+    const numbers = [receivedAt, size, answer.durationMs, answer.status ?? 0]
+    if (/^[0-9a-f]{12}$/.test(id) && numbers.every(Number.isFinite)) return summary
+  } catch {}
+  throw new UnusableFile(
+    'a request in it is damaged. Got other fields than `listen` writes. Pass the path of a new file.',
+  )
 }

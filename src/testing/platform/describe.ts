@@ -1,10 +1,11 @@
 /** Says why a message was not delivered: what did arrive, what became of it, and what to do. */
 
+import { inspect } from 'node:util'
 import type { FailureReason, SkipReason } from '../../destination/api.ts'
 import { escaped } from '../../options/warning.ts'
 import type { Attempt } from '../../sender/api.ts'
 import type { PlatformMessage, RefusedCall } from './api.ts'
-import { type Difference, findDifference } from './match.ts'
+import { type Difference, findDifference, isMatcher } from './match.ts'
 
 /** What is known when `delivered` gives up. */
 export interface Known {
@@ -109,8 +110,22 @@ function describeDifference(difference: Difference | undefined): string {
 }
 
 function show(value: unknown): string {
-  const isMatcher = typeof (value as { asymmetricMatch?: unknown } | null)?.asymmetricMatch === 'function'
-  return escaped(cut(isMatcher ? String(value) : (JSON.stringify(value) ?? String(value))))
+  return escaped(cut(toJson(value)))
+}
+
+/** As JSON, and what JSON has no form for as JavaScript shows it: matchers, regular expressions, a BigInt. */
+function toJson(value: unknown): string {
+  try {
+    const shown = plain('', value)
+    return shown === value ? (JSON.stringify(value, plain) ?? String(value)) : String(shown)
+  } catch {
+    return inspect(value) // It holds itself.
+  }
+}
+
+function plain(_key: string, value: unknown): unknown {
+  if (isMatcher(value)) return value.toAsymmetricMatcher?.() ?? String(value)
+  return value instanceof RegExp || typeof value === 'bigint' ? String(value) : value
 }
 
 function cut(text: string): string {

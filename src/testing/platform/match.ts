@@ -28,8 +28,11 @@ export function findDifference(found: unknown, expected: unknown, path = ''): Di
 /** As `expect.any(Number)` of Vitest and Jest. */
 interface Matcher {
   asymmetricMatch(value: unknown): boolean
+  /** `Any<Number>` */
+  toAsymmetricMatcher?(): string
 }
 
-function isMatcher(value: unknown): value is Matcher {
+/** Whether the value decides itself what matches it. */
+export function isMatcher(value: unknown): value is Matcher {
   return typeof (value as Partial<Matcher> | null)?.asymmetricMatch === 'function'
 }

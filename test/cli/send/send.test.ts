@@ -1,16 +1,18 @@
 /** `hookline send`, as a process. */
 
+import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { createReceiver, verify } from 'hookline'
 import { serve } from 'hookline/node'
 import { type RecordedRequest, type Script, startEndpoint } from 'hookline/testing'
 import { expect, it, onTestFinished } from 'vitest'
 import { until } from '../../support/until.ts'
-import { hookline, start } from '../command.ts'
+import { findBin, hookline, start } from '../command.ts'
 
 const env = { HOOKLINE_SECRET: 'a secret' }
 const track = '{"type":"track","userId":"u1","event":"Order Completed"}'
@@ -155,6 +157,7 @@ it('adds headers, and shows no value of one that is refused', async () => {
     const { code, stderr } = await send(header)
     expect(code).toBe(2)
     expect(stderr).toMatch(/^error: .*(The command sets X-Signature itself|It must be a name|must be Latin-1 text)/s)
+    expect(stderr).not.toContain('hidden')
   }
   expect(endpoint.requests).toHaveLength(1)
 })
@@ -233,6 +236,26 @@ it('asks before it sends to another machine', async () => {
   const asked = await hookline(args, { env, isTerminal: true, input: 'n\n' })
   expect(asked.stdout).toMatch(/Send 3 messages to 192.0.2.1\? \[y\/N\].*Nothing was sent\./s)
   expect(asked.code).toBe(2)
+})
+
+it('asks for a name under localhost that is of another machine', async () => {
+  const resolver = `import dns from 'node:dns/promises'
+    import { syncBuiltinESMExports } from 'node:module'
+    dns.lookup = async () => [{ address: '192.0.2.1', family: 4 }]
+    syncBuiltinESMExports()`
+  const options = `--import=data:text/javascript,${encodeURIComponent(resolver)}`
+  const args = ['send', 'track', '--to', 'http://app.localhost:9/']
+  const { code, stderr } = await hookline(args, { env: { ...env, NODE_OPTIONS: options } })
+  expect(stderr).toMatch(/^error: Send 1 message to app\.localhost:9\? /)
+  expect(code).toBe(2)
+})
+
+it('says that stdout cannot be written', async () => {
+  const ran = promisify(execFile)('sh', ['-c', `"$0" "$1" send --help > /dev/full`, process.execPath, await findBin()])
+  await expect(ran).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^error: stdout cannot be written: .*ENOSPC.*\.\n$/),
+  })
 })
 
 it.each([

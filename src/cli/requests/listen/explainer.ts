@@ -10,7 +10,8 @@ import type { Mismatched } from './explainer-thread.ts'
 export interface Explainer {
   /** In a sentence or two; of a large body, and in a flood of requests, without the cause. Never rejects. */
   explain(id: string, body: Uint8Array, signature: string | undefined): Promise<string> | string
-  close(): Promise<unknown>
+  /** Ends the thread. What is asked for afterwards has no cause. */
+  close(): Promise<void>
 }
 
 /** A larger body takes more than half a second. */
@@ -30,6 +31,7 @@ export function createExplainer(secret: string): Explainer {
   let worker: Worker | undefined
   let waiting: Waiting[] = [] // The thread answers in this order.
   let [second, count] = [0, 0]
+  let isClosed = false
 
   function start(): Worker {
     const started = new Worker(new URL(threadFile(), import.meta.url), { workerData: secret })
@@ -56,12 +58,15 @@ export function createExplainer(secret: string): Explainer {
     explain(id, body, signature) {
       if (signature === undefined) return firstSentences(causeOf('signature_missing').message, 2)
       const unexplained = `The signature does not match. \`hookline show ${id.slice(0, SHOWN_DIGITS)}\` explains it.`
-      if (body.length > LARGEST || !isFree()) return unexplained
+      if (isClosed || body.length > LARGEST || !isFree()) return unexplained
       worker ??= start()
       worker.postMessage({ body, signature } satisfies Mismatched)
       return new Promise((resolve) => waiting.push({ unexplained, resolve }))
     },
-    close: async () => worker?.terminate(),
+    async close() {
+      isClosed = true // A thread that starts now would not keep the process until it has answered.
+      await worker?.terminate()
+    },
   }
 }
 

@@ -60,7 +60,9 @@ export function define(command: Command): void {
 
 async function listen({ port, host, forward, store, fail, ...secrets }: Options): Promise<void> {
   const secret = findSecret(secrets)
-  if (forward?.protocol === 'http:' && isLoopback(forward) && Number(forward.port || 80) === port) {
+  if (host === '')
+    throw new UsageError('--host is empty. Pass an address, or leave it out to listen on this machine only.')
+  if (forward?.protocol === 'http:' && isOwn(forward) && Number(forward.port || 80) === port) {
     throw new UsageError(
       `--forward must be another endpoint than this one, at port ${port}. Pass its URL, or another --port.`,
     )
@@ -96,6 +98,11 @@ async function listen({ port, host, forward, store, fail, ...secrets }: Options)
   keeper.close()
   screen.close()
   note(summaryOf(count, screen.leftOut, keeper.lost))
+}
+
+/** Whether it is this machine: requests to no address in particular come here too. */
+function isOwn(url: URL): boolean {
+  return isLoopback(url) || /^(0\.0\.0\.0|\[::(ffff:7f[0-9a-f:]+)?\])$/.test(url.hostname)
 }
 
 const UNVERIFIED = 'Nothing is verified: no secret was passed. '
