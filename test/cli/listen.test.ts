@@ -64,6 +64,13 @@ describe('what it shows and answers', () => {
     expect(get).toMatch(/GET \/webhooks .* 0 B {2}200 .* not verified$/)
   })
 
+  it('shows a request without a Host', async () => {
+    const { url, lines } = await listen()
+    const socket = await connect(url)
+    socket.write('POST /bare HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}')
+    expect((await lines(1))[0]).toContain('POST /bare')
+  })
+
   it('escapes what strangers sent', async () => {
     const { url, lines } = await listen([], { isTerminal: true, env: { NO_COLOR: '1' } })
     const event = '\u001b]0;owned\u0007\u202egnp\r\nx\u2028'

@@ -127,7 +127,9 @@ describe('a message that is delivered', () => {
     const other = await startEndpoint({ script: [503] })
     onTestFinished(() => other.close())
     const { endpoint, platform } = await start([200], {})
-    const both = await startPlatform({ to: [{ url: other.url, headers: { 'x-team': 'growth' } }, endpoint.url] })
+    const both = await startPlatform({
+      to: [{ url: other.url, headers: { 'x-team': 'growth' } }, new URL(endpoint.url)],
+    })
     onTestFinished(() => both.close())
     await post(both, [track('A')])
     expect((await both.delivered()).attempts.map(({ status }) => status)).toEqual([503, 200])
@@ -382,8 +384,9 @@ describe('options', () => {
     [{}, /^`to` must be a URL\. Got undefined\./],
     [{ to: [] }, /^`webhooks` must be a list of 1 to 5 entries\./],
     [{ to: ['http://a.example', 1] }, /^`to\[1\]` must be a URL\. Got a number\./],
-    [{ to: 'a.example' }, /^`webhooks\[0\]\.url` must be/],
-    [{ to: 'http://a.example', secret: undefined }, /^`sharedSecret` must be a non-empty string\./],
+    [{ to: 'a.example' }, /^`to` must be a full URL/],
+    [{ to: ['http://a.example', 'ftp://b.example'] }, /^`to\[1\]` must be a full URL/],
+    [{ to: 'http://a.example', secret: undefined }, /^`secret` must be a non-empty string\./],
     [{ to: 'http://a.example', destination: { clock: 1 } }, /^`destination\.clock` cannot be set\./],
     [{ to: 'http://a.example', collector: { sources: [] } }, /^`collector\.sources` cannot be set\./],
     [{ to: 'http://a.example', collector: 1 }, /^`collector` must be an object\./],

@@ -4,10 +4,9 @@ import { isUtf8 } from 'node:buffer'
 import { readRetryState } from '../../destination/retry-state.ts'
 import { isSecretHeader } from '../../inbox/envelope.ts'
 import { type DeadLetterMessage, readDeadLetter } from '../../inbox/stored.ts'
-import { twoSpaces, writeJson } from '../../message/explain/json-layouts.ts'
-import { readJsonText } from '../../message/explain/json-text.ts'
 import type { DeadLetter, Queue } from '../../queues/queue.ts'
 import type { Attempt } from '../../sender/api.ts'
+import { prettyOf } from '../body.ts'
 import { escaped, note, print, printJson } from '../terminal.ts'
 import { ageOf, identify, isOfInbox, messageOf, nameOf, readLetters } from './letters.ts'
 
@@ -91,13 +90,4 @@ function shown(headers: DeadLetterMessage['headers']): Record<string, unknown> {
 
 function timeOf(at: Date): string {
   return `${at.toISOString()}, ${ageOf(Date.now() - at.getTime())} ago`
-}
-
-/** JSON on many lines, each number and string as it is written; anything else, and what grows a lot, as text. */
-function prettyOf(bytes: Uint8Array): string {
-  const text = Buffer.from(bytes).toString()
-  const json = readJsonText(text)
-  const most = 20 * text.length + 1_000
-  const written = json && writeJson(json.root, { ...json, strings: json.lexemes }, twoSpaces, most)
-  return (written ?? text).split(/\r?\n/).map(escaped).join('\n')
 }

@@ -3,14 +3,13 @@
 import { isUtf8 } from 'node:buffer'
 import type { Command } from 'commander'
 import { explainSignature } from '../../message/explain/explain-signature.ts'
-import { twoSpaces, writeJson } from '../../message/explain/json-layouts.ts'
-import { readJsonText } from '../../message/explain/json-text.ts'
 import { addExamples, addSecretOptions, findSecret, type SecretOptions } from '../arguments.ts'
+import { escapedLines, prettyOf } from '../body.ts'
 import { escaped, print, UsageError } from '../terminal.ts'
 import { headerOf, type KeptRequest } from './kept.ts'
 import { pathOf, timeOf, verificationOf } from './line.ts'
 import { addStoreOption, openStore, REFERENCE } from './open-store.ts'
-import { escapedLines, shownHeaders } from './shown.ts'
+import { shownHeaders } from './shown.ts'
 
 interface Options extends SecretOptions {
   readonly store: string
@@ -85,16 +84,4 @@ function headersOf(headers: readonly string[]): string {
 
 function formOf(body: Uint8Array): string {
   return isUtf8(body) ? '' : ', which are not UTF-8: --raw writes them as they are'
-}
-
-/** A longer text is shown as it came: the indentation of what is nested deep makes it hundreds of times as long. */
-const MOST_GROWTH = 20
-
-/** JSON on many lines, each number and string as it is written; anything else as text. */
-function prettyOf(body: Uint8Array): string {
-  const text = Buffer.from(body).toString()
-  const json = readJsonText(text)
-  const written =
-    json && writeJson(json.root, { ...json, strings: json.lexemes }, twoSpaces, MOST_GROWTH * text.length + 1_000)
-  return escapedLines(written ?? text)
 }

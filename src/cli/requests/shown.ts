@@ -1,6 +1,5 @@
 /** What is shown of a kept request: escaped, and without what could log someone in. */
 
-import { escaped } from '../terminal.ts'
 import { type KeptSummary, pairsOf } from './kept.ts'
 import { pathOf } from './line.ts'
 
@@ -28,9 +27,4 @@ export function jsonOf({ receivedAt, target, headers, size, message, answer, ...
     ...message,
     answer: { ...answer, headers: shownHeaders(answer.headers) },
   }
-}
-
-/** Lines of strangers: each is escaped, and the line breaks between them stay. */
-export function escapedLines(text: string): string {
-  return text.split(/\r?\n/).map(escaped).join('\n')
 }

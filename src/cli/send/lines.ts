@@ -12,8 +12,13 @@ export interface Line {
 
 const LINE_FEED = 10
 const CARRIAGE_RETURN = 13
+const BYTE_ORDER_MARK = Buffer.from('\ufeff')
 
-/** @param limit The most bytes of a line. */
+/**
+ * Splits it. A byte order mark at its beginning is of no line.
+ *
+ * @param limit The most bytes of a line.
+ */
 export async function* splitLines(stream: AsyncIterable<Buffer>, limit: number): AsyncGenerator<Line> {
   let parts: Buffer[] = []
   let [number, size, end] = [0, 0, 0]
@@ -25,7 +30,8 @@ export async function* splitLines(stream: AsyncIterable<Buffer>, limit: number):
     else parts = []
   }
   const finish = (): Line => {
-    const bytes = size > limit ? undefined : withoutReturn(Buffer.concat(parts, size))
+    const whole = size > limit ? undefined : withoutReturn(Buffer.concat(parts, size))
+    const bytes = number === 0 && whole?.subarray(0, 3).equals(BYTE_ORDER_MARK) ? whole.subarray(3) : whole
     number += 1
     parts = []
     size = 0

@@ -89,9 +89,11 @@ function lines(name: string, input: Readable | FileHandle, { count, edits }: Cop
       const size = isFile ? (await input.stat()).size : 0 // 0 for a pipe, too.
       const stream = isFile ? input.createReadStream() : input
       signal.addEventListener('abort', () => stream.destroy())
+      let isEmpty = true
       try {
         for await (const { number: line, bytes, end } of splitLines(stream, LIMIT)) {
           if (bytes?.toString('latin1').trim() === '') continue
+          isEmpty = false
           for (let copy = 1; copy <= count; copy += 1) {
             const item = { line, ...(size > 0 && { share: end / size }) }
             yield { ...item, ...prepareLine(bytes, { edits, isCopy: count > 1 }) }
@@ -100,6 +102,7 @@ function lines(name: string, input: Readable | FileHandle, { count, edits }: Cop
       } catch (error) {
         if (!signal.aborted) throw cannotRead('SOURCE', name, error)
       }
+      if (isEmpty && !signal.aborted) throw new UsageError('SOURCE must hold a message on each line. Got no line.')
     },
   }
 }

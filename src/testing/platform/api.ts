@@ -12,7 +12,7 @@ import type { Clock } from '../../time/clock.ts'
 /** Options of `startPlatform`. */
 export interface PlatformOptions {
   /** Where messages are delivered: the URL of your endpoint, or up to five. A `Webhook` has static headers. */
-  readonly to: string | Webhook | readonly (string | Webhook)[]
+  readonly to: string | URL | Webhook | readonly (string | URL | Webhook)[]
   /**
    * The shared secret, which signs every request. Leave it out to send unsigned. The type admits undefined so that `process.env.X`
    * compiles; a secret that is given as undefined or empty is a TypeError.

@@ -1,7 +1,15 @@
 /** Reads the options of startPlatform(). */
 
 import type { DestinationOptions } from '../../destination/options.ts'
-import { invalidOption, kindOf, requireOptions, requireText, requireWhole } from '../../options/checks.ts'
+import {
+  invalidOption,
+  kindOf,
+  requireOptions,
+  requireSecret,
+  requireText,
+  requireUrl,
+  requireWhole,
+} from '../../options/checks.ts'
 import type { Webhook } from '../../sender/webhooks.ts'
 import type { PlatformOptions } from './api.ts'
 
@@ -43,6 +51,7 @@ export function readOptions(options: PlatformOptions): PlatformSettings {
   requireWhole('timeoutMs', timeoutMs, 1)
   refuseOwn('destination', destination)
   refuseOwn('collector', collector)
+  if ('secret' in options) requireSecret('secret', options.secret, 'the shared secret of the endpoint')
   const secret = 'secret' in options ? { sharedSecret: options.secret } : {}
   const webhooks = readTo(to)
   return {
@@ -56,12 +65,15 @@ export function readOptions(options: PlatformOptions): PlatformSettings {
 
 function readTo(to: unknown): Webhook[] {
   const list = Array.isArray(to) ? to : [to]
-  for (const [index, one] of list.entries()) {
-    if (typeof one === 'string' || (typeof one === 'object' && one !== null)) continue
-    const advice = "Pass one, for example 'http://localhost:3000/webhooks'."
-    throw invalidOption(Array.isArray(to) ? `to[${index}]` : 'to', 'must be a URL', kindOf(one), advice)
-  }
-  return list.map((one) => (typeof one === 'string' ? { url: one } : one))
+  return list.map((one, index) => {
+    const name = Array.isArray(to) ? `to[${index}]` : 'to'
+    if (typeof one !== 'string' && !(one instanceof URL)) {
+      if (typeof one === 'object' && one !== null) return one
+      throw invalidOption(name, 'must be a URL', kindOf(one), "Pass one, for example 'http://localhost:3000/webhooks'.")
+    }
+    requireUrl(name, String(one), 'Pass { url, headers } with an Authorization header.')
+    return { url: String(one) }
+  })
 }
 
 function refuseOwn(name: string, options: unknown): void {

@@ -34,6 +34,11 @@ describe('lines', () => {
   })
 })
 
+it('a byte order mark at the beginning is of no line, and one elsewhere is of its line', async () => {
+  const lines = await split(['\ufeffone\n\ufefftwo\n'])
+  expect(lines.map(({ bytes }) => bytes?.toString())).toEqual(['one', '\ufefftwo'])
+})
+
 describe('--set', () => {
   const apply = (message: object, ...texts: string[]) => {
     const edits = texts.reduce<ReturnType<typeof addEdit>>((all, text) => addEdit(text, all), [])

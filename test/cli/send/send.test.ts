@@ -195,6 +195,12 @@ it('shows a progress bar on a terminal in place of the lines after the first', a
   expect(code).toBe(1)
 })
 
+it.each(['', ' \n\n'])('refuses %j, which holds no message: what should have written it has failed', async (input) => {
+  const { code, stderr } = await hookline(['send', '-', '--to', 'http://127.0.0.1:1/'], { env, input })
+  expect(stderr).toBe('error: SOURCE must hold a message on each line. Got no line.\n')
+  expect(code).toBe(2)
+})
+
 it('ends on Ctrl-C with the summary so far', async () => {
   const endpoint = await listen([200, 200, 'hang'])
   const { child, printed, ended } = await start(['send', '-', '--concurrency', '2', '--to', endpoint.url], { env })

@@ -56,7 +56,7 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
     pending.add(received)
   }
 
-  const server = createServer(handle)
+  const server = createServer({ requireHostHeader: false }, handle)
   server.on('checkContinue', (request, response) => {
     // One that waits before it sends too much is refused at once.
     if (!(Number(request.headers['content-length']) > BODY_LIMIT)) response.writeContinue()
