@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { defineConfig } from 'tsup'
 
 export default defineConfig({
@@ -66,6 +66,7 @@ export default defineConfig({
             const file = (await readdir(folder)).find((each) => /^licen[cs]e/i.test(each))
             return `${name}\n\n${(await readFile(`${folder}/${file}`, 'utf8')).trim()}\n`
           })
+          await mkdir('dist', { recursive: true })
           await writeFile('dist/licences.txt', (await Promise.all(texts)).join(`\n${'-'.repeat(80)}\n\n`))
         })
       },
