@@ -6,7 +6,8 @@ import { readFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { createInterface } from 'node:readline/promises'
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { nearest } from '../options/checks.ts'
 import { note, UsageError } from './terminal.ts'
 
 /** The options of a subcommand that takes the secret. */
@@ -88,6 +89,18 @@ export function cannotRead(option: string, path: string, error: unknown): UsageE
 
 function named(path: string): string {
   return path === '-' ? 'stdin' : path
+}
+
+/** An option that takes one of some values. */
+export function choice<Value extends string>(flags: string, what: string, values: readonly Value[]): Option {
+  return new Option(flags, what).choices(values).argParser((text) => {
+    const found = values.find((value) => value === text)
+    if (found !== undefined) return found
+    const near = nearest(text, values)
+    throw new InvalidArgumentError(
+      `It must be one of ${values.join(', ')}.${near === undefined ? '' : ` Did you mean ${near}?`}`,
+    )
+  })
 }
 
 /** Makes the parser of an option that takes a whole number. */

@@ -25,6 +25,27 @@ describe('a right endpoint', () => {
   })
 })
 
+describe('on a terminal', () => {
+  it('prints verdicts in colour, and how many there were', async () => {
+    const endpoint = await startOther('node')
+    const { code, stdout } = await hookline(['check', endpoint, '--only', 'type-track,nul'], { env, isTerminal: true })
+    expect(stdout).toContain('\u001b[32mpass\u001b[39m')
+    expect(stdout).toContain('passed, 0 failed')
+    expect(code).toBe(0)
+  })
+
+  it('asks before it sends to another machine, and sends nothing without a yes', async () => {
+    const args = ['check', 'http://192.0.2.1/webhooks?token=hidden']
+    const asked = await hookline(args, { env, isTerminal: true, input: 'n\n' })
+    expect(asked.stdout).toMatch(/192\.0\.2\.1.*\[y\/N\].*Nothing was sent\./s)
+    expect(asked.stdout).not.toContain('hidden')
+    expect(asked.code).toBe(2)
+    const { code, stderr } = await hookline(args, { env })
+    expect(stderr).toContain('Pass --yes')
+    expect(code).toBe(2)
+  })
+})
+
 describe('what is printed', () => {
   it('are ids, sentences and sections, as the guide lists them', () => {
     const guide = readFileSync(new URL('../../docs/checks.md', import.meta.url), 'utf8')

@@ -99,7 +99,7 @@ describe('hookline list', () => {
     })
     expect((await run('list', '--json')).stdout).not.toMatch(/t0ken|\u202e/)
     const { code, stderr } = await run('list', '--type', 'trak')
-    expect([code, stderr]).toEqual([2, expect.stringContaining('Allowed choices are page, screen')])
+    expect([code, stderr]).toEqual([2, expect.stringContaining('Did you mean track?')])
   })
 
   it('says that nothing is kept yet', async () => {

@@ -1,8 +1,8 @@
 /** `hookline list`: the requests that `hookline listen` has kept. */
 
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import { MESSAGE_TYPES } from '../../message/type-table.ts'
-import { addExamples, whole } from '../arguments.ts'
+import { addExamples, choice, whole } from '../arguments.ts'
 import { print, printJson } from '../terminal.ts'
 import { lineOf } from './line.ts'
 import { addStoreOption, openStore } from './open-store.ts'
@@ -19,7 +19,7 @@ interface Options {
 /** Declares the subcommand. */
 export function define(command: Command): void {
   addStoreOption(command)
-    .addOption(new Option('--type <type>', 'only messages of this type').choices(MESSAGE_TYPES))
+    .addOption(choice('--type <type>', 'only messages of this type', MESSAGE_TYPES))
     .option('--limit <number>', 'how many, the newest last', whole(1, MOST_REQUESTS), 50)
     .option('--json', 'print one JSON object a line: all that is kept but the bodies')
     .action(list)

@@ -1,12 +1,13 @@
 /** `hookline send`: sends messages to an endpoint, signed as the destination signs them. */
 
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import { MESSAGE_TYPES } from '../../message/type-table.ts'
 import { TAMPERINGS, type Tampering } from '../../sender/tamper.ts'
 import {
   addExamples,
   address,
   addSecretOptions,
+  choice,
   confirmRemote,
   findSecret,
   requireSecret,
@@ -39,7 +40,7 @@ export function define(command: Command): void {
     .argument('<source>', `a type (${MESSAGE_TYPES.join(', ')}), a file, or - for messages from stdin, one a line`)
     .requiredOption('--to <url>', 'the endpoint', address)
     .option('--set <field=value>', 'change a field, as properties.total=12; repeatable', addEdit)
-    .addOption(new Option('--tamper <way>', 'send it incorrectly').choices(TAMPERINGS))
+    .addOption(choice('--tamper <way>', 'send it incorrectly', TAMPERINGS))
     .option('--count <n>', 'send each message so often, with ids of its own', whole(1, 1_000_000_000), 1)
     .option('--rate <n>', 'send at most so many in a second', whole(1, 100_000))
     .option('--concurrency <n>', 'send at most so many at a time', whole(1, 1_000), 1)
