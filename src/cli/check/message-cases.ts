@@ -42,7 +42,8 @@ function typed(type: string, fields: (id: string) => Members): EndpointCase {
 
 const check = (id: string): Members => ({ check: quote(id) })
 
-const TYPES: readonly EndpointCase[] = [
+/** A message of each type. */
+export const TYPE_CASES: readonly EndpointCase[] = [
   typed('page', (id) => ({
     properties: object({
       path: quote(id),
@@ -124,4 +125,4 @@ const FIELDS: readonly EndpointCase[] = [
 ]
 
 /** The seven types, then single fields. */
-export const MESSAGE_CASES: readonly EndpointCase[] = [...TYPES, ...FIELDS]
+export const MESSAGE_CASES: readonly EndpointCase[] = [...TYPE_CASES, ...FIELDS]

@@ -4,6 +4,7 @@ import { createHash, createHmac } from 'node:crypto'
 import { sign } from '../../message/signature.ts'
 import { type Base, type Draft, defineCase, type EndpointCase, type Shot, signed } from './endpoint-case.ts'
 import { plainText, quote } from './message.ts'
+import { TYPE_CASES } from './message-cases.ts'
 
 /** The signature to send with a plain message; null for none. */
 type Forge = (right: string, text: string, base: Base) => string | null
@@ -35,6 +36,12 @@ export const SIGNATURE_CASES: readonly EndpointCase[] = [
     const text = plainText(base.form, 'signature-forged')
     return { ...signed(base, text, sign(text, ANOTHER)), secret: sign(text, base.secret) }
   }),
+  refused(
+    'signature-forged-types',
+    'a message of each type that is signed with another secret',
+    'Verify the signature before the type is looked at, whatever the type is.',
+    (base) => TYPE_CASES.flatMap(({ shots }) => shots(base)).map(({ body }) => signed(base, body, sign(body, ANOTHER))),
+  ),
   forged('signature-malformed', 'a message with a signature that is a word', CRASH, () => 'hookline-check'),
   forged('signature-not-hex', 'a message with a signature of 40 characters that are not hex digits', CRASH, () =>
     'z'.repeat(40),

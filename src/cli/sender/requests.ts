@@ -88,15 +88,15 @@ export const checkSignature: Check = ({ headers, bytes }, { secret }) => {
 }
 
 export const checkOneMessage: Check = ({ bytes }) => {
-  const count = countMessages(bytes)
-  return count === 1
-    ? undefined
-    : `A body must be one JSON object. Got ${count} messages in one. Send a request for each.`
+  const { messages, where } = readList(bytes) ?? {}
+  if (messages === undefined) return undefined
+  const count = `${messages.length} ${messages.length === 1 ? 'message' : 'messages'}`
+  const got = where === '' ? `an array of ${count}` : `${count} ${where}`
+  return `A body must be one JSON object. Got ${got}. Send a request for each.`
 }
 
 export const checkMessage: Check = ({ bytes }) => {
-  const found = readList(bytes)
-  for (const message of found ?? [bytes]) {
+  for (const message of readList(bytes)?.messages ?? [bytes]) {
     try {
       parse(message)
     } catch (error) {
@@ -108,32 +108,51 @@ export const checkMessage: Check = ({ bytes }) => {
 }
 
 export const checkVersion: Check = ({ bytes }) => {
-  const message = parseJson(bytes.toString())
+  const message = parseSingle(bytes)
   if (!isObject(message) || message.type === 'delete' || message.version === 1) return undefined
   return `\`version\` must be 1. Got ${kindOf(message.version)}.`
 }
 
 export const checkTimestamp: Check = ({ bytes }) => {
-  const message = parseJson(bytes.toString())
+  const message = parseSingle(bytes)
   if (!isObject(message) || /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(String(message.timestamp))) return undefined
   return `\`timestamp\` must be like 2026-01-15T09:30:00.000Z. Got ${show(message.timestamp)}.`
 }
 
-/** The elements of an array, or the lines, that a body holds in place of one message; undefined for any other body. */
-function readList(bytes: Buffer): readonly Buffer[] | undefined {
+/** The messages of a body that does not hold one alone, and where they are: nowhere in particular in an array. */
+interface List {
+  readonly messages: readonly Buffer[]
+  readonly where: string
+}
+
+/** The elements of an array, at the top or in a field, or the lines, that a body holds in place of one message. */
+function readList(bytes: Buffer): List | undefined {
   const value = parseJson(bytes.toString())
-  if (Array.isArray(value)) return value.map((element) => Buffer.from(JSON.stringify(element)))
+  if (Array.isArray(value)) return { messages: value.map(write), where: '' }
+  if (isObject(value) && value.type === undefined) {
+    const field = Object.entries(value).find(([, inner]) => isListOfMessages(inner))
+    return field && { messages: (field[1] as unknown[]).map(write), where: `in \`${field[0]}\`` }
+  }
   if (value !== undefined) return undefined
   const lines = bytes
     .toString()
     .split('\n')
     .filter((line) => line.trim() !== '')
   const isList = lines.length > 1 && lines.every((line) => parseJson(line) !== undefined)
-  return isList ? lines.map((line) => Buffer.from(line)) : undefined
+  return isList ? { messages: lines.map((line) => Buffer.from(line)), where: 'in lines' } : undefined
 }
 
-function countMessages(bytes: Buffer): number {
-  return readList(bytes)?.length ?? 1
+function isListOfMessages(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0 && value.every((each) => isObject(each) && each.type !== undefined)
+}
+
+function write(message: unknown): Buffer {
+  return Buffer.from(JSON.stringify(message))
+}
+
+/** Undefined also for a list of messages: another case judges that. */
+function parseSingle(bytes: Buffer): unknown {
+  return readList(bytes) === undefined ? parseJson(bytes.toString()) : undefined
 }
 
 function parseJson(text: string): unknown {

@@ -3,6 +3,7 @@
 import { SILENCE_MS } from './endpoint.ts'
 import type { Arrival, Scenario, SeenMessage } from './messages.ts'
 import type { Finding, Judge, Seen } from './requests.ts'
+import { findRewritten } from './rewritten.ts'
 
 /** The message of a scenario. */
 function find({ ledger }: Seen, scenario: Scenario): SeenMessage | undefined {
@@ -20,6 +21,8 @@ export function retried(scenario: Scenario, attempt: number, what: string): Judg
     if (before?.endedAt === undefined)
       return ['skip', `No attempt ended before the end of the run: see the cases before it.`]
     if (after === undefined) {
+      if (findRewritten(seen.ledger) !== undefined)
+        return ['skip', 'It came again as another message. See identical-retry.']
       const waited = seconds(performance.now() - before.endedAt)
       return [
         'fail',
@@ -90,6 +93,11 @@ export const waitsForSlow: Judge = (seen) => {
 }
 
 export const identical: Judge = ({ ledger }) => {
+  const rewritten = findRewritten(ledger)
+  if (rewritten !== undefined) {
+    const rule = `A retry must carry the identical bytes. Message ${rewritten.number} came again as a new one`
+    return ['fail', `${rule}, with another messageId or timestamp. Serialise it once, and keep the bytes.`]
+  }
   const retries = ledger.messages.filter(({ arrivals }) => arrivals.length > 1)
   for (const { arrivals, number } of retries) {
     const [first, ...rest] = arrivals as [Arrival, ...Arrival[]]

@@ -42,6 +42,8 @@ def is_authentic(body, headers):
     given = headers.get("X-Signature", "")
     if FAULT == "verifies-nothing":
         return True
+    if FAULT == "trusts-delete" and b'"type":"delete"' in body:
+        return True
     if FAULT == "missing-is-fine" and "X-Signature" not in headers:
         return True
     if FAULT == "empty-is-fine" and given == "":

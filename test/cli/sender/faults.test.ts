@@ -65,7 +65,17 @@ const FAULTS: readonly (readonly [name: string, fault: Fault, expected: Readonly
   [
     'two messages in an array',
     { write: (message) => `[${two(message, ',')}]` },
-    { 'one-message': /^fail: .*Got 2 messages/ },
+    { 'one-message': /^fail: .*Got an array of 2 messages/ },
+  ],
+  [
+    'a message in an array',
+    { write: (message) => `[${JSON.stringify(message)}]` },
+    { 'one-message': /^fail: .*Got an array of 1 message\./ },
+  ],
+  [
+    'two messages in a field',
+    { write: (message) => `{"batch":[${two(message, ',')}]}` },
+    { 'one-message': /^fail: .*Got 2 messages in `batch`/ },
   ],
   ['two messages in lines', { write: (message) => two(message, '\n') }, { 'one-message': /^fail: .*Got 2 messages/ }],
   [
@@ -123,6 +133,14 @@ const FAULTS: readonly (readonly [name: string, fault: Fault, expected: Readonly
         JSON.stringify({ ...message, timestamp: `2026-01-15T09:30:00.00${attempt}Z`, messageId: message.timestamp }),
     },
     { 'identical-retry': /^fail: .*identical bytes/ },
+  ],
+  [
+    'another messageId on a retry',
+    {
+      write: (message, attempt) =>
+        JSON.stringify({ ...message, userId: message.timestamp, messageId: `${message.timestamp} ${attempt}` }),
+    },
+    { 'identical-retry': /^fail: .*came again as a new one, with another messageId or timestamp/ },
   ],
   [
     'no signature on a retry',
