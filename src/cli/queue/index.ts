@@ -90,6 +90,7 @@ function listed(names: readonly string[]): string {
 function reword(message: string, shown: string): string {
   return message
     .replace(/\b(for user|role) "[^"]*"/, '$1 of LOCATION')
+    .replace(/^(Queue any|An observer)(?= cannot use)/, 'The command')
     .replace(/^(Queue any|An observer)\b/, shown)
     .replace('`connection`', 'LOCATION')
 }

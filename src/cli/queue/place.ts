@@ -100,7 +100,7 @@ async function loadWith<T>(packages: readonly string[], load: () => Promise<T>):
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ERR_MODULE_NOT_FOUND') {
       throw new UsageError(
-        `This LOCATION needs ${names}, which are not installed here. Run npx -p hookline ${line} hookline queue …`,
+        `This LOCATION needs ${names}, not installed here. Run npx -p hookline ${line} hookline queue …`,
       )
     }
     if (!(error instanceof SyntaxError)) throw error
