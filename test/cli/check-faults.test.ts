@@ -120,7 +120,7 @@ const FAULTS: readonly Fault[] = [
   ['python', 'hangs', ['plain-message', 'answer-in-time'], /Not sent: two requests got no complete answer/],
 
   // What ends the run, or is said of it.
-  ['node', 'limits', ['bytes-null', 'bytes-spaces'], /Not sent: it limits how many requests it takes/],
+  ['node', 'limits', ['bytes-index-keys', 'bytes-key-order'], /Not sent: it limits how many requests it takes/],
   ['node', 'dies', ['signed-null'], /nothing responds since then\. One request must not end the server/],
   ['node', 'reveals', ['signature-forged'], /the right signature in the body of the answer/],
   ['node', 'asks-for-login', ['plain-message'], /It asks for Basic authentication\. .* --header/],

@@ -50,7 +50,9 @@ export async function hookline(
 export async function start(args: readonly string[], running: Running = {}): Promise<Started> {
   const { cwd, env = {}, isTerminal = false } = running
   const bin = await findBin()
-  const inherited = Object.entries(process.env).filter(([name]) => !/^(HOOKLINE_|NO_COLOR$|FORCE_COLOR$|CI$)/.test(name))
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^(HOOKLINE_|NO_COLOR$|FORCE_COLOR$|CI$)/.test(name),
+  )
   const line = [process.execPath, bin, ...args]
   // `script` of util-linux: it gives a process a terminal.
   const [file = '', ...parameters] = isTerminal ? ['script', '-qefc', line.map(quote).join(' '), '/dev/null'] : line

@@ -34,15 +34,20 @@ const CERTIFICATE: EndpointCase = {
   expects: 'a certificate of an authority that is trusted',
 }
 
+/** What matters most: a slow endpoint gets but a few cases in a minute. The other forged messages come late, because some ban their sender. */
+const isEarly = ({ id }: EndpointCase): boolean =>
+  ['signature-missing', 'signature-forged', 'body-changed'].includes(id)
+
 /** All cases of an endpoint, in the order in which they run. */
 export const ENDPOINT_CASES: readonly EndpointCase[] = [
   CERTIFICATE,
   PLAIN,
   ANSWER_IN_TIME,
+  ...SIGNATURE_CASES.filter(isEarly),
   ...MESSAGE_CASES,
   ...BYTE_CASES,
   ...TRAFFIC_CASES,
-  ...SIGNATURE_CASES,
+  ...SIGNATURE_CASES.filter((each) => !isEarly(each)),
   ...BODY_CASES,
   ...CONNECTION_CASES,
 ]
