@@ -185,6 +185,20 @@ describe('hookline diff', () => {
     )
   })
 
+  it('hides the headers that an inbox does not store, and no field of a body', async () => {
+    const path = join(folder, 'secrets.sqlite')
+    const kept = createStore(path)
+    for (const [id, value] of [['1', 'one'] as const, ['2', 'two'] as const]) {
+      const body = Buffer.from(`{"sessionToken":"${value}"}`)
+      kept.add([keptRequest(`aaaa0000000${id}`, { body, headers: ['X-Session', `secret-${value}`] })])
+    }
+    kept.close()
+    const { stdout } = await hookline(['diff', 'last~1', 'last', '--store', path])
+    expect(stdout).toContain('- x-session: (hidden)\n+ x-session: (hidden)\n')
+    expect(stdout).toContain('- sessionToken: "one"\n+ sessionToken: "two"\n')
+    expect((await hookline(['show', 'last', '--store', path])).stdout).not.toContain('secret-two')
+  })
+
   it('says that the bodies are the same, or cannot be compared by field', async () => {
     expect(await run('diff', 'last~3', 'aaaa00000001')).toEqual({
       code: 0,

@@ -7,7 +7,7 @@ import { listFields } from './fields.ts'
 import { type KeptRequest, pairsOf } from './kept.ts'
 import { timeOf } from './line.ts'
 import { addStoreOption, openStore, REFERENCE } from './open-store.ts'
-import { isHidden } from './shown.ts'
+import { shownValue } from './shown.ts'
 
 /** Declares the subcommand. */
 export function define(command: Command): void {
@@ -30,7 +30,7 @@ function diff(reference: string, otherReference: string, { store: path }: { read
   process.exitCode = isSame ? 0 : 1
   print(paint('red', `- ${one.id}  ${timeOf(one.receivedAt)}`))
   print(paint('green', `+ ${other.id}  ${timeOf(other.receivedAt)}`))
-  section('headers', compare(headersOf(one), headersOf(other)))
+  section('headers', compare(headersOf(one), headersOf(other), shownValue))
   if (isSame) print(`\nThe bodies are the same ${one.body.length} bytes.`)
   else printBodies(one.body, other.body)
 }
@@ -60,11 +60,15 @@ function section(title: string, lines: readonly string[]): void {
 }
 
 /** A line for each value that is gone or came. */
-function compare(one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>): string[] {
+function compare(
+  one: ReadonlyMap<string, string>,
+  other: ReadonlyMap<string, string>,
+  show = (_name: string, value: string): string => value,
+): string[] {
   return [...new Set([...one.keys(), ...other.keys()])].flatMap((name) => {
     const [before, after] = [one.get(name), other.get(name)]
     if (before === after) return []
-    return [...lineOf('-', name, before), ...lineOf('+', name, after)]
+    return [...lineOf('-', name, before && show(name, before)), ...lineOf('+', name, after && show(name, after))]
   })
 }
 
@@ -73,7 +77,7 @@ const LONGEST = 200
 
 function lineOf(sign: string, name: string, value: string | undefined): string[] {
   if (value === undefined) return []
-  const shown = isHidden(name) ? '(hidden)' : value.length > LONGEST ? `${value.slice(0, LONGEST)}…` : value
+  const shown = value.length > LONGEST ? `${value.slice(0, LONGEST)}…` : value
   return [`${sign} ${name || '(all)'}: ${shown}`]
 }
 

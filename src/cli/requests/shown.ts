@@ -1,19 +1,17 @@
 /** What is shown of a kept request: escaped, and without what could log someone in. */
 
+import { isSecretHeader } from '../../inbox/envelope.ts'
 import { type KeptSummary, pairsOf } from './kept.ts'
 import { pathOf } from './line.ts'
 
-/** Headers whose values are not shown. */
-const HIDDEN = /authorization|cookie|token|secret|password|api-?key/i
+/** The value of a header, unless it may be a secret. */
+export function shownValue(name: string, value: string): string {
+  return isSecretHeader(name.toLowerCase()) ? '(hidden)' : value
+}
 
 /** Names and values. */
 export function shownHeaders(headers: readonly string[]): (readonly [name: string, value: string])[] {
-  return pairsOf(headers).map(([name, value]) => [name, HIDDEN.test(name) ? '(hidden)' : value])
-}
-
-/** Whether the value of a header is hidden. */
-export function isHidden(name: string): boolean {
-  return HIDDEN.test(name)
+  return pairsOf(headers).map(([name, value]) => [name, shownValue(name, value)])
 }
 
 /** All but the bodies, for JSON. */
