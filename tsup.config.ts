@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { defineConfig } from 'tsup'
+import { buildPage } from './src/inspector/page/build.ts'
 
 export default defineConfig({
   entry: {
@@ -20,6 +21,7 @@ export default defineConfig({
     'dedupe/sqlite': 'src/dedupe/sqlite/index.ts',
     otel: 'src/otel/index.ts',
     testing: 'src/testing.ts',
+    inspector: 'src/inspector.ts',
     express: 'adapters/express.ts',
     koa: 'adapters/koa.ts',
     fastify: 'adapters/fastify.ts',
@@ -39,6 +41,7 @@ export default defineConfig({
   clean: true,
   // node:sqlite and others exist under their prefix only.
   removeNodeProtocol: false,
+  define: { HOOKLINE_PAGE: JSON.stringify(JSON.stringify(await buildPage())) },
   noExternal: ['commander', 'cli-table3', 'cli-progress'],
   esbuildPlugins: [
     {

@@ -3,10 +3,12 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { buildPage } from './src/inspector/page/build.ts'
 
 const isCrash = process.env.CRASH_ROUNDS !== undefined
 
 export default defineConfig({
+  define: { HOOKLINE_PAGE: JSON.stringify(JSON.stringify(await buildPage())) },
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/servers.ts'],

@@ -155,6 +155,7 @@ describe('what a subpath loads', () => {
     'hookline/dedupe/sqlite': [],
     'hookline/otel': ['@opentelemetry/api'],
     'hookline/testing': [],
+    'hookline/inspector': [],
   }
 
   /** Whose packages or servers bring an HTTP client, and which; every other subpath brings none. */

@@ -25,6 +25,7 @@ const LAYERS: Readonly<Record<string, number>> = {
   collector: 5,
   otel: 5,
   testing: 6,
+  inspector: 7,
   cli: 8,
 }
 /** The files of src itself: faces of subpaths, which only re-export. */

@@ -1,0 +1,28 @@
+/** What an observer of one collector sees. */
+
+import type { HooklineError } from '../message/error.ts'
+import type { CollectorRequest } from './options.ts'
+
+/** A request was answered. Preflight requests of browsers are left out. */
+export interface CollectedEvent {
+  readonly request: CollectorRequest
+  /** The body, inflated; empty when none was read. */
+  readonly bytes: Uint8Array
+  /** The name of the source; undefined when the write key is unknown. */
+  readonly source: string | undefined
+  readonly status: number
+  /** Why the request failed as a whole. */
+  readonly error: HooklineError | undefined
+  /** How many calls were accepted, and how many refused. */
+  readonly accepted: number
+  readonly refused: number
+  /** When the request arrived, in milliseconds since the epoch, by the clock of the collector. */
+  readonly at: number
+  /** From the arrival to the answer, in milliseconds. */
+  readonly durationMs: number
+}
+
+/** Observes one collector. Its method is called at once, before the answer goes out: keep it short. What it throws becomes a process warning. */
+export interface CollectorObserver {
+  answered?(event: CollectedEvent): void
+}

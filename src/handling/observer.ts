@@ -1,0 +1,82 @@
+/** What an observer of one receiver sees: more than the diagnostics of the process, which hold no body of a refused request. */
+
+import type { EndpointAnswer, EndpointRequest } from '../http/endpoint.ts'
+import type { HooklineError } from '../message/error.ts'
+import type { Message } from '../message/message.ts'
+import type { Delivery } from './delivery.ts'
+import type { FailedEvent, FailedRequest, HandledEvent, StoredEvent } from './diagnostics.ts'
+
+/** How one handler ended. */
+export interface HandlerRun {
+  /** What it was registered for: `track`, `track Order Completed`, `*`, `entered high_value_users`. */
+  readonly on: string
+  /** The name of the function; empty when it has none. */
+  readonly name: string
+  /** In milliseconds. */
+  readonly durationMs: number
+  /** What it threw. Undefined when it succeeded. */
+  readonly error?: unknown
+}
+
+/** A request was answered. Its body may not be authentic: see {@link Delivery.verified}. */
+export interface AnsweredEvent {
+  readonly request: FailedRequest
+  /** Its `bytes` are those of a refused request, too; empty when no body was read. */
+  readonly delivery: Delivery
+  /** The message; undefined when it was refused before it was parsed. Of a batch: undefined, see `elements`. */
+  readonly message: Message | undefined
+  readonly status: number
+  /** Why it was refused or failed; set with status 200 for an invalid message that the inbox stored. */
+  readonly error: HooklineError | undefined
+  /** From the arrival of the request to its answer, in milliseconds. */
+  readonly durationMs: number
+  /** Of a batch: the delivery of each element, in their order. Empty for a message that arrived alone. */
+  readonly elements: readonly Delivery[]
+}
+
+/** A message is stored in the inbox, or an authentic one that is invalid. */
+export interface ObservedStored extends Omit<StoredEvent, 'message'> {
+  readonly message: Message | undefined
+  /** Its id in the queue: that of its dead letter. */
+  readonly jobId: string
+}
+
+/** Every handler of a message succeeded. */
+export interface ObservedHandled extends HandledEvent {
+  /** One for each handler that ran, in the order of their ends. */
+  readonly runs: readonly HandlerRun[]
+  /** Its id in the queue; undefined without an inbox. */
+  readonly jobId: string | undefined
+}
+
+/** Handlers of a message failed, or took too long. */
+export interface ObservedFailed extends FailedEvent {
+  /** Those that have ended. */
+  readonly runs: readonly HandlerRun[]
+  readonly jobId: string | undefined
+}
+
+/** `forget` was called: an observer forgets the messages of these users, too. */
+export interface ForgottenEvent {
+  /** As they were passed to `forget`. */
+  readonly ids: string | readonly string[]
+  /** Undefined: of all sources. */
+  readonly source: string | undefined
+}
+
+/**
+ * Observes one receiver. Each method is called at once, mostly before the answer goes out: keep it short. What it throws
+ * becomes a process warning.
+ */
+export interface ReceiverObserver {
+  answered?(event: AnsweredEvent): void
+  stored?(event: ObservedStored): void
+  handled?(event: ObservedHandled): void
+  failed?(event: ObservedFailed): void
+  forgotten?(event: ForgottenEvent): void
+  /**
+   * Answers a request in place of the receiver, when it returns a promise of an answer: to test a sender against an endpoint that
+   * fails. A promise of undefined lets the receiver answer, later. Only requests of a host are given, not those of `receive`.
+   */
+  intercept?(request: EndpointRequest): Promise<EndpointAnswer | undefined> | undefined
+}

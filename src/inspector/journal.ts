@@ -1,0 +1,45 @@
+/** The messages that an inspector keeps: written by what watches the parts, read by the endpoint. */
+
+import type { EndpointHeaders } from '../http/endpoint.ts'
+import type { Row } from './wire.ts'
+import type { Detail } from './wire-message.ts'
+
+/** What has changed since a version of the journal. */
+export interface Changes {
+  /** The version now. */
+  readonly version: number
+  /** Whether `rows` are all that are kept: the version was unknown, or too much has gone since. */
+  readonly isReset: boolean
+  readonly rows: readonly Row[]
+}
+
+/** The bytes of a kept request whose signature was refused. */
+export interface Refused {
+  readonly part: string
+  readonly path: string
+  readonly headers: EndpointHeaders
+  readonly bytes: Uint8Array
+}
+
+/** What the endpoint reads. */
+export interface Journal {
+  /**
+   * Lists the rows that are new or changed, the newest first.
+   *
+   * @param version Undefined: all.
+   */
+  changesSince(version: number | undefined): Changes
+  /** Calls `listener` after a change, at most once until `changesSince` is called again. Returns what stops that. */
+  onChange(listener: () => void): () => void
+  /** Everything about a message; undefined when it is not kept any more. */
+  detail(id: number): Detail | undefined
+  /** Of a message whose signature was refused; undefined for any other. */
+  refused(id: number): Refused | undefined
+  /** The message of a job, when it is kept. */
+  rowOfJob(part: string, jobId: string): number | undefined
+  /** Notes that dead letters were redriven or dropped from the page. */
+  changed(part: string, jobIds: readonly string[], what: 'redriven' | 'dropped', at: number): void
+  /** Deletes the messages of users. Returns how many. */
+  forget(ids: string | readonly string[], source?: string): number
+  close(): void
+}
