@@ -1,8 +1,7 @@
 /** The messages that an inspector keeps: written by what watches the parts, read by the endpoint. */
 
 import type { EndpointHeaders } from '../http/endpoint.ts'
-import type { Row } from './wire.ts'
-import type { Detail } from './wire-message.ts'
+import type { Detail, Row } from './wire-message.ts'
 
 /** What has changed since a version of the journal. */
 export interface Changes {
