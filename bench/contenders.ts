@@ -33,6 +33,7 @@ export const contenders = {
   inbox: () => import('./durable/inbox.ts'),
   pushes: () => import('./durable/pushes.ts'),
   client: () => import('./send/client.ts'),
+  watched: () => import('./inspect/watched.ts'),
 } as const satisfies Readonly<Record<string, () => Promise<{ readonly open: OpenContender }>>>
 
 export type ContenderName = keyof typeof contenders

@@ -17,6 +17,7 @@ const parts = [
   'drain',
   'depth',
   'queues',
+  'inspector',
 ] as const
 
 export type Part = (typeof parts)[number]

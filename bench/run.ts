@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { compareCollector } from './collect/part.ts'
 import { compareDepths, compareDrains, compareInboxes, compareQueues } from './durable/part.ts'
 import { compareServers } from './http/part.ts'
+import { compareInspectors } from './inspect/part.ts'
 import { printMachine } from './machine.ts'
 import { type Part, readOptions } from './options.ts'
 import { compareReceivers } from './receive/part.ts'
@@ -24,6 +25,7 @@ const measures: Readonly<Record<Part, () => unknown>> = {
   drain: () => compareDrains(engines, options),
   depth: () => compareDepths(options),
   queues: () => compareQueues(options),
+  inspector: () => compareInspectors(options),
 }
 
 execFileSync('npm', ['run', '--silent', 'build', '--', '--silent'], { stdio: ['ignore', 'ignore', 'inherit'] })

@@ -221,7 +221,7 @@ describe('what a subpath loads', () => {
 
 async function readSources(): Promise<ReadonlyMap<string, string>> {
   const sources = new Map<string, string>()
-  for await (const path of glob(['src/**/*.ts', 'adapters/**/*.ts'], { cwd: root })) {
+  for await (const path of glob(['src/**/*.{ts,tsx}', 'adapters/**/*.ts'], { cwd: root })) {
     sources.set(path, await readFile(`${root}${path}`, 'utf8'))
   }
   return sources

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const sources = globSync(['src/**/*.ts', 'adapters/**/*.ts'], { cwd: root })
+const sources = globSync(['src/**/*.{ts,tsx}', 'adapters/**/*.ts'], { cwd: root })
 const pages = globSync(['*.md', 'docs/*.md', 'bench/*.md', 'examples/**/*.ts'], { cwd: root })
 
 const WORDS = /there is none|\bsomebody\b|\bnobody\b|\bsays no\b|what came of|as it should|\bpatience\b|\btold\b/gi
