@@ -57,7 +57,7 @@ function readImports(path: string, text: string): string[] {
 
 function refuse(from: string, to: string, sources: Sources): string | undefined {
   if (to.startsWith('hookline')) return 'imports the package by its own name'
-  if (to === 'package.json') return undefined
+  if (to === 'package.json' || to.endsWith('.css')) return undefined
   if (!sources.has(to)) return 'is no source file'
   return from.startsWith('adapters/') ? refuseOfAdapter(from, to) : refuseOfSource(from, to)
 }
