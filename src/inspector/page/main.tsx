@@ -1,6 +1,34 @@
 /** The page of the inspector. */
 
 import { render } from 'preact'
+import { connect } from './connection.ts'
+import { DeadLettersView } from './dead-letters.tsx'
+import { DevelopmentView } from './development.tsx'
+import { MessagesView } from './messages.tsx'
+import { QueuesView } from './queues.tsx'
+import { useRoute, type View } from './route.ts'
+import { SendView } from './send.tsx'
+import { Shell, startTheme } from './shell.tsx'
 import './page.css'
 
-render(<h1>Hookline inspector</h1>, document.querySelector('#page') as Element)
+const VIEWS: Readonly<Record<View, () => preact.ComponentChild>> = {
+  messages: MessagesView,
+  queues: QueuesView,
+  'dead-letters': DeadLettersView,
+  send: SendView,
+  development: DevelopmentView,
+}
+
+function Page() {
+  const { view } = useRoute()
+  const Content = VIEWS[view]
+  return (
+    <Shell view={view}>
+      <Content key={view} />
+    </Shell>
+  )
+}
+
+startTheme()
+connect()
+render(<Page />, document.querySelector('#page') as Element)

@@ -1,0 +1,78 @@
+/** Small components that several views use. */
+
+import type { ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import type { RowState } from '../wire-message.ts'
+import { now } from './connection.ts'
+import { formatAgo, formatCountdown, formatInstant } from './format.ts'
+
+/** What to do where there is nothing to show. */
+export function Empty({ children }: { readonly children: ComponentChildren }) {
+  return <div class="empty">{children}</div>
+}
+
+/** What went wrong. */
+export function Failure({ children }: { readonly children: ComponentChildren }) {
+  return (
+    <p class="failure" role="alert">
+      {children}
+    </p>
+  )
+}
+
+/** The sign of a state: a shape of its own for each, in its colour. Say the state in words beside it. */
+export function StateSign({ state }: { readonly state: RowState }) {
+  return (
+    <svg class={`sign state-${state}`} viewBox="0 0 12 12" aria-hidden="true">
+      <path d={SIGNS[state]} />
+    </svg>
+  )
+}
+
+const SIGNS: Readonly<Record<RowState, string>> = {
+  done: 'M6 1a5 5 0 1 1 0 10A5 5 0 1 1 6 1Z',
+  waiting: 'M6 1a5 5 0 1 1 0 10A5 5 0 1 1 6 1Zm0 1.6v6.8a3.4 3.4 0 1 0 0-6.8Z',
+  failed: 'M6 .8 11.6 11H.4Z',
+  refused: 'M6 .4 11.6 6 6 11.6 .4 6Z',
+  dead: 'M2.6 1 6 4.4 9.4 1 11 2.6 7.6 6 11 9.4 9.4 11 6 7.6 2.6 11 1 9.4 4.4 6 1 2.6Z',
+}
+
+/** The words of the states. */
+export const STATES: Readonly<Record<RowState, string>> = {
+  done: 'Done',
+  waiting: 'Waiting',
+  failed: 'Failed',
+  refused: 'Refused',
+  dead: 'Dead',
+}
+
+/** A state: its sign and its word. */
+export function StateName({ state }: { readonly state: RowState }) {
+  return (
+    <span class="state-name">
+      <StateSign state={state} />
+      {STATES[state]}
+    </span>
+  )
+}
+
+/** The time by the clock of the app; renders the component again each `everyMs`. */
+export function useNow(everyMs = 1_000): number {
+  const [, setTick] = useState(0)
+  useEffect(() => {
+    const timer = window.setInterval(() => setTick((tick) => tick + 1), everyMs)
+    return () => window.clearInterval(timer)
+  }, [everyMs])
+  return now()
+}
+
+/** How long until a time, counting down: `00:42`. */
+export function Countdown({ at }: { readonly at: number }) {
+  const left = at - useNow(500)
+  return <time title={formatInstant(at)}>{left > 0 ? formatCountdown(left) : 'due'}</time>
+}
+
+/** How long ago a time was: `4 s ago`. */
+export function Ago({ at }: { readonly at: number }) {
+  return <time title={formatInstant(at)}>{formatAgo(at, useNow())}</time>
+}
