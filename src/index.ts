@@ -14,6 +14,15 @@ export type {
   StoredEvent,
 } from './handling/diagnostics.ts'
 export type { AudienceHandlers } from './handling/handlers.ts'
+export type {
+  AnsweredEvent,
+  ForgottenEvent,
+  HandlerRun,
+  ObservedFailed,
+  ObservedHandled,
+  ObservedStored,
+  ReceiverObserver,
+} from './handling/observer.ts'
 export type { EventSchemas, Schema, SchemaOutput, SchemaResult, TraitSchemas } from './handling/schema.ts'
 export type { Handler, HandlerOptions } from './handling/selection.ts'
 export type { BodySource, EndpointBody } from './http/body.ts'

@@ -1,11 +1,9 @@
-/** What a receiver publishes on diagnostics channels: its events, and each of them only while a channel has subscribers. */
+/** The events that a receiver publishes on diagnostics channels. Types only. */
 
-import { channel } from 'node:diagnostics_channel'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
-import type { Clock } from '../time/clock.ts'
-import type { Delivery, OpenDelivery } from './delivery.ts'
+import type { Delivery } from './delivery.ts'
 
 /** The request that an error is about. Holds no body, because the body may not be authentic. */
 export interface FailedRequest {
@@ -59,48 +57,4 @@ export interface FailedEvent extends Omit<HandledEvent, 'message' | 'attempt'> {
   readonly error: HooklineError
   /** What comes next: a retry or a dead letter of the inbox; without an inbox, the sender sends the message again. */
   readonly next: { readonly retryAt: Date } | 'dead_letter' | 'sender'
-}
-
-const received = channel('hookline:received')
-const rejected = channel('hookline:rejected')
-const stored = channel('hookline:stored')
-const handled = channel('hookline:handled')
-const failed = channel('hookline:failed')
-
-export function publishReceived(message: Message, delivery: OpenDelivery): void {
-  if (received.hasSubscribers) received.publish({ message, delivery } satisfies ReceivedEvent)
-}
-
-export function publishRejected(error: HooklineError, request: FailedRequest): void {
-  if (rejected.hasSubscribers) rejected.publish({ error, request } satisfies RejectedEvent)
-}
-
-/** When a step starts whose duration is published; undefined while its channels have no subscribers. */
-export function startOf(step: 'stored' | 'handled', clock: Clock): number | undefined {
-  const isHeard = step === 'stored' ? stored.hasSubscribers : handled.hasSubscribers || failed.hasSubscribers
-  return isHeard ? clock.monotonic() : undefined
-}
-
-export function publishStored(message: Message, delivery: OpenDelivery, startedAt: number, clock: Clock): void {
-  const durationMs = clock.monotonic() - startedAt
-  stored.publish({ message, delivery, durationMs } satisfies StoredEvent)
-}
-
-/** Publishes nothing when the handlers started before the channel had subscribers. */
-export function publishHandled(delivery: OpenDelivery, attempt: number, clock: Clock): void {
-  const { dispatched: message, startedAt } = delivery
-  if (startedAt === undefined || !handled.hasSubscribers) return
-  handled.publish({ message, delivery, attempt, durationMs: clock.monotonic() - startedAt })
-}
-
-export function publishFailed(
-  delivery: OpenDelivery,
-  attempt: number,
-  clock: Clock,
-  { error, next }: Pick<FailedEvent, 'error' | 'next'>,
-): void {
-  if (!failed.hasSubscribers) return
-  const now = clock.monotonic()
-  const durationMs = now - (delivery.startedAt ?? now)
-  failed.publish({ message: delivery.dispatched, delivery, attempt, durationMs, error, next } satisfies FailedEvent)
 }

@@ -1,11 +1,10 @@
 /** The registry behind on(): handlers by type, event name, audience and for every message, and the dispatch to them. */
 
 import { memberships, traitName } from '../message/audience.ts'
-import { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
-import { isThenable } from '../options/callbacks.ts'
 import { invalidOption, requireFunction, requireOptions, show } from '../options/checks.ts'
-import type { OpenDelivery } from './delivery.ts'
+import type { OpenDelivery } from './open-delivery.ts'
+import { runAll } from './runs.ts'
 import { type Handler, type HandlerOptions, readSelection, readUnverified } from './selection.ts'
 
 /** The handlers of an audience: pass one or both. */
@@ -41,6 +40,8 @@ const SIDES = ['entered', 'exited'] as const
 
 /** A handler as it was registered. */
 interface Registered {
+  /** For what: `track`, `track Order Completed`, `*`, `entered high_value_users`. */
+  readonly on: string
   readonly handler: Handler
   /** Whether it takes unverified messages. */
   readonly isUnverified: boolean
@@ -70,7 +71,9 @@ export function createHandlers(): Handlers {
       const { by, keys, handler, isUnverified } = readSelection('on', selection)
       const registry = by === 'type' ? byType : byEvent
       for (const key of keys) if (!registry.has(key)) refuseAfterStart('on', key)
-      for (const key of keys) append(registry, key, { handler, isUnverified, order: 0 })
+      for (const key of keys) {
+        append(registry, key, { on: by === 'type' ? key : `track ${key}`, handler, isUnverified, order: 0 })
+      }
       takeUnverified ||= isUnverified
       size += keys.size
     },
@@ -100,7 +103,8 @@ export function createHandlers(): Handlers {
       takeUnverified ||= isUnverified
       const order = audiences++
       for (const side of sides) {
-        append(byAudience[side], trait, { handler: handlers[side] as Handler, isUnverified, order })
+        const on = `${side} ${trait}`
+        append(byAudience[side], trait, { on, handler: handlers[side] as Handler, isUnverified, order })
       }
       size++
     },
@@ -119,7 +123,7 @@ export function createHandlers(): Handlers {
       if (audiences > 0) matching.push(...ofAudiences(wire))
       matching.push(...(byType.get('*') ?? NONE))
       const taking = delivery.isUncovered ? matching.filter(({ isUnverified }) => isUnverified) : matching
-      return callAll(taking, message, delivery)
+      return runAll(taking, message, delivery)
     },
   }
 
@@ -147,28 +151,4 @@ function append<T>(registry: Map<string, T[]>, key: string, value: T): void {
   const list = registry.get(key)
   if (list === undefined) registry.set(key, [value])
   else list.push(value)
-}
-
-/** Starts all handlers, then waits for all. */
-function callAll(handlers: readonly Registered[], message: Message, delivery: OpenDelivery): Promise<void> | undefined {
-  const failures: unknown[] = []
-  const pending: Promise<unknown>[] = []
-  const fail = (failure: unknown): void => {
-    failures.push(failure)
-  }
-  for (const { handler } of handlers) {
-    try {
-      const result = handler(message, delivery)
-      if (isThenable(result)) pending.push(Promise.resolve(result).catch(fail))
-    } catch (failure) {
-      fail(failure)
-    }
-  }
-  const throwIfAnyFailed = (): undefined => {
-    if (failures.length === 0) return
-    const cause = new AggregateError(failures, 'handlers failed')
-    const message = `Every handler must succeed. Got ${failures.length} of ${handlers.length} that failed. See \`cause\`.`
-    throw new HooklineError('handler_failed', message, { cause })
-  }
-  return pending.length === 0 ? throwIfAnyFailed() : Promise.all(pending).then(throwIfAnyFailed)
 }

@@ -3,8 +3,8 @@
 import { KEEP_THE_BYTES } from '../http/body.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { Line } from '../options/log.ts'
-import type { OpenDelivery } from './delivery.ts'
 import { isUnusable } from './failure.ts'
+import type { OpenDelivery } from './open-delivery.ts'
 
 /** What a line has beside its error. */
 type LineOf = Required<Pick<Line, 'text' | 'fields'>>
@@ -20,7 +20,8 @@ export function describe(
   next = '',
   more: object = {},
 ): LineOf {
-  const { type, verified } = delivery
+  const { wire, verified } = delivery
+  const type = wire?.type
   if (!verified && type === undefined) return { text: `${code}: ${message} ${next}`, fields: more }
   const { id } = delivery
   const of = type === undefined ? '' : ` (${type})`

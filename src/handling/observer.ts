@@ -3,6 +3,7 @@
 import type { EndpointAnswer, EndpointRequest } from '../http/endpoint.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
+import type { Observers } from '../options/observers.ts'
 import type { Delivery } from './delivery.ts'
 import type { FailedEvent, FailedRequest, HandledEvent, StoredEvent } from './diagnostics.ts'
 
@@ -80,3 +81,6 @@ export interface ReceiverObserver {
    */
   intercept?(request: EndpointRequest): Promise<EndpointAnswer | undefined> | undefined
 }
+
+/** The observers of one receiver. */
+export type ReceiverObservers = Observers<ReceiverObserver>

@@ -1,6 +1,7 @@
 /** The envelope of a message in the inbox: one line of JSON about its arrival, then the exact bytes of its body. */
 
-import { type BatchElement, OpenDelivery } from '../handling/delivery.ts'
+import type { BatchElement } from '../handling/delivery.ts'
+import { OpenDelivery } from '../handling/open-delivery.ts'
 import type { BodySource } from '../http/body.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { HooklineError } from '../message/error.ts'

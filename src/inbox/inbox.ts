@@ -1,8 +1,8 @@
 /** The inbox of a receiver: stores messages in its queue, lists the dead letters, and closes in good order. */
 
-import type { OpenDelivery } from '../handling/delivery.ts'
-import { publishStored, startOf } from '../handling/diagnostics.ts'
 import type { Handlers } from '../handling/handlers.ts'
+import { OpenDelivery } from '../handling/open-delivery.ts'
+import { publishStored, publishUnreadable, startOf } from '../handling/publish.ts'
 import { HooklineError } from '../message/error.ts'
 import { matchUser } from '../message/identity.ts'
 import type { Message } from '../message/message.ts'
@@ -66,7 +66,7 @@ const START_MS = 10_000
 /** Creates the inbox of a receiver. */
 export function createInbox(settings: InboxSettings, receiver: InboxReceiver, handlers: Handlers): Inbox {
   const { queue, concurrency, key } = settings
-  const { onDeadLetter, log, report, clock } = receiver
+  const { onDeadLetter, log, report, clock, observers } = receiver
   const warn = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
   let watch: unknown // The timer that waits for `start`.
   queue.reserve?.('inbox')
@@ -77,10 +77,15 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
 
   /** The queue made it a dead letter by itself. */
   function reportUnreadable(letter: DeadLetter): void {
-    const { id, reason } = letter
+    const { id, reason, body, failedAt } = letter
     const text = `An inbox needs messages that its queue can read. Got another job: ${reason.replace(/\.$/, '')}. Look at it with receiver.deadLetters(), then call receiver.drop(['${id}']).`
     const line = { code: 'dead_letter', text: `dead letter ${id}: ${text}`, fields: { id, reason: 'unreadable' } }
-    report(new HooklineError('internal', text), { headers: {}, path: undefined, remoteAddress: undefined }, line)
+    const error = new HooklineError('internal', text)
+    report(error, { headers: {}, path: undefined, remoteAddress: undefined }, line)
+    const delivery = new OpenDelivery({}, failedAt.getTime())
+    delivery.setBody({ bytes: body, source: 'argument' })
+    delivery.setObserved(observers.current, clock, id)
+    publishUnreadable(delivery, error)
     giveDeadLetter(letter)
   }
 
@@ -110,7 +115,7 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
       message,
     }),
     async store(prepared) {
-      const startedAt = startOf('stored', clock)
+      const startedAt = startOf('stored', clock, prepared[0]?.delivery.observed)
       try {
         await queue.push(prepared.map(({ job }) => job))
       } catch (cause) {
@@ -119,8 +124,8 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
       }
       watchStart()
       if (startedAt === undefined) return
-      for (const { message, delivery } of prepared) {
-        if (message !== undefined && delivery.expired === undefined) publishStored(message, delivery, startedAt, clock)
+      for (const { job, message, delivery } of prepared) {
+        if (delivery.expired === undefined) publishStored(message, delivery, job.id, startedAt, clock)
       }
     },
     start() {
@@ -135,6 +140,7 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
     drop: (which) => queue.drop(byListedReason(which, (letter) => readDeadLetter(letter).reason)),
     async forget(ids, source) {
       const isAbout = matchUser(ids)
+      observers.publish('forgotten', { ids, source })
       const isOf = (body: Uint8Array): boolean => source === undefined || sourceOf(body) === source
       return queue.forget(({ body }) => isAbout(bodyOf(body)) && isOf(body))
     },

@@ -1,10 +1,12 @@
 /** Handles the messages of the inbox: one attempt for each claim, and the outcome of the attempt. */
 
-import { OpenDelivery } from '../handling/delivery.ts'
-import { type FailedRequest, publishFailed, publishHandled, startOf } from '../handling/diagnostics.ts'
+import type { FailedRequest } from '../handling/diagnostics.ts'
 import { isUnusable, toError } from '../handling/failure.ts'
 import type { Handlers } from '../handling/handlers.ts'
 import { describe } from '../handling/lines.ts'
+import type { ReceiverObservers } from '../handling/observer.ts'
+import { OpenDelivery } from '../handling/open-delivery.ts'
+import { publishFailed, publishHandled, startOf } from '../handling/publish.ts'
 import type { Validate } from '../handling/schema.ts'
 import { HooklineError } from '../message/error.ts'
 import { parse } from '../message/parse.ts'
@@ -28,6 +30,7 @@ export interface HandlingSettings {
   readonly validate: Validate
   readonly clock: Clock
   readonly report: Report<FailedRequest>
+  readonly observers: ReceiverObservers
 }
 
 /** A claimed message. */
@@ -43,7 +46,7 @@ const MAX_LOST_CLAIMS = 5
 /** Creates the handler of an inbox's jobs. `onDeadLetter` must not throw. */
 export function createJobHandler(
   { queue, nextDelay, timeoutMs }: InboxSettings,
-  { validate, clock, report }: HandlingSettings,
+  { validate, clock, report, observers }: HandlingSettings,
   handlers: Handlers,
   onDeadLetter: (letter: DeadLetter) => void,
 ): HandleJob {
@@ -56,9 +59,11 @@ export function createJobHandler(
     let delivery: OpenDelivery
     try {
       delivery = readEnvelope(job.body)
+      delivery.setObserved(observers.current, clock, job.id)
     } catch (error) {
       delivery = new OpenDelivery({}, job.firstAt.getTime())
       delivery.setBody({ bytes: job.body, source: 'argument' })
+      delivery.setObserved(observers.current, clock, job.id)
       return deadLetter({ job, delivery, before }, error as HooklineError, 'unreadable')
     }
     const lost = job.claimCount - 1 - before.attempts - before.releases
@@ -117,10 +122,10 @@ export function createJobHandler(
   async function run(delivery: OpenDelivery): Promise<void> {
     delivery.enter('handlers')
     const wire = parse(delivery.bytes)
-    delivery.type = wire.type
+    delivery.wire = wire
     const message = await validate(wire)
     if (delivery.expired !== undefined) return
-    delivery.setDispatched(message, startOf('handled', clock))
+    delivery.setDispatched(message, startOf('handled', clock, delivery.observed))
     await handlers.dispatch(message, wire, delivery)
   }
 

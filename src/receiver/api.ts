@@ -2,6 +2,7 @@
 
 import type { Delivery, ReceivedElement } from '../handling/delivery.ts'
 import type { AudienceHandlers } from '../handling/handlers.ts'
+import type { ReceiverObserver } from '../handling/observer.ts'
 import type { EventSchemas, SchemaOutput, TraitSchemas } from '../handling/schema.ts'
 import type { Handler, HandlerOptions } from '../handling/selection.ts'
 import type { Endpoint, EndpointHeaders, EndpointRequest, TextAnswer } from '../http/endpoint.ts'
@@ -162,6 +163,14 @@ export interface Receiver<Events extends EventSchemas = any, Traits extends Trai
    * again, so call `forget` again until `active` is 0.
    */
   forget(ids: string | readonly string[], options?: ForgetOptions): Promise<Forgotten>
+
+  /**
+   * Calls the methods of `observer` with what happens at this one receiver; the diagnostics channels are for all receivers of the
+   * process, and hold no bodies of refused requests. There may be several observers. Returns what removes this one.
+   *
+   * @throws TypeError that names the method, for one that is no function and for an unknown name.
+   */
+  observe(observer: ReceiverObserver): () => void
 
   /** Reads the health of the receiver and its inbox. Never rejects, and takes a second at most. */
   health(): Promise<Health>

@@ -1,16 +1,12 @@
 /** Takes a body that is an array of messages: one signature and one answer for all, a delivery for each. */
 
-import type { OpenDelivery, ReceivedElement } from '../handling/delivery.ts'
-import {
-  type FailedRequest,
-  publishFailed,
-  publishHandled,
-  publishReceived,
-  publishRejected,
-} from '../handling/diagnostics.ts'
+import type { ReceivedElement } from '../handling/delivery.ts'
+import type { FailedRequest } from '../handling/diagnostics.ts'
 import { isUnusable, toError } from '../handling/failure.ts'
 import type { Handlers } from '../handling/handlers.ts'
 import { describe, describeRequest } from '../handling/lines.ts'
+import type { OpenDelivery } from '../handling/open-delivery.ts'
+import { publishFailed, publishHandled, publishReceived, publishRejected } from '../handling/publish.ts'
 import { accepted, problem } from '../http/answer.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import { isArray } from '../message/elements.ts'
@@ -55,6 +51,7 @@ export function createOpenBatch(
 
   async function take(batch: OpenDelivery, request: FailedRequest): Promise<Received> {
     const elements = split(batch, batchLimit)
+    for (const { delivery } of elements) delivery.setObserved(batch.observed?.observers, clock)
     batch.complete = (received) => ({
       ...received,
       elements: elements.map((element) => element.result ?? cutShort(element, received.error as HooklineError)),

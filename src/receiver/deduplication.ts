@@ -1,10 +1,11 @@
 /** Deduplication without an inbox: claims a message in the dedupe store, then confirms or releases the claim. */
 
 import type { Claim, Claimed, Dedupe } from '../dedupe/store.ts'
-import type { Delivery, OpenDelivery } from '../handling/delivery.ts'
+import type { Delivery } from '../handling/delivery.ts'
 import type { FailedRequest } from '../handling/diagnostics.ts'
 import { toError } from '../handling/failure.ts'
 import { describe } from '../handling/lines.ts'
+import type { OpenDelivery } from '../handling/open-delivery.ts'
 import { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import { invalidOption, kindOf, refuseUnknown, requireFunction, requireKey } from '../options/checks.ts'

@@ -1,6 +1,7 @@
 /** The elements of a batch: what its signature covers, and a delivery for each. */
 
-import { OpenDelivery, type ReceivedElement, sha256 } from '../handling/delivery.ts'
+import type { ReceivedElement } from '../handling/delivery.ts'
+import { OpenDelivery, sha256 } from '../handling/open-delivery.ts'
 import { elementsOf, firstElement } from '../message/elements.ts'
 import { HooklineError, kindOf } from '../message/error.ts'
 import { isObject, parseJson } from '../message/json.ts'
@@ -57,6 +58,6 @@ export function readMessage(value: unknown, delivery: OpenDelivery): Message {
     throw new HooklineError('body_not_json', text)
   }
   const message = checkMessage(value)
-  delivery.type = message.type
+  delivery.wire = message
   return message
 }

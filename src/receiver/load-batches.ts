@@ -1,7 +1,7 @@
 /** Loads what takes batches, for receivers that take them: other receivers never load it. */
 
-import type { OpenDelivery } from '../handling/delivery.ts'
 import type { FailedRequest } from '../handling/diagnostics.ts'
+import type { OpenDelivery } from '../handling/open-delivery.ts'
 import type { Batch, createOpenBatch } from './batches.ts'
 
 /** As `createOpenBatch`, but the first requests may have to wait until it is loaded. */

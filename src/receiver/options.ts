@@ -2,6 +2,7 @@
 
 import type { Dedupe } from '../dedupe/store.ts'
 import type { FailedRequest } from '../handling/diagnostics.ts'
+import type { ReceiverObserver, ReceiverObservers } from '../handling/observer.ts'
 import { createValidate, type EventSchemas, type TraitSchemas, type Validate } from '../handling/schema.ts'
 import { type InboxOptions, type InboxSettings, readInboxOptions } from '../inbox/options.ts'
 import type { DeadLetterMessage } from '../inbox/stored.ts'
@@ -17,6 +18,7 @@ import {
   requireWhole,
 } from '../options/checks.ts'
 import type { Log, Logger } from '../options/log.ts'
+import { createObservers } from '../options/observers.ts'
 import { createReport, type Report } from '../options/report.ts'
 import type { Queue } from '../queues/queue.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
@@ -109,6 +111,7 @@ export interface ReceiverSettings {
   readonly onDeadLetter: ReceiverOptions['onDeadLetter']
   readonly report: Report<FailedRequest>
   readonly log: Log
+  readonly observers: ReceiverObservers
   readonly clock: Clock
 }
 
@@ -129,6 +132,15 @@ const KNOWN = [
   'logger',
   'clock',
 ] as const satisfies (keyof ReceiverOptions)[]
+
+const OBSERVER = [
+  'answered',
+  'stored',
+  'handled',
+  'failed',
+  'forgotten',
+  'intercept',
+] as const satisfies (keyof ReceiverObserver)[]
 
 const BATCH_MODES: readonly BatchMode[] = ['refuse', 'signed', 'first_signed']
 
@@ -171,6 +183,7 @@ export function readOptions(options: ReceiverOptions): ReceiverSettings {
     onRejected,
     onDeadLetter,
     ...createReport(options, clock),
+    observers: createObservers<ReceiverObserver>(OBSERVER),
     clock,
   }
 }

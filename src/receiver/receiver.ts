@@ -15,6 +15,7 @@ import type { ForgetOptions, HeadersLike, ReceiveOptions, Receiver, ReceiverClos
 import { createDeduplication } from './deduplication.ts'
 import { type ReceiverOptions, readOptions } from './options.ts'
 import { createReceive } from './receive.ts'
+import { noteSecret } from './secrets-of.ts'
 
 /**
  * Creates a receiver of webhook messages.
@@ -52,6 +53,7 @@ export function createReceiver<
       handlers.addAudience(name, audience as AudienceHandlers, options)
       return receiver
     },
+    observe: (observer) => settings.observers.add(observer),
     handle,
     get background() {
       if (isStarted) return 'a started inbox'
@@ -96,6 +98,7 @@ export function createReceiver<
       return closed
     },
   }
+  noteSecret(receiver, options.secret)
   return receiver
 
   function inboxFor(call: string): Inbox {

@@ -1,6 +1,6 @@
 /** What becomes of an authentic message that cannot be used, without an inbox: `onRejected` gets it. */
 
-import type { OpenDelivery } from '../handling/delivery.ts'
+import type { OpenDelivery } from '../handling/open-delivery.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { HooklineError } from '../message/error.ts'
 

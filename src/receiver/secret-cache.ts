@@ -1,6 +1,6 @@
 /** What a provider of secrets answered: asked for when it is needed, once for all requests that wait, and kept for a while. */
 
-import type { OpenDelivery } from '../handling/delivery.ts'
+import type { OpenDelivery } from '../handling/open-delivery.ts'
 import { HooklineError } from '../message/error.ts'
 import { SECRET_COOLDOWN_MS, SECRET_MAX_AGE_MS, SECRET_RETRY_MS } from '../message/limits.ts'
 import type { Key } from '../message/signature.ts'

@@ -1,7 +1,7 @@
 /** The shared secret in each form of the option: constant, from a provider, or one for each source. */
 
 import { isUint8Array } from 'node:util/types'
-import type { OpenDelivery } from '../handling/delivery.ts'
+import type { OpenDelivery } from '../handling/open-delivery.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { HooklineError } from '../message/error.ts'
 import { SOURCE_NAME_LIMIT, SOURCES_LIMIT } from '../message/limits.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { OpenDelivery } from '../../src/handling/delivery.ts'
 import { createHandlers } from '../../src/handling/handlers.ts'
+import { OpenDelivery } from '../../src/handling/open-delivery.ts'
 import type { Message } from '../../src/message/message.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'

@@ -188,7 +188,7 @@ describe.each(WAYS)('a batch that signs its first element, %s', (way) => {
   it('looks the same from outside, whichever of the two is signed or neither', async () => {
     const { createKeys } = await import('../../src/message/signature.ts')
     const { isSigned } = await import('../../src/receiver/elements.ts')
-    const { OpenDelivery } = await import('../../src/handling/delivery.ts')
+    const { OpenDelivery } = await import('../../src/handling/open-delivery.ts')
     const [key] = createKeys(secret)
     const body = Buffer.from(`[${texts}]`)
     for (const given of [signature, sign(body, secret), '0'.repeat(40)]) {

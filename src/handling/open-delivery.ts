@@ -1,0 +1,156 @@
+/** A delivery in progress: how far its handling has come, and who observes it. */
+
+import { createHash } from 'node:crypto'
+import type { BodySource, EndpointBody } from '../http/body.ts'
+import type { EndpointHeaders } from '../http/endpoint.ts'
+import type { HooklineError } from '../message/error.ts'
+import type { Message } from '../message/message.ts'
+import type { Key } from '../message/signature.ts'
+import type { Clock } from '../time/clock.ts'
+import type { BatchElement, BatchResult, Delivery } from './delivery.ts'
+import { LATE, type Stage } from './failure.ts'
+import type { HandlerRun, ReceiverObservers } from './observer.ts'
+
+/** What observers need of a delivery. */
+export interface Observed {
+  readonly observers: ReceiverObservers
+  readonly clock: Clock
+  readonly runs: HandlerRun[]
+  readonly jobId: string | undefined
+}
+
+/** A delivery in progress: filled in step by step, its costly parts only when they are read. */
+export class OpenDelivery implements Delivery {
+  readonly headers: EndpointHeaders
+  bytes: Uint8Array = NO_BYTES
+  bodySource: BodySource = 'stream'
+  source: string | undefined
+  signature: string | undefined
+  secretIndex: number | undefined
+  /** Undefined for a message that arrived alone, and for the first of a batch when its own bytes are signed. */
+  element: BatchElement | undefined
+  /** Whether the signature of the request covers other bytes than these: they go to handlers that ask for such alone. */
+  isUncovered = false
+  /** Of a batch: the delivery of the element that is being handled. */
+  current: OpenDelivery | undefined
+  /** Of a batch: adds what became of its elements to the result of the request. */
+  complete: (<Result extends BatchResult>(result: Result) => Result) | undefined
+  /** The message as it was sent, once it is parsed. */
+  wire: Message | undefined
+  /** The message as it was dispatched to the handlers; undefined before. */
+  dispatched: Message | undefined
+  /** When it was dispatched, on a monotonic clock; undefined when nothing needs it. */
+  startedAt: number | undefined
+  /** The error of the deadline once it has passed, or of the shutdown that ended the delivery. */
+  expired: HooklineError | undefined
+  readonly #receivedAt: number
+  #stage: Stage = 'body'
+  #failure: HooklineError | undefined
+  #abort: AbortController | undefined
+  #observed: Observed | undefined // Private, so that JSON and a console leave it out.
+
+  constructor(headers: EndpointHeaders, receivedAt: number) {
+    this.headers = headers
+    this.#receivedAt = receivedAt
+  }
+
+  get id(): string {
+    const { signature, source, element } = this
+    if (element !== undefined) {
+      return sha256(JSON.stringify([element, source, this.isUncovered, sha256(this.bytes)]))
+    }
+    if (signature === undefined) return sha256(this.bytes)
+    return source === undefined ? signature : sha256(`${signature}${source}`)
+  }
+
+  /** A key that you chose for the message, apart from the same key of another source, and from one that anyone could send. */
+  within(key: string): string {
+    if (this.isUncovered) return JSON.stringify([this.source, key, 'unverified'])
+    return this.source === undefined ? key : JSON.stringify([this.source, key])
+  }
+
+  get receivedAt(): Date {
+    return new Date(this.#receivedAt)
+  }
+
+  get verified(): boolean {
+    return this.signature !== undefined && !this.isUncovered
+  }
+
+  /** Checks a signature of the bytes. A batch that may be signed otherwise checks that, too. */
+  isSignedBy(key: Key, signature: string): boolean {
+    return key.matches(this.bytes, signature)
+  }
+
+  get signal(): AbortSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController()
+      if (this.expired !== undefined) this.#abort.abort(this.expired)
+    }
+    return this.#abort.signal
+  }
+
+  /** Undefined while nothing observes it. */
+  get observed(): Observed | undefined {
+    return this.#observed
+  }
+
+  /** Whether the handlers succeeded and only the dedupe store has to confirm it. */
+  get isHandled(): boolean {
+    return this.#stage === 'confirm'
+  }
+
+  /** Goes on to the next stage. Throws the error of the deadline when that has passed: the rest would be in vain. */
+  enter(stage: Stage): void {
+    if (this.expired !== undefined) throw this.expired
+    this.#stage = stage
+  }
+
+  /** @param jobId The id of its message in the queue, where that is known. */
+  setObserved(observers: ReceiverObservers | undefined, clock: Clock, jobId?: string): void {
+    if (observers !== undefined) this.#observed = { observers, clock, runs: [], jobId }
+  }
+
+  setBody({ bytes, source }: EndpointBody): void {
+    this.bytes = bytes
+    this.bodySource = source
+  }
+
+  setSignature(signature: string, secretIndex: number): void {
+    this.signature = signature
+    this.secretIndex = secretIndex
+  }
+
+  setDispatched(message: Message, startedAt: number | undefined): void {
+    this.dispatched = message
+    this.startedAt = startedAt
+  }
+
+  setHandled(): void {
+    this.#stage = 'confirm'
+  }
+
+  /** The deadline answers this error, however long the cleanup after it takes. */
+  setFailure(error: HooklineError): void {
+    this.#failure = error
+  }
+
+  /** Ends the delivery: its signal fires. Returns the error to answer. */
+  expire(error: HooklineError = this.current?.expire() ?? this.#failure ?? LATE[this.#stage]()): HooklineError {
+    this.expired = error
+    this.#abort?.abort(error)
+    return error
+  }
+
+  /** Ends what may not be authentic: a provider of secrets that hangs would hold its bytes. */
+  dropUnverified(): void {
+    if (this.#stage === 'secret') this.bytes = NO_BYTES
+  }
+}
+
+const NO_BYTES = new Uint8Array()
+
+/** The SHA-256 of data, in hexadecimal digits. */
+export function sha256(data: Uint8Array | string): string {
+  return createHash('sha256').update(data).digest('hex')
+}

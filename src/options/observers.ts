@@ -1,0 +1,59 @@
+/** The observers of one receiver, destination or collector. Whatever they do changes nothing: one that fails is a warning. */
+
+import { notify } from './callbacks.ts'
+import { requireFunction, requireOptions } from './checks.ts'
+import { createWarning } from './warning.ts'
+
+/** What a method of an observer is given. */
+type Given<Observer, Name extends keyof Observer> =
+  NonNullable<Observer[Name]> extends (given: infer Value) => unknown ? Value : never
+
+/** Those that are registered. */
+export interface Observers<Observer> {
+  /** These observers; undefined while there are none, so that nothing is prepared for them. */
+  readonly current: Observers<Observer> | undefined
+  /**
+   * Registers an observer. Returns what removes it.
+   *
+   * @throws TypeError that names the method, for one that is no function or has another name.
+   */
+  add(observer: Observer): () => void
+  /** Calls a method of each. */
+  publish<Name extends keyof Observer>(name: Name, event: Given<Observer, Name>): void
+  /** Calls a method of one after the other until one returns a promise. That never rejects. */
+  ask<Name extends keyof Observer>(name: Name, given: Given<Observer, Name>): PromiseLike<unknown> | undefined
+}
+
+/** Creates them: none yet. `methods` are all that an observer may have. */
+export function createObservers<Observer extends object>(methods: readonly (keyof Observer & string)[]) {
+  const warn = createWarning('An observer', 'HOOKLINE_OBSERVER')
+  const registered = new Map<() => void, Observer>()
+
+  function call(observer: Observer, name: keyof Observer, given: unknown): PromiseLike<unknown> | undefined {
+    return notify(() => (observer[name] as ((given: unknown) => unknown) | undefined)?.call(observer, given), warn)
+  }
+
+  const observers: Observers<Observer> = {
+    get current() {
+      return registered.size === 0 ? undefined : observers
+    },
+    add(observer) {
+      requireOptions('observe', observer, methods)
+      for (const name of methods) if (observer[name] !== undefined) requireFunction(`observe: ${name}`, observer[name])
+      const remove = (): void => void registered.delete(remove)
+      registered.set(remove, observer)
+      return remove
+    },
+    publish(name, event) {
+      for (const observer of registered.values()) call(observer, name, event)
+    },
+    ask(name, given) {
+      for (const observer of registered.values()) {
+        const answer = call(observer, name, given)
+        if (answer !== undefined) return answer
+      }
+      return undefined
+    },
+  }
+  return observers
+}
