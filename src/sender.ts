@@ -5,21 +5,26 @@
  */
 
 export type {
-  DeliveryReport,
   Destination,
   DestinationChanges,
   DestinationCloseOptions,
   DestinationDeadLetter,
   DestinationHealth,
-  FailureReason,
   Queued,
-  SkippedEvent,
-  SkipReason,
   Submission,
   SyncOptions,
 } from './destination/api.ts'
 export type { CircuitEvent, CircuitOptions, CircuitState, CircuitStatus } from './destination/circuit.ts'
 export { createDestination } from './destination/destination.ts'
+export type {
+  DeliveryReport,
+  DestinationObserver,
+  FailureReason,
+  ObservedReport,
+  QueuedEvent,
+  SkippedEvent,
+  SkipReason,
+} from './destination/observer.ts'
 export type { DestinationOptions } from './destination/options.ts'
 export type { DispatcherLike } from './http/post.ts'
 export type {

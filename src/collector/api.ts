@@ -2,6 +2,7 @@
 
 import type { Destination } from '../destination/api.ts'
 import type { Endpoint, EndpointRequest, TextAnswer } from '../http/endpoint.ts'
+import type { CollectorObserver } from './observer.ts'
 
 /** A destination of a source: one of `createDestination`, or an object of yours that takes messages. */
 export type CollectorDestination = Pick<Destination, 'submit'> & Partial<Pick<Destination, 'enabled'>>
@@ -64,6 +65,13 @@ export interface Collector extends Endpoint {
    * collector.update({ sources: [{ name: 'shop', writeKey: 'a new key', destinations: [destination] }] })
    */
   update(changes: CollectorChanges): void
+  /**
+   * Calls the methods of `observer` with each request that this one collector answers. There may be several observers. Returns
+   * what removes this one.
+   *
+   * @throws TypeError that names the method, for one that is no function and for an unknown name.
+   */
+  observe(observer: CollectorObserver): () => void
   /**
    * Requests the deletion of a user: queues one `delete` notification for each affected source, at each of its destinations
    * that is on ("Outbound event delivery", Events). The timestamps of all notifications for a user differ.

@@ -26,7 +26,7 @@ import { submitToAll } from './submit.ts'
  * app.use('/analytics', serve(collector))
  */
 export function createCollector(options: CollectorOptions): Collector {
-  const { ipHeader, deadlineMs, report, clock, ...settings } = readOptions(options)
+  const { ipHeader, deadlineMs, report, observers, clock, ...settings } = readOptions(options)
   let { sources } = settings
   for (const [index, { writeKey }] of options.sources.entries()) warnOfSecret(`sources[${index}].writeKey`, writeKey)
   const deadlines = createDeadlines(deadlineMs, clock)
@@ -45,6 +45,8 @@ export function createCollector(options: CollectorOptions): Collector {
       return route === undefined ? undefined : exchange(request, route)
     },
 
+    observe: (observer) => observers.add(observer),
+
     update(changes) {
       sources = readChanges(changes)
     },
@@ -57,25 +59,56 @@ export function createCollector(options: CollectorOptions): Collector {
 
   async function exchange(request: EndpointRequest, route: Route): Promise<TextAnswer> {
     if (request.method === 'OPTIONS') return preflight
+    const at = clock.now()
+    const seen: Seen = { at, startedAt: observers.current && clock.monotonic(), bytes: NO_BYTES, source: undefined }
     try {
-      return collected(await collect(request, route))
+      const calls = await collect(request, route, seen)
+      const answer = collected(calls)
+      publish(request, seen, answer, undefined, calls)
+      return answer
     } catch (thrown) {
       const error = thrown instanceof HooklineError ? thrown : internal(thrown)
       const { path, headers, remoteAddress } = request
       report(error, { path, headers, remoteAddress }, { fields: { path } })
-      return failed(error)
+      const answer = failed(error)
+      publish(request, seen, answer, error)
+      return answer
     }
   }
 
+  function publish(
+    { path, headers, remoteAddress }: EndpointRequest,
+    { at, startedAt, bytes, source }: Seen,
+    { status }: TextAnswer,
+    error: HooklineError | undefined,
+    calls?: SortedCalls,
+  ): void {
+    if (startedAt === undefined) return
+    observers.publish('answered', {
+      request: { path, headers, remoteAddress },
+      bytes,
+      source,
+      status,
+      error,
+      accepted: calls?.accepted.length ?? 0,
+      refused: calls?.refusedCount ?? 0,
+      at,
+      durationMs: clock.monotonic() - startedAt,
+    })
+  }
+
   /** The steps, in the order that decides which error a request with several faults is answered. */
-  async function collect(request: EndpointRequest, route: Route): Promise<SortedCalls> {
-    const now = clock.now()
+  async function collect(request: EndpointRequest, route: Route, seen: Seen): Promise<SortedCalls> {
+    const { at: now } = seen
     const { withKey } = sources // An update while the body arrives is for later requests.
     const userName = readUserName(request.headers)
     // A wrong key in the header is refused before its body costs anything.
     const authenticated = userName === '' ? undefined : requireSource(withKey(userName))
-    const body = parseObject(await readInTime(request))
+    seen.source = authenticated?.name
+    seen.bytes = await readInTime(request)
+    const body = parseObject(seen.bytes)
     const source = authenticated ?? requireSource(withKey(readWriteKey(body)))
+    seen.source = source.name
 
     const ip = isOfUser(source, request) ? readAddress(request, ipHeader) : undefined
     const arrival = { route, source: source.name, now, receivedAt: new Date(now).toISOString(), ip }
@@ -95,6 +128,17 @@ export function createCollector(options: CollectorOptions): Collector {
         .finally(() => deadlines.clear(deadline))
     })
   }
+}
+
+const NO_BYTES = new Uint8Array()
+
+/** What is published of a request beside its answer: filled in step by step. */
+interface Seen {
+  readonly at: number
+  /** On a monotonic clock; undefined when nothing observes the collector. */
+  readonly startedAt: number | undefined
+  bytes: Uint8Array
+  source: string | undefined
 }
 
 function requireSource(source: ReadySource | undefined): ReadySource {

@@ -25,4 +25,5 @@ export type {
   SourceKind,
 } from './api.ts'
 export { createCollector } from './collector.ts'
-export type { CollectorOptions, CollectorRequest } from './options.ts'
+export type { CollectedEvent, CollectorObserver, CollectorRequest } from './observer.ts'
+export type { CollectorOptions } from './options.ts'

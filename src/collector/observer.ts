@@ -1,7 +1,18 @@
 /** What an observer of one collector sees. */
 
+import type { EndpointHeaders } from '../http/endpoint.ts'
 import type { HooklineError } from '../message/error.ts'
-import type { CollectorRequest } from './options.ts'
+import { createObservers, type Observers } from '../options/observers.ts'
+
+/** A request, without its body. */
+export interface CollectorRequest {
+  /** Relative to where the collector is mounted. */
+  readonly path: string
+  /** The headers of the request, names in lower case. */
+  readonly headers: EndpointHeaders
+  /** The address of the connection, if the host knows it. */
+  readonly remoteAddress: string | undefined
+}
 
 /** A request was answered. Preflight requests of browsers are left out. */
 export interface CollectedEvent {
@@ -25,4 +36,12 @@ export interface CollectedEvent {
 /** Observes one collector. Its method is called at once, before the answer goes out: keep it short. What it throws becomes a process warning. */
 export interface CollectorObserver {
   answered?(event: CollectedEvent): void
+}
+
+/** The observers of one collector. */
+export type CollectorObservers = Observers<CollectorObserver>
+
+/** Creates them: none yet. */
+export function createCollectorObservers(): CollectorObservers {
+  return createObservers(['answered'])
 }

@@ -1,23 +1,13 @@
 /** Reads the options of a collector: checks them once and completes them. */
 
-import type { EndpointHeaders } from '../http/endpoint.ts'
 import type { HooklineError } from '../message/error.ts'
 import { invalidOption, isToken, requireClock, requireOptions, requireWhole, show } from '../options/checks.ts'
 import type { Logger } from '../options/log.ts'
 import { createReport, type Report } from '../options/report.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import type { CollectorChanges, Source } from './api.ts'
+import { type CollectorObservers, type CollectorRequest, createCollectorObservers } from './observer.ts'
 import { createSources, type Sources } from './sources.ts'
-
-/** The request of an error, without its body. */
-export interface CollectorRequest {
-  /** Relative to where the collector is mounted. */
-  readonly path: string
-  /** The headers of the request, names in lower case. */
-  readonly headers: EndpointHeaders
-  /** The address of the connection, if the host knows it. */
-  readonly remoteAddress: string | undefined
-}
 
 /** Options of `createCollector`. */
 export interface CollectorOptions {
@@ -51,6 +41,7 @@ export interface CollectorSettings {
   readonly ipHeader: string | undefined
   readonly deadlineMs: number
   readonly report: Report<CollectorRequest>
+  readonly observers: CollectorObservers
   readonly clock: Clock
 }
 
@@ -78,7 +69,14 @@ export function readOptions(options: CollectorOptions): CollectorSettings {
   requireWhole('deadlineMs', deadlineMs, 1)
   requireClock(clock)
   const { report } = createReport(options, clock)
-  return { sources: createSources(options.sources), ipHeader: ipHeader?.toLowerCase(), deadlineMs, report, clock }
+  return {
+    sources: createSources(options.sources),
+    ipHeader: ipHeader?.toLowerCase(),
+    deadlineMs,
+    report,
+    observers: createCollectorObservers(),
+    clock,
+  }
 }
 
 /**

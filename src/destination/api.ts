@@ -6,61 +6,18 @@ import type { DeadLetterFilter, DeadLetterPage, Forgotten, PushOptions } from '.
 import type { Attempt, CallMethods } from '../sender/api.ts'
 import type { SenderOptions } from '../sender/options.ts'
 import type { CircuitStatus } from './circuit.ts'
+import type { DestinationObserver, FailureReason, SkipReason } from './observer.ts'
 
 /** Whether a destination queued a message. */
 export type Queued =
   | { readonly queued: true /** Identifies the message in reports and dead letters. */; readonly id: string }
   | { readonly queued: false; readonly reason: SkipReason }
 
-/** Why a message is not queued. */
-export type SkipReason =
-  /** The destination is disabled. */
-  | 'switched_off'
-  /** The integrations of the message exclude `Webhooks`. */
-  | 'not_selected'
-  /** The message is older than `historicalAfterMs`. */
-  | 'historical'
-
-/** `hookline:skipped`: a destination did not queue a message. */
-export interface SkippedEvent {
-  readonly message: Message
-  readonly reason: SkipReason
-}
-
 /** A message to queue. */
 export interface Submission {
   readonly message: Message
   /** Identifies the message to the caller: submitted again under the same key, it is queued once. Default: no key. */
   readonly key?: string
-}
-
-/** Why a message is no longer retried. */
-export type FailureReason =
-  /** Every URL gave a final response. */
-  | 'refused'
-  /** Four hours have passed since the first attempt. */
-  | 'window_over'
-  /** The destination was disabled when the four hours ended. */
-  | 'switched_off'
-  /** The circuits of its URLs were open when its four hours ended. */
-  | 'circuit_open'
-  /** The stored job was lost or changed in the queue, so it cannot be sent. */
-  | 'unreadable'
-
-/** The state of a message after a round. */
-export interface DeliveryReport {
-  readonly status: 'delivered' | 'retrying' | 'failed'
-  readonly id: string
-  /** A getter that parses the message: spreading the report or writing it as JSON omits it. Throws when `reason` is `unreadable`. */
-  readonly message: Message
-  /** The attempts of this round; empty when the message failed without another round. */
-  readonly latest: readonly Attempt[]
-  /** All attempts since the message was queued, in order. Those of earlier rounds have no body and no reason. */
-  readonly attempts: readonly Attempt[]
-  /** When the next round begins; set while `retrying`. */
-  readonly retryAt?: Date
-  /** Why the message failed; set when `failed`. */
-  readonly reason?: FailureReason
 }
 
 /** A message that failed and is not retried until it is redriven. */
@@ -175,6 +132,13 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
    * destination.update({ webhooks: [{ url: 'https://new.example/webhooks' }], sharedSecret: 'new secret' })
    */
   update(changes: DestinationChanges): void
+  /**
+   * Calls the methods of `observer` with what happens at this one destination; the diagnostics channels are for all destinations of
+   * the process. There may be several observers. Returns what removes this one.
+   *
+   * @throws TypeError that names the method, for one that is no function and for an unknown name.
+   */
+  observe(observer: DestinationObserver): () => void
   /** Reads the health of the destination and its queue. Never rejects, and takes a second at most. */
   health(): Promise<DestinationHealth>
   /** Lists the messages that failed, the oldest first. */

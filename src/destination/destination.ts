@@ -13,12 +13,14 @@ import { checkHealth } from '../queues/health.ts'
 import { jobIdFromKey, newJobId } from '../queues/job-id.ts'
 import type { DeadLetter, Job, PushOptions } from '../queues/queue.ts'
 import { type Composed, composeCall, composeMessage } from '../sender/compose-call.ts'
-import type { Destination, DestinationDeadLetter, FailureReason, Queued } from './api.ts'
+import type { Destination, DestinationDeadLetter, Queued } from './api.ts'
 import { createAudienceSync } from './audience-sync.ts'
 import { createCircuits } from './circuits.ts'
 import { offerComposed } from './composed.ts'
 import { createJobHandler } from './job-handler.ts'
 import { createLive } from './live.ts'
+import type { FailureReason } from './observer.ts'
+import { createDestinationObservers } from './observer.ts'
 import type { DestinationOptions } from './options.ts'
 import { createCircuitReport, createReport, readMessage, UNREADABLE } from './reports.ts'
 import { readRetryState } from './retry-state.ts'
@@ -38,7 +40,8 @@ import { createSkipCounter, findSkipReason } from './skips.ts'
 export function createDestination(options: DestinationOptions): Destination {
   const live = createLive(options)
   const { clock, queue, concurrency, onAttempt, onCircuit, onDeadLetter, log } = live.settings
-  const circuits = createCircuits(live.settings, createCircuitReport(onCircuit, log))
+  const observers = createDestinationObservers()
+  const circuits = createCircuits(live.settings, createCircuitReport(onCircuit, log, observers))
   const skipped = createSkipCounter()
   const warn = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
   let isClosed = false
@@ -64,9 +67,14 @@ export function createDestination(options: DestinationOptions): Destination {
       return { queued: true, id }
     })
     if (jobs.length > 0) await queue.push(jobs, options)
-    for (const [index, { message }] of composed.entries()) {
-      const result = results[index]
-      if (result?.queued === false) skipped.add(message, result.reason)
+    for (const [index, { message, bytes, at }] of composed.entries()) {
+      const result = results[index] as Queued
+      if (result.queued) {
+        observers.publish('queued', { id: result.id, message, bytes, at })
+      } else {
+        skipped.add(message, result.reason)
+        observers.publish('skipped', { message, reason: result.reason })
+      }
     }
     return results
   }
@@ -109,7 +117,7 @@ export function createDestination(options: DestinationOptions): Destination {
   }
 
   queue.reserve?.('destination')
-  const report = createReport(onAttempt, log)
+  const report = createReport(onAttempt, log, observers)
   const wake = queue.work(createJobHandler(live, circuits, report, giveDeadLetter), {
     concurrency,
     room: circuits.room,
@@ -137,6 +145,7 @@ export function createDestination(options: DestinationOptions): Destination {
       circuits.update(live.settings)
       wake()
     },
+    observe: (observer) => observers.add(observer),
     health: async () => {
       const health = await checkHealth(() => queue.counts(), isClosed, clock)
       return { ...health, circuits: circuits.statuses, skipped: { ...skipped.counts } }
@@ -146,6 +155,7 @@ export function createDestination(options: DestinationOptions): Destination {
     drop: async (which) => queue.drop(byListedReason(which, ({ reason }) => readReason(reason), REASONS)),
     async forget(ids) {
       const isAbout = matchUser(ids)
+      observers.publish('forgotten', { ids })
       return queue.forget(({ body }) => isAbout(body))
     },
     close: async (options = {}) => {

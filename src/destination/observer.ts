@@ -1,10 +1,55 @@
-/** What an observer of one destination sees. */
+/** What is reported of a destination: to its callbacks, on diagnostics channels, and to the observers of one destination. */
 
 import type { Message } from '../message/message.ts'
-import type { DeliveryReport, SkipReason } from './api.ts'
+import { createObservers, type Observers } from '../options/observers.ts'
+import type { Attempt } from '../sender/api.ts'
 import type { CircuitEvent } from './circuit.ts'
 
-/** A message was queued. */
+/** Why a message is not queued. */
+export type SkipReason =
+  /** The destination is disabled. */
+  | 'switched_off'
+  /** The integrations of the message exclude `Webhooks`. */
+  | 'not_selected'
+  /** The message is older than `historicalAfterMs`. */
+  | 'historical'
+
+/** `hookline:skipped`: a destination did not queue a message. */
+export interface SkippedEvent {
+  readonly message: Message
+  readonly reason: SkipReason
+}
+
+/** Why a message is no longer retried. */
+export type FailureReason =
+  /** Every URL gave a final response. */
+  | 'refused'
+  /** Four hours have passed since the first attempt. */
+  | 'window_over'
+  /** The destination was disabled when the four hours ended. */
+  | 'switched_off'
+  /** The circuits of its URLs were open when its four hours ended. */
+  | 'circuit_open'
+  /** The stored job was lost or changed in the queue, so it cannot be sent. */
+  | 'unreadable'
+
+/** The state of a message after a round. */
+export interface DeliveryReport {
+  readonly status: 'delivered' | 'retrying' | 'failed'
+  readonly id: string
+  /** A getter that parses the message: spreading the report or writing it as JSON omits it. Throws when `reason` is `unreadable`. */
+  readonly message: Message
+  /** The attempts of this round; empty when the message failed without another round. */
+  readonly latest: readonly Attempt[]
+  /** All attempts since the message was queued, in order. Those of earlier rounds have no body and no reason. */
+  readonly attempts: readonly Attempt[]
+  /** When the next round begins; set while `retrying`. */
+  readonly retryAt?: Date
+  /** Why the message failed; set when `failed`. */
+  readonly reason?: FailureReason
+}
+
+/** A message was queued: with a `db`, as far as your transaction commits. */
 export interface QueuedEvent {
   readonly id: string
   readonly message: Message
@@ -23,10 +68,18 @@ export interface ObservedReport extends DeliveryReport {
 /** Observes one destination. Each method is called at once: keep it short. What it throws becomes a process warning. */
 export interface DestinationObserver {
   queued?(event: QueuedEvent): void
-  skipped?(event: { readonly message: Message; readonly reason: SkipReason }): void
-  /** The report is the one of `onAttempt`: a getter parses its message, a copy by spread loses it. */
+  skipped?(event: SkippedEvent): void
+  /** The report is the one of `onAttempt`: its `message` and `bytes` are getters, a copy by spread loses them. */
   attempted?(report: ObservedReport): void
   circuit?(event: CircuitEvent): void
   /** `forget` was called: an observer forgets the messages of these users, too. */
   forgotten?(event: { readonly ids: string | readonly string[] }): void
+}
+
+/** The observers of one destination. */
+export type DestinationObservers = Observers<DestinationObserver>
+
+/** Creates them: none yet. */
+export function createDestinationObservers(): DestinationObservers {
+  return createObservers(['queued', 'skipped', 'attempted', 'circuit', 'forgotten'])
 }

@@ -12,8 +12,9 @@ import { createLog, type Log, type Logger } from '../options/log.ts'
 import { memoryQueue } from '../queues/memory/index.ts'
 import type { Queue } from '../queues/queue.ts'
 import { readSenderOptions, SENDER_OPTIONS, type SenderOptions, type SenderSettings } from '../sender/options.ts'
-import type { DeliveryReport, DestinationChanges, DestinationDeadLetter, RemovableOption } from './api.ts'
+import type { DestinationChanges, DestinationDeadLetter, RemovableOption } from './api.ts'
 import { type CircuitEvent, type CircuitOptions, readCircuitOptions } from './circuit.ts'
+import type { DeliveryReport } from './observer.ts'
 
 /** Options of `createDestination`. */
 export interface DestinationOptions extends SenderOptions {

@@ -8,15 +8,15 @@ import type { Line, Log } from '../options/log.ts'
 import { createWarning } from '../options/warning.ts'
 import type { StoredJob } from '../queues/queue.ts'
 import type { Attempt } from '../sender/api.ts'
-import type * as api from './api.ts'
 import type { CircuitEvent } from './circuit.ts'
 import type { OnCircuitChange } from './circuits.ts'
+import type * as observer from './observer.ts'
 
 /** Reports what happened to the message of a job. Never throws, and nothing waits for it. */
 export type Report = (job: StoredJob, details: ReportDetails) => void
 
 /** A report without what the job says itself. */
-type ReportDetails = Omit<api.DeliveryReport, 'id' | 'message'>
+type ReportDetails = Omit<observer.DeliveryReport, 'id' | 'message'>
 
 /** Of a job that is not a message. */
 export const UNREADABLE: ReportDetails = { status: 'failed', latest: [], attempts: [], reason: 'unreadable' }
@@ -25,11 +25,16 @@ const attemptChannel = channel('hookline:attempt')
 const circuitChannel = channel('hookline:circuit')
 
 /** Creates the function that a destination reports with. */
-export function createReport(onAttempt: ((report: api.DeliveryReport) => unknown) | undefined, log: Log): Report {
+export function createReport(
+  onAttempt: ((report: observer.DeliveryReport) => unknown) | undefined,
+  log: Log,
+  observers: observer.DestinationObservers,
+): Report {
   const warn = createWarning('onAttempt', 'HOOKLINE_ON_ATTEMPT')
   return ({ id, body }, details) => {
     const report = new DeliveryReport(id, body, details)
     attemptChannel.publish(report)
+    observers.publish('attempted', report)
     if (onAttempt !== undefined) notify(() => onAttempt(report), warn)
     if (details.status !== 'delivered') log.write(lineOf(report))
   }
@@ -39,11 +44,13 @@ export function createReport(onAttempt: ((report: api.DeliveryReport) => unknown
 export function createCircuitReport(
   onCircuit: ((event: CircuitEvent) => unknown) | undefined,
   log: Log,
+  observers: observer.DestinationObservers,
 ): OnCircuitChange {
   const warn = createWarning('onCircuit', 'HOOKLINE_ON_CIRCUIT')
   return (status, cause) => {
     const event: CircuitEvent = { ...status, cause }
     circuitChannel.publish(event)
+    observers.publish('circuit', event)
     if (onCircuit !== undefined) notify(() => onCircuit(event), warn)
     log.write(circuitLine(event))
   }
@@ -53,14 +60,14 @@ export function createCircuitReport(
  * Parses its message only when it is read, which most callbacks do not. Hot path: an object literal with a getter cost a
  * destination some 8 % of its processor time in a laboratory loop.
  */
-class DeliveryReport implements api.DeliveryReport {
+class DeliveryReport implements observer.ObservedReport {
   readonly #body: Uint8Array
   readonly status: ReportDetails['status']
   readonly id: string
   readonly latest: readonly Attempt[]
   readonly attempts: readonly Attempt[]
   declare readonly retryAt?: Date
-  declare readonly reason?: api.FailureReason
+  declare readonly reason?: observer.FailureReason
 
   constructor(id: string, body: Uint8Array, { status, latest, attempts, retryAt, reason }: ReportDetails) {
     this.#body = body
@@ -70,6 +77,10 @@ class DeliveryReport implements api.DeliveryReport {
     this.attempts = attempts
     if (retryAt !== undefined) this.retryAt = retryAt
     if (reason !== undefined) this.reason = reason
+  }
+
+  get bytes(): Uint8Array {
+    return this.#body
   }
 
   get message(): Message {
@@ -86,7 +97,7 @@ export function readMessage(body: Uint8Array): Message {
 }
 
 /** The line of a failed round: which message, what follows, and what each URL answered ("Outbound event delivery", Errors). */
-function lineOf({ id, latest, attempts, retryAt, reason }: api.DeliveryReport): Line {
+function lineOf({ id, latest, attempts, retryAt, reason }: observer.DeliveryReport): Line {
   const found = latest.map(describe).join('; ')
   if (reason === undefined) {
     const at = retryAt?.toISOString()
@@ -111,7 +122,7 @@ function circuitLine({ url, state, probeAt, cause }: CircuitEvent): Line {
   return { level: 'warn', code: 'circuit_open', text, fields: { url, probeAt: at } }
 }
 
-const WHY: Readonly<Record<api.FailureReason, string>> = {
+const WHY: Readonly<Record<observer.FailureReason, string>> = {
   refused: 'every URL gave a final response',
   window_over: 'its four hours are over',
   switched_off: 'the destination was disabled when its four hours ended',

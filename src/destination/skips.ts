@@ -4,7 +4,7 @@ import { channel } from 'node:diagnostics_channel'
 import { isMeantFor } from '../message/integrations.ts'
 import { INTEGRATION_NAME } from '../message/limits.ts'
 import type { Message } from '../message/message.ts'
-import type { SkippedEvent, SkipReason } from './api.ts'
+import type { SkippedEvent, SkipReason } from './observer.ts'
 import type { DestinationSettings } from './options.ts'
 
 const skippedChannel = channel('hookline:skipped')

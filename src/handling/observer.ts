@@ -3,7 +3,7 @@
 import type { EndpointAnswer, EndpointRequest } from '../http/endpoint.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
-import type { Observers } from '../options/observers.ts'
+import { createObservers, type Observers } from '../options/observers.ts'
 import type { Delivery } from './delivery.ts'
 import type { FailedEvent, FailedRequest, HandledEvent, StoredEvent } from './diagnostics.ts'
 
@@ -84,3 +84,8 @@ export interface ReceiverObserver {
 
 /** The observers of one receiver. */
 export type ReceiverObservers = Observers<ReceiverObserver>
+
+/** Creates them: none yet. */
+export function createReceiverObservers(): ReceiverObservers {
+  return createObservers(['answered', 'stored', 'handled', 'failed', 'forgotten', 'intercept'])
+}

@@ -78,7 +78,7 @@ export function publishFailed(
   observed.observers.publish('failed', { message, delivery, attempt, durationMs, error, next, runs, jobId })
 }
 
-/** Tells observers of a dead letter that the queue made by itself. */
+/** Publishes a dead letter that the queue made by itself, to observers alone. */
 export function publishUnreadable(delivery: OpenDelivery, error: HooklineError): void {
   const { observed } = delivery
   if (observed === undefined) return
@@ -87,7 +87,7 @@ export function publishUnreadable(delivery: OpenDelivery, error: HooklineError):
   observers.publish('failed', { ...none, delivery, error, next: 'dead_letter', runs, jobId })
 }
 
-/** Tells observers how a request was answered. */
+/** Publishes to observers how a request was answered. */
 export function publishAnswered(
   delivery: OpenDelivery,
   request: FailedRequest,

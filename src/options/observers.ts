@@ -25,7 +25,9 @@ export interface Observers<Observer> {
 }
 
 /** Creates them: none yet. `methods` are all that an observer may have. */
-export function createObservers<Observer extends object>(methods: readonly (keyof Observer & string)[]) {
+export function createObservers<Observer extends object>(
+  methods: readonly (keyof Observer & string)[],
+): Observers<Observer> {
   const warn = createWarning('An observer', 'HOOKLINE_OBSERVER')
   const registered = new Map<() => void, Observer>()
 

@@ -1,8 +1,8 @@
 /** Makes spans and metrics of an HTTP client from the reports of a destination. */
 
 import { type Attributes, type Meter, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api'
-import type { DeliveryReport, SkippedEvent } from '../destination/api.ts'
 import type { CircuitEvent } from '../destination/circuit.ts'
+import type { DeliveryReport, SkippedEvent } from '../destination/observer.ts'
 import type { Attempt } from '../sender/api.ts'
 
 /** Records the events of the diagnostics channels of these names. */

@@ -2,7 +2,7 @@
 
 import type { Dedupe } from '../dedupe/store.ts'
 import type { FailedRequest } from '../handling/diagnostics.ts'
-import type { ReceiverObserver, ReceiverObservers } from '../handling/observer.ts'
+import { createReceiverObservers, type ReceiverObservers } from '../handling/observer.ts'
 import { createValidate, type EventSchemas, type TraitSchemas, type Validate } from '../handling/schema.ts'
 import { type InboxOptions, type InboxSettings, readInboxOptions } from '../inbox/options.ts'
 import type { DeadLetterMessage } from '../inbox/stored.ts'
@@ -18,7 +18,6 @@ import {
   requireWhole,
 } from '../options/checks.ts'
 import type { Log, Logger } from '../options/log.ts'
-import { createObservers } from '../options/observers.ts'
 import { createReport, type Report } from '../options/report.ts'
 import type { Queue } from '../queues/queue.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
@@ -133,15 +132,6 @@ const KNOWN = [
   'clock',
 ] as const satisfies (keyof ReceiverOptions)[]
 
-const OBSERVER = [
-  'answered',
-  'stored',
-  'handled',
-  'failed',
-  'forgotten',
-  'intercept',
-] as const satisfies (keyof ReceiverObserver)[]
-
 const BATCH_MODES: readonly BatchMode[] = ['refuse', 'signed', 'first_signed']
 
 /**
@@ -183,7 +173,7 @@ export function readOptions(options: ReceiverOptions): ReceiverSettings {
     onRejected,
     onDeadLetter,
     ...createReport(options, clock),
-    observers: createObservers<ReceiverObserver>(OBSERVER),
+    observers: createReceiverObservers(),
     clock,
   }
 }

@@ -2,8 +2,8 @@
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { DeliveryReport } from '../../src/destination/api.ts'
 import { createDestination } from '../../src/destination/destination.ts'
+import type { DeliveryReport } from '../../src/destination/observer.ts'
 import { createQueue } from '../../src/queues/create-queue.ts'
 import { readOptions } from '../../src/queues/memory/options.ts'
 import { createMemoryStore } from '../../src/queues/memory/store.ts'

@@ -1,8 +1,8 @@
 /** A destination on a manual clock, whose network is a script. */
 
 import { onTestFinished } from 'vitest'
-import type { DeliveryReport } from '../../src/destination/api.ts'
 import { createDestination } from '../../src/destination/destination.ts'
+import type { DeliveryReport } from '../../src/destination/observer.ts'
 import type { DestinationOptions } from '../../src/destination/options.ts'
 import { capture, type ManualClock, manualClock, type Script } from '../../src/testing.ts'
 

@@ -2,7 +2,7 @@
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { describe, expect, it, onTestFinished, test } from 'vitest'
-import type { SkippedEvent } from '../../src/destination/api.ts'
+import type { SkippedEvent } from '../../src/destination/observer.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { fixtures, manualClock } from '../../src/testing.ts'
 import { setUp } from './set-up.ts'

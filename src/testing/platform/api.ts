@@ -2,7 +2,8 @@
 
 import type { Collector } from '../../collector/api.ts'
 import type { CollectorOptions } from '../../collector/options.ts'
-import type { Destination, FailureReason, SkipReason } from '../../destination/api.ts'
+import type { Destination } from '../../destination/api.ts'
+import type { FailureReason, SkipReason } from '../../destination/observer.ts'
 import type { DestinationOptions } from '../../destination/options.ts'
 import type { Message, MessageType } from '../../message/message.ts'
 import type { Attempt } from '../../sender/api.ts'

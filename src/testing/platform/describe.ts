@@ -1,7 +1,7 @@
 /** Says why a message was not delivered: what did arrive, what became of it, and what to do. */
 
 import { inspect } from 'node:util'
-import type { FailureReason, SkipReason } from '../../destination/api.ts'
+import type { FailureReason, SkipReason } from '../../destination/observer.ts'
 import { escaped } from '../../options/warning.ts'
 import type { Attempt } from '../../sender/api.ts'
 import type { PlatformMessage, RefusedCall } from './api.ts'

@@ -1,6 +1,6 @@
 /** What became of each message, and what was refused. */
 
-import type { DeliveryReport, SkipReason } from '../../destination/api.ts'
+import type { DeliveryReport, SkipReason } from '../../destination/observer.ts'
 import { readMessage } from '../../destination/reports.ts'
 import type { Message } from '../../message/message.ts'
 import type { Job } from '../../queues/queue.ts'
