@@ -5,5 +5,5 @@
  */
 
 export type { AccessRequest, Authorize, Inspector, InspectorOptions, KeepOptions, OneOrNamed } from './inspector/api.ts'
-export { pageFiles } from './inspector/page-files.ts'
+export { createInspector } from './inspector/endpoint/inspector.ts'
 export type { Access } from './inspector/wire.ts'
