@@ -36,6 +36,9 @@ describe('the rule itself', () => {
     'src/client/client.ts': '',
     'src/collector/collector.ts': '',
     'src/testing/fixtures.ts': '',
+    'src/inspector/page/main.tsx': '',
+    'src/inspector/page/parts.tsx': '',
+    'src/inspector/page/messages/view.tsx': '',
     'adapters/shared/read-body.ts': '',
     'adapters/express.ts': '',
     'adapters/koa.ts': '',
@@ -54,6 +57,8 @@ describe('the rule itself', () => {
     ['from the fixtures to the messages', 'src/testing/fixtures.ts', '../message/parse.ts'],
     ['from an adapter to a shared file', 'adapters/koa.ts', './shared/read-body.ts'],
     ['from an adapter to the contract of endpoints', 'adapters/koa.ts', '../src/http/endpoint.ts'],
+    ['from the entry of the page to a view', 'src/inspector/page/main.tsx', './messages/view.tsx'],
+    ['from a view to what views share', 'src/inspector/page/messages/view.tsx', '../parts.tsx'],
     ['to a package or a builtin', 'src/message/parse.ts', 'node:crypto'],
   ])('lets an import pass %s', (_case, from, to) => {
     expect(violationsOf({ [from]: `import { x } from '${to}'` })).toEqual([])
@@ -77,6 +82,12 @@ describe('the rule itself', () => {
       'from a shared file to a framework',
       'adapters/shared/read-body.ts',
       '../express.ts',
+      'goes up, to a member of the family',
+    ],
+    [
+      'from what views share to a view',
+      'src/inspector/page/parts.tsx',
+      './messages/view.tsx',
       'goes up, to a member of the family',
     ],
     ['out of src', 'src/receiver/receiver.ts', '../../adapters/koa.ts', 'only adapters import adapters'],

@@ -1,8 +1,8 @@
 /** The view "Messages": the list, and the message that is open. */
 
-import { useStore } from './connection.ts'
-import { formatCount } from './format.ts'
-import { Empty } from './parts.tsx'
+import { useStore } from '../connection.ts'
+import { formatCount } from '../format.ts'
+import { Empty } from '../parts.tsx'
 
 export function MessagesView() {
   const rows = useStore((state) => state.rows)
