@@ -503,7 +503,7 @@ it('intercept answers in place of the receiver, and the body is not read', async
   const readBody = vi.fn()
   const received = receiver.handle(request(fixtures.track, { readBody }))
   await clock.advance(9000)
-  const text = 'The receiver must answer. Got an observer that answered in its place. Remove `intercept` from it.'
+  const text = 'The receiver must answer. Got the answer of an observer. Remove its `intercept`.'
   expect(await received).toEqual({ ...teapot, ok: false, error: new HooklineError('internal', text) })
   expect([readBody.mock.calls, handler.mock.calls, errors]).toEqual([[], [], []])
   expect(events).toMatchObject([
