@@ -3,7 +3,6 @@
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import type { HooklineError } from '../message/error.ts'
 import { createObservers, type Observers } from '../options/observers.ts'
-import type { Clock } from '../time/clock.ts'
 
 /** A request, without its body. */
 export interface CollectorRequest {
@@ -43,6 +42,6 @@ export interface CollectorObserver {
 export type CollectorObservers = Observers<CollectorObserver>
 
 /** Creates them: none yet. */
-export function createCollectorObservers(clock: Clock): CollectorObservers {
-  return createObservers(clock, ['answered'])
+export function createCollectorObservers(): CollectorObservers {
+  return createObservers(['answered'])
 }

@@ -2,7 +2,6 @@
 
 import { randomUUID } from 'node:crypto'
 import { vi } from 'vitest'
-import type { ReceiverObserver } from '../../src/handling/observer.ts'
 import type { EventSchemas } from '../../src/handling/schema.ts'
 import type { InboxOptions } from '../../src/inbox/options.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
@@ -30,7 +29,6 @@ export async function handleJob(
   job: Partial<ClaimedJob>,
   signal: AbortSignal = new AbortController().signal,
   overrides: Partial<Queue> = {},
-  observer: ReceiverObserver = {},
 ) {
   let handle: HandleJob | undefined
   const pushed: Uint8Array[] = []
@@ -41,7 +39,6 @@ export async function handleJob(
   }
   const set = setUpInbox({}, {}, { push, work, ...overrides })
   const handler = vi.fn()
-  set.receiver.observe(observer)
   set.receiver.on('*', handler).start()
   await deliver(set.receiver, fixtures.page)
   const body = pushed[0] as Uint8Array

@@ -1,0 +1,99 @@
+/** The scales and the lines of plots: numbers in, numbers and paths out. */
+
+const MINUTE = 60_000
+
+/**
+ * Returns the values that an axis from 0 names: two to four steps of 1, 2 or 5 times a power of ten. The last one is not below
+ * `max`.
+ *
+ * @param unit `count`: whole numbers. `duration`: milliseconds; from half a minute on in steps that read well as minutes.
+ */
+export function findTicks(max: number, unit: 'count' | 'duration'): number[] {
+  const rough = (max > 0 ? max : 1) / 3
+  const base = unit === 'duration' && rough > 20_000 ? MINUTE : 1
+  const step = Math.max(niceAbove(rough / base) * base, unit === 'count' ? 1 : 0)
+  const count = Math.max(1, Math.ceil(max / step - 1e-9))
+  return Array.from({ length: count + 1 }, (_, index) => index * step)
+}
+
+/** The least of 1, 2, 5 times a power of ten that is not below a number. */
+function niceAbove(rough: number): number {
+  const power = 10 ** Math.floor(Math.log10(rough))
+  const factor = [1, 2, 5].find((each) => each * power >= rough * (1 - 1e-9)) ?? 10
+  // 0.2 and not 0.2000…01.
+  return Number((factor * power).toPrecision(1))
+}
+
+/**
+ * Returns the times that an axis names: whole steps of minutes, at most `most`.
+ *
+ * @param offsetMs How far local time is ahead, for steps that begin with the hour.
+ */
+export function findTimeTicks(from: number, to: number, most: number, offsetMs: number): number[] {
+  const steps = [1, 2, 5, 10, 15, 30, 60, 120, 240, 480].map((minutes) => minutes * MINUTE)
+  const step = steps.find((each) => Math.floor((to - from) / each) + 1 <= most) ?? to - from
+  const first = Math.ceil((from + offsetMs) / step) * step - offsetMs
+  const times: number[] = []
+  for (let at = first; at <= to; at += step) times.push(at)
+  return times
+}
+
+/** A value in the box of a plot: its top is 0. */
+export interface Box {
+  readonly width: number
+  readonly height: number
+  /** How many intervals are side by side. */
+  readonly count: number
+  /** The value at the top. */
+  readonly top: number
+}
+
+/** The line through the middles of intervals, with gaps where values are null. A value between two gaps is a dot. */
+export function drawLine(values: readonly (number | null)[], box: Box): string {
+  let path = ''
+  let isOpen = false
+  for (const [index, value] of values.entries()) {
+    if (value !== null) path += `${isOpen ? 'L' : 'M'}${xOf(index + 0.5, box)} ${yOf(value, box)}`
+    // A line of no length has round ends.
+    if (value !== null && !isOpen && (values[index + 1] ?? null) === null) path += 'h0'
+    isOpen = value !== null
+  }
+  return path
+}
+
+/** The outline of an area of columns, one for each interval. */
+export function drawSteps(values: readonly (number | null)[], box: Box): string {
+  let path = `M0 ${yOf(0, box)}`
+  for (const [index, value] of values.entries()) path += `V${yOf(value ?? 0, box)}H${xOf(index + 1, box)}`
+  return `${path}V${yOf(0, box)}Z`
+}
+
+/** Where an interval begins. */
+export function xOf(index: number, { width, count }: Box): number {
+  return round((index / count) * width)
+}
+
+/** How far below the top a value is. */
+export function yOf(value: number, { height, top }: Box): number {
+  return round(height - (Math.min(value, top) / top) * height)
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10
+}
+
+/** The interval at a place, the first or the last one when it is beside the plot. */
+export function indexAt(x: number, { width, count }: Pick<Box, 'width' | 'count'>): number {
+  return Math.max(0, Math.min(count - 1, Math.floor((x / width) * count)))
+}
+
+/** The greatest of values; undefined when all are null. */
+export function greatestOf(values: readonly (number | null)[]): number | undefined {
+  const known = values.filter((value) => value !== null)
+  return known.length === 0 ? undefined : Math.max(...known)
+}
+
+/** The last value that is known. */
+export function latestOf(values: readonly (number | null)[]): number | undefined {
+  return values.findLast((value) => value !== null) ?? undefined
+}
