@@ -35,6 +35,7 @@ export function serve(endpoint: Endpoint, options?: ServeOptions): (request: Req
 class FetchRequest implements EndpointRequest {
   /** Writable: a mount makes it relative to its prefix. */
   path: string
+  readonly originalPath: string
   readonly query: string
   readonly headers: EndpointHeaders
   readonly remoteAddress = undefined
@@ -47,6 +48,7 @@ class FetchRequest implements EndpointRequest {
   constructor(request: Request) {
     const { pathname, search } = new URL(request.url)
     this.path = pathname
+    this.originalPath = pathname
     this.query = search.slice(1)
     this.headers = Object.fromEntries(request.headers)
     this.#request = request

@@ -19,6 +19,7 @@ export interface KoaContext {
   readonly res: ServerResponse
   readonly request: object
   readonly url: string
+  readonly originalUrl: string
   status: number
   body: unknown
   set(headers: Record<string, string>): void
@@ -38,8 +39,8 @@ export function serve(
   const handle = mount(endpoint, options)
 
   return async function hookline(context, next) {
-    const { req, res, url, request } = context
-    const incoming = new NodeRequest(req, res, url, request as ParsedBody)
+    const { req, res, url, originalUrl, request } = context
+    const incoming = new NodeRequest(req, res, url, request as ParsedBody, req, originalUrl)
     const answer = await new Promise<EndpointAnswer | undefined>((resolve) => incoming.pass(handle, resolve))
     if (answer === undefined) return void (await next())
     context.status = answer.status

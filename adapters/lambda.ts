@@ -19,6 +19,7 @@ export interface LambdaEvent {
     readonly http?: { readonly method: string; readonly sourceIp?: string }
     readonly identity?: { readonly sourceIp?: string }
     readonly elb?: object
+    readonly path?: string
   }
   readonly httpMethod?: string
   readonly path?: string
@@ -92,6 +93,7 @@ class LambdaRequest implements EndpointRequest {
   readonly method: string
   /** Writable: a mount makes it relative to its prefix. */
   path: string
+  readonly originalPath: string
   readonly query: string
   readonly headers: EndpointHeaders
   readonly remoteAddress: string | undefined
@@ -101,11 +103,12 @@ class LambdaRequest implements EndpointRequest {
 
   /** @throws TypeError for an event that is no HTTP request. */
   constructor(event: LambdaEvent, context: LambdaContext | undefined) {
-    const { http, identity } = event?.requestContext ?? {}
+    const { http, identity, path: pathWithStage } = event?.requestContext ?? {}
     const [method, path] = http === undefined ? [event?.httpMethod, event?.path] : [http.method, event.rawPath]
     if (typeof method !== 'string' || typeof path !== 'string') throw notHttp(event)
     this.method = method
     this.path = path
+    this.originalPath = http === undefined ? (pathWithStage ?? path) : path
     this.query = event.rawQueryString ?? queryOf(event)
     this.headers = headersOf(event)
     this.remoteAddress = http?.sourceIp ?? identity?.sourceIp
@@ -170,10 +173,9 @@ function pairsOf(values: LambdaEvent['headers' | 'multiValueHeaders']): [name: s
 
 function toHead(answer: EndpointAnswer, { requestContext, multiValueHeaders }: LambdaEvent) {
   const headers = withoutConnection(answer)
-  const statusCode = answer.status
-  if (requestContext?.elb === undefined || !multiValueHeaders) return { statusCode, headers }
+  if (requestContext?.elb === undefined || !multiValueHeaders) return { statusCode: answer.status, headers }
   const lists = Object.entries(headers).map(([name, value]): [string, string[]] => [name, [value]])
-  return { statusCode, multiValueHeaders: Object.fromEntries(lists) }
+  return { statusCode: answer.status, multiValueHeaders: Object.fromEntries(lists) }
 }
 
 /** Bytes that are text go as text: a REST API decodes base64 only for its binary media types. */

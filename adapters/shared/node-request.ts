@@ -11,7 +11,10 @@ import { type NodeOutgoing, streamOf } from './node-answer.ts'
 import { findParsed, isUnread, type ParsedBody, type Reading, readArrived, readStream } from './read-body.ts'
 
 /** A request of node:http, or of node:http2 through its compatible API. */
-export type NodeIncoming = IncomingMessage | Http2ServerRequest
+export type NodeIncoming = (IncomingMessage | Http2ServerRequest) & {
+  /** The URL before a router made it relative, as Express, Connect and middie keep it. */
+  readonly originalUrl?: string
+}
 
 /** A request of node:http or node:http2. */
 export class NodeRequest implements EndpointRequest, Reading {
@@ -23,12 +26,14 @@ export class NodeRequest implements EndpointRequest, Reading {
   readonly #outgoing: NodeOutgoing
   readonly #parsed: ParsedBody
   readonly #stream: Readable
+  readonly #originalUrl: string | undefined
   #signal: AbortSignal | undefined
 
   /**
    * @param url Relative to where the framework mounted the adapter.
    * @param parsed Where the framework keeps what a body parser read.
    * @param stream Where the framework reads the body from, when that is not the request itself.
+   * @param originalUrl What the framework got as the URL, when it does not leave that on the request.
    */
   constructor(
     incoming: NodeIncoming,
@@ -36,8 +41,9 @@ export class NodeRequest implements EndpointRequest, Reading {
     url: string,
     parsed: ParsedBody,
     stream: Readable = incoming,
+    originalUrl?: string,
   ) {
-    const target = url.startsWith('/') ? url : withoutHost(url)
+    const target = targetOf(url)
     const end = target.indexOf('?')
     this.path = end === -1 ? target : target.slice(0, end)
     this.query = end === -1 ? '' : target.slice(end + 1)
@@ -45,10 +51,16 @@ export class NodeRequest implements EndpointRequest, Reading {
     this.#outgoing = outgoing
     this.#parsed = parsed
     this.#stream = stream
+    this.#originalUrl = originalUrl
   }
 
   get method(): string {
     return this.#incoming.method ?? ''
+  }
+
+  get originalPath(): string {
+    const { originalUrl, url = '/' } = this.#incoming
+    return targetOf(originalUrl ?? this.#originalUrl ?? url).split('?', 1)[0] as string
   }
 
   get headers(): EndpointHeaders {
@@ -108,8 +120,8 @@ function passNow(request: NodeRequest, handle: Handle, done: (answer: EndpointAn
 }
 
 /** A request target may be a whole URL, as sent to a proxy (absolute form, RFC 9112, section 3.2.2). */
-function withoutHost(target: string): string {
-  return target.replace(/^https?:\/\/[^/?]*\/?/i, '/')
+function targetOf(url: string): string {
+  return url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*\/?/i, '/')
 }
 
 /** A signal that aborts when the response closes before all of it is written. */

@@ -11,6 +11,11 @@ export interface EndpointRequest {
   readonly method: string
   /** Relative to where the endpoint is mounted, without the query. */
   readonly path: string
+  /**
+   * The whole path of the URL as the host got it, before a router or a mount made it relative, without the query. Undefined
+   * where the host does not know it.
+   */
+  readonly originalPath?: string | undefined
   /** The query as it was sent, without its `?`. Empty when the request has none. */
   readonly query: string
   readonly headers: EndpointHeaders

@@ -254,6 +254,19 @@ export function adapterContract(host: Host): void {
     else expect(text).toBe(query)
   })
 
+  it.each<readonly [path: string, whole: string]>([
+    ['/webhooks', '/webhooks'],
+    ['/webhooks/?a=/b', '/webhooks/'],
+    ['/webhooks/v1/batch?a=1?b', '/webhooks/v1/batch'],
+    ...(host.http === 1 ? [['http://hookline.example/webhooks/?a=1', '/webhooks/'] as const] : []),
+  ])('tells the whole path of %s', async (path, whole) => {
+    const { send } = await startEndpoint(
+      ({ originalPath }) => ({ status: 200, headers: {}, body: `${originalPath}` }),
+      ['/', '/v1/batch'],
+    )
+    expect((await send({ ...empty, path }))?.text).toBe(`${host.stage ?? ''}${whole}`)
+  })
+
   describe('the body of an answer', () => {
     it('may be bytes', async () => {
       const { open } = await startBody(() => Uint8Array.of(1, 0, 255, 128, 2).subarray(1, 4))

@@ -35,6 +35,8 @@ export interface Host {
   readonly http: 1 | 2 | undefined
   /** Whether the host reads whole requests before it calls the adapter, and sends whole answers. */
   readonly isBuffered?: boolean
+  /** What a gateway cuts off the path. */
+  readonly stage?: string
   readonly befores: readonly Before[]
   /** Whether a path that is not the endpoint's goes on to a next handler, which answers `/neighbour` with the JSON it got. */
   readonly hasNeighbour: boolean
@@ -197,6 +199,7 @@ export const bufferedHosts: readonly Host[] = Object.entries(GATEWAYS)
     name: `Lambda: ${name}`,
     http: undefined,
     isBuffered: true,
+    ...(['REST API', 'HTTP API, format 1.0'].includes(name) && { stage: '/prod' }),
     befores: ['raw'],
     hasNeighbour: false,
     start: async (endpoint) => ({
