@@ -12,7 +12,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/servers.ts'],
-    exclude: ['test/package/**', 'test/everywhere/**', ...(isCrash ? [] : ['test/crash/**'])],
+    exclude: ['test/package/**', 'test/everywhere/**', 'test/browser/**', ...(isCrash ? [] : ['test/crash/**'])],
     execArgv: ['--disable-warning=HOOKLINE_REDIS_PERSISTENCE'], // The Redis of the tests may keep no append-only file.
     slowTestThreshold: 10_000, // One line a file.
     testTimeout: 30_000, // It ends what hangs. What has to be quick measures that itself.

@@ -1,0 +1,160 @@
+/**
+ * An app with an inspector: a client, a collector, two destinations, a receiver with an inbox, one without, and senders. A test starts
+ * it with a channel, sends it commands, and ends it by closing the channel.
+ */
+
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createReceiver, type Message } from 'hookline'
+import { createClient } from 'hookline/client'
+import { createCollector } from 'hookline/collector'
+import { createInspector } from 'hookline/inspector'
+import { memoryQueue } from 'hookline/queues/memory'
+import { sqliteQueue } from 'hookline/queues/sqlite'
+import { createDestination, createSender } from 'hookline/sender'
+import { manualClock, startEndpoint } from 'hookline/testing'
+import { hosts } from './hosts.ts'
+
+/** What the environment variable APP holds, as JSON. */
+export interface AppOptions {
+  readonly framework: keyof typeof hosts
+  /** Default: any that is free. */
+  readonly port?: number
+  /** Whether the page can move the clock, which stands still at first. */
+  readonly isManual?: boolean
+  /** What whoever comes may do, without a token. */
+  readonly open?: 'read' | 'write'
+  /** The folder of its files. Default: everything is in memory. */
+  readonly data?: string
+}
+
+/** What a test may ask for: the arguments and the answer of each command. */
+export interface Commands {
+  /** Records calls of the client, and waits until the collector has them. */
+  record(calls: readonly Message[]): Promise<void>
+  /** Queues messages at the destination of the partner. */
+  queue(messages: readonly Message[]): Promise<void>
+  /** What the partner answers from now on; the last is repeated. */
+  partner(script: readonly number[]): Promise<void>
+  /** What the process uses after a collection of garbage, in bytes. */
+  memory(): Promise<{ readonly heapUsed: number; readonly rss: number }>
+  /** How many messages the handlers were given, and how many the inbox still has. */
+  counts(): Promise<{ readonly handled: number; readonly inbox: number; readonly deadLetters: number }>
+}
+
+/** What it sends when it listens. */
+export interface Started {
+  /** Of the page, with its token where it needs one. */
+  readonly url: string
+  readonly origin: string
+}
+
+const SECRET = 'the secret of the app'
+const WRITE_KEY = 'the write key of the shop'
+const { framework, port = 0, isManual = false, open, data }: AppOptions = JSON.parse(process.env.APP ?? '{}')
+
+const movable = isManual ? manualClock() : undefined
+const clock = movable === undefined ? {} : { clock: movable }
+const logger = { error() {}, warn() {}, info() {} }
+const queueNamed = (name: string) =>
+  data === undefined ? memoryQueue({ name, ...clock }) : sqliteQueue({ path: join(data, `${name}.sqlite`) })
+
+const server = createServer().listen(port, '127.0.0.1')
+await once(server, 'listening')
+const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+const partner = await startEndpoint({ path: '/partner' })
+
+const retries = isManual ? [1_000, 5_000, 30_000, 120_000] : [100, 200]
+const receiver = createReceiver({ secret: SECRET, inbox: { queue: queueNamed('inbox'), retries }, logger, ...clock })
+const inline = createReceiver({ secret: ['a newer secret', SECRET], batches: 'signed', logger, ...clock })
+const reserved = new Set<string | undefined>()
+let handled = 0
+for (const each of [receiver, inline]) {
+  each
+    .on('*', function count() {
+      handled += 1
+    })
+    .on('track', 'Order Failed', function chargeCard() {
+      throw new Error('The card was declined.')
+    })
+    .on('track', 'Order Slow', async function waitForStock(_message, { signal }) {
+      await delay(300, undefined, { signal })
+    })
+    .on('track', 'Order Flaky', function reserveStock({ messageId }) {
+      if (reserved.has(messageId)) return
+      reserved.add(messageId)
+      throw new TypeError('The stock is locked.')
+    })
+}
+
+const signed = { sharedSecret: SECRET, logger, ...clock }
+const shop = createDestination({ webhooks: [{ url: `${origin}/webhooks` }], queue: queueNamed('shop'), ...signed })
+const toPartner = createDestination({
+  webhooks: [{ url: partner.url }, { url: `${origin}/inline` }],
+  queue: queueNamed('partner'),
+  circuit: false,
+  random: () => 0.5,
+  ...signed,
+})
+const collector = createCollector({
+  sources: [{ name: 'shop', writeKey: WRITE_KEY, destinations: [shop] }],
+  logger,
+  ...clock,
+})
+const senderTo = (path: string) =>
+  createSender({ webhooks: [{ url: `${origin}${path}` }], sharedSecret: SECRET, ...clock })
+const inspector = createInspector({
+  receiver: { app: receiver, inline },
+  destinations: { shop, partner: toPartner },
+  collector: { collector },
+  senders: { 'to app': senderTo('/webhooks'), 'to inline': senderTo('/inline') },
+  development: true,
+  keep: data === undefined ? {} : { path: join(data, 'inspector.sqlite') },
+  ...(open === undefined ? {} : { authorize: () => open }),
+  ...clock,
+})
+
+const host = hosts[framework]()
+host.mount('/webhooks', receiver)
+host.mount('/inline', inline)
+host.mount('/analytics', collector)
+host.mount('/hookline', inspector)
+server.on('request', await host.listener())
+receiver.start()
+
+const client = createClient(WRITE_KEY, { endpoint: `${origin}/analytics/v1/batch` })
+const commands: Commands = {
+  async record(calls) {
+    for (const { type, ...call } of calls) client[type as 'track'](call as never)
+    await client.flush()
+  },
+  async queue(messages) {
+    await toPartner.submit(messages.map((message) => ({ message })))
+  },
+  async partner(script) {
+    partner.script(script)
+  },
+  async memory() {
+    globalThis.gc?.()
+    const { heapUsed, rss } = process.memoryUsage()
+    return { heapUsed, rss }
+  },
+  async counts() {
+    const { waiting, active, deadLetters } = await receiver.health()
+    return { handled, inbox: waiting + active, deadLetters }
+  },
+}
+
+process.on('disconnect', () => process.exit())
+process.on('message', async ({ id, command, args }: { id: number; command: keyof Commands; args: never[] }) => {
+  try {
+    process.send?.({ id, answer: await (commands[command] as (...args: never[]) => Promise<unknown>)(...args) })
+  } catch (error) {
+    process.send?.({ id, error: String(error) })
+  }
+})
+const url = open === undefined ? inspector.url(`${origin}/hookline`) : `${origin}/hookline/`
+process.send?.({ origin, url } satisfies Started)

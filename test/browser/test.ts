@@ -1,0 +1,44 @@
+/** The tests of the page: each with an app and pages of its own, which end with it. A page that did what it must not is a failure. */
+
+import type { Browser, BrowserContextOptions } from 'playwright-core'
+import { afterAll, test as base, expect, inject } from 'vitest'
+import { type App, startApp } from './app.ts'
+import { launchChromium, openPage, type Watched } from './chromium.ts'
+import type { AppOptions } from './programs/app.ts'
+
+export const frameworks = ['express', 'fastify', 'koa'] as const
+
+let browser: Promise<Browser> | undefined
+afterAll(async () => (await browser)?.close())
+
+interface Fixtures {
+  start(options?: Partial<AppOptions>): Promise<App>
+  /** Opens a page; with an app, at its inspector. */
+  open(app?: App, options?: BrowserContextOptions): Promise<Watched>
+}
+
+export const test = base.extend<Fixtures>({
+  // biome-ignore lint/correctness/noEmptyPattern: the runner reads which fixtures it uses
+  start: async ({}, use) => {
+    const apps: App[] = []
+    await use(async (options) => {
+      const app = await startApp(inject('directory'), options)
+      apps.push(app)
+      return app
+    })
+    await Promise.all(apps.map((app) => app.kill()))
+  },
+  // biome-ignore lint/correctness/noEmptyPattern: the runner reads which fixtures it uses
+  open: async ({}, use) => {
+    browser ??= launchChromium()
+    const pages: Watched[] = []
+    await use(async (app, options) => {
+      const watched = await openPage(await (browser as Promise<Browser>), options)
+      pages.push(watched)
+      if (app !== undefined) await watched.page.goto(app.url)
+      return watched
+    })
+    await Promise.all(pages.map(({ page }) => page.context().close()))
+    expect(pages.flatMap(({ faults }) => faults)).toEqual([])
+  },
+})
