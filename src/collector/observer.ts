@@ -3,6 +3,7 @@
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import type { HooklineError } from '../message/error.ts'
 import { createObservers, type Observers } from '../options/observers.ts'
+import type { Clock } from '../time/clock.ts'
 
 /** A request, without its body. */
 export interface CollectorRequest {
@@ -42,6 +43,6 @@ export interface CollectorObserver {
 export type CollectorObservers = Observers<CollectorObserver>
 
 /** Creates them: none yet. */
-export function createCollectorObservers(): CollectorObservers {
-  return createObservers(['answered'])
+export function createCollectorObservers(clock: Clock): CollectorObservers {
+  return createObservers(clock, ['answered'])
 }

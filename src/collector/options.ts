@@ -74,7 +74,7 @@ export function readOptions(options: CollectorOptions): CollectorSettings {
     ipHeader: ipHeader?.toLowerCase(),
     deadlineMs,
     report,
-    observers: createCollectorObservers(),
+    observers: createCollectorObservers(clock),
     clock,
   }
 }

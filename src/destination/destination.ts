@@ -40,7 +40,7 @@ import { createSkipCounter, findSkipReason } from './skips.ts'
 export function createDestination(options: DestinationOptions): Destination {
   const live = createLive(options)
   const { clock, queue, concurrency, onAttempt, onCircuit, onDeadLetter, log } = live.settings
-  const observers = createDestinationObservers()
+  const observers = createDestinationObservers(clock)
   const circuits = createCircuits(live.settings, createCircuitReport(onCircuit, log, observers))
   const skipped = createSkipCounter()
   const warn = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')

@@ -3,6 +3,7 @@
 import type { Message } from '../message/message.ts'
 import { createObservers, type Observers } from '../options/observers.ts'
 import type { Attempt } from '../sender/api.ts'
+import type { Clock } from '../time/clock.ts'
 import type { CircuitEvent } from './circuit.ts'
 
 /** Why a message is not queued. */
@@ -80,6 +81,6 @@ export interface DestinationObserver {
 export type DestinationObservers = Observers<DestinationObserver>
 
 /** Creates them: none yet. */
-export function createDestinationObservers(): DestinationObservers {
-  return createObservers(['queued', 'skipped', 'attempted', 'circuit', 'forgotten'])
+export function createDestinationObservers(clock: Clock): DestinationObservers {
+  return createObservers(clock, ['queued', 'skipped', 'attempted', 'circuit', 'forgotten'])
 }

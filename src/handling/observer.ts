@@ -4,6 +4,7 @@ import type { EndpointAnswer, EndpointRequest } from '../http/endpoint.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import { createObservers, type Observers } from '../options/observers.ts'
+import type { Clock } from '../time/clock.ts'
 import type { Delivery } from './delivery.ts'
 import type { FailedEvent, FailedRequest, HandledEvent, StoredEvent } from './diagnostics.ts'
 
@@ -86,6 +87,6 @@ export interface ReceiverObserver {
 export type ReceiverObservers = Observers<ReceiverObserver>
 
 /** Creates them: none yet. */
-export function createReceiverObservers(): ReceiverObservers {
-  return createObservers(['answered', 'stored', 'handled', 'failed', 'forgotten', 'intercept'])
+export function createReceiverObservers(clock: Clock): ReceiverObservers {
+  return createObservers(clock, ['answered', 'stored', 'handled', 'failed', 'forgotten', 'intercept'])
 }

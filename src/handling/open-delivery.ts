@@ -6,7 +6,6 @@ import type { EndpointHeaders } from '../http/endpoint.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import type { Key } from '../message/signature.ts'
-import type { Clock } from '../time/clock.ts'
 import type { BatchElement, BatchResult, Delivery } from './delivery.ts'
 import { LATE, type Stage } from './failure.ts'
 import type { HandlerRun, ReceiverObservers } from './observer.ts'
@@ -14,7 +13,6 @@ import type { HandlerRun, ReceiverObservers } from './observer.ts'
 /** What observers need of a delivery. */
 export interface Observed {
   readonly observers: ReceiverObservers
-  readonly clock: Clock
   readonly runs: HandlerRun[]
   readonly jobId: string | undefined
 }
@@ -107,8 +105,8 @@ export class OpenDelivery implements Delivery {
   }
 
   /** @param jobId The id of its message in the queue, where that is known. */
-  setObserved(observers: ReceiverObservers | undefined, clock: Clock, jobId?: string): void {
-    if (observers !== undefined) this.#observed = { observers, clock, runs: [], jobId }
+  setObserved(observers: ReceiverObservers | undefined, jobId?: string): void {
+    if (observers !== undefined) this.#observed = { observers, runs: [], jobId }
   }
 
   setBody({ bytes, source }: EndpointBody): void {

@@ -50,14 +50,12 @@ export function publishStored(
 
 /** Publishes nothing when the handlers started before anything took it. */
 export function publishHandled(delivery: OpenDelivery, attempt: number, clock: Clock): void {
-  const { dispatched, startedAt, observed } = delivery
+  const { dispatched, startedAt } = delivery
   if (startedAt === undefined) return
-  const message = dispatched as Message
   const durationMs = clock.monotonic() - startedAt
-  if (handled.hasSubscribers) handled.publish({ message, delivery, attempt, durationMs } satisfies HandledEvent)
-  if (observed === undefined) return
-  const { runs, jobId } = observed
-  observed.observers.publish('handled', { message, delivery, attempt, durationMs, runs, jobId })
+  const event: HandledEvent = { message: dispatched as Message, delivery, attempt, durationMs }
+  if (handled.hasSubscribers) handled.publish(event)
+  publishEnd('handled', event, delivery)
 }
 
 export function publishFailed(
@@ -66,25 +64,31 @@ export function publishFailed(
   clock: Clock,
   { error, next }: Pick<FailedEvent, 'error' | 'next'>,
 ): void {
-  const { dispatched: message, startedAt, observed } = delivery
-  if (!failed.hasSubscribers && observed === undefined) return
+  const { dispatched: message, startedAt } = delivery
   const now = clock.monotonic()
-  const durationMs = now - (startedAt ?? now)
-  if (failed.hasSubscribers) {
-    failed.publish({ message, delivery, attempt, durationMs, error, next } satisfies FailedEvent)
-  }
-  if (observed === undefined) return
-  const { runs, jobId } = observed
-  observed.observers.publish('failed', { message, delivery, attempt, durationMs, error, next, runs, jobId })
+  const event: FailedEvent = { message, delivery, attempt, durationMs: now - (startedAt ?? now), error, next }
+  if (failed.hasSubscribers) failed.publish(event)
+  publishEnd('failed', event, delivery)
 }
 
 /** Publishes a dead letter that the queue made by itself, to observers alone. */
 export function publishUnreadable(delivery: OpenDelivery, error: HooklineError): void {
-  const { observed } = delivery
+  publishEnd(
+    'failed',
+    { message: undefined, delivery, attempt: 0, durationMs: 0, error, next: 'dead_letter' },
+    delivery,
+  )
+}
+
+/** Publishes the end of an attempt to observers. */
+function publishEnd<Name extends 'handled' | 'failed'>(
+  name: Name,
+  event: { readonly handled: HandledEvent; readonly failed: FailedEvent }[Name],
+  { observed }: OpenDelivery,
+): void {
   if (observed === undefined) return
   const { observers, runs, jobId } = observed
-  const none = { message: undefined, attempt: 0, durationMs: 0 }
-  observers.publish('failed', { ...none, delivery, error, next: 'dead_letter', runs, jobId })
+  observers.publish(name, { ...event, runs, jobId } as never)
 }
 
 /** Publishes to observers how a request was answered. */
@@ -101,7 +105,7 @@ export function publishAnswered(
     message: dispatched ?? wire,
     status,
     error,
-    durationMs: observed.clock.monotonic() - since,
+    durationMs: observed.observers.clock.monotonic() - since,
     elements: elements?.map((element) => element.delivery) ?? [],
   })
 }

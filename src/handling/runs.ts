@@ -43,7 +43,12 @@ export function runAll(
 }
 
 /** Calls a handler. A run that ends after its delivery is not recorded: that was published. */
-function record({ on, handler }: Named, message: Message, delivery: OpenDelivery, { clock, runs }: Observed): unknown {
+function record(
+  { on, handler }: Named,
+  message: Message,
+  delivery: OpenDelivery,
+  { observers: { clock }, runs }: Observed,
+): unknown {
   const startedAt = clock.monotonic()
   const end = (error?: unknown): void => {
     if (delivery.expired === undefined) {

@@ -84,7 +84,7 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
     report(error, { headers: {}, path: undefined, remoteAddress: undefined }, line)
     const delivery = new OpenDelivery({}, failedAt.getTime())
     delivery.setBody({ bytes: body, source: 'argument' })
-    delivery.setObserved(observers.current, clock, id)
+    delivery.setObserved(observers.current, id)
     publishUnreadable(delivery, error)
     giveDeadLetter(letter)
   }

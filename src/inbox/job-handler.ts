@@ -59,11 +59,11 @@ export function createJobHandler(
     let delivery: OpenDelivery
     try {
       delivery = readEnvelope(job.body)
-      delivery.setObserved(observers.current, clock, job.id)
+      delivery.setObserved(observers.current, job.id)
     } catch (error) {
       delivery = new OpenDelivery({}, job.firstAt.getTime())
       delivery.setBody({ bytes: job.body, source: 'argument' })
-      delivery.setObserved(observers.current, clock, job.id)
+      delivery.setObserved(observers.current, job.id)
       return deadLetter({ job, delivery, before }, error as HooklineError, 'unreadable')
     }
     const lost = job.claimCount - 1 - before.attempts - before.releases

@@ -1,5 +1,6 @@
 /** The observers of one receiver, destination or collector. Whatever they do changes nothing: one that fails is a warning. */
 
+import type { Clock } from '../time/clock.ts'
 import { notify } from './callbacks.ts'
 import { requireFunction, requireOptions } from './checks.ts'
 import { createWarning } from './warning.ts'
@@ -10,6 +11,8 @@ type Given<Observer, Name extends keyof Observer> =
 
 /** Those that are registered. */
 export interface Observers<Observer> {
+  /** Measures what is published. */
+  readonly clock: Clock
   /** These observers; undefined while there are none, so that nothing is prepared for them. */
   readonly current: Observers<Observer> | undefined
   /**
@@ -26,6 +29,7 @@ export interface Observers<Observer> {
 
 /** Creates them: none yet. `methods` are all that an observer may have. */
 export function createObservers<Observer extends object>(
+  clock: Clock,
   methods: readonly (keyof Observer & string)[],
 ): Observers<Observer> {
   const warn = createWarning('An observer', 'HOOKLINE_OBSERVER')
@@ -36,6 +40,7 @@ export function createObservers<Observer extends object>(
   }
 
   const observers: Observers<Observer> = {
+    clock,
     get current() {
       return registered.size === 0 ? undefined : observers
     },

@@ -54,7 +54,7 @@ export function createAnswer(
     arrivedAt?: number,
   ): Promise<Received> {
     const delivery = new OpenDelivery(request.headers, clock.now())
-    delivery.setObserved(observers.current, clock)
+    delivery.setObserved(observers.current)
     const { set, clear } = remainingMs < deadlineMs ? createDeadlines(remainingMs, clock) : deadlines
     const since = clock.monotonic()
     let isAnswered = false
@@ -119,9 +119,9 @@ export function createAnswer(
     const given = (await asked) as TextAnswer | undefined
     try {
       if (given === undefined) return await answerRequest(request, since)
-      const text = 'The receiver must answer. Got an observer that answered in its place. Remove `intercept` from it.'
+      const text = 'The receiver must answer. Got the answer of an observer. Remove its `intercept`.'
       const received: Received = { ...given, ok: false, error: new HooklineError('internal', text) }
-      delivery.setObserved(observers.current, clock)
+      delivery.setObserved(observers.current)
       publishAnswered(delivery, request, received, since)
       return received
     } finally {

@@ -51,7 +51,7 @@ export function createOpenBatch(
 
   async function take(batch: OpenDelivery, request: FailedRequest): Promise<Received> {
     const elements = split(batch, batchLimit)
-    for (const { delivery } of elements) delivery.setObserved(batch.observed?.observers, clock)
+    for (const { delivery } of elements) delivery.setObserved(batch.observed?.observers)
     batch.complete = (received) => ({
       ...received,
       elements: elements.map((element) => element.result ?? cutShort(element, received.error as HooklineError)),

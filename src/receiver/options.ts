@@ -173,7 +173,7 @@ export function readOptions(options: ReceiverOptions): ReceiverSettings {
     onRejected,
     onDeadLetter,
     ...createReport(options, clock),
-    observers: createReceiverObservers(),
+    observers: createReceiverObservers(clock),
     clock,
   }
 }

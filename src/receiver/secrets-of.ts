@@ -1,5 +1,6 @@
 /** The secrets of a receiver, for what explains its signatures. Nothing that users see. */
 
+import { SOURCE_NAME_LIMIT } from '../message/limits.ts'
 import type { Receiver } from './api.ts'
 import type { ReceiverOptions } from './options.ts'
 import type { SourceRequest } from './secrets.ts'
@@ -24,7 +25,7 @@ export async function secretsOf(receiver: Receiver, request: SourceRequest): Pro
   if (typeof secret === 'function') return listOf(await secret())
   if (typeof secret === 'string' || !('secrets' in secret)) return listOf(secret)
   const name = secret.source(request)
-  return name === undefined || name === '' ? [] : listOf(await secret.secrets(name))
+  return name && name.length <= SOURCE_NAME_LIMIT ? listOf(await secret.secrets(name)) : []
 }
 
 function listOf(secrets: string | readonly (string | undefined)[] | undefined): readonly string[] {

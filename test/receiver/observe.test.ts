@@ -1,42 +1,561 @@
-import { expect, it } from 'vitest'
-import type { ReceiverObserver } from '../../src/handling/observer.ts'
+import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { expect, it, onTestFinished, vi } from 'vitest'
+import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
+import type { AnsweredEvent, ReceiverObserver } from '../../src/handling/observer.ts'
+import type { EndpointAnswer, EndpointRequest } from '../../src/http/endpoint.ts'
+import { HooklineError } from '../../src/message/error.ts'
 import type { Receiver } from '../../src/receiver/api.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
-import { deliver, setUp } from '../support/receive.ts'
+import { signedRequest } from '../../src/testing/signed-request.ts'
+import { setUpBatches, track } from '../support/batches.ts'
+import { handleJob, setUpInbox } from '../support/inbox.ts'
+import { deliver, secret, setUp } from '../support/receive.ts'
 
-/** What an observer of all events sees, in order: the method and the event. */
-function observe(receiver: Receiver) {
-  const events: (readonly [string, Record<string, unknown>])[] = []
-  const note = (name: string) => (event: unknown) => void events.push([name, event as never])
-  const observer: ReceiverObserver = {
-    answered: note('answered'),
-    stored: note('stored'),
-    handled: note('handled'),
-    failed: note('failed'),
-    forgotten: note('forgotten'),
-  }
-  return { events, stop: receiver.observe(observer) }
+type Seen = readonly [name: string, event: Record<string, unknown>]
+
+/** An observer that notes all but `intercept`: the method and the event. */
+function notes(): { readonly events: Seen[]; readonly observer: ReceiverObserver } {
+  const events: Seen[] = []
+  const note = (name: string) => (event: object) => void events.push([name, { ...event }])
+  const names = ['answered', 'stored', 'handled', 'failed', 'forgotten'] as const
+  return { events, observer: Object.fromEntries(names.map((name) => [name, note(name)])) }
 }
 
-it('inline: handled with each run, then answered', async () => {
+function observe(receiver: Receiver) {
+  const { events, observer } = notes()
+  return { events, stop: receiver.observe(observer), names: () => events.map(([name]) => name) }
+}
+
+/** A request of a host. */
+function request(message: object | string, changes: Partial<EndpointRequest> = {}): EndpointRequest {
+  const { body, headers } = signedRequest(message, secret)
+  return {
+    method: 'POST',
+    path: '/webhooks',
+    query: '',
+    headers,
+    remoteAddress: '192.0.2.1',
+    signal: new AbortController().signal,
+    readBody: () => ({ bytes: Buffer.from(body), source: 'stream' }),
+    ...changes,
+  }
+}
+
+const bytesOf = (message: unknown) => Buffer.from(JSON.stringify(message))
+const fail = () => {
+  throw new Error('no')
+}
+const wait = (clock: { setTimeout(callback: () => void, ms: number): unknown }, ms: number) =>
+  new Promise<void>((resolve) => clock.setTimeout(resolve, ms))
+
+/** The process warnings from now on. */
+function warnings() {
+  const emit = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  onTestFinished(() => emit.mockRestore())
+  return emit.mock.calls
+}
+
+it('inline: each run in the order of their ends, then the answer', async () => {
+  const { receiver, clock } = setUp()
+  receiver.on('*', async function slow() {
+    await wait(clock, 70)
+  })
+  receiver.on(['track', 'page'], function save() {})
+  receiver.on('track', 'Order Completed', () => wait(clock, 30))
+  const { events } = observe(receiver)
+  const received = deliver(receiver, fixtures.track)
+  await clock.advance(70)
+  await received
+  const delivery = { bytes: bytesOf(fixtures.track), verified: true, secretIndex: 0 }
+  const runs = [
+    { on: 'track', name: 'save', durationMs: 0, error: undefined },
+    { on: 'track Order Completed', name: '', durationMs: 30, error: undefined },
+    { on: '*', name: 'slow', durationMs: 70, error: undefined },
+  ]
+  expect(events).toMatchObject([
+    ['handled', { message: fixtures.track, delivery, attempt: 1, durationMs: 70, runs, jobId: undefined }],
+    ['answered', { message: fixtures.track, delivery, status: 200, error: undefined, durationMs: 70, elements: [] }],
+  ])
+})
+
+it('runs of an audience are named by its trait', async () => {
   const { receiver } = setUp()
-  receiver.on('track', function save() {})
-  receiver.on('track', 'Order Completed', async () => {})
+  receiver.onAudience('High Value Users', { entered: function welcome() {}, exited: fail })
+  const { events } = observe(receiver)
+  await deliver(receiver, { ...fixtures.identify, traits: { high_value_users: true } })
+  expect(events[0]).toMatchObject(['handled', { runs: [{ on: 'entered high_value_users', name: 'welcome' }] }])
+})
+
+it('inline: what each handler threw, whatever it is', async () => {
+  const { receiver } = setUp()
+  const failure = new Error('no')
+  receiver.on('track', () => {
+    throw failure
+  })
+  receiver.on('track', () => Promise.reject(failure))
+  receiver.on('track', () => Promise.reject())
+  receiver.on('track', () => {})
+  const { events } = observe(receiver)
+  await deliver(receiver, fixtures.track)
+  const error = { code: 'handler_failed' }
+  expect(events).toMatchObject([
+    ['failed', { message: fixtures.track, attempt: 1, error, next: 'sender', jobId: undefined }],
+    ['answered', { message: fixtures.track, status: 500, error }],
+  ])
+  const [[, { runs }] = ['', {}]] = events
+  expect((runs as { error?: unknown }[]).map((run) => run.error)).toEqual([
+    failure,
+    undefined,
+    failure,
+    new Error('It threw undefined.'),
+  ])
+})
+
+it('the deadline: the runs that have ended, and nothing of what comes later', async () => {
+  const { receiver, clock } = setUp()
+  receiver.on('track', function quick() {})
+  receiver.on('track', () => wait(clock, 6000))
+  const { events } = observe(receiver)
+  const received = deliver(receiver, fixtures.track)
+  await clock.advance(6000)
+  await received
+  const error = { code: 'handler_timeout' }
+  expect(events).toMatchObject([
+    ['failed', { runs: [{ name: 'quick' }], durationMs: 4500, error }],
+    ['answered', { status: 503, message: fixtures.track, error, durationMs: 4500 }],
+  ])
+  expect(events[0]?.[1].runs).toHaveLength(1)
+})
+
+it('schema_mismatch: the message as it was sent', async () => {
+  const schema = { '~standard': { version: 1, vendor: 'test', validate: () => ({ issues: [{ message: 'no' }] }) } }
+  const { receiver } = setUp({ events: { 'Order Completed': schema as never } })
+  const { events } = observe(receiver)
+  await deliver(receiver, fixtures.track)
+  expect(events).toMatchObject([['answered', { status: 422, message: fixtures.track, delivery: { verified: true } }]])
+})
+
+it('every refusal, with its bytes as far as they were read', async () => {
+  const { receiver, clock } = setUp({ limit: 1000 })
+  const { events } = observe(receiver)
+  const forged = request(fixtures.track, { headers: signedRequest(fixtures.track, 'a guess').headers })
+  const tooLarge = new HooklineError('body_too_large', 'no')
+  await receiver.handle(request(fixtures.track, { method: 'GET' }))
+  await receiver.handle(request(fixtures.track, { headers: {} }))
+  await receiver.handle(request(fixtures.track, { readBody: () => Promise.reject(tooLarge) }))
+  await receiver.handle(forged)
+  await receiver.handle(request('{'))
+  await receiver.receive(Buffer.alloc(2000), {})
+  const late = receiver.handle(request(fixtures.track, { readBody: () => new Promise(() => {}) }))
+  await clock.advance(4500)
+  await late
+  await receiver.close()
+  await receiver.handle(request(fixtures.track))
+  const seen = events.map(([name, { status, error, delivery, message }]) => {
+    expect([name, message]).toEqual(['answered', undefined])
+    const { bytes, verified } = delivery as { bytes: Uint8Array; verified: boolean }
+    return [status, (error as HooklineError).code, Buffer.from(bytes).toString(), verified]
+  })
+  expect(seen).toEqual([
+    [405, 'method_not_allowed', '', false],
+    [415, 'content_type_unsupported', '', false],
+    [413, 'body_too_large', '', false],
+    [401, 'signature_mismatch', JSON.stringify(fixtures.track), false],
+    [400, 'body_not_json', '{', true],
+    [413, 'body_too_large', '', false],
+    [503, 'body_timeout', '', false],
+    [503, 'shutting_down', '', false],
+  ])
+  expect(events[3]?.[1].request).toMatchObject({
+    path: '/webhooks',
+    remoteAddress: '192.0.2.1',
+    headers: forged.headers,
+  })
+  expect(events.map(([, { durationMs }]) => durationMs)).toEqual([0, 0, 0, 0, 0, 0, 4500, 0])
+})
+
+it('a provider of secrets that hangs: the bytes are there when the answer is, and dropped then', async () => {
+  const { receiver, clock } = setUp({ secret: () => new Promise(() => {}), deadlineMs: 100 })
+  let during = ''
+  let answered: AnsweredEvent | undefined
+  receiver.observe({
+    answered(event) {
+      during = Buffer.from(event.delivery.bytes).toString()
+      answered = event
+    },
+  })
+  const received = deliver(receiver, fixtures.track)
+  await clock.advance(100)
+  await received
+  expect(answered?.error?.code).toBe('secret_unavailable')
+  expect(during).toBe(JSON.stringify(fixtures.track))
+  expect(answered?.delivery.bytes).toHaveLength(0)
+})
+
+it('no channel has a body of a refused request', async () => {
+  const { receiver } = setUp()
+  observe(receiver)
+  const published: unknown[] = []
+  const hear = (event: unknown) => void published.push(event)
+  const channels = ['received', 'rejected', 'stored', 'handled', 'failed'].map((name) => `hookline:${name}`)
+  for (const name of channels) subscribe(name, hear)
+  onTestFinished(() => channels.forEach((name) => void unsubscribe(name, hear)))
+  await deliver(receiver, { ...fixtures.track, event: 'forged' }, 'a guess')
+  expect(published).toHaveLength(1)
+  expect(Object.keys(published[0] as object).sort()).toEqual(['error', 'request'])
+  expect(Object.keys((published[0] as { request: object }).request).sort()).toEqual([
+    'headers',
+    'path',
+    'remoteAddress',
+  ])
+  expect(channel('hookline:answered').hasSubscribers).toBe(false)
+})
+
+it('with dedupe: a copy is answered, and no handler runs', async () => {
+  const { receiver } = setUp({ dedupe: memoryDedupe() })
+  receiver.on('*', () => {})
+  const { events, names } = observe(receiver)
+  await deliver(receiver, fixtures.track)
+  await deliver(receiver, fixtures.track)
+  expect(names()).toEqual(['handled', 'answered', 'answered'])
+  expect(events[2]?.[1]).toMatchObject({ status: 200, message: fixtures.track, error: undefined })
+})
+
+it('with an inbox: stored, then handled or failed, by the id of the job', async () => {
+  const { receiver, clock, memory } = setUpInbox({ retries: [1000] })
+  receiver.on('page', function save() {})
+  receiver.on('track', fail)
+  const { events } = observe(receiver)
+  await deliver(receiver, fixtures.page)
+  const jobId = events[0]?.[1].jobId
+  expect(jobId).toMatch(/^[0-9a-f-]{36}$/)
+  expect(events).toMatchObject([
+    ['stored', { message: fixtures.page, durationMs: 0, delivery: { bytes: bytesOf(fixtures.page) } }],
+    ['answered', { message: fixtures.page, status: 200, error: undefined }],
+  ])
+  receiver.start()
+  await clock.advance(0)
+  const runs = [{ on: 'page', name: 'save', error: undefined }]
+  expect(events.slice(2)).toMatchObject([['handled', { message: fixtures.page, attempt: 1, runs, jobId }]])
+  events.length = 0
+  await deliver(receiver, fixtures.track)
+  await clock.advance(1000)
+  const failed = events.filter(([name]) => name === 'failed')
+  const retryAt = new Date(clock.now())
+  const [letter] = await memory.deadLetters()
+  expect(failed).toMatchObject([
+    ['failed', { attempt: 1, next: { retryAt }, jobId: letter?.id, runs: [{ on: 'track', error: new Error('no') }] }],
+    ['failed', { attempt: 2, next: 'dead_letter', jobId: letter?.id, runs: [{ on: 'track' }] }],
+  ])
+})
+
+it('with an inbox: an invalid message is stored, answered 200 with its error, and a dead letter', async () => {
+  const { receiver, clock } = setUpInbox()
+  receiver.on('*', () => {}).start()
+  const { events } = observe(receiver)
+  await deliver(receiver, '{}')
+  await clock.advance(0)
+  const [letter] = await receiver.deadLetters()
+  const delivery = { bytes: Buffer.from('{}') }
+  const error = { code: 'message_invalid' }
+  const byName = Object.fromEntries(events)
+  expect(events).toHaveLength(3)
+  expect(byName).toMatchObject({
+    stored: { message: undefined, delivery, jobId: letter?.id },
+    answered: { message: undefined, delivery, status: 200, error },
+    failed: { message: undefined, delivery, error, next: 'dead_letter', attempt: 1, runs: [], jobId: letter?.id },
+  })
+})
+
+it('with an inbox: the timeout of the handlers, and those that had ended', async () => {
+  const { receiver, clock } = setUpInbox({ timeoutMs: 5000, retries: [] })
+  receiver
+    .on('track', function quick() {})
+    .on('track', () => wait(clock, 6000))
+    .start()
+  const { events } = observe(receiver)
+  await deliver(receiver, fixtures.track)
+  await clock.advance(6000)
+  const failed = events.filter(([name]) => name === 'failed' || name === 'handled')
+  expect(failed).toMatchObject([['failed', { error: { code: 'handler_timeout' }, runs: [{ name: 'quick' }] }]])
+  expect(failed[0]?.[1].runs).toHaveLength(1)
+})
+
+it.each([
+  ['lost claims', { claimCount: 9 }, { code: 'internal' }],
+  ['an unreadable envelope', { body: Buffer.from('junk') }, { code: 'internal' }],
+])('with an inbox: %s', async (_name, job, error) => {
+  const { events, observer } = notes()
+  const { handler } = await handleJob({ id: 'the id', ...job }, undefined, {}, observer)
+  expect(handler).not.toHaveBeenCalled()
+  const failed = { message: undefined, error, next: 'dead_letter', attempt: 0, runs: [], jobId: 'the id' }
+  expect(events.filter(([name]) => name === 'failed')).toMatchObject([['failed', failed]])
+})
+
+it('with an inbox: a job that its queue cannot read, with the bytes that are stored', async () => {
+  let report: ((letter: never) => void) | undefined
+  const work = (_handle: unknown, options: { onUnreadable?: (letter: never) => void }) => {
+    report = options.onUnreadable
+    return () => {}
+  }
+  const { receiver, clock } = setUpInbox({}, {}, { work } as never)
+  receiver.on('*', () => {}).start()
+  const { events } = observe(receiver)
+  const failedAt = new Date(clock.now())
+  report?.({ id: 'the id', body: Buffer.from('junk'), reason: 'no job', retryState: undefined, failedAt } as never)
+  expect(events).toMatchObject([
+    [
+      'failed',
+      { delivery: { bytes: Buffer.from('junk') }, error: { code: 'internal' }, next: 'dead_letter', jobId: 'the id' },
+    ],
+  ])
+})
+
+it('with an inbox that does not answer: no message is stored', async () => {
+  const { receiver } = setUpInbox({}, {}, { push: () => Promise.reject(new Error('away')) })
   const { events } = observe(receiver)
   await deliver(receiver, fixtures.track)
   expect(events).toMatchObject([
+    ['answered', { status: 503, message: fixtures.track, error: { code: 'inbox_unavailable' } }],
+  ])
+})
+
+it('a batch: each element is handled or fails, then one answer', async () => {
+  const { receiver, handle, handler, ...set } = setUpBatches('inline')
+  receiver.on('*', handle)
+  handler.run = ({ userId }) => userId === 'b' && fail()
+  const { events } = observe(receiver)
+  const messages = [track('a'), track('b'), { type: 'track' }]
+  await set.post(messages)
+  const elements = messages.map((message) => ({ bytes: bytesOf(message), verified: true }))
+  expect(events).toMatchObject([
+    ['handled', { message: messages[0], delivery: elements[0], runs: [{ on: '*', error: undefined }] }],
+    ['failed', { message: messages[1], delivery: elements[1], runs: [{ on: '*', error: new Error('no') }] }],
     [
-      'handled',
+      'answered',
       {
-        message: fixtures.track,
-        runs: [
-          { on: 'track', name: 'save', durationMs: 0, error: undefined },
-          { on: 'track Order Completed', name: '', durationMs: 0, error: undefined },
-        ],
-        attempt: 1,
-        jobId: undefined,
+        message: undefined,
+        status: 500,
+        error: { code: 'handler_failed' },
+        delivery: { bytes: bytesOf(messages) },
+        elements,
       },
     ],
-    ['answered', { message: fixtures.track, status: 200, error: undefined, durationMs: 0, elements: [] }],
   ])
+})
+
+it('a batch that signs its first element: what is verified of it', async () => {
+  const { receiver, handle, ...set } = setUpBatches('inline', { batches: 'first_signed' })
+  receiver.on('*', handle)
+  const { events } = observe(receiver)
+  await set.post([track('a'), track('b')], 'first')
+  const [first, second, answered] = events
+  expect(first).toMatchObject(['handled', { delivery: { verified: true }, runs: [{ on: '*' }] }])
+  expect(second).toMatchObject(['handled', { delivery: { verified: false }, runs: [] }])
+  expect(answered).toMatchObject(['answered', { elements: [{ verified: true }, { verified: false }] }])
+})
+
+it('a batch with an inbox: the id of each element', async () => {
+  const { receiver, handle, queue, ...set } = setUpBatches('inbox')
+  receiver.on('*', handle)
+  const { events } = observe(receiver)
+  await set.post([track('a'), track('b'), { type: 'track' }])
+  const stored = events.filter(([name]) => name === 'stored').map(([, event]) => event)
+  expect(stored).toMatchObject([{ message: track('a') }, { message: track('b') }, { message: undefined }])
+  const handled = events.filter(([name]) => name === 'handled').map(([, { jobId }]) => jobId)
+  expect(handled).toEqual(stored.slice(0, 2).map(({ jobId }) => jobId))
+  expect(await queue.deadLetters()).toMatchObject([{ id: stored[2]?.jobId }])
+})
+
+it('a batch that is cut short by its deadline: its elements as they stand', async () => {
+  const { receiver, handle, handler, clock, ...set } = setUpBatches('inline')
+  receiver.on('*', handle)
+  handler.run = ({ userId }) => (userId === 'b' ? wait(clock, 6000) : undefined)
+  const { events } = observe(receiver)
+  const received = set.post([track('a'), track('b'), track('c')])
+  await clock.advance(6000)
+  await received
+  expect(events).toMatchObject([
+    ['handled', { message: track('a') }],
+    ['failed', { message: track('b'), error: { code: 'handler_timeout' }, runs: [] }],
+    ['answered', { status: 503, elements: [{}, {}, {}] }],
+  ])
+})
+
+it('a batch that is refused as a whole has no elements', async () => {
+  const { receiver, ...set } = setUpBatches('inline')
+  const { events } = observe(receiver)
+  await set.post([])
+  expect(events).toMatchObject([['answered', { status: 400, message: undefined, elements: [] }]])
+})
+
+it('forget: the ids as they were passed, once they are checked', async () => {
+  const { receiver } = setUpInbox()
+  const { events } = observe(receiver)
+  await receiver.forget('user-1')
+  await receiver.forget(['a', 'b'], { source: 'shop' })
+  await expect(receiver.forget('')).rejects.toThrow(TypeError)
+  expect(events).toEqual([
+    ['forgotten', { ids: 'user-1', source: undefined }],
+    ['forgotten', { ids: ['a', 'b'], source: 'shop' }],
+  ])
+})
+
+it('several observers, of this receiver alone, until each is removed', async () => {
+  const [{ receiver }, other] = [setUp(), setUp()]
+  const [first, second] = [observe(receiver), observe(receiver)]
+  await deliver(receiver, fixtures.track)
+  await deliver(other.receiver, fixtures.track)
+  first.stop()
+  await deliver(receiver, fixtures.page)
+  first.stop()
+  second.stop()
+  await deliver(receiver, fixtures.page)
+  expect([first.events.length, second.events.length]).toEqual([2, 4])
+})
+
+it('one that is removed while a handler runs sees no end', async () => {
+  const { receiver, clock } = setUp()
+  receiver.on('*', () => wait(clock, 70))
+  const { events, stop } = observe(receiver)
+  const received = deliver(receiver, fixtures.track)
+  stop()
+  await clock.advance(70)
+  expect(await received).toMatchObject({ ok: true })
+  expect(events).toEqual([])
+})
+
+it('a request that arrived before the first observer is not observed', async () => {
+  const { receiver, clock } = setUp()
+  receiver.on('*', () => wait(clock, 70))
+  const received = deliver(receiver, fixtures.track)
+  const { events } = observe(receiver)
+  await clock.advance(70)
+  await received
+  expect(events).toEqual([])
+})
+
+it('one that throws or rejects is a process warning, at most five a minute, and changes nothing', async () => {
+  const emitted = warnings()
+  const { receiver, errors } = setUp()
+  receiver.observe({
+    answered: fail,
+    handled: () => Promise.reject(new Error('later')),
+    intercept: fail,
+  } as ReceiverObserver)
+  const { names } = observe(receiver)
+  receiver.on('*', () => {})
+  for (let count = 0; count < 4; count++)
+    expect(await receiver.handle(request(fixtures.track))).toMatchObject({ ok: true })
+  expect(names()).toHaveLength(8)
+  expect(errors).toEqual([])
+  expect(emitted).toHaveLength(5)
+  expect(emitted[0]).toEqual(['An observer failed', { code: 'HOOKLINE_OBSERVER', detail: 'no' }])
+})
+
+it('keeps its object: methods of a class see their own fields', async () => {
+  class Counter {
+    declare answers: number
+    answered() {
+      this.answers = (this.answers ?? 0) + 1
+    }
+  }
+  const counter = new Counter()
+  const { receiver } = setUp()
+  receiver.observe(counter)
+  await deliver(receiver, fixtures.track)
+  expect(counter.answers).toBe(1)
+})
+
+it('leaves no trace on what handlers print', async () => {
+  const { receiver } = setUp()
+  observe(receiver)
+  let printed = ''
+  receiver.on('*', (_message, delivery) => {
+    printed = JSON.stringify(delivery)
+  })
+  await deliver(receiver, fixtures.track)
+  expect(printed).toContain('signature')
+  expect(printed).not.toContain('observe')
+})
+
+it.each([
+  [undefined, '`observe: options` must be an object'],
+  [() => {}, '`observe: options` must be an object'],
+  [{ answerd() {} }, '`answerd` is not an option. Got an unknown name. Did you mean `answered`?'],
+  [{ answered: 'yes' }, "`observe: answered` must be a function. Got 'yes'."],
+])('refuses %s', (observer, message) => {
+  const { receiver } = setUp()
+  expect(() => receiver.observe(observer as never)).toThrow(TypeError)
+  expect(() => receiver.observe(observer as never)).toThrow(message)
+})
+
+const teapot: EndpointAnswer = { status: 418, headers: { 'x-test': '1' }, body: 'no coffee' }
+
+it('intercept answers in place of the receiver, and the body is not read', async () => {
+  const { receiver, clock, errors } = setUp()
+  const { events } = observe(receiver)
+  const handler = vi.fn()
+  receiver.on('*', handler)
+  receiver.observe({ intercept: () => undefined })
+  receiver.observe({ intercept: () => wait(clock, 9000).then(() => teapot) })
+  receiver.observe({ intercept: () => Promise.resolve({ ...teapot, status: 500 }) })
+  const readBody = vi.fn()
+  const received = receiver.handle(request(fixtures.track, { readBody }))
+  await clock.advance(9000)
+  const text = 'The receiver must answer. Got the answer of an observer. Remove its `intercept`.'
+  expect(await received).toEqual({ ...teapot, ok: false, error: new HooklineError('internal', text) })
+  expect([readBody.mock.calls, handler.mock.calls, errors]).toEqual([[], [], []])
+  expect(events).toMatchObject([
+    ['answered', { status: 418, message: undefined, durationMs: 9000, elements: [], request: { path: '/webhooks' } }],
+  ])
+  expect(events).toMatchObject([['answered', { delivery: { bytes: new Uint8Array() } }]])
+})
+
+it('a promise of undefined delays the answer, which is as usual then', async () => {
+  const { receiver, clock } = setUp()
+  receiver.on('*', () => {})
+  receiver.observe({ intercept: () => wait(clock, 9000).then(() => undefined) })
+  const { events } = observe(receiver)
+  const received = receiver.handle(request(fixtures.track))
+  await clock.advance(8999)
+  expect(events).toEqual([])
+  await clock.advance(1)
+  expect(await received).toMatchObject({ ok: true, status: 200 })
+  expect(events).toMatchObject([
+    ['handled', { durationMs: 0 }],
+    ['answered', { status: 200, durationMs: 9000 }],
+  ])
+})
+
+it('an intercept that rejects lets the receiver answer', async () => {
+  const emitted = warnings()
+  const { receiver } = setUp()
+  receiver.on('*', () => {})
+  receiver.observe({ intercept: () => Promise.reject(new Error('no')) })
+  expect(await receiver.handle(request(fixtures.track))).toMatchObject({ ok: true })
+  expect(emitted).toHaveLength(1)
+})
+
+it('receive is not intercepted', async () => {
+  const { receiver } = setUp()
+  receiver.on('*', () => {})
+  receiver.observe({ intercept: () => Promise.resolve(teapot) })
+  expect(await deliver(receiver, fixtures.track)).toMatchObject({ ok: true })
+})
+
+it('close waits for an intercepted request, and later ones are not intercepted', async () => {
+  const { receiver, clock } = setUp()
+  receiver.observe({ intercept: () => wait(clock, 5000).then(() => teapot) })
+  const received = receiver.handle(request(fixtures.track))
+  let isClosed = false
+  const closed = receiver.close().then(() => {
+    isClosed = true
+  })
+  expect(await receiver.handle(request(fixtures.track))).toMatchObject({ error: { code: 'shutting_down' } })
+  await clock.advance(4999)
+  expect(isClosed).toBe(false)
+  await clock.advance(1)
+  expect(await received).toMatchObject({ status: 418 })
+  await closed
 })

@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { vi } from 'vitest'
+import type { ReceiverObserver } from '../../src/handling/observer.ts'
 import type { EventSchemas } from '../../src/handling/schema.ts'
 import type { InboxOptions } from '../../src/inbox/options.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
@@ -29,6 +30,7 @@ export async function handleJob(
   job: Partial<ClaimedJob>,
   signal: AbortSignal = new AbortController().signal,
   overrides: Partial<Queue> = {},
+  observer: ReceiverObserver = {},
 ) {
   let handle: HandleJob | undefined
   const pushed: Uint8Array[] = []
@@ -39,6 +41,7 @@ export async function handleJob(
   }
   const set = setUpInbox({}, {}, { push, work, ...overrides })
   const handler = vi.fn()
+  set.receiver.observe(observer)
   set.receiver.on('*', handler).start()
   await deliver(set.receiver, fixtures.page)
   const body = pushed[0] as Uint8Array

@@ -1,0 +1,133 @@
+import { gzipSync } from 'node:zlib'
+import { expect, it, onTestFinished, vi } from 'vitest'
+import type { Collector } from '../../src/collector/api.ts'
+import type { CollectedEvent } from '../../src/collector/observer.ts'
+import { HooklineError } from '../../src/message/error.ts'
+import { basic, request, setUpCollector, writeKey } from '../support/collect.ts'
+
+const call = { userId: 'u', event: 'E' }
+
+/** What an observer sees, its bytes as text. */
+function observe(collector: Collector) {
+  const events: (Omit<CollectedEvent, 'bytes'> & { readonly text: string })[] = []
+  const stop = collector.observe({
+    answered: ({ bytes, ...event }) => void events.push({ ...event, text: Buffer.from(bytes).toString() }),
+  })
+  return { events, stop }
+}
+
+it('calls that are taken: how many, of which source, and the body', async () => {
+  const { collector, clock, post } = setUpCollector()
+  const { events } = observe(collector)
+  const batch = { batch: [{ type: 'track', ...call }, {}, { type: 'page', userId: 'u' }] }
+  const at = clock.now()
+  await post('/v1/batch', batch)
+  const { headers } = request('/v1/batch', batch)
+  expect(events).toEqual([
+    {
+      request: { path: '/v1/batch', headers, remoteAddress: '192.0.2.1' },
+      text: JSON.stringify(batch),
+      source: 'shop',
+      status: 200,
+      error: undefined,
+      accepted: 2,
+      refused: 1,
+      at,
+      durationMs: 0,
+    },
+  ])
+})
+
+it('the body is the inflated one', async () => {
+  const { collector, post } = setUpCollector()
+  const { events } = observe(collector)
+  const { headers } = request('/v1/track', '')
+  const body = gzipSync(JSON.stringify(call))
+  await post('/v1/track', body, { headers: { ...headers, 'content-encoding': 'gzip' } })
+  expect(events).toMatchObject([{ status: 200, text: JSON.stringify(call) }])
+})
+
+it('the source of a write key in the body', async () => {
+  const { collector, post } = setUpCollector()
+  const { events } = observe(collector)
+  await post('/v1/track', { ...call, writeKey }, { headers: { 'content-type': 'application/json' } })
+  expect(events).toMatchObject([{ source: 'shop', accepted: 1 }])
+})
+
+it('requests that fail as a whole: why, and what was read by then', async () => {
+  const { collector, clock, post } = setUpCollector({ deadlineMs: 100 })
+  const { events } = observe(collector)
+  const json = { 'content-type': 'application/json' }
+  await post('/v1/track', call, { method: 'GET' })
+  await post('/v1/track', call, { headers: { ...json, authorization: basic('a guess') } })
+  await post('/v1/track', { ...call, writeKey: 'a guess' }, { headers: json })
+  await post('/v1/track', '{')
+  await post('/v1/track', { event: 'E' })
+  const late = post('/v1/track', '', { readBody: () => new Promise(() => {}) })
+  await clock.advance(100)
+  await late
+  expect(
+    events.map(({ status, error, text, source, durationMs }) => [status, error?.code, text, source, durationMs]),
+  ).toEqual([
+    [405, 'method_not_allowed', '', 'shop', 0],
+    [401, 'write_key_unknown', '', undefined, 0],
+    [401, 'write_key_unknown', JSON.stringify({ ...call, writeKey: 'a guess' }), undefined, 0],
+    [400, 'body_not_json', '{', 'shop', 0],
+    [400, 'call_invalid', '{"event":"E"}', 'shop', 0],
+    [503, 'body_timeout', '', 'shop', 100],
+  ])
+  for (const { accepted, refused } of events) expect([accepted, refused]).toEqual([0, 0])
+})
+
+it('a destination that has no room', async () => {
+  const submit = () => Promise.reject(new HooklineError('queue_full', 'no'))
+  const sources = [{ name: 'shop', writeKey, destinations: [{ submit }] }]
+  const { collector, post } = setUpCollector({ sources })
+  const { events } = observe(collector)
+  await post('/v1/track', call)
+  expect(events).toMatchObject([{ status: 503, error: { code: 'queue_full' }, source: 'shop', accepted: 0 }])
+})
+
+it('neither preflight requests nor other paths', async () => {
+  const { collector, post } = setUpCollector()
+  const { events } = observe(collector)
+  await post('/v1/track', '', { method: 'OPTIONS' })
+  expect(collector.handle(request('/other', call))).toBeUndefined()
+  expect(events).toEqual([])
+})
+
+it('several observers, until each is removed; they stay after an update', async () => {
+  const { collector, destination, post } = setUpCollector()
+  const [first, second] = [observe(collector), observe(collector)]
+  await post('/v1/track', call)
+  first.stop()
+  collector.update({ sources: [{ name: 'new', writeKey, destinations: [destination] }] })
+  await post('/v1/track', call)
+  expect(first.events.map(({ source }) => source)).toEqual(['shop'])
+  expect(second.events.map(({ source }) => source)).toEqual(['shop', 'new'])
+})
+
+it('one that throws is a process warning, once for each request, and changes nothing', async () => {
+  const emit = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  onTestFinished(() => emit.mockRestore())
+  const { collector, post } = setUpCollector()
+  collector.observe({
+    answered() {
+      throw new Error('no')
+    },
+  })
+  const { events } = observe(collector)
+  expect(await post('/v1/track', call)).toMatchObject({ status: 200 })
+  expect(events).toHaveLength(1)
+  expect(emit.mock.calls).toEqual([['An observer failed', { code: 'HOOKLINE_OBSERVER', detail: 'no' }]])
+})
+
+it.each([
+  [undefined, '`observe: options` must be an object'],
+  [{ answer() {} }, '`answer` is not an option. Got an unknown name. Did you mean `answered`?'],
+  [{ answered: {} }, '`observe: answered` must be a function.'],
+])('refuses %s', (observer, message) => {
+  const { collector } = setUpCollector()
+  expect(() => collector.observe(observer as never)).toThrow(TypeError)
+  expect(() => collector.observe(observer as never)).toThrow(message)
+})
