@@ -7,6 +7,8 @@ import type { Clock } from '../time/clock.ts'
 export interface ManualClock extends Clock {
   /** How many timers are set. */
   readonly timers: number
+  /** When the next timer fires, in milliseconds since the epoch; undefined while none is set. */
+  readonly nextTimerAt: number | undefined
   /** Moves `ms` milliseconds on. Fires each timer at its time, and lets its effects take place before the next one. */
   advance(ms: number): Promise<void>
 }
@@ -49,6 +51,9 @@ export function createManualClock(start: number, runEffects: () => Promise<void>
     },
     get timers() {
       return timers.length
+    },
+    get nextTimerAt() {
+      return timers[0]?.at
     },
     async advance(ms) {
       const end = now + ms

@@ -1,39 +1,19 @@
 /** The inspector over real sockets: the page, what it shows first, and how a host mounts it. */
 
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import express from 'express'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { serve as serveExpress } from '../../adapters/express.ts'
 import { serve } from '../../adapters/node.ts'
 import { createReceiver } from '../../src/index.ts'
 import { createInspector, type Inspector } from '../../src/inspector.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
-
-const closing: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close()
-})
-
-async function start(listener: Parameters<typeof createServer>[1]): Promise<string> {
-  const server = createServer(listener).listen(0, '127.0.0.1')
-  closing.push(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  await new Promise((resolve) => server.once('listening', resolve))
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
+import { closeLater, start } from './support.ts'
 
 function create(): Inspector {
   const receiver = createReceiver({ secret: 'the secret' })
   const stored = createReceiver({ secret: 'the secret', inbox: { queue: memoryQueue() } })
   const inspector = createInspector({ receiver: { shop: receiver, stored } })
-  closing.push(
-    () => inspector.close(),
-    () => receiver.close(),
-    () => stored.close(),
-  )
+  closeLater(() => Promise.all([inspector.close(), receiver.close(), stored.close()]))
   return inspector
 }
 

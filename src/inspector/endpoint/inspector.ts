@@ -1,5 +1,6 @@
 /** createInspector(): watches the parts, keeps what they do, and shows it on a page. */
 
+import { systemClock } from '../../time/clock.ts'
 import type { Inspector, InspectorOptions } from '../api.ts'
 import type { Journal } from '../journal.ts'
 import type { SeriesRecorder } from '../series.ts'
@@ -18,14 +19,22 @@ import { partOfDestination, partOfReceiver, type WatchedPart } from './parts.ts'
  * console.log(inspector.url('http://127.0.0.1:3000/hookline'))
  */
 export function createInspector(options: InspectorOptions): Inspector {
-  const { receivers, destinations, collectors, senders, authorize, keep, clock, log } = readOptions(options)
+  const settings = readOptions(options)
+  const { receivers, destinations, collectors, isDevelopment, ...shared } = settings
   const parts: readonly WatchedPart[] = [
     ...[...receivers].map(([name, receiver]) => partOfReceiver(name, receiver)),
     ...[...destinations].map(([name, destination]) => partOfDestination(name, destination)),
     ...[...collectors.keys()].map((name) => ({ name, kind: 'collector' as const })),
   ]
   const journal = emptyJournal
-  const endpoint = createEndpoint({ journal, series: emptySeries, parts, senders, authorize, keep, log, clock })
+  const endpoint = createEndpoint({
+    ...shared,
+    journal,
+    series: emptySeries,
+    parts,
+    machine: systemClock,
+    faultsOf: isDevelopment ? receivers : undefined,
+  })
 
   return {
     ...endpoint,

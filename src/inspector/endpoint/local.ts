@@ -14,14 +14,14 @@ const INSTEAD = 'Pass `authorize` to createInspector to decide who may see it.'
  */
 export function requireLocal({ remoteAddress, headers }: AccessRequest): string {
   if (remoteAddress === undefined) {
-    throw closed(`an address that this host does not know`)
+    throw closed('an address that this host does not know')
   }
   if (!LOOPBACK_ADDRESS.test(remoteAddress)) throw closed('a connection of another machine')
   const proxy = Object.keys(headers).find((name) => PROXY_HEADER.test(name) && headers[name] !== undefined)
   if (proxy !== undefined) throw closed(`a request with ${titleCase(proxy)}, so it came through a proxy`)
-  const [, port] = LOOPBACK_HOST.exec(hostOf(headers) ?? '') ?? []
-  if (port === undefined) throw closed('a Host that is not of this machine')
-  return port || '80'
+  const host = LOOPBACK_HOST.exec(hostOf(headers) ?? '')
+  if (host === null) throw closed('a Host that is not of this machine')
+  return host[1] ?? '80'
 }
 
 function closed(found: string): Refusal {
@@ -29,7 +29,7 @@ function closed(found: string): Refusal {
 }
 
 const LOOPBACK_ADDRESS = /^(?:127(?:\.\d{1,3}){3}|::1|::ffff:127(?:\.\d{1,3}){3})$/i
-const LOOPBACK_HOST = /^(?:(?:[a-z\d_-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::(\d{1,5})|())$/i
+const LOOPBACK_HOST = /^(?:(?:[a-z\d_-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::(\d{1,5}))?$/i
 const PROXY_HEADER = /^(?:forwarded|x-forwarded(?:-.*)?|x-real-ip|via)$/
 
 /** The Host of a request, also of HTTP/2; undefined when it is missing, or given twice and not the same. */

@@ -47,7 +47,7 @@ export function createStreams(journal: Journal, sources: readonly Source[], mach
 
   /** The version that a page has which lost the stream; undefined for a new page, and for one of another process. */
   function readVersion({ headers }: EndpointRequest): number | undefined {
-    const [, epoch, version] = /^([\w-]+)\.(\d{1,15})$/.exec(String(headers['last-event-id'])) ?? []
+    const [, epoch, version] = /^([\w-]+)\.(\d{1,16})$/.exec(String(headers['last-event-id'])) ?? []
     return epoch === feed.epoch ? Number(version) : undefined
   }
 

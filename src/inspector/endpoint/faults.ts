@@ -1,0 +1,114 @@
+/** Faults: what the next requests to a receiver are answered, to see what their sender does then. For development. */
+
+import type { EndpointAnswer, EndpointRequest } from '../../http/endpoint.ts'
+import type { Receiver } from '../../receiver/api.ts'
+import type { Clock } from '../../time/clock.ts'
+import type { Fault } from '../wire.ts'
+import { Refusal } from './answers.ts'
+import type { Source } from './reader.ts'
+
+/** The faults of all receivers. */
+export interface Faults extends Source {
+  /**
+   * Sets the fault of a receiver. Returns what is in force.
+   *
+   * @throws Refusal for a wrong fault.
+   */
+  set(body: { readonly [field in keyof Fault]?: unknown }): Fault
+  /** Ends all of them. */
+  close(): void
+}
+
+const MOST_REQUESTS = 10_000
+const LONGEST_DELAY_MS = 60_000
+
+/**
+ * @param clock The clock of the parts: a delay lasts as long for the receiver as for its sender.
+ * @param onChange Is called when the faults in force have changed.
+ */
+export function createFaults(receivers: ReadonlyMap<string, Receiver>, clock: Clock, onChange: () => void): Faults {
+  const inForce = new Map<string, Fault>()
+  let version = 0
+
+  function note(fault: Fault): void {
+    if (fault.count > 0) inForce.set(fault.part, fault)
+    else inForce.delete(fault.part)
+    version += 1
+    onChange()
+  }
+
+  const stops = [...receivers].map(([name, receiver]) =>
+    receiver.observe({
+      intercept(request) {
+        const fault = inForce.get(name)
+        if (fault === undefined) return undefined
+        note({ ...fault, count: fault.count - 1 })
+        return apply(fault, request)
+      },
+    }),
+  )
+
+  async function apply(
+    { status, delayMs = 0 }: Fault,
+    { signal }: EndpointRequest,
+  ): Promise<EndpointAnswer | undefined> {
+    if (delayMs > 0) await wait(delayMs, signal)
+    return status === undefined ? undefined : toAnswer(status)
+  }
+
+  function wait(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        clock.clearTimeout(timer)
+        signal.removeEventListener('abort', end)
+        resolve()
+      }
+      const timer = clock.setTimeout(end, ms)
+      if (signal.aborted) end()
+      else signal.addEventListener('abort', end)
+    })
+  }
+
+  return {
+    name: 'faults',
+    get version() {
+      return version
+    },
+    read: () => [...inForce.values()],
+    set({ part, count, status, delayMs }) {
+      if (typeof part !== 'string' || !receivers.has(part)) {
+        throw new Refusal(404, 'The part of a fault must be a receiver. Got another name. Reload the page.')
+      }
+      const fault: Fault = {
+        part,
+        count: requireBetween('count', count, 0, MOST_REQUESTS),
+        ...(status !== undefined && { status: requireBetween('status', status, 200, 599) }),
+        ...(delayMs !== undefined && { delayMs: requireBetween('delayMs', delayMs, 0, LONGEST_DELAY_MS) }),
+      }
+      note(fault)
+      return fault
+    },
+    close() {
+      inForce.clear()
+      for (const stop of stops) stop()
+    },
+  }
+}
+
+/**
+ * Lets a whole number pass that the page sent.
+ *
+ * @throws Refusal
+ */
+export function requireBetween(name: string, value: unknown, least: number, most: number): number {
+  if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most) return value as number
+  throw new Refusal(
+    400,
+    `\`${name}\` must be a whole number from ${least} to ${most}. Got something else. Send a number.`,
+  )
+}
+
+function toAnswer(status: number): EndpointAnswer {
+  const detail = 'The inspector answers this request, because a fault is set. The receiver did not see it.'
+  return { status, headers: { 'content-type': 'application/problem+json' }, body: JSON.stringify({ status, detail }) }
+}

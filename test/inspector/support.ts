@@ -1,0 +1,164 @@
+/** What the tests of the inspector share: requests without sockets, servers with them, and a journal that a test fills. */
+
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach } from 'vitest'
+import { bodyTooLarge } from '../../src/http/body.ts'
+import type { Endpoint, EndpointAnswer, EndpointHeaders } from '../../src/http/endpoint.ts'
+import { createEndpoint, type InspectorEndpoint } from '../../src/inspector/endpoint/endpoint.ts'
+import type { EndpointOptions } from '../../src/inspector/endpoint/routes.ts'
+import type { Journal, Refused } from '../../src/inspector/journal.ts'
+import type { SeriesRecorder } from '../../src/inspector/series.ts'
+import type { Row } from '../../src/inspector/wire-message.ts'
+import type { Inspector } from '../../src/inspector.ts'
+import { createLog } from '../../src/options/log.ts'
+import { systemClock } from '../../src/time/clock.ts'
+
+const closing: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+/** Closes it after the test. */
+export function closeLater(close: () => unknown): void {
+  closing.push(close)
+}
+
+/** Starts a server. Returns its origin. */
+export async function start(listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  closeLater(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  await new Promise((resolve) => server.once('listening', resolve))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** A request to `ask`. */
+export interface Asked {
+  readonly method?: string
+  readonly query?: string
+  readonly headers?: EndpointHeaders
+  readonly remoteAddress?: string | undefined
+  readonly originalPath?: string
+  /** Sent as JSON. */
+  readonly body?: unknown
+  readonly signal?: AbortSignal
+}
+
+/** Asks an endpoint without a socket, from this machine unless the request says otherwise. */
+export async function ask(endpoint: Endpoint, path: string, request: Asked = {}): Promise<EndpointAnswer> {
+  const { method = 'GET', query = '', headers, body, signal = new AbortController().signal, originalPath } = request
+  const answer = endpoint.handle({
+    method,
+    path,
+    query,
+    headers: { host: 'localhost:3000', ...headers },
+    remoteAddress: 'remoteAddress' in request ? request.remoteAddress : '127.0.0.1',
+    ...(originalPath !== undefined && { originalPath }),
+    signal,
+    async readBody(limit) {
+      const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+      if (bytes.length > limit) throw bodyTooLarge(limit)
+      return { bytes, source: 'stream' }
+    },
+  })
+  if (answer === undefined) throw new Error(`${path} is no route`)
+  return answer
+}
+
+/** The cookie of whoever has the token. */
+export async function cookieOf(inspector: Pick<Inspector, 'url' | 'handle'>): Promise<string> {
+  const query = new URL(inspector.url('http://localhost:3000')).search.slice(1)
+  const { headers } = await ask(inspector, '/', { query })
+  return (headers['set-cookie'] as string).split(';')[0] as string
+}
+
+/** Asks as the page does. */
+export async function get(inspector: InspectorEndpoint, path: string, query = ''): Promise<EndpointAnswer> {
+  return ask(inspector, path, { query, headers: { cookie: await cookieOf(inspector) } })
+}
+
+/** The headers of a POST of the page. */
+export const OWN_HEADERS: EndpointHeaders = {
+  'x-hookline-inspector': '1',
+  'content-type': 'application/json',
+  origin: 'http://localhost:3000',
+  'sec-fetch-site': 'same-origin',
+}
+
+/** Posts as the page does. Returns the status and the body. */
+export async function post(
+  inspector: InspectorEndpoint,
+  path: string,
+  body: unknown,
+): Promise<{ readonly status: number; readonly body: unknown }> {
+  const headers = { ...OWN_HEADERS, cookie: await cookieOf(inspector) }
+  const answer = await ask(inspector, path, { method: 'POST', headers, body })
+  return { status: answer.status, body: JSON.parse(answer.body as string) }
+}
+
+/** A journal that a test fills. */
+export interface FakeJournal extends Journal {
+  /** Adds or changes rows. */
+  put(...rows: Partial<Row>[]): void
+  /** What `changed` was given. */
+  readonly noted: unknown[]
+  /** How many listen. */
+  readonly listeners: number
+}
+
+export function fakeJournal(refused?: Refused): FakeJournal {
+  const rows = new Map<number, { readonly version: number; readonly row: Row }>()
+  const listeners = new Set<() => void>()
+  const noted: unknown[] = []
+  let version = 1
+  let isTold = false
+  return {
+    noted,
+    get listeners() {
+      return listeners.size
+    },
+    put(...added) {
+      version += 1
+      for (const row of added) rows.set(row.id as number, { version, row: row as Row })
+      if (isTold) return
+      isTold = true
+      for (const listener of listeners) listener()
+    },
+    changesSince(since) {
+      isTold = false
+      const isReset = since === undefined || since > version
+      const changed = [...rows.values()].filter((entry) => isReset || entry.version > since)
+      return { version, isReset, rows: changed.map(({ row }) => row) }
+    },
+    onChange(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+    detail: () => undefined,
+    refused: () => refused,
+    rowOfJob: (_part, jobId) => (jobId.endsWith('0') ? 7 : undefined),
+    changed: (...call) => void noted.push(call),
+    forget: () => 0,
+    close: () => {},
+  }
+}
+
+/** An endpoint over a fake journal, without parts unless they are given. Closed after the test. */
+export function endpointOf(given: Partial<EndpointOptions> = {}): InspectorEndpoint {
+  const silent = { error() {}, warn() {}, info() {} }
+  const endpoint = createEndpoint({
+    journal: fakeJournal(),
+    series: { done() {}, failed() {}, depth() {} } as unknown as SeriesRecorder,
+    parts: [],
+    keep: { messages: 10, refused: 10 },
+    log: createLog(silent, undefined, systemClock),
+    clock: systemClock,
+    machine: systemClock,
+    ...given,
+  })
+  closeLater(() => endpoint.close())
+  return endpoint
+}
