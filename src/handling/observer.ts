@@ -5,7 +5,7 @@ import type { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import { createObservers, type Observers } from '../options/observers.ts'
 import type { Clock } from '../time/clock.ts'
-import type { Delivery } from './delivery.ts'
+import type { Delivery, ReceivedElement } from './delivery.ts'
 import type { FailedEvent, FailedRequest, HandledEvent, StoredEvent } from './diagnostics.ts'
 
 /** How one handler ended. */
@@ -32,8 +32,8 @@ export interface AnsweredEvent {
   readonly error: HooklineError | undefined
   /** From the arrival of the request to its answer, in milliseconds. */
   readonly durationMs: number
-  /** Of a batch: the delivery of each element, in their order. Empty for a message that arrived alone. */
-  readonly elements: readonly Delivery[]
+  /** Of a batch: what became of each element, in their order. Empty for a message that arrived alone. */
+  readonly elements: readonly ReceivedElement[]
 }
 
 /** A message is stored in the inbox, or an authentic one that is invalid. */

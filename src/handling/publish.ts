@@ -106,6 +106,6 @@ export function publishAnswered(
     status,
     error,
     durationMs: observed.observers.clock.monotonic() - since,
-    elements: elements?.map((element) => element.delivery) ?? [],
+    elements: elements ?? [],
   })
 }

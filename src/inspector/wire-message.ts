@@ -65,6 +65,8 @@ export interface Body {
   readonly size: number
   readonly text?: string
   readonly base64?: string
+  /** Whether write keys were removed, which read `…`. Without text: of a body that is no JSON and may hold one. */
+  readonly isRedacted?: boolean
 }
 
 /** A step of a message, for its timeline. */

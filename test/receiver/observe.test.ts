@@ -338,7 +338,7 @@ it('a batch: each element is handled or fails, then one answer', async () => {
         status: 500,
         error: { code: 'handler_failed' },
         delivery: { bytes: bytesOf(messages) },
-        elements,
+        elements: elements.map((delivery, index) => ({ ok: index === 0, delivery })),
       },
     ],
   ])
@@ -352,7 +352,10 @@ it('a batch that signs its first element: what is verified of it', async () => {
   const [first, second, answered] = events
   expect(first).toMatchObject(['handled', { delivery: { verified: true }, runs: [{ on: '*' }] }])
   expect(second).toMatchObject(['handled', { delivery: { verified: false }, runs: [] }])
-  expect(answered).toMatchObject(['answered', { elements: [{ verified: true }, { verified: false }] }])
+  expect(answered).toMatchObject([
+    'answered',
+    { elements: [{ delivery: { verified: true } }, { delivery: { verified: false } }] },
+  ])
 })
 
 it('a batch with an inbox: the id of each element', async () => {

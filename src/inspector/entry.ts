@@ -1,0 +1,200 @@
+/** One message in a journal: what is kept of it, and how that is shown. */
+
+import { createFifo } from '../collections/fifo.ts'
+import type { EndpointHeaders } from '../http/endpoint.ts'
+import { RETRY_WINDOW_MS } from '../message/limits.ts'
+import type { Message } from '../message/message.ts'
+import { cut, linesOf, showBody, sizeOfHeaders, sizeOfStep } from './lines.ts'
+import type { Detail, RequestLine, Row, RowState, Step } from './wire-message.ts'
+
+/** The estimate for an entry without body, headers and steps. */
+const ENTRY_SIZE = 500
+/** The most characters of a name or a user. */
+const SHORT = 200
+/** How many steps are kept, of the first and of the last. */
+const FIRST_STEPS = 10
+const LAST_STEPS = 90
+
+const NO_BYTES = new Uint8Array()
+
+/** The fields of any message that are shown. */
+type Described = Readonly<Partial<Record<'event' | 'name' | 'groupId' | 'userId' | 'anonymousId', unknown>>>
+
+/** Where the entries of one part are found. */
+export interface Home {
+  readonly name: string
+  /** By the id of a delivery. */
+  readonly byKey: Map<string, Entry>
+  /** By the id of a job. */
+  readonly byJob: Map<string, Entry>
+}
+
+/** What is read back from a file when it is needed. */
+export interface Stored {
+  readonly headers: EndpointHeaders | undefined
+  readonly body: Uint8Array
+}
+
+/**
+ * What is kept of a message. Watchers write the fields, and tell the journal. Hot path: strings and references alone, nothing is
+ * computed before it is read.
+ */
+export class Entry {
+  readonly id: number
+  readonly at: number
+  readonly kind: Row['kind']
+  readonly home: Home
+  /** The id of its delivery; undefined for what no other event belongs to. */
+  readonly key: string | undefined
+  /** Whether strangers may have sent it: it counts among the refused requests. */
+  readonly isRefused: boolean
+  jobId: string | undefined
+  source: string | undefined
+  state: RowState = 'waiting'
+  type: string | undefined
+  name: string | undefined
+  user: string | undefined
+  status: number | undefined
+  code: string | undefined
+  attempts = 0
+  retryAt: number | undefined
+  durationMs: number | undefined
+  /** When its latest attempt ended. */
+  endedAt: number | undefined
+  /** When the first attempt of a sent one began. */
+  startedAt: number | undefined
+  method = 'POST'
+  path = ''
+  remoteAddress: string | undefined
+  headers: EndpointHeaders | undefined
+  body: Uint8Array = NO_BYTES
+  bytes = 0
+  /** In their order. */
+  steps: Step[] = []
+  /** An estimate, in bytes, of what it takes. */
+  size: number = ENTRY_SIZE
+  /** Whether headers and body are in the file alone. */
+  isStored = false
+  /** The journal's: the version of the latest change, what of `size` it has counted, and the entries changed before and after. */
+  version = 0
+  counted = 0
+  before: Entry | undefined
+  after: Entry | undefined
+
+  constructor(id: number, at: number, kind: Row['kind'], home: Home, key: string | undefined, isRefused: boolean) {
+    this.id = id
+    this.at = at
+    this.kind = kind
+    this.home = home
+    this.key = key
+    this.isRefused = isRefused
+  }
+
+  /** Keeps what a message says of itself, as short strings alone: what it was parsed to is not held. */
+  describe(message: Message): void {
+    const { type } = message
+    const { event, name, groupId, userId, anonymousId } = message as Described
+    this.type = type
+    this.name = cut(type === 'track' ? event : type === 'group' ? groupId : name, SHORT)
+    this.user = cut(userId || anonymousId, SHORT)
+  }
+
+  /** Keeps the bytes of a body. A copy where they are a part of more: a chunk of a connection would be kept whole. */
+  setBody(bytes: Uint8Array): void {
+    this.size += bytes.length - this.body.length
+    this.bytes = bytes.length
+    this.body = bytes.length < bytes.buffer.byteLength ? new Uint8Array(bytes) : bytes
+  }
+
+  setHeaders(headers: EndpointHeaders): void {
+    if (this.headers !== undefined) this.size -= sizeOfHeaders(this.headers)
+    this.headers = headers
+    this.size += sizeOfHeaders(headers)
+  }
+
+  /** Adds a step at its time: behind the others, or before those that came later. Of too many, those in the middle are dropped. */
+  add(step: Step): void {
+    const { steps } = this
+    let index = steps.length
+    while (index > 0 && (steps[index - 1] as Step).at > step.at) index -= 1
+    this.#insert(step, index)
+  }
+
+  /**
+   * Adds a step that came before others that may be known already: it goes before all of its time, except the answer to an
+   * earlier request.
+   */
+  addFirst(step: Step): void {
+    const { steps } = this
+    let index = steps.length
+    while (index > 0) {
+      const { at, what } = steps[index - 1] as Step
+      if (at < step.at || (at === step.at && what === 'answered')) break
+      index -= 1
+    }
+    this.#insert(step, index)
+  }
+
+  #insert(step: Step, index: number): void {
+    const { steps } = this
+    if (index === steps.length) steps.push(step)
+    else steps.splice(index, 0, step)
+    this.size += sizeOfStep(step)
+    while (steps.length > FIRST_STEPS + LAST_STEPS) {
+      const [dropped] = steps.splice(FIRST_STEPS, 1)
+      this.size -= sizeOfStep(dropped as Step)
+    }
+  }
+
+  /** Notes that its dead letter was redriven or dropped. One that has failed again since is still dead. */
+  change(what: 'redriven' | 'dropped', at: number): void {
+    this.add({ at, what })
+    if (what === 'dropped') this.jobId = undefined
+    else if (this.state === 'dead' && (this.endedAt ?? 0) <= at) {
+      this.state = 'waiting'
+      this.code = undefined
+    }
+  }
+
+  /** Whether its bytes can tell why its signature was refused. */
+  get canExplain(): boolean {
+    return this.isRefused && this.code?.startsWith('signature_') === true
+  }
+
+  /** Its line in the list. */
+  row(): Row {
+    const { id, at, kind, home, state, type, name, user, status, code, bytes, attempts, retryAt, durationMs } = this
+    const row = { id, at, kind, part: home.name, state, type, name, user, status, code, bytes, attempts, retryAt }
+    return { ...row, durationMs } as Row
+  }
+
+  /** Everything about it. `stored`: what is in the file alone. */
+  detail(stored: Stored | undefined): Detail {
+    const { kind, method, path, remoteAddress, jobId, startedAt, steps } = this
+    const { headers = {}, body } = stored ?? this
+    const address = remoteAddress === undefined ? {} : { remoteAddress }
+    const request: RequestLine = { method, path, ...address, headers: linesOf(headers) }
+    return {
+      row: this.row(),
+      ...(kind !== 'sent' && { request }),
+      body: showBody(body, this.bytes, kind === 'collected'),
+      steps,
+      ...(jobId !== undefined && { jobId }),
+      canExplain: this.canExplain,
+      ...(startedAt !== undefined && { window: { startedAt, endsAt: startedAt + RETRY_WINDOW_MS } }),
+    }
+  }
+}
+
+/** Entries within bounds of their own, the oldest first. */
+export interface Pool {
+  readonly entries: ReturnType<typeof createFifo<Entry>>
+  readonly most: number
+  readonly mostBytes: number
+  bytes: number
+}
+
+/** Creates an empty one. */
+export function createPool(most: number, mostBytes: number): Pool {
+  return { entries: createFifo(), most, mostBytes, bytes: 0 }
+}

@@ -1,0 +1,139 @@
+/** What the page is shown of headers, bodies, errors and attempts, and how much memory that takes. */
+
+import { isUtf8 } from 'node:buffer'
+import type { HandlerRun } from '../handling/observer.ts'
+import type { EndpointHeaders } from '../http/endpoint.ts'
+import { isSecretHeader } from '../inbox/envelope.ts'
+import { HooklineError } from '../message/error.ts'
+import { parseObject } from '../message/json.ts'
+import type { Attempt } from '../sender/api.ts'
+import type { AttemptLine, Body, ErrorLine, RequestLine, Row, RunLine, Step } from './wire-message.ts'
+
+/** The most characters of an error's message and of its stack. */
+const MOST_MESSAGE = 2_000
+const MOST_STACK = 4_000
+
+/** Headers without the values that may be secrets. */
+export function linesOf(headers: EndpointHeaders): RequestLine['headers'] {
+  return Object.entries(headers).flatMap(([name, value]) => {
+    const values = typeof value === 'string' ? [value] : (value ?? [])
+    return values.map((each) => [name, isSecretHeader(name) ? null : each] as const)
+  })
+}
+
+/** An estimate, in bytes. */
+export function sizeOfHeaders(headers: EndpointHeaders): number {
+  let size = 0
+  for (const name in headers) {
+    const value = headers[name]
+    size += name.length + 32
+    if (typeof value === 'string') size += value.length
+    else for (const each of value ?? []) size += each.length
+  }
+  return size
+}
+
+/** An estimate, in bytes. Steps that went well are all about the same. */
+export function sizeOfStep(step: Step): number {
+  if (step.what === 'attempt') {
+    const { url, body, reason = '' } = step.attempt
+    return 200 + url.length + body.length + reason.length
+  }
+  if (step.what === 'handled') return 100 + 100 * step.runs.length
+  if (step.what !== 'failed') return step.what === 'answered' ? 100 + sizeOfError(step.error) : 100
+  return step.runs.reduce((size, { error }) => size + 100 + sizeOfError(error), 100 + sizeOfError(step.error))
+}
+
+function sizeOfError(error: ErrorLine | undefined): number {
+  return error === undefined ? 0 : error.code.length + error.message.length + (error.stack?.length ?? 0)
+}
+
+/**
+ * An error as text: the error itself would hold everything that its stack can reach. The stack of ours says nothing; that of its
+ * cause does.
+ */
+export function errorLine(thrown: unknown): ErrorLine {
+  try {
+    if (!(thrown instanceof Error)) return { code: typeof thrown, message: copy(String(thrown), MOST_MESSAGE) }
+    const { message } = thrown
+    const isOurs = thrown instanceof HooklineError
+    const stack = isOurs ? stackOf(thrown.cause) : stackOf(thrown)
+    const code = isOurs ? thrown.code : copy(thrown.name, 100)
+    return { code, message: copy(message, MOST_MESSAGE), ...(stack !== undefined && { stack }) }
+  } catch {
+    return { code: 'error', message: 'A value that cannot be shown was thrown.' }
+  }
+}
+
+function stackOf(thrown: unknown): string | undefined {
+  if (!(thrown instanceof Error) || thrown instanceof AggregateError) return undefined
+  return copy(thrown.stack ?? '', MOST_STACK)
+}
+
+/** What handlers ran. Those of a message that was handled are kept as they are. */
+export function runLines(runs: readonly HandlerRun[]): RunLine[] {
+  return runs.map(({ on, name, durationMs, error }) => ({
+    on,
+    name,
+    durationMs,
+    ...(error !== undefined && { error: errorLine(error) }),
+  }))
+}
+
+export function attemptLine({ url, at, durationMs, ok, status, error, reason, body }: Attempt): AttemptLine {
+  const found = { ...(status !== undefined && { status }), ...(error !== undefined && { error }) }
+  return { url, at: at.getTime(), durationMs, ok, ...found, ...(reason !== undefined && { reason }), body }
+}
+
+/** The beginning of text, without the rest of it in memory; undefined for what is no text. */
+export function cut(text: unknown, length: number): string | undefined {
+  return typeof text === 'string' && text !== '' ? copy(text, length) : undefined
+}
+
+/** A slice would hold the whole. */
+function copy(text: string, length: number): string {
+  return text.length <= length ? text : Buffer.from(text.slice(0, length), 'utf16le').toString('utf16le')
+}
+
+/** @param hasKeys Whether it may hold a write key: that reads `…` then. */
+export function showBody(bytes: Uint8Array, size: number, hasKeys: boolean): Body {
+  if (bytes.length === 0) return { size }
+  const isText = isUtf8(bytes)
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  if (!hasKeys) return isText ? { size, text: buffer.toString() } : { size, base64: buffer.toString('base64') }
+  const text = buffer.toString()
+  const shown = withoutWriteKeys(text)
+  if (shown === undefined) return { size, isRedacted: true }
+  if (shown !== text) return { size, text: shown, isRedacted: true }
+  return isText ? { size, text } : { size, base64: buffer.toString('base64') }
+}
+
+/** A string of JSON, and whether it is the name of a field. */
+const STRING = /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?/g
+
+/** JSON whose write keys read `…`; undefined for what may hold one and is no JSON. */
+function withoutWriteKeys(text: string): string | undefined {
+  if (!/writeKey|\\u/i.test(text)) return text
+  try {
+    JSON.parse(text.replace(/^\ufeff/, ''))
+  } catch {
+    return undefined
+  }
+  let isKey = false
+  return text.replace(STRING, (whole, token: string, colon: string | undefined) => {
+    const wasKey = isKey
+    isKey = colon !== undefined && JSON.parse(token) === 'writeKey'
+    return wasKey && colon === undefined ? '"…"' : whole
+  })
+}
+
+/** The messages in a body: of the collection API, the calls of a batch. */
+export function bodiesOf(body: Uint8Array, kind: Row['kind']): readonly Uint8Array[] {
+  if (kind !== 'collected') return [body]
+  try {
+    const { batch } = parseObject(body)
+    return Array.isArray(batch) ? [body, Buffer.from(JSON.stringify(batch))] : [body]
+  } catch {
+    return [body]
+  }
+}
