@@ -14,7 +14,7 @@ export interface App extends Started, Commands {
 }
 
 /** The secret that the app's receivers take. */
-const SECRET = 'the secret of the app'
+export const SECRET = 'the secret of the app'
 
 interface Answer {
   readonly id: number
