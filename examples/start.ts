@@ -1,14 +1,19 @@
-/** The demo behind `npm start`, on loopback: a client records calls, a collector takes them, a destination posts them, a receiver handles them. */
+/**
+ * The demo behind `npm start`, on loopback: a client records calls, a collector takes them, two destinations post them, a receiver
+ * handles them, and an inspector shows it all on a page.
+ */
 
 import express from 'express'
 import { createReceiver } from 'hookline'
 import { createClient } from 'hookline/client'
 import { type CollectorDestination, createCollector } from 'hookline/collector'
 import { serve } from 'hookline/express'
+import { createInspector } from 'hookline/inspector'
 import { createDestination, createSender } from 'hookline/sender'
 import { fixtures } from 'hookline/testing'
 import { expectations, findFaults, toAnswer } from './demo/expectations.ts'
 import { createJournal } from './demo/journal.ts'
+import { chargeCard, createWarehouse, isOfLife, sendReceipt, startLife } from './demo/life.ts'
 import { listen } from './demo/listen.ts'
 import { openStorage } from './demo/storage.ts'
 import { head, toCurl, toLine } from './demo/table.ts'
@@ -20,11 +25,13 @@ if (unknown !== undefined) {
   console.error(`${unknown} is not an option. Valid options: --once.`)
   process.exit(1)
 }
+/** A header of what is forged to be seen on the page. */
+const MADE_UP = 'x-made-up'
 const sharedSecret = process.env.SHARED_SECRET || 'only-for-this-demo'
 const writeKey = 'demo-write-key'
 
 const journal = createJournal()
-const { folder, inbox, outbox, left } = await openStorage()
+const { folder, inbox, outbox, warehouse, left } = await openStorage()
 const app = express()
 const { server, origin } = await listen(app)
 
@@ -32,7 +39,11 @@ const { server, origin } = await listen(app)
 const receiver = createReceiver({
   secret: sharedSecret,
   inbox,
-  onError: ({ status, code, message }) => journal.refuse('receiver', `${status} ${code}: ${message}`),
+  onError({ status, code, message }, { path, headers }) {
+    // A handler that failed has no path: that, and what is forged, is on the page.
+    if (path !== undefined && headers[MADE_UP] === undefined)
+      journal.refuse('receiver', `${status} ${code}: ${message}`)
+  },
 })
 receiver
   .on('page', (message) => journal.pass('receiver', message, `${message.userId} looked at ${message.properties?.path}`))
@@ -48,6 +59,8 @@ receiver
     const { userId, event, properties } = message
     journal.pass('receiver', message, `${userId}: ${event}, ${properties?.total} ${properties?.currency}`)
   })
+  .on('track', 'Order Placed', chargeCard)
+  .on('track', 'Order Paid', sendReceipt)
   .on('alias', (message) => journal.pass('receiver', message, `${message.previousId} is ${message.userId}`))
   .on('group', (message) => journal.pass('receiver', message, `${message.userId} belongs to ${message.traits?.name}`))
   .on('delete', (message) => journal.pass('receiver', message, `${message.userId} wants to be forgotten`))
@@ -60,8 +73,9 @@ app.get('/health', async (_request, response) => {
   response.status(health.status === 'ok' || health.status === 'degraded' ? 200 : 503).json(health)
 })
 
-// The destination signs messages and posts them to the receiver: again and again for four hours, if need be.
-const webhooks = [{ url: `${origin}/webhooks` }]
+// A destination signs messages and posts them to the receiver: again and again for four hours, if need be.
+const webhook = { url: `${origin}/webhooks` }
+const webhooks = [webhook]
 const destination = createDestination({
   webhooks,
   sharedSecret,
@@ -71,6 +85,16 @@ const destination = createDestination({
     else journal.fail('destination', message, `${status}, ${latest.map(toAnswer).join()}`)
   },
 })
+
+// Another one posts them to a warehouse, which is down now and then.
+const stock = createDestination({
+  webhooks: [{ url: `${origin}/warehouse` }],
+  sharedSecret,
+  queue: warehouse,
+  onAttempt() {},
+  onCircuit() {},
+})
+app.post('/warehouse', createWarehouse())
 
 // What the collector gives to its destination passes here. Without the journal, give it the destination itself.
 const observed: CollectorDestination = {
@@ -83,7 +107,7 @@ const observed: CollectorDestination = {
 
 // The collector takes calls over HTTP, and answers when they are in the destination's queue.
 const collector = createCollector({
-  sources: [{ name: 'shop', writeKey, destinations: [observed] }],
+  sources: [{ name: 'shop', writeKey, destinations: [observed, stock] }],
   onError: ({ status, code, message }) => journal.refuse('collector', `${status} ${code}: ${message}`),
 })
 app.use('/analytics', serve(collector))
@@ -91,17 +115,30 @@ app.use('/analytics', serve(collector))
 // The client records calls, and sends them to the collector in batches.
 const client = createClient(writeKey, {
   endpoint: `${origin}/analytics/v1/batch`,
+  flushAfterMs: 2_000,
   onError(error, calls) {
-    for (const { type } of calls) journal.fail('client', type, error.message)
+    for (const call of calls) if (!isOfLife(call)) journal.fail('client', call.type, error.message)
   },
 })
+
+// The inspector shows what all of them do.
+const sender = createSender({ webhooks, sharedSecret })
+const inspector = createInspector({
+  receiver,
+  destinations: { destination, warehouse: stock },
+  collector,
+  senders: sender,
+  development: true,
+})
+app.use('/hookline', serve(inspector))
+let endLife = async (): Promise<void> => {}
 
 console.log(`Client, collector, destination and receiver run at ${origin}`)
 console.log(`From last time, in ${folder}: ${left.outbox} messages to deliver, ${left.inbox} to handle`)
 receiver.start()
 console.log(`\n${head}`)
 recordCalls()
-void client.flush() // It would flush by itself, after 20 calls or 5 seconds.
+void client.flush() // It would flush by itself, after 20 calls or 2 seconds.
 await syncAudience()
 await deleteUser()
 await sendWrongly()
@@ -142,12 +179,10 @@ async function deleteUser(): Promise<void> {
 
 /** What the receiver must refuse. */
 async function sendWrongly(): Promise<void> {
-  const sender = createSender({ webhooks, sharedSecret })
   const forged = await sender.send(fixtures.track, { tamper: 'bad-signature' })
   journal.fail('receiver', 'track, forged', forged.attempts.map(toAnswer).join())
   const truncated = await sender.send(fixtures.track, { tamper: 'truncated' })
   journal.fail('receiver', 'track, truncated', truncated.attempts.map(toAnswer).join())
-  await sender.close()
 }
 
 /** Returns whether everything came out as it must. */
@@ -166,17 +201,30 @@ function stayUp(): void {
   process.once('SIGINT', close)
   process.once('SIGTERM', close)
   journal.follow()
+  const forger = createSender({ webhooks: [{ ...webhook, headers: { [MADE_UP]: 'yes' } }], sharedSecret })
+  const stopUsers = startLife(client, forger)
+  endLife = async () => {
+    stopUsers()
+    await forger.close()
+  }
   const refund = { userId: 'user-1', event: 'Order Refunded', properties: { total: 39.95, currency: 'EUR' } }
   const command = toCurl(`${origin}/analytics/v1/track`, writeKey, refund)
   console.log(`\nYour turn. The write key is ${writeKey}. Paste this into another terminal; Ctrl+C here ends it all.`)
   console.log(`\n${command}\n`)
   console.log(`Or kill it, as a power cut would, and start it again: nothing is lost.\n\nkill -9 ${process.pid}\n`)
+  console.log(
+    'Open this page to see it all. Made-up users go on with calls, handlers fail, and a warehouse is down at times.',
+  )
+  console.log(`\n${inspector.url(`${origin}/hookline`)}\n`)
 }
 
 /** In the order in which messages travel, so that each can still hand on what it has. */
 async function close(): Promise<void> {
+  await endLife()
   await client.close({ timeoutMs: 1_000 })
-  await destination.close({ graceMs: 1_000 })
+  await Promise.all([destination.close({ graceMs: 1_000 }), stock.close({ graceMs: 1_000 })])
   await receiver.close({ graceMs: 1_000 })
+  await sender.close()
+  await inspector.close()
   server.close()
 }

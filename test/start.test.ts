@@ -49,6 +49,7 @@ test('with --once everything passes its stations, a line for each, and it ends w
   ])
   expect(demo.output).toMatch(/^10 of 10 came out as they must\.\n$/m)
   expect(demo.output).not.toContain('curl')
+  expect(demo.output).not.toContain('token=')
 })
 
 test('it stays up, and the command it prints goes through every station when it is pasted', {
@@ -65,6 +66,32 @@ test('it stays up, and the command it prints goes through every station when it 
   expect(paste(command.replace('demo-write-key', 'another-key'))).toContain('write_key_unknown')
   await demo.printed(/^✗ [\d:.]{12} {2}collector +401 write_key_unknown: /m)
   expect(demo.output).toContain('The write key is demo-write-key.')
+})
+
+test('the URL that it prints last opens the page, and its secret lets nobody else in', {
+  timeout: 30_000,
+}, async () => {
+  demo = startNode([START], { env: { PORT: '0', DATA: data } })
+  const [, url = ''] = await demo.printed(/^(http:\/\/127\.0\.0\.1:\d+\/hookline\/\?token=\S+)\n\n$/m)
+
+  const opened = await fetch(url, { redirect: 'manual' })
+  const cookie = opened.headers.get('set-cookie')?.split(';')[0] ?? ''
+  const page = await fetch(new URL(opened.headers.get('location') ?? '', url), { headers: { cookie } })
+  expect(page.status).toBe(200)
+  expect(await page.text()).toContain('src="page.js"')
+
+  const setup = await fetch(new URL('api/setup', url), { headers: { cookie } })
+  expect(await setup.json()).toMatchObject({
+    access: 'write',
+    parts: [
+      { name: 'receiver', hasQueue: true },
+      { name: 'destination', hasQueue: true },
+      { name: 'warehouse', hasQueue: true },
+      { name: 'collector', hasQueue: false },
+    ],
+    senders: ['sender'],
+  })
+  expect((await fetch(url.replace(/token=\S+/, ''))).status).toBe(403)
 })
 
 test.each(['SIGINT', 'SIGTERM'] as const)(

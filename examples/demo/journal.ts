@@ -1,7 +1,11 @@
-/** Records which stations each message of the demo has passed, and when. After `follow` it also prints them. */
+/**
+ * Records which stations each message of the demo has passed, and when. After `follow` it also prints them. What made-up users do
+ * is not here: it would scroll for ever, and is on the page.
+ */
 
 import type { Message } from 'hookline'
 import { isFromLastTime, nameOf, type Outcome, type Station } from './expectations.ts'
+import { isOfLife } from './life.ts'
 import { toFailure, toPassing } from './table.ts'
 
 /** What is known of the messages so far, by their names. */
@@ -58,6 +62,7 @@ export function createJournal(): Journal {
   return {
     begin: (name) => void begin(name),
     pass(station, what, saw) {
+      if (typeof what !== 'string' && isOfLife(what)) return
       const name = toName(what)
       if (name === undefined)
         return console.log(toPassing(station, `${saw ?? nameOf(what as Message)}, from last time`))
@@ -69,6 +74,7 @@ export function createJournal(): Journal {
       print(toPassing(station, saw ?? name))
     },
     fail(station, what, reason) {
+      if (typeof what !== 'string' && isOfLife(what)) return
       const name = toName(what)
       if (name === undefined)
         return console.log(toFailure(station, `${nameOf(what as Message)}, from last time: ${reason}`))

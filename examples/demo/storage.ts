@@ -1,4 +1,4 @@
-/** The inbox and the outbox of the demo: two SQLite files, so that it can be killed at any moment. */
+/** The inbox and the outboxes of the demo: SQLite files, so that it can be killed at any moment. */
 
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,19 +10,23 @@ export interface Storage {
   readonly folder: string
   /** Messages that the destination has to deliver. */
   readonly outbox: Queue
+  /** The same of the destination that is a warehouse. */
+  readonly warehouse: Queue
   /** Messages that the receiver has accepted and has to handle. */
   readonly inbox: Queue
-  /** How many messages the demo before this one left in each. */
+  /** How many messages the demo before this one left in the outbox and the inbox. */
   readonly left: { readonly outbox: number; readonly inbox: number }
 }
 
-/** Opens both in the folder DATA, by default `demo-data`. */
+/** Opens them in the folder DATA, by default `demo-data`. */
 export async function openStorage(): Promise<Storage> {
   const folder = process.env.DATA || 'demo-data'
   mkdirSync(folder, { recursive: true })
-  const outbox = sqliteQueue({ path: join(folder, 'outbox.sqlite'), name: 'outbox' })
-  const inbox = sqliteQueue({ path: join(folder, 'inbox.sqlite'), name: 'inbox' })
-  return { folder, outbox, inbox, left: { outbox: await countLeft(outbox), inbox: await countLeft(inbox) } }
+  const [outbox, warehouse, inbox] = ['outbox', 'warehouse', 'inbox'].map((name) =>
+    sqliteQueue({ path: join(folder, `${name}.sqlite`), name }),
+  ) as [Queue, Queue, Queue]
+  const left = { outbox: await countLeft(outbox), inbox: await countLeft(inbox) }
+  return { folder, outbox, warehouse, inbox, left }
 }
 
 async function countLeft(queue: Queue): Promise<number> {
