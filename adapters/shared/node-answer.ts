@@ -5,7 +5,7 @@ import type { Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
 import { Readable } from 'node:stream'
 import { withoutConnection } from '../../src/http/answer.ts'
 import type { AnswerBody, EndpointAnswer } from '../../src/http/endpoint.ts'
-import { DISCARD_LIMIT } from '../../src/message/limits.ts'
+import { CHUNK_TAKEN_MS, DISCARD_LIMIT } from '../../src/message/limits.ts'
 
 /** A response of node:http, or of node:http2 through its compatible API. */
 export type NodeOutgoing = ServerResponse | Http2ServerResponse
@@ -49,7 +49,7 @@ export function endsAfterHead({ status, body }: EndpointAnswer, method: string |
 
 /**
  * The body of an answer as Node frameworks take it. An iterable becomes a stream that holds no chunk in advance. The
- * stream never fails: if the iterable throws, it closes the connection.
+ * stream never fails: if the iterable throws, or the client does not take a chunk in time, it closes the connection.
  */
 export function toNodeBody(body: AnswerBody, outgoing: NodeOutgoing): string | Buffer | Readable {
   if (typeof body === 'string') return body
@@ -63,6 +63,7 @@ function isStreamed(body: AnswerBody): body is AsyncIterable<string | Uint8Array
 function toStream(body: AsyncIterable<string | Uint8Array>, outgoing: NodeOutgoing): Readable {
   const iterator = body[Symbol.asyncIterator]()
   let isDone = false
+  let untaken: NodeJS.Timeout | undefined // Runs only while a chunk waits for the client.
 
   const next = async (): Promise<string | Buffer | null> => {
     for (;;) {
@@ -75,12 +76,18 @@ function toStream(body: AsyncIterable<string | Uint8Array>, outgoing: NodeOutgoi
   const stream = new Readable({
     highWaterMark: 0,
     read() {
+      clearTimeout(untaken)
       next().then(
-        (chunk) => stream.destroyed || stream.push(chunk),
+        (chunk) => {
+          if (stream.destroyed) return
+          if (chunk !== null) untaken = setTimeout(cut, CHUNK_TAKEN_MS, outgoing).unref()
+          stream.push(chunk)
+        },
         () => cut(outgoing),
       )
     },
     destroy(error, done) {
+      clearTimeout(untaken)
       // Not awaited: a generator that waits for something returns only after that.
       if (!isDone) new Promise((resolve) => resolve(iterator.return?.())).catch(() => {})
       done(error)
@@ -98,7 +105,7 @@ function toBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
 /** Closes the connection, so that the client does not take what it has for the whole answer. */
 function cut(outgoing: NodeOutgoing): void {
   // Destroyed without an error, a stream of HTTP/2 ends as if it were complete.
-  streamOf(outgoing).destroy('stream' in outgoing ? new Error('The body of the answer failed.') : undefined)
+  streamOf(outgoing).destroy('stream' in outgoing ? new Error('The answer is not whole.') : undefined)
 }
 
 /** What a response writes to. The compatible API of HTTP/2 does not show what became of its stream. */

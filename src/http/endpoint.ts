@@ -36,8 +36,9 @@ export interface EndpointRequest {
 
 /**
  * The body of an answer. An async iterable is streamed: the adapter asks for the next chunk when the client has taken
- * the last one, calls `return()` when the client disconnects, and closes the connection when the iterable throws. Hosts
- * may hold the head of the answer back until the first chunk.
+ * the last one, calls `return()` when the client disconnects, and closes the connection when the iterable throws. Node and
+ * the frameworks that stand on it also close that of a client that has not taken a chunk within 30 seconds. Hosts may hold
+ * the head of the answer back until the first chunk.
  */
 export type AnswerBody = string | Uint8Array | AsyncIterable<string | Uint8Array>
 

@@ -254,17 +254,26 @@ export function adapterContract(host: Host): void {
     else expect(text).toBe(query)
   })
 
-  it.each<readonly [path: string, whole: string]>([
-    ['/webhooks', '/webhooks'],
-    ['/webhooks/?a=/b', '/webhooks/'],
-    ['/webhooks/v1/batch?a=1?b', '/webhooks/v1/batch'],
-    ...(host.http === 1 ? [['http://hookline.example/webhooks/?a=1', '/webhooks/'] as const] : []),
-  ])('tells the whole path of %s', async (path, whole) => {
-    const { send } = await startEndpoint(
-      ({ originalPath }) => ({ status: 200, headers: {}, body: `${originalPath}` }),
-      ['/', '/v1/batch'],
-    )
-    expect((await send({ ...empty, path }))?.text).toBe(`${host.stage ?? ''}${whole}`)
+  describe.each(Object.entries(host.mounts))('mounted by %s', (_how, start) => {
+    it.each<readonly [path: string, seen: string, whole: string]>([
+      ['/tools/hookline', '/', '/tools/hookline'],
+      ['/tools/hookline/', '/', '/tools/hookline/'],
+      ['/tools/hookline?a=/b', '/', '/tools/hookline'],
+      ['/tools/hookline/?a=/b', '/', '/tools/hookline/'],
+      ['/tools/hookline/v1/batch?a=1?b', '/v1/batch', '/tools/hookline/v1/batch'],
+      ...(host.http === 1 ? [['http://h.example/tools/hookline/?a', '/', '/tools/hookline/'] as const] : []),
+    ])('an endpoint with routes is reached at %s and told the whole path', async (path, seen, whole) => {
+      const running = await start({
+        routes: ['/', '/v1/batch'],
+        async handle(request) {
+          return { status: 200, headers: {}, body: JSON.stringify([request.path, request.originalPath]) }
+        },
+      })
+      open.push(running)
+      const reply = await running.send({ ...empty, path })
+      const expected = `${host.stage ?? ''}${whole}`
+      expect([reply?.status, JSON.parse(reply?.text ?? '')]).toEqual([200, [seen, expected]])
+    })
   })
 
   describe('the body of an answer', () => {
@@ -332,6 +341,45 @@ export function adapterContract(host: Host): void {
         client.abort()
         await until(() => source.returned === 1)
         await stalled(() => source.pulled)
+      })
+    }
+
+    if (host.http !== undefined) {
+      it('is cut off when the client takes nothing for 30 seconds, and not while it has nothing to say', async () => {
+        vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+        try {
+          let isSilent = true
+          let speak = (): void => {}
+          const source = watched(async function* () {
+            yield CHUNK
+            await new Promise<void>((resolve) => {
+              speak = resolve
+            })
+            isSilent = false
+            yield* endless()
+          })
+          const { open } = await startBody(source.body)
+          const reply = await open(empty)
+          for (let read = 0; read < CHUNK.length; ) read += (await reply?.read())?.length ?? Number.NaN
+          await until(() => source.pulled === 2)
+          vi.advanceTimersByTime(120_000)
+          await stalled(() => source.returned)
+          expect([isSilent, source.returned]).toEqual([true, 0])
+          speak()
+          await stalled(() => source.pulled)
+          vi.advanceTimersByTime(29_999)
+          const before = source.pulled
+          while (source.pulled <= before) expect(await reply?.read()).toBeDefined()
+          await stalled(() => source.pulled)
+          vi.advanceTimersByTime(29_999)
+          await stalled(() => source.returned)
+          expect(source.returned).toBe(0)
+          vi.advanceTimersByTime(1)
+          await until(() => source.returned === 1)
+          await expect(reply && readAll(reply)).rejects.toThrow()
+        } finally {
+          vi.useRealTimers()
+        }
       })
     }
 

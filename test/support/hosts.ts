@@ -42,6 +42,8 @@ export interface Host {
   readonly hasNeighbour: boolean
   /** Starts it with the endpoint at `/webhooks`: the path of a receiver, the prefix of an endpoint with routes. */
   start(endpoint: Endpoint, before: Before): Promise<Running>
+  /** Each way to mount an endpoint with routes at `/tools/hookline`, by its name. */
+  readonly mounts: Readonly<Record<string, (endpoint: Endpoint) => Promise<Running>>>
 }
 
 type Server = http.Server | http2.Http2Server
@@ -87,9 +89,29 @@ function express(name: string, framework: typeof express5): Host {
     text: () => framework.text(always),
     json: () => framework.json(always),
   }
+  type App = ReturnType<typeof framework>
+  const mounted = (mount: (app: App, endpoint: Endpoint) => void) => (endpoint: Endpoint) => {
+    const app = framework()
+    mount(app, endpoint)
+    return listen(http.createServer(app))
+  }
   return {
     name,
     http: 1,
+    mounts: {
+      'app.use': mounted((app, endpoint) => app.use('/tools/hookline', serveExpress(endpoint))),
+      'app.use with a slash': mounted((app, endpoint) => app.use('/tools/hookline/', serveExpress(endpoint))),
+      'a path': mounted((app, endpoint) => app.use(serveExpress(endpoint, { path: '/tools/hookline' }))),
+      'a router below a router': mounted((app, endpoint) => {
+        const [outer, inner] = [framework.Router(), framework.Router()]
+        inner.use('/hookline', serveExpress(endpoint))
+        outer.use('/tools', inner)
+        app.use(outer)
+      }),
+      'a path below a router': mounted((app, endpoint) => {
+        app.use('/tools', framework.Router().use(serveExpress(endpoint, { path: '/hookline' })))
+      }),
+    },
     befores: ['nothing', 'raw', 'rawBody', 'text', 'json'],
     hasNeighbour: true,
     start(endpoint, before) {
@@ -106,9 +128,21 @@ function express(name: string, framework: typeof express5): Host {
 }
 
 function koa(name: string, Framework: typeof Koa3): Host {
+  const mounted = (endpoint: Endpoint, path: string, cut: string) => {
+    const app = new Framework()
+    app.use((context, next) => {
+      context.path = context.path.slice(cut.length)
+      return next()
+    })
+    return listen(http.createServer(app.use(serveKoa(endpoint, { path })).callback()))
+  }
   return {
     name,
     http: 1,
+    mounts: {
+      'a path': (endpoint) => mounted(endpoint, '/tools/hookline', ''),
+      'a path below a mount': (endpoint) => mounted(endpoint, '/hookline', '/tools'),
+    },
     befores: ['nothing', 'raw', 'rawBody', 'text', 'rawBody-text', 'json'],
     hasNeighbour: true,
     start(endpoint, before) {
@@ -130,9 +164,32 @@ function koa(name: string, Framework: typeof Koa3): Host {
 }
 
 function fastify(name: string, framework: typeof fastify5): Host {
+  type App = ReturnType<typeof framework>
+  async function listenOn(app: App): Promise<Running> {
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    const { port } = app.server.address() as AddressInfo
+    return { port, ...clientOfHttp1(port), close: () => app.close() }
+  }
+  const mounted = (endpoint: Endpoint, options: object, prefix = '') => {
+    const app = framework({ forceCloseConnections: true })
+    app.register(async (scope) => void scope.register(serveFastify(endpoint), options), { prefix })
+    return listenOn(app)
+  }
   return {
     name,
     http: 1,
+    mounts: {
+      'a prefix': (endpoint) => mounted(endpoint, { prefix: '/tools/hookline' }),
+      'a path': (endpoint) => mounted(endpoint, { path: '/tools/hookline' }),
+      'a prefix below a prefix': (endpoint) => mounted(endpoint, { prefix: '/hookline' }, '/tools'),
+      'a path below a prefix': (endpoint) => mounted(endpoint, { path: '/hookline' }, '/tools'),
+      'a rewritten URL': (endpoint) => {
+        const rewriteUrl = ({ url = '' }: http.IncomingMessage) => url.replace('/tools/', '/')
+        const app = framework({ forceCloseConnections: true, rewriteUrl })
+        app.register(serveFastify(endpoint), { path: '/hookline' })
+        return listenOn(app as unknown as App)
+      },
+    },
     befores: ['nothing', 'rawBody'],
     hasNeighbour: true,
     async start(endpoint, before) {
@@ -145,15 +202,16 @@ function fastify(name: string, framework: typeof fastify5): Host {
       }
       app.register(serveFastify(endpoint), { path: '/webhooks' })
       app.post('/neighbour', async (request) => request.body)
-      await app.listen({ port: 0, host: '127.0.0.1' })
-      const { port } = app.server.address() as AddressInfo
-      return { port, ...clientOfHttp1(port), close: () => app.close() }
+      return listenOn(app as unknown as App)
     },
   }
 }
 
 function node(name: string, version: 1 | 2): Host {
+  const create = (listener: object): Promise<Running> =>
+    version === 1 ? listen(http.createServer(listener as never)) : listen(http2.createServer(listener as never), 2)
   return {
+    mounts: { 'a path': (endpoint) => create(serveNode(endpoint, { path: '/tools/hookline' })) },
     name,
     http: version,
     befores: ['nothing', 'raw', 'rawBody', 'text', 'rawBody-text', 'json'],
@@ -164,20 +222,23 @@ function node(name: string, version: 1 | 2): Host {
         await parseAs(before, request, request as never)
         listener(request, response)
       }
-      return version === 1 ? listen(http.createServer(wrapped)) : listen(http2.createServer(wrapped as never), 2)
+      return create(wrapped)
     },
   }
 }
+
+const startFetch = async (endpoint: Endpoint, path: string): Promise<Running> => ({
+  ...clientOfFetch(serveFetch(endpoint, { path })),
+  close: async () => {},
+})
 
 const fetchHost: Host = {
   name: 'fetch',
   http: undefined,
   befores: ['nothing'],
   hasNeighbour: false,
-  start: async (endpoint) => ({
-    ...clientOfFetch(serveFetch(endpoint, { path: '/webhooks' })),
-    close: async () => {},
-  }),
+  start: (endpoint) => startFetch(endpoint, '/webhooks'),
+  mounts: { 'a path': (endpoint) => startFetch(endpoint, '/tools/hookline') },
 }
 
 export const hosts: readonly Host[] = [
@@ -195,15 +256,19 @@ export const hosts: readonly Host[] = [
 /** Every gateway but the load balancer that keeps only the last of several headers of a name: the signature could be repeated. */
 export const bufferedHosts: readonly Host[] = Object.entries(GATEWAYS)
   .filter(([name]) => name !== 'load balancer')
-  .map(([name, toEvent]) => ({
-    name: `Lambda: ${name}`,
-    http: undefined,
-    isBuffered: true,
-    ...(['REST API', 'HTTP API, format 1.0'].includes(name) && { stage: '/prod' }),
-    befores: ['raw'],
-    hasNeighbour: false,
-    start: async (endpoint) => ({
-      ...clientOfLambda(serveLambda(endpoint, { path: '/webhooks' }), toEvent, true),
+  .map(([name, toEvent]) => {
+    const start = async (endpoint: Endpoint, path: string): Promise<Running> => ({
+      ...clientOfLambda(serveLambda(endpoint, { path }), toEvent, true),
       close: async () => {},
-    }),
-  }))
+    })
+    return {
+      name: `Lambda: ${name}`,
+      http: undefined,
+      isBuffered: true,
+      ...(['REST API', 'HTTP API, format 1.0'].includes(name) && { stage: '/prod' }),
+      befores: ['raw'],
+      hasNeighbour: false,
+      start: (endpoint) => start(endpoint, '/webhooks'),
+      mounts: { 'a path': (endpoint) => start(endpoint, '/tools/hookline') },
+    }
+  })
