@@ -1,15 +1,102 @@
 /** The view "Messages": the list, and the message that is open. */
 
+import { useMemo, useRef, useState } from 'preact/hooks'
+import type { Row } from '../../wire-message.ts'
 import { useStore } from '../connection.ts'
-import { formatCount } from '../format.ts'
-import { Empty } from '../parts.tsx'
+import { useKeys } from '../keys.ts'
+import { goTo, hrefOf, useRoute } from '../route.ts'
+import { Detail } from './detail.tsx'
+import { NoRows } from './empty.tsx'
+import { filterOf } from './filter.ts'
+import { Filters } from './filters.tsx'
+import { List } from './list.tsx'
 
 export function MessagesView() {
-  const rows = useStore((state) => state.rows)
+  const { rest, query } = useRoute()
+  const live = useStore((state) => state.rows)
+  const [frozen, setFrozen] = useState<readonly Row[] | undefined>(undefined)
+  const all = frozen ?? live
+  const search = query.toString()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the text of the query says whether it changed
+  const passes = useMemo(() => filterOf(query), [search])
+  const rows = useMemo(() => all.filter(passes), [all, passes])
+  const newest = frozen?.[0]?.id ?? 0
+  const fresh = frozen === undefined ? 0 : live.filter((row) => row.id > newest && passes(row)).length
+
+  const openId = /^\d+$/.test(rest) ? Number(rest) : undefined
+  const [chosenId, setChosenId] = useState<number | undefined>(undefined)
+  const activeId = openId ?? chosenId
+  const listRef = useRef<HTMLDivElement>(null)
+  const searchRef = useRef<HTMLInputElement>(null)
+  const headingRef = useRef<HTMLHeadingElement>(null)
+
+  const open = (row: Row, isReplaced = false): void => {
+    setChosenId(row.id)
+    goTo(hrefOf('messages', String(row.id), query), isReplaced)
+  }
+  const close = (): void => {
+    if (openId === undefined) return
+    setChosenId(openId)
+    goTo(hrefOf('messages', '', query))
+    requestAnimationFrame(() => (listRef.current ?? searchRef.current)?.focus())
+  }
+  const move = (by: number): unknown => {
+    const index = rows.findIndex(({ id }) => id === activeId)
+    const next = rows[Math.min(Math.max(0, index + by), rows.length - 1)]
+    if (next === undefined) return false
+    if (openId === undefined) setChosenId(next.id)
+    else open(next, true)
+    return undefined
+  }
+  /** Arrows scroll where the focus is, unless that is the list. */
+  const moveInList = (by: number) => () => document.activeElement === listRef.current && move(by)
+  const pause = (): void => setFrozen(frozen === undefined ? live : undefined)
+
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+    ArrowDown: moveInList(1),
+    ArrowUp: moveInList(-1),
+    PageDown: moveInList(10),
+    PageUp: moveInList(-10),
+    Home: moveInList(-rows.length),
+    End: moveInList(rows.length),
+    Enter: () => {
+      const row = rows.find(({ id }) => id === activeId)
+      if (row === undefined) return false
+      open(row)
+      requestAnimationFrame(() => headingRef.current?.focus())
+      return undefined
+    },
+    Escape: () => {
+      if (document.activeElement === searchRef.current) listRef.current?.focus()
+      else close()
+    },
+    '/': () => searchRef.current?.focus(),
+    p: pause,
+  })
+
   return (
-    <div class="view">
-      <h1>Messages</h1>
-      {rows.length === 0 ? <Empty>No messages yet.</Empty> : <p>{formatCount(rows.length, 'message')}</p>}
+    <div class={`messages ${openId === undefined ? '' : 'is-open'}`}>
+      <div class="messages-list">
+        <h1 class="unseen">Messages</h1>
+        <Filters
+          query={query}
+          onQuery={(next) => goTo(hrefOf('messages', rest, next), true)}
+          searchRef={searchRef}
+          all={all}
+          shown={rows.length}
+          isPaused={frozen !== undefined}
+          fresh={fresh}
+          onPause={pause}
+        />
+        {rows.length === 0 ? (
+          <NoRows isFiltered={all.length > 0} onClear={() => goTo(hrefOf('messages', rest), true)} />
+        ) : (
+          <List rows={rows} activeId={activeId} onOpen={(row) => open(row)} listRef={listRef} />
+        )}
+      </div>
+      {openId !== undefined && <Detail key={openId} id={openId} headingRef={headingRef} onClose={close} />}
     </div>
   )
 }
