@@ -4,8 +4,9 @@ import { render } from 'preact'
 import { connect } from './connection.ts'
 import { DeadLettersView } from './dead-letters.tsx'
 import { DevelopmentView } from './development.tsx'
-import { MessagesView } from './messages/view.tsx'
 import { QueuesView } from './queues/view.tsx'
+import { startKeys } from './keys.ts'
+import { MessagesView } from './messages/list/view.tsx'
 import { useRoute, type View } from './route.ts'
 import { SendView } from './send.tsx'
 import { Shell } from './shell/shell.tsx'
@@ -31,5 +32,6 @@ function Page() {
 }
 
 startTheme()
+startKeys()
 connect()
 render(<Page />, document.querySelector('#page') as Element)

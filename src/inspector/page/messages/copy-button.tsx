@@ -13,7 +13,6 @@ export function CopyButton({ label, text }: { readonly label: string; readonly t
     const timer = window.setTimeout(() => setIsCopied(false), 2_000)
     return () => window.clearTimeout(timer)
   }, [isCopied])
-  // biome-ignore lint/correctness/useExhaustiveDependencies: when it is shown
   useEffect(() => area.current?.select(), [shown])
 
   const copy = async (): Promise<void> => {

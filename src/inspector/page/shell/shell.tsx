@@ -6,6 +6,7 @@ import { useStore } from '../connection.ts'
 import { formatNumber } from '../format.ts'
 import { Announcer } from '../parts.tsx'
 import { hrefOf, type View } from '../route.ts'
+import { KeysHelp } from './keys-dialog.tsx'
 import { ThemeSwitch } from './theme.tsx'
 
 const NAMES: Readonly<Record<View, string>> = {
@@ -50,6 +51,7 @@ export function Shell({ view, children }: { readonly view: View; readonly childr
           </ul>
         </nav>
         {setup?.access === 'read' && <span class="tag">read only</span>}
+        <KeysHelp />
         <ThemeSwitch />
       </header>
       <div role="status" class="banner-place">

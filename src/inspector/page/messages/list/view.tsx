@@ -1,15 +1,16 @@
 /** The view "Messages": the list, and the message that is open. */
 
 import { useMemo, useRef, useState } from 'preact/hooks'
-import type { Row } from '../../wire-message.ts'
-import { useStore } from '../connection.ts'
-import { useKeys } from '../keys.ts'
-import { goTo, hrefOf, useRoute } from '../route.ts'
-import { Detail } from './detail.tsx'
+import type { Row } from '../../../wire-message.ts'
+import { useStore } from '../../connection.ts'
+import { useKeys } from '../../keys.ts'
+import { goTo, hrefOf, useRoute } from '../../route.ts'
+import { DetailView } from '../detail.tsx'
 import { NoRows } from './empty.tsx'
 import { filterOf } from './filter.ts'
 import { Filters } from './filters.tsx'
 import { List } from './list.tsx'
+import '../messages.css'
 
 export function MessagesView() {
   const { rest, query } = useRoute()
@@ -17,7 +18,6 @@ export function MessagesView() {
   const [frozen, setFrozen] = useState<readonly Row[] | undefined>(undefined)
   const all = frozen ?? live
   const search = query.toString()
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the text of the query says whether it changed
   const passes = useMemo(() => filterOf(query), [search])
   const rows = useMemo(() => all.filter(passes), [all, passes])
   const newest = frozen?.[0]?.id ?? 0
@@ -96,7 +96,7 @@ export function MessagesView() {
           <List rows={rows} activeId={activeId} onOpen={(row) => open(row)} listRef={listRef} />
         )}
       </div>
-      {openId !== undefined && <Detail key={openId} id={openId} headingRef={headingRef} onClose={close} />}
+      {openId !== undefined && <DetailView key={openId} id={openId} headingRef={headingRef} onClose={close} />}
     </div>
   )
 }

@@ -2,7 +2,7 @@
 
 import type { RefObject } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import type { Row } from '../../wire-message.ts'
+import type { Row } from '../../../wire-message.ts'
 import { COLUMNS, elementId, RowLine } from './row.tsx'
 
 const WIDE_PX = 900
@@ -57,7 +57,6 @@ export function List({ rows, activeId, onOpen, listRef }: ListProps) {
   const activeIndex = activeId === undefined ? -1 : rows.findIndex(({ id }) => id === activeId)
   const latest = useRef({ activeIndex, rowPx })
   latest.current = { activeIndex, rowPx }
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another active row is brought into view, and nothing else is
   useLayoutEffect(() => {
     const list = listRef.current
     const { activeIndex, rowPx } = latest.current

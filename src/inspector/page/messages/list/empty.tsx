@@ -1,9 +1,9 @@
 /** What the list says when it is empty. */
 
-import { useStore } from '../connection.ts'
-import { Empty } from '../parts.tsx'
-import { hrefOf } from '../route.ts'
-import { CopyButton } from './copy-button.tsx'
+import { useStore } from '../../connection.ts'
+import { Empty } from '../../parts.tsx'
+import { hrefOf } from '../../route.ts'
+import { CopyButton } from '../copy-button.tsx'
 
 const COMMAND = 'npx hookline send track --to http://localhost:3000/webhooks'
 

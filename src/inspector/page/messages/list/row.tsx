@@ -1,9 +1,9 @@
 /** One row of the list. */
 
-import type { Row } from '../../wire-message.ts'
-import { formatDuration, formatExactTime, formatInstant, formatLiteral, formatTime } from '../format.ts'
-import { Countdown, StateName } from '../parts.tsx'
-import { Text } from '../text.tsx'
+import type { Row } from '../../../wire-message.ts'
+import { formatDuration, formatExactTime, formatInstant, formatLiteral, formatTime } from '../../format.ts'
+import { Countdown, StateName } from '../../parts.tsx'
+import { Text } from '../../text.tsx'
 
 interface RowProps {
   readonly row: Row

@@ -1,7 +1,7 @@
 /** Which rows the list shows, as the query of the URL says. */
 
-import type { Row } from '../../wire-message.ts'
-import { formatLiteral } from '../format.ts'
+import type { Row } from '../../../wire-message.ts'
+import { formatLiteral } from '../../format.ts'
 
 /** The names of the filters in the query. */
 export const FILTERS = ['text', 'state', 'type', 'part', 'event', 'user', 'status'] as const

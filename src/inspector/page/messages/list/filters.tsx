@@ -2,10 +2,10 @@
 
 import type { RefObject } from 'preact'
 import { useState } from 'preact/hooks'
-import type { Row } from '../../wire-message.ts'
-import { useStore } from '../connection.ts'
-import { formatNumber } from '../format.ts'
-import { STATES } from '../parts.tsx'
+import type { Row } from '../../../wire-message.ts'
+import { useStore } from '../../connection.ts'
+import { formatNumber } from '../../format.ts'
+import { STATES } from '../../parts.tsx'
 import { countFilters, type FilterName, withFilter } from './filter.ts'
 
 const TYPES = ['page', 'screen', 'identify', 'track', 'alias', 'group', 'delete', 'batch']

@@ -1,0 +1,134 @@
+/** A message as text to paste: a command, a test. What strangers wrote stays data in both. */
+
+import type { Body, Detail, RequestLine } from '../../wire-message.ts'
+
+/** Linux takes 128 KB in one argument. */
+const ARGUMENT_BYTES = 100_000
+/** What a client sets by itself, or what belongs to one connection. */
+const OWN_HEADERS = [
+  'host',
+  'content-length',
+  'connection',
+  'keep-alive',
+  'transfer-encoding',
+  'expect',
+  'te',
+  'upgrade',
+]
+/** Characters that are not seen, that a terminal acts on, or that change the direction of others. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
+
+/**
+ * The message as a command for a POSIX shell. Headers that are hidden are left out. Undefined when no body was kept.
+ */
+export function copyAsCurl({ request, body, steps }: Pick<Detail, 'request' | 'body' | 'steps'>): string | undefined {
+  const bytes = bytesOf(body)
+  if (bytes === undefined) return undefined
+  const urls = steps.flatMap((step) => (step.what === 'attempt' ? [step.attempt.url.replace(/\?.*/s, '')] : []))
+  const url = request === undefined ? (urls.at(-1) ?? 'http://localhost:3000/webhooks') : urlOf(request)
+  const headers = request === undefined ? [['content-type', 'application/json'] as const] : headersOf(request)
+  const words = [
+    `curl --globoff --path-as-is -X ${quoteForShell(request?.method ?? 'POST')} ${quoteForShell(url)}`,
+    ...headers.map(([name, value]) => `-H ${quoteForShell(value === '' ? `${name};` : `${name}: ${value}`)}`),
+  ]
+  // Without this curl would add one.
+  if (!headers.some(([name]) => name === 'content-type')) words.push("-H 'content-type:'")
+  const isPlain = body.text !== undefined && isTypable(body.text)
+  if (isPlain && bytes.length <= ARGUMENT_BYTES) {
+    return [...words, `--data-raw ${quoteForShell(body.text)}`].join(' \\\n  ')
+  }
+  const print = isPlain ? `printf %s ${quoteForShell(body.text)}` : `printf '${[...bytes].map(octalOf).join('')}'`
+  return `${print} |\n  ${[...words, '--data-binary @-'].join(' \\\n  ')}`
+}
+
+/** The message as a test of a receiver, for Node. Undefined when its body is not UTF-8, or was not kept. */
+export function copyAsTest({ row, body }: Pick<Detail, 'row' | 'body'>): string | undefined {
+  if (body.text === undefined) return undefined
+  const name = [row.type ?? 'message', row.name].filter((word) => word !== undefined).join(' ')
+  return `import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { signedRequest } from 'hookline/testing'
+import { receiver, secret } from './receiver.js'
+
+const message = ${literalOf(body.text)}
+
+test(${quoteForScript(`receives ${name}`)}, async () => {
+  const { bytes, headers } = signedRequest(message, secret)
+  const { status } = await receiver.receive(bytes, headers)
+  assert.equal(status, 200)
+})
+`
+}
+
+/** Quotes a text for a POSIX shell. */
+export function quoteForShell(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
+}
+
+/** Quotes a text for JavaScript, in ASCII where it could not be seen. */
+export function quoteForScript(text: string): string {
+  return `'${escapeUnseen(JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'"))}'`
+}
+
+/** An object that is written as the very same text again, else the text. */
+function literalOf(text: string): string {
+  try {
+    const value: unknown = JSON.parse(text)
+    const isSame = typeof value === 'object' && value !== null && JSON.stringify(value) === text
+    // In a script this key sets the prototype.
+    if (isSame && !hasPrototype(value)) return escapeUnseen(JSON.stringify(value, null, 2))
+  } catch {
+    // No JSON.
+  }
+  return quoteForScript(text)
+}
+
+function hasPrototype(value: object): boolean {
+  const open: unknown[] = [value]
+  while (open.length > 0) {
+    const each = open.pop()
+    if (typeof each !== 'object' || each === null) continue
+    if (Object.hasOwn(each, '__proto__')) return true
+    for (const child of Object.values(each)) open.push(child)
+  }
+  return false
+}
+
+function escapeUnseen(text: string): string {
+  return text.replace(UNSEEN, (found) => {
+    if (found === '\n') return found
+    const units = Array.from({ length: found.length }, (_, index) => found.charCodeAt(index))
+    return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('')
+  })
+}
+
+/** The exact bytes; undefined when none were kept. */
+export function bytesOf({ text, base64 }: Body): Uint8Array | undefined {
+  if (text !== undefined) return new TextEncoder().encode(text)
+  return base64 === undefined ? undefined : Uint8Array.from(atob(base64), (character) => character.charCodeAt(0))
+}
+
+/** Whether a terminal shows what is pasted, and acts on nothing of it. */
+function isTypable(text: string): boolean {
+  return ![...text.matchAll(/\p{Cc}/gu)].some(([found]) => found !== '\n')
+}
+
+function octalOf(byte: number): string {
+  const character = String.fromCharCode(byte)
+  return /[\w{}":,. -]/.test(character) && byte < 0x80 ? character : `\\${byte.toString(8).padStart(3, '0')}`
+}
+
+function headersOf({ headers }: RequestLine): (readonly [string, string])[] {
+  return headers.flatMap(([name, value]) => {
+    const isToken = /^[\w!#$%&'*+.^`|~-]+$/.test(name)
+    if (value === null || !isToken || OWN_HEADERS.includes(name) || !isTypable(value) || value.includes('\n')) return []
+    return [[name, value] as const]
+  })
+}
+
+function urlOf({ path, headers }: RequestLine): string {
+  const host = headers.find(([name]) => name === 'host')?.[1] ?? ''
+  const isHost = /^[\w.-]+(:\d+)?$|^\[[\da-f:]+\](:\d+)?$/i.test(host)
+  const isLocal = /^(localhost|127\.|\[::1\])/i.test(host)
+  return `${isLocal || !isHost ? 'http' : 'https'}://${isHost ? host : 'localhost:3000'}${path}`
+}

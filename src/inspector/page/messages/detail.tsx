@@ -1,0 +1,166 @@
+/** One message: what it is, what happened to it, its body and its headers. */
+
+import type { ComponentChildren, RefObject } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import type { Detail, RequestLine, Row } from '../../wire-message.ts'
+import { get, useStore } from '../connection.ts'
+import { formatBytes, formatCount, formatInstant, formatLiteral } from '../format.ts'
+import { FourHours, findTried } from '../four-hours.tsx'
+import { Failure, StateName } from '../parts.tsx'
+import { Text } from '../text.tsx'
+import { BodyView } from './body.tsx'
+import { copyAsCurl, copyAsTest } from './copy.ts'
+import { CopyButton } from './copy-button.tsx'
+import { Timeline } from './timeline.tsx'
+
+interface DetailProps {
+  readonly id: number
+  readonly headingRef: RefObject<HTMLHeadingElement>
+  readonly onClose: () => void
+}
+
+export function DetailView({ id, headingRef, onClose }: DetailProps) {
+  const { detail, problem } = useDetail(id)
+  useEffect(() => {
+    // It covers the list.
+    if (matchMedia('(max-width: 979px)').matches) headingRef.current?.focus()
+  }, [headingRef])
+  return (
+    <section class="message" aria-labelledby="message-title">
+      <header class="message-top">
+        <h2 id="message-title" ref={headingRef} tabIndex={-1} class="break">
+          {detail === undefined ? `Message ${id}` : <Title row={detail.row} />}
+        </h2>
+        <button type="button" class="quiet" title="Key: Escape" onClick={onClose}>
+          Close
+        </button>
+      </header>
+      {problem !== undefined && <Failure>{problem}</Failure>}
+      {detail !== undefined && <Content detail={detail} />}
+    </section>
+  )
+}
+
+/** Reads the message, and again whenever its row changes. */
+function useDetail(id: number): { readonly detail?: Detail; readonly problem?: string } {
+  const row = useStore((state) => state.rows.find((each) => each.id === id))
+  const [found, setFound] = useState<{ readonly detail?: Detail; readonly problem?: string }>({})
+  useEffect(() => {
+    let isOver = false
+    get<Detail>('message', { id }).then(
+      (detail) => {
+        if (!isOver) setFound({ detail })
+      },
+      (error: Error) => {
+        if (!isOver) setFound((before) => ({ ...before, problem: error.message }))
+      },
+    )
+    return () => {
+      isOver = true
+    }
+  }, [id, row])
+  return found
+}
+
+function Title({ row: { type, name } }: { readonly row: Row }) {
+  return (
+    <>
+      <span class="mono">{type ?? 'no message'}</span> {name !== undefined && <Text value={name} />}
+    </>
+  )
+}
+
+function Content({ detail }: { readonly detail: Detail }) {
+  const { row, request, body, steps, window } = detail
+  const [curl, test] = [copyAsCurl(detail), copyAsTest(detail)]
+  return (
+    <>
+      <Facts row={row} />
+      <div class="row">
+        {curl !== undefined && <CopyButton label="Copy as curl" text={() => curl} />}
+        {test !== undefined && <CopyButton label="Copy as test" text={() => test} />}
+        {body.text !== undefined && <CopyButton label="Copy body" text={() => body.text ?? ''} />}
+      </div>
+      <Section title="Timeline">
+        {window !== undefined && <FourHours {...window} tried={findTried(steps)} nextAt={row.retryAt} />}
+        <Timeline detail={detail} />
+      </Section>
+      <Section title="Body">
+        <BodyView detail={detail} />
+      </Section>
+      {request !== undefined && (
+        <Section title="Headers">
+          <Headers request={request} />
+        </Section>
+      )}
+    </>
+  )
+}
+
+function Section({ title, children }: { readonly title: string; readonly children: ComponentChildren }) {
+  return (
+    <section class="message-part">
+      <h3>{title}</h3>
+      {children}
+    </section>
+  )
+}
+
+function Facts({ row }: { readonly row: Row }) {
+  const facts: readonly (readonly [string, ComponentChildren])[] = [
+    ['State', <StateName key="state" state={row.state} />],
+    ['Answer', row.status ?? '–'],
+    ['Reason', row.code === undefined ? undefined : formatLiteral(row.code)],
+    ['User', row.user === undefined ? undefined : <Text key="user" value={row.user} />],
+    [row.kind === 'sent' ? 'Sent by' : row.kind === 'received' ? 'Received by' : 'Collected by', row.part],
+    ['At', formatInstant(row.at)],
+    ['Body', formatBytes(row.bytes)],
+    ['Attempts', row.attempts],
+    ['Number', row.id],
+  ]
+  return (
+    <dl class="facts">
+      {facts.map(
+        ([name, value]) =>
+          value !== undefined && (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd class="break">{value}</dd>
+            </div>
+          ),
+      )}
+    </dl>
+  )
+}
+
+function Headers({ request: { method, path, headers } }: { readonly request: RequestLine }) {
+  const hidden = headers.filter(([, value]) => value === null).length
+  return (
+    <>
+      <p class="mono break">
+        {method} <Text value={path} />
+      </p>
+      <table class="headers">
+        <thead class="unseen">
+          <tr>
+            <th scope="col">Name</th>
+            <th scope="col">Value</th>
+          </tr>
+        </thead>
+        <tbody>
+          {headers.map(([name, value], index) => (
+            <tr key={index}>
+              <th scope="row" class="mono">
+                <Text value={name} />
+              </th>
+              <td class="mono break">{value === null ? <span class="tag">hidden</span> : <Text value={value} />}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {hidden > 0 && (
+        <p class="muted">{formatCount(hidden, 'header')} may hold a secret. Copies leave hidden headers out.</p>
+      )}
+    </>
+  )
+}
