@@ -5,8 +5,9 @@ import { useEffect, useState } from 'preact/hooks'
 import type { Detail, RequestLine, Row } from '../../wire-message.ts'
 import { get, useStore } from '../connection.ts'
 import { formatBytes, formatCount, formatInstant, formatLiteral } from '../format.ts'
-import { FourHours, findTried } from '../four-hours.tsx'
+import { FourHours } from '../four-hours.tsx'
 import { Failure, StateName } from '../parts.tsx'
+import { findTried } from '../retry-times.ts'
 import { Text } from '../text.tsx'
 import { BodyView } from './body.tsx'
 import { copyAsCurl, copyAsTest } from './copy.ts'
@@ -82,7 +83,9 @@ function Content({ detail }: { readonly detail: Detail }) {
         {body.text !== undefined && <CopyButton label="Copy body" text={() => body.text ?? ''} />}
       </div>
       <Section title="Timeline">
-        {window !== undefined && <FourHours {...window} tried={findTried(steps)} nextAt={row.retryAt} />}
+        {window !== undefined && (
+          <FourHours {...window} tried={findTried(steps)} rounds={row.attempts} nextAt={row.retryAt} />
+        )}
         <Timeline detail={detail} />
       </Section>
       <Section title="Body">
