@@ -2,6 +2,7 @@
 
 import { createFifo } from '../collections/fifo.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
+import { parseObject } from '../message/json.ts'
 import { RETRY_WINDOW_MS } from '../message/limits.ts'
 import type { Message } from '../message/message.ts'
 import { cut, linesOf, showBody, sizeOfHeaders, sizeOfStep } from './lines.ts'
@@ -69,6 +70,8 @@ export class Entry {
   headers: EndpointHeaders | undefined
   body: Uint8Array = NO_BYTES
   bytes = 0
+  /** Whether its body is to be parsed when its line is read first. */
+  isUnread = false
   /** In their order. */
   steps: Step[] = []
   /** An estimate, in bytes, of what it takes. */
@@ -112,38 +115,24 @@ export class Entry {
     this.size += sizeOfHeaders(headers)
   }
 
-  /** Adds a step at its time: behind the others, or before those that came later. Of too many, those in the middle are dropped. */
-  add(step: Step): void {
-    const { steps } = this
-    let index = steps.length
-    while (index > 0 && (steps[index - 1] as Step).at > step.at) index -= 1
-    this.#insert(step, index)
-  }
-
   /**
-   * Adds a step that came before others that may be known already: it goes before all of its time, except the answer to an
-   * earlier request.
+   * Adds a step at its time. Of too many, those in the middle are dropped.
+   *
+   * @param isFirst Whether it began what else is known of that time: only the answer to an earlier request stays before it.
    */
-  addFirst(step: Step): void {
+  add(step: Step, isFirst = false): void {
     const { steps } = this
     let index = steps.length
-    while (index > 0) {
+    for (; index > 0; index -= 1) {
       const { at, what } = steps[index - 1] as Step
-      if (at < step.at || (at === step.at && what === 'answered')) break
-      index -= 1
+      if (at < step.at || (at === step.at && !(isFirst && what !== 'answered'))) break
     }
-    this.#insert(step, index)
-  }
-
-  #insert(step: Step, index: number): void {
-    const { steps } = this
     if (index === steps.length) steps.push(step)
     else steps.splice(index, 0, step)
     this.size += sizeOfStep(step)
-    while (steps.length > FIRST_STEPS + LAST_STEPS) {
-      const [dropped] = steps.splice(FIRST_STEPS, 1)
-      this.size -= sizeOfStep(dropped as Step)
-    }
+    if (steps.length <= FIRST_STEPS + LAST_STEPS) return
+    const [dropped] = steps.splice(FIRST_STEPS, 1)
+    this.size -= sizeOfStep(dropped as Step)
   }
 
   /** Notes that its dead letter was redriven or dropped. One that has failed again since is still dead. */
@@ -163,9 +152,20 @@ export class Entry {
 
   /** Its line in the list. */
   row(): Row {
+    if (this.isUnread) this.#read()
     const { id, at, kind, home, state, type, name, user, status, code, bytes, attempts, retryAt, durationMs } = this
     const row = { id, at, kind, part: home.name, state, type, name, user, status, code, bytes, attempts, retryAt }
     return { ...row, durationMs } as Row
+  }
+
+  /** Of a call that was collected, whose type is known by its path. */
+  #read(): void {
+    this.isUnread = false
+    try {
+      this.describe({ ...parseObject(this.body), type: this.type } as unknown as Message)
+    } catch {
+      // It is no JSON.
+    }
   }
 
   /** Everything about it. `stored`: what is in the file alone. */

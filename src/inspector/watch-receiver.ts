@@ -73,7 +73,7 @@ export function watchReceiver(
       // Another message with the same key of the application: the queue keeps that one, and nothing follows for this one.
       entry.state = other.state === 'waiting' ? 'done' : other.state
     }
-    entry.addFirst({ at: journal.now(), what: 'stored', durationMs })
+    entry.add({ at: journal.now(), what: 'stored', durationMs }, true)
     journal.update(entry)
   }
 
@@ -164,9 +164,9 @@ export function watchReceiver(
     const isCopy = entry.steps.some(({ what }) => what === 'arrived')
     // Fields that are undefined are left out when it is sent.
     if (secretIndex !== undefined || message !== undefined) {
-      entry.addFirst({ at, what: 'checked', isVerified, secretIndex, source } as Step)
+      entry.add({ at, what: 'checked', isVerified, secretIndex, source } as Step, true)
     }
-    entry.addFirst({ at, what: 'arrived', bytes: bytes.length, isCopy, remoteAddress: request.remoteAddress } as Step)
+    entry.add({ at, what: 'arrived', bytes: bytes.length, isCopy, remoteAddress: request.remoteAddress } as Step, true)
     const shown = error === undefined || counted.has(error) ? undefined : errorLine(error)
     entry.add({ at: journal.now(), what: 'answered', status, durationMs, error: shown } as Step)
   }

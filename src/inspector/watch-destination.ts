@@ -1,0 +1,84 @@
+/** Watches a destination: what is queued, each attempt, and the end of each round. */
+
+import type { DestinationObserver, ObservedReport, QueuedEvent } from '../destination/observer.ts'
+import type { Message } from '../message/message.ts'
+import type { Attempt } from '../sender/api.ts'
+import type { Entry } from './entry.ts'
+import type { JournalWriter } from './journal.ts'
+import { attemptLine } from './lines.ts'
+import type { SeriesRecorder } from './series.ts'
+import type { Step } from './wire-message.ts'
+
+/** What has `observe` of a destination. */
+interface Observed {
+  observe(observer: DestinationObserver): () => void
+}
+
+const STATES = { delivered: 'done', retrying: 'waiting', failed: 'dead' } as const
+
+/**
+ * Keeps what happens at a destination. A message may be delivered before it is known to be queued, and one that an earlier process
+ * queued is known by its first round. Returns what stops that.
+ */
+export function watchDestination(
+  name: string,
+  destination: Observed,
+  journal: JournalWriter,
+  series: SeriesRecorder,
+): () => void {
+  const home = journal.home(name)
+
+  function open(jobId: string, at: number, bytes: Uint8Array, read: () => Message): Entry {
+    const known = home.byJob.get(jobId)
+    if (known !== undefined) return known
+    const entry = journal.add(home, 'sent', at, undefined, false)
+    journal.setJob(entry, jobId)
+    entry.setBody(bytes)
+    try {
+      entry.describe(read())
+    } catch {
+      // It is no message: the report says so, too.
+    }
+    return entry
+  }
+
+  function queued({ id, message, bytes, at }: QueuedEvent): void {
+    const entry = open(id, at, bytes, () => message)
+    entry.add({ at, what: 'queued' }, true)
+    journal.update(entry)
+  }
+
+  function attempted(report: ObservedReport): void {
+    const { id, bytes, status, latest, attempts, reason } = report
+    const now = journal.now()
+    const retryAt = report.retryAt?.getTime()
+    const entry = open(id, latest[0]?.at.getTime() ?? now, bytes, () => report.message)
+    const last = latest.reduce<Attempt | undefined>(
+      (last, each) => (last && endOf(last) > endOf(each) ? last : each),
+      undefined,
+    )
+    entry.state = STATES[status]
+    entry.code = reason ?? (status === 'delivered' ? undefined : last?.error)
+    entry.retryAt = retryAt
+    entry.endedAt = now
+    entry.startedAt = attempts[0]?.at.getTime() ?? entry.startedAt
+    if (last !== undefined) {
+      entry.attempts += 1
+      entry.status = last.status
+      entry.durationMs = last.durationMs
+    }
+    for (const attempt of latest)
+      entry.add({ at: attempt.at.getTime(), what: 'attempt', attempt: attemptLine(attempt) })
+    entry.add({ at: now, what: 'round', status, retryAt, reason } as Step)
+    journal.update(entry)
+    if (status === 'delivered') series.done(name, last?.durationMs ?? 0)
+    for (const { ok, durationMs } of latest) if (!ok) series.failed(name, durationMs)
+    if (latest.length === 0) series.failed(name, undefined)
+  }
+
+  return destination.observe({ queued, attempted, forgotten: ({ ids }) => void journal.forget(ids) })
+}
+
+function endOf({ at, durationMs }: Attempt): number {
+  return at.getTime() + durationMs
+}
