@@ -1,17 +1,18 @@
 /** The page of the inspector. */
 
+import './page.css'
+// The styles of views come after those that they share.
 import { render } from 'preact'
 import { connect } from './connection.ts'
-import { DeadLettersView } from './dead-letters.tsx'
-import { DevelopmentView } from './development.tsx'
+import { DeadLettersView } from './dead-letters/view.tsx'
+import { DevelopmentView } from './development/view.tsx'
 import { startKeys } from './keys.ts'
 import { MessagesView } from './messages/list/view.tsx'
 import { QueuesView } from './queues/view.tsx'
 import { useRoute, type View } from './route.ts'
-import { SendView } from './send.tsx'
+import { SendView } from './send/view.tsx'
 import { Shell } from './shell/shell.tsx'
 import { startTheme } from './shell/theme.tsx'
-import './page.css'
 
 const VIEWS: Readonly<Record<View, () => preact.ComponentChild>> = {
   messages: MessagesView,

@@ -1,0 +1,48 @@
+/** The view "Dead letters": the queues, and the dead letters of one of them. */
+
+import { useStore } from '../connection.ts'
+import { formatNumber } from '../format.ts'
+import { Empty } from '../parts.tsx'
+import { hrefOf, useRoute } from '../route.ts'
+import { Letters } from './letters.tsx'
+import './dead-letters.css'
+
+/** Shows the dead letters of the queue in the URL, or of the first one that has any. */
+export function DeadLettersView() {
+  const setup = useStore((state) => state.setup)
+  const queues = useStore((state) => state.queues)
+  const { rest } = useRoute()
+  if (setup === undefined) return null
+  const parts = setup.parts.filter(({ hasQueue }) => hasQueue).map(({ name }) => name)
+  const countOf = (part: string): number => queues.find((queue) => queue.part === part)?.deadLetters ?? 0
+  const chosen =
+    parts.find((part) => encodeURIComponent(part) === rest) ?? parts.find((part) => countOf(part) > 0) ?? parts[0]
+  return (
+    <div class="view">
+      <h1>Dead letters</h1>
+      {chosen === undefined ? (
+        <Empty>
+          No queue is watched, so nothing can be dead. Give the receiver an <code>inbox</code>, or pass{' '}
+          <code>destinations</code> to <code>createInspector</code>.
+        </Empty>
+      ) : (
+        <>
+          {parts.length > 1 && (
+            <nav class="tabs" aria-label="Queues">
+              {parts.map((part) => (
+                <a
+                  key={part}
+                  href={hrefOf('dead-letters', encodeURIComponent(part))}
+                  aria-current={part === chosen ? 'true' : undefined}
+                >
+                  {part} {countOf(part) > 0 && <span class="badge">{formatNumber(countOf(part))}</span>}
+                </a>
+              ))}
+            </nav>
+          )}
+          <Letters key={chosen} part={chosen} />
+        </>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,48 @@
+/** What each URL answered to a message that was sent. */
+
+import type { Sent } from '../../wire.ts'
+import type { AttemptLine } from '../../wire-message.ts'
+import { formatCount, formatDuration, formatExactTime, formatLiteral } from '../format.ts'
+import { StateSign } from '../parts.tsx'
+
+/** `Accepted: 1 of 2 attempts.` */
+export function describeSent({ attempts }: Sent): string {
+  return `Accepted: ${attempts.filter(({ ok }) => ok).length} of ${formatCount(attempts.length, 'attempt')}.`
+}
+
+/** One entry for each attempt. */
+export function Result({ sent }: { readonly sent: Sent }) {
+  return (
+    <section class="panel" aria-label="Result">
+      <p class="result-head">
+        <b>{describeSent(sent)}</b>
+      </p>
+      <ul>
+        {sent.attempts.map((attempt, index) => (
+          <Attempt key={`${attempt.url} ${index}`} attempt={attempt} />
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function Attempt({ attempt }: { readonly attempt: AttemptLine }) {
+  const { url, at, durationMs, ok, status, error, reason, body } = attempt
+  return (
+    <li class="attempt">
+      <p class="row">
+        <span class="state-name">
+          <StateSign state={ok ? 'done' : 'failed'} />
+          <b>{status ?? (error === undefined ? 'no response' : formatLiteral(error))}</b>
+        </span>
+        <span class="mono attempt-url">{url}</span>
+        <span class="muted">
+          {formatDuration(durationMs)}, at {formatExactTime(at)}
+        </span>
+      </p>
+      {status !== undefined && error !== undefined && <p>{formatLiteral(error)}</p>}
+      {reason !== undefined && <p>{reason}</p>}
+      {body !== '' && <pre>{body}</pre>}
+    </li>
+  )
+}
