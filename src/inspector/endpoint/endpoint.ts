@@ -86,10 +86,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
 }
 
 /** Where the page is when its URL has no slash at its end, to which its links are relative; undefined with one. */
-function folderOf({
-  originalPath,
-  query,
-}: EndpointRequest & { readonly originalPath?: string | undefined }): string | undefined {
+function folderOf({ originalPath, query }: EndpointRequest): string | undefined {
   if (originalPath === undefined || originalPath.endsWith('/')) return undefined
   const last = originalPath.slice(originalPath.lastIndexOf('/') + 1)
   return `./${last}/${query === '' ? '' : `?${query}`}`

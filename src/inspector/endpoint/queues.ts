@@ -51,7 +51,7 @@ export function createSampler({ parts, series, isOpen, onSample, report, machine
     sampledAt = clock.monotonic()
     try {
       const read = await readAll()
-      if (isClosed) return
+      if (isClosed || read.length === 0) return
       statuses = read
       version += 1
       for (const { part, status, waiting, active } of statuses) {
