@@ -51,6 +51,7 @@ export function ChangeDialog({ action, part, scope, onClose }: ChangeDialogProps
   return (
     <dialog
       ref={dialog}
+      class="change"
       aria-labelledby="change-title"
       aria-describedby="change-plan"
       onCancel={(event) => {

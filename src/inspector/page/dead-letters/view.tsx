@@ -28,7 +28,7 @@ export function DeadLettersView() {
       ) : (
         <>
           {parts.length > 1 && (
-            <nav class="tabs" aria-label="Queues">
+            <nav class="queue-tabs" aria-label="Queues">
               {parts.map((part) => (
                 <a
                   key={part}

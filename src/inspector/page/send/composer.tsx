@@ -88,14 +88,14 @@ export function Composer({ setup, text: given }: ComposerProps) {
           JSON
         </button>
       </div>
-      <div class="fields">
+      <div class="send-fields">
         {draft !== undefined && made !== undefined ? (
           <FormFields draft={draft} errors={made.errors} onChange={change} onType={changeType} />
         ) : (
           <JsonArea label="Message, as JSON" rows={18} value={text} error={json?.error} onChange={setText} />
         )}
       </div>
-      <div class="fields">
+      <div class="send-fields">
         <label class="field">
           Sender
           <select value={sender} onChange={(event) => setSender(event.currentTarget.value)}>
