@@ -4,7 +4,7 @@ import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Detail, RequestLine, Row } from '../../wire-message.ts'
 import { get, useStore } from '../connection.ts'
-import { formatBytes, formatCount, formatInstant, formatLiteral } from '../format.ts'
+import { formatBytes, formatCount, formatDay, formatExactTime, formatInstant, formatLiteral } from '../format.ts'
 import { FourHours } from '../four-hours.tsx'
 import { Failure, StateName } from '../parts.tsx'
 import { findTried } from '../retry-times.ts'
@@ -112,11 +112,11 @@ function Section({ title, children }: { readonly title: string; readonly childre
 function Facts({ row }: { readonly row: Row }) {
   const facts: readonly (readonly [string, ComponentChildren])[] = [
     ['State', <StateName key="state" state={row.state} />],
-    ['Answer', row.status ?? '–'],
+    ['Answer', row.status],
     ['Reason', row.code === undefined ? undefined : formatLiteral(row.code)],
     ['User', row.user === undefined ? undefined : <Text key="user" value={row.user} />],
     [row.kind === 'sent' ? 'Sent by' : row.kind === 'received' ? 'Received by' : 'Collected by', row.part],
-    ['At', formatInstant(row.at)],
+    ['At', <Instant key="at" at={row.at} />],
     ['Body', formatBytes(row.bytes)],
     ['Attempts', row.attempts],
     ['Number', row.id],
@@ -134,6 +134,10 @@ function Facts({ row }: { readonly row: Row }) {
       )}
     </dl>
   )
+}
+
+function Instant({ at }: { readonly at: number }) {
+  return <time title={formatInstant(at)}>{`${formatDay(at)}, ${formatExactTime(at)}`}</time>
 }
 
 function Headers({ request: { method, path, headers } }: { readonly request: RequestLine }) {

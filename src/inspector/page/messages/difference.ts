@@ -10,10 +10,6 @@ export interface Difference {
   readonly right: Json | undefined
 }
 
-interface Pair extends Difference {
-  readonly path: string
-}
-
 /**
  * Compares two values of JSON. Numbers are equal when they are written alike; the order of keys does not count.
  *
@@ -21,7 +17,7 @@ interface Pair extends Difference {
  */
 export function findDifferences(left: Json, right: Json, most = 1_000): readonly Difference[] {
   const found: Difference[] = []
-  const pairs: Pair[] = [{ path: '', left, right }]
+  const pairs: Difference[] = [{ path: '', left, right }]
   for (let pair = pairs.pop(); pair !== undefined && found.length < most; pair = pairs.pop()) {
     const { left, right } = pair
     if (left?.kind === right?.kind && (left?.kind === 'object' || left?.kind === 'array')) {
@@ -34,7 +30,7 @@ export function findDifferences(left: Json, right: Json, most = 1_000): readonly
   return found
 }
 
-function pairsOf({ path, left, right }: Pair): Pair[] {
+function pairsOf({ path, left, right }: Difference): Difference[] {
   const [lefts, rights] = [fieldsOf(left), fieldsOf(right)]
   const keys = new Set([...lefts.keys(), ...rights.keys()])
   return [...keys].map((key) => ({ path: pathOf(path, key), left: lefts.get(key), right: rights.get(key) }))

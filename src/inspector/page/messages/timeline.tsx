@@ -75,6 +75,5 @@ function End({ detail: { row } }: { readonly detail: Detail }) {
     return <Item tone="waits" title={title} at={row.retryAt} />
   }
   if (row.state === 'waiting') return <Item tone="waits" title="Waiting, or at work" />
-  if (row.state === 'failed') return <Item tone="waits" title="Its sender was answered that it should come again" />
   return null
 }
