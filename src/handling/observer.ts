@@ -23,7 +23,7 @@ export interface HandlerRun {
 /** A request was answered. Its body may not be authentic: see {@link Delivery.verified}. */
 export interface AnsweredEvent {
   readonly request: FailedRequest
-  /** Its `bytes` are those of a refused request, too; empty when no body was read. */
+  /** Its `bytes` are those of a refused request, too; empty when no body was read. Take them at once: some are dropped afterwards. */
   readonly delivery: Delivery
   /** The message; undefined when it was refused before it was parsed. Of a batch: undefined, see `elements`. */
   readonly message: Message | undefined

@@ -95,12 +95,15 @@ function publishEnd<Name extends 'handled' | 'failed'>(
 export function publishAnswered(
   delivery: OpenDelivery,
   request: FailedRequest,
-  { status, error, elements }: BatchResult & { readonly status: number },
+  result: BatchResult & { readonly status: number },
   since: number,
 ): void {
   const { observed, dispatched, wire } = delivery
-  observed?.observers.publish('answered', {
-    request,
+  if (observed === undefined) return
+  const { headers, path, remoteAddress } = request
+  const { status, error, elements } = result
+  observed.observers.publish('answered', {
+    request: { headers, path, remoteAddress }, // That of a host holds its connection.
     delivery,
     message: dispatched ?? wire,
     status,

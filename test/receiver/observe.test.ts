@@ -166,7 +166,7 @@ it('every refusal, with its bytes as far as they were read', async () => {
     [503, 'body_timeout', '', false],
     [503, 'shutting_down', '', false],
   ])
-  expect(events[3]?.[1].request).toMatchObject({
+  expect(events[3]?.[1].request).toEqual({
     path: '/webhooks',
     remoteAddress: '192.0.2.1',
     headers: forged.headers,
@@ -402,6 +402,18 @@ it('forget: the ids as they were passed, once they are checked', async () => {
     ['forgotten', { ids: 'user-1', source: undefined }],
     ['forgotten', { ids: ['a', 'b'], source: 'shop' }],
   ])
+})
+
+it('without an observer, nothing of a request is read for one', async () => {
+  const { receiver } = setUp()
+  receiver.on('*', () => {})
+  const remoteAddress = vi.fn(() => '192.0.2.1')
+  const given = Object.defineProperty(request(fixtures.track), 'remoteAddress', { get: remoteAddress })
+  await receiver.handle(given)
+  expect(remoteAddress).not.toHaveBeenCalled()
+  observe(receiver)
+  await receiver.handle(given)
+  expect(remoteAddress).toHaveBeenCalledOnce()
 })
 
 it('several observers, of this receiver alone, until each is removed', async () => {
