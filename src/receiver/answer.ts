@@ -116,9 +116,9 @@ export function createAnswer(
     const delivery = new OpenDelivery(request.headers, clock.now())
     const since = clock.monotonic()
     inFlight++
-    const given = (await asked) as TextAnswer | undefined
+    const given = (await asked) as TextAnswer | null | undefined
     try {
-      if (given === undefined) return await answerRequest(request, since)
+      if (!given) return await answerRequest(request, since)
       const text = 'The receiver must answer. Got the answer of an observer. Remove its `intercept`.'
       const received: Received = { ...given, ok: false, error: new HooklineError('internal', text) }
       delivery.setObserved(observers.current)

@@ -543,6 +543,13 @@ it('a promise of undefined delays the answer, which is as usual then', async () 
   ])
 })
 
+it('a promise of null is taken for one of undefined', async () => {
+  const { receiver } = setUp()
+  receiver.on('*', () => {})
+  receiver.observe({ intercept: async () => null } as never)
+  expect(await receiver.handle(request(fixtures.track))).toMatchObject({ ok: true })
+})
+
 it('an intercept that rejects lets the receiver answer', async () => {
   const emitted = warnings()
   const { receiver } = setUp()
