@@ -2,8 +2,11 @@
 
 import { systemClock } from '../../time/clock.ts'
 import type { Inspector, InspectorOptions } from '../api.ts'
-import type { Journal } from '../journal.ts'
-import type { SeriesRecorder } from '../series.ts'
+import { createJournal } from '../journal.ts'
+import { createSeries } from '../series.ts'
+import { watchCollector } from '../watch-collector.ts'
+import { watchDestination } from '../watch-destination.ts'
+import { watchReceiver } from '../watch-receiver.ts'
 import { createEndpoint } from './endpoint.ts'
 import { readOptions } from './options.ts'
 import { partOfDestination, partOfReceiver, type WatchedPart } from './parts.ts'
@@ -26,34 +29,23 @@ export function createInspector(options: InspectorOptions): Inspector {
     ...[...destinations].map(([name, destination]) => partOfDestination(name, destination)),
     ...[...collectors.keys()].map((name) => ({ name, kind: 'collector' as const })),
   ]
-  const journal = emptyJournal
-  const endpoint = createEndpoint({
-    ...shared,
-    journal,
-    series: emptySeries,
-    parts,
-    machine: systemClock,
-    faultsOf: isDevelopment ? receivers : undefined,
-  })
+  const journal = createJournal(shared.keep, shared.clock)
+  const series = createSeries(shared.clock)
+  const faultsOf = isDevelopment ? receivers : undefined
+  const endpoint = createEndpoint({ ...shared, journal, series, parts, machine: systemClock, faultsOf })
+  const stops = [
+    ...[...receivers].map(([name, receiver]) => watchReceiver(name, receiver, journal, series)),
+    ...[...destinations].map(([name, destination]) => watchDestination(name, destination, journal, series)),
+    ...[...collectors].map(([name, collector]) => watchCollector(name, collector, journal, series)),
+  ]
 
   return {
     ...endpoint,
     forget: (ids) => journal.forget(ids),
     async close() {
+      for (const stop of stops) stop()
       await endpoint.close()
       journal.close()
     },
   }
 }
-
-const emptyJournal: Journal = {
-  changesSince: (version) => ({ version: 1, isReset: version === undefined, rows: [] }),
-  onChange: () => () => {},
-  detail: () => undefined,
-  refused: () => undefined,
-  rowOfJob: () => undefined,
-  changed: () => {},
-  forget: () => 0,
-  close: () => {},
-}
-const emptySeries = {} as SeriesRecorder

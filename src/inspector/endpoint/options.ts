@@ -10,8 +10,6 @@ import {
   requireFunction,
   requireMethods,
   requireOptions,
-  requireText,
-  requireWhole,
   show,
 } from '../../options/checks.ts'
 import { createLog, type Log } from '../../options/log.ts'
@@ -19,10 +17,8 @@ import type { Receiver } from '../../receiver/api.ts'
 import type { Sender } from '../../sender/api.ts'
 import type { ManualClock } from '../../testing/manual-clock.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
-import type { Authorize, InspectorOptions, KeepOptions } from '../api.ts'
-
-/** How much is kept, each bound set. */
-export type Keep = Required<Omit<KeepOptions, 'path'>> & Pick<KeepOptions, 'path'>
+import type { Authorize, InspectorOptions } from '../api.ts'
+import { type Keep, readKeep } from '../journal-file.ts'
 
 /** The options of an inspector, checked and complete. The parts are by their names. */
 export interface InspectorSettings {
@@ -140,17 +136,3 @@ function requireName(option: string, name: string, names: Set<string>): void {
 function isMovable(clock: Clock): clock is ManualClock {
   return typeof (clock as Partial<ManualClock>).advance === 'function'
 }
-
-function readKeep(keep: KeepOptions = {}): Keep {
-  const known = ['messages', 'bytes', 'refused', 'refusedBytes', 'path'] as const satisfies (keyof KeepOptions)[]
-  requireOptions('keep', keep, known)
-  const { messages = 2_000, bytes = 64 * MB, refused = 200, refusedBytes = 4 * MB, path } = keep
-  requireWhole('keep.messages', messages, 1, 100_000)
-  requireWhole('keep.bytes', bytes, 1, 1_024 * MB)
-  requireWhole('keep.refused', refused, 1, 10_000)
-  requireWhole('keep.refusedBytes', refusedBytes, 1, 1_024 * MB)
-  if (path !== undefined) requireText('keep.path', path, 'inspector.sqlite')
-  return { messages, bytes, refused, refusedBytes, ...(path !== undefined && { path }) }
-}
-
-const MB = 1_000_000

@@ -10,8 +10,9 @@ import type { DeadLetter, DeadLetterPage, Queue } from '../../queues/queue.ts'
 import type { Receiver } from '../../receiver/api.ts'
 import type { Attempt } from '../../sender/api.ts'
 import type { Clock } from '../../time/clock.ts'
+import { cut } from '../lines.ts'
 import type { Part } from '../wire.ts'
-import type { AttemptLine, ErrorLine } from '../wire-message.ts'
+import type { ErrorLine } from '../wire-message.ts'
 import type { Letter } from '../wire-queues.ts'
 
 /** A part that is watched. */
@@ -25,11 +26,15 @@ export interface PartQueue {
   /** Whether the part has one: a receiver may be without an inbox. */
   exists(): Promise<boolean>
   /** Never rejects. */
-  health(): Promise<Health & Partial<Pick<DestinationHealth, 'circuits'>>>
+  health(): Promise<PartHealth>
   deadLetters(page: DeadLetterPage): Promise<readonly PartLetter[]>
   redrive(ids: readonly string[]): Promise<number>
   drop(ids: readonly string[]): Promise<number>
 }
+
+/** The health of a part with a queue. */
+export type PartHealth = Health &
+  Partial<Pick<DestinationHealth, 'circuits'>> & { readonly retrying?: number; readonly asOf?: Date | undefined }
 
 /** A dead letter, whose details are read when they are shown. */
 export interface PartLetter {
@@ -135,9 +140,9 @@ function identify(bytes: Uint8Array): Pick<Letter, 'type' | 'name' | 'user'> {
     return {}
   }
   if (!isObject(message)) return {}
-  const type = text(message.type)
-  const name = text(message.event) ?? text(message.name) ?? text(message.groupId)
-  const user = text(message.userId) ?? text(message.anonymousId)
+  const type = cut(message.type, LONGEST)
+  const name = cut(message.event, LONGEST) ?? cut(message.name, LONGEST) ?? cut(message.groupId, LONGEST)
+  const user = cut(message.userId, LONGEST) ?? cut(message.anonymousId, LONGEST)
   return {
     ...(type !== undefined && { type }),
     ...(name !== undefined && { name }),
@@ -145,23 +150,10 @@ function identify(bytes: Uint8Array): Pick<Letter, 'type' | 'name' | 'user'> {
   }
 }
 
+/** The most characters of each. */
+const LONGEST = 200
 const decoder = new TextDecoder()
-
-function text(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value.slice(0, 200) : undefined
-}
 
 function excerptOf(bytes: Uint8Array): string {
   return decoder.decode(bytes.subarray(0, 400))
-}
-
-/** An attempt on the wire. */
-export function toAttemptLine({ url, at, durationMs, ok, status, error, reason, body }: Attempt): AttemptLine {
-  const line = { url, at: at.getTime(), durationMs, ok, body }
-  return {
-    ...line,
-    ...(status !== undefined && { status }),
-    ...(error !== undefined && { error }),
-    ...(reason !== undefined && { reason }),
-  }
 }

@@ -81,9 +81,11 @@ export function createSampler({ parts, series, isOpen, onSample, report, machine
   async function readStatus(part: string, queue: PartQueue): Promise<QueueStatus> {
     const health = await within(queue.health(), TIMEOUT_MS, clock)
     if (health === TIMED_OUT) return { part, ...UNAVAILABLE }
-    const { status, waiting, active, deadLetters, oldestDueAgeMs, circuits } = health
+    const { status, waiting, active, retrying, deadLetters, oldestDueAgeMs, asOf, circuits } = health
     return {
       ...{ part, status, waiting, active, deadLetters, oldestDueAgeMs },
+      ...(retrying !== undefined && { retrying }),
+      ...(asOf !== undefined && { asOf: asOf.getTime() }),
       ...(circuits !== undefined && {
         circuits: circuits.map(({ url, state, openSince, probeAt }) => ({
           url,

@@ -3,9 +3,9 @@
 import type { Message } from '../../message/message.ts'
 import type { Sender } from '../../sender/api.ts'
 import type { Tampering } from '../../sender/tamper.ts'
+import { attemptLine } from '../lines.ts'
 import type { Send, Sent } from '../wire.ts'
 import { Refusal } from './answers.ts'
-import { toAttemptLine } from './parts.ts'
 
 /** Sends. */
 export interface Sending {
@@ -38,7 +38,7 @@ export function createSending(senders: ReadonlyMap<string, Sender>): Sending {
       try {
         const options = tamper === undefined ? undefined : { tamper: tamper as Tampering }
         const { ok, attempts } = await sender.send(message as Message, options)
-        return { ok, attempts: attempts.map(toAttemptLine) }
+        return { ok, attempts: attempts.map(attemptLine) }
       } catch (thrown) {
         // A field of the message, or the tampering, is wrong.
         if (thrown instanceof TypeError) throw new Refusal(400, thrown.message)
