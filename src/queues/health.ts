@@ -7,6 +7,8 @@ import { TIMED_OUT, within } from '../time/timeout.ts'
 export interface QueueCounts {
   /** Jobs that wait to be claimed, now or later. */
   readonly waiting: number
+  /** Of those, the jobs that were claimed before: they wait for their next attempt. Undefined where the engine cannot say it cheaply. */
+  readonly retrying?: number
   /** Jobs that are claimed, by any worker. */
   readonly active: number
   readonly deadLetters: number
@@ -25,15 +27,21 @@ export interface Health {
   readonly status: 'ok' | 'degraded' | 'closing' | 'unavailable'
   /** Messages in the queue that wait to be handled or sent, now or later. */
   readonly waiting: number
+  /** Of those, the messages that were tried before. Undefined where the engine of the queue does not say it. */
+  readonly retrying?: number
   /** Messages that are being handled or sent, by any worker of the queue. */
   readonly active: number
   readonly deadLetters: number
   /** How long the oldest due message has been due, in milliseconds; 0 when none is due. */
   readonly oldestDueAgeMs: number
+  /** When the queue counted; undefined without a queue and while it is unavailable. */
+  readonly asOf: Date | undefined
 }
 
+type Counted = Omit<QueueCounts, 'asOf'> & Pick<Health, 'asOf'>
+
 const TIMEOUT_MS = 1_000
-const NO_JOBS: Omit<QueueCounts, 'asOf'> = { waiting: 0, active: 0, deadLetters: 0, oldestDueAt: undefined }
+const NO_JOBS = { waiting: 0, active: 0, deadLetters: 0, oldestDueAt: undefined, asOf: undefined }
 
 /** Reads the health. Never rejects. */
 export async function checkHealth(
@@ -42,11 +50,11 @@ export async function checkHealth(
   clock: Clock,
 ): Promise<Health> {
   const counts = readCounts === undefined ? NO_JOBS : await readInTime(readCounts, clock)
-  const { waiting, active, deadLetters, oldestDueAt } = counts ?? NO_JOBS
+  const { waiting, retrying, active, deadLetters, oldestDueAt, asOf }: Counted = counts ?? NO_JOBS
   const state = counts === undefined ? 'unavailable' : deadLetters > 0 ? 'degraded' : 'ok'
   const status = isClosing ? 'closing' : state
   const oldestDueAgeMs = oldestDueAt === undefined ? 0 : Math.max(0, clock.now() - oldestDueAt.getTime())
-  return { status, waiting, active, deadLetters, oldestDueAgeMs }
+  return { status, waiting, ...(retrying !== undefined && { retrying }), active, deadLetters, oldestDueAgeMs, asOf }
 }
 
 async function readInTime(readCounts: () => Promise<QueueCounts>, clock: Clock): Promise<QueueCounts | undefined> {

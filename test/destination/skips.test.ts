@@ -133,6 +133,8 @@ describe('health()', () => {
       active: 1,
       deadLetters: 1,
       oldestDueAgeMs: 1_000,
+      retrying: 1,
+      asOf: new Date(clock.now()),
       circuits: [{ url: 'https://shop.example/webhooks', state: 'closed' }],
       skipped: { switched_off: 0, not_selected: 0, historical: 0 },
     })

@@ -262,7 +262,8 @@ describe('close, with a dedupe store', () => {
 })
 
 describe('health', () => {
-  const zeros = { waiting: 0, active: 0, deadLetters: 0, oldestDueAgeMs: 0 }
+  const zeros = { waiting: 0, active: 0, deadLetters: 0, oldestDueAgeMs: 0, asOf: undefined }
+  const counted = { ...zeros, retrying: 0, asOf: expect.any(Date) }
 
   it('without an inbox: ok, then closing', async () => {
     const { receiver } = setUp()
@@ -276,7 +277,7 @@ describe('health', () => {
     receiver.start()
     for (const userId of ['a', 'b', 'c']) await deliver(receiver, page(userId))
     await clock.advance(700)
-    const counts = { waiting: 2, active: 1, deadLetters: 0, oldestDueAgeMs: 700 }
+    const counts = { ...counted, waiting: 2, active: 1, oldestDueAgeMs: 700, asOf: new Date(clock.now()) }
     expect(await receiver.health()).toEqual({ status: 'ok', ...counts })
     closing()
     expect(await receiver.health()).toEqual({ status: 'closing', ...counts })
@@ -287,9 +288,9 @@ describe('health', () => {
     receiver.on('page', () => Promise.reject(new Error('down'))).start()
     await deliver(receiver, page('a'))
     await clock.advance(0)
-    expect(await receiver.health()).toEqual({ status: 'degraded', ...zeros, deadLetters: 1 })
+    expect(await receiver.health()).toEqual({ status: 'degraded', ...counted, deadLetters: 1 })
     await receiver.drop('all')
-    expect(await receiver.health()).toEqual({ status: 'ok', ...zeros })
+    expect(await receiver.health()).toEqual({ status: 'ok', ...counted })
     await receiver.close()
     expect(await receiver.health()).toMatchObject({ status: 'closing' })
   })

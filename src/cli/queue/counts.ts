@@ -15,17 +15,18 @@ export async function printCounts(
   for (const name of names) {
     const queue = await open(name)
     try {
-      const { waiting, active, deadLetters, oldestDueAt, asOf } = await queue.counts()
+      const { waiting, retrying, active, deadLetters, oldestDueAt, asOf } = await queue.counts()
       const groups = deadLetters === 0 ? [] : await groupLetters(queue, 0)
       const ageMs = oldestDueAt && Math.max(0, asOf.getTime() - oldestDueAt.getTime())
       if (json) {
         const reasons = groups.map(({ reason, count }) => ({ reason, count }))
         const oldest = { oldestDueAt: oldestDueAt ?? null, oldestDueAgeMs: ageMs ?? 0 }
-        printJson({ queue: name, waiting, active, deadLetters, ...oldest, reasons, asOf })
+        printJson({ queue: name, waiting, retrying: retrying ?? null, active, deadLetters, ...oldest, reasons, asOf })
       }
       const age = ageMs === undefined ? '-' : `${ageOf(ageMs)} ago`
       const why = deadLetters === 0 ? '0' : `${deadLetters}: ${listReasons(groups)}`
-      rows.push([escaped(name), `${waiting}`, `${active}`, age, why])
+      const again = retrying ? ` (${retrying} retrying)` : ''
+      rows.push([escaped(name), `${waiting}${again}`, `${active}`, age, why])
     } finally {
       await queue.close({ graceMs: 0 })
     }

@@ -127,6 +127,7 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
     }
   }
 
+  /** Without `retrying`: BullMQ delays a retry as it delays a job for later, and counts a retry that is due with all that wait. */
   async function counts(): Promise<QueueCounts> {
     return connection.call(async ({ queue }) => {
       const [found, waiting, delayed] = await Promise.all([

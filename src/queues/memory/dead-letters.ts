@@ -67,3 +67,8 @@ export function createDeadLetters(most: number): DeadLetters {
 export function bytesOf(job: { readonly body: Uint8Array; readonly retryState?: Uint8Array | undefined }): number {
   return job.body.byteLength + (job.retryState?.byteLength ?? 0)
 }
+
+/** A small Buffer is a view of a pool, all of which it keeps in memory; what stays for long gets bytes of its own. */
+export function unpooled(bytes: Uint8Array): Uint8Array {
+  return bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
+}

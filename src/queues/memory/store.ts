@@ -5,7 +5,7 @@ import { createSlots } from '../../collections/slots.ts'
 import { HooklineError } from '../../message/error.ts'
 import type { ClaimedJob, Job } from '../queue.ts'
 import type { QueueStore } from '../store.ts'
-import { bytesOf, createDeadLetters } from './dead-letters.ts'
+import { bytesOf, createDeadLetters, unpooled } from './dead-letters.ts'
 import { createKnownIds } from './known-ids.ts'
 import type { Settings } from './options.ts'
 import { createTimeHeap } from './time-heap.ts'
@@ -38,6 +38,7 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
   const known = createKnownIds({ clock, dedupeWindowMs, most: maxJobs })
   let bytes = 0 // Of entries.
   let order = 0
+  let retrying = 0 // Of those that wait.
 
   function isKnown(id: string): boolean {
     return known.has(id) || deadLetters.has(id)
@@ -66,6 +67,7 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
   /** A job that comes due goes behind those that are due by then. */
   function enqueue(entry: Entry): void {
     moveDue()
+    if (entry.claimCount > 0) retrying += 1
     if (entry.dueAt <= clock.now()) due.push(entry)
     else later.push(entry, entry.dueAt)
   }
@@ -86,7 +88,8 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
   }
 
   function claimEntry(entry: Entry): MemoryClaim {
-    if (entry.claimCount === 0) entry.firstAt = new Date(clock.now())
+    if (entry.claimCount > 0) retrying -= 1
+    else entry.firstAt = new Date(clock.now())
     entry.claimCount += 1
     const { id, body, claimCount, firstAt, retryState, dueAt } = entry
     return { id, body, claimCount, firstAt, retryState, dueAt: new Date(dueAt), entry }
@@ -142,6 +145,7 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
       const oldest = due.peek()
       return {
         waiting,
+        retrying,
         active: entries.size - waiting,
         deadLetters: deadLetters.size,
         oldestDueAt: oldest && new Date(oldest.dueAt),
@@ -173,6 +177,7 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
       later.filter(stays)
       for (const entry of found) {
         remove(entry)
+        if (entry.claimCount > 0) retrying -= 1
         known.delete(entry.id)
       }
       return found.length
@@ -192,8 +197,3 @@ const LISTED_AT_ONCE = 500
 
 /** Not the time when it came due: the machine's clock may have been set back since. */
 const LONG_AGO = new Date(0)
-
-/** A small Buffer is a view of a pool, all of which it keeps in memory; what stays for long gets bytes of its own. */
-function unpooled(bytes: Uint8Array): Uint8Array {
-  return bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
-}

@@ -45,6 +45,7 @@ export async function readRows(db: Db, { schema, queue, state, after, limit }: R
 /** Counts the jobs of one queue, now. `getQueueStats` would store what it counts, and return what it has stored for a minute. */
 export async function countRows(db: Db, schema: string, queue: string): Promise<Omit<QueueCounts, 'deadLetters'>> {
   const statement = `SELECT count(*) FILTER (WHERE state < 'active')::int AS waiting,
+    count(*) FILTER (WHERE state = 'retry')::int AS retrying,
     count(*) FILTER (WHERE state = 'active')::int AS active,
     min(start_after) FILTER (WHERE state < 'active' AND start_after <= now()) AS "oldestDueAt", now() AS "asOf"
     FROM ${schema}.job WHERE name = $1 AND state <= 'active'`

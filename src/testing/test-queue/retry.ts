@@ -37,7 +37,11 @@ export const retryCases: Cases = {
     const seen = work(() => outcomes.shift() as Outcome)
     await queue.push([jobOf('job')])
     await drain()
-    await expectCounts({ waiting: 1, active: 0, deadLetters: 0 }, 'a job that is retried later must wait')
+    const delayed = { ...jobOf('delayed'), notBefore: new Date(now() + 3_600_000) }
+    await queue.push([delayed])
+    await expectCounts({ waiting: 2, retrying: 1, active: 0, deadLetters: 0 }, 'a job that is retried later must wait')
+    await queue.forget(({ id }) => id === delayed.id)
+    await expectCounts({ waiting: 1, retrying: 1 }, 'a job that was forgotten must not count')
     await advance(4000)
     equal(seen.length, 1, 'a retry must not be claimed before its time')
     await advance(1000)
