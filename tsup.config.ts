@@ -30,8 +30,8 @@ export default defineConfig({
     lambda: 'adapters/lambda.ts',
     // The command: no types, and the packages that only it uses are built into it.
     cli: 'src/cli.ts',
-    // A file of its own: the thread that `hookline listen` starts.
-    'cli-explainer-thread': 'src/cli/requests/listen/explainer-thread.ts',
+    // A file of its own: the thread that the inspector and `hookline listen` start.
+    'explainer-thread': 'src/inspector/explainer-thread.ts',
   },
   format: 'esm',
   target: 'node22',

@@ -6,14 +6,14 @@ import { RESPONSE_LIMIT } from '../../../message/limits.ts'
 import { verify } from '../../../message/signature.ts'
 import { BODY_LIMIT, type KeptRequest } from '../kept.ts'
 import { type AnswerSettings, answer } from './answers.ts'
-import type { Explainer } from './explainer.ts'
 import { readFields } from './message-fields.ts'
+import type { Reasons } from './reasons.ts'
 import { readUpload } from './uploads.ts'
 
 /** How requests are answered, and what gets them. */
 export interface EndpointSettings extends AnswerSettings {
   /** Without one, nothing is verified. */
-  readonly verifier?: { readonly secret: string; readonly explainer: Explainer } | undefined
+  readonly verifier?: { readonly secret: string; readonly reasons: Reasons } | undefined
   /** Gets each request once it was answered, or is not to be. */
   keep(request: KeptRequest): void
 }
@@ -44,7 +44,7 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
     const durationMs = performance.now() - started
 
     const id = randomUUID().slice(0, 13).replace('-', '')
-    const reason = verification === 'mismatched' ? await verifier?.explainer.explain(id, body, signature) : undefined
+    const reason = verification === 'mismatched' ? await verifier?.reasons.find(id, body, signature) : undefined
     const summary = { id, receivedAt, method, target, headers, size, isComplete, verification, reason }
     const message = isComplete ? readFields(body) : {}
     const kept = { ...summary, message, answer: { ...answered, durationMs } }

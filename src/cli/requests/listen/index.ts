@@ -20,9 +20,9 @@ import { addStoreOption } from '../open-store.ts'
 import { createPassage } from '../pass-on.ts'
 import { MOST_BYTES, MOST_REQUESTS } from '../store.ts'
 import { createEndpoint } from './endpoint.ts'
-import { createExplainer } from './explainer.ts'
 import { type FailScript, failScript } from './fail-script.ts'
 import { createKeeper } from './keeper.ts'
+import { createReasons } from './reasons.ts'
 import { createScreen } from './screen.ts'
 
 interface Options extends SecretOptions {
@@ -69,7 +69,7 @@ async function listen({ port, host, forward, store, fail, ...secrets }: Options)
   }
   const screen = createScreen(process.stdout.isTTY)
   const keeper = createKeeper(store, (requests) => screen.show(requests.map((request) => lineOf(request))))
-  const verifier = secret === undefined ? undefined : { secret, explainer: createExplainer(secret) }
+  const verifier = secret === undefined ? undefined : { secret, reasons: createReasons(secret) }
   const passage = forward && createPassage(forward)
   const count = { verified: 0, mismatched: 0, unchecked: 0 }
   const { server, settled } = createEndpoint({
@@ -92,7 +92,7 @@ async function listen({ port, host, forward, store, fail, ...secrets }: Options)
   if (!interrupted.aborted) await once(interrupted, 'abort')
   server.close()
   server.closeAllConnections()
-  await verifier?.explainer.close()
+  await verifier?.reasons.close()
   await settled()
   await passage?.close()
   keeper.close()

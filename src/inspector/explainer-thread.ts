@@ -1,0 +1,15 @@
+/** The worker thread that explains signatures, one after the other. */
+
+import { parentPort } from 'node:worker_threads'
+import { explainSignature } from '../message/explain/explain-signature.ts'
+
+/** What the thread gets. It answers with the explanation. */
+export interface Question {
+  readonly body: Uint8Array
+  readonly signature: string | undefined
+  readonly secret: string
+}
+
+parentPort?.on('message', ({ body, signature, secret }: Question) => {
+  parentPort?.postMessage(explainSignature(body, signature, secret))
+})
