@@ -3,7 +3,15 @@
 import { describe, expect, it } from 'vitest'
 import { describeDone, describePlan, nameChange } from '../../../src/inspector/page/dead-letters/wording.ts'
 import { describeFault, readFault } from '../../../src/inspector/page/development/fault.ts'
-import { type Draft, FIELDS, readJson, sampleOf, toDraft, toMessage } from '../../../src/inspector/page/send/draft.ts'
+import {
+  type Draft,
+  FIELDS,
+  readJson,
+  sampleOf,
+  toDraft,
+  toMessage,
+  withType,
+} from '../../../src/inspector/page/send/draft.ts'
 import { TAMPERINGS } from '../../../src/inspector/page/send/tampering.ts'
 import type { MessageType } from '../../../src/message/message.ts'
 import { MESSAGE_TYPES } from '../../../src/message/type-table.ts'
@@ -55,13 +63,15 @@ describe('a message in the form', () => {
     expect(toDraft(message)).toBeUndefined()
   })
 
-  it('keeps what is shared when the type changes', () => {
-    const draft: Draft = { ...sampleOf('track'), type: 'page' }
-    expect(toMessage(draft).message).toMatchObject({
-      type: 'page',
-      userId: 'user-1',
-      properties: { order_id: 'order-1' },
+  it('keeps what was entered when the type changes, and is a sample beside that', () => {
+    const { values, ...sample } = sampleOf('track')
+    const draft = withType({ ...sample, values: { ...values, userId: 'mine' }, rest: { messageId: 'm' } }, 'group')
+    expect(draft).toEqual({
+      type: 'group',
+      values: { ...sampleOf('group').values, userId: 'mine' },
+      rest: { messageId: 'm' },
     })
+    expect(withType(sampleOf('page'), 'alias')).toEqual(sampleOf('alias'))
   })
 
   it('has fields for each type', () => {

@@ -7,7 +7,7 @@ import type { Send, Sent, Setup } from '../../wire.ts'
 import { ReadOnly } from '../access.tsx'
 import { post } from '../connection.ts'
 import { announce, Failure } from '../parts.tsx'
-import { type Field, readJson, sampleOf, toDraft, toMessage } from './draft.ts'
+import { type Field, readJson, sampleOf, toDraft, toMessage, withType } from './draft.ts'
 import { FormFields, JsonArea } from './fields.tsx'
 import { describeSent, Result } from './result.tsx'
 import { TAMPERINGS } from './tampering.ts'
@@ -48,9 +48,7 @@ export function Composer({ setup, text: given }: ComposerProps) {
     setForm(false)
   }
   const changeType = (type: MessageType): void => {
-    if (draft === undefined) return
-    const isSample = JSON.stringify(draft) === JSON.stringify(sampleOf(draft.type))
-    setDraft(isSample ? sampleOf(type) : { ...draft, type })
+    if (draft !== undefined) setDraft(withType(draft, type))
   }
   const change = (field: Field, value: string): void => {
     setDraft((before) => before && { ...before, values: { ...before.values, [field]: value } })

@@ -43,6 +43,13 @@ export function sampleOf(type: MessageType): Draft {
   return toDraft(message) as Draft
 }
 
+/** Changes the type: what the reader has entered stays, and a sample fills the rest. */
+export function withType(draft: Draft, type: MessageType): Draft {
+  const before = sampleOf(draft.type)
+  const entered = Object.entries(draft.values).filter(([field, text]) => text !== before.values[field as Field])
+  return { type, values: { ...sampleOf(type).values, ...Object.fromEntries(entered) }, rest: draft.rest }
+}
+
 /** Puts a message into the form; undefined when the form cannot show it. */
 export function toDraft(message: unknown): Draft | undefined {
   if (!isObject(message)) return undefined
