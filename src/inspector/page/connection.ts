@@ -24,6 +24,8 @@ export interface State {
 }
 
 const RETRY_MS = 2_000
+/** The least time between two pictures. */
+const PAUSE_MS = 100
 
 let state: State = {
   setup: undefined,
@@ -42,17 +44,22 @@ let offsetMs = 0
 /** When `state.time` arrived, by this machine's clock. */
 let timeArrivedAt = 0
 let isScheduled = false
+let shownAt = Number.NEGATIVE_INFINITY
 
-/** Changes the state. Tells the views before the next picture, once for many changes. */
+/** Changes the state. Shows it at once, then once for all changes of the next moment. */
 function update(change: Partial<State>): void {
   state = { ...state, ...change }
   if (isScheduled) return
   isScheduled = true
-  requestAnimationFrame(() => {
-    isScheduled = false
-    if (state.rows === STALE) state = { ...state, rows: sortedRows() }
-    for (const listener of [...listeners]) listener()
-  })
+  setTimeout(
+    () => {
+      isScheduled = false
+      shownAt = performance.now()
+      if (state.rows === STALE) state = { ...state, rows: sortedRows() }
+      for (const listener of [...listeners]) listener()
+    },
+    shownAt + PAUSE_MS - performance.now(),
+  )
 }
 
 /** Stands for rows that are sorted before the views see them. */

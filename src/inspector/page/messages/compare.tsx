@@ -9,6 +9,8 @@ import { Text } from '../text.tsx'
 import { type Difference, findDifferences } from './difference.ts'
 import { excerptOf, type Json, parseJson } from './json.ts'
 
+const MOST = 500
+
 export function Compare({ row, json }: { readonly row: Row; readonly json: Json }) {
   const previous = useStore((state) => state.rows.find((other) => isPrevious(other, row))?.id)
   const [chosen, setChosen] = useState<string | undefined>(undefined)
@@ -25,7 +27,7 @@ export function Compare({ row, json }: { readonly row: Row; readonly json: Json 
       const { body } = await get<Detail>('message', { id: value })
       if (isOver) return
       if (body.text === undefined) throw new Error(`The body of message ${value} was not kept, or is no text.`)
-      setFound(findDifferences(parseJson(body.text), json))
+      setFound(findDifferences(parseJson(body.text), json, MOST))
     }
     load().catch((error: Error) => {
       if (!isOver) setProblem(error instanceof SyntaxError ? `The body of message ${value} is no JSON.` : error.message)
@@ -52,11 +54,7 @@ export function Compare({ row, json }: { readonly row: Row; readonly json: Json 
             Previous of the same event
           </button>
         )}
-        {found !== undefined && (
-          <output class="muted">
-            {found.length === 0 ? 'The same fields and values.' : formatCount(found.length, 'difference')}
-          </output>
-        )}
+        {found !== undefined && <output class="muted">{summaryOf(found)}</output>}
       </p>
       {value === '' && <p class="muted">No earlier message of the same event is kept. Enter the number of another.</p>}
       {problem !== undefined && <Failure>{problem}</Failure>}
@@ -94,6 +92,11 @@ function Differences({ found, from, to }: DifferencesProps) {
       </tbody>
     </table>
   )
+}
+
+function summaryOf({ length }: readonly Difference[]): string {
+  if (length === 0) return 'The same fields and values.'
+  return length < MOST ? formatCount(length, 'difference') : `The first ${MOST} differences`
 }
 
 function isPrevious(other: Row, row: Row): boolean {

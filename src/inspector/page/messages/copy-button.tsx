@@ -7,6 +7,7 @@ import { announce } from '../parts.tsx'
 export function CopyButton({ label, text }: { readonly label: string; readonly text: () => string }) {
   const [isCopied, setIsCopied] = useState(false)
   const [shown, setShown] = useState<string | undefined>(undefined)
+  const button = useRef<HTMLButtonElement>(null)
   const area = useRef<HTMLTextAreaElement>(null)
   useEffect(() => {
     if (!isCopied) return
@@ -30,13 +31,24 @@ export function CopyButton({ label, text }: { readonly label: string; readonly t
   }
   return (
     <>
-      <button type="button" onClick={() => void copy()}>
+      <button ref={button} type="button" onClick={() => void copy()}>
         {isCopied ? 'Copied' : label}
       </button>
       {shown !== undefined && (
         <label class="to-copy">
           Copy this text
-          <textarea ref={area} readOnly rows={6} value={shown} onBlur={() => setShown(undefined)} />
+          <textarea
+            ref={area}
+            readOnly
+            rows={6}
+            value={shown}
+            onBlur={() => setShown(undefined)}
+            onKeyDown={(event) => {
+              if (event.key !== 'Escape') return
+              event.stopPropagation()
+              button.current?.focus()
+            }}
+          />
         </label>
       )}
     </>

@@ -17,15 +17,17 @@ import { Timeline } from './timeline.tsx'
 interface DetailProps {
   readonly id: number
   readonly headingRef: RefObject<HTMLHeadingElement>
+  /** Whether it takes the focus. */
+  readonly isEntered: boolean
   readonly onClose: () => void
 }
 
-export function DetailView({ id, headingRef, onClose }: DetailProps) {
+export function DetailView({ id, headingRef, isEntered, onClose }: DetailProps) {
   const { detail, problem } = useDetail(id)
   useEffect(() => {
-    // It covers the list.
-    if (matchMedia('(max-width: 979px)').matches) headingRef.current?.focus()
-  }, [headingRef])
+    // On a narrow screen it covers the list.
+    if (isEntered || matchMedia('(max-width: 979px)').matches) headingRef.current?.focus()
+  }, [headingRef, isEntered])
   return (
     <section class="message" aria-labelledby="message-title">
       <header class="message-top">

@@ -15,7 +15,7 @@ export interface Difference {
  *
  * @param most How many differences are listed at most.
  */
-export function findDifferences(left: Json, right: Json, most = 1_000): readonly Difference[] {
+export function findDifferences(left: Json, right: Json, most: number): readonly Difference[] {
   const found: Difference[] = []
   const pairs: Difference[] = [{ path: '', left, right }]
   for (let pair = pairs.pop(); pair !== undefined && found.length < most; pair = pairs.pop()) {

@@ -66,11 +66,11 @@ export function List({ rows, activeId, onOpen, listRef }: ListProps) {
     if (at + rowPx > list.scrollTop + list.clientHeight) list.scrollTop = at + rowPx - list.clientHeight
   }, [activeId])
 
-  const from = Math.max(0, Math.floor(top / rowPx) - SPARE)
-  const to = Math.min(rows.length, Math.ceil((top + height) / rowPx) + SPARE)
-  const indexes = Array.from({ length: Math.max(0, to - from) }, (_, offset) => from + offset)
+  const slots = Math.ceil(height / rowPx) + 1 + 2 * SPARE
+  const first = Math.floor(top / rowPx) - SPARE
+  const indexes = Array.from({ length: slots }, (_, slot) => first + slot).filter((index) => rows[index] !== undefined)
   // The active one stays in the document: assistive technology reads it.
-  if (activeIndex !== -1 && (activeIndex < from || activeIndex >= to)) indexes.push(activeIndex)
+  const isApart = activeIndex !== -1 && !indexes.includes(activeIndex)
   const active = rows[activeIndex]
 
   return (
@@ -94,11 +94,12 @@ export function List({ rows, activeId, onOpen, listRef }: ListProps) {
         onScroll={({ currentTarget }) => onScroll(currentTarget)}
       >
         <div class="rows-height" role="presentation" style={{ height: `${rows.length * rowPx}px` }}>
-          {indexes.map((index) => {
+          {[...indexes, ...(isApart ? [activeIndex] : [])].map((index, place) => {
             const row = rows[index] as Row
             return (
               <RowLine
-                key={row.id}
+                // Not of the message: the elements of rows that have gone are used again.
+                key={place < indexes.length ? index % slots : 'active'}
                 row={row}
                 isWide={isWide}
                 index={index}

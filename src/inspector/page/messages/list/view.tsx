@@ -29,10 +29,16 @@ export function MessagesView() {
   const listRef = useRef<HTMLDivElement>(null)
   const searchRef = useRef<HTMLInputElement>(null)
   const headingRef = useRef<HTMLHeadingElement>(null)
+  /** Whether the message was opened by a key, which takes the focus along. */
+  const isEntered = useRef(false)
 
   const open = (row: Row, isReplaced = false): void => {
     setChosenId(row.id)
     goTo(hrefOf('messages', String(row.id), query), isReplaced)
+  }
+  const choose = (row: Row): void => {
+    isEntered.current = false
+    open(row)
   }
   const close = (): void => {
     if (openId === undefined) return
@@ -45,7 +51,10 @@ export function MessagesView() {
     const next = rows[Math.min(Math.max(0, index + by), rows.length - 1)]
     if (next === undefined) return false
     if (openId === undefined) setChosenId(next.id)
-    else open(next, true)
+    else {
+      isEntered.current = document.activeElement === headingRef.current
+      open(next, true)
+    }
     return undefined
   }
   /** Arrows scroll where the focus is, unless that is the list. */
@@ -64,8 +73,9 @@ export function MessagesView() {
     Enter: () => {
       const row = rows.find(({ id }) => id === activeId)
       if (row === undefined) return false
-      open(row)
-      requestAnimationFrame(() => headingRef.current?.focus())
+      isEntered.current = true
+      if (openId === row.id) headingRef.current?.focus()
+      else open(row)
       return undefined
     },
     Escape: () => {
@@ -93,10 +103,12 @@ export function MessagesView() {
         {rows.length === 0 ? (
           <NoRows isFiltered={all.length > 0} onClear={() => goTo(hrefOf('messages', rest), true)} />
         ) : (
-          <List rows={rows} activeId={activeId} onOpen={(row) => open(row)} listRef={listRef} />
+          <List rows={rows} activeId={activeId} onOpen={(row) => choose(row)} listRef={listRef} />
         )}
       </div>
-      {openId !== undefined && <DetailView key={openId} id={openId} headingRef={headingRef} onClose={close} />}
+      {openId !== undefined && (
+        <DetailView key={openId} id={openId} headingRef={headingRef} isEntered={isEntered.current} onClose={close} />
+      )}
     </div>
   )
 }
