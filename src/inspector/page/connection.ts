@@ -112,9 +112,8 @@ export class ApiError extends Error {
 }
 
 /**
- * Reads from the API.
+ * Reads from the API: `get('message', { id })`.
  *
- * @param path Below `api/`: `message`.
  * @throws ApiError
  */
 export async function get<Answer>(
