@@ -7,7 +7,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Endpoint, EndpointAnswer } from '../src/http/endpoint.ts'
 import { mount, type ServeOptions } from './shared/mount.ts'
-import { headersFor, toNodeBody } from './shared/node-answer.ts'
+import { headersFor, isStreamed, send, toNodeBody } from './shared/node-answer.ts'
 import { NodeRequest } from './shared/node-request.ts'
 import type { ParsedBody } from './shared/read-body.ts'
 
@@ -22,6 +22,7 @@ export interface KoaContext {
   readonly originalUrl: string
   status: number
   body: unknown
+  respond?: boolean
   set(headers: Record<string, string>): void
 }
 
@@ -43,6 +44,10 @@ export function serve(
     const incoming = new NodeRequest(req, res, url, request as ParsedBody, req, originalUrl)
     const answer = await new Promise<EndpointAnswer | undefined>((resolve) => incoming.pass(handle, resolve))
     if (answer === undefined) return void (await next())
+    if (isStreamed(answer.body)) {
+      context.respond = false // Koa prints an error for each stream that its client leaves.
+      return send(res, answer)
+    }
     context.status = answer.status
     context.set(headersFor(answer, res))
     context.body = toNodeBody(answer.body, res)

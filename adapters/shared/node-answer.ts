@@ -56,7 +56,8 @@ export function toNodeBody(body: AnswerBody, outgoing: NodeOutgoing): string | B
   return isStreamed(body) ? toStream(body, outgoing) : toBuffer(body)
 }
 
-function isStreamed(body: AnswerBody): body is AsyncIterable<string | Uint8Array> {
+/** Whether a body comes in chunks. */
+export function isStreamed(body: AnswerBody): body is AsyncIterable<string | Uint8Array> {
   return typeof body === 'object' && Symbol.asyncIterator in body
 }
 
