@@ -56,6 +56,11 @@ export interface InspectorOptions {
    * a page that stays open. Default: whoever has the token of {@link Inspector.url}, on this machine, and `write`.
    */
   readonly authorize?: Authorize
+  /**
+   * The token of {@link Inspector.url}: 32 letters, digits, `-` and `_` or more. Default: a random one, new in each process. One
+   * of your own, `process.env.INSPECTOR_TOKEN` for instance, lets an open page go on when the app was started again.
+   */
+  readonly token?: string | undefined
   readonly keep?: KeepOptions
   /**
    * Lets the page set faults and move the clock. Default false.

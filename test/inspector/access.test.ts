@@ -5,8 +5,9 @@ import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import { serve } from '../../adapters/node.ts'
 import type { EndpointAnswer } from '../../src/http/endpoint.ts'
-import type { Authorize } from '../../src/inspector.ts'
+import { type Authorize, createInspector } from '../../src/inspector.ts'
 import { createLog } from '../../src/options/log.ts'
+import { createReceiver } from '../../src/receiver/receiver.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { type Asked, ask, closeLater, cookieOf, endpointOf, OWN_HEADERS, start } from './support.ts'
 
@@ -29,6 +30,34 @@ describe('without authorize', () => {
       expect(await ask(inspector, '/', { query: search.slice(1), headers: { host } })).toMatchObject({ status: 302 })
     },
   )
+
+  it('takes a token of the app, which stays the same when it is started again', async () => {
+    const token = 'a-token-of-the-app_0123456789-abc'
+    const cookie = await cookieOf(endpointOf({ token }))
+    expect(await ask(endpointOf({ token }), '/api/setup', { headers: { cookie } })).toMatchObject({ status: 200 })
+    expect(await ask(endpointOf(), '/api/setup', { headers: { cookie } })).toMatchObject({ status: 403 })
+  })
+
+  it.each([
+    ['short', 'Got other text'],
+    ['with a semicolon; and a space, 32 characters', 'Got other text'],
+    ['', 'Got other text'],
+    [7, 'Got a number'],
+  ])('refuses the token %j, and does not repeat it', (token, found) => {
+    const receiver = createReceiver({ secret: 'secret' })
+    const create = () => createInspector({ receiver, token: token as string })
+    expect(create).toThrow(found)
+    if (token !== '') expect(create).not.toThrow(String(token))
+  })
+
+  it('refuses a token beside authorize', () => {
+    const options = {
+      receiver: createReceiver({ secret: 'secret' }),
+      token: 'x'.repeat(32),
+      authorize: () => false as const,
+    } as const
+    expect(() => createInspector(options)).toThrow('`token` cannot be combined with `authorize`')
+  })
 
   const refusals: Record<string, [Asked, found: string]> = {
     'an address of the network': [{ remoteAddress: '192.168.1.7' }, 'a connection of another machine'],

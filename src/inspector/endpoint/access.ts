@@ -25,14 +25,20 @@ export interface Guard {
   url(mount: string): string
 }
 
-/** Creates the guard of an inspector: by `authorize`, else by a token of its own. */
-export function createGuard(authorize: Authorize | undefined, log: Log): Guard {
-  return authorize === undefined ? createTokenGuard() : createAuthorizeGuard(authorize, log)
+/** Creates the guard of an inspector: by `authorize`, else by a token, which is random unless it is given. */
+export function createGuard({ authorize, token, log }: GuardOptions): Guard {
+  return authorize === undefined ? createTokenGuard(token) : createAuthorizeGuard(authorize, log)
+}
+
+/** What decides. */
+export interface GuardOptions {
+  readonly authorize?: Authorize | undefined
+  readonly token?: string | undefined
+  readonly log: Log
 }
 
 /** Lets whoever has the token in, over a connection of this machine. */
-function createTokenGuard(): Guard {
-  const token = randomBytes(32).toString('base64url')
+function createTokenGuard(token: string = randomBytes(32).toString('base64url')): Guard {
   const expected = Buffer.from(token)
 
   function isToken(text: string): boolean {

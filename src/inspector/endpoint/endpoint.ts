@@ -17,7 +17,7 @@ const BODY_LIMIT = 1_000_000
 
 /** Creates the endpoint. It reads nothing of the parts before the first request. */
 export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
-  const guard = createGuard(options.authorize, options.log)
+  const guard = createGuard(options)
   const routes = createRoutes(options, guard.isAskedAgain ? isAllowed : undefined, report)
   const paths = [...routes.gets.keys(), ...routes.posts.keys()]
   let isClosed = false

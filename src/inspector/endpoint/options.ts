@@ -27,6 +27,7 @@ export interface InspectorSettings {
   readonly collectors: ReadonlyMap<string, Collector>
   readonly senders: ReadonlyMap<string, Sender>
   readonly authorize: Authorize | undefined
+  readonly token: string | undefined
   readonly keep: Keep
   readonly isDevelopment: boolean
   readonly clock: Clock
@@ -41,6 +42,7 @@ const OPTIONS = [
   'collector',
   'senders',
   'authorize',
+  'token',
   'keep',
   'development',
   'clock',
@@ -57,7 +59,7 @@ const LONGEST_NAME = 60
  */
 export function readOptions(options: InspectorOptions): InspectorSettings {
   requireOptions('createInspector', options, OPTIONS)
-  const { authorize, development = false, clock = systemClock, logger } = options
+  const { authorize, token, development = false, clock = systemClock, logger } = options
   const names = new Set<string>()
   const receivers = readParts('receiver', options.receiver, 'receiver', ['handle', 'receive', 'health'], names)
   const destinations = readParts('destinations', options.destinations, 'destination', ['submit', 'health'], names)
@@ -68,6 +70,7 @@ export function readOptions(options: InspectorOptions): InspectorSettings {
   }
   const senders = readParts('senders', options.senders, 'sender', ['send', 'request'], names)
   if (authorize !== undefined) requireFunction('authorize', authorize)
+  requireToken(token, authorize)
   requireBoolean('development', development)
   if (development && process.env.NODE_ENV === 'production') {
     const advice = 'Leave it out in production: it lets the page set faults.'
@@ -87,6 +90,7 @@ export function readOptions(options: InspectorOptions): InspectorSettings {
     collectors,
     senders,
     authorize,
+    token,
     keep,
     isDevelopment: development,
     clock,
@@ -131,6 +135,18 @@ function requireName(option: string, name: string, names: Set<string>): void {
     throw invalidOption(option, 'must have names that no other part has', `${show(name)} again`, 'Pass another name.')
   }
   names.add(name)
+}
+
+/** Its errors never show it. */
+function requireToken(token: unknown, authorize: unknown): void {
+  if (token === undefined) return
+  if (authorize !== undefined) {
+    throw invalidOption('token', 'cannot be combined with `authorize`', 'both', 'Pass one of the two.')
+  }
+  if (typeof token === 'string' && /^[\w-]{32,256}$/.test(token)) return
+  const found = typeof token === 'string' ? 'other text' : kindOf(token)
+  const advice = 'Make one: openssl rand -hex 32.'
+  throw invalidOption('token', 'must be 32 to 256 letters, digits, `-` and `_`', found, advice)
 }
 
 function isMovable(clock: Clock): clock is ManualClock {

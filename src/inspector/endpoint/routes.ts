@@ -1,19 +1,19 @@
 /** The routes of the endpoint: what each of them answers to a request that may have it. */
 
+import manifest from '../../../package.json' with { type: 'json' }
 import type { EndpointAnswer, EndpointRequest } from '../../http/endpoint.ts'
 import type { Json } from '../../message/json.ts'
-import type { Log } from '../../options/log.ts'
 import type { Receiver } from '../../receiver/api.ts'
 import type { Sender } from '../../sender/api.ts'
 import { TAMPERINGS } from '../../sender/tamper.ts'
 import type { ManualClock } from '../../testing/manual-clock.ts'
 import type { Clock } from '../../time/clock.ts'
-import type { Authorize } from '../api.ts'
 import type { Journal, Refused } from '../journal.ts'
 import { pageFiles } from '../page-files.ts'
 import type { SeriesRecorder } from '../series.ts'
 import type { Access, Changed, Setup } from '../wire.ts'
 import type { Explanation } from '../wire-message.ts'
+import type { GuardOptions } from './access.ts'
 import { answer, json, Refusal } from './answers.ts'
 import { createFaults, requireBetween } from './faults.ts'
 import { createLetterDesk, type QueuedPart, readChange } from './letters.ts'
@@ -24,18 +24,16 @@ import { createStreams } from './stream.ts'
 import { createTimeControl } from './time.ts'
 
 /** What the endpoint shows, and what it can do. */
-export interface EndpointOptions {
+export interface EndpointOptions extends GuardOptions {
   readonly journal: Journal
   readonly series: SeriesRecorder
   readonly parts: readonly WatchedPart[]
   /** How many messages are kept. */
   readonly keep: Setup['keep']
-  readonly log: Log
   /** The clock of the parts. */
   readonly clock: Clock
   /** The clock of the machine. */
   readonly machine: Clock
-  readonly authorize?: Authorize | undefined
   /** By name. Default: nothing can be sent. */
   readonly senders?: ReadonlyMap<string, Sender>
   /** Says why a signature was refused. Default: it cannot. */
@@ -58,7 +56,6 @@ export interface Routes {
   close(): void
 }
 
-const VERSION = '0.3.0'
 /** Of a plot. */
 const MOST_MINUTES = 240
 
@@ -147,7 +144,7 @@ export function createRoutes(
       hasQueue: (await queue?.exists()) ?? false,
     }))
     return {
-      version: VERSION,
+      version: manifest.version,
       access,
       parts: await Promise.all(named),
       senders: [...senders.keys()],
