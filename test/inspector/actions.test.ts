@@ -1,0 +1,353 @@
+/** What the page can do: dead letters, sending, faults and the clock. */
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { serve } from '../../adapters/node.ts'
+import { createReceiver } from '../../src/index.ts'
+import type { InspectorEndpoint } from '../../src/inspector/endpoint/endpoint.ts'
+import { partOfQueue, partOfReceiver } from '../../src/inspector/endpoint/parts.ts'
+import type { DeadLetters } from '../../src/inspector/wire-queues.ts'
+import { createInspector } from '../../src/inspector.ts'
+import { HooklineError } from '../../src/message/error.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
+import { createDestination, createSender } from '../../src/sender.ts'
+import { type ManualClock, manualClock } from '../../src/testing.ts'
+import { systemClock } from '../../src/time/clock.ts'
+import { ask, closeLater, cookieOf, endpointOf, fakeJournal, get, OWN_HEADERS, post, start } from './support.ts'
+
+const SECRET = 'a secret that no answer has'
+
+/** Lets time pass by the clock of the machine, in which that of the app is moved. */
+async function pass(machine: ManualClock, ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += 10) {
+    await machine.advance(10)
+    for (let turn = 0; turn < 6; turn++) await nextTurn()
+  }
+}
+
+/** A queue with so many dead letters of each reason. */
+async function queueWith(reasons: Record<string, number>) {
+  const clock = manualClock()
+  const queue = memoryQueue({ clock })
+  closeLater(() => queue.close({ graceMs: 0 }))
+  const planned = Object.entries(reasons).flatMap(([reason, count]) => Array.from({ length: count }, () => reason))
+  const jobs = planned.map((reason, index) => ({
+    id: `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`,
+    body: Buffer.from(JSON.stringify({ type: 'track', userId: `u${index}`, event: 'Order Completed', reason })),
+  }))
+  await queue.push(jobs)
+  queue.work(async ({ body }) => ({ deadLetter: JSON.parse(Buffer.from(body).toString()).reason }), { concurrency: 10 })
+  await queue.drain()
+  queue.pause() // What is redriven waits.
+  return queue
+}
+
+async function deadLettersOf(endpoint: InspectorEndpoint, query: string): Promise<DeadLetters> {
+  const { status, body } = await get(endpoint, '/api/dead-letters', query)
+  expect(status).toBe(200)
+  return JSON.parse(body as string)
+}
+
+describe('dead letters', () => {
+  it('of a queue by itself are grouped, and listed in pages', async () => {
+    const queue = await queueWith({ refused: 120, window_over: 30 })
+    const endpoint = endpointOf({ parts: [partOfQueue('orders', queue, systemClock)] })
+    const first = await deadLettersOf(endpoint, 'part=orders&reason=window_over')
+    expect(first).toMatchObject({
+      part: 'orders',
+      isWhole: true,
+      groups: [
+        { reason: 'refused', count: 120 },
+        { reason: 'window_over', count: 30 },
+      ],
+    })
+    expect(first.letters).toHaveLength(30)
+    expect(first.next).toBeUndefined()
+    expect(first.letters[0]).toMatchObject({
+      id: '00000000-0000-4000-8000-000000000120',
+      reason: 'window_over',
+      attempts: 0,
+      type: 'track',
+      name: 'Order Completed',
+      user: 'u120',
+      row: 7,
+      excerpt: expect.stringContaining('"userId":"u120"'),
+    })
+    expect(first.letters[1]).not.toHaveProperty('row')
+
+    const ids: string[] = []
+    for (let after: string | undefined = ''; after !== undefined; ) {
+      const page: DeadLetters = await deadLettersOf(endpoint, `part=orders&reason=refused${after && `&after=${after}`}`)
+      expect(page.letters.length).toBeLessThanOrEqual(50)
+      ids.push(...page.letters.map(({ id }) => id))
+      after = page.next
+    }
+    expect(new Set(ids).size).toBe(120)
+    expect(ids).toHaveLength(120)
+  })
+
+  it('a dry run counts and changes nothing; then they are changed, and the journal notes each slice', async () => {
+    const queue = await queueWith({ refused: 1_100, window_over: 30 })
+    const journal = fakeJournal()
+    const clock = manualClock()
+    const endpoint = endpointOf({ parts: [partOfQueue('orders', queue, systemClock)], journal, clock })
+    const groups = { refused: { reason: 'refused', count: 1_100 }, over: { reason: 'window_over', count: 30 } }
+
+    const dry = await post(endpoint, '/api/drop', { part: 'orders', dryRun: true })
+    expect(dry).toEqual({ status: 200, body: { count: 1_130, reasons: [groups.refused, groups.over], dryRun: true } })
+    expect(await queue.counts()).toMatchObject({ deadLetters: 1_130, waiting: 0 })
+    expect(journal.noted).toEqual([])
+
+    const redriven = await post(endpoint, '/api/redrive', { part: 'orders', reason: 'refused', dryRun: false })
+    expect(redriven).toEqual({ status: 200, body: { count: 1_100, reasons: [groups.refused], dryRun: false } })
+    expect(await queue.counts()).toMatchObject({ deadLetters: 30, waiting: 1_100 })
+    expect(journal.noted).toEqual(
+      [500, 500, 100].map((length) => ['orders', expect.objectContaining({ length }), 'redriven', clock.now()]),
+    )
+    expect((await deadLettersOf(endpoint, 'part=orders')).groups).toMatchObject([groups.over])
+
+    const ids = ['00000000-0000-4000-8000-000000001100', '00000000-0000-4000-8000-000000000000']
+    const dropped = await post(endpoint, '/api/drop', { part: 'orders', ids, dryRun: false })
+    expect(dropped.body).toEqual({ count: 1, reasons: [{ reason: 'window_over', count: 1 }], dryRun: false })
+    expect(await post(endpoint, '/api/drop', { part: 'orders', dryRun: false })).toMatchObject({ body: { count: 29 } })
+    expect(await queue.counts()).toMatchObject({ deadLetters: 0, waiting: 1_100 })
+  })
+
+  it('says how many were changed before the queue failed', async () => {
+    const queue = await queueWith({ refused: 600 })
+    const part = partOfQueue('orders', queue, systemClock)
+    const redrive = async (ids: readonly string[]): Promise<number> => {
+      if (ids.length === 500) return queue.redrive(ids)
+      throw new HooklineError('queue_full', 'The queue is full.')
+    }
+    Object.assign(part.queue as object, { redrive })
+    const answer = await post(endpointOf({ parts: [part] }), '/api/redrive', { part: 'orders', dryRun: false })
+    expect(answer).toEqual({ status: 503, body: { error: 'The queue is full. 500 of 600 were redriven before.' } })
+  })
+
+  const receiver = createReceiver({ secret: SECRET })
+  const wrong: Record<string, [body: object, status: number, text: string]> = {
+    'no part': [{ dryRun: true }, 404, 'Got another name'],
+    'an unknown part': [{ part: '__proto__', dryRun: true }, 404, 'Got another name'],
+    'a receiver without an inbox': [{ part: 'shop', dryRun: true }, 404, 'must have a queue'],
+    'no dryRun': [{ part: 'orders' }, 400, '`dryRun` must be true or false'],
+    'a dryRun of another type': [{ part: 'orders', dryRun: 'false' }, 400, '`dryRun` must be true or false'],
+    'ids that are text': [{ part: 'orders', dryRun: false, ids: 'all' }, 400, '`ids` must be a list'],
+    'no id': [{ part: 'orders', dryRun: false, ids: [] }, 400, '`ids` must be a list'],
+    'ids of another type': [{ part: 'orders', dryRun: false, ids: [1] }, 400, '`ids` must be a list'],
+    'ids and a reason': [{ part: 'orders', dryRun: false, ids: ['a'], reason: 'refused' }, 400, 'without `ids`'],
+    'a reason of another type': [{ part: 'orders', dryRun: false, reason: null }, 400, '`reason` must be text'],
+  }
+  it.each(Object.entries(wrong))('are not changed by %s', async (_name, [body, status, text]) => {
+    const queue = await queueWith({ refused: 2 })
+    const endpoint = endpointOf({
+      parts: [partOfQueue('orders', queue, systemClock), partOfReceiver('shop', receiver)],
+    })
+    for (const path of ['/api/redrive', '/api/drop']) {
+      expect(await post(endpoint, path, body)).toEqual({ status, body: { error: expect.stringContaining(text) } })
+    }
+    expect(await queue.counts()).toMatchObject({ deadLetters: 2 })
+  })
+})
+
+describe('sending', () => {
+  it('goes to the URLs of the sender, and answers with the attempts', async () => {
+    const receiver = createReceiver({ secret: SECRET, onError: () => {} }).on('track', () => {})
+    const url = await start(serve(receiver))
+    const sender = createSender({
+      webhooks: [{ url: `${url}/?key=hidden` }],
+      sharedSecret: SECRET,
+    })
+    closeLater(() => sender.close())
+    const endpoint = endpointOf({ senders: new Map([['shop', sender]]) })
+    const message = { type: 'track', userId: 'u1', event: 'Order Completed' }
+
+    const sent = await post(endpoint, '/api/send', { sender: 'shop', message })
+    expect(sent).toMatchObject({
+      status: 200,
+      body: { ok: true, attempts: [{ ok: true, status: 200, url: `${url}/?…` }] },
+    })
+    const tampered = await post(endpoint, '/api/send', { sender: 'shop', message, tamper: 'bad-signature' })
+    expect(tampered).toMatchObject({ status: 200, body: { ok: false, attempts: [{ ok: false, status: 401 }] } })
+    expect(JSON.stringify([sent, tampered])).not.toMatch(/hidden|a secret/)
+
+    for (const [body, status, text] of [
+      [{ sender: 'shop', message: { type: 'track', userId: 'u1' } }, 400, '`event`'],
+      [{ sender: 'shop', message: 'track' }, 400, 'message'],
+      [{ sender: 'shop' }, 400, 'message'],
+      [{ sender: 'shop', message, tamper: 'burn' }, 400, '`tamper` must be one of'],
+      [{ sender: 'constructor', message }, 404, 'The sender must be one'],
+      [{ sender: url, message }, 404, 'The sender must be one'],
+    ] as const) {
+      expect(await post(endpoint, '/api/send', body)).toEqual({
+        status,
+        body: { error: expect.stringContaining(text) },
+      })
+    }
+  })
+
+  it('four at a time', async () => {
+    const { promise, resolve } = Promise.withResolvers<object>()
+    const senders = new Map([['slow', { send: () => promise } as never]])
+    const endpoint = endpointOf({ senders })
+    const headers = { ...OWN_HEADERS, cookie: await cookieOf(endpoint) }
+    const send = () => ask(endpoint, '/api/send', { method: 'POST', headers, body: { sender: 'slow', message: {} } })
+    const four = [send(), send(), send(), send()]
+    expect(await send()).toMatchObject({ status: 429, headers: { 'retry-after': '1' } })
+    resolve({ ok: true, attempts: [] })
+    expect((await Promise.all(four)).map(({ status }) => status)).toEqual([200, 200, 200, 200])
+    expect(await send()).toMatchObject({ status: 200 })
+  })
+})
+
+describe('faults', () => {
+  it('answer the next requests of a receiver, and count down', async () => {
+    const handled: string[] = []
+    const receiver = createReceiver({ allowUnsigned: true, onError: () => {} }).on(
+      '*',
+      ({ userId }) => void handled.push(String(userId)),
+    )
+    const inspector = createInspector({ receiver: { shop: receiver }, development: true })
+    closeLater(() => inspector.close())
+    const origin = await start(serve(receiver))
+    const message = (userId: string) =>
+      fetch(origin, {
+        method: 'POST',
+        body: JSON.stringify({ type: 'track', userId, event: 'A' }),
+        headers: { 'content-type': 'application/json' },
+      })
+
+    const fault = { part: 'shop', count: 2, status: 503 }
+    expect(await post(inspector, '/api/faults', fault)).toEqual({ status: 200, body: fault })
+    expect([(await message('u1')).status, (await message('u2')).status, (await message('u3')).status]).toEqual([
+      503, 503, 200,
+    ])
+    await post(inspector, '/api/faults', { ...fault, count: 5 })
+    await post(inspector, '/api/faults', { part: 'shop', count: 0 })
+    expect((await message('u4')).status).toBe(200)
+    await post(inspector, '/api/faults', fault)
+    await inspector.close()
+    expect((await message('u5')).status).toBe(200)
+    expect(handled).toEqual(['u3', 'u4', 'u5'])
+  })
+
+  it('delay the normal answer by the clock of the receiver', async () => {
+    const clock = manualClock()
+    const receiver = createReceiver({ allowUnsigned: true, clock }).on('*', () => {})
+    const inspector = createInspector({ receiver, development: true, clock })
+    closeLater(() => inspector.close())
+    await post(inspector, '/api/faults', { part: 'receiver', count: 1, delayMs: 60_000 })
+    let status: number | undefined
+    const body = { type: 'track', userId: 'u1', event: 'A' }
+    const headers = { 'content-type': 'application/json' }
+    const answered = ask(receiver as never, '/', { method: 'POST', headers, body }).then((answer) => {
+      status = answer.status
+    })
+    await clock.advance(59_999)
+    expect(status).toBeUndefined()
+    await clock.advance(1)
+    await answered
+    expect(status).toBe(200)
+  })
+
+  it('need development, a receiver, and bounds', async () => {
+    const receiver = createReceiver({ secret: SECRET })
+    const inspector = createInspector({ receiver, development: true })
+    closeLater(() => inspector.close())
+    for (const [fault, status] of [
+      [{ part: 'other', count: 1, status: 500 }, 404],
+      [{ part: 'receiver', count: -1 }, 400],
+      [{ part: 'receiver', count: 1.5 }, 400],
+      [{ part: 'receiver', count: 10_001 }, 400],
+      [{ part: 'receiver', count: 1, status: 101 }, 400],
+      [{ part: 'receiver', count: 1, status: 600 }, 400],
+      [{ part: 'receiver', count: 1, delayMs: 60_001 }, 400],
+    ] as const) {
+      expect(await post(inspector, '/api/faults', fault)).toMatchObject({ status })
+    }
+    const without = createInspector({ receiver })
+    closeLater(() => without.close())
+    const answer = await post(without, '/api/faults', { part: 'receiver', count: 1, status: 500 })
+    expect(answer).toEqual({ status: 403, body: { error: expect.stringContaining('`development: true`') } })
+  })
+})
+
+describe('time', () => {
+  it('moves over the real retries of a destination, and never past an answer that is on its way', async () => {
+    const clock = manualClock()
+    const receiver = createReceiver({ secret: SECRET, clock, onError: () => {} }).on('*', () => {})
+    const inspected = createInspector({ receiver, development: true, clock })
+    const url = await start(serve(receiver))
+    const queue = memoryQueue({ clock })
+    const statuses: (number | string | undefined)[] = []
+    const destination = createDestination({
+      ...{ webhooks: [{ url }], sharedSecret: SECRET, clock, queue },
+      onAttempt: ({ latest }) => statuses.push(...latest.map(({ status, error }) => status ?? error)),
+    })
+    const inspector = createInspector({ destinations: destination, development: true, clock })
+    closeLater(() => Promise.all([inspector.close(), inspected.close(), destination.close({ graceMs: 0 })]))
+
+    await post(inspected, '/api/faults', { part: 'receiver', count: 3, status: 500 })
+    await destination.track({ userId: 'u1', event: 'Order Completed' })
+    const before = clock.now()
+    const moved = await post(inspector, '/api/time', { advanceMs: 4 * 60 * 60 * 1_000 })
+    expect(moved).toEqual({ status: 200, body: { now: before + 4 * 60 * 60 * 1_000, speed: 0, isMoving: false } })
+    expect(statuses).toEqual([500, 500, 500, 200])
+    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
+  })
+
+  it('one move at a time, and only what is allowed', async () => {
+    const clock = manualClock()
+    const machine = manualClock()
+    let isActive = true
+    const health = async () => ({
+      status: 'ok',
+      waiting: 0,
+      active: isActive ? 1 : 0,
+      deadLetters: 0,
+      oldestDueAgeMs: 0,
+    })
+    const queue = { exists: async () => true, health } as never
+    const endpoint = endpointOf({ parts: [{ name: 'a', kind: 'queue', queue }], movable: clock, clock, machine })
+    const started = clock.now()
+    const timer = clock.setTimeout(() => {}, 5_000)
+
+    const moving = post(endpoint, '/api/time', { advanceMs: 3_000 })
+    await pass(machine, 1_900)
+    expect(clock.now()).toBe(started) // An answer is on its way.
+    expect(await post(endpoint, '/api/time', { advanceMs: 1 })).toMatchObject({ status: 409 })
+    await pass(machine, 150)
+    expect(clock.now()).toBe(started + 1_000) // It took too long.
+    isActive = false
+    await pass(machine, 50)
+    expect(await moving).toMatchObject({ body: { now: started + 3_000, isMoving: false } })
+    clock.clearTimeout(timer)
+
+    for (const body of [
+      {},
+      { advanceMs: 0 },
+      { advanceMs: 7 * 86_400_000 + 1 },
+      { advanceMs: '1' },
+      { speed: 2 },
+      { speed: null },
+    ]) {
+      expect(await post(endpoint, '/api/time', body)).toMatchObject({ status: 400 })
+    }
+    expect(await post(endpointOf(), '/api/time', { speed: 1 })).toMatchObject({ status: 403 })
+  })
+
+  it('passes by itself at a speed', async () => {
+    const [clock, machine] = [manualClock(), manualClock()]
+    const endpoint = endpointOf({ movable: clock, clock, machine })
+    const started = clock.now()
+    expect(await post(endpoint, '/api/time', { speed: 60 })).toMatchObject({ status: 200, body: { speed: 60 } })
+    await pass(machine, 1_000)
+    expect(clock.now()).toBe(started + 60_000)
+    await post(endpoint, '/api/time', { speed: 600 })
+    await pass(machine, 1_000)
+    expect(clock.now()).toBe(started + 660_000)
+    await post(endpoint, '/api/time', { speed: 0 })
+    await pass(machine, 1_000)
+    expect(clock.now()).toBe(started + 660_000)
+  })
+})
