@@ -38,11 +38,9 @@ export function List({ rows, activeId, onOpen, listRef }: ListProps) {
   const anchor = useRef<{ readonly id: number; readonly offset: number } | undefined>(undefined)
   useLayoutEffect(() => {
     const list = listRef.current
-    if (list === null) return
-    if (anchor.current !== undefined) {
-      const wanted = indexOf(rows, anchor.current.id) * rowPx + anchor.current.offset
-      if (Math.abs(list.scrollTop - wanted) >= 1) list.scrollTop = wanted
-    }
+    if (list === null || anchor.current === undefined) return
+    const wanted = indexOf(rows, anchor.current.id) * rowPx + anchor.current.offset
+    if (Math.abs(list.scrollTop - wanted) >= 1) list.scrollTop = wanted
     setTop(list.scrollTop)
   }, [rows, rowPx, listRef])
   const onScroll = (list: HTMLDivElement): void => {
