@@ -1,5 +1,6 @@
 /** The view "Dead letters": the queues, and the dead letters of one of them. */
 
+import { useRef } from 'preact/hooks'
 import { useStore } from '../connection.ts'
 import { formatNumber } from '../format.ts'
 import { Empty } from '../parts.tsx'
@@ -12,11 +13,13 @@ export function DeadLettersView() {
   const setup = useStore((state) => state.setup)
   const queues = useStore((state) => state.queues)
   const { rest } = useRoute()
+  /** The first that had any: it stays when its last one is gone. */
+  const first = useRef<string>()
   if (setup === undefined) return null
   const parts = setup.parts.filter(({ hasQueue }) => hasQueue).map(({ name }) => name)
   const countOf = (part: string): number => queues.find((queue) => queue.part === part)?.deadLetters ?? 0
-  const chosen =
-    parts.find((part) => encodeURIComponent(part) === rest) ?? parts.find((part) => countOf(part) > 0) ?? parts[0]
+  first.current ??= parts.find((part) => countOf(part) > 0)
+  const chosen = parts.find((part) => encodeURIComponent(part) === rest) ?? first.current ?? parts[0]
   return (
     <div class="view">
       <h1>Dead letters</h1>
