@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest'
 import {
+  drawDots,
   drawLine,
   drawSteps,
   findTicks,
@@ -74,8 +75,11 @@ describe('the ticks of times', () => {
 describe('the lines', () => {
   const box = { width: 100, height: 50, count: 5, top: 10 }
 
-  it('has gaps where nothing is known, and a dot for a value by itself', () => {
-    expect(drawLine([0, 10, null, 5, null], box)).toBe('M10 50L30 0M70 25h0')
+  it('have gaps where nothing is known, and a dot for a value by itself', () => {
+    expect(drawLine([0, 10, null, 5, null], box)).toBe('M10 50L30 0')
+    expect(drawDots([0, 10, null, 5, null], box)).toBe('M70 25h0')
+    expect(drawLine([1, null, 0, 10, 5], box)).toBe('M50 50L70 0L90 25')
+    expect(drawDots([10, null], box)).toBe('M10 0h0')
     expect(drawLine([null, null], box)).toBe('')
   })
 

@@ -4,6 +4,7 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { formatDuration, formatNumber, formatTime } from '../format.ts'
 import {
   type Box,
+  drawDots,
   drawLine,
   drawSteps,
   findTicks,
@@ -104,13 +105,16 @@ export function Plot({ title, note, unit, curves, shape, from, intervalMs, chose
                 {formatTime(at).slice(0, 5)}
               </text>
             ))}
-            {curves.map(({ color, values }) => (
-              <path
-                key={color}
-                class={`curve curve-${color} curve-${shape}`}
-                d={shape === 'line' ? drawLine(values, box) : drawSteps(values, box)}
-              />
-            ))}
+            {curves.map(({ color, values }) =>
+              shape === 'steps' ? (
+                <path key={color} class={`curve-${color} curve-steps`} d={drawSteps(values, box)} />
+              ) : (
+                <g key={color} class={`curve-${color}`}>
+                  <path class="curve-line" d={drawLine(values, box)} />
+                  <path class="curve-dots" d={drawDots(values, box)} />
+                </g>
+              ),
+            )}
             {index !== undefined && <Reading index={index} curves={curves} box={box} />}
           </g>
         </svg>
@@ -120,7 +124,7 @@ export function Plot({ title, note, unit, curves, shape, from, intervalMs, chose
           min={0}
           max={count - 1}
           value={index ?? count - 1}
-          aria-label={`${title}, ${note}. ${summarise(curves, format)}`}
+          aria-label={`${title}, ${note}: ${summarise(curves, format)}`}
           aria-valuetext={say(index ?? count - 1)}
           onFocus={() => onChoose(index ?? count - 1)}
           onInput={(event) => onChoose(event.currentTarget.valueAsNumber)}

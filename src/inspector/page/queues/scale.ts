@@ -48,17 +48,27 @@ export interface Box {
   readonly top: number
 }
 
-/** The line through the middles of intervals, with gaps where values are null. A value between two gaps is a dot. */
+/** The line through the middles of intervals, with gaps where values are null. */
 export function drawLine(values: readonly (number | null)[], box: Box): string {
   let path = ''
-  let isOpen = false
   for (const [index, value] of values.entries()) {
-    if (value !== null) path += `${isOpen ? 'L' : 'M'}${xOf(index + 0.5, box)} ${yOf(value, box)}`
-    // A line of no length has round ends.
-    if (value !== null && !isOpen && (values[index + 1] ?? null) === null) path += 'h0'
-    isOpen = value !== null
+    if (value === null || isAlone(values, index)) continue
+    const isFirst = (values[index - 1] ?? null) === null
+    path += `${isFirst ? 'M' : 'L'}${xOf(index + 0.5, box)} ${yOf(value, box)}`
   }
   return path
+}
+
+/** The values between two gaps, which no line goes through: lines of no length, whose round ends are dots. */
+export function drawDots(values: readonly (number | null)[], box: Box): string {
+  const dots = values.map((value, index) =>
+    value !== null && isAlone(values, index) ? `M${xOf(index + 0.5, box)} ${yOf(value, box)}h0` : '',
+  )
+  return dots.join('')
+}
+
+function isAlone(values: readonly (number | null)[], index: number): boolean {
+  return (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null
 }
 
 /** The outline of an area of columns, one for each interval. */
