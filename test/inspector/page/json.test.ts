@@ -52,6 +52,7 @@ describe('the JSON of a body', () => {
 
   it('has a short beginning', () => {
     expect(excerptOf(parseJson('{"a":[1,2],"b":"c"}'))).toBe('{"a": [1, 2], "b": "c"}')
+    expect(excerptOf(parseJson('{"a":{"b":1},"c":2}'), 6)).toBe('{"a": {…}, …}')
     const check = fc.property(fc.json(), fc.nat(100), (text, most) => {
       expect(excerptOf(parseJson(text), most).length).toBeLessThan(10 * most + 50)
     })

@@ -98,7 +98,7 @@ export function excerptOf(json: Json, most = 80): string {
   for (const { key, value } of childrenOf(json)) {
     const name = typeof key === 'string' ? `${JSON.stringify(key)}: ` : ''
     const left = most - text.length - name.length
-    if (left <= 0) return `${first}${text}, …${last}`
+    if (left <= 0) return `${first}${text}${text === '' ? '' : ', '}…${last}`
     text += `${text === '' ? '' : ', '}${name}${excerptOf(value, Math.max(0, left - 4))}`
   }
   return `${first}${text}${last}`

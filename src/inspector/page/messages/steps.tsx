@@ -83,7 +83,9 @@ function showRuns({
           <Run key={index} run={run} />
         ))}
       </ul>
-      {error !== undefined && !runs.some((run) => run.error?.message === error.message) && <ErrorText error={error} />}
+      {error !== undefined && (error.code !== 'handler_failed' || !runs.some((run) => run.error)) && (
+        <ErrorText error={error} />
+      )}
       {then && <Muted>{then}</Muted>}
     </>
   )
