@@ -16,8 +16,9 @@ export interface FourHoursProps {
   readonly nextAt: number | undefined
 }
 
-/** Times after the first attempt that the line names. */
-const MARKS = [0, 1, 10, 30, 60, 120, 240].map((minutes) => minutes * 60_000)
+/** Minutes after the first attempt that the line names. Some only where it is wide. */
+const MARKS = [0, 1, 10, 30, 60, 120, 240]
+const WIDE = [1, 30]
 
 /** Draws the line. */
 export function FourHours({ startedAt, endsAt, tried, rounds, nextAt }: FourHoursProps) {
@@ -28,14 +29,17 @@ export function FourHours({ startedAt, endsAt, tried, rounds, nextAt }: FourHour
     <svg class="four-hours" role="img" aria-label={describe(tried.length, nextAt, endsAt, now)} height="40">
       <line class="four-hours-rest" x1="0" x2="100%" y1="12" y2="12" />
       <line class="four-hours-past" x1="0" x2={x(now)} y1="12" y2="12" />
-      {MARKS.map((mark) => (
-        <g key={mark}>
-          <line class="four-hours-mark" x1={x(startedAt + mark)} x2={x(startedAt + mark)} y1="18" y2="22" />
-          <text class="axis-x" x={x(startedAt + mark)} y="35">
-            {mark === 0 ? '0' : formatDuration(mark)}
-          </text>
-        </g>
-      ))}
+      {MARKS.map((minutes) => {
+        const place = x(startedAt + minutes * 60_000)
+        return (
+          <g key={minutes} class={WIDE.includes(minutes) ? 'wide' : ''}>
+            <line class="four-hours-mark" x1={place} x2={place} y1="18" y2="22" />
+            <text class="axis-x" x={place} y="35">
+              {minutes === 0 ? '0' : formatDuration(minutes * 60_000)}
+            </text>
+          </g>
+        )
+      })}
       {later.map((at) => (
         <circle key={at} class="four-hours-later" cx={x(at)} cy="12" r="2" />
       ))}

@@ -42,14 +42,14 @@ export interface PlotProps {
 }
 
 const HEIGHT = 96
-/** Beside the plot: the numbers of the axis. */
-const LEFT = 52
+/** Beside the plot: the numbers of the axis, and half of the last time. */
+const [LEFT, RIGHT] = [52, 18]
 const [TOP, BOTTOM] = [8, 22]
 
 /** Draws a plot as wide as its place. */
 export function Plot({ title, note, unit, curves, shape, from, intervalMs, chosen, onChoose }: PlotProps) {
   const place = useRef<HTMLDivElement>(null)
-  const width = Math.max(80, useWidth(place) - LEFT - 12)
+  const width = Math.max(80, useWidth(place) - LEFT - RIGHT)
   const count = Math.max(1, ...curves.map(({ values }) => values.length))
   const ticks = findTicks(greatestOf(curves.flatMap(({ values }) => values)) ?? 0, unit)
   const box: Box = { width, height: HEIGHT, count, top: ticks.at(-1) as number }
@@ -90,7 +90,7 @@ export function Plot({ title, note, unit, curves, shape, from, intervalMs, chose
         }}
         onPointerLeave={() => onChoose(undefined)}
       >
-        <svg aria-hidden="true" width={width + LEFT + 12} height={TOP + HEIGHT + BOTTOM}>
+        <svg aria-hidden="true" width={width + LEFT + RIGHT} height={TOP + HEIGHT + BOTTOM}>
           <g transform={`translate(${LEFT} ${TOP})`}>
             {ticks.map((tick) => (
               <g key={tick}>
