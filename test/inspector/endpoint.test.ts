@@ -1,13 +1,22 @@
 /** The inspector over real sockets: the page, what it shows first, and how a host mounts it. */
 
+import { createHmac } from 'node:crypto'
 import express from 'express'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { serve as serveExpress } from '../../adapters/express.ts'
 import { serve } from '../../adapters/node.ts'
+import manifest from '../../package.json' with { type: 'json' }
+import { createCollector } from '../../src/collector/index.ts'
 import { createReceiver } from '../../src/index.ts'
+import type { StreamEvents } from '../../src/inspector/wire.ts'
 import { createInspector, type Inspector } from '../../src/inspector.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
-import { closeLater, start } from './support.ts'
+import { createDestination } from '../../src/sender.ts'
+import { manualClock } from '../../src/testing.ts'
+import { ask, closeLater, get, start } from './support.ts'
+
+const SECRET = 'a secret that no answer has'
+const WRITE_KEY = 'a-write-key-that-no-answer-has'
 
 function create(): Inspector {
   const receiver = createReceiver({ secret: 'the secret' })
@@ -36,12 +45,15 @@ describe('the inspector in a host', () => {
     const cookie = await signIn(inspector.url(`${origin}/hookline`))
     const get = (path: string) => fetch(`${origin}/hookline${path}`, { headers: { cookie } })
 
+    const moved = await fetch(`${origin}/hookline?token=x`, { redirect: 'manual' })
+    expect([moved.status, moved.headers.get('location')]).toEqual([308, './hookline/?token=x'])
     const page = await get('/')
     expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
     expect(await page.text()).toContain('src="page.js"')
     for (const file of ['/page.js', '/page.css']) expect((await get(file)).status).toBe(200)
 
     expect(await (await get('/api/setup')).json()).toMatchObject({
+      version: manifest.version,
       access: 'write',
       parts: [
         { name: 'shop', kind: 'receiver', hasQueue: false },
@@ -49,5 +61,133 @@ describe('the inspector in a host', () => {
       ],
       keep: { messages: 2_000, refused: 200 },
     })
+  })
+})
+
+describe('what happens at the parts', () => {
+  it('is in the stream, and in full when it is opened; without secrets', async () => {
+    const shop = createReceiver({ secret: SECRET, onError: () => {} }).on('*', () => {})
+    const queue = memoryQueue()
+    const orders = createDestination({
+      webhooks: [{ url: 'http://127.0.0.1:9/' }],
+      sharedSecret: SECRET,
+      queue,
+      onAttempt: () => {},
+    })
+    const site = createCollector({
+      sources: [{ name: 'site', writeKey: WRITE_KEY, destinations: [orders] }],
+      onError: () => {},
+    })
+    const inspector = createInspector({ receiver: { shop }, destinations: { orders }, collector: { site } })
+    closeLater(() => Promise.all([inspector.close(), shop.close(), orders.close({ graceMs: 0 })]))
+
+    const body = Buffer.from(JSON.stringify({ type: 'track', userId: 'u1', event: 'Order Completed' }))
+    const [authorization, cookie] = ['Bearer a token of the sender', 'session=a cookie of the sender']
+    const signature = createHmac('sha1', SECRET).update(body).digest('hex')
+    await shop.receive(body, { 'x-signature': signature, authorization, cookie })
+    await shop.receive(body, { 'x-signature': '0'.repeat(40), authorization, cookie })
+    await ask(site, '/v1/track', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Basic ${btoa(`${WRITE_KEY}:`)}` },
+      body: { userId: 'u2', event: 'Order Completed', writeKey: WRITE_KEY },
+    })
+
+    const stream = (await get(inspector, '/api/stream')).body as AsyncIterable<string>
+    const { value } = await stream[Symbol.asyncIterator]().next()
+    const [, data] = /^data: (.*)$/m.exec(value) as unknown as [string, string]
+    const { rows } = JSON.parse(data) as StreamEvents['rows']
+    expect(rows.map(({ part, kind, state }) => `${part} ${kind} ${state}`).sort()).toEqual([
+      'orders sent waiting',
+      'shop received done',
+      'shop received refused',
+      'site collected done',
+    ])
+    const answers = [value]
+    for (const { id, part } of rows) {
+      const detail = await get(inspector, '/api/message', `id=${id}`)
+      expect(JSON.parse(detail.body as string)).toMatchObject({ row: { id, part } })
+      answers.push(detail.body)
+    }
+    for (const part of ['shop', 'orders', 'site']) {
+      const series = await get(inspector, '/api/series', `part=${part}&minutes=15`)
+      expect(JSON.parse(series.body as string)).toMatchObject({ part, intervalMs: 5_000 })
+    }
+    expect(answers.join()).toContain('Order Completed')
+    for (const secret of [
+      SECRET,
+      WRITE_KEY,
+      btoa(`${WRITE_KEY}:`),
+      'a token of the sender',
+      'a cookie of the sender',
+    ]) {
+      expect(answers.join()).not.toContain(secret)
+    }
+
+    expect(inspector.forget('u1')).toBe(2)
+    for (const { id } of rows.filter(({ part }) => part === 'shop')) {
+      expect(await get(inspector, '/api/message', `id=${id}`)).toMatchObject({ status: 404 })
+    }
+  })
+
+  it('queries that are wrong are refused', async () => {
+    const inspector = create()
+    for (const [path, query, status] of [
+      ['/api/message', '', 400],
+      ['/api/message', 'id=-1', 400],
+      ['/api/message', 'id=1e3', 400],
+      ['/api/message', 'id=12345678', 404],
+      ['/api/explanation', 'id=12345678', 404],
+      ['/api/series', 'part=shop', 400],
+      ['/api/series', 'part=shop&minutes=241', 400],
+      ['/api/series', 'part=other&minutes=5', 404],
+      ['/api/dead-letters', 'part=shop', 404],
+      ['/api/dead-letters', '', 404],
+    ] as const) {
+      const answer = await get(inspector, path, query)
+      expect([path, query, answer.status]).toEqual([path, query, status])
+      expect(JSON.parse(answer.body as string)).toEqual({ error: expect.stringContaining('Got') })
+    }
+  })
+
+  it('is not watched any more once it is closed', async () => {
+    const receiver = createReceiver({ secret: SECRET })
+    const remove = vi.fn()
+    const observed = { ...receiver, observe: () => remove }
+    const inspector = createInspector({ receiver: observed })
+    await inspector.close()
+    expect(remove).toHaveBeenCalledOnce()
+    expect(await ask(inspector, '/api/setup')).toMatchObject({ status: 503 })
+  })
+})
+
+describe('options', () => {
+  const receiver = createReceiver({ secret: SECRET })
+  const wrong: Record<string, [options: unknown, text: RegExp]> = {
+    'no object': [undefined, /options` must be an object/],
+    'no part': [{}, /must hold a part to watch/],
+    'no part but a sender': [{ senders: {} }, /must hold a part to watch/],
+    'a misspelt name': [{ reciever: receiver }, /Did you mean `receiver`/],
+    'a part of another kind': [{ receiver: { shop: {} } }, /`receiver\['shop'\]\.handle` must be a function/],
+    'a list': [{ receiver: [receiver] }, /`receiver` must be a receiver or an object of them/],
+    'a name twice': [{ receiver: { a: receiver }, destinations: { a: {} } }, /names that no other part has/],
+    'an empty name': [{ receiver: { '': receiver } }, /names of 1 to 60 characters/],
+    'a long name': [{ receiver: { ['x'.repeat(61)]: receiver } }, /names of 1 to 60 characters/],
+    'authorize of another type': [{ receiver, authorize: 'read' }, /`authorize` must be a function/],
+    'development of another type': [{ receiver, development: 1 }, /`development` must be a boolean/],
+    'a clock that can be moved': [{ receiver, clock: manualClock() }, /`clock` needs `development`/],
+    'a bound of another type': [{ receiver, keep: { messages: 0 } }, /`keep.messages` must be a whole number/],
+    'a misspelt bound': [{ receiver, keep: { mesages: 5 } }, /Did you mean `messages`/],
+    'a logger of another type': [{ receiver, logger: {} }, /`logger.error` must be a function/],
+  }
+  it.each(Object.entries(wrong))('%s is a TypeError', (_name, [options, text]) => {
+    expect(() => createInspector(options as never)).toThrow(text)
+    expect(() => createInspector(options as never)).toThrow(TypeError)
+  })
+
+  it('development is refused in production', () => {
+    vi.stubEnv('NODE_ENV', 'production')
+    closeLater(() => vi.unstubAllEnvs())
+    expect(() => createInspector({ receiver, development: true })).toThrow(/must be false when NODE_ENV is production/)
+    closeLater(() => createInspector({ receiver }).close())
   })
 })
