@@ -1,6 +1,6 @@
 /** The view "Messages": the list, and the message that is open. */
 
-import { useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Row } from '../../../wire-message.ts'
 import { useStore } from '../../connection.ts'
 import { useKeys } from '../../keys.ts'
@@ -31,6 +31,7 @@ export function MessagesView() {
   const headingRef = useRef<HTMLHeadingElement>(null)
   /** Whether the message was opened by a key, which takes the focus along. */
   const isEntered = useRef(false)
+  const wasOpen = useRef(false)
 
   const open = (row: Row, isReplaced = false): void => {
     setChosenId(row.id)
@@ -44,8 +45,15 @@ export function MessagesView() {
     if (openId === undefined) return
     setChosenId(openId)
     goTo(hrefOf('messages', '', query))
-    requestAnimationFrame(() => (listRef.current ?? searchRef.current)?.focus())
   }
+  useEffect(() => {
+    // The message that was closed had the focus.
+    if (openId === undefined && wasOpen.current && document.activeElement === document.body) {
+      const target = listRef.current ?? searchRef.current
+      target?.focus()
+    }
+    wasOpen.current = openId !== undefined
+  }, [openId])
   const move = (by: number): unknown => {
     const index = rows.findIndex(({ id }) => id === activeId)
     const next = rows[Math.min(Math.max(0, index + by), rows.length - 1)]
