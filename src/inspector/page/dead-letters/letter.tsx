@@ -3,6 +3,7 @@
 import type { Letter } from '../../wire-queues.ts'
 import { formatCount, formatDay, formatInstant, formatTime } from '../format.ts'
 import { hrefOf } from '../route.ts'
+import { Text } from '../text.tsx'
 import type { Action } from './wording.ts'
 
 /** What an item of the list shows and does. */
@@ -18,6 +19,7 @@ export interface LetterItemProps {
 export function LetterItem({ letter, isSelected, onSelect, onChange }: LetterItemProps) {
   const { type, name, user, failedAt, attempts, reason, error, row, excerpt } = letter
   const title = name ?? type ?? 'no message'
+  const shown = <Text value={title} />
   return (
     <li class="letter">
       {onSelect !== undefined && (
@@ -30,9 +32,17 @@ export function LetterItem({ letter, isSelected, onSelect, onChange }: LetterIte
       )}
       <div class="letter-text">
         <p class="letter-head">
-          {row === undefined ? <b>{title}</b> : <a href={hrefOf('messages', String(row))}>{title}</a>}
-          {type !== undefined && name !== undefined && <span class="tag">{type}</span>}
-          {user !== undefined && <span class="letter-user">{user}</span>}
+          {row === undefined ? <b>{shown}</b> : <a href={hrefOf('messages', String(row))}>{shown}</a>}
+          {type !== undefined && name !== undefined && (
+            <span class="tag">
+              <Text value={type} />
+            </span>
+          )}
+          {user !== undefined && (
+            <span>
+              <Text value={user} />
+            </span>
+          )}
           <span class="muted">
             {formatCount(attempts, 'attempt')}, <Moment at={failedAt} />
           </span>
@@ -40,12 +50,22 @@ export function LetterItem({ letter, isSelected, onSelect, onChange }: LetterIte
         <p class="letter-error">
           <span class="state-dead">{reason}</span>
           {error !== undefined && error.code !== reason && <span>{error.code}</span>}
-          {error !== undefined && <span>{error.message}</span>}
+          {error !== undefined && (
+            <span>
+              <Text value={error.message} />
+            </span>
+          )}
         </p>
         <details>
-          <summary class="mono muted">{excerpt === '' ? 'no body' : excerpt.slice(0, 160)}</summary>
-          <pre>{excerpt}</pre>
-          {error?.stack !== undefined && <pre>{error.stack}</pre>}
+          <summary class="mono muted">{excerpt === '' ? 'no body' : <Text value={excerpt.slice(0, 160)} />}</summary>
+          <pre>
+            <Text value={excerpt} lines />
+          </pre>
+          {error?.stack !== undefined && (
+            <pre>
+              <Text value={error.stack} lines />
+            </pre>
+          )}
         </details>
       </div>
       {onChange !== undefined && (

@@ -8,6 +8,7 @@ import { formatBytes, formatCount, formatDay, formatExactTime, formatInstant, fo
 import { FourHours } from '../four-hours.tsx'
 import { Failure, StateName } from '../parts.tsx'
 import { findTried } from '../retry-times.ts'
+import { hrefOf } from '../route.ts'
 import { Text } from '../text.tsx'
 import { BodyView } from './body.tsx'
 import { copyAsCurl, copyAsTest } from './copy.ts'
@@ -76,6 +77,7 @@ function Title({ row: { type, name } }: { readonly row: Row }) {
 function Content({ detail }: { readonly detail: Detail }) {
   const { row, request, body, steps, window } = detail
   const [curl, test] = [copyAsCurl(detail), copyAsTest(detail)]
+  const canSend = useStore((state) => (state.setup?.senders.length ?? 0) > 0)
   return (
     <>
       <Facts row={row} />
@@ -83,6 +85,11 @@ function Content({ detail }: { readonly detail: Detail }) {
         {curl !== undefined && <CopyButton label="Copy as curl" text={() => curl} />}
         {test !== undefined && <CopyButton label="Copy as test" text={() => test} />}
         {body.text !== undefined && <CopyButton label="Copy body" text={() => body.text ?? ''} />}
+        {canSend && body.text !== undefined && (
+          <a class="button" href={hrefOf('send', '', new URLSearchParams({ from: String(row.id) }))}>
+            Send again
+          </a>
+        )}
       </div>
       <Section title="Timeline">
         {window !== undefined && (

@@ -8,6 +8,7 @@ import { FourHours } from '../four-hours.tsx'
 import { Countdown } from '../parts.tsx'
 import { findTried } from '../retry-times.ts'
 import { hrefOf } from '../route.ts'
+import { Text } from '../text.tsx'
 
 const WINDOW_MS = 4 * 60 * 60_000
 /** How many are drawn. */
@@ -75,7 +76,9 @@ function Retry({ row }: { readonly row: Row }) {
   return (
     <li class="retry">
       <div>
-        <a href={hrefOf('messages', String(row.id))}>{row.name ?? row.type ?? 'message'}</a>
+        <a href={hrefOf('messages', String(row.id))}>
+          <Text value={row.name ?? row.type ?? 'message'} />
+        </a>
         <span class="muted">{formatCount(row.attempts, 'attempt')}</span>
         {row.retryAt !== undefined && (
           <span>

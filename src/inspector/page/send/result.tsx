@@ -4,6 +4,7 @@ import type { Sent } from '../../wire.ts'
 import type { AttemptLine } from '../../wire-message.ts'
 import { formatCount, formatDuration, formatExactTime, formatLiteral } from '../format.ts'
 import { StateSign } from '../parts.tsx'
+import { Text } from '../text.tsx'
 
 /** `Accepted: 1 of 2 attempts.` */
 export function describeSent({ attempts }: Sent): string {
@@ -41,8 +42,16 @@ function Attempt({ attempt }: { readonly attempt: AttemptLine }) {
         </span>
       </p>
       {status !== undefined && error !== undefined && <p>{formatLiteral(error)}</p>}
-      {reason !== undefined && <p>{reason}</p>}
-      {body !== '' && <pre>{body}</pre>}
+      {reason !== undefined && (
+        <p>
+          <Text value={reason} />
+        </p>
+      )}
+      {body !== '' && (
+        <pre>
+          <Text value={body} lines />
+        </pre>
+      )}
     </li>
   )
 }
