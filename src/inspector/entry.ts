@@ -1,11 +1,10 @@
 /** One message in a journal: what is kept of it, and how that is shown. */
 
-import { createFifo } from '../collections/fifo.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { parseObject } from '../message/json.ts'
 import { RETRY_WINDOW_MS } from '../message/limits.ts'
 import type { Message } from '../message/message.ts'
-import { cut, linesOf, showBody, sizeOfHeaders, sizeOfStep } from './lines.ts'
+import { cut, keepBytes, linesOf, showBody, sizeOfHeaders, sizeOfStep } from './lines.ts'
 import type { Detail, RequestLine, Row, RowState, Step } from './wire-message.ts'
 
 /** The estimate for an entry without body, headers and steps. */
@@ -21,20 +20,21 @@ const NO_BYTES = new Uint8Array()
 /** The fields of any message that are shown. */
 type Described = Readonly<Partial<Record<'event' | 'name' | 'groupId' | 'userId' | 'anonymousId', unknown>>>
 
-/** Where the entries of one part are found. */
+/** Where the entries of one part are found: by the id of a delivery, and by that of a job. */
 export interface Home {
   readonly name: string
-  /** By the id of a delivery. */
   readonly byKey: Map<string, Entry>
-  /** By the id of a job. */
   readonly byJob: Map<string, Entry>
 }
 
-/** What is read back from a file when it is needed. */
+/** What is read from a file when it is needed. */
 export interface Stored {
   readonly headers: EndpointHeaders | undefined
   readonly body: Uint8Array
 }
+
+/** An entry without its place in the journal, its headers and its body. */
+export type SavedEntry = Pick<Entry, 'at' | 'kind' | 'key' | 'isRefused'> & { readonly part: string }
 
 /**
  * What is kept of a message. Watchers write the fields, and tell the journal. Hot path: strings and references alone, nothing is
@@ -45,9 +45,8 @@ export class Entry {
   readonly at: number
   readonly kind: Row['kind']
   readonly home: Home
-  /** The id of its delivery; undefined for what no other event belongs to. */
+  /** The id of its delivery. */
   readonly key: string | undefined
-  /** Whether strangers may have sent it: it counts among the refused requests. */
   readonly isRefused: boolean
   jobId: string | undefined
   source: string | undefined
@@ -102,11 +101,11 @@ export class Entry {
     this.user = cut(userId || anonymousId, SHORT)
   }
 
-  /** Keeps the bytes of a body. A copy where they are a part of more: a chunk of a connection would be kept whole. */
+  /** Keeps the bytes of a body. */
   setBody(bytes: Uint8Array): void {
     this.size += bytes.length - this.body.length
     this.bytes = bytes.length
-    this.body = bytes.length < bytes.buffer.byteLength ? new Uint8Array(bytes) : bytes
+    this.body = keepBytes(bytes)
   }
 
   setHeaders(headers: EndpointHeaders): void {
@@ -128,11 +127,26 @@ export class Entry {
       if (at < step.at || (at === step.at && !(isFirst && what !== 'answered'))) break
     }
     if (index === steps.length) steps.push(step)
+    else if (index === 0) steps.unshift(step)
     else steps.splice(index, 0, step)
     this.size += sizeOfStep(step)
     if (steps.length <= FIRST_STEPS + LAST_STEPS) return
     const [dropped] = steps.splice(FIRST_STEPS, 1)
     this.size -= sizeOfStep(dropped as Step)
+  }
+
+  /** What a file keeps of it, beside headers and body. */
+  save(): SavedEntry {
+    if (this.isUnread) this.#read()
+    const { id, home, headers, body, isStored, version, counted, before, after, ...fields } = this
+    return { ...fields, part: home.name }
+  }
+
+  /** Headers and body are in the file: drops them here. */
+  setStored(): void {
+    this.isStored = true
+    this.headers = undefined
+    this.body = NO_BYTES
   }
 
   /** Notes that its dead letter was redriven or dropped. One that has failed again since is still dead. */
@@ -163,9 +177,7 @@ export class Entry {
     this.isUnread = false
     try {
       this.describe({ ...parseObject(this.body), type: this.type } as unknown as Message)
-    } catch {
-      // It is no JSON.
-    }
+    } catch {} // It is no JSON.
   }
 
   /** Everything about it. `stored`: what is in the file alone. */
@@ -184,17 +196,4 @@ export class Entry {
       ...(startedAt !== undefined && { window: { startedAt, endsAt: startedAt + RETRY_WINDOW_MS } }),
     }
   }
-}
-
-/** Entries within bounds of their own, the oldest first. */
-export interface Pool {
-  readonly entries: ReturnType<typeof createFifo<Entry>>
-  readonly most: number
-  readonly mostBytes: number
-  bytes: number
-}
-
-/** Creates an empty one. */
-export function createPool(most: number, mostBytes: number): Pool {
-  return { entries: createFifo(), most, mostBytes, bytes: 0 }
 }

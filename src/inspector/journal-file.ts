@@ -1,28 +1,188 @@
-/** What an inspector keeps of messages: how much, and where. */
+/** The file that keeps the messages of an inspector beyond the process. */
 
-import { refuseUnknown, requireText, requireWhole } from '../options/checks.ts'
-import type { KeepOptions } from './api.ts'
+import { chmodSync, existsSync } from 'node:fs'
+import type { DatabaseSync } from 'node:sqlite'
+import { isSecretHeader } from '../inbox/envelope.ts'
+import { isObject } from '../message/json.ts'
+import type { Log } from '../options/log.ts'
+import { cannotUse } from '../sqlite/advice.ts'
+import { inTransaction, openSqlite, UnusableFile } from '../sqlite/file.ts'
+import { type Clock, unref } from '../time/clock.ts'
+import type { Entry, SavedEntry, Stored } from './entry.ts'
 
-/** The options, checked and complete. */
-export type Keep = Required<Omit<KeepOptions, 'path'>> & Pick<KeepOptions, 'path'>
+/** "hkin": what tells such a file from every other database. */
+const APPLICATION = 0x686b_696e
+/** The version of the table. A file of any other version is refused. */
+const VERSION = 1
 
-/**
- * Checks and completes the options.
- *
- * @throws TypeError that names the option.
- */
-export function readKeep(keep: KeepOptions = {}): Keep {
-  refuseUnknown(keep, ['messages', 'bytes', 'refused', 'refusedBytes', 'path'], 'keep.')
-  const { messages = 2_000, bytes = 64_000_000, refused = 200, refusedBytes = 4_000_000, path } = keep
-  requireWhole('keep.messages', messages, 1, MOST_MESSAGES)
-  requireWhole('keep.bytes', bytes, LEAST_BYTES)
-  requireWhole('keep.refused', refused, 1, MOST_MESSAGES)
-  requireWhole('keep.refusedBytes', refusedBytes, LEAST_BYTES)
-  if (path !== undefined) requireText('keep.path', path, 'inspector.sqlite')
-  return { messages, bytes, refused, refusedBytes, ...(path !== undefined && { path }) }
+const TABLE = `
+  CREATE TABLE messages (
+    id INTEGER PRIMARY KEY,
+    entry TEXT NOT NULL, -- A SavedEntry as JSON.
+    headers TEXT NOT NULL,
+    body BLOB NOT NULL
+  ) STRICT;
+  PRAGMA application_id = ${APPLICATION};
+  PRAGMA user_version = ${VERSION}`
+
+/** How long changes wait to be written together, and how long after a failure, in milliseconds. */
+const WRITE_MS = 250
+const RETRY_MS = 5_000
+
+/** A file of entries. Only opening it throws: when the disk fails later, the entries stay in memory, and the log has a line. */
+export interface JournalFile {
+  /** The entries of earlier processes, the oldest first. */
+  load(): Iterable<readonly [id: number, saved: SavedEntry]>
+  /** Writes an entry soon. Its body and headers are in the file alone then. */
+  changed(entry: Entry): void
+  /** Deletes an entry soon. */
+  dropped(entry: Entry): void
+  /** Reads what is in the file alone; undefined for an entry that is in memory, and for one that cannot be read. */
+  read(entry: Entry): Stored | undefined
+  /** Writes what waits, and leaves nothing of what is deleted. */
+  purge(): void
+  /** Writes what waits, and closes the file. */
+  close(): void
 }
 
-/** A page lists all of them. */
-const MOST_MESSAGES = 100_000
-/** Holds the largest body that a receiver takes by default. */
-const LEAST_BYTES = 1_000_000
+/**
+ * Opens the file, creating it if it does not exist: for this user and this process alone.
+ *
+ * @param machine The clock of the machine: a clock that stands still keeps nothing from being written.
+ * @throws TypeError for a file that cannot be used.
+ */
+export function openJournalFile(path: string, log: Log, machine: Clock): JournalFile {
+  const database = open(path)
+  const insert = database.prepare('INSERT INTO messages (id, entry, headers, body) VALUES (?, ?, ?, ?)')
+  const change = database.prepare('UPDATE messages SET entry = ?, headers = coalesce(?, headers) WHERE id = ?')
+  const remove = database.prepare('DELETE FROM messages WHERE id = ?')
+  const list = database.prepare('SELECT id, entry FROM messages ORDER BY id')
+  const find = database.prepare('SELECT headers, body FROM messages WHERE id = ?')
+  const waiting = new Set<Entry>()
+  const removed = new Set<number>()
+  let timer: unknown
+  let hasFailed = false
+
+  /** Returns undefined when it fails. */
+  function attempt<T>(step: () => T): T | undefined {
+    try {
+      return step()
+    } catch (error) {
+      const text = `${cannotUse('The inspector', path, error)} Messages are kept in memory meanwhile.`
+      if (!hasFailed) log.write({ level: 'error', code: 'inspector_file', text, fields: { path } })
+      hasFailed = true
+      return undefined
+    }
+  }
+
+  function schedule(ms: number): void {
+    if (database.isOpen) timer ??= unref(machine.setTimeout(write, ms))
+  }
+
+  function write(): void {
+    machine.clearTimeout(timer)
+    timer = undefined
+    const isWritten = attempt(() => {
+      inTransaction(database, () => {
+        for (const id of removed) remove.run(id)
+        for (const entry of waiting) {
+          const { id, isStored, headers, body } = entry
+          const text = JSON.stringify(entry.save())
+          if (isStored) change.run(text, headers === undefined ? null : textOf(headers), id)
+          else insert.run(id, text, textOf(headers), body)
+        }
+      })
+      return true
+    })
+    if (isWritten === undefined) {
+      schedule(RETRY_MS)
+      return
+    }
+    hasFailed = false
+    for (const entry of waiting) entry.setStored()
+    waiting.clear()
+    removed.clear()
+  }
+
+  return {
+    *load() {
+      for (const { id, entry } of attempt(() => list.all()) ?? []) {
+        const saved = readSaved(String(entry))
+        if (saved === undefined) removed.add(Number(id))
+        else yield [Number(id), saved]
+      }
+    },
+    changed(entry) {
+      waiting.add(entry)
+      schedule(WRITE_MS)
+    },
+    dropped(entry) {
+      waiting.delete(entry)
+      if (entry.isStored) removed.add(entry.id)
+      schedule(WRITE_MS)
+    },
+    read(entry) {
+      if (!entry.isStored) return undefined
+      return attempt(() => {
+        const { headers, body } = find.get(entry.id) ?? {}
+        return { headers: entry.headers ?? JSON.parse(String(headers)), body: body as Uint8Array }
+      })
+    },
+    purge() {
+      write()
+      attempt(() => database.exec('PRAGMA wal_checkpoint(TRUNCATE)'))
+    },
+    close() {
+      if (!database.isOpen) return
+      write()
+      machine.clearTimeout(timer)
+      database.close()
+    },
+  }
+}
+
+/** Undefined for what no journal wrote. */
+function readSaved(text: string): SavedEntry | undefined {
+  try {
+    const saved: unknown = JSON.parse(text)
+    const isSaved = isObject(saved) && typeof saved.part === 'string' && Array.isArray(saved.steps)
+    return isSaved ? (saved as unknown as SavedEntry) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Of secrets the names alone are written. */
+function textOf(headers: Entry['headers'] = {}): string {
+  const lines = Object.entries(headers).map(([name, value]) => [name, isSecretHeader(name) ? '' : value])
+  return JSON.stringify(Object.fromEntries(lines))
+}
+
+function open(path: string): DatabaseSync {
+  try {
+    const database = openSqlite(path, (opened) => {
+      opened.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON')
+      inTransaction(opened, () => isOurs(opened) || opened.exec(TABLE))
+    })
+    // Before any message is in it. SQLite gives the files beside it the mode of the file.
+    for (const each of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(each)) chmodSync(each, 0o600)
+    return database
+  } catch (error) {
+    throw new TypeError(cannotUse('`keep.path`: the inspector', path, error))
+  }
+}
+
+/** Whether it has the table; false for an empty database. @throws UnusableFile for any other. */
+function isOurs(database: DatabaseSync): boolean {
+  const application = database.prepare('PRAGMA application_id').get()?.application_id
+  const version = database.prepare('PRAGMA user_version').get()?.user_version
+  const isEmpty = database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined
+  if (isEmpty && application === 0) return false
+  if (application !== APPLICATION) {
+    throw new UnusableFile('it was not written by an inspector. Got another database. Pass the path of a new file.')
+  }
+  if (version === VERSION) return true
+  throw new UnusableFile(
+    `this Hookline knows version ${VERSION} of its table. Got version ${version}. Pass the path of a new file.`,
+  )
+}

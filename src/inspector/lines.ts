@@ -1,4 +1,4 @@
-/** What the page is shown of headers, bodies, errors and attempts, and how much memory that takes. */
+/** What is kept and shown of headers, bodies, errors and attempts, and how much memory that takes. */
 
 import { isUtf8 } from 'node:buffer'
 import type { HandlerRun } from '../handling/observer.ts'
@@ -12,6 +12,25 @@ import type { AttemptLine, Body, ErrorLine, RequestLine, Row, RunLine, Step } fr
 /** The most characters of an error's message and of its stack. */
 const MOST_MESSAGE = 2_000
 const MOST_STACK = 4_000
+
+/** What bodies are copied to, one behind the other: an allocation for each costs more than all else. */
+let slab = new Uint8Array(0)
+let used = 0
+const SLAB = 65_536
+
+/** The bytes of a body, for long: a copy where they are a part of more, because the whole chunk of a connection would be kept. */
+export function keepBytes(bytes: Uint8Array): Uint8Array {
+  const { length } = bytes
+  if (length === bytes.buffer.byteLength) return bytes
+  if (length > SLAB / 4) return new Uint8Array(bytes)
+  if (used + length > slab.length) {
+    slab = new Uint8Array(SLAB)
+    used = 0
+  }
+  slab.set(bytes, used)
+  used += length
+  return slab.subarray(used - length, used)
+}
 
 /** Headers without the values that may be secrets. */
 export function linesOf(headers: EndpointHeaders): RequestLine['headers'] {

@@ -1,15 +1,18 @@
 /** What an inspector keeps of the traffic of real parts. */
 
 import { describe, expect, it } from 'vitest'
-import { createJournal } from '../../src/inspector/journal.ts'
-import { readKeep } from '../../src/inspector/journal-file.ts'
+import { createJournal } from '../../src/inspector/create-journal.ts'
 import type { SeriesRecorder } from '../../src/inspector/series.ts'
 import { watchReceiver } from '../../src/inspector/watch-receiver.ts'
+import { createLog } from '../../src/options/log.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
+import { systemClock } from '../../src/time/clock.ts'
 
+const keep = { messages: 2_000, bytes: 64_000_000, refused: 200, refusedBytes: 4_000_000 }
+const log = createLog(undefined, () => {}, systemClock)
 const secret = 'inspected'
 const noSeries: SeriesRecorder = {
   done: () => {},
@@ -23,7 +26,7 @@ const noSeries: SeriesRecorder = {
 describe('a receiver without an inbox', () => {
   it('a message is done: arrived, checked, handled, answered', async () => {
     const clock = manualClock()
-    const journal = createJournal(readKeep(), clock)
+    const journal = createJournal(keep, clock, log)
     const receiver = createReceiver({ secret, clock, onError: () => {} }).on('track', function save() {})
     watchReceiver('shop', receiver, journal, noSeries)
     const { body, headers } = signedRequest(fixtures.track, secret)
@@ -37,7 +40,7 @@ describe('a receiver without an inbox', () => {
 
   it('a refused request is a row of its own, which can be explained', async () => {
     const clock = manualClock()
-    const journal = createJournal(readKeep(), clock)
+    const journal = createJournal(keep, clock, log)
     const receiver = createReceiver({ secret, clock, onError: () => {} }).on('track', () => {})
     watchReceiver('shop', receiver, journal, noSeries)
     const { body, headers } = signedRequest(fixtures.track, 'another')

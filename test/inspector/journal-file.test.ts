@@ -1,0 +1,205 @@
+/** What an inspector keeps in a file. */
+
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, it, onTestFinished, vi } from 'vitest'
+import { createJournal } from '../../src/inspector/create-journal.ts'
+import type { JournalWriter } from '../../src/inspector/journal.ts'
+import { createLog } from '../../src/options/log.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+
+const bounds = { messages: 5, bytes: 1_000_000, refused: 2, refusedBytes: 100_000 }
+
+function setUp() {
+  const folder = mkdtempSync(join(tmpdir(), 'hookline-journal-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'inspector.sqlite')
+  const lines: string[] = []
+  const write = (_: object, text: string): unknown => lines.push(text)
+  const machine = manualClock()
+  const log = createLog({ error: write, warn: write, info: write }, undefined, machine)
+  const open = (keep = bounds) => createJournal({ ...keep, path }, machine, log, machine)
+  return { path, lines, machine, open }
+}
+
+function add(journal: JournalWriter, user: string, isRefused = false): number {
+  const entry = journal.add(journal.home('shop'), 'received', 1, isRefused ? undefined : user, isRefused)
+  entry.setHeaders({ 'content-type': 'application/json', authorization: 'Basic c2VjcmV0' })
+  entry.setBody(Buffer.from(JSON.stringify({ type: 'track', event: 'Viewed', userId: user })))
+  entry.add({ at: 1, what: 'arrived', bytes: 10, isCopy: false })
+  journal.setJob(entry, `job-${user}`)
+  journal.update(entry)
+  return entry.id
+}
+
+it('messages survive the process: rows, steps, bodies, headers and the ids of their jobs', () => {
+  const { open } = setUp()
+  const first = open()
+  const id = add(first, 'user-1')
+  const before = first.detail(id)
+  first.close()
+  const second = open()
+  expect(second.detail(id)).toEqual(before)
+  expect(before?.body.text).toContain('user-1')
+  expect(second.rowOfJob('shop', 'job-user-1')).toBe(id)
+  expect(second.changesSince(first.changesSince(undefined).version)).toMatchObject({ isReset: true, rows: [{ id }] })
+  expect(add(second, 'user-2')).toBeGreaterThan(id)
+  second.close()
+})
+
+it('writes what has changed together, a quarter of a second later; memory holds no bytes then', async () => {
+  const { open, machine, path } = setUp()
+  const journal = open()
+  const entry = journal.add(journal.home('shop'), 'received', 1, 'a', false)
+  entry.setBody(Buffer.from('{"userId":"user-1"}'))
+  journal.update(entry)
+  await machine.advance(249)
+  expect(entry.isStored).toBe(false)
+  await machine.advance(1)
+  expect({ isStored: entry.isStored, bytes: entry.body.length }).toEqual({ isStored: true, bytes: 0 })
+  expect(journal.detail(entry.id)?.body.text).toBe('{"userId":"user-1"}')
+  entry.setHeaders({ host: 'localhost' })
+  entry.state = 'done'
+  journal.update(entry)
+  await machine.advance(250)
+  journal.close()
+  const again = open()
+  expect(again.detail(entry.id)).toMatchObject({
+    row: { state: 'done' },
+    request: { headers: [['host', 'localhost']] },
+    body: { text: '{"userId":"user-1"}' },
+  })
+  again.close()
+  expect(statSync(path).mode & 0o777).toBe(0o600)
+})
+
+it('secret headers are not in the file', () => {
+  const { open, path } = setUp()
+  const journal = open()
+  add(journal, 'user-1')
+  journal.close()
+  const database = new DatabaseSync(path)
+  expect(database.prepare('SELECT headers FROM messages').all()).toEqual([
+    { headers: '{"content-type":"application/json","authorization":""}' },
+  ])
+  database.close()
+})
+
+it('has the same bounds as memory, also when they are smaller than before', () => {
+  const { open, path } = setUp()
+  const journal = open()
+  for (let index = 0; index < 9; index += 1) add(journal, `user-${index}`)
+  for (let index = 0; index < 9; index += 1) add(journal, `stranger-${index}`, true)
+  journal.close()
+  const smaller = open({ ...bounds, messages: 3 })
+  expect(smaller.changesSince(undefined).rows.map(({ id }) => id)).toEqual([18, 17, 9, 8, 7])
+  smaller.close()
+  const database = new DatabaseSync(path)
+  expect(
+    database
+      .prepare('SELECT id FROM messages ORDER BY id')
+      .all()
+      .map(({ id }) => id),
+  ).toEqual([7, 8, 9, 17, 18])
+  database.close()
+})
+
+it('forget leaves nothing of a user in the file', async () => {
+  const { open, path, machine } = setUp()
+  const journal = open()
+  add(journal, 'user-1')
+  add(journal, 'user-2')
+  await machine.advance(250)
+  add(journal, 'user-1')
+  expect(journal.forget('user-1')).toBe(2)
+  const found = spawnSync('grep', ['-c', '-a', 'user-1', path, `${path}-wal`]).stdout.toString()
+  expect(found).toBe(`${path}:0\n${path}-wal:0\n`)
+  journal.close()
+  const again = open()
+  expect(again.changesSince(undefined).rows).toMatchObject([{ id: 2 }])
+  again.close()
+})
+
+it('a process that is killed loses at most a quarter of a second', async () => {
+  const { open, path } = setUp()
+  const program = `
+    import { createJournal } from '${new URL('../../src/inspector/create-journal.ts', import.meta.url).pathname}'
+    import { systemClock } from '${new URL('../../src/time/clock.ts', import.meta.url).pathname}'
+    const keep = ${JSON.stringify({ ...bounds, path })}
+    const journal = createJournal(keep, systemClock, { write: console.log })
+    const entry = journal.add(journal.home('shop'), 'received', 1, 'a', false)
+    entry.setBody(Buffer.from('{}'))
+    journal.update(entry)
+    setInterval(() => entry.isStored && process.kill(process.pid, 'SIGKILL'), 1)`
+  const { signal, stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' })
+  expect({ signal, stdout }).toEqual({ signal: 'SIGKILL', stdout: '' })
+  const journal = open()
+  expect(journal.changesSince(undefined).rows).toMatchObject([{ part: 'shop', bytes: 2 }])
+  journal.close()
+})
+
+it('a disk that fails is reported once; messages are kept in memory, and written when it works again', async () => {
+  const { open, lines, machine, path } = setUp()
+  const journal = open()
+  const id = add(journal, 'user-1')
+  const exec = vi.spyOn(DatabaseSync.prototype, 'exec').mockImplementation(() => {
+    throw Object.assign(new Error('database or disk is full'), { errcode: 13 })
+  })
+  onTestFinished(() => void exec.mockRestore())
+  await machine.advance(250)
+  await machine.advance(5_000)
+  expect(lines).toEqual([expect.stringContaining(`The inspector cannot use ${path}: the disk is full or failed.`)])
+  expect(journal.detail(id)?.body.text).toContain('user-1')
+  exec.mockRestore()
+  await machine.advance(5_000)
+  journal.close()
+  const again = open()
+  expect(again.detail(id)?.body.text).toContain('user-1')
+  again.close()
+  expect(lines).toHaveLength(1)
+})
+
+it('a file that is closed takes nothing more', async () => {
+  const { open, machine, lines } = setUp()
+  const journal = open()
+  journal.close()
+  add(journal, 'user-1')
+  await machine.advance(10_000)
+  expect(lines).toEqual([])
+})
+
+it.each([
+  ['other bytes', 'not a database, and longer than its header'.repeat(9), 'it is not a SQLite database'],
+  ['a database of another program', 'CREATE TABLE other (id)', 'it was not written by an inspector'],
+  [
+    'a newer version',
+    'CREATE TABLE messages (id); PRAGMA application_id = 1751869806; PRAGMA user_version = 9',
+    'Got version 9',
+  ],
+])('%s: an error that names the file and says what to do', (_, content, found) => {
+  const { path, open } = setUp()
+  if (content.startsWith('not')) writeFileSync(path, content)
+  else {
+    const database = new DatabaseSync(path)
+    database.exec(content)
+    database.close()
+  }
+  expect(() => open()).toThrow(TypeError)
+  expect(() => open()).toThrow(new RegExp(`^.keep.path.: the inspector cannot use ${path}: .*${found}`))
+})
+
+it('skips and deletes an entry that no journal wrote', () => {
+  const { path, open } = setUp()
+  const journal = open()
+  add(journal, 'user-1')
+  journal.close()
+  const database = new DatabaseSync(path)
+  database.exec("INSERT INTO messages VALUES (9, 'null', '{}', x'00'), (10, '{', '{}', x'00'), (11, '{}', '{}', x'00')")
+  database.close()
+  const again = open()
+  expect(again.changesSince(undefined).rows.map(({ id }) => id)).toEqual([1])
+  again.close()
+})
