@@ -4,10 +4,9 @@ import { matchUser } from '../message/identity.ts'
 import type { Log } from '../options/log.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { Entry, type Home } from './entry.ts'
-import type { JournalWriter } from './journal.ts'
+import { createPools, type JournalWriter, type Keep, type Pool, settle } from './journal.ts'
 import { openJournalFile } from './journal-file.ts'
 import { bodiesOf } from './lines.ts'
-import { createPools, type Keep, type Pool, settle } from './pool.ts'
 import type { Row } from './wire-message.ts'
 
 /**

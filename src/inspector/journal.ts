@@ -1,6 +1,9 @@
-/** The messages that an inspector keeps: written by what watches the parts, read by the endpoint. */
+/** The messages that an inspector keeps: written by what watches the parts, read by the endpoint; and how many there may be. */
 
+import { createFifo } from '../collections/fifo.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
+import { requireOptions, requireText, requireWhole } from '../options/checks.ts'
+import type { KeepOptions } from './api.ts'
 import type { Entry, Home } from './entry.ts'
 import type { Detail, Row } from './wire-message.ts'
 
@@ -62,3 +65,59 @@ export interface JournalWriter extends Journal {
   /** Tells that an entry has changed. */
   update(entry: Entry): void
 }
+
+/** The options of what is kept, checked and complete. */
+export type Keep = Required<Omit<KeepOptions, 'path'>> & Pick<KeepOptions, 'path'>
+
+/**
+ * Checks and completes the options.
+ *
+ * @throws TypeError that names the option.
+ */
+export function readKeep(keep: KeepOptions = {}): Keep {
+  requireOptions('keep', keep, ['messages', 'bytes', 'refused', 'refusedBytes', 'path'])
+  const { messages = 2_000, bytes = 64_000_000, refused = 200, refusedBytes = 4_000_000, path } = keep
+  requireWhole('keep.messages', messages, 1, MOST_MESSAGES)
+  requireWhole('keep.bytes', bytes, LEAST_BYTES)
+  requireWhole('keep.refused', refused, 1, MOST_MESSAGES)
+  requireWhole('keep.refusedBytes', refusedBytes, LEAST_BYTES)
+  if (path !== undefined) requireText('keep.path', path, 'inspector.sqlite')
+  return { messages, bytes, refused, refusedBytes, ...(path !== undefined && { path }) }
+}
+
+/** A page lists all of them. */
+const MOST_MESSAGES = 100_000
+/** Holds the largest body that a receiver takes by default. */
+const LEAST_BYTES = 1_000_000
+
+/** Entries within bounds of their own, the oldest first. */
+export interface Pool {
+  readonly entries: ReturnType<typeof createFifo<Entry>>
+  readonly most: number
+  readonly mostBytes: number
+  bytes: number
+}
+
+/** Creates the pool of messages and that of refused requests. */
+export function createPools(keep: Keep): readonly [messages: Pool, refused: Pool] {
+  return [
+    { entries: createFifo(), most: keep.messages, mostBytes: keep.bytes, bytes: 0 },
+    { entries: createFifo(), most: keep.refused, mostBytes: keep.refusedBytes, bytes: 0 },
+  ]
+}
+
+/** Counts what an entry takes now. Returns the oldest entries, which have no room any more: at least one stays. */
+export function settle(pool: Pool, entry: Entry): readonly Entry[] {
+  pool.bytes += entry.size - entry.counted
+  entry.counted = entry.size
+  if (pool.entries.size <= pool.most && pool.bytes <= pool.mostBytes) return NONE
+  const dropped: Entry[] = []
+  while (pool.entries.size > pool.most || (pool.bytes > pool.mostBytes && pool.entries.size > 1)) {
+    const oldest = pool.entries.shift() as Entry
+    pool.bytes -= oldest.counted
+    dropped.push(oldest)
+  }
+  return dropped
+}
+
+const NONE: readonly Entry[] = []

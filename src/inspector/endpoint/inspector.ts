@@ -2,10 +2,9 @@
 
 import { systemClock } from '../../time/clock.ts'
 import type { Inspector, InspectorOptions } from '../api.ts'
-import { createJournal } from '../journal.ts'
+import { createJournal } from '../create-journal.ts'
 import { createSeries } from '../series.ts'
-import { watchCollector } from '../watch-collector.ts'
-import { watchDestination } from '../watch-destination.ts'
+import { watchCollector, watchDestination } from '../watch-outbound.ts'
 import { watchReceiver } from '../watch-receiver.ts'
 import { createEndpoint } from './endpoint.ts'
 import { readOptions } from './options.ts'
@@ -29,7 +28,7 @@ export function createInspector(options: InspectorOptions): Inspector {
     ...[...destinations].map(([name, destination]) => partOfDestination(name, destination)),
     ...[...collectors.keys()].map((name) => ({ name, kind: 'collector' as const })),
   ]
-  const journal = createJournal(shared.keep, shared.clock)
+  const journal = createJournal(shared.keep, shared.clock, shared.log)
   const series = createSeries(shared.clock)
   const faultsOf = isDevelopment ? receivers : undefined
   const endpoint = createEndpoint({ ...shared, journal, series, parts, machine: systemClock, faultsOf })

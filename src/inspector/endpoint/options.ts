@@ -18,7 +18,7 @@ import type { Sender } from '../../sender/api.ts'
 import type { ManualClock } from '../../testing/manual-clock.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import type { Authorize, InspectorOptions } from '../api.ts'
-import { type Keep, readKeep } from '../journal-file.ts'
+import { type Keep, readKeep } from '../journal.ts'
 
 /** The options of an inspector, checked and complete. The parts are by their names. */
 export interface InspectorSettings {
