@@ -112,6 +112,12 @@ describe('what happens at the parts', () => {
       const series = await get(inspector, '/api/series', `part=${part}&minutes=15`)
       expect(JSON.parse(series.body as string)).toMatchObject({ part, intervalMs: 5_000 })
     }
+    const [refused] = rows.filter(({ state }) => state === 'refused')
+    const explanation = await get(inspector, '/api/explanation', `id=${refused?.id}`)
+    expect(explanation).toMatchObject({ status: 200, body: expect.stringContaining('signature') })
+    answers.push(explanation.body)
+    const [done] = rows.filter(({ state }) => state === 'done')
+    expect(await get(inspector, '/api/explanation', `id=${done?.id}`)).toMatchObject({ status: 404 })
     expect(answers.join()).toContain('Order Completed')
     for (const secret of [
       SECRET,

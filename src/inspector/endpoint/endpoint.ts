@@ -4,9 +4,8 @@ import type { EndpointAnswer, EndpointRequest } from '../../http/endpoint.ts'
 import { readJson } from '../../http/read-json.ts'
 import { parseObject } from '../../message/json.ts'
 import type { Inspector } from '../api.ts'
-import { createGuard } from './access.ts'
+import { createGuard, requireOwnHeader, requireSameOrigin } from './access.ts'
 import { json, Refusal, redirect, refused } from './answers.ts'
-import { requireOwnHeader, requireSameOrigin } from './local.ts'
 import { createRoutes, type EndpointOptions } from './routes.ts'
 
 /** An inspector of a journal that is filled elsewhere. */

@@ -7,6 +7,7 @@ import { createSeries } from '../series.ts'
 import { watchCollector, watchDestination } from '../watch-outbound.ts'
 import { watchReceiver } from '../watch-receiver.ts'
 import { createEndpoint } from './endpoint.ts'
+import { createExplanations } from './explanations.ts'
 import { readOptions } from './options.ts'
 import { partOfDestination, partOfReceiver, type WatchedPart } from './parts.ts'
 
@@ -31,7 +32,8 @@ export function createInspector(options: InspectorOptions): Inspector {
   const journal = createJournal(shared.keep, shared.clock, shared.log)
   const series = createSeries(shared.clock)
   const faultsOf = isDevelopment ? receivers : undefined
-  const endpoint = createEndpoint({ ...shared, journal, series, parts, machine: systemClock, faultsOf })
+  const { explain, close: closeExplanations } = createExplanations(receivers, systemClock)
+  const endpoint = createEndpoint({ ...shared, journal, series, parts, machine: systemClock, faultsOf, explain })
   const stops = [
     ...[...receivers].map(([name, receiver]) => watchReceiver(name, receiver, journal, series)),
     ...[...destinations].map(([name, destination]) => watchDestination(name, destination, journal, series)),
@@ -43,7 +45,7 @@ export function createInspector(options: InspectorOptions): Inspector {
     forget: (ids) => journal.forget(ids),
     async close() {
       for (const stop of stops) stop()
-      await endpoint.close()
+      await Promise.all([endpoint.close(), closeExplanations()])
       journal.close()
     },
   }

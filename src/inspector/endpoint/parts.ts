@@ -26,15 +26,11 @@ export interface PartQueue {
   /** Whether the part has one: a receiver may be without an inbox. */
   exists(): Promise<boolean>
   /** Never rejects. */
-  health(): Promise<PartHealth>
+  health(): Promise<Health & Partial<Pick<DestinationHealth, 'circuits'>>>
   deadLetters(page: DeadLetterPage): Promise<readonly PartLetter[]>
   redrive(ids: readonly string[]): Promise<number>
   drop(ids: readonly string[]): Promise<number>
 }
-
-/** The health of a part with a queue. */
-export type PartHealth = Health &
-  Partial<Pick<DestinationHealth, 'circuits'>> & { readonly retrying?: number; readonly asOf?: Date | undefined }
 
 /** A dead letter, whose details are read when they are shown. */
 export interface PartLetter {
