@@ -147,7 +147,7 @@ describe.each(engines.filter(({ at }) => at !== undefined))('on $engine', ({ eng
     const observer = open(true)
     const counts = await observer.counts()
     expect(counts).toMatchObject({ waiting: 3, active: 1, deadLetters: 1 })
-    expect(counts.retrying).toBe(engine === 'pg-boss' ? 1 : undefined)
+    expect(counts.retrying).toBe(engine === 'BullMQ' ? undefined : 1)
     expect(Math.abs(Date.now() - (counts.oldestDueAt?.getTime() ?? 0))).toBeLessThan(60_000)
     const letters = await observer.deadLetters()
     expect(letters).toEqual(await worker.deadLetters())

@@ -14,7 +14,12 @@ export interface DueJobs {
   nextDueAt(queue: number): number | undefined
   /** When the oldest due job came due. */
   oldestDueAt(queue: number, now: number): number | undefined
+  /** How many wait for their next attempt; undefined when more than {@link MOST_COUNTED} wait for their time. */
+  retrying(queue: number): number | undefined
 }
+
+/** Counting them takes about 2 ms. */
+const MOST_COUNTED = 10_000
 
 /** The columns of {@link JobRow}, which is an array for each row, because an object takes twice as long. */
 const COLUMNS = 'seq, id, due_at, claim_count, first_at, retry_state'
@@ -42,6 +47,10 @@ export function createDueJobs({ database, damaged }: OpenTables, pushes: Pushes)
   const firstNowDue = database.prepare(`SELECT due_at AS dueAt FROM hookline_queue_jobs ${NOW_DUE} LIMIT 1`)
   const later = database.prepare(`
     SELECT due_at AS dueAt FROM hookline_queue_jobs WHERE queue = ? AND phase = ${PHASE.later} ORDER BY due_at LIMIT 1`)
+
+  const countLater = database.prepare(`
+    SELECT count(*) AS later, count(*) FILTER (WHERE claim_count > 0) AS retrying
+    FROM (SELECT claim_count FROM hookline_queue_jobs WHERE queue = ? AND phase = ${PHASE.later} LIMIT ${MOST_COUNTED + 1}) AS bounded`)
 
   /** Reads jobs with their bodies. Beside a damaged page, the bodies are read one by one. */
   function selectJobs(which: string): (...values: number[]) => JobRow[] {
@@ -92,6 +101,10 @@ export function createDueJobs({ database, damaged }: OpenTables, pushes: Pushes)
     oldestDueAt(queue, now) {
       const times = [dueAtOf(firstDue, queue), dueAtOf(firstNowDue, queue, now)].filter((at) => at !== undefined)
       return times.length === 0 ? undefined : Math.min(...times)
+    },
+    retrying(queue) {
+      const { later, retrying } = countLater.get(queue) as { readonly later: number; readonly retrying: number }
+      return later > MOST_COUNTED ? undefined : retrying
     },
   }
 }

@@ -82,10 +82,11 @@ export function createSqliteStore(settings: Settings, connection: Connection): Q
     },
     async counts() {
       const asOf = now()
-      type Counts = QueueRow & { readonly oldestDueAt: number | undefined }
-      const { waiting, active, deadLetters, oldestDueAt: at } = await send<Counts>({ kind: 'counts', queue, now: asOf })
-      const oldestDueAt = at === undefined ? undefined : dateOf(at)
-      return { waiting, active, deadLetters, oldestDueAt, asOf: dateOf(asOf) }
+      type Counts = QueueRow & Record<'oldestDueAt' | 'retrying', number | undefined>
+      const { waiting, active, deadLetters, ...rest } = await send<Counts>({ kind: 'counts', queue, now: asOf })
+      const { oldestDueAt: at, retrying } = rest
+      const counted = { waiting, active, deadLetters, ...(retrying !== undefined && { retrying }) }
+      return { ...counted, oldestDueAt: at === undefined ? undefined : dateOf(at), asOf: dateOf(asOf) }
     },
     async deadLetters({ after, limit }) {
       const rows = await send<readonly DeadLetterRow[]>({ kind: 'deadLetters', queue, after, limit })

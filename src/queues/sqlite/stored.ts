@@ -146,7 +146,7 @@ export function createStored(
       case 'nextDueAt':
         return due.nextDueAt(row.queue)
       case 'counts':
-        return { ...row, oldestDueAt: due.oldestDueAt(row.queue, request.now) }
+        return { ...row, oldestDueAt: due.oldestDueAt(row.queue, request.now), retrying: due.retrying(row.queue) }
       case 'deadLetters':
         return deadLetters.page(row.queue, request.after, request.limit)
       case 'redrive':
