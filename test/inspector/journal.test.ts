@@ -1,0 +1,86 @@
+/** What an inspector keeps in memory: bounds, order, changes, forgetting, secrets. */
+
+import { expect, it } from 'vitest'
+import { createJournal } from '../../src/inspector/create-journal.ts'
+import { readKeep } from '../../src/inspector/journal.ts'
+import { createLog } from '../../src/options/log.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+
+function setUp(keep = {}) {
+  const clock = manualClock()
+  const journal = createJournal(
+    readKeep(keep),
+    clock,
+    createLog(undefined, () => {}, clock),
+  )
+  const home = journal.home('shop')
+  const add = (body: string, isRefused = false, kind: 'received' | 'collected' = 'received') => {
+    const entry = journal.add(home, kind, clock.now(), isRefused ? undefined : body, isRefused)
+    entry.setBody(Buffer.from(body))
+    journal.update(entry)
+    return entry
+  }
+  const ids = () => journal.changesSince(undefined).rows.map(({ id }) => id)
+  return { journal, home, add, ids }
+}
+
+it('keeps the newest, and refused requests push no messages out', () => {
+  const { add, ids, home } = setUp({ messages: 3, refused: 2 })
+  for (const each of ['a', 'b', 'c', 'd']) add(each)
+  for (let index = 0; index < 9; index += 1) add('forged', true)
+  expect(ids()).toEqual([13, 12, 4, 3, 2])
+  expect([...home.byKey.keys()]).toEqual(['b', 'c', 'd'])
+})
+
+it('keeps at most so many bytes', () => {
+  const { add, ids } = setUp({ bytes: 1_000_000 })
+  for (let index = 0; index < 5; index += 1) add(String(index).repeat(400_000))
+  expect(ids()).toEqual([5, 4])
+})
+
+it('lists what changed since a version once, the newest first, and calls a listener once until it is asked', () => {
+  const { journal, add } = setUp()
+  let calls = 0
+  journal.onChange(() => (calls += 1))
+  const [first, , third] = [add('a'), add('b'), add('c')]
+  expect(calls).toBe(1)
+  const { version } = journal.changesSince(undefined)
+  for (let index = 0; index < 10; index += 1) journal.update(first as never)
+  journal.update(third as never)
+  journal.update(first as never)
+  expect(calls).toBe(2)
+  expect(journal.changesSince(version)).toMatchObject({ isReset: false, rows: [{ id: 3 }, { id: 1 }] })
+  expect(journal.changesSince(journal.changesSince(version).version).rows).toEqual([])
+  expect(journal.changesSince(5).isReset).toBe(true)
+})
+
+it('forgets a user, in each call of a batch, too; a page begins anew', () => {
+  const { journal, add, ids } = setUp()
+  add('{"type":"track","userId":"user-1"}')
+  add('{"type":"track","userId":"user-2"}')
+  add('{"batch":[{"userId":"user-2"},{"anonymousId":"user-1"}]}', false, 'collected')
+  const { version } = journal.changesSince(undefined)
+  expect(journal.forget('user-1')).toBe(2)
+  expect(journal.changesSince(version).isReset).toBe(true)
+  expect(ids()).toEqual([2])
+})
+
+it.each([
+  [
+    '{"writeKey":"k-1","batch":[{"writeKey" : "k-1","event":"x"}]}',
+    '{"writeKey":"…","batch":[{"writeKey" : "…","event":"x"}]}',
+  ],
+  [String.raw`{"write\u004bey":"k-1"}`, String.raw`{"write\u004bey":"…"}`],
+  ['{"writeKey":"k-1', undefined],
+])('shows no write key of %s', (body, text) => {
+  const { journal, add } = setUp()
+  expect(journal.detail(add(body, false, 'collected').id)?.body).toEqual({ size: body.length, text, isRedacted: true })
+})
+
+it('of too many steps it keeps the first 10 and the last 90', () => {
+  const { journal, add } = setUp()
+  const entry = add('a')
+  for (let at = 0; at < 500; at += 1) entry.add({ at, what: 'queued' })
+  const times = journal.detail(entry.id)?.steps.map(({ at }) => at) ?? []
+  expect([times.length, times[9], times[10], times.at(-1)]).toEqual([100, 9, 410, 499])
+})
