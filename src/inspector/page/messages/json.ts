@@ -7,7 +7,7 @@ export type Json =
   /** A number, `true`, `false` or `null`. */
   | { readonly kind: 'literal'; readonly text: string }
 
-export interface Entry {
+interface Entry {
   readonly key: string
   readonly value: Json
 }

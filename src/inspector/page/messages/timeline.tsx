@@ -69,7 +69,7 @@ function End({ detail: { row } }: { readonly detail: Detail }) {
   if (row.retryAt !== undefined) {
     const title = (
       <>
-        Next attempt in <Countdown at={row.retryAt} />
+        Next attempt: <Countdown at={row.retryAt} />
       </>
     )
     return <Item tone="waits" title={title} at={row.retryAt} />

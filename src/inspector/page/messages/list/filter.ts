@@ -4,7 +4,7 @@ import type { Row } from '../../../wire-message.ts'
 import { formatLiteral } from '../../format.ts'
 
 /** The names of the filters in the query. */
-export const FILTERS = ['text', 'state', 'type', 'part', 'event', 'user', 'status'] as const
+const FILTERS = ['text', 'state', 'type', 'part', 'event', 'user', 'status'] as const
 
 export type FilterName = (typeof FILTERS)[number]
 
