@@ -10,7 +10,7 @@ import { type CollectorDestination, createCollector } from 'hookline/collector'
 import { serve } from 'hookline/express'
 import { createInspector } from 'hookline/inspector'
 import { createDestination, createSender } from 'hookline/sender'
-import { fixtures } from 'hookline/testing'
+import { fixtures, manualClock } from 'hookline/testing'
 import { expectations, findFaults, toAnswer } from './demo/expectations.ts'
 import { createJournal } from './demo/journal.ts'
 import { chargeCard, createWarehouse, isOfLife, sendReceipt, startLife } from './demo/life.ts'
@@ -30,8 +30,9 @@ const MADE_UP = 'x-made-up'
 const sharedSecret = process.env.SHARED_SECRET || 'only-for-this-demo'
 const writeKey = 'demo-write-key'
 
+const clock = manualClock(Date.now())
 const journal = createJournal()
-const { folder, inbox, outbox, warehouse, left } = await openStorage()
+const { folder, inbox, outbox, warehouse, left } = await openStorage(clock)
 const app = express()
 const { server, origin } = await listen(app)
 
@@ -39,6 +40,7 @@ const { server, origin } = await listen(app)
 const receiver = createReceiver({
   secret: sharedSecret,
   inbox,
+  clock,
   onError({ status, code, message }, { path, headers }) {
     // A handler that failed has no path: that, and what is forged, is on the page.
     if (path !== undefined && headers[MADE_UP] === undefined)
@@ -80,6 +82,7 @@ const destination = createDestination({
   webhooks,
   sharedSecret,
   queue: outbox,
+  clock,
   onAttempt({ status, message, latest }) {
     if (status === 'delivered') journal.pass('destination', message)
     else journal.fail('destination', message, `${status}, ${latest.map(toAnswer).join()}`)
@@ -91,6 +94,7 @@ const stock = createDestination({
   webhooks: [{ url: `${origin}/warehouse` }],
   sharedSecret,
   queue: warehouse,
+  clock,
   onAttempt() {},
   onCircuit() {},
 })
@@ -108,6 +112,7 @@ const observed: CollectorDestination = {
 // The collector takes calls over HTTP, and answers when they are in the destination's queue.
 const collector = createCollector({
   sources: [{ name: 'shop', writeKey, destinations: [observed, stock] }],
+  clock,
   onError: ({ status, code, message }) => journal.refuse('collector', `${status} ${code}: ${message}`),
 })
 app.use('/analytics', serve(collector))
@@ -116,12 +121,13 @@ app.use('/analytics', serve(collector))
 const client = createClient(writeKey, {
   endpoint: `${origin}/analytics/v1/batch`,
   flushAfterMs: 2_000,
+  clock,
   onError(error, calls) {
     for (const call of calls) if (!isOfLife(call)) journal.fail('client', call.type, error.message)
   },
 })
 
-// The inspector shows what all of them do.
+// The inspector shows what all of them do. It runs their clock, so that the page can move time forward.
 const sender = createSender({ webhooks, sharedSecret })
 const inspector = createInspector({
   receiver,
@@ -129,6 +135,8 @@ const inspector = createInspector({
   collector,
   senders: sender,
   development: true,
+  clock,
+  speed: 1,
 })
 app.use('/hookline', serve(inspector))
 let endLife = async (): Promise<void> => {}

@@ -2,6 +2,7 @@
 
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Clock } from 'hookline'
 import type { Queue } from 'hookline/queues'
 import { sqliteQueue } from 'hookline/queues/sqlite'
 
@@ -19,11 +20,12 @@ export interface Storage {
 }
 
 /** Opens them in the folder DATA, by default `demo-data`. */
-export async function openStorage(): Promise<Storage> {
+export async function openStorage(clock: Clock): Promise<Storage> {
   const folder = process.env.DATA || 'demo-data'
   mkdirSync(folder, { recursive: true })
   const [outbox, warehouse, inbox] = ['outbox', 'warehouse', 'inbox'].map((name) =>
-    sqliteQueue({ path: join(folder, `${name}.sqlite`), name }),
+    // Only this process has jobs for them: it need not look often for those of others.
+    sqliteQueue({ path: join(folder, `${name}.sqlite`), name, clock, pollMs: 10_000 }),
   ) as [Queue, Queue, Queue]
   const left = { outbox: await countLeft(outbox), inbox: await countLeft(inbox) }
   return { folder, outbox, warehouse, inbox, left }

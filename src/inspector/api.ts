@@ -70,6 +70,8 @@ export interface InspectorOptions {
   readonly development?: boolean
   /** The `manualClock()` that the parts were made with, for the page to move; with `development` only. Else the clock of the parts. */
   readonly clock?: Clock | ManualClock
+  /** How fast `clock` runs at first: 1 is real time, 0 stands still, 60 and 600 are faster. Default 0. */
+  readonly speed?: 0 | 1 | 60 | 600
   /** Receives the lines about errors. Default: the console. */
   readonly logger?: Logger
 }

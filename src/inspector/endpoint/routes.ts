@@ -30,9 +30,8 @@ export interface EndpointOptions extends GuardOptions {
   readonly parts: readonly WatchedPart[]
   /** How many messages are kept. */
   readonly keep: Setup['keep']
-  /** The clock of the parts. */
+  /** The clock of the parts, and that of the machine. */
   readonly clock: Clock
-  /** The clock of the machine. */
   readonly machine: Clock
   /** By name. Default: nothing can be sent. */
   readonly senders?: ReadonlyMap<string, Sender>
@@ -40,8 +39,9 @@ export interface EndpointOptions extends GuardOptions {
   readonly explain?: (refused: Refused) => Promise<string>
   /** The receivers whose answers may be faults. Default: no faults can be set. */
   readonly faultsOf?: ReadonlyMap<string, Receiver> | undefined
-  /** The clock, when it may be moved. */
+  /** The clock, when it may be moved, and how fast it runs at first. Default: it stands still. */
   readonly movable?: ManualClock | undefined
+  readonly speed?: number
 }
 
 type Answer = (request: EndpointRequest, access: Access) => EndpointAnswer | Promise<EndpointAnswer>
@@ -70,14 +70,14 @@ export function createRoutes(
   isAllowed: ((request: EndpointRequest) => Promise<boolean>) | undefined,
   report: (thrown: unknown) => void,
 ): Routes {
-  const { journal, series, parts, clock, machine, senders = new Map(), faultsOf, movable } = options
+  const { journal, series, parts, clock, machine, senders = new Map(), faultsOf, movable, speed = 0 } = options
   const wake = (): void => streams.wake()
   const queues = createSampler({ parts, series, isOpen: () => streams.isOpen, onSample: wake, report, machine })
   const letters = createLetterDesk(journal, clock, machine)
   const sending = createSending(senders)
   const faults = faultsOf && createFaults(faultsOf, clock, wake)
   const isActive = async (): Promise<boolean> => sending.active > 0 || (await queues.isActive())
-  const time = movable && createTimeControl({ movable, isActive, onChange: wake, report, machine })
+  const time = movable && createTimeControl({ movable, isActive, onChange: wake, report, speed, machine })
   const sources = [queues, faults, time].filter((source) => source !== undefined)
   const streams = createStreams(journal, sources, machine)
 

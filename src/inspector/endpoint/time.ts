@@ -27,12 +27,15 @@ export interface TimeOptions {
   readonly onChange: () => void
   /** Receives what a timer of the app threw. */
   readonly report: (thrown: unknown) => void
+  /** How many milliseconds pass in one of the machine's, at first. */
+  readonly speed: number
   /** The clock of the machine. */
   readonly machine: Clock
 }
 
 const LONGEST_MS = 7 * 24 * 60 * 60 * 1_000
-const SPEEDS: readonly unknown[] = [0, 1, 60, 600]
+/** 0: it stands still. 1: it goes with the clock of the machine. */
+export const SPEEDS: readonly number[] = [0, 1, 60, 600]
 /** How far it moves at once while something is under way. */
 const STEP_MS = 1_000
 /** How long it waits for that before each step, by the clock of the machine. */
@@ -40,13 +43,15 @@ const MOST_WAIT_MS = 2_000
 const LOOK_MS = 10
 /** Between two steps of a clock with a speed. */
 const TICK_MS = 100
+/** Between two steps of a clock that goes with that of the machine: what the parts measure is as fine as that. */
+const REAL_TICK_MS = 10
 /** The most that counts for one of them: what took longer is not made up for. */
 const MOST_TICK_MS = 1_000
 /** How often its time is sent. */
 const BEAT_MS = 1_000
 
-/** Creates the control of a clock that stands still. */
-export function createTimeControl({ movable, isActive, onChange, report, machine }: TimeOptions): TimeControl {
+/** Creates the control of a clock. */
+export function createTimeControl({ movable, isActive, onChange, report, speed, machine }: TimeOptions): TimeControl {
   const clock = inBackground(machine)
   let version = 1
   /** How many milliseconds pass in one of the machine's. */
@@ -112,11 +117,21 @@ export function createTimeControl({ movable, isActive, onChange, report, machine
     }, TICK_MS)
   }
 
-  function setSpeed(value: unknown): void {
-    pace = { each: requireSpeed(value) }
+  /** Goes on with the clock of the machine, and waits for nothing: what takes a second there takes one here. */
+  function follow(since: number, current: typeof pace): void {
+    ticker = clock.setTimeout(async () => {
+      const now = clock.monotonic()
+      const ms = Math.floor(now - since)
+      if (moving === undefined && !isAsked) await movable.advance(Math.min(ms, MOST_TICK_MS)).catch(report)
+      if (pace === current && !isClosed) follow(since + ms, current)
+    }, REAL_TICK_MS)
+  }
+
+  function run(each: number): void {
+    pace = { each }
     clock.clearTimeout(ticker)
-    if (pace.each > 0) tick(clock.monotonic(), pace)
-    changed()
+    if (each === 1) follow(clock.monotonic(), pace)
+    else if (each > 0) tick(clock.monotonic(), pace)
   }
 
   async function advance(ms: number): Promise<void> {
@@ -138,6 +153,7 @@ export function createTimeControl({ movable, isActive, onChange, report, machine
     }, BEAT_MS)
   }
   repeat()
+  run(speed)
 
   return {
     name: 'time',
@@ -153,7 +169,10 @@ export function createTimeControl({ movable, isActive, onChange, report, machine
       if (ms > 0 && isAsked) {
         throw new Refusal(409, 'The clock is moved once at a time. Got another move. Wait until the first has ended.')
       }
-      if (nextSpeed !== undefined) setSpeed(nextSpeed)
+      if (nextSpeed !== undefined) {
+        run(requireSpeed(nextSpeed))
+        changed()
+      }
       if (ms > 0) await advance(ms)
       return read()
     },
@@ -166,6 +185,6 @@ export function createTimeControl({ movable, isActive, onChange, report, machine
 }
 
 function requireSpeed(speed: unknown): number {
-  if (SPEEDS.includes(speed)) return speed as number
+  if (SPEEDS.includes(speed as number)) return speed as number
   throw new Refusal(400, `\`speed\` must be one of ${SPEEDS.join(', ')}. Got something else. Send one of them.`)
 }
