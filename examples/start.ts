@@ -41,10 +41,9 @@ const receiver = createReceiver({
   secret: sharedSecret,
   inbox,
   clock,
-  onError({ status, code, message }, { path, headers }) {
-    // A handler that failed has no path: that, and what is forged, is on the page.
-    if (path !== undefined && headers[MADE_UP] === undefined)
-      journal.refuse('receiver', `${status} ${code}: ${message}`)
+  onError({ status, code, message }, { headers }) {
+    // What is forged to be seen, and handlers that fail, are on the page.
+    if (status < 500 && headers[MADE_UP] === undefined) journal.refuse('receiver', `${status} ${code}: ${message}`)
   },
 })
 receiver

@@ -90,8 +90,14 @@ test('the URL that it prints last opens the page, and its secret lets nobody els
       { name: 'collector', hasQueue: false },
     ],
     senders: ['sender'],
+    development: true,
+    time: { speed: 1, isMoving: false },
   })
   expect((await fetch(url.replace(/token=\S+/, ''))).status).toBe(403)
+
+  const seen = await readUntil(new URL('api/stream', url), cookie, /"user":"grace"/)
+  expect(seen).toContain('"user":"user-1"')
+  expect(demo.output).not.toContain('grace')
 })
 
 test.each(['SIGINT', 'SIGTERM'] as const)(
@@ -229,6 +235,17 @@ test('the command quotes for a shell', () => {
     '',
   ])
 })
+
+/** Reads a stream until it has sent what is looked for. */
+async function readUntil(url: URL, cookie: string, pattern: RegExp): Promise<string> {
+  const { body } = await fetch(url, { headers: { cookie } })
+  let text = ''
+  for await (const chunk of body ?? []) {
+    text += Buffer.from(chunk).toString()
+    if (pattern.test(text)) break
+  }
+  return text
+}
 
 /** The lines of the table, without their spaces and without the numbers, which are never the same. */
 function linesOf({ output }: Child): string[] {
