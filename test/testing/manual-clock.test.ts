@@ -14,7 +14,9 @@ it('fires timers at their time and in their order, those that a timer sets inclu
   clock.setTimeout(note('never'), 31)
   await clock.advance(30)
   expect(fired).toEqual(['early at 1010, after 10', 'from early at 1015, after 15', 'late at 1020, after 20'])
-  expect([clock.now(), clock.timers]).toEqual([1030, 1])
+  expect([clock.now(), clock.timers, clock.nextTimerAt]).toEqual([1030, 1, 1031])
+  await clock.advance(1)
+  expect(clock.nextTimerAt).toBeUndefined()
 })
 
 it('fires timers of the same time in the order they were set, whatever was cleared', async () => {

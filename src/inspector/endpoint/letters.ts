@@ -9,7 +9,7 @@ import { Refusal } from './answers.ts'
 import type { PartLetter, PartQueue, WatchedPart } from './parts.ts'
 
 /** Which dead letters to list. */
-export interface LettersQuery {
+interface LettersQuery {
   readonly reason?: string | undefined
   readonly after?: string | undefined
 }
