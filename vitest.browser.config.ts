@@ -7,7 +7,7 @@ export default defineConfig({
     include: ['test/browser/**/*.test.ts'],
     globalSetup: ['test/browser/project.ts'],
     fileParallelism: false, // Some tests measure how long the page is busy.
-    expect: { poll: { timeout: 15_000 } },
+    expect: { poll: { timeout: 10_000 } },
     testTimeout: 60_000,
     hookTimeout: 60_000,
     slowTestThreshold: 20_000,

@@ -1,6 +1,6 @@
 /** The tests of the page: each with an app and pages of its own, which end with it. A page that did what it must not is a failure. */
 
-import type { Browser, BrowserContextOptions } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core'
 import { afterAll, test as base, expect, inject } from 'vitest'
 import { type App, startApp } from './app.ts'
 import { launchChromium, openPage, type Watched } from './chromium.ts'
@@ -42,3 +42,19 @@ export const test = base.extend<Fixtures>({
     expect(pages.flatMap(({ faults }) => faults)).toEqual([])
   },
 })
+
+/** The rows of the list that are in the document. */
+export function rows(page: Page): Locator {
+  return page.getByRole('listbox', { name: 'Messages' }).getByRole('option')
+}
+
+/** The message that is open. */
+export function message(page: Page): Locator {
+  return page.locator('section.message')
+}
+
+/** Goes to a view by the navigation. */
+export async function goToView(page: Page, name: string): Promise<void> {
+  await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name }).click()
+  await page.getByRole('heading', { name, level: 1 }).waitFor()
+}

@@ -93,7 +93,7 @@ for (const each of [receiver, inline]) {
 const signed = { sharedSecret: SECRET, logger, ...clock }
 const shop = createDestination({ webhooks: [{ url: `${origin}/webhooks` }], queue: queueNamed('shop'), ...signed })
 const toPartner = createDestination({
-  webhooks: [{ url: partner.url }, { url: `${origin}/inline` }],
+  webhooks: [{ url: partner.url }],
   queue: queueNamed('partner'),
   circuit: false,
   random: () => 0.5,

@@ -100,7 +100,10 @@ function Bytes({ bytes }: { readonly bytes: Uint8Array }) {
   }, [bytes, shown])
   return (
     <>
-      <pre class="bytes">{lines}</pre>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by the keyboard */}
+      <pre class="bytes" tabIndex={0}>
+        {lines}
+      </pre>
       {shown < bytes.length && (
         <button type="button" onClick={() => setShown(shown + 16 * BYTES_PAGE)}>
           Show more: {formatBytes(bytes.length - shown)} left

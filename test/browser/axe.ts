@@ -1,0 +1,29 @@
+/** Checks a page for what keeps people from using it: by axe-core, and by its width. */
+
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Page } from 'playwright-core'
+
+const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+interface Violation {
+  readonly id: string
+  readonly help: string
+  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[]
+}
+
+/** Returns what axe-core finds in the page as it is now, a line for each element. */
+export async function findViolations(page: Page): Promise<string[]> {
+  if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(source)
+  const { violations } = await page.evaluate<{ readonly violations: readonly Violation[] }>(
+    'axe.run(document, { resultTypes: ["violations"] })',
+  )
+  return violations.flatMap(({ id, help, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${id}: ${help}: ${html.slice(0, 200)} ${failureSummary ?? ''}`),
+  )
+}
+
+/** How many pixels of the page are beside the window. */
+export async function measureOverflow(page: Page): Promise<number> {
+  return await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth')
+}

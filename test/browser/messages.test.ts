@@ -1,0 +1,184 @@
+/** The list of messages and the message that is open, used as a person does, in two frameworks. */
+
+import { expect } from 'vitest'
+import { track } from './messages.ts'
+import { message, rows, test } from './test.ts'
+
+for (const framework of ['express', 'fastify'] as const) {
+  test(`${framework}: a call is seen at each part that it passes`, async ({ start, open }) => {
+    const app = await start({ framework })
+    const { page } = await open(app)
+    await page.getByText('No messages yet').waitFor()
+    await app.record([track('Order Completed', { userId: 'grace' })])
+    await expect.poll(() => rows(page).count()).toBe(3)
+    const texts = await rows(page).allInnerTexts()
+    for (const part of ['collector', 'shop', 'app']) expect(texts.join('\n')).toContain(part)
+
+    await rows(page).filter({ hasText: 'app' }).filter({ hasText: 'grace' }).first().click()
+    const timeline = message(page).getByRole('list').first()
+    const steps = ['Arrived', 'Signature verified: secret 1 matched', 'Stored in the inbox', 'Answered 200', 'Handled']
+    for (const step of steps) await timeline.getByText(step).first().waitFor()
+    await timeline.getByText('127.0.0.1').first().waitFor()
+    await timeline.getByText('count').waitFor()
+  })
+}
+
+test('the filters, the search and the pause say which messages are shown', async ({ start, open }) => {
+  const app = await start()
+  const { page } = await open(app)
+  for (const [event, userId] of [
+    ['Order Completed', 'ada'],
+    ['Order Failed', 'grace'],
+    ['Order Refunded', 'grace'],
+  ] as const) {
+    await app.post(track(event, { userId }))
+  }
+  await app.post(track('Order Completed', { userId: 'mallory' }), '/webhooks', 'a wrong secret')
+  await expect.poll(() => rows(page).count()).toBe(4)
+  await rows(page).filter({ hasText: 'Dead' }).waitFor()
+
+  const search = page.getByRole('searchbox', { name: 'Search messages' })
+  await search.fill('refund')
+  await expect.poll(() => rows(page).count()).toBe(1)
+  expect(await rows(page).first().innerText()).toContain('Order Refunded')
+  await search.fill('')
+
+  await page.getByRole('button', { name: 'Filters' }).click()
+  await page.getByLabel('State').selectOption('Dead')
+  await expect.poll(() => rows(page).allInnerTexts()).toEqual([expect.stringContaining('Order Failed')])
+  await page.getByLabel('State').selectOption('Any')
+  await page.getByLabel('User').fill('grace')
+  await expect.poll(() => rows(page).count()).toBe(2)
+  await page.getByLabel('Event').fill('Order Refunded')
+  await expect.poll(() => rows(page).count()).toBe(1)
+  await page.reload() // The filters are in the URL.
+  await expect.poll(() => rows(page).count()).toBe(1)
+  await page.getByRole('button', { name: 'Filters' }).click()
+  await page.getByRole('button', { name: 'Clear filters' }).click()
+  await page.getByLabel('Status').fill('4xx')
+  await expect.poll(() => rows(page).allInnerTexts()).toEqual([expect.stringContaining('401')])
+  await page.getByRole('button', { name: 'Clear filters' }).click()
+
+  await page.getByRole('button', { name: 'Pause' }).click()
+  await app.post(track('Order Shipped'))
+  await page.getByText('1 new').waitFor()
+  expect(await rows(page).filter({ hasText: 'Order Shipped' }).count()).toBe(0)
+  await page.getByRole('button', { name: 'Resume' }).click()
+  await rows(page).filter({ hasText: 'Order Shipped' }).waitFor()
+})
+
+test('2 000 rows are scrolled, and only what is seen is in the document', async ({ start, open }) => {
+  const app = await start()
+  const { page } = await open(app)
+  for (let done = 0; done < 2_000; done += 100) {
+    await Promise.all(Array.from({ length: 100 }, (_, index) => app.post(track(`Event ${done + index}`), '/inline')))
+  }
+  await expect.poll(() => page.locator('output.count').innerText()).toMatch(/^2[,.\u202f ]?000/)
+  await page.evaluate(`window.longest = 0; new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) window.longest = Math.max(window.longest, duration)
+  }).observe({ type: 'longtask' })`)
+  await page.getByRole('listbox').hover()
+  for (let turn = 0; turn < 20; turn += 1) await page.mouse.wheel(0, 2_000)
+  await page.getByRole('listbox').press('End')
+  await expect.poll(() => rows(page).last().innerText()).toContain('Event')
+  await expect.poll(() => page.getByRole('option', { selected: true }).getAttribute('aria-posinset')).toBe('2000')
+  expect(await rows(page).count()).toBeLessThan(100)
+  expect(await page.evaluate<number>('window.longest')).toBeLessThan(800)
+
+  const place = await page.getByRole('listbox').evaluate((list) => list.scrollTop)
+  expect(place).toBeGreaterThan(1_000)
+  await page.getByRole('button', { name: 'Newest' }).click()
+  await expect.poll(() => rows(page).first().getAttribute('aria-posinset')).toBe('1')
+})
+
+test('a failing handler: its error, its attempts, its dead letter', async ({ start, open }) => {
+  const app = await start()
+  const { page } = await open(app)
+  await app.post(track('Order Failed'))
+  await rows(page).filter({ hasText: 'Dead' }).click()
+  const steps = ['Handlers failed in', 'Handlers failed, attempt 2', 'Handlers failed, attempt 3', 'Dead letter']
+  for (const step of steps) await message(page).getByText(step).first().waitFor()
+  await message(page).getByText('chargeCard').first().waitFor()
+  await message(page).getByText('The card was declined.').first().waitFor()
+  await message(page).getByText('Stack').first().click()
+  await message(page).getByText('app.ts').first().waitFor()
+  await page.getByRole('link', { name: 'Redrive or drop it' }).click()
+  await page.getByRole('heading', { name: 'Dead letters', level: 1 }).waitFor()
+})
+
+test('a message whose handler fails once is handled at its second attempt', async ({ start, open }) => {
+  const app = await start()
+  const { page } = await open(app)
+  await app.post(track('Order Flaky'))
+  await rows(page).filter({ hasText: 'Done' }).click()
+  await message(page).getByText('Handlers failed in').waitFor()
+  await message(page).getByText('The stock is locked.').first().waitFor()
+  await message(page).getByText('Handled, attempt 2').waitFor()
+})
+
+test('a sent message: its answers, and when the next attempt is', async ({ start, open }) => {
+  const app = await start()
+  await app.partner([503])
+  const { page } = await open(app)
+  await app.queue([track('Order Completed')])
+  await rows(page).filter({ hasText: 'partner' }).filter({ hasText: 'Waiting' }).click()
+  await message(page).getByText('Attempt: 503').first().waitFor()
+  await message(page).getByText('Next attempt in').waitFor()
+  await message(page)
+    .getByText(/^\d\d:\d\d$/)
+    .first()
+    .waitFor()
+})
+
+test('the copies are what was received, and can be pasted', async ({ start, open }) => {
+  const app = await start()
+  const { page } = await open(app)
+  const sent = track(`it's "here"`, { properties: { note: `$(touch x) \`y\` \\ 'z' \u2028` } })
+  await app.post(sent)
+  await rows(page).first().click()
+  const read = async (name: string): Promise<string> => {
+    await message(page).getByRole('button', { name }).click()
+    await message(page).getByRole('button', { name: 'Copied' }).first().waitFor()
+    return await page.evaluate<string>('navigator.clipboard.readText()')
+  }
+  expect(await read('Copy body')).toBe(JSON.stringify(sent))
+  expect(await read('Copy as curl')).toMatch(/^curl /)
+  expect(await read('Copy as test')).toContain('signedRequest(')
+})
+
+test('the difference to the message before, and to one that is chosen', async ({ start, open }) => {
+  const app = await start()
+  const { page, faults } = await open(app)
+  await app.post(
+    track('Order Completed', { messageId: 'one', timestamp: undefined, properties: { total: 1, same: 2 } }),
+  )
+  await app.post(
+    track('Order Completed', { messageId: 'two', timestamp: undefined, properties: { total: 3, same: 2 } }),
+  )
+  await expect.poll(() => rows(page).count()).toBe(2)
+  await rows(page).first().click()
+  await message(page).getByRole('tab', { name: 'Difference' }).click()
+  await message(page).getByText('2 differences').waitFor()
+  const table = message(page).locator('table.differences')
+  expect(await table.getByRole('row').filter({ hasText: 'total' }).innerText()).toMatch(/total\s+1\s+3/)
+  await message(page).getByLabel('Message', { exact: true }).fill('999')
+  await message(page).getByRole('alert').waitFor()
+  expect(faults.splice(0)).toEqual([expect.stringContaining('404')])
+})
+
+test('a refused signature is explained when the message is opened', async ({ start, open }) => {
+  const app = await start()
+  const { page, faults } = await open(app)
+  await app.post(track('Order Completed'), '/inline', 'a wrong secret')
+  const explained: string[] = []
+  page.on('request', (request) => {
+    if (request.url().includes('/api/explanation')) explained.push(request.url())
+  })
+  await rows(page).filter({ hasText: 'Refused' }).waitFor()
+  expect(explained).toEqual([])
+  await rows(page).filter({ hasText: 'Refused' }).click()
+  await message(page).getByText('Why the signature was refused').waitFor()
+  await expect.poll(() => message(page).locator('.reason').innerText()).toMatch(/secret/i)
+  expect(await page.content()).not.toContain('the secret of the app')
+  expect(faults).toEqual([])
+})

@@ -1,0 +1,147 @@
+/** The other views, used as a person does: queues, dead letters, send, faults, time. */
+
+import { expect } from 'vitest'
+import { track } from './messages.ts'
+import { goToView, message, rows, test } from './test.ts'
+
+test('queues: a row each, its counts, and plots that have points', async ({ start, open }) => {
+  const app = await start()
+  const { page } = await open(app)
+  await app.partner([503])
+  await app.queue([track('Order Completed')])
+  await app.post(track('Order Failed'))
+  await app.post(track('Order Completed'))
+  await goToView(page, 'Queues')
+  const queue = (name: string) => page.locator('li.queue').filter({ has: page.getByRole('heading', { name }) })
+  const numberOf = async (name: string, of: string): Promise<string> =>
+    await queue(name).locator('dl div').filter({ hasText: of }).locator('dd').innerText()
+  await expect.poll(() => numberOf('app', 'Dead')).toMatch(/^1/)
+  await expect.poll(() => numberOf('partner', 'Waiting')).toBe('1')
+  await queue('app').getByText('has dead letters').waitFor()
+  await queue('app')
+    .getByText(/^counted/)
+    .waitFor()
+
+  await queue('app').getByRole('link').first().click()
+  await expect.poll(() => queue('app').locator('svg path[d], svg polyline[points]').count()).toBeGreaterThan(3)
+  await queue('partner').getByRole('link').first().click()
+  await queue('partner').locator('svg').nth(1).waitFor()
+})
+
+test('dead letters: a dry run says what would happen, then one is redriven and the others are dropped', async ({
+  start,
+  open,
+}) => {
+  const app = await start()
+  const { page } = await open(app)
+  for (let count = 0; count < 3; count += 1) await app.post(track('Order Failed'))
+  await app.post('{"type":"track"}')
+  await expect.poll(async () => (await app.counts()).deadLetters).toBe(4)
+  await goToView(page, 'Dead letters')
+  const letters = page.getByRole('region', { name: 'Dead letters' }).getByRole('listitem')
+  await expect.poll(() => letters.count()).toBe(4)
+  await page.locator('.groups').getByRole('button').nth(1).waitFor()
+
+  await letters.filter({ hasText: 'Order Failed' }).first().getByRole('button', { name: 'Redrive' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('1').first().waitFor()
+  expect((await app.counts()).deadLetters).toBe(4)
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'detached' })
+  expect((await app.counts()).deadLetters).toBe(4)
+
+  const before = (await app.counts()).handled
+  await letters.filter({ hasText: 'Order Failed' }).first().getByRole('button', { name: 'Redrive' }).click()
+  await dialog.getByRole('button', { name: 'Redrive' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await expect.poll(async () => (await app.counts()).handled).toBeGreaterThan(before)
+  await expect.poll(async () => (await app.counts()).deadLetters).toBe(4) // It failed again.
+
+  const group = page.locator('.groups').getByRole('button').filter({ hasText: 'handler_failed' })
+  await group.click()
+  await expect.poll(() => letters.count()).toBe(3)
+  await page.locator('.letters-bar').getByRole('button', { name: 'Drop' }).click()
+  await dialog.getByText('3').first().waitFor()
+  expect((await app.counts()).deadLetters).toBe(4)
+  await dialog.getByRole('button', { name: 'Drop' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  expect((await app.counts()).deadLetters).toBe(1)
+})
+
+test('send: a message from the form is handled, and a tampered one is refused', async ({ start, open }) => {
+  const app = await start()
+  const { page } = await open(app)
+  await goToView(page, 'Send')
+  await page.getByLabel('Sender').selectOption('to inline')
+  await page.getByLabel('Event').fill('Order Typed')
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  const result = page.getByRole('region', { name: 'Result' })
+  await result.getByText('Accepted: 1 of 1 attempt').waitFor()
+  expect((await app.counts()).handled).toBe(1)
+
+  await page.getByLabel('Tampering').selectOption('truncated')
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await result.getByText('401').first().waitFor()
+  expect((await app.counts()).handled).toBe(1)
+
+  await page.getByLabel('Tampering').selectOption('none')
+  await page.getByRole('button', { name: 'JSON' }).click()
+  await page.getByLabel('Message, as JSON').fill(JSON.stringify(track('Order Written')))
+  await page.keyboard.press('Control+Enter')
+  await result.getByText('Accepted: 1 of 1 attempt').waitFor()
+  await goToView(page, 'Messages')
+  await rows(page).filter({ hasText: 'Order Typed' }).filter({ hasText: '200' }).waitFor()
+  await rows(page).filter({ hasText: 'Order Written' }).filter({ hasText: '200' }).waitFor()
+})
+
+test('faults: the next requests are answered as set, and those after them as ever', async ({ start, open }) => {
+  const app = await start()
+  const { page } = await open(app)
+  await goToView(page, 'Faults and time')
+  const form = page.getByRole('form', { name: 'Fault of inline' })
+  await form.getByRole('spinbutton', { name: 'Requests' }).fill('2')
+  await form.getByLabel('Status').selectOption('429')
+  await form.getByRole('button', { name: 'Set' }).click()
+  await expect.poll(() => form.getByRole('status').innerText()).toContain('429')
+  expect(await app.post(track('Order Completed'), '/inline')).toBe(429)
+  await expect.poll(() => form.getByRole('status').innerText()).toContain('The next request is')
+  expect(await app.post(track('Order Completed'), '/inline')).toBe(429)
+  expect(await app.post(track('Order Completed'), '/inline')).toBe(200)
+
+  await form.getByRole('spinbutton', { name: 'Requests' }).fill('5')
+  await form.getByRole('button', { name: 'Set' }).click()
+  await expect.poll(() => form.getByRole('button', { name: 'Clear' }).isEnabled()).toBe(true)
+  await form.getByRole('button', { name: 'Clear' }).click()
+  await expect.poll(() => form.getByRole('button', { name: 'Clear' }).isDisabled()).toBe(true)
+  expect(await app.post(track('Order Completed'), '/inline')).toBe(200)
+})
+
+test('time: moved forward, the real retries happen', async ({ start, open }) => {
+  const app = await start({ isManual: true })
+  const { page } = await open(app)
+  await app.partner([503])
+  await app.post(track('Order Failed'))
+  await app.queue([track('Order Completed')])
+  await expect.poll(async () => (await app.counts()).handled).toBe(1)
+  await goToView(page, 'Faults and time')
+  const clock = page.locator('.clock')
+  expect(await clock.innerText()).toContain('09:30:00')
+  await page.getByRole('button', { name: '+10 s' }).click()
+  await expect.poll(() => clock.innerText()).toContain('09:30:10')
+  await expect.poll(async () => (await app.counts()).handled).toBe(3) // After 1 s, and 5 s after that.
+  await page.getByRole('button', { name: '+1 min' }).click()
+  await expect.poll(async () => (await app.counts()).handled).toBe(4)
+
+  await page.getByRole('button', { name: '+4 h' }).click()
+  await expect.poll(() => clock.innerText(), { timeout: 30_000 }).toContain('13:31:10')
+  await page.getByRole('button', { name: 'Speed ×60', exact: true }).click()
+  await expect.poll(() => clock.innerText()).not.toContain('13:31:10')
+  await page.getByRole('button', { name: 'Pause' }).click()
+
+  await goToView(page, 'Messages')
+  await rows(page).filter({ hasText: 'Order Failed' }).filter({ hasText: 'Dead' }).click()
+  await message(page).getByText('Handlers failed, attempt 5').waitFor()
+  await rows(page).filter({ hasText: 'partner' }).filter({ hasText: 'Dead' }).click()
+  await message(page).getByText('Failed: window over').waitFor()
+  expect(await message(page).getByText('Attempt: 503').count()).toBeGreaterThan(5)
+})
