@@ -100,7 +100,7 @@ export function now(): number {
 }
 
 /** What the inspector answered instead of what was asked for. Its message is for the reader of the page. */
-export class ApiError extends Error {
+class ApiError extends Error {
   override readonly name = 'ApiError'
   /** Undefined: it did not answer. */
   readonly status: number | undefined

@@ -18,7 +18,7 @@ const NAMES: Readonly<Record<View, string>> = {
 }
 
 /** The name of a view, for links and titles. */
-export function nameOf(view: View): string {
+function nameOf(view: View): string {
   return NAMES[view]
 }
 
