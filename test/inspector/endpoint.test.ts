@@ -1,6 +1,6 @@
 /** The inspector over real sockets: the page, what it shows first, and how a host mounts it. */
 
-import { createHmac } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import express from 'express'
 import { describe, expect, it, vi } from 'vitest'
 import { serve as serveExpress } from '../../adapters/express.ts'
@@ -8,12 +8,15 @@ import { serve } from '../../adapters/node.ts'
 import manifest from '../../package.json' with { type: 'json' }
 import { createCollector } from '../../src/collector/index.ts'
 import { createReceiver } from '../../src/index.ts'
+import { partOfQueue } from '../../src/inspector/endpoint/parts.ts'
+import type { SeriesRecorder } from '../../src/inspector/series.ts'
 import type { StreamEvents } from '../../src/inspector/wire.ts'
 import { createInspector, type Inspector } from '../../src/inspector.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { createDestination } from '../../src/sender.ts'
 import { manualClock } from '../../src/testing.ts'
-import { ask, closeLater, get, start } from './support.ts'
+import { systemClock } from '../../src/time/clock.ts'
+import { ask, closeLater, endpointOf, fakeJournal, get, start } from './support.ts'
 
 const SECRET = 'a secret that no answer has'
 const WRITE_KEY = 'a-write-key-that-no-answer-has'
@@ -153,6 +156,23 @@ describe('what happens at the parts', () => {
       expect([path, query, answer.status]).toEqual([path, query, status])
       expect(JSON.parse(answer.body as string)).toEqual({ error: expect.stringContaining('Got') })
     }
+  })
+
+  it('is plotted from the first message on, also while no page is open', async () => {
+    const machine = manualClock()
+    const journal = fakeJournal()
+    const depths: number[] = []
+    const series = { depth: (_part: string, count: number) => void depths.push(count) } as unknown as SeriesRecorder
+    const queue = memoryQueue({ name: 'inbox' })
+    await queue.push([{ id: randomUUID(), body: new Uint8Array() }])
+    endpointOf({ journal, series, machine, parts: [partOfQueue('inbox', queue, systemClock)] })
+    await machine.advance(60_000)
+    expect(depths).toEqual([])
+    journal.put({ id: 1 })
+    await machine.advance(0)
+    expect(depths).toEqual([1])
+    await machine.advance(30_000)
+    expect(depths).toEqual([1, 1, 1, 1])
   })
 
   it('is not watched any more once it is closed', async () => {

@@ -80,6 +80,7 @@ export function createRoutes(
   const time = movable && createTimeControl({ movable, isActive, onChange: wake, report, speed, machine })
   const sources = [queues, faults, time].filter((source) => source !== undefined)
   const streams = createStreams(journal, sources, machine)
+  const stopLooking = journal.onChange(queues.look) // The plots begin with the first message, not with the first page.
 
   const gets: Readonly<Record<string, Answer>> = {
     '/': () => answer(200, 'text/html; charset=utf-8', pageFiles.html),
@@ -174,6 +175,7 @@ export function createRoutes(
     gets: new Map(Object.entries(gets)),
     posts: new Map(Object.entries(posts)),
     close() {
+      stopLooking()
       queues.close()
       faults?.close()
       time?.close()
