@@ -42,6 +42,8 @@ describe('the rule itself', () => {
     'adapters/shared/read-body.ts': '',
     'adapters/express.ts': '',
     'adapters/koa.ts': '',
+    'adapters/node.ts': '',
+    'src/cli/page.ts': '',
   }
   const violationsOf = (files: Readonly<Record<string, string>>) =>
     findViolations(new Map(Object.entries({ ...tree, ...files })))
@@ -57,6 +59,7 @@ describe('the rule itself', () => {
     ['from the fixtures to the messages', 'src/testing/fixtures.ts', '../message/parse.ts'],
     ['from an adapter to a shared file', 'adapters/koa.ts', './shared/read-body.ts'],
     ['from an adapter to the contract of endpoints', 'adapters/koa.ts', '../src/http/endpoint.ts'],
+    ['from the command to the adapter of node:http', 'src/cli/page.ts', '../../adapters/node.ts'],
     ['from the entry of the page to a view', 'src/inspector/page/main.tsx', './messages/view.tsx'],
     ['from a view to what views share', 'src/inspector/page/messages/view.tsx', '../parts.tsx'],
     ['to a package or a builtin', 'src/message/parse.ts', 'node:crypto'],
@@ -77,6 +80,7 @@ describe('the rule itself', () => {
       './memory/index.ts',
       'goes up, to a member of the family',
     ],
+    ['from the command to a framework', 'src/cli/page.ts', '../../adapters/koa.ts', 'only adapters import adapters'],
     ['from framework to framework', 'adapters/koa.ts', './express.ts', 'goes sideways, to a sibling'],
     [
       'from a shared file to a framework',

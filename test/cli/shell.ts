@@ -39,7 +39,7 @@ const SECRET = 'the secret of the examples'
 const LIMIT_MS = 25_000
 
 /** The subcommands that run until Ctrl-C. */
-const LISTENS = /\bhookline (listen\b|check\b.*--sender\b)/
+const LISTENS = /\bhookline (listen\b|check\b.*--sender\b|queue\b.*--ui\b)/
 
 /** Prepares a shell. */
 export async function prepareShell(): Promise<Shell> {
@@ -150,7 +150,7 @@ async function runLines(
   void closed.then(() => (isOver = true))
   const hanging = setTimeout(() => process.kill(-(child.pid as number), 'SIGKILL'), LIMIT_MS)
   if (listens) {
-    await until(() => isOver || /listen/i.test(printed.stdout + printed.stderr))
+    await until(() => isOver || /listen|Ctrl-C ends/i.test(printed.stdout + printed.stderr))
     if (!isOver) process.kill(-(child.pid as number), 'SIGINT')
   }
   await closed

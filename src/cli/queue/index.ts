@@ -18,6 +18,7 @@ interface Options extends PlaceOptions {
   readonly dryRun?: boolean
   readonly yes?: boolean
   readonly json?: boolean
+  readonly ui?: number | true
 }
 
 const ACTIONS = ['counts', 'dead', 'show', 'redrive', 'drop'] as const
@@ -36,10 +37,12 @@ export function define(command: Command): void {
     .option('--prefix <text>', 'the prefix of the keys in Redis. Default: bull')
     .option('--schema <name>', 'the schema of pg-boss in PostgreSQL. Default: pgboss')
     .option('--json', 'print JSON objects, one a line')
+    .option('--ui [port]', 'show the queues on a page of this machine. Default: a free port', whole(0, 65_535))
     .action(run)
     .addHelpText('after', `\n${NOTES}`)
   addExamples(command, [
     ['hookline queue inbox.sqlite', 'Counts what waits in the queues of a file.'],
+    ['hookline queue inbox.sqlite --ui', 'Shows them on a page, where dead letters can be redriven.'],
     ['HOOKLINE_QUEUE=inbox.sqlite hookline queue dead', 'Lists the dead letters, grouped by their reasons.'],
     ['hookline queue inbox.sqlite redrive --reason handler_failed --dry-run', 'Says what a redrive would do.'],
   ])
@@ -47,7 +50,7 @@ export function define(command: Command): void {
 
 const NOTES = `Without LOCATION, it is read from HOOKLINE_QUEUE: a password in an argument can be seen in the list of processes.
 The queue is opened as an observer, beside running workers: nothing is claimed, created or migrated.
-Exit codes: 0 done, 1 a dead letter of that id does not exist, 2 wrong usage, or the queue cannot be reached.`
+Exit codes: 0 done, or --ui ended by Ctrl-C, 1 a dead letter of that id does not exist, 2 wrong usage, or the queue cannot be reached.`
 
 async function run(words: readonly string[], options: Options): Promise<void> {
   const { location, action, ids } = readWords(words)
@@ -56,6 +59,7 @@ async function run(words: readonly string[], options: Options): Promise<void> {
   try {
     const names = options.name === undefined ? await place.list() : [options.name]
     if (names.length === 0) throw new UsageError(`${place.shown} holds no queues. Start what pushes to one first.`)
+    if (options.ui !== undefined) return await (await import('./page.ts')).showQueues(names, place.open, options.ui)
     if (action === 'counts') return await printCounts(names, place.open, options)
     const [name = ''] = names
     if (names.length > 1)
@@ -74,10 +78,15 @@ async function run(words: readonly string[], options: Options): Promise<void> {
 }
 
 /** An option that changes nothing would let more happen than was meant. */
-function requireFitting(action: Action, { reason, dryRun, yes, limit }: Options): void {
+function requireFitting(action: Action, { reason, dryRun, yes, limit, ui }: Options): void {
   const changes = action === 'redrive' || action === 'drop'
   if (!changes && (reason !== undefined || dryRun || yes)) {
     throw new UsageError(`--reason, --dry-run and --yes are for redrive and drop. Got ${action}.`)
+  }
+  if (action !== 'counts' && ui !== undefined) {
+    throw new UsageError(
+      `--ui shows the queues, and takes the place of what to do. Got ${action}. Leave one of them out.`,
+    )
   }
   if (action !== 'dead' && limit !== undefined) throw new UsageError(`--limit is for dead. Got ${action}.`)
 }

@@ -31,6 +31,7 @@ interface Options extends SecretOptions {
   readonly forward?: URL
   readonly store: string
   readonly fail?: FailScript
+  readonly ui?: number | true
 }
 
 /** Declares the subcommand. */
@@ -44,6 +45,7 @@ export function define(command: Command): void {
       address,
     )
     .option('--fail <script>', 'what happens to the first requests: 3x500,1xtimeout,2xreset,1xslow:3000', failScript)
+    .option('--ui [port]', 'show the requests on a page of this machine. Default: a free port', whole(0, 65_535))
     .action(listen)
   addSecretOptions(addStoreOption(command))
   command.addHelpText(
@@ -53,12 +55,13 @@ export function define(command: Command): void {
   command.addHelpText('after', '\nExit codes: 0 ended by Ctrl-C, 2 wrong usage.')
   addExamples(command, [
     ['hookline listen --secret-file secret.txt', 'Shows what comes to port 4000, and why a signature does not match.'],
+    ['hookline listen --ui', 'Shows what comes on a page, too.'],
     ['hookline listen --forward http://localhost:3000/webhooks', 'Passes what comes on to your endpoint.'],
     ['hookline listen --port 4001 --fail 3x500,1xtimeout', 'Shows how a sender retries.'],
   ])
 }
 
-async function listen({ port, host, forward, store, fail, ...secrets }: Options): Promise<void> {
+async function listen({ port, host, forward, store, fail, ui, ...secrets }: Options): Promise<void> {
   const secret = findSecret(secrets)
   if (host === '')
     throw new UsageError('--host is empty. Pass an address, or leave it out to listen on this machine only.')
@@ -68,7 +71,11 @@ async function listen({ port, host, forward, store, fail, ...secrets }: Options)
     )
   }
   const screen = createScreen(process.stdout.isTTY)
-  const keeper = createKeeper(store, (requests) => screen.show(requests.map((request) => lineOf(request))))
+  const keeper = createKeeper(store, (requests) => {
+    screen.show(requests.map((request) => lineOf(request)))
+    for (const request of requests) page?.add(request)
+  })
+  const page = ui === undefined ? undefined : await (await import('./page.ts')).showRequests(ui, store, secret)
   const verifier = secret === undefined ? undefined : { secret, reasons: createReasons(secret) }
   const passage = forward && createPassage(forward)
   const count = { verified: 0, mismatched: 0, unchecked: 0 }
@@ -82,7 +89,10 @@ async function listen({ port, host, forward, store, fail, ...secrets }: Options)
     },
   })
   const interrupted = interruption()
-  const url = await start(server, port, host)
+  const url = await start(server, port, host).catch(async (error: unknown) => {
+    await page?.close()
+    throw error
+  })
   const reach = isLoopback(new URL(url)) ? '' : 'Other machines can reach it. '
   const target = forward && `Passing on to ${forward.origin}${forward.pathname}. `
   note(
@@ -96,6 +106,7 @@ async function listen({ port, host, forward, store, fail, ...secrets }: Options)
   await settled()
   await passage?.close()
   keeper.close()
+  await page?.close()
   screen.close()
   note(summaryOf(count, screen.leftOut, keeper.lost))
 }

@@ -10,7 +10,16 @@ const COMMAND = 'npx hookline send track --to http://localhost:3000/webhooks'
 export function NoRows({ isFiltered, onClear }: { readonly isFiltered: boolean; readonly onClear: () => void }) {
   const hasRows = useStore((state) => state.hasRows)
   const canSend = useStore((state) => state.setup?.access === 'write' && state.setup.senders.length > 0)
+  const hasQueuesAlone = useStore((state) => state.setup?.parts.every(({ kind }) => kind === 'queue') ?? false)
   if (!hasRows) return <Empty>Loading…</Empty>
+  if (hasQueuesAlone) {
+    return (
+      <Empty>
+        Queues are looked into from outside their processes, so messages are not seen as they pass. See the counts under{' '}
+        <a href={hrefOf('queues')}>Queues</a>, and what failed under <a href={hrefOf('dead-letters')}>Dead letters</a>.
+      </Empty>
+    )
+  }
   if (isFiltered) {
     return (
       <Empty>

@@ -1,0 +1,171 @@
+/** `--ui` of `hookline listen` and `hookline queue`: the page of the inspector, on a port of this machine. */
+
+import { mkdtemp, rm } from 'node:fs/promises'
+import http, { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { createStore } from '../../src/cli/requests/open-store.ts'
+import { createReceiver } from '../../src/index.ts'
+import type { StreamEvents } from '../../src/inspector/wire.ts'
+import type { Detail, Row } from '../../src/inspector/wire-message.ts'
+import type { DeadLetters } from '../../src/inspector/wire-queues.ts'
+import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { signedRequest } from '../../src/testing/signed-request.ts'
+import { until } from '../support/until.ts'
+import { hookline, type Running, start } from './command.ts'
+import { keptRequest } from './kept-request.ts'
+
+const folder = await mkdtemp(join(tmpdir(), 'hookline-cli-page-'))
+const secret = 'a secret'
+
+afterAll(() => rm(folder, { recursive: true, maxRetries: 9 }))
+
+describe('hookline queue --ui', () => {
+  it('serves the dead letters, and redrives them, to who has the URL alone', async () => {
+    const path = join(folder, 'inbox.sqlite')
+    await addDeadLetter(path)
+    const { get, post, url, end } = await open(['queue', path, '--ui', '--json'])
+
+    expect((await fetch(url.split('?')[0] as string)).status).toBe(403)
+    expect(await statusFrom(url, 'rebound.example')).toBe(403)
+    expect(await statusFrom(url, new URL(url).host)).toBe(302)
+
+    expect(await get('setup')).toMatchObject({
+      access: 'write',
+      parts: [{ name: 'inbox', kind: 'queue', hasQueue: true }],
+    })
+    const { groups, letters } = await get<DeadLetters>('dead-letters?part=inbox')
+    expect(groups).toMatchObject([{ reason: 'handler_failed', count: 1 }])
+    expect(await post('redrive', { part: 'inbox', ids: [letters[0]?.id], dryRun: false })).toMatchObject({ count: 1 })
+
+    expect(await end()).toMatchObject({ code: 0, stdout: '' })
+    const { stdout } = await hookline(['queue', path, '--json'])
+    expect(JSON.parse(stdout)).toMatchObject({ waiting: 1, deadLetters: 0 })
+  })
+
+  it('refuses another action beside it, a port that is taken, and a queue that is not there: with one sentence', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await new Promise((resolve) => server.once('listening', resolve))
+    const { port } = server.address() as AddressInfo
+    const path = join(folder, 'other.sqlite')
+    await addDeadLetter(path)
+
+    const refusal = async (args: readonly string[]) => {
+      const { code, stderr } = await hookline(args)
+      expect(code).toBe(2)
+      return stderr
+    }
+    expect(await refusal(['queue', path, 'dead', '--ui'])).toBe(
+      'error: --ui shows the queues, and takes the place of what to do. Got dead. Leave one of them out.\n',
+    )
+    const taken = `error: --ui must be a free port of this machine. Got port ${port}, which is in use. Pass another one, or none.\n`
+    expect(await refusal(['queue', path, '--ui', String(port)])).toBe(taken)
+    const store = join(folder, 'taken.sqlite')
+    expect(await refusal(['listen', '--port', '0', '--store', store, '--ui', String(port)])).toBe(taken)
+    expect(await refusal(['queue', join(folder, 'missing.sqlite'), '--ui'])).toContain('it does not exist')
+  })
+})
+
+describe('hookline listen --ui', () => {
+  it('shows the requests that are kept and those that come, and says why a signature was refused', async () => {
+    const store = join(folder, 'listen.sqlite')
+    const kept = createStore(store)
+    kept.add([keptRequest('1a2b00000001', { message: { type: 'group', name: 'group-1' } })])
+    kept.close()
+    const { get, rows, printed, end } = await open(['listen', '--port', '0', '--store', store, '--ui'], {
+      env: { HOOKLINE_SECRET: secret },
+    })
+    await until(() => /Listening on (\S+),/.test(printed.stderr))
+    const [, endpoint = ''] = /Listening on (\S+),/.exec(printed.stderr) ?? []
+    const { body, headers } = signedRequest(fixtures.track, secret)
+    await fetch(`${endpoint}/webhooks?token=t0ken`, { method: 'POST', body, headers })
+    await fetch(endpoint, {
+      method: 'POST',
+      body: `${body}\n`,
+      headers: { ...headers, authorization: 'Bearer s3cret' },
+    })
+
+    const [mismatched, verified, old] = await rows(3)
+    expect(old).toMatchObject({ type: 'group', name: 'group-1', state: 'done', status: 200 })
+    expect(verified).toMatchObject({ part: 'listen', kind: 'received', type: 'track', state: 'done', user: 'user-1' })
+    expect(mismatched).toMatchObject({ state: 'refused', status: 401, code: 'signature_mismatch' })
+
+    const detail = await get<Detail>(`message?id=${verified?.id}`)
+    expect(detail).toMatchObject({ request: { method: 'POST', path: '/webhooks?…' }, body: { text: body } })
+    expect(detail.steps.map(({ what }) => what)).toEqual(['arrived', 'checked', 'answered'])
+    const refused = await get<Detail>(`message?id=${mismatched?.id}`)
+    expect(refused.canExplain).toBe(true)
+    expect(JSON.stringify(refused)).not.toContain('s3cret')
+    expect(await get(`explanation?id=${mismatched?.id}`)).toMatchObject({
+      message: expect.stringContaining('The body must be the bytes that were signed.'),
+    })
+    expect(await end()).toMatchObject({ code: 0 })
+  })
+})
+
+/** Leaves a dead letter in an inbox, and nothing that works on it. */
+async function addDeadLetter(path: string): Promise<void> {
+  const queue = sqliteQueue({ path, name: 'inbox' })
+  const receiver = createReceiver({ secret, inbox: { queue, retries: [] }, onError: () => {} })
+  receiver.on('track', () => {
+    throw new Error('The payment provider answered 503')
+  })
+  receiver.start()
+  const { bytes, headers } = signedRequest(fixtures.track, secret)
+  await receiver.receive(bytes, headers)
+  await until(async () => (await receiver.deadLetters()).length === 1)
+  await receiver.close()
+}
+
+/** Starts the command, and signs in to the page that it prints. */
+async function open(args: readonly string[], running?: Running) {
+  const { child, printed, ended } = await start(args, running)
+  await until(() => /token=\S+\n/.test(printed.stderr))
+  const [url = ''] = /http\S+token=\S+/.exec(printed.stderr) ?? []
+  const signedIn = await fetch(url, { redirect: 'manual' })
+  const cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? ''
+  const at = (path: string) => new URL(`api/${path}`, url)
+
+  return {
+    url,
+    printed,
+    get: async <Answer>(path: string) => (await (await fetch(at(path), { headers: { cookie } })).json()) as Answer,
+    async post(path: string, body: unknown) {
+      const headers = { cookie, 'content-type': 'application/json', 'x-hookline-inspector': '1' }
+      return await (await fetch(at(path), { method: 'POST', headers, body: JSON.stringify(body) })).json()
+    },
+    /** The newest first, once they are so many. */
+    async rows(count: number): Promise<readonly Row[]> {
+      const { body } = await fetch(at('stream'), { headers: { cookie } })
+      const found = new Map<number, Row>()
+      let text = ''
+      for await (const chunk of body ?? []) {
+        text += Buffer.from(chunk).toString()
+        for (const [, data = ''] of text.matchAll(/^event: rows\n(?:id: .*\n)?data: (.*)$/gm)) {
+          for (const row of (JSON.parse(data) as StreamEvents['rows']).rows) found.set(row.id, row)
+        }
+        if (found.size >= count) break
+      }
+      return [...found.values()].sort((one, other) => other.id - one.id)
+    },
+    end() {
+      child.kill('SIGINT')
+      return ended
+    },
+  }
+}
+
+/** The status of a GET with this Host. */
+function statusFrom(url: string, host: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const request = http.get(url, { headers: { host } }, (response) => {
+      response.resume()
+      resolve(response.statusCode)
+    })
+    request.on('error', reject)
+  })
+}
