@@ -123,7 +123,7 @@ test('a sent message: its answers, and when the next attempt is', async ({ start
   await app.queue([track('Order Completed')])
   await rows(page).filter({ hasText: 'partner' }).filter({ hasText: 'Waiting' }).click()
   await message(page).getByText('Attempt: 503').first().waitFor()
-  await message(page).getByText('Next attempt in').waitFor()
+  await message(page).getByText('Next attempt:').waitFor()
   await message(page)
     .getByText(/^\d\d:\d\d$/)
     .first()
