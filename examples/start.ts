@@ -10,7 +10,7 @@ import { type CollectorDestination, createCollector } from 'hookline/collector'
 import { serve } from 'hookline/express'
 import { createInspector } from 'hookline/inspector'
 import { createDestination, createSender } from 'hookline/sender'
-import { fixtures, manualClock } from 'hookline/testing'
+import { fixtures } from 'hookline/testing'
 import { expectations, findFaults, toAnswer } from './demo/expectations.ts'
 import { createJournal } from './demo/journal.ts'
 import { chargeCard, createWarehouse, isOfLife, sendReceipt, startLife } from './demo/life.ts'
@@ -30,9 +30,8 @@ const MADE_UP = 'x-made-up'
 const sharedSecret = process.env.SHARED_SECRET || 'only-for-this-demo'
 const writeKey = 'demo-write-key'
 
-const clock = manualClock(Date.now())
-const journal = createJournal()
-const { folder, inbox, outbox, warehouse, left } = await openStorage(clock)
+const { folder, clock, aheadMs, inbox, outbox, warehouse, left } = await openStorage()
+const journal = createJournal(clock.now())
 const app = express()
 const { server, origin } = await listen(app)
 
@@ -142,6 +141,8 @@ let endLife = async (): Promise<void> => {}
 
 console.log(`Client, collector, destination and receiver run at ${origin}`)
 console.log(`From last time, in ${folder}: ${left.outbox} messages to deliver, ${left.inbox} to handle`)
+if (aheadMs > 0)
+  console.log(`The clock goes on where the page moved it: ${Math.round(aheadMs / 60_000)} min ahead of this machine's.`)
 receiver.start()
 console.log(`\n${head}`)
 recordCalls()

@@ -1,7 +1,7 @@
 /** The demo behind `npm start`: what it prints, how it ends, and that it can tell a wrong outcome. */
 
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -11,6 +11,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { expectations, findFaults, STATIONS, toAnswer } from '../examples/demo/expectations.ts'
 import { toCurl, toLine } from '../examples/demo/table.ts'
 import { type Child, startNode } from './docs/child.ts'
+import { until } from './support/until.ts'
 
 const START = fileURLToPath(new URL('../examples/start.ts', import.meta.url))
 
@@ -168,6 +169,25 @@ test('killed in the middle and started again it delivers what was not delivered,
   expect(demo.output).toMatch(/^From last time, in .*: 8 messages to deliver, 0 to handle$/m)
   for (const { saw } of expectations.slice(0, 8))
     await demo.printed(new RegExp(`^✓ [\\d:.]{12} {2}receiver +handled +${saw}, from last time$`, 'm'))
+})
+
+test('killed after its clock was moved, it goes on at that time, with what was left', { timeout: 60_000 }, async () => {
+  demo = startBroken('/webhooks', 'request.socket.destroy()', [])
+  const [url] = await demo.printed(/^http:\S+token=\S+$/m)
+  const cookie = (await fetch(url, { redirect: 'manual' })).headers.get('set-cookie')?.split(';')[0] ?? ''
+  const headers = { cookie, 'content-type': 'application/json', 'x-hookline-inspector': '1' }
+  const body = JSON.stringify({ advanceMs: 3_600_000 })
+  const moved = await fetch(new URL('api/time', url), { method: 'POST', headers, body })
+  expect(moved.status).toBe(200)
+  const file = join(data, 'clock')
+  await until(() => existsSync(file) && Number(readFileSync(file, 'utf8')) > Date.now() + 3_590_000)
+  demo.kill('SIGKILL')
+  await demo.exit
+
+  demo = startNode([START, '--once'], { env: { PORT: '0', DATA: data } })
+  expect(await demo.exit).toBe(0)
+  expect(demo.output).toMatch(/^The clock goes on where the page moved it: (59|60) min ahead of this machine's\.$/m)
+  expect(demo.output).toContain('10 of 10 came out as they must.')
 })
 
 test('a port that is taken is one line', { timeout: 30_000 }, async () => {

@@ -36,9 +36,8 @@ interface Entry {
   isSettled: boolean
 }
 
-/** Starts an empty one. */
-export function createJournal(): Journal {
-  const startedAt = Date.now()
+/** Starts an empty one. `startedAt`: what is older is from last time. */
+export function createJournal(startedAt: number): Journal {
   const entries = new Map<string, Entry>()
   let changed = (): void => {}
   let print = (_line: string): void => {}

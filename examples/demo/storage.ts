@@ -1,14 +1,17 @@
-/** The inbox and the outboxes of the demo: SQLite files, so that it can be killed at any moment. */
+/** The inbox, the outboxes and the clock of the demo: in files, so that it can be killed at any moment. */
 
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Clock } from 'hookline'
 import type { Queue } from 'hookline/queues'
 import { sqliteQueue } from 'hookline/queues/sqlite'
+import { type ManualClock, manualClock } from 'hookline/testing'
 
-/** The queues of the demo, and where they are. */
+/** The queues and the clock of the demo, and where they are. */
 export interface Storage {
   readonly folder: string
+  readonly clock: ManualClock
+  /** How far it is ahead of the machine's, because the page moved it: what waits is due by this one. */
+  readonly aheadMs: number
   /** Messages that the destination has to deliver. */
   readonly outbox: Queue
   /** The same of the destination that is a warehouse. */
@@ -20,16 +23,34 @@ export interface Storage {
 }
 
 /** Opens them in the folder DATA, by default `demo-data`. */
-export async function openStorage(clock: Clock): Promise<Storage> {
+export async function openStorage(): Promise<Storage> {
   const folder = process.env.DATA || 'demo-data'
   mkdirSync(folder, { recursive: true })
+  const { clock, aheadMs } = openClock(join(folder, 'clock'))
   const [outbox, warehouse, inbox] = ['outbox', 'warehouse', 'inbox'].map((name) =>
     // Only this process has jobs for them: it need not look often for those of others.
     sqliteQueue({ path: join(folder, `${name}.sqlite`), name, clock, pollMs: 10_000 }),
   ) as [Queue, Queue, Queue]
   const left = { outbox: await countLeft(outbox), inbox: await countLeft(inbox) }
-  return { folder, outbox, warehouse, inbox, left }
+  return { folder, clock, aheadMs, outbox, warehouse, inbox, left }
 }
+
+/** Starts at the time of the machine, or where the page has moved it: a file says where, each second. */
+function openClock(path: string): Pick<Storage, 'clock' | 'aheadMs'> {
+  const now = Date.now()
+  let moved = 0
+  try {
+    moved = Number(readFileSync(path, 'utf8')) || 0
+  } catch {} // It was never moved.
+  const clock = manualClock(Math.max(now, moved))
+  const save = (): void => {
+    if (clock.now() > Date.now()) writeFileSync(path, String(clock.now() + SAVE_EVERY_MS))
+  }
+  setInterval(save, SAVE_EVERY_MS).unref()
+  return { clock, aheadMs: clock.now() - now }
+}
+
+const SAVE_EVERY_MS = 1_000
 
 async function countLeft(queue: Queue): Promise<number> {
   const { waiting, active } = await queue.counts()

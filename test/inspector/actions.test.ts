@@ -336,6 +336,32 @@ describe('time', () => {
     expect(await post(endpointOf(), '/api/time', { speed: 1 })).toMatchObject({ status: 403 })
   })
 
+  it('goes with the clock of the machine from the beginning, whatever is under way', async () => {
+    const [clock, machine] = [manualClock(), manualClock()]
+    const health = async () => ({ status: 'ok', waiting: 0, active: 1, deadLetters: 0, oldestDueAgeMs: 0 })
+    const queue = { exists: async () => true, health } as never
+    const parts = [{ name: 'a', kind: 'queue', queue }] as const
+    const endpoint = endpointOf({ parts, movable: clock, speed: 1, clock, machine })
+    const started = clock.now()
+    let fired = 0
+    clock.setTimeout(() => (fired = clock.now()), 500)
+
+    await pass(machine, 1_000)
+    expect(clock.now()).toBe(started + 1_000)
+    expect(fired).toBe(started + 500)
+    expect(await post(endpoint, '/api/time', { speed: 0 })).toMatchObject({ body: { speed: 0 } })
+    await pass(machine, 1_000)
+    expect(clock.now()).toBe(started + 1_000)
+  })
+
+  it('has a speed that can be, and a clock for it', () => {
+    const receiver = createReceiver({ secret: SECRET })
+    const speedOf = (speed: number, clock?: ManualClock) => () =>
+      createInspector({ receiver, development: true, speed: speed as 1, ...(clock !== undefined && { clock }) })
+    expect(speedOf(2, manualClock())).toThrow('`speed` must be one of 0, 1, 60, 600. Got 2.')
+    expect(speedOf(1)).toThrow('`speed` needs a `clock` that can be moved.')
+  })
+
   it('passes by itself at a speed', async () => {
     const [clock, machine] = [manualClock(), manualClock()]
     const endpoint = endpointOf({ movable: clock, clock, machine })
