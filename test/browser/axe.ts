@@ -1,10 +1,7 @@
 /** Checks a page for what keeps people from using it: by axe-core, and by its width. */
 
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import axe from 'axe-core'
 import type { Page } from 'playwright-core'
-
-const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 interface Violation {
   readonly id: string
@@ -14,7 +11,7 @@ interface Violation {
 
 /** Returns what axe-core finds in the page as it is now, a line for each element. */
 export async function findViolations(page: Page): Promise<string[]> {
-  if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(source)
+  if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axe.source)
   const { violations } = await page.evaluate<{ readonly violations: readonly Violation[] }>(
     'axe.run(document, { resultTypes: ["violations"] })',
   )
