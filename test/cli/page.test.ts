@@ -8,15 +8,15 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createStore } from '../../src/cli/requests/open-store.ts'
 import { createReceiver } from '../../src/index.ts'
-import type { StreamEvents } from '../../src/inspector/wire.ts'
-import type { Detail, Row } from '../../src/inspector/wire-message.ts'
+import type { Detail } from '../../src/inspector/wire-message.ts'
 import type { DeadLetters } from '../../src/inspector/wire-queues.ts'
 import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 import { until } from '../support/until.ts'
-import { hookline, type Running, start } from './command.ts'
+import { hookline } from './command.ts'
 import { keptRequest } from './kept-request.ts'
+import { openPage } from './open-page.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'hookline-cli-page-'))
 const secret = 'a secret'
@@ -27,7 +27,7 @@ describe('hookline queue --ui', () => {
   it('serves the dead letters, and redrives them, to who has the URL alone', async () => {
     const path = join(folder, 'inbox.sqlite')
     await addDeadLetter(path)
-    const { get, post, url, end } = await open(['queue', path, '--ui', '--json'])
+    const { get, post, url, end } = await openPage(['queue', path, '--ui', '--json'])
 
     expect((await fetch(url.split('?')[0] as string)).status).toBe(403)
     expect(await statusFrom(url, 'rebound.example')).toBe(403)
@@ -76,7 +76,7 @@ describe('hookline listen --ui', () => {
     const kept = createStore(store)
     kept.add([keptRequest('1a2b00000001', { message: { type: 'group', name: 'group-1' } })])
     kept.close()
-    const { get, rows, printed, end } = await open(['listen', '--port', '0', '--store', store, '--ui'], {
+    const { get, rows, printed, end } = await openPage(['listen', '--port', '0', '--store', store, '--ui'], {
       env: { HOOKLINE_SECRET: secret },
     })
     await until(() => /Listening on (\S+),/.test(printed.stderr))
@@ -119,44 +119,6 @@ async function addDeadLetter(path: string): Promise<void> {
   await receiver.receive(bytes, headers)
   await until(async () => (await receiver.deadLetters()).length === 1)
   await receiver.close()
-}
-
-/** Starts the command, and signs in to the page that it prints. */
-async function open(args: readonly string[], running?: Running) {
-  const { child, printed, ended } = await start(args, running)
-  await until(() => /token=\S+\n/.test(printed.stderr))
-  const [url = ''] = /http\S+token=\S+/.exec(printed.stderr) ?? []
-  const signedIn = await fetch(url, { redirect: 'manual' })
-  const cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? ''
-  const at = (path: string) => new URL(`api/${path}`, url)
-
-  return {
-    url,
-    printed,
-    get: async <Answer>(path: string) => (await (await fetch(at(path), { headers: { cookie } })).json()) as Answer,
-    async post(path: string, body: unknown) {
-      const headers = { cookie, 'content-type': 'application/json', 'x-hookline-inspector': '1' }
-      return await (await fetch(at(path), { method: 'POST', headers, body: JSON.stringify(body) })).json()
-    },
-    /** The newest first, once they are so many. */
-    async rows(count: number): Promise<readonly Row[]> {
-      const { body } = await fetch(at('stream'), { headers: { cookie } })
-      const found = new Map<number, Row>()
-      let text = ''
-      for await (const chunk of body ?? []) {
-        text += Buffer.from(chunk).toString()
-        for (const [, data = ''] of text.matchAll(/^event: rows\n(?:id: .*\n)?data: (.*)$/gm)) {
-          for (const row of (JSON.parse(data) as StreamEvents['rows']).rows) found.set(row.id, row)
-        }
-        if (found.size >= count) break
-      }
-      return [...found.values()].sort((one, other) => other.id - one.id)
-    },
-    end() {
-      child.kill('SIGINT')
-      return ended
-    },
-  }
 }
 
 /** The status of a GET with this Host. */
