@@ -7,7 +7,6 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { createReceiver, type Message } from 'hookline'
 import { createClient } from 'hookline/client'
 import { createCollector } from 'hookline/collector'
@@ -79,9 +78,6 @@ for (const each of [receiver, inline]) {
     })
     .on('track', 'Order Failed', function chargeCard() {
       throw new Error('The card was declined.')
-    })
-    .on('track', 'Order Slow', async function waitForStock(_message, { signal }) {
-      await delay(300, undefined, { signal })
     })
     .on('track', 'Order Flaky', function reserveStock({ messageId }) {
       if (reserved.has(messageId)) return
