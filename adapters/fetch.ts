@@ -27,10 +27,13 @@ export function serve(endpoint: Endpoint, options?: ServeOptions): (request: Req
     incoming.end()
     if (answer === undefined) return new Response(null, { status: 404 })
     const { status, body } = answer
-    const isEmpty = request.method === 'HEAD' || status === 204 || status === 304
+    const isEmpty = request.method === 'HEAD' || NO_BODY.has(status)
     return new Response(isEmpty ? null : toWebBody(body, incoming), { status, headers: withoutConnection(answer) })
   }
 }
+
+/** Of these a Response takes no body. */
+const NO_BODY: ReadonlySet<number> = new Set([204, 205, 304])
 
 class FetchRequest implements EndpointRequest {
   /** Writable: a mount makes it relative to its prefix. */

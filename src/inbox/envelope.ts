@@ -32,7 +32,8 @@ const VERSION = 1
 const ELEMENT_VERSION = 2
 
 /** Names of headers that hold secrets of the sender, of a proxy or of a platform, and nothing about the message. */
-const SECRET = /authorization|cookie|credential|token|secret|passw|api-?key|functions-key|assertion|jwt|oidc|session/
+const SECRET =
+  /authorization|cookie|credential|token|secret|passw|(?:api|access|auth|functions|private|shared|subscription)-?key|protection-bypass|assertion|jwt|oidc|session/
 
 /** Whether a header is left out of envelopes. Names are in lower case. */
 export function isSecretHeader(name: string): boolean {

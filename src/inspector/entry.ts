@@ -105,7 +105,7 @@ export class Entry {
   setBody(bytes: Uint8Array): void {
     this.size += bytes.length - this.body.length
     this.bytes = bytes.length
-    this.body = keepBytes(bytes)
+    this.body = keepBytes(bytes, this.isRefused)
   }
 
   setHeaders(headers: EndpointHeaders): void {

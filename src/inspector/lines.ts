@@ -5,7 +5,7 @@ import type { HandlerRun } from '../handling/observer.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { isSecretHeader } from '../inbox/envelope.ts'
 import { HooklineError } from '../message/error.ts'
-import { parseObject } from '../message/json.ts'
+import { isObject, parseObject } from '../message/json.ts'
 import type { Attempt } from '../sender/api.ts'
 import type { AttemptLine, Body, ErrorLine, RequestLine, Row, RunLine, Step } from './wire-message.ts'
 
@@ -14,22 +14,31 @@ const MOST_MESSAGE = 2_000
 const MOST_STACK = 4_000
 
 /** What bodies are copied to, one behind the other: an allocation for each costs more than all else. */
-let slab = new Uint8Array(0)
-let used = 0
+interface Slab {
+  bytes: Uint8Array<ArrayBuffer>
+  used: number
+}
+
+/** A slab stays as long as any of its bodies: forged requests, which go soon, must not have each message keep one. */
+const SLABS: Readonly<Record<'messages' | 'refused', Slab>> = {
+  messages: { bytes: new Uint8Array(0), used: 0 },
+  refused: { bytes: new Uint8Array(0), used: 0 },
+}
 const SLAB = 65_536
 
 /** The bytes of a body, for long: a copy where they are a part of more, because the whole chunk of a connection would be kept. */
-export function keepBytes(bytes: Uint8Array): Uint8Array {
+export function keepBytes(bytes: Uint8Array, isRefused: boolean): Uint8Array {
   const { length } = bytes
   if (length === bytes.buffer.byteLength) return bytes
   if (length > SLAB / 4) return new Uint8Array(bytes)
-  if (used + length > slab.length) {
-    slab = new Uint8Array(SLAB)
-    used = 0
+  const slab = isRefused ? SLABS.refused : SLABS.messages
+  if (slab.used + length > slab.bytes.length) {
+    slab.bytes = new Uint8Array(SLAB)
+    slab.used = 0
   }
-  slab.set(bytes, used)
-  used += length
-  return slab.subarray(used - length, used)
+  slab.bytes.set(bytes, slab.used)
+  slab.used += length
+  return slab.bytes.subarray(slab.used - length, slab.used)
 }
 
 /** Headers without the values that may be secrets. */
@@ -151,8 +160,14 @@ export function bodiesOf(body: Uint8Array, kind: Row['kind']): readonly Uint8Arr
   if (kind !== 'collected') return [body]
   try {
     const { batch } = parseObject(body)
-    return Array.isArray(batch) ? [body, Buffer.from(JSON.stringify(batch))] : [body]
+    return Array.isArray(batch) ? [body, Buffer.from(JSON.stringify(batch.map(withoutNested)))] : [body]
   } catch {
     return [body]
   }
+}
+
+/** The ids of a call are no objects, and what is nested too deep cannot be written again. */
+function withoutNested(call: unknown): unknown {
+  if (!isObject(call)) return undefined
+  return Object.fromEntries(Object.entries(call).filter(([, value]) => typeof value !== 'object'))
 }

@@ -8,6 +8,7 @@ import type { EndpointAnswer } from '../../src/http/endpoint.ts'
 import { type Authorize, createInspector } from '../../src/inspector.ts'
 import { createLog } from '../../src/options/log.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { type Asked, ask, closeLater, cookieOf, endpointOf, OWN_HEADERS, start } from './support.ts'
 
@@ -82,6 +83,9 @@ describe('without authorize', () => {
     'an empty X-Forwarded-Host': [{ headers: { 'x-forwarded-host': '' } }, 'a request with X-Forwarded-Host'],
     'X-Real-IP': [{ headers: { 'x-real-ip': '127.0.0.1' } }, 'a request with X-Real-Ip'],
     Via: [{ headers: { via: '1.1 proxy' } }, 'a request with Via'],
+    'CF-Connecting-IP': [{ headers: { 'cf-connecting-ip': '1.2.3.4' } }, 'a request with Cf-Connecting-Ip'],
+    'True-Client-IP': [{ headers: { 'true-client-ip': '1.2.3.4' } }, 'a request with True-Client-Ip'],
+    X_Forwarded_For: [{ headers: { x_forwarded_for: '1.2.3.4' } }, 'a request with X_forwarded_for'],
   }
   it.each(Object.entries(refusals))('refuses %s, although the token is right', async (_name, [request, found]) => {
     const inspector = endpointOf()
@@ -354,6 +358,18 @@ describe('authorize', () => {
     expect(answer.body).not.toContain('database')
     expect(lines).toEqual([expect.stringContaining('`authorize`')])
   })
+})
+
+it('authorize that does not answer refuses, and holds no request for ever', async () => {
+  const lines: string[] = []
+  const note = (_fields: object, text: string): unknown => lines.push(text)
+  const machine = manualClock()
+  const log = createLog({ error: note, warn: note, info: note }, undefined, systemClock)
+  const inspector = endpointOf({ authorize: () => new Promise(() => {}), log, machine })
+  const asked = ask(inspector, '/api/setup')
+  await machine.advance(10_000)
+  expect(await asked).toMatchObject({ status: 403 })
+  expect(lines).toEqual([expect.stringContaining('did not answer within 10 seconds')])
 })
 
 describe('over a reverse proxy of this machine', () => {

@@ -86,6 +86,20 @@ describe('dead letters', () => {
     expect(ids).toHaveLength(120)
   })
 
+  it('are read page by page, and other requests go between', async () => {
+    const queue = await queueWith({ refused: 1_000 })
+    const endpoint = endpointOf({ parts: [partOfQueue('orders', queue, systemClock)] })
+    let [turns, isOver] = [0, false]
+    const count = (): void => {
+      turns += 1
+      if (!isOver) setImmediate(count)
+    }
+    setImmediate(count)
+    await deadLettersOf(endpoint, 'part=orders&reason=other')
+    isOver = true
+    expect(turns).toBeGreaterThan(15)
+  })
+
   it('a dry run counts and changes nothing; then they are changed, and the journal notes each slice', async () => {
     const queue = await queueWith({ refused: 1_100, window_over: 30 })
     const journal = fakeJournal()

@@ -65,6 +65,30 @@ it('forgets a user, in each call of a batch, too; a page begins anew', () => {
   expect(ids()).toEqual([2])
 })
 
+it('forgets a user in a batch with a call that nests too deep to be written again', () => {
+  const { journal, add } = setUp()
+  const deep = '['.repeat(100_000) + ']'.repeat(100_000)
+  add(`{"batch":[{"userId":"user-1","properties":{"a":${deep}}}]}`, false, 'collected')
+  expect(journal.forget('user-1')).toBe(1)
+})
+
+it('refused requests, which go soon, leave no memory behind that a message beside them keeps', () => {
+  const { journal, home } = setUp({ refused: 1 })
+  const body = Buffer.alloc(15_000).subarray(0, 14_000)
+  const memory = new Set<ArrayBufferLike>()
+  for (let index = 0; index < 40; index += 1) {
+    const message = journal.add(home, 'received', 0, `${index}`, false)
+    message.setBody(body.subarray(0, 100))
+    memory.add(message.body.buffer)
+    for (let forged = 0; forged < 4; forged += 1) {
+      const refused = journal.add(home, 'received', 0, undefined, true)
+      refused.setBody(body)
+      journal.update(refused)
+    }
+  }
+  expect(memory.size).toBeLessThanOrEqual(2)
+})
+
 it.each([
   [
     '{"writeKey":"k-1","batch":[{"writeKey" : "k-1","event":"x"}]}',

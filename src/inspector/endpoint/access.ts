@@ -4,6 +4,8 @@ import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { EndpointHeaders, EndpointRequest } from '../../http/endpoint.ts'
 import { kindOf } from '../../options/checks.ts'
 import type { Log } from '../../options/log.ts'
+import { type Clock, inBackground } from '../../time/clock.ts'
+import { TIMED_OUT, within } from '../../time/timeout.ts'
 import type { AccessRequest, Authorize } from '../api.ts'
 import type { Access } from '../wire.ts'
 import { Refusal } from './answers.ts'
@@ -25,8 +27,8 @@ export interface Guard {
 }
 
 /** Creates the guard of an inspector: by `authorize`, else by a token, which is random unless it is given. */
-export function createGuard({ authorize, token, log }: GuardOptions): Guard {
-  return authorize === undefined ? createTokenGuard(token) : createAuthorizeGuard(authorize, log)
+export function createGuard({ authorize, token, log, machine }: GuardOptions): Guard {
+  return authorize === undefined ? createTokenGuard(token) : createAuthorizeGuard(authorize, log, inBackground(machine))
 }
 
 /** What decides. */
@@ -34,6 +36,8 @@ export interface GuardOptions {
   readonly authorize?: Authorize | undefined
   readonly token?: string | undefined
   readonly log: Log
+  /** The clock of the machine: that of the parts may stand still. */
+  readonly machine: Clock
 }
 
 /** Lets whoever has the token in, over a connection of this machine. */
@@ -76,13 +80,20 @@ function cookieName(port: string): string {
   return `hookline_inspector_${port}`
 }
 
+/** How long `authorize` may take. */
+const ANSWER_MS = 10_000
+
 /** Asks the app. */
-function createAuthorizeGuard(authorize: Authorize, log: Log): Guard {
+function createAuthorizeGuard(authorize: Authorize, log: Log, clock: Clock): Guard {
   async function ask(request: AccessRequest): Promise<Access | false> {
     const fault = { level: 'error', code: 'authorize_failed' } as const
     try {
-      const access: unknown = await authorize(request)
+      const access: unknown = await within(Promise.resolve(authorize(request)), ANSWER_MS, clock)
       if (access === 'read' || access === 'write' || access === false) return access
+      if (access === TIMED_OUT) {
+        log.write({ ...fault, text: '`authorize` did not answer within 10 seconds, so the request was refused.' })
+        return false
+      }
       const text = `\`authorize\` must return false, 'read' or 'write'. Got ${kindOf(access)}. The request was refused.`
       log.write({ ...fault, text })
     } catch (thrown) {
@@ -133,7 +144,8 @@ function closed(found: string): Refusal {
 
 const LOOPBACK_ADDRESS = /^(?:127(?:\.\d{1,3}){3}|::1|::ffff:127(?:\.\d{1,3}){3})$/i
 const LOOPBACK_HOST = /^(?:(?:[a-z\d_-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::(\d{1,5}))?$/i
-const PROXY_HEADER = /^(?:forwarded|x-forwarded(?:-.*)?|x-real-ip|via)$/
+const PROXY_HEADER =
+  /^(?:forwarded|via|cdn-loop|x[-_](?:forwarded|original|envoy)(?:[-_].*)?|.*(?:client|connecting|real)[-_]ip)$/
 
 /** The Host of a request, also of HTTP/2; undefined when it is missing, or given twice and not the same. */
 function hostOf(headers: EndpointHeaders): string | undefined {

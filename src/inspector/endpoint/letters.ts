@@ -1,5 +1,6 @@
 /** Dead letters: lists and groups them, redrives and drops them. */
 
+import { setImmediate } from 'node:timers/promises'
 import { HooklineError } from '../../message/error.ts'
 import type { Clock } from '../../time/clock.ts'
 import type { Journal } from '../journal.ts'
@@ -74,7 +75,9 @@ export function createLetterDesk(journal: Journal, clock: Clock, machine: Clock)
         }
         count += 1
         last = letter.id
-        if (reason === undefined || letter.reason === reason) letters.push(toLetter(part.name, letter))
+        if (reason !== undefined && letter.reason !== reason) continue
+        letters.push(toLetter(part.name, letter))
+        await setImmediate() // A body was parsed: other requests go first.
       }
       return { part: part.name, groups, isWhole, letters }
     },
@@ -138,6 +141,7 @@ async function* readLetters(queue: PartQueue, from?: string): AsyncGenerator<Par
     yield* page
     after = page.at(-1)?.id
     if (page.length < PAGE) return
+    await setImmediate() // A queue in memory answers at once, and other requests would wait for all of it.
   }
 }
 

@@ -30,9 +30,8 @@ export interface EndpointOptions extends GuardOptions {
   readonly parts: readonly WatchedPart[]
   /** How many messages are kept. */
   readonly keep: Setup['keep']
-  /** The clock of the parts, and that of the machine. */
+  /** The clock of the parts. */
   readonly clock: Clock
-  readonly machine: Clock
   /** By name. Default: nothing can be sent. */
   readonly senders?: ReadonlyMap<string, Sender>
   /** Says why a signature was refused. Default: it cannot. */

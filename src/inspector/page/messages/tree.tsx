@@ -6,8 +6,10 @@ import { childrenOf, excerptOf, type Json, sizeOf } from './json.ts'
 
 /** How many values of an object or an array are shown at first, and added each time. */
 const PAGE = 100
-/** Characters of a string. */
+/** Characters of a string or a number. */
 const STRING_PAGE = 2_000
+/** Characters of a name: the text of the body has all of them. */
+const NAME_LENGTH = 300
 /** Levels that are indented. */
 const INDENTED = 16
 
@@ -72,11 +74,16 @@ function Name({ name }: { readonly name: string | number | undefined }) {
   return (
     <>
       <span class={typeof name === 'number' ? 'muted' : 'key'}>
-        <Text value={String(name)} />
+        <Text value={nameOf(name)} />
       </span>
       <span class="muted">: </span>
     </>
   )
+}
+
+function nameOf(name: string | number): string {
+  const text = String(name)
+  return text.length > NAME_LENGTH ? `${text.slice(0, NAME_LENGTH)}… ${text.length - NAME_LENGTH} more` : text
 }
 
 function Closed({ json }: { readonly json: Json }) {
@@ -92,7 +99,8 @@ function Leaf({ json }: { readonly json: Json }) {
   if (json.kind === 'object') return <>{'{}'}</>
   if (json.kind === 'array') return <>[]</>
   if (json.kind === 'literal') {
-    return <span class={/^[-\d]/.test(json.text) ? 'literal-number' : 'literal-word'}>{json.text}</span>
+    const text = json.text.length > STRING_PAGE ? `${json.text.slice(0, STRING_PAGE)}…` : json.text
+    return <span class={/^[-\d]/.test(text) ? 'literal-number' : 'literal-word'}>{text}</span>
   }
   const { value } = json
   return (

@@ -1,0 +1,44 @@
+/** Splits text of strangers into what is shown as it is, and the codes of what is not seen or would move what is beside it. */
+
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
+/** Joiners that emoji and scripts need are no danger. */
+const HARMLESS = new Set(['\u200c', '\u200d', '\u00ad'])
+/** The most pieces that are codes: a browser is slow with too many elements. */
+const MOST_CODES = 500
+
+/** Text that is shown as it is, or a code that is marked as one. */
+export type Piece = string | { readonly code: string }
+
+/**
+ * Splits a text. Of very many codes, those at the end are part of the text around them.
+ *
+ * @param lines Whether line breaks and tabs are kept.
+ */
+export function splitText(value: string, lines: boolean): readonly Piece[] {
+  const pieces: Piece[] = []
+  let from = 0
+  for (const { 0: found, index } of value.matchAll(UNSEEN)) {
+    if (isPlain(found, lines)) continue
+    if (pieces.length >= 2 * MOST_CODES) return [...pieces, withCodes(value.slice(from), lines)]
+    pieces.push(value.slice(from, index), { code: codeOf(found) })
+    from = index + found.length
+  }
+  return [...pieces, value.slice(from)]
+}
+
+function withCodes(text: string, lines: boolean): string {
+  return text.replace(UNSEEN, (found) => (isPlain(found, lines) ? found : codeOf(found)))
+}
+
+function isPlain(character: string, lines: boolean): boolean {
+  return HARMLESS.has(character) || (lines && (character === '\n' || character === '\t'))
+}
+
+/** `\n`, `\u202e`, `\u{e0041}`. */
+function codeOf(character: string): string {
+  if (character === '\n') return '\\n'
+  if (character === '\r') return '\\r'
+  if (character === '\t') return '\\t'
+  const code = (character.codePointAt(0) as number).toString(16)
+  return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, '0')}`
+}
