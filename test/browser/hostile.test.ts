@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { measureOverflow } from './axe.ts'
 import { track } from './messages.ts'
-import { message, rows, test } from './test.ts'
+import { goToView, message, rows, test } from './test.ts'
 
 const SCRIPT = '<script>alert(1)</script>'
 const IMAGE = '"><img src="http://elsewhere.example/x" onerror="alert(2)">'
@@ -90,6 +90,30 @@ test('a refused request is shown as text, with its headers', async ({ start, ope
   await rows(page).first().click()
   await message(page).getByText('user-agent').waitFor()
   await message(page).getByText(IMAGE).first().waitFor()
+  expect(await findEscapes(page)).toEqual([])
+})
+
+test('a dead letter is shown as text, and sent again from the page as it was', async ({ start, open }) => {
+  const app = await start()
+  const { page } = await open(app)
+  await app.post(track('Order Failed', { userId: TURNED, properties: { [SCRIPT]: IMAGE, url: LINK } }))
+  await rows(page).filter({ hasText: 'Dead' }).waitFor()
+  await goToView(page, 'Dead letters')
+  const letter = page.locator('.letter')
+  await letter
+    .getByText(SHOWN['marks that turn text around'] ?? '')
+    .first()
+    .waitFor()
+  await letter.locator('summary').click()
+  await letter.getByText(SCRIPT).first().waitFor()
+  expect(await findEscapes(page)).toEqual([])
+
+  await letter.getByRole('link').first().click()
+  await message(page).getByRole('link', { name: 'Send again' }).click()
+  await page.getByRole('heading', { name: 'Send', level: 1 }).waitFor()
+  await page.getByLabel('Sender').selectOption('to inline')
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await page.getByRole('region', { name: 'Result' }).getByText('500').first().waitFor()
   expect(await findEscapes(page)).toEqual([])
 })
 
