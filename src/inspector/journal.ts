@@ -8,7 +8,7 @@ import type { Entry, Home } from './entry.ts'
 import type { Detail, Row } from './wire-message.ts'
 
 /** What has changed since a version of the journal. */
-export interface Changes {
+interface Changes {
   /** The version now. */
   readonly version: number
   /** Whether `rows` are all that are kept: the version was unknown, or too much has gone since. */
