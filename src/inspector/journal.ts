@@ -11,7 +11,7 @@ import type { Detail, Row } from './wire-message.ts'
 interface Changes {
   /** The version now. */
   readonly version: number
-  /** Whether `rows` are all that are kept: the version was unknown, or too much has gone since. */
+  /** Whether `rows` are all that are kept: the version was unknown, or messages were forgotten since. */
   readonly isReset: boolean
   readonly rows: readonly Row[]
 }

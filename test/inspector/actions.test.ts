@@ -127,6 +127,21 @@ describe('dead letters', () => {
     expect(await queue.counts()).toMatchObject({ deadLetters: 0, waiting: 1_100 })
   })
 
+  it('a redrive is noted at the time before it: its job may end before the queue has answered', async () => {
+    const queue = await queueWith({ refused: 1 })
+    const part = partOfQueue('orders', queue, systemClock)
+    const clock = manualClock()
+    const [journal, before] = [fakeJournal(), clock.now()]
+    const redrive = async (ids: readonly string[]): Promise<number> => {
+      await clock.advance(20)
+      return queue.redrive(ids)
+    }
+    Object.assign(part.queue as object, { redrive })
+    const endpoint = endpointOf({ parts: [part], journal, clock })
+    expect(await post(endpoint, '/api/redrive', { part: 'orders', dryRun: false })).toMatchObject({ status: 200 })
+    expect(journal.noted).toEqual([['orders', expect.anything(), 'redriven', before]])
+  })
+
   it('says how many were changed before the queue failed', async () => {
     const queue = await queueWith({ refused: 600 })
     const part = partOfQueue('orders', queue, systemClock)
@@ -366,6 +381,29 @@ describe('time', () => {
     expect(await post(endpoint, '/api/time', { speed: 0 })).toMatchObject({ body: { speed: 0 } })
     await pass(machine, 1_000)
     expect(clock.now()).toBe(started + 1_000)
+  })
+
+  it('is never moved twice at once, so it never goes back', async () => {
+    const [clock, machine] = [manualClock(), manualClock()]
+    const { advance } = clock
+    let [moves, most] = [0, 0]
+    const slow = Object.assign(clock, {
+      async advance(ms: number) {
+        most = Math.max(most, ++moves)
+        await advance(ms)
+        for (let turn = 0; turn < 20; turn++) await nextTurn()
+        moves -= 1
+      },
+    })
+    const endpoint = endpointOf({ movable: slow, speed: 1, clock, machine })
+    const started = clock.now()
+    await machine.advance(10) // It goes with the clock of the machine from here on.
+    expect(moves).toBe(1)
+    const moved = post(endpoint, '/api/time', { advanceMs: 60_000 })
+    await pass(machine, 100)
+    expect(await moved).toMatchObject({ status: 200, body: { speed: 1 } })
+    expect(clock.now()).toBeGreaterThan(started + 60_000)
+    expect(most).toBe(1)
   })
 
   it('has a speed that can be, and a clock for it', () => {

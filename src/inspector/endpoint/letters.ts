@@ -16,7 +16,7 @@ interface LettersQuery {
 }
 
 /** The dead letters of all parts. */
-export interface LetterDesk {
+export interface Letters {
   list(part: QueuedPart, query: LettersQuery): Promise<DeadLetters>
   /** Redrives or drops. With `dryRun` it counts only. */
   change(what: 'redrive' | 'drop', part: QueuedPart, change: Selection, signal: AbortSignal): Promise<Changed>
@@ -45,7 +45,7 @@ type Groups = Pick<DeadLetters, 'groups' | 'isWhole'>
  * @param clock The clock of the parts.
  * @param machine The clock of the machine.
  */
-export function createLetterDesk(journal: Journal, clock: Clock, machine: Clock): LetterDesk {
+export function createLetters(journal: Journal, clock: Clock, machine: Clock): Letters {
   const kept = new Map<string, { readonly at: number; readonly groups: Promise<Groups> }>()
   const changing = new Set<string>()
 
@@ -95,11 +95,13 @@ export function createLetterDesk(journal: Journal, clock: Clock, machine: Clock)
         let count = 0
         for (let ids = [...selected.keys()]; ids.length > 0 && !signal.aborted; ids = ids.slice(SLICE)) {
           const slice = ids.slice(0, SLICE)
+          // A worker may end a redriven job before the queue has answered.
+          const at = clock.now()
           count += await queue[what](slice).catch((error: unknown) => {
             if (!(error instanceof HooklineError)) throw error
             throw new Refusal(error.status, `${error.message} ${count} of ${selected.size} were ${done} before.`)
           })
-          journal.changed(name, slice, done, clock.now())
+          journal.changed(name, slice, done, at)
         }
         return { count, reasons, dryRun: false }
       } finally {
@@ -151,10 +153,10 @@ async function group(queue: PartQueue): Promise<Groups> {
   for await (const { reason, failedAt } of readLetters(queue)) {
     if (count === MOST_READ) return { groups: largestFirst(groups.values()), isWhole: false }
     count += 1
-    const entry = groups.get(reason) ?? { reason, count: 0, latestAt: 0 }
-    groups.set(reason, entry)
-    entry.count += 1
-    entry.latestAt = Math.max(entry.latestAt, failedAt.getTime())
+    const group = groups.get(reason) ?? { reason, count: 0, latestAt: 0 }
+    groups.set(reason, group)
+    group.count += 1
+    group.latestAt = Math.max(group.latestAt, failedAt.getTime())
   }
   return { groups: largestFirst(groups.values()), isWhole: true }
 }

@@ -16,7 +16,7 @@ import type { Explanation } from '../wire-message.ts'
 import type { GuardOptions } from './access.ts'
 import { answer, json, Refusal } from './answers.ts'
 import { createFaults, requireBetween } from './faults.ts'
-import { createLetterDesk, type QueuedPart, readChange } from './letters.ts'
+import { createLetters, type QueuedPart, readChange } from './letters.ts'
 import type { WatchedPart } from './parts.ts'
 import { createSampler } from './queues.ts'
 import { createSending } from './send.ts'
@@ -72,7 +72,7 @@ export function createRoutes(
   const { journal, series, parts, clock, machine, senders = new Map(), faultsOf, movable, speed = 0 } = options
   const wake = (): void => streams.wake()
   const queues = createSampler({ parts, series, isOpen: () => streams.isOpen, onSample: wake, report, machine })
-  const letters = createLetterDesk(journal, clock, machine)
+  const letters = createLetters(journal, clock, machine)
   const sending = createSending(senders)
   const faults = faultsOf && createFaults(faultsOf, clock, wake)
   const isActive = async (): Promise<boolean> => sending.active > 0 || (await queues.isActive())

@@ -60,7 +60,7 @@ export function createTimeControl({ movable, isActive, onChange, report, speed, 
   let isClosed = false
   let ticker: unknown
   let beat: unknown
-  /** The move under way: there is never another. */
+  /** The move under way: there is never another, because two at once could move the clock back. */
   let moving: Promise<void> | undefined
 
   function changed(): void {
@@ -101,11 +101,16 @@ export function createTimeControl({ movable, isActive, onChange, report, speed, 
 
   /** Moves when no other move is under way any more. */
   async function moveNext(ms: number): Promise<void> {
-    while (moving !== undefined) await moving
-    moving = move(ms).finally(() => {
+    // Whoever began that one hears of its failure.
+    while (moving !== undefined) await moving.catch(() => {})
+    await begin(move(ms))
+  }
+
+  function begin(move: Promise<void>): Promise<void> {
+    moving = move.finally(() => {
       moving = undefined
     })
-    await moving
+    return moving
   }
 
   /** Goes on until another speed is set. */
@@ -122,7 +127,7 @@ export function createTimeControl({ movable, isActive, onChange, report, speed, 
     ticker = clock.setTimeout(async () => {
       const now = clock.monotonic()
       const ms = Math.floor(now - since)
-      if (moving === undefined && !isAsked) await movable.advance(Math.min(ms, MOST_TICK_MS)).catch(report)
+      if (moving === undefined) await begin(movable.advance(Math.min(ms, MOST_TICK_MS))).catch(report)
       if (pace === current && !isClosed) follow(since + ms, current)
     }, REAL_TICK_MS)
   }

@@ -1,6 +1,7 @@
 /** Splits text of strangers into what is shown as it is, and the codes of what is not seen or would move what is beside it. */
 
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
+/** Characters that are not seen, that a terminal acts on, or that change the direction of others. */
+export const UNSEEN: RegExp = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 /** Joiners that emoji and scripts need are no danger. */
 const HARMLESS = new Set(['\u200c', '\u200d', '\u00ad'])
 /** The most pieces that are codes: a browser is slow with too many elements. */

@@ -1,6 +1,7 @@
 /** A message as text to paste: a command, a test. What strangers wrote stays data in both. */
 
 import type { Body, Detail, RequestLine } from '../../wire-message.ts'
+import { UNSEEN } from '../codes.ts'
 
 /** Linux takes 128 KB in one argument. */
 const ARGUMENT_BYTES = 100_000
@@ -15,8 +16,6 @@ const OWN_HEADERS = [
   'te',
   'upgrade',
 ]
-/** Characters that are not seen, that a terminal acts on, or that change the direction of others. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 
 /**
  * The message as a command for a POSIX shell. Headers that are hidden are left out. Undefined when no body was kept.

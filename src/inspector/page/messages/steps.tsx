@@ -8,6 +8,7 @@ import { Text } from '../text.tsx'
 /** What its mark on the line says. */
 export type Tone = 'plain' | 'good' | 'bad' | 'waits'
 
+/** A step as the timeline shows it. */
 export interface Shown {
   readonly tone: Tone
   readonly title: ComponentChildren
@@ -107,14 +108,18 @@ function Run({ run: { on, name, durationMs, error } }: { readonly run: RunLine }
 }
 
 function showAttempt({ url, durationMs, ok, status, error, reason, body }: AttemptLine): Shown {
-  const result = status ?? formatLiteral(error ?? 'no answer')
+  const result = status ?? formatLiteral(error ?? 'no response')
   const content = (
     <>
       <p class="mono break">
         <Text value={url} />
       </p>
-      {(status !== undefined ? error : undefined) !== undefined && <Muted>{formatLiteral(error ?? '')}</Muted>}
-      {reason !== undefined && <Muted>{reason}</Muted>}
+      {status !== undefined && error !== undefined && <Muted>{formatLiteral(error)}</Muted>}
+      {reason !== undefined && (
+        <Muted>
+          <Text value={reason} />
+        </Muted>
+      )}
       {body !== '' && (
         <pre class="excerpt">
           <Text value={body} lines />

@@ -1,5 +1,6 @@
 /** The messages of a destination that wait for their next attempt, each on its four hours. */
 
+import { RETRY_WINDOW_MS } from '../../../message/limits.ts'
 import type { Detail, Row } from '../../wire-message.ts'
 import { useAnswer } from '../answer.ts'
 import { useStore } from '../connection.ts'
@@ -10,7 +11,6 @@ import { findTried } from '../retry-times.ts'
 import { hrefOf } from '../route.ts'
 import { Text } from '../text.tsx'
 
-const WINDOW_MS = 4 * 60 * 60_000
 /** How many are drawn. */
 const MOST = 8
 
@@ -72,7 +72,7 @@ function Key({
 function Retry({ row }: { readonly row: Row }) {
   // The number of attempts is in the query so that it is asked again after each.
   const { answer } = useAnswer<Detail>('message', { id: row.id, attempts: row.attempts })
-  const { startedAt, endsAt } = answer?.window ?? { startedAt: row.at, endsAt: row.at + WINDOW_MS }
+  const { startedAt, endsAt } = answer?.window ?? { startedAt: row.at, endsAt: row.at + RETRY_WINDOW_MS }
   return (
     <li class="retry">
       <div>

@@ -36,7 +36,9 @@ function Attempt({ attempt }: { readonly attempt: AttemptLine }) {
           <StateSign state={ok ? 'done' : 'failed'} />
           <b>{status ?? (error === undefined ? 'no response' : formatLiteral(error))}</b>
         </span>
-        <span class="mono attempt-url">{url}</span>
+        <span class="mono attempt-url">
+          <Text value={url} />
+        </span>
         <span class="muted">
           {formatDuration(durationMs)}, at {formatExactTime(at)}
         </span>

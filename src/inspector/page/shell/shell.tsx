@@ -9,17 +9,13 @@ import { hrefOf, type View } from '../route.ts'
 import { KeysHelp } from './keys-dialog.tsx'
 import { ThemeSwitch } from './theme.tsx'
 
+/** Of the views, for links and titles. */
 const NAMES: Readonly<Record<View, string>> = {
   messages: 'Messages',
   queues: 'Queues',
   'dead-letters': 'Dead letters',
   send: 'Send',
   development: 'Faults and time',
-}
-
-/** The name of a view, for links and titles. */
-function nameOf(view: View): string {
-  return NAMES[view]
 }
 
 export function Shell({ view, children }: { readonly view: View; readonly children: ComponentChildren }) {
@@ -29,7 +25,7 @@ export function Shell({ view, children }: { readonly view: View; readonly childr
   const dead = useStore((state) => state.queues.reduce((sum, { deadLetters }) => sum + deadLetters, 0))
   const views = (Object.keys(NAMES) as View[]).filter((each) => each !== 'development' || setup?.development === true)
   useEffect(() => {
-    document.title = `${nameOf(view)} · Hookline`
+    document.title = `${NAMES[view]} · Hookline`
   }, [view])
   return (
     <>
@@ -43,7 +39,7 @@ export function Shell({ view, children }: { readonly view: View; readonly childr
             {views.map((each) => (
               <li key={each}>
                 <a href={hrefOf(each)} aria-current={each === view ? 'page' : undefined}>
-                  {nameOf(each)}
+                  {NAMES[each]}
                   {each === 'dead-letters' && dead > 0 && <span class="badge">{formatNumber(dead)}</span>}
                 </a>
               </li>
