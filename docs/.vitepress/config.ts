@@ -58,6 +58,7 @@ export default defineConfig({
         text: 'Run it in production',
         items: [
           { text: 'Scaling', link: '/scaling' },
+          { text: 'The inspector', link: '/inspector' },
           { text: 'Observability', link: '/observability' },
           { text: 'Security', link: '/security' },
           { text: 'Runtimes', link: '/runtimes' },

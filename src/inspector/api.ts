@@ -38,7 +38,7 @@ export interface KeepOptions {
   /** The most bytes of refused requests. Default 4 MB. */
   readonly refusedBytes?: number
   /** A file of SQLite that keeps them beyond the process. Default: memory. */
-  readonly path?: string
+  readonly path?: string | undefined
 }
 
 /** Options of `createInspector`. Pass at least one of the parts. */
@@ -55,7 +55,7 @@ export interface InspectorOptions {
    * Decides who may look (`read`) and who may also redrive, drop and send (`write`). Asked for each request, and each minute for
    * a page that stays open. Default: whoever has the token of {@link Inspector.url}, on this machine, and `write`.
    */
-  readonly authorize?: Authorize
+  readonly authorize?: Authorize | undefined
   /**
    * The token of {@link Inspector.url}: 32 letters, digits, `-` and `_` or more. Default: a random one, new in each process. One
    * of your own, `process.env.INSPECTOR_TOKEN` for instance, lets an open page go on when the app was started again.

@@ -35,6 +35,7 @@ const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
     'startPlatform',
     'testQueue',
   ],
+  'hookline/inspector': ['createInspector'],
 }
 
 /** Packages that a subpath needs and that a user installs beside Hookline. */
