@@ -169,7 +169,7 @@ export class Entry {
     if (this.isUnread) this.#read()
     const { id, at, kind, home, state, type, name, user, status, code, bytes, attempts, retryAt, durationMs } = this
     const row = { id, at, kind, part: home.name, state, type, name, user, status, code, bytes, attempts, retryAt }
-    return { ...row, durationMs } as Row
+    return { ...row, durationMs, ...(this.isRefused && { isRefused: true }) } as Row
   }
 
   /** Of a call that was collected, whose type is known by its path. */

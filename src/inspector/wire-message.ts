@@ -34,6 +34,8 @@ export interface Row {
   readonly retryAt?: number
   /** Of the handlers, or of the attempt that ended last. */
   readonly durationMs?: number
+  /** True when strangers may have sent it: such rows are kept apart, and push no others out. */
+  readonly isRefused?: boolean
 }
 
 /** A message with everything that is known of it. */

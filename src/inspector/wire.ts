@@ -55,7 +55,7 @@ export interface Part {
 
 /** The events of the stream, by name. */
 export interface StreamEvents {
-  /** `isReset`: forget all rows first. Rows are new or changed, in any order. At most `keep.messages + keep.refused` in all. */
+  /** `isReset`: forget all rows first. Rows are new or changed, in any order. The newest are kept: `keep.messages` of them, and `keep.refused` of those with `isRefused`. */
   readonly rows: { readonly isReset: boolean; readonly rows: readonly Row[] }
   readonly queues: readonly QueueStatus[]
   /** Sent when it changes by anything but its speed, and about each second while a page can move it. */

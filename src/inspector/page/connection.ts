@@ -4,6 +4,7 @@ import { useLayoutEffect, useReducer, useRef } from 'preact/hooks'
 import type { Fault, Problem, Setup, StreamEvents, Time } from '../wire.ts'
 import type { Row } from '../wire-message.ts'
 import type { QueueStatus } from '../wire-queues.ts'
+import { keptRows } from './rows.ts'
 
 /** Everything that the views show, apart from what they fetch themselves. */
 export interface State {
@@ -66,10 +67,10 @@ function update(change: Partial<State>): void {
 const STALE: readonly Row[] = []
 
 function sortedRows(): readonly Row[] {
-  const rows = [...rowsById.values()].sort((one, other) => other.id - one.id)
-  const keep = state.setup?.keep
-  const most = keep === undefined ? rows.length : keep.messages + keep.refused
-  for (const { id } of rows.splice(most)) rowsById.delete(id)
+  const rows = keptRows(rowsById.values(), state.setup?.keep)
+  if (rows.length === rowsById.size) return rows
+  rowsById.clear()
+  for (const row of rows) rowsById.set(row.id, row)
   return rows
 }
 

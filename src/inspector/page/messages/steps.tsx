@@ -19,7 +19,7 @@ export interface Shown {
 export function showStep(step: Step): Shown {
   switch (step.what) {
     case 'arrived': {
-      const title = `Arrived${step.isCopy ? ' again: a copy, handled before' : ''}`
+      const title = `Arrived${step.isCopy ? ' again: a copy' : ''}`
       const from = step.remoteAddress === undefined ? '' : ` from ${step.remoteAddress}`
       return { tone: 'plain', title, content: <Muted>{formatBytes(step.bytes) + from}</Muted> }
     }
