@@ -129,30 +129,35 @@ export function showBody(bytes: Uint8Array, size: number, hasKeys: boolean): Bod
   const isText = isUtf8(bytes)
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   if (!hasKeys) return isText ? { size, text: buffer.toString() } : { size, base64: buffer.toString('base64') }
+  // What is not UTF-8 may hold a key in another encoding, or compressed.
+  if (!isText) return { size, isRedacted: true }
   const text = buffer.toString()
   const shown = withoutWriteKeys(text)
   if (shown === undefined) return { size, isRedacted: true }
-  if (shown !== text) return { size, text: shown, isRedacted: true }
-  return isText ? { size, text } : { size, base64: buffer.toString('base64') }
+  return shown === text ? { size, text } : { size, text: shown, isRedacted: true }
 }
 
-/** A string of JSON, and whether it is the name of a field. */
-const STRING = /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?/g
+/** A string of JSON, whether it is the name of a field, and whether that holds an object or a list. */
+const STRING = /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:\s*([[{])?)?/g
 
-/** JSON whose write keys read `…`; undefined for what may hold one and is no JSON. */
+/** JSON whose write keys read `…`; undefined for what may hold one elsewhere: what is no JSON, and keys that are no text. */
 function withoutWriteKeys(text: string): string | undefined {
-  if (!/writeKey|\\u/i.test(text)) return text
+  // No JSON has a zero byte, but all of it has in UTF-16.
+  if (!/writeKey|\\u/i.test(text) && !text.includes('\0')) return text
   try {
     JSON.parse(text.replace(/^\ufeff/, ''))
   } catch {
     return undefined
   }
   let isKey = false
-  return text.replace(STRING, (whole, token: string, colon: string | undefined) => {
+  let isHidden = true
+  const shown = text.replace(STRING, (whole, token: string, colon: string | undefined, open: string | undefined) => {
     const wasKey = isKey
     isKey = colon !== undefined && JSON.parse(token) === 'writeKey'
+    if (isKey && open !== undefined) isHidden = false
     return wasKey && colon === undefined ? '"…"' : whole
   })
+  return isHidden ? shown : undefined
 }
 
 /** The messages in a body: of the collection API, the calls of a batch. */

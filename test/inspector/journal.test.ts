@@ -1,5 +1,6 @@
 /** What an inspector keeps in memory: bounds, order, changes, forgetting, secrets. */
 
+import { gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { createJournal } from '../../src/inspector/create-journal.ts'
 import { readKeep } from '../../src/inspector/journal.ts'
@@ -96,9 +97,26 @@ it.each([
   ],
   [String.raw`{"write\u004bey":"k-1"}`, String.raw`{"write\u004bey":"…"}`],
   ['{"writeKey":"k-1', undefined],
+  ['{"writeKey" : {"a":"k-1"}}', undefined],
+  ['{"writeKey":["x","k-1"]}', undefined],
 ])('shows no write key of %s', (body, text) => {
   const { journal, add } = setUp()
   expect(journal.detail(add(body, false, 'collected').id)?.body).toEqual({ size: body.length, text, isRedacted: true })
+})
+
+it.each([
+  ['in another encoding', Buffer.from('{"writeKey":"k-1"}', 'utf16le')],
+  ['compressed', gzipSync('{"writeKey":"k-1"}')],
+])('shows no write key %s, but shows a message so', (_how, bytes) => {
+  const { journal, home } = setUp()
+  const bodyOf = (kind: 'received' | 'collected') => {
+    const entry = journal.add(home, kind, 0, undefined, false)
+    entry.setBody(bytes)
+    journal.update(entry)
+    return journal.detail(entry.id)?.body
+  }
+  expect(bodyOf('collected')).toEqual({ size: bytes.length, isRedacted: true })
+  expect(bodyOf('received')).not.toHaveProperty('isRedacted')
 })
 
 it('of too many steps it keeps the first 10 and the last 90', () => {
