@@ -86,9 +86,7 @@ export function useStore<Part>(select: (state: State) => Part): Part {
     }
     listeners.add(check)
     check()
-    return () => {
-      listeners.delete(check)
-    }
+    return () => void listeners.delete(check)
   }, [])
   return part
 }
