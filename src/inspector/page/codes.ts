@@ -5,7 +5,7 @@ export const UNSEEN: RegExp = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 /** Joiners that emoji and scripts need are no danger. */
 const HARMLESS = new Set(['\u200c', '\u200d', '\u00ad'])
 /** The most pieces that are codes: a browser is slow with too many elements. */
-const MOST_CODES = 500
+const MOST_CODES = 50
 
 /** Text that is shown as it is, or a code that is marked as one. */
 export type Piece = string | { readonly code: string }

@@ -10,7 +10,7 @@ it('shows by its code what is not seen', () => {
 
 it('takes a bounded number of marks, and still shows nothing as it is', () => {
   const pieces = splitText('x\u202e\n'.repeat(100_000), true)
-  expect(pieces.filter((piece) => typeof piece !== 'string')).toHaveLength(500)
+  expect(pieces.filter((piece) => typeof piece !== 'string')).toHaveLength(50)
   const text = pieces.map((piece) => (typeof piece === 'string' ? piece : piece.code)).join('')
   expect(text).toBe('x\\u202e\n'.repeat(100_000))
 })

@@ -107,7 +107,7 @@ function Leaf({ json }: { readonly json: Json }) {
     <span class="string">
       "<Text value={value.slice(0, shown)} />
       {shown < value.length ? (
-        <button type="button" class="quiet" onClick={() => setShown(shown * 20)}>
+        <button type="button" class="quiet" onClick={() => setShown(shown + 5 * STRING_PAGE)}>
           … {value.length - shown} more characters
         </button>
       ) : (
