@@ -56,6 +56,7 @@ test('dead letters: a dry run says what would happen, then one is redriven and t
   await dialog.waitFor({ state: 'detached' })
   await expect.poll(async () => (await app.counts()).handled).toBeGreaterThan(before)
   await expect.poll(async () => (await app.counts()).deadLetters).toBe(4) // It failed again.
+  await expect.poll(() => letters.count()).toBe(4)
 
   const group = page.locator('.groups').getByRole('button').filter({ hasText: 'handler_failed' })
   await group.click()

@@ -17,6 +17,7 @@ const NONE: ReadonlySet<string> = new Set()
 export function Letters({ part }: { readonly part: string }) {
   const mayWrite = useStore((state) => state.setup?.access === 'write')
   const total = useStore((state) => state.queues.find((queue) => queue.part === part)?.deadLetters)
+  const countedAt = useStore((state) => state.queues.find((queue) => queue.part === part)?.asOf)
   const [reason, setReason] = useState<string>()
   /** Where each page up to this one begins. */
   const [pages, setPages] = useState<readonly (string | undefined)[]>([undefined])
@@ -24,7 +25,9 @@ export function Letters({ part }: { readonly part: string }) {
   const [wanted, setWanted] = useState<Wanted>()
   const [done, setDone] = useState<string>()
   const { answer, error, reload } = useAnswer<DeadLetters>('dead-letters', { part, reason, after: pages.at(-1) })
-  useEffect(reload, [reload, total])
+  // One that was redriven and failed again leaves the count as it was.
+  const isBehind = answer?.isWhole === true && total !== undefined && countOf(answer) !== total
+  useEffect(reload, [reload, total, isBehind && countedAt])
 
   const show = (next: string | undefined, from: readonly (string | undefined)[]): void => {
     setReason(next)
@@ -122,6 +125,10 @@ export function Letters({ part }: { readonly part: string }) {
   )
 }
 
+function countOf({ groups }: DeadLetters): number {
+  return groups.reduce((sum, { count }) => sum + count, 0)
+}
+
 interface GroupsProps {
   readonly answer: DeadLetters
   readonly reason: string | undefined
@@ -129,7 +136,7 @@ interface GroupsProps {
 }
 
 function Groups({ answer, reason, onChoose }: GroupsProps) {
-  const total = answer.groups.reduce((sum, { count }) => sum + count, 0)
+  const total = countOf(answer)
   const isKnown = reason === undefined || answer.groups.some((group) => group.reason === reason)
   return (
     <div class="groups">

@@ -150,7 +150,7 @@ function Counted({ status }: Pick<QueueItemProps, 'status'>) {
 }
 
 const CIRCUIT_SIGNS = { closed: 'done', open: 'failed', half_open: 'waiting' } as const
-const CIRCUITS = { closed: 'closed', open: 'open', half_open: 'half-open' } as const
+const CIRCUITS = { closed: 'circuit closed', open: 'circuit open', half_open: 'circuit half-open' } as const
 
 function Circuits({ circuits }: { readonly circuits: readonly CircuitLine[] }) {
   return (

@@ -93,7 +93,7 @@ function Lines({ row }: { readonly row: Row }) {
           {row.attempts > 1 && `${row.attempts} attempts`}
           {row.retryAt !== undefined && (
             <>
-              {' · '}
+              {row.attempts > 1 && ' · '}
               <Countdown at={row.retryAt} />
             </>
           )}
