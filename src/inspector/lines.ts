@@ -108,6 +108,7 @@ export function runLines(runs: readonly HandlerRun[]): RunLine[] {
   }))
 }
 
+/** An attempt for the wire. */
 export function attemptLine({ url, at, durationMs, ok, status, error, reason, body }: Attempt): AttemptLine {
   const found = { ...(status !== undefined && { status }), ...(error !== undefined && { error }) }
   return { url, at: at.getTime(), durationMs, ok, ...found, ...(reason !== undefined && { reason }), body }

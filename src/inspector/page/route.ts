@@ -2,8 +2,10 @@
 
 import { useEffect, useState } from 'preact/hooks'
 
+/** The views by their names in the hash. */
 export type View = 'messages' | 'queues' | 'dead-letters' | 'send' | 'development'
 
+/** The hash of the URL, read. */
 export interface Route {
   readonly view: View
   /** What is after the name of the view: the id of a message. */

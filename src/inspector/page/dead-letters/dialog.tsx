@@ -13,6 +13,7 @@ export interface Wanted {
   readonly scope: Scope
 }
 
+/** The change, and what is called when the dialog closes. */
 export interface ChangeDialogProps extends Wanted {
   /** @param done What happened; undefined: nothing. */
   onClose(done: string | undefined): void

@@ -13,6 +13,7 @@ import { Tree } from './tree.tsx'
 const TABS = { tree: 'Tree', text: 'Text', bytes: 'Bytes', difference: 'Difference' }
 type Tab = keyof typeof TABS
 
+/** Shows the body of a message in tabs. */
 export function BodyView({ detail }: { readonly detail: Detail }) {
   const { body } = detail
   const { json, problem } = useMemo(() => read(body.text), [body.text])

@@ -11,6 +11,7 @@ import { excerptOf, type Json, parseJson } from './json.ts'
 
 const MOST = 500
 
+/** Shows what differs: from the previous message of the same event, unless the reader names another. */
 export function Compare({ row, json }: { readonly row: Row; readonly json: Json }) {
   const previous = useStore((state) => state.rows.find((other) => isPrevious(other, row))?.id)
   const [chosen, setChosen] = useState<string | undefined>(undefined)

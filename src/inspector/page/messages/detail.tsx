@@ -23,6 +23,7 @@ interface DetailProps {
   readonly onClose: () => void
 }
 
+/** Shows a message, and keeps it up to date. */
 export function DetailView({ id, headingRef, isEntered, onClose }: DetailProps) {
   const { detail, problem } = useDetail(id)
   useEffect(() => {

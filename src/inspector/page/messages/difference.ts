@@ -2,6 +2,7 @@
 
 import { childrenOf, type Json } from './json.ts'
 
+/** A field that is not the same in two bodies. */
 export interface Difference {
   /** `properties.products[0].name`; empty for the whole body. */
   readonly path: string

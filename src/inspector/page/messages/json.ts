@@ -1,5 +1,6 @@
 /** JSON as it is written: numbers keep their digits, objects their order and their repeated keys. */
 
+/** A value of JSON. */
 export type Json =
   | { readonly kind: 'object'; readonly entries: readonly Entry[] }
   | { readonly kind: 'array'; readonly items: readonly Json[] }

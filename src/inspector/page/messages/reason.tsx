@@ -6,6 +6,7 @@ import { get } from '../connection.ts'
 import { Failure } from '../parts.tsx'
 import { Text } from '../text.tsx'
 
+/** Asks why the signature of a message was refused, and shows the answer. */
 export function Reason({ id }: { readonly id: number }) {
   const [message, setMessage] = useState<string | undefined>(undefined)
   const [problem, setProblem] = useState<string | undefined>(undefined)

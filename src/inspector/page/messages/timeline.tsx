@@ -8,6 +8,7 @@ import { hrefOf } from '../route.ts'
 import { Reason } from './reason.tsx'
 import { showStep, type Tone } from './steps.tsx'
 
+/** Shows the steps of a message, and what comes next. */
 export function Timeline({ detail }: { readonly detail: Detail }) {
   const { steps, row } = detail
   const first = steps[0]?.at ?? row.at

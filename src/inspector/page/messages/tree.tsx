@@ -13,6 +13,7 @@ const NAME_LENGTH = 300
 /** Levels that are indented. */
 const INDENTED = 16
 
+/** Shows JSON as a tree. */
 export function Tree({ json }: { readonly json: Json }) {
   return (
     <ul class="tree">

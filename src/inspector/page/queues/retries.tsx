@@ -21,6 +21,7 @@ function findRetrying(rows: readonly Row[], part: string): readonly Row[] {
     .sort((one, other) => (one.retryAt ?? 0) - (other.retryAt ?? 0))
 }
 
+/** Draws the messages of a destination that wait for another attempt. */
 export function Retries({ part }: { readonly part: string }) {
   const rows = findRetrying(
     useStore((state) => state.rows),

@@ -11,6 +11,7 @@ import { Plots } from './plots.tsx'
 import { Retries } from './retries.tsx'
 import './queues.css'
 
+/** Shows the queues, and the plots of the chosen part. */
 export function QueuesView() {
   const setup = useStore((state) => state.setup)
   const queues = useStore((state) => state.queues)

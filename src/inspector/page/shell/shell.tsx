@@ -18,6 +18,7 @@ const NAMES: Readonly<Record<View, string>> = {
   development: 'Faults and time',
 }
 
+/** Draws what is around a view. */
 export function Shell({ view, children }: { readonly view: View; readonly children: ComponentChildren }) {
   const setup = useStore((state) => state.setup)
   const link = useStore((state) => state.link)

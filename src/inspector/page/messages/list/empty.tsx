@@ -7,6 +7,7 @@ import { CopyButton } from '../copy-button.tsx'
 
 const COMMAND = 'npx hookline send track --to http://localhost:3000/webhooks'
 
+/** Says why no row is shown, and what to do. */
 export function NoRows({ isFiltered, onClear }: { readonly isFiltered: boolean; readonly onClear: () => void }) {
   const hasRows = useStore((state) => state.hasRows)
   const canSend = useStore((state) => state.setup?.access === 'write' && state.setup.senders.length > 0)

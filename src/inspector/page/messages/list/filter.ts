@@ -6,6 +6,7 @@ import { formatLiteral } from '../../format.ts'
 /** The names of the filters in the query. */
 const FILTERS = ['text', 'state', 'type', 'part', 'event', 'user', 'status'] as const
 
+/** The name of a filter in the query. */
 export type FilterName = (typeof FILTERS)[number]
 
 /** How many filters are set. */

@@ -23,6 +23,7 @@ interface FiltersProps {
   readonly onPause: () => void
 }
 
+/** Draws the bar. */
 export function Filters({ query, onQuery, searchRef, all, shown, isPaused, fresh, onPause }: FiltersProps) {
   const [isOpen, setIsOpen] = useState(false)
   const parts = useStore((state) => state.setup?.parts)

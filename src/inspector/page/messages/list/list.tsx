@@ -18,6 +18,7 @@ interface ListProps {
   readonly listRef: RefObject<HTMLDivElement>
 }
 
+/** Draws the list. */
 export function List({ rows, activeId, onOpen, listRef }: ListProps) {
   const [{ width, height }, setSize] = useState({ width: 1_000, height: 0 })
   const [top, setTop] = useState(0)

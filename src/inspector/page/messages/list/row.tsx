@@ -21,6 +21,7 @@ export function elementId(row: Row): string {
   return `row-${row.id}`
 }
 
+/** Draws a row: in columns, or in two lines where the list is narrow. */
 export function RowLine({ row, isWide, index, count, top, isActive, onOpen }: RowProps) {
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: the list takes the keys

@@ -12,6 +12,7 @@ import { Filters } from './filters.tsx'
 import { List } from './list.tsx'
 import '../messages.css'
 
+/** Shows the list, and the message of the URL beside it. */
 export function MessagesView() {
   const { rest, query } = useRoute()
   const live = useStore((state) => state.rows)
