@@ -9,7 +9,8 @@ import { test } from './test.ts'
 test('a page whose server was killed says so, and goes on by itself when it is back', async ({ start, open }) => {
   const data = mkdtempSync(join(inject('directory'), 'data-'))
   onTestFinished(() => rmSync(data, { recursive: true, force: true }))
-  const first = await start({ open: 'write', data })
+  const token = 'the-token-of-the-app-0123456789-abc'
+  const first = await start({ token, data })
   const { page, faults } = await open(first)
   await first.post(track('Order Completed', { userId: 'before-the-end' }))
   await page.getByText('before-the-end').first().waitFor()
@@ -19,11 +20,22 @@ test('a page whose server was killed says so, and goes on by itself when it is b
   await banner.waitFor()
 
   const port = Number(new URL(first.origin).port)
-  const second = await start({ open: 'write', data, port })
+  const second = await start({ token, data, port })
   await banner.waitFor({ state: 'detached' })
   await second.post(track('Order Completed', { userId: 'after-the-start' }))
   await page.getByText('after-the-start').first().waitFor()
-  const lost = /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/
-  expect(faults.filter((fault) => !lost.test(fault))).toEqual([])
+  expect(faults.filter((fault) => !LOST.test(fault))).toEqual([])
   faults.length = 0
 })
+
+test('a page whose server came back with another token says what to do', async ({ start, open }) => {
+  const first = await start({})
+  const { page, faults } = await open(first)
+  await first.kill()
+  await start({ port: Number(new URL(first.origin).port) })
+  await page.getByText('Open the whole URL that the app printed when it started').waitFor()
+  expect(faults.filter((fault) => !LOST.test(fault) && !fault.includes('403'))).toEqual([])
+  faults.length = 0
+})
+
+const LOST = /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE/

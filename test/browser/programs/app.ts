@@ -26,6 +26,8 @@ export interface AppOptions {
   readonly isManual?: boolean
   /** What whoever comes may do, without a token. */
   readonly open?: 'read' | 'write'
+  /** Default: a new one in each process. */
+  readonly token?: string
   /** The folder of its files. Default: everything is in memory. */
   readonly data?: string
 }
@@ -53,7 +55,7 @@ export interface Started {
 
 const SECRET = 'the secret of the app'
 const WRITE_KEY = 'the write key of the shop'
-const { framework, port = 0, isManual = false, open, data }: AppOptions = JSON.parse(process.env.APP ?? '{}')
+const { framework, port = 0, isManual = false, open, token, data }: AppOptions = JSON.parse(process.env.APP ?? '{}')
 
 const movable = isManual ? manualClock() : undefined
 const clock = movable === undefined ? {} : { clock: movable }
@@ -109,7 +111,7 @@ const inspector = createInspector({
   senders: { 'to app': senderTo('/webhooks'), 'to inline': senderTo('/inline') },
   development: true,
   keep: data === undefined ? {} : { path: join(data, 'inspector.sqlite') },
-  ...(open === undefined ? {} : { authorize: () => open }),
+  ...(open === undefined ? { token } : { authorize: () => open }),
   ...clock,
 })
 
