@@ -30,9 +30,9 @@ const MOST_STREAMS = 32
 const ASK_AGAIN_MS = 60_000
 /** How long the answer to that may take. */
 const ANSWER_MS = 10_000
-/** An event stream, which no proxy may collect before it passes it on. */
+/** An event stream, which no proxy and no compressing middleware may collect before it passes it on. */
 const TYPE = 'text/event-stream'
-const UNBUFFERED = { 'x-accel-buffering': 'no' }
+const UNBUFFERED = { 'x-accel-buffering': 'no', 'cache-control': 'no-store, no-transform' }
 
 /** @param machine The clock of the machine: streams go on while that of the app stands still. */
 export function createStreams(journal: Journal, sources: readonly Source[], machine: Clock): Streams {
