@@ -8,14 +8,14 @@ export const secret = 'correct horse battery staple'
 /** The event name of the message. */
 export const event = 'Order Completed'
 
-/** The bytes of a track message, exactly `size` of them (300 at least), as JSON in which no character is escaped. */
-export function trackMessage(size: number): Buffer {
+/** The bytes of a track message, exactly `size` of them (300 at least), as JSON in which no character is escaped. Each index is another message. */
+export function trackMessage(size: number, index = 0): Buffer {
   const products: object[] = []
   const message = {
     version: 1,
     type: 'track',
     userId: 'user-1',
-    messageId: '6f0d7c1e-52ab-4c36-9d0e-8b3a1f4d7e21',
+    messageId: `6f0d7c1e-52ab-4c36-9d0e-${String(index).padStart(12, '0')}`,
     timestamp: '2026-01-15T09:30:00.000Z',
     event,
     properties: { order_id: 'order-1', total: 39.95, currency: 'EUR', products, note: '' },

@@ -16,6 +16,7 @@ export type {
 export type { AudienceHandlers } from './handling/handlers.ts'
 export type {
   AnsweredEvent,
+  AnsweredRequest,
   ForgottenEvent,
   HandlerRun,
   ObservedFailed,

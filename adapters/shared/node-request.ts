@@ -60,7 +60,9 @@ export class NodeRequest implements EndpointRequest, Reading {
 
   get originalPath(): string {
     const { originalUrl, url = '/' } = this.#incoming
-    return targetOf(originalUrl ?? this.#originalUrl ?? url).split('?', 1)[0] as string
+    const target = targetOf(originalUrl ?? this.#originalUrl ?? url)
+    const end = target.indexOf('?')
+    return end === -1 ? target : target.slice(0, end)
   }
 
   get headers(): EndpointHeaders {

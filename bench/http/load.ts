@@ -1,6 +1,6 @@
 /**
- * The load: posts the same request over 50 connections that stay open, each the next one when the last is answered. It writes bytes
- * that are there already and counts those that come back, so that it takes a fraction of what any server takes.
+ * The load: posts over 50 connections that stay open, each the next request when the last is answered. It writes bytes that are
+ * there already and counts those that come back, so that it takes a fraction of what any server takes.
  */
 
 import { once } from 'node:events'
@@ -12,14 +12,17 @@ import { path } from './host.ts'
 
 const CONNECTIONS = 50
 const SIZE = 1024
+/** As many different ones, in turn: copies of a message are rare, and what remembers messages treats them otherwise. */
+const MESSAGES = 4_000
 const HEAD_END = Buffer.from('\r\n\r\n')
 
 /** Answers must be `HTTP/1.1 200`, with a length, and as long as the first one. */
 export async function open(port: number): Promise<Contender> {
-  const request = createRequest(port)
+  const requests = Array.from({ length: MESSAGES }, (_, index) => createRequest(port, index))
   const sockets = await Promise.all(Array.from({ length: CONNECTIONS }, () => connectTo(port)))
-  const expected = await measureAnswer(sockets[0] as Socket, request)
+  const expected = await measureAnswer(sockets[0] as Socket, requests[0] as Buffer)
   let left = 0
+  let sent = 0
   let p99 = 0
 
   return {
@@ -45,7 +48,7 @@ export async function open(port: number): Promise<Contender> {
         left -= 1
         missing = expected
         since = performance.now()
-        socket.write(request)
+        socket.write(requests[sent++ % MESSAGES] as Buffer)
       }
       const take = (chunk: Buffer): void => {
         if (missing === expected && !is200(chunk)) reject(new Error(`Not answered 200 but ${chunk}`))
@@ -61,8 +64,8 @@ export async function open(port: number): Promise<Contender> {
   }
 }
 
-function createRequest(port: number): Buffer {
-  const body = trackMessage(SIZE)
+function createRequest(port: number, index: number): Buffer {
+  const body = trackMessage(SIZE, index)
   const headers = { host: `127.0.0.1:${port}`, 'content-length': String(body.length), ...signedHeaders(body) }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   return Buffer.concat([Buffer.from(`POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n`), body])

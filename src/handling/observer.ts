@@ -20,9 +20,17 @@ export interface HandlerRun {
   readonly error?: unknown
 }
 
+/** A request, without its body. */
+export interface AnsweredRequest extends FailedRequest {
+  /** In upper case; undefined for one that was passed to `receive`. */
+  readonly method: string | undefined
+  /** The whole path, before a mount made it relative; undefined where the host does not know it. */
+  readonly originalPath: string | undefined
+}
+
 /** A request was answered. Its body may not be authentic: see {@link Delivery.verified}. */
 export interface AnsweredEvent {
-  readonly request: FailedRequest
+  readonly request: AnsweredRequest
   /** Its `bytes` are those of a refused request, too; empty when no body was read. Take them at once: some are dropped afterwards. */
   readonly delivery: Delivery
   /** The message; undefined when it was refused before it was parsed. Of a batch: undefined, see `elements`. */

@@ -1,10 +1,11 @@
 /** Publishes what happens to a delivery: on diagnostics channels that have subscribers, and to the observers of the delivery. */
 
 import { channel } from 'node:diagnostics_channel'
+import type { EndpointRequest } from '../http/endpoint.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import type { Clock } from '../time/clock.ts'
-import type { BatchResult } from './delivery.ts'
+import type { BatchResult, ReceivedElement } from './delivery.ts'
 import type {
   FailedEvent,
   FailedRequest,
@@ -53,9 +54,14 @@ export function publishHandled(delivery: OpenDelivery, attempt: number, clock: C
   const { dispatched, startedAt } = delivery
   if (startedAt === undefined) return
   const durationMs = clock.monotonic() - startedAt
-  const event: HandledEvent = { message: dispatched as Message, delivery, attempt, durationMs }
-  if (handled.hasSubscribers) handled.publish(event)
-  publishEnd('handled', event, delivery)
+  const message = dispatched as Message
+  if (handled.hasSubscribers) {
+    handled.publish({ message, delivery, attempt, durationMs } satisfies HandledEvent)
+  }
+  const { observed } = delivery
+  if (observed === undefined) return
+  const { observers, runs, jobId } = observed
+  observers.publish('handled', { message, delivery, attempt, durationMs, runs, jobId })
 }
 
 export function publishFailed(
@@ -68,28 +74,21 @@ export function publishFailed(
   const now = clock.monotonic()
   const event: FailedEvent = { message, delivery, attempt, durationMs: now - (startedAt ?? now), error, next }
   if (failed.hasSubscribers) failed.publish(event)
-  publishEnd('failed', event, delivery)
+  publishFailure(event, delivery)
 }
 
 /** Publishes a dead letter that the queue made by itself, to observers alone. */
 export function publishUnreadable(delivery: OpenDelivery, error: HooklineError): void {
-  publishEnd(
-    'failed',
-    { message: undefined, delivery, attempt: 0, durationMs: 0, error, next: 'dead_letter' },
-    delivery,
-  )
+  publishFailure({ message: undefined, delivery, attempt: 0, durationMs: 0, error, next: 'dead_letter' }, delivery)
 }
 
-/** Publishes the end of an attempt to observers. */
-function publishEnd<Name extends 'handled' | 'failed'>(
-  name: Name,
-  event: { readonly handled: HandledEvent; readonly failed: FailedEvent }[Name],
-  { observed }: OpenDelivery,
-): void {
+function publishFailure(event: FailedEvent, { observed }: OpenDelivery): void {
   if (observed === undefined) return
   const { observers, runs, jobId } = observed
-  observers.publish(name, { ...event, runs, jobId } as never)
+  observers.publish('failed', { ...event, runs, jobId })
 }
+
+const NO_ELEMENTS: readonly ReceivedElement[] = []
 
 /** Publishes to observers how a request was answered. */
 export function publishAnswered(
@@ -100,15 +99,15 @@ export function publishAnswered(
 ): void {
   const { observed, dispatched, wire } = delivery
   if (observed === undefined) return
-  const { headers, path, remoteAddress } = request
+  const { headers, path, remoteAddress, method, originalPath } = request as FailedRequest & Partial<EndpointRequest>
   const { status, error, elements } = result
   observed.observers.publish('answered', {
-    request: { headers, path, remoteAddress }, // That of a host holds its connection.
+    request: { headers, path, remoteAddress, method, originalPath }, // That of a host holds its connection.
     delivery,
     message: dispatched ?? wire,
     status,
     error,
     durationMs: observed.observers.clock.monotonic() - since,
-    elements: elements ?? [],
+    elements: elements ?? NO_ELEMENTS,
   })
 }

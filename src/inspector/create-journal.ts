@@ -4,7 +4,7 @@ import { matchUser } from '../message/identity.ts'
 import type { Log } from '../options/log.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { Entry, type Home } from './entry.ts'
-import { createPools, type JournalWriter, type Keep, type Pool, settle } from './journal.ts'
+import { createForgotten, createPools, detailOf, type JournalWriter, type Keep, type Pool, settle } from './journal.ts'
 import { openJournalFile } from './journal-file.ts'
 import { bodiesOf } from './lines.ts'
 import type { Row } from './wire-message.ts'
@@ -19,12 +19,14 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
   const file = keep.path === undefined ? undefined : openJournalFile(keep.path, log, machine)
   const homes = new Map<string, Home>()
   const pools = createPools(keep)
+  const forgotten = createForgotten(machine)
   const listeners = new Set<() => void>()
   /** The entry that changed last. Each knows the one before: what has changed since a version is read from here back. */
   let latest: Entry | undefined
-  // Greater than that of any journal of an earlier process, which a page may know.
-  let version = Date.now() * 1_000
-  let resetAt = version
+  // Versions that are shown are greater than those of earlier processes, which a page may know. Here they are small integers.
+  const base = Date.now() * 1_000
+  let version = 0
+  let resetAt = 0
   let lastId = 0
   let hasCalled = false
 
@@ -47,6 +49,7 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
     if (jobId !== undefined && home.byJob.get(jobId) === entry) home.byJob.delete(jobId)
     unlink(entry)
     file?.dropped(entry)
+    entry.release()
   }
 
   /** Whoever looks at a message can wait for that; a map would cost each message more. */
@@ -107,16 +110,18 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
     home,
     update,
     add: (home, kind, at, key, isRefused) => insert(new Entry(lastId + 1, at, kind, home, key, isRefused)),
+    isForgotten: forgotten.has,
     setJob(entry, jobId) {
       entry.jobId = jobId
       entry.home.byJob.set(jobId, entry)
     },
-    changesSince(since) {
+    changesSince(shown) {
       hasCalled = false
-      const isReset = since === undefined || since < resetAt || since > version
+      const since = shown === undefined ? -1 : shown - base
+      const isReset = since < resetAt || since > version
       const rows: Row[] = []
       for (let entry = latest; entry && (isReset || entry.version > since); entry = entry.before) rows.push(entry.row())
-      return { version, isReset, rows: rows.sort((one, other) => other.id - one.id) }
+      return { version: base + version, isReset, rows: rows.sort((one, other) => other.id - one.id) }
     },
     onChange(listener) {
       listeners.add(listener)
@@ -124,26 +129,34 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
     },
     detail(id) {
       const entry = find(id)
-      return entry?.detail(file?.read(entry))
+      return entry && detailOf(entry, file?.read(entry))
     },
     refused(id) {
       const entry = find(id)
       if (!entry?.canExplain) return undefined
       const { headers = {}, body } = file?.read(entry) ?? entry
-      return { part: entry.home.name, path: entry.path, headers, bytes: body }
+      return { part: entry.home.name, path: entry.ownPath, headers, bytes: body }
     },
     rowOfJob: (part, jobId) => homes.get(part)?.byJob.get(jobId)?.id,
     changed(part, jobIds, what, at) {
       for (const jobId of jobIds) {
         const entry = homes.get(part)?.byJob.get(jobId)
         if (entry === undefined) continue
-        entry.change(what, at)
-        if (what === 'dropped') entry.home.byJob.delete(jobId)
+        entry.add({ at, what })
+        if (what === 'dropped') {
+          entry.jobId = undefined
+          entry.home.byJob.delete(jobId)
+        } else if (entry.state === 'dead' && (entry.endedAt ?? 0) <= at) {
+          // One that has failed again since is still dead.
+          entry.state = 'waiting'
+          entry.code = undefined
+        }
         update(entry)
       }
     },
     forget(ids, source) {
       const isAbout = matchUser(ids)
+      forgotten.note({ isAbout, source, at: clock.now() })
       let count = 0
       for (const pool of pools) {
         pool.entries.filter((entry) => {

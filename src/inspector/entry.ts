@@ -1,36 +1,22 @@
 /** One message in a journal: what is kept of it, and how that is shown. */
 
+import type { AnsweredRequest } from '../handling/observer.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { parseObject } from '../message/json.ts'
-import { RETRY_WINDOW_MS } from '../message/limits.ts'
 import type { Message } from '../message/message.ts'
-import { cut, keepBytes, linesOf, showBody, sizeOfHeaders, sizeOfStep } from './lines.ts'
-import type { Detail, RequestLine, Row, RowState, Step } from './wire-message.ts'
+import { type Exchange, nameOf, SHORT, userOf } from './exchange.ts'
+import { addStep, cut, keepBytes, sizeOfHeaders } from './lines.ts'
+import type { Row, RowState, Step } from './wire-message.ts'
 
 /** The estimate for an entry without body, headers and steps. */
 const ENTRY_SIZE = 500
-/** The most characters of a name or a user. */
-const SHORT = 200
-/** How many steps are kept, of the first and of the last. */
-const FIRST_STEPS = 10
-const LAST_STEPS = 90
-
 const NO_BYTES = new Uint8Array()
-
-/** The fields of any message that are shown. */
-type Described = Readonly<Partial<Record<'event' | 'name' | 'groupId' | 'userId' | 'anonymousId', unknown>>>
 
 /** Where the entries of one part are found: by the id of a delivery, and by that of a job. */
 export interface Home {
   readonly name: string
   readonly byKey: Map<string, Entry>
   readonly byJob: Map<string, Entry>
-}
-
-/** What is read from a file when it is needed. */
-export interface Stored {
-  readonly headers: EndpointHeaders | undefined
-  readonly body: Uint8Array
 }
 
 /** An entry without its place in the journal, its headers and its body. */
@@ -64,15 +50,13 @@ export class Entry {
   /** When the first attempt of a sent one began. */
   startedAt: number | undefined
   method = 'POST'
+  /** As it is shown, and relative to where the receiver is mounted. */
   path = ''
+  ownPath = ''
   remoteAddress: string | undefined
-  headers: EndpointHeaders | undefined
-  body: Uint8Array = NO_BYTES
   bytes = 0
   /** Whether its body is to be parsed when its line is read first. */
   isUnread = false
-  /** In their order. */
-  steps: Step[] = []
   /** An estimate, in bytes, of what it takes. */
   size: number = ENTRY_SIZE
   /** Whether headers and body are in the file alone. */
@@ -82,6 +66,11 @@ export class Entry {
   counted = 0
   before: Entry | undefined
   after: Entry | undefined
+  /** Holds headers, body and steps, and what it says of itself, until more is known of it or all of it is shown. */
+  #exchange: Exchange | undefined
+  #headers: EndpointHeaders | undefined
+  #body: Uint8Array = NO_BYTES
+  #steps: Step[] = []
 
   constructor(id: number, at: number, kind: Row['kind'], home: Home, key: string | undefined, isRefused: boolean) {
     this.id = id
@@ -94,69 +83,93 @@ export class Entry {
 
   /** Keeps what a message says of itself, as short strings alone: what it was parsed to is not held. */
   describe(message: Message): void {
-    const { type } = message
-    const { event, name, groupId, userId, anonymousId } = message as Described
-    this.type = type
-    this.name = cut(type === 'track' ? event : type === 'group' ? groupId : name, SHORT)
-    this.user = cut(userId || anonymousId, SHORT)
+    this.type = message.type
+    this.name = cut(nameOf(message), SHORT)
+    this.user = cut(userOf(message), SHORT)
+  }
+
+  /** Keeps how it was sent. */
+  setRequest({ method = 'POST', path = '', originalPath = path, remoteAddress }: AnsweredRequest): void {
+    this.method = method
+    this.path = originalPath
+    this.ownPath = path
+    this.remoteAddress = remoteAddress
+  }
+
+  /** Keeps all that is known of a message which was done at once. */
+  setExchange(exchange: Exchange): void {
+    this.#exchange = exchange
+    this.size += exchange.size
+  }
+
+  #unfold(): this {
+    const exchange = this.#exchange
+    if (exchange === undefined) return this
+    this.#exchange = undefined
+    this.size -= exchange.size
+    ;[this.type, this.name, this.user] = exchange.texts
+    this.durationMs = exchange.durationMs
+    this.setBody(exchange.body)
+    this.setHeaders(exchange.headers)
+    for (const step of exchange.steps(this.at, this.remoteAddress, this.source)) this.add(step)
+    exchange.release()
+    return this
+  }
+
+  get headers(): EndpointHeaders | undefined {
+    return this.#unfold().#headers
+  }
+
+  get body(): Uint8Array {
+    return this.#unfold().#body
+  }
+
+  /** In their order. */
+  get steps(): Step[] {
+    return this.#unfold().#steps
+  }
+
+  set steps(steps: Step[]) {
+    this.#steps = steps
   }
 
   /** Keeps the bytes of a body. */
   setBody(bytes: Uint8Array): void {
     this.size += bytes.length - this.body.length
     this.bytes = bytes.length
-    this.body = keepBytes(bytes, this.isRefused)
+    this.#body = keepBytes(bytes, this.isRefused)
   }
 
   setHeaders(headers: EndpointHeaders): void {
     if (this.headers !== undefined) this.size -= sizeOfHeaders(this.headers)
-    this.headers = headers
+    this.#headers = headers
     this.size += sizeOfHeaders(headers)
   }
 
-  /**
-   * Adds a step at its time. Of too many, those in the middle are dropped.
-   *
-   * @param isFirst Whether it began what else is known of that time: only the answer to an earlier request stays before it.
-   */
+  /** Adds a step, as {@link addStep} does. */
   add(step: Step, isFirst = false): void {
-    const { steps } = this
-    let index = steps.length
-    for (; index > 0; index -= 1) {
-      const { at, what } = steps[index - 1] as Step
-      if (at < step.at || (at === step.at && !(isFirst && what !== 'answered'))) break
-    }
-    if (index === steps.length) steps.push(step)
-    else if (index === 0) steps.unshift(step)
-    else steps.splice(index, 0, step)
-    this.size += sizeOfStep(step)
-    if (steps.length <= FIRST_STEPS + LAST_STEPS) return
-    const [dropped] = steps.splice(FIRST_STEPS, 1)
-    this.size -= sizeOfStep(dropped as Step)
+    this.size += addStep(this.steps, step, isFirst)
   }
 
   /** What a file keeps of it, beside headers and body. */
   save(): SavedEntry {
     if (this.isUnread) this.#read()
-    const { id, home, headers, body, isStored, version, counted, before, after, ...fields } = this
-    return { ...fields, part: home.name }
+    const { steps } = this // First: the fields follow from it.
+    const { id, home, isStored, version, counted, before, after, ...fields } = this
+    return { ...fields, steps, part: home.name }
   }
 
   /** Headers and body are in the file: drops them here. */
   setStored(): void {
     this.isStored = true
-    this.headers = undefined
-    this.body = NO_BYTES
+    this.release()
   }
 
-  /** Notes that its dead letter was redriven or dropped. One that has failed again since is still dead. */
-  change(what: 'redriven' | 'dropped', at: number): void {
-    this.add({ at, what })
-    if (what === 'dropped') this.jobId = undefined
-    else if (this.state === 'dead' && (this.endedAt ?? 0) <= at) {
-      this.state = 'waiting'
-      this.code = undefined
-    }
+  /** Lets go of headers and body. */
+  release(): void {
+    this.#exchange?.release()
+    this.#exchange = this.#headers = undefined
+    this.#body = NO_BYTES
   }
 
   /** Whether its bytes can tell why its signature was refused. */
@@ -167,7 +180,9 @@ export class Entry {
   /** Its line in the list. */
   row(): Row {
     if (this.isUnread) this.#read()
-    const { id, at, kind, home, state, type, name, user, status, code, bytes, attempts, retryAt, durationMs } = this
+    if (this.#exchange !== undefined) [this.type, this.name, this.user] = this.#exchange.texts
+    const { id, at, kind, home, state, type, name, user, status, code, bytes, attempts, retryAt } = this
+    const durationMs = this.durationMs ?? this.#exchange?.durationMs
     const row = { id, at, kind, part: home.name, state, type, name, user, status, code, bytes, attempts, retryAt }
     return { ...row, durationMs, ...(this.isRefused && { isRefused: true }) } as Row
   }
@@ -178,22 +193,5 @@ export class Entry {
     try {
       this.describe({ ...parseObject(this.body), type: this.type } as unknown as Message)
     } catch {} // It is no JSON.
-  }
-
-  /** Everything about it. `stored`: what is in the file alone. */
-  detail(stored: Stored | undefined): Detail {
-    const { kind, method, path, remoteAddress, jobId, startedAt, steps } = this
-    const { headers = {}, body } = stored ?? this
-    const address = remoteAddress === undefined ? {} : { remoteAddress }
-    const request: RequestLine = { method, path, ...address, headers: linesOf(headers) }
-    return {
-      row: this.row(),
-      ...(kind !== 'sent' && { request }),
-      body: showBody(body, this.bytes, kind === 'collected'),
-      steps,
-      ...(jobId !== undefined && { jobId }),
-      canExplain: this.canExplain,
-      ...(startedAt !== undefined && { window: { startedAt, endsAt: startedAt + RETRY_WINDOW_MS } }),
-    }
   }
 }

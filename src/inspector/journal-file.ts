@@ -2,13 +2,14 @@
 
 import { chmodSync, existsSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
+import type { EndpointHeaders } from '../http/endpoint.ts'
 import { isSecretHeader } from '../inbox/envelope.ts'
 import { isObject } from '../message/json.ts'
 import type { Log } from '../options/log.ts'
 import { cannotUse } from '../sqlite/advice.ts'
 import { inTransaction, openSqlite, UnusableFile } from '../sqlite/file.ts'
 import { type Clock, unref } from '../time/clock.ts'
-import type { Entry, SavedEntry, Stored } from './entry.ts'
+import type { Entry, SavedEntry } from './entry.ts'
 
 /** "hkin": what tells such a file from every other database. */
 const APPLICATION = 0x686b_696e
@@ -28,6 +29,12 @@ const TABLE = `
 /** How long changes wait to be written together, and how long after a failure, in milliseconds. */
 const WRITE_MS = 250
 const RETRY_MS = 5_000
+
+/** What is read from a file when it is needed. */
+export interface Stored {
+  readonly headers: EndpointHeaders | undefined
+  readonly body: Uint8Array
+}
 
 /** A file of entries. Only opening it throws: when the disk fails later, the entries stay in memory, and the log has a line. */
 export interface JournalFile {

@@ -2,10 +2,14 @@
 
 import { createFifo } from '../collections/fifo.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
+import { RETRY_WINDOW_MS } from '../message/limits.ts'
 import { requireOptions, requireText, requireWhole } from '../options/checks.ts'
+import type { Clock } from '../time/clock.ts'
 import type { KeepOptions } from './api.ts'
 import type { Entry, Home } from './entry.ts'
-import type { Detail, Row } from './wire-message.ts'
+import type { Stored } from './journal-file.ts'
+import { bodiesOf, linesOf, showBody } from './lines.ts'
+import type { Detail, RequestLine, Row } from './wire-message.ts'
 
 /** What has changed since a version of the journal. */
 interface Changes {
@@ -60,6 +64,8 @@ export interface JournalWriter extends Journal {
    * @param isRefused Whether strangers may have sent it: it pushes out refused requests alone.
    */
   add(home: Home, kind: Row['kind'], at: number, key: string | undefined, isRefused: boolean): Entry
+  /** Whether a message was forgotten since it arrived, while it was under way: nothing of it may be added. */
+  isForgotten(kind: Row['kind'], at: number, body: Uint8Array, source?: string): boolean
   /** Says which job an entry has become. */
   setJob(entry: Entry, jobId: string): void
   /** Tells that an entry has changed. */
@@ -121,3 +127,55 @@ export function settle(pool: Pool, entry: Entry): readonly Entry[] {
 }
 
 const NONE: readonly Entry[] = []
+
+/** Everything about a message. `stored`: what is in the file alone. */
+export function detailOf(entry: Entry, stored: Stored | undefined): Detail {
+  const { kind, method, path, remoteAddress, jobId, startedAt, steps, bytes, canExplain } = entry
+  const { headers = {}, body } = stored ?? entry
+  const address = remoteAddress === undefined ? {} : { remoteAddress }
+  const request: RequestLine = { method, path, ...address, headers: linesOf(headers) }
+  return {
+    row: entry.row(),
+    ...(kind !== 'sent' && { request }),
+    body: showBody(body, bytes, kind === 'collected'),
+    steps,
+    ...(jobId !== undefined && { jobId }),
+    canExplain,
+    ...(startedAt !== undefined && { window: { startedAt, endsAt: startedAt + RETRY_WINDOW_MS } }),
+  }
+}
+
+/** A call of `forget`. */
+interface Forgotten {
+  readonly isAbout: (body: Uint8Array) => boolean
+  readonly source: string | undefined
+  readonly at: number
+}
+
+/** How long a message may be under way, and how many calls are remembered for that. */
+const UNDER_WAY_MS = 600_000
+const MOST_FORGOTTEN = 1_000
+
+/** Remembers calls of `forget` for messages that are under way meanwhile: the events that still follow would bring them back. */
+export function createForgotten(machine: Clock): {
+  note(call: Forgotten): void
+  has: JournalWriter['isForgotten']
+} {
+  let calls: (Forgotten & { readonly until: number })[] = []
+  return {
+    note(call) {
+      const now = machine.monotonic()
+      calls = [...calls.filter(({ until }) => until > now), { ...call, until: now + UNDER_WAY_MS }].slice(
+        -MOST_FORGOTTEN,
+      )
+    },
+    has(kind, at, body, source) {
+      if (calls.length === 0) return false
+      const now = machine.monotonic()
+      const since = calls.filter(
+        (call) => call.until > now && at <= call.at && (call.source === undefined || call.source === source),
+      )
+      return since.length > 0 && bodiesOf(body, kind).some((each) => since.some(({ isAbout }) => isAbout(each)))
+    },
+  }
+}

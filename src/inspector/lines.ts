@@ -62,7 +62,7 @@ export function sizeOfHeaders(headers: EndpointHeaders): number {
 }
 
 /** An estimate, in bytes. Steps that went well are all about the same. */
-export function sizeOfStep(step: Step): number {
+function sizeOfStep(step: Step): number {
   if (step.what === 'attempt') {
     const { url, body, reason = '' } = step.attempt
     return 200 + url.length + body.length + reason.length
@@ -70,6 +70,27 @@ export function sizeOfStep(step: Step): number {
   if (step.what === 'handled') return 100 + 100 * step.runs.length
   if (step.what !== 'failed') return step.what === 'answered' ? 100 + sizeOfError(step.error) : 100
   return step.runs.reduce((size, { error }) => size + 100 + sizeOfError(error), 100 + sizeOfError(step.error))
+}
+
+/** How many steps are kept, of the first and of the last. */
+const FIRST_STEPS = 10
+const LAST_STEPS = 90
+
+/**
+ * Adds a step at its time. Of too many, those in the middle are dropped. Returns by how many bytes they have grown.
+ *
+ * @param isFirst Whether it began what else is known of that time: only the answer to an earlier request stays before it.
+ */
+export function addStep(steps: Step[], step: Step, isFirst: boolean): number {
+  let index = steps.length
+  for (; index > 0; index -= 1) {
+    const { at, what } = steps[index - 1] as Step
+    if (at < step.at || (at === step.at && !(isFirst && what !== 'answered'))) break
+  }
+  steps.splice(index, 0, step)
+  if (steps.length <= FIRST_STEPS + LAST_STEPS) return sizeOfStep(step)
+  const [dropped] = steps.splice(FIRST_STEPS, 1)
+  return sizeOfStep(step) - sizeOfStep(dropped as Step)
 }
 
 function sizeOfError(error: ErrorLine | undefined): number {

@@ -37,6 +37,7 @@ export function watchCollector(
     durationMs,
   }: CollectedEvent): void {
     const { path, headers, remoteAddress } = request
+    if (journal.isForgotten('collected', at, bytes, source)) return
     // Write keys are public, but whoever has none of them pushes nothing out.
     const entry = journal.add(home, 'collected', at, undefined, source === undefined)
     entry.path = path
@@ -82,9 +83,10 @@ export function watchDestination(
 ): () => void {
   const home = journal.home(name)
 
-  function open(jobId: string, at: number, bytes: Uint8Array, read: () => Message): Entry {
+  function open(jobId: string, at: number, bytes: Uint8Array, read: () => Message): Entry | undefined {
     const known = home.byJob.get(jobId)
     if (known !== undefined) return known
+    if (journal.isForgotten('sent', at, bytes)) return undefined
     const entry = journal.add(home, 'sent', at, undefined, false)
     journal.setJob(entry, jobId)
     entry.setBody(bytes)
@@ -98,6 +100,7 @@ export function watchDestination(
 
   function queued({ id, message, bytes, at }: QueuedEvent): void {
     const entry = open(id, at, bytes, () => message)
+    if (entry === undefined) return
     entry.add({ at, what: 'queued' }, true)
     journal.update(entry)
   }
@@ -107,6 +110,7 @@ export function watchDestination(
     const now = journal.now()
     const retryAt = report.retryAt?.getTime()
     const entry = open(id, latest[0]?.at.getTime() ?? now, bytes, () => report.message)
+    if (entry === undefined) return
     const last = latest.reduce<Attempt | undefined>(
       (last, each) => (last && endOf(last) > endOf(each) ? last : each),
       undefined,

@@ -1,33 +1,20 @@
 /** Watches a receiver: what arrives, how it is checked, stored, handled and answered. */
 
 import type { Delivery } from '../handling/delivery.ts'
-import type {
-  AnsweredEvent,
-  ObservedFailed,
-  ObservedHandled,
-  ObservedStored,
-  ReceiverObserver,
-} from '../handling/observer.ts'
-import type { EndpointRequest } from '../http/endpoint.ts'
+import type { AnsweredEvent, ObservedFailed, ObservedHandled, ObservedStored } from '../handling/observer.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
+import type { Receiver } from '../receiver/api.ts'
 import type { Entry } from './entry.ts'
+import { keepExchange } from './exchange.ts'
 import type { JournalWriter } from './journal.ts'
 import { errorLine, runLines } from './lines.ts'
 import type { SeriesRecorder } from './series.ts'
 import type { RunLine, Step } from './wire-message.ts'
 
-/** What has `observe` of a receiver. */
-interface Observed {
-  observe(observer: ReceiverObserver): () => void
-}
-
 /** One message of a request, with its answer. */
-interface Answer {
+interface Answer extends Pick<AnsweredEvent, 'delivery' | 'message' | 'error'> {
   readonly event: AnsweredEvent
-  readonly delivery: Delivery
-  readonly message: Message | undefined
-  readonly error: HooklineError | undefined
 }
 
 /**
@@ -36,27 +23,31 @@ interface Answer {
  */
 export function watchReceiver(
   name: string,
-  receiver: Observed,
+  receiver: Pick<Receiver, 'observe'>,
   journal: JournalWriter,
   series: SeriesRecorder,
 ): () => void {
   const home = journal.home(name)
+  /** The attempt that ended last, until it is noted. */
+  let unanswered: ObservedHandled | undefined
   /** The errors that `failed` was called with: the answer to the same request is no second failure. */
   const counted = new WeakSet<HooklineError>()
 
   /** The entry of a delivery, which is known to be of the sender, or is handled all the same. */
-  function open(delivery: Delivery, message: Message | undefined, jobId?: string): Entry {
+  function open(delivery: Delivery, message: Message | undefined, jobId?: string): Entry | undefined {
     const id = delivery.id
-    let entry = home.byKey.get(id)
-    if (entry === undefined && jobId !== undefined) entry = home.byJob.get(jobId)
-    if (entry === undefined) entry = create(delivery, id, false)
+    const known = home.byKey.get(id) ?? (jobId === undefined ? undefined : home.byJob.get(jobId))
+    const entry = known ?? create(delivery, id, false)
+    if (entry === undefined) return undefined
     if (entry.type === undefined && message !== undefined) entry.describe(message)
     if (jobId !== undefined && entry.jobId === undefined) journal.setJob(entry, jobId)
     return entry
   }
 
-  function create(delivery: Delivery, key: string | undefined, isRefused: boolean): Entry {
-    const entry = journal.add(home, 'received', delivery.receivedAt.getTime(), key, isRefused)
+  function create(delivery: Delivery, key: string | undefined, isRefused: boolean): Entry | undefined {
+    const at = delivery.receivedAt.getTime()
+    if (journal.isForgotten('received', at, delivery.bytes, delivery.source)) return undefined
+    const entry = journal.add(home, 'received', at, key, isRefused)
     entry.source = delivery.source
     entry.setBody(delivery.bytes)
     entry.setHeaders(delivery.headers)
@@ -66,6 +57,7 @@ export function watchReceiver(
   function stored({ delivery, message, jobId, durationMs }: ObservedStored): void {
     const other = home.byJob.get(jobId)
     const entry = open(delivery, message)
+    if (entry === undefined) return
     if (other === undefined || other === entry) {
       if (entry.jobId === undefined) journal.setJob(entry, jobId)
       if (entry.state === 'failed' || entry.state === 'refused') entry.state = 'waiting'
@@ -77,29 +69,39 @@ export function watchReceiver(
     journal.update(entry)
   }
 
-  function handled({ delivery, message, attempt, durationMs, runs, jobId }: ObservedHandled): void {
+  /** Without an inbox the answer mostly follows at once. Hot path: both together are noted as one. */
+  function handled(event: ObservedHandled): void {
+    flush()
+    if (event.jobId === undefined) unanswered = event
+    else noteHandled(event)
+  }
+
+  function flush(): void {
+    const event = unanswered
+    unanswered = undefined
+    if (event !== undefined) noteHandled(event)
+  }
+
+  function noteHandled({ delivery, message, attempt, durationMs, runs, jobId }: ObservedHandled): void {
     const entry = open(delivery, message, jobId)
+    if (entry === undefined) return
     end(entry, 'done', jobId === undefined ? entry.attempts + 1 : attempt, durationMs)
     entry.code = entry.retryAt = undefined
-    entry.add({
-      at: entry.endedAt as number,
-      what: 'handled',
-      attempt: entry.attempts,
-      durationMs,
-      runs: runs as readonly RunLine[],
-    })
+    const step = { attempt: entry.attempts, durationMs, runs: runs as readonly RunLine[] }
+    entry.add({ at: entry.endedAt as number, what: 'handled', ...step })
     journal.update(entry)
     series.done(name, durationMs)
   }
 
   function failed({ delivery, message, attempt, durationMs, runs, jobId, error, next }: ObservedFailed): void {
     const entry = open(delivery, message, jobId)
+    if (entry === undefined) return
     const retryAt = typeof next === 'string' ? undefined : next.retryAt.getTime()
     const state = next === 'sender' ? 'failed' : next === 'dead_letter' ? 'dead' : 'waiting'
     end(entry, state, jobId === undefined ? entry.attempts + 1 : attempt, durationMs)
     entry.code = error.code
     entry.retryAt = retryAt
-    const then = typeof next === 'string' ? next : (retryAt as number)
+    const then = retryAt ?? (next as 'sender' | 'dead_letter')
     const step = { attempt: entry.attempts, durationMs, runs: runLines(runs), error: errorLine(error), next: then }
     entry.add({ at: entry.endedAt as number, what: 'failed', ...step })
     journal.update(entry)
@@ -116,6 +118,8 @@ export function watchReceiver(
 
   function answered(event: AnsweredEvent): void {
     const { delivery, message, error, elements } = event
+    if (noteExchange(event)) return
+    flush()
     if (elements.length === 0) answerOne({ event, delivery, message, error })
     for (const element of elements) {
       const { delivery } = element
@@ -124,19 +128,40 @@ export function watchReceiver(
     }
   }
 
+  /** Whether a message arrived alone and for the first time, and was done at once: then it is noted. Hot path. */
+  function noteExchange(event: AnsweredEvent): boolean {
+    const { delivery, error, status } = event
+    const { id, bytes, source } = delivery
+    if (unanswered?.delivery !== delivery || error !== undefined || home.byKey.has(id)) return false
+    const at = delivery.receivedAt.getTime()
+    if (journal.isForgotten('received', at, bytes, source)) return false
+    const exchange = keepExchange(unanswered, event, journal.now() - at)
+    if (exchange === undefined) return false
+    unanswered = undefined
+    const entry = journal.add(home, 'received', at, id, false)
+    entry.source = source
+    entry.bytes = bytes.length
+    entry.state = 'done'
+    entry.status = status
+    entry.attempts = 1
+    entry.setRequest(event.request)
+    entry.setExchange(exchange)
+    journal.update(entry)
+    series.done(name, exchange.durationMs)
+    return true
+  }
+
   function answerOne(answer: Answer): void {
     const { event, delivery, message, error } = answer
     // The signature of a request covers it, or nothing does and it was taken as a message all the same.
     const isKnown = delivery.secretIndex !== undefined || message !== undefined || home.byKey.has(delivery.id)
     const entry = isKnown ? open(delivery, message) : create(delivery, undefined, true)
+    if (entry === undefined) return
     const { request, status } = event
-    entry.method = (request as Partial<EndpointRequest>).method ?? 'POST'
-    entry.path = request.path ?? ''
-    entry.remoteAddress = request.remoteAddress
+    entry.setRequest(event.request)
     if (entry.headers !== request.headers) entry.setHeaders(request.headers)
     entry.status = status
-    if (!isKnown) setState(entry, status >= 500 ? 'failed' : 'refused', error)
-    else if (entry.jobId === undefined) settle(entry, error)
+    if (entry.jobId === undefined) settle(entry, error, isKnown ? error?.status : status)
     else if (entry.state === 'waiting') entry.code ??= error?.code // It is stored, and the worker says what becomes of it.
     addSteps(entry, answer)
     journal.update(entry)
@@ -145,16 +170,10 @@ export function watchReceiver(
   }
 
   /** Of a message that is not in the inbox. What was done once stays so, whatever a copy of it is answered. */
-  function settle(entry: Entry, error: HooklineError | undefined): void {
-    if (error === undefined) setState(entry, entry.state === 'dead' ? 'dead' : 'done', undefined)
-    else if (entry.state !== 'done' && entry.state !== 'dead') {
-      setState(entry, error.status >= 500 ? 'failed' : 'refused', error)
-    }
-  }
-
-  function setState(entry: Entry, state: Entry['state'], error: HooklineError | undefined): void {
-    entry.state = state
-    if (state !== 'dead') entry.code = error?.code
+  function settle(entry: Entry, error: HooklineError | undefined, status = 200): void {
+    if (entry.state === 'dead' || (entry.state === 'done' && error !== undefined)) return
+    entry.state = error === undefined ? 'done' : status >= 500 ? 'failed' : 'refused'
+    entry.code = error?.code
   }
 
   function addSteps(entry: Entry, { event, delivery, message, error }: Answer): void {

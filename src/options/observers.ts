@@ -1,7 +1,7 @@
 /** The observers of one receiver, destination or collector. Whatever they do changes nothing: one that fails is a warning. */
 
 import type { Clock } from '../time/clock.ts'
-import { notify } from './callbacks.ts'
+import { isThenable } from './callbacks.ts'
 import { requireFunction, requireOptions } from './checks.ts'
 import { createWarning } from './warning.ts'
 
@@ -33,29 +33,39 @@ export function createObservers<Observer extends object>(
   methods: readonly (keyof Observer & string)[],
 ): Observers<Observer> {
   const warn = createWarning('An observer', 'HOOKLINE_OBSERVER')
-  const registered = new Map<() => void, Observer>()
+  let registered: readonly { readonly observer: Observer }[] = []
 
+  /** As `notify`, without a function for each call. */
   function call(observer: Observer, name: keyof Observer, given: unknown): PromiseLike<unknown> | undefined {
-    return notify(() => (observer[name] as ((given: unknown) => unknown) | undefined)?.call(observer, given), warn)
+    try {
+      const method = observer[name] as ((given: unknown) => unknown) | undefined
+      const result = method?.call(observer, given)
+      if (isThenable(result)) return result.then(undefined, warn)
+    } catch (failure) {
+      warn(failure)
+    }
+    return undefined
   }
 
   const observers: Observers<Observer> = {
     clock,
     get current() {
-      return registered.size === 0 ? undefined : observers
+      return registered.length === 0 ? undefined : observers
     },
     add(observer) {
       requireOptions('observe', observer, methods)
       for (const name of methods) if (observer[name] !== undefined) requireFunction(`observe: ${name}`, observer[name])
-      const remove = (): void => void registered.delete(remove)
-      registered.set(remove, observer)
-      return remove
+      const added = { observer }
+      registered = [...registered, added]
+      return () => {
+        registered = registered.filter((each) => each !== added)
+      }
     },
     publish(name, event) {
-      for (const observer of registered.values()) call(observer, name, event)
+      for (const { observer } of registered) call(observer, name, event)
     },
     ask(name, given) {
-      for (const observer of registered.values()) {
+      for (const { observer } of registered) {
         const answer = call(observer, name, given)
         if (answer !== undefined) return answer
       }

@@ -167,6 +167,8 @@ it('every refusal, with its bytes as far as they were read', async () => {
     [503, 'shutting_down', '', false],
   ])
   expect(events[3]?.[1].request).toEqual({
+    method: 'POST',
+    originalPath: undefined,
     path: '/webhooks',
     remoteAddress: '192.0.2.1',
     headers: forged.headers,

@@ -1,8 +1,13 @@
-/** Answers of the inspector: their headers, and what a refusal looks like. */
+/** Answers of the inspector: the page, the headers of all, and what a refusal looks like. */
 
 import type { EndpointAnswer, EndpointRequest } from '../../http/endpoint.ts'
 import { HooklineError } from '../../message/error.ts'
 import type { Problem } from '../wire.ts'
+
+declare const HOOKLINE_PAGE: string
+
+/** The files of the page, which the build puts in here as text. */
+export const pageFiles: Readonly<Record<'html' | 'script' | 'style', string>> = JSON.parse(HOOKLINE_PAGE)
 
 /** Of every answer: the page runs its own script and no other, in no frame, and nothing of it is stored. */
 const HEADERS: Readonly<Record<string, string>> = {

@@ -72,7 +72,7 @@ export function readOptions(options: InspectorOptions): InspectorSettings {
     const advice = 'Pass `receiver`, `destinations` or `collector`.'
     throw invalidOption('createInspector: options', 'must hold a part to watch', 'none', advice)
   }
-  const senders = readParts('senders', options.senders, 'sender', ['send', 'request'], names)
+  const senders = readParts('senders', options.senders, 'sender', ['send', 'request'], new Set())
   if (authorize !== undefined) requireFunction('authorize', authorize)
   requireToken(token, authorize)
   requireBoolean('development', development)

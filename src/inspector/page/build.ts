@@ -2,13 +2,12 @@
 
 import { readFile } from 'node:fs/promises'
 import { build } from 'esbuild'
-import type { PageFiles } from '../page-files.ts'
 
 /** From the root of the repository, where builds and tests run: the configurations that import this are bundled elsewhere. */
 const FOLDER = 'src/inspector/page'
 
 /** Bundles and minifies the page. It loads nothing but these three. */
-export async function buildPage(): Promise<PageFiles> {
+export async function buildPage(): Promise<Record<'html' | 'script' | 'style', string>> {
   const { outputFiles } = await build({
     entryPoints: [`${FOLDER}/main.tsx`],
     outdir: 'page',
