@@ -161,8 +161,9 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
       for (const pool of pools) {
         pool.entries.filter((entry) => {
           if (source !== undefined && entry.source !== source) return true
-          const { body } = file?.read(entry) ?? entry
-          if (!bodiesOf(body, entry.kind).some(isAbout)) return true
+          // What cannot be read may be theirs.
+          const stored = entry.isStored ? file?.read(entry) : entry
+          if (stored !== undefined && !bodiesOf(stored.body, entry.kind).some(isAbout)) return true
           pool.bytes -= entry.counted
           drop(entry)
           count += 1

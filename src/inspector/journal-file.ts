@@ -46,7 +46,7 @@ export interface JournalFile {
   dropped(entry: Entry): void
   /** Reads what is in the file alone; undefined for an entry that is in memory, and for one that cannot be read. */
   read(entry: Entry): Stored | undefined
-  /** Writes what waits, and leaves nothing of what is deleted. */
+  /** Writes what waits, and leaves nothing of what is deleted, or tries again. */
   purge(): void
   /** Writes what waits, and closes the file. */
   close(): void
@@ -69,6 +69,8 @@ export function openJournalFile(path: string, log: Log, machine: Clock): Journal
   const removed = new Set<number>()
   let timer: unknown
   let hasFailed = false
+  /** Whether the write-ahead log may still hold what was deleted. */
+  let mustPurge = false
 
   /** Returns undefined when it fails. */
   function attempt<T>(step: () => T): T | undefined {
@@ -99,16 +101,15 @@ export function openJournalFile(path: string, log: Log, machine: Clock): Journal
           else insert.run(id, text, textOf(headers), body)
         }
       })
+      for (const entry of waiting) entry.setStored()
+      waiting.clear()
+      removed.clear()
+      if (mustPurge) database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      mustPurge = false
       return true
     })
-    if (isWritten === undefined) {
-      schedule(RETRY_MS)
-      return
-    }
-    hasFailed = false
-    for (const entry of waiting) entry.setStored()
-    waiting.clear()
-    removed.clear()
+    if (isWritten) hasFailed = false
+    else schedule(RETRY_MS)
   }
 
   return {
@@ -131,13 +132,13 @@ export function openJournalFile(path: string, log: Log, machine: Clock): Journal
     read(entry) {
       if (!entry.isStored) return undefined
       return attempt(() => {
-        const { headers, body } = find.get(entry.id) ?? {}
+        const { headers, body } = find.get(entry.id) as Record<string, unknown>
         return { headers: entry.headers ?? JSON.parse(String(headers)), body: body as Uint8Array }
       })
     },
     purge() {
+      mustPurge = true
       write()
-      attempt(() => database.exec('PRAGMA wal_checkpoint(TRUNCATE)'))
     },
     close() {
       if (!database.isOpen) return

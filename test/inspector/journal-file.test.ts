@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { DatabaseSync, StatementSync } from 'node:sqlite'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { createJournal } from '../../src/inspector/create-journal.ts'
 import type { JournalWriter } from '../../src/inspector/journal.ts'
@@ -121,6 +121,38 @@ it('forget leaves nothing of a user in the file', async () => {
   const again = open()
   expect(again.changesSince(undefined).rows).toMatchObject([{ id: 2 }])
   again.close()
+})
+
+it('forget drops a message that cannot be read, too', async () => {
+  const { open, machine } = setUp()
+  const journal = open()
+  add(journal, 'user-1')
+  await machine.advance(250)
+  const get = vi.spyOn(StatementSync.prototype, 'get').mockImplementation(() => {
+    throw Object.assign(new Error('disk I/O error'), { errcode: 10 })
+  })
+  onTestFinished(() => void get.mockRestore())
+  expect(journal.forget('user-1')).toBe(1)
+  expect(journal.changesSince(undefined).rows).toEqual([])
+  journal.close()
+})
+
+it('forget leaves nothing in the files beside it, also when the disk works again later', async () => {
+  const { open, path, machine, lines } = setUp()
+  const journal = open()
+  add(journal, 'user-1')
+  await machine.advance(250)
+  const exec = vi.spyOn(DatabaseSync.prototype, 'exec').mockImplementation(() => {
+    throw Object.assign(new Error('database or disk is full'), { errcode: 13 })
+  })
+  onTestFinished(() => void exec.mockRestore())
+  expect(journal.forget('user-1')).toBe(1)
+  exec.mockRestore()
+  await machine.advance(5_000)
+  const found = spawnSync('grep', ['-c', '-a', 'user-1', path, `${path}-wal`]).stdout.toString()
+  expect(found).toBe(`${path}:0\n${path}-wal:0\n`)
+  expect(lines).toHaveLength(1)
+  journal.close()
 })
 
 it('a process that is killed loses at most a quarter of a second', async () => {
