@@ -32,13 +32,21 @@ export function useAnswer<Answer>(
   const key = JSON.stringify(query)
   useEffect(() => {
     let isCurrent = true
+    let [asked, shown] = [0, 0]
     const ask = async (): Promise<void> => {
       if (document.hidden) return
+      asked += 1
+      const number = asked
+      /** An answer that a later one has overtaken says nothing. */
+      const show = (change: Partial<typeof state>): void => {
+        if (!isCurrent || number < shown) return
+        shown = number
+        setState((before) => ({ ...before, ...change }))
+      }
       try {
-        const answer = await get<Answer>(path, JSON.parse(key))
-        if (isCurrent) setState({ answer, error: undefined })
+        show({ answer: await get<Answer>(path, JSON.parse(key)), error: undefined })
       } catch (error) {
-        if (isCurrent) setState(({ answer }) => ({ answer, error: (error as Error).message }))
+        show({ error: (error as Error).message })
       }
     }
     void ask()

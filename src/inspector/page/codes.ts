@@ -2,6 +2,10 @@
 
 /** Characters that are not seen, that a terminal acts on, or that change the direction of others. */
 export const UNSEEN: RegExp = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
+/** The most marks on one character: in no script are more, and a browser is slow with a long run of them. */
+const MOST_MARKS = 8
+/** What is shown by its code. */
+const CODED = new RegExp(`${UNSEEN.source}|(?<=\\p{M}{${MOST_MARKS}})\\p{M}`, 'gu')
 /** Joiners that emoji and scripts need are no danger. */
 const HARMLESS = new Set(['\u200c', '\u200d', '\u00ad'])
 /** The most pieces that are codes: a browser is slow with too many elements. */
@@ -18,7 +22,7 @@ export type Piece = string | { readonly code: string }
 export function splitText(value: string, lines: boolean): readonly Piece[] {
   const pieces: Piece[] = []
   let from = 0
-  for (const { 0: found, index } of value.matchAll(UNSEEN)) {
+  for (const { 0: found, index } of value.matchAll(CODED)) {
     if (isPlain(found, lines)) continue
     if (pieces.length >= 2 * MOST_CODES) return [...pieces, withCodes(value.slice(from), lines)]
     pieces.push(value.slice(from, index), { code: codeOf(found) })
@@ -28,7 +32,7 @@ export function splitText(value: string, lines: boolean): readonly Piece[] {
 }
 
 function withCodes(text: string, lines: boolean): string {
-  return text.replace(UNSEEN, (found) => (isPlain(found, lines) ? found : codeOf(found)))
+  return text.replace(CODED, (found) => (isPlain(found, lines) ? found : codeOf(found)))
 }
 
 function isPlain(character: string, lines: boolean): boolean {
@@ -42,4 +46,25 @@ function codeOf(character: string): string {
   if (character === '\t') return '\\t'
   const code = (character.codePointAt(0) as number).toString(16)
   return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, '0')}`
+}
+
+/** How many visible characters of ASCII a browser lays out in the time of another character, or of a line. */
+const RARE_COST = 16
+
+/**
+ * Finds the end of a piece of text that a browser lays out in a bounded time: after a line, unless one is longer.
+ *
+ * @param most Characters, when all of them are visible ones of ASCII.
+ */
+export function endOfPiece(text: string, from: number, most: number): number {
+  let left = most
+  let line = from
+  for (let at = from; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at)
+    left -= unit >= 0x20 && unit < 0x7f ? 1 : RARE_COST
+    // The second half of a character stays with the first one.
+    if (left < 0 && (unit < 0xdc00 || unit > 0xdfff)) return line > from ? line : at
+    if (unit === 0x0a) line = at + 1
+  }
+  return text.length
 }

@@ -1,5 +1,7 @@
 /** Numbers, bytes, durations and times as text. */
 
+import type { RowState } from '../wire-message.ts'
+
 const NUMBER = new Intl.NumberFormat('en')
 const CLOCK = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
 const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
@@ -74,6 +76,16 @@ export function formatAgo(at: number, now: number): string {
 /** A snake_case literal as words: `retries_exhausted` as `retries exhausted`. */
 export function formatLiteral(literal: string): string {
   return literal.replaceAll('_', ' ')
+}
+
+/** The error of an attempt as words. A connection that was refused is not a message that was. */
+export function formatAttemptError(error: string): string {
+  return error === 'refused' ? 'connection refused' : formatLiteral(error)
+}
+
+/** The code of a row as words: while it waits, that of its latest attempt. */
+export function formatCode(code: string, state: RowState): string {
+  return state === 'waiting' ? formatAttemptError(code) : formatLiteral(code)
 }
 
 function pair(ms: number, large: number, largeName: string, small: number, smallName: string): string {

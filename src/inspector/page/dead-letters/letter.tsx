@@ -18,7 +18,7 @@ export interface LetterItemProps {
 /** Draws a dead letter. */
 export function LetterItem({ letter, isSelected, onSelect, onChange }: LetterItemProps) {
   const { type, name, user, failedAt, attempts, reason, error, row, excerpt } = letter
-  const title = name ?? type ?? 'no message'
+  const title = name ?? type ?? 'not a message'
   const shown = <Text value={title} />
   return (
     <li class="letter">

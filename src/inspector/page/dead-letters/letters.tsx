@@ -1,6 +1,6 @@
 /** The dead letters of one queue: its groups, a page of them, and what can be done with them. */
 
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { DeadLetters } from '../../wire-queues.ts'
 import { ReadOnly } from '../access.tsx'
 import { useAnswer } from '../answer.ts'
@@ -27,7 +27,12 @@ export function Letters({ part }: { readonly part: string }) {
   const { answer, error, reload } = useAnswer<DeadLetters>('dead-letters', { part, reason, after: pages.at(-1) })
   // One that was redriven and failed again leaves the count as it was.
   const isBehind = answer?.isWhole === true && total !== undefined && countOf(answer) !== total
-  useEffect(reload, [reload, total, isBehind && countedAt])
+  const state = `${total} ${isBehind && countedAt}`
+  const asked = useRef(state)
+  useEffect(() => {
+    if (asked.current !== state) reload()
+    asked.current = state
+  }, [reload, state])
 
   const show = (next: string | undefined, from: readonly (string | undefined)[]): void => {
     setReason(next)

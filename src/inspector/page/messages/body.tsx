@@ -2,6 +2,7 @@
 
 import { useMemo, useState } from 'preact/hooks'
 import type { Detail } from '../../wire-message.ts'
+import { endOfPiece } from '../codes.ts'
 import { formatBytes } from '../format.ts'
 import { Empty } from '../parts.tsx'
 import { Text } from '../text.tsx'
@@ -54,7 +55,11 @@ export function BodyView({ detail }: { readonly detail: Detail }) {
         ))}
       </div>
       <div id="tab-panel" role="tabpanel" aria-labelledby={`tab-${tab}`} tabIndex={-1}>
-        {body.text !== undefined && problem !== undefined && <p class="muted">This is no JSON: {problem}</p>}
+        {body.text !== undefined && problem !== undefined && (
+          <p class="muted">
+            This is no JSON: <Text value={problem} />
+          </p>
+        )}
         {tab === 'tree' && json !== undefined && <Tree json={json} />}
         {tab === 'text' && <Whole text={body.text ?? ''} />}
         {tab === 'bytes' && <Bytes bytes={bytes} />}
@@ -74,21 +79,35 @@ function read(text: string | undefined): { readonly json?: Json; readonly proble
 
 const TEXT_PAGE = 64 * 1024
 
-/** All of it. Long texts are laid out in pieces: a browser is slow with one long line. */
+/** All of it, a piece after the other: a browser is slow with a long line, many lines and many marks. */
 function Whole({ text }: { readonly text: string }) {
-  const [shown, setShown] = useState(TEXT_PAGE)
+  const [count, setCount] = useState(1)
+  const { pieces, left } = useMemo(() => readPieces(text, count), [text, count])
   return (
     <>
       <pre class="whole">
-        <Text value={text.slice(0, shown)} lines />
+        {pieces.map((piece, index) => (
+          <Text key={index} value={piece} lines />
+        ))}
       </pre>
-      {shown < text.length && (
-        <button type="button" onClick={() => setShown(shown + 4 * TEXT_PAGE)}>
-          Show more: {formatBytes(text.length - shown)} left
+      {left > 0 && (
+        <button type="button" onClick={() => setCount(count + 1)}>
+          Show more: {formatBytes(left)} left
         </button>
       )}
     </>
   )
+}
+
+function readPieces(text: string, count: number): { readonly pieces: readonly string[]; readonly left: number } {
+  const pieces: string[] = []
+  let from = 0
+  while (from < text.length && pieces.length < count) {
+    const end = endOfPiece(text, from, TEXT_PAGE)
+    pieces.push(text.slice(from, end))
+    from = end
+  }
+  return { pieces, left: text.length - from }
 }
 
 const BYTES_PAGE = 2 * 1024

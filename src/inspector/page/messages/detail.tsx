@@ -4,7 +4,7 @@ import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Detail, RequestLine, Row } from '../../wire-message.ts'
 import { get, useStore } from '../connection.ts'
-import { formatBytes, formatCount, formatDay, formatExactTime, formatInstant, formatLiteral } from '../format.ts'
+import { formatBytes, formatCode, formatCount, formatDay, formatExactTime, formatInstant } from '../format.ts'
 import { FourHours } from '../four-hours.tsx'
 import { Failure, StateName } from '../parts.tsx'
 import { findTried } from '../retry-times.ts'
@@ -70,7 +70,7 @@ function useDetail(id: number): { readonly detail?: Detail; readonly problem?: s
 function Title({ row: { type, name } }: { readonly row: Row }) {
   return (
     <>
-      <span class="mono">{type ?? 'no message'}</span> {name !== undefined && <Text value={name} />}
+      <span class="mono">{type ?? 'not a message'}</span> {name !== undefined && <Text value={name} />}
     </>
   )
 }
@@ -123,7 +123,7 @@ function Facts({ row }: { readonly row: Row }) {
   const facts: readonly (readonly [string, ComponentChildren])[] = [
     ['State', <StateName key="state" state={row.state} />],
     ['Answer', row.status],
-    ['Reason', row.code === undefined ? undefined : formatLiteral(row.code)],
+    ['Reason', row.code === undefined ? undefined : formatCode(row.code, row.state)],
     ['User', row.user === undefined ? undefined : <Text key="user" value={row.user} />],
     [row.kind === 'sent' ? 'Sent by' : row.kind === 'received' ? 'Received by' : 'Collected by', row.part],
     ['At', <Instant key="at" at={row.at} />],

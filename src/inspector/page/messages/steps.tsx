@@ -2,7 +2,14 @@
 
 import type { ComponentChildren } from 'preact'
 import type { AttemptLine, ErrorLine, RunLine, Step } from '../../wire-message.ts'
-import { formatBytes, formatCount, formatDuration, formatExactTime, formatLiteral } from '../format.ts'
+import {
+  formatAttemptError,
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatExactTime,
+  formatLiteral,
+} from '../format.ts'
 import { Text } from '../text.tsx'
 
 /** What its mark on the line says. */
@@ -108,7 +115,7 @@ function Run({ run: { on, name, durationMs, error } }: { readonly run: RunLine }
 }
 
 function showAttempt({ url, durationMs, ok, status, error, reason, body }: AttemptLine): Shown {
-  const result = status ?? formatLiteral(error ?? 'no response')
+  const result = status ?? formatAttemptError(error ?? 'no response')
   const content = (
     <>
       <p class="mono break">

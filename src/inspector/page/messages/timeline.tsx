@@ -2,8 +2,9 @@
 
 import type { ComponentChildren } from 'preact'
 import type { Detail } from '../../wire-message.ts'
+import { useStore } from '../connection.ts'
 import { formatDuration, formatExactTime, formatInstant, formatLiteral } from '../format.ts'
-import { Countdown } from '../parts.tsx'
+import { Countdown, useNow } from '../parts.tsx'
 import { hrefOf } from '../route.ts'
 import { Reason } from './reason.tsx'
 import { showStep, type Tone } from './steps.tsx'
@@ -68,13 +69,16 @@ function End({ detail: { row } }: { readonly detail: Detail }) {
     )
   }
   if (row.retryAt !== undefined) {
-    const title = (
-      <>
-        Next attempt: <Countdown at={row.retryAt} />
-      </>
-    )
-    return <Item tone="waits" title={title} at={row.retryAt} />
+    return <Item tone="waits" title={<Next part={row.part} at={row.retryAt} />} at={row.retryAt} />
   }
   if (row.state === 'waiting') return <Item tone="waits" title="Waiting, or at work" />
   return null
+}
+
+function Next({ part, at }: { readonly part: string; readonly at: number }) {
+  const isDue = useNow() >= at
+  const isOpen = useStore(({ queues }) =>
+    queues.some((queue) => queue.part === part && queue.circuits?.some(({ state }) => state === 'open')),
+  )
+  return <>Next attempt: {isDue && isOpen ? 'held: circuit open' : <Countdown at={at} />}</>
 }

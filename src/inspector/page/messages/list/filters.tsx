@@ -84,7 +84,7 @@ export function Filters({ query, onQuery, searchRef, all, shown, isPaused, fresh
       {isOpen && (
         <div class="fields">
           {select('state', 'State', Object.entries(STATES))}
-          {select('type', 'Type', [...TYPES.map((type) => [type, type] as const), ['none', 'no message']])}
+          {select('type', 'Type', [...TYPES.map((type) => [type, type] as const), ['none', 'not a message']])}
           {select('part', 'Part', parts?.map(({ name }) => [name.toLowerCase(), name] as const) ?? [])}
           {input('event', 'Event', 'Order Completed', 'event-names')}
           {input('user', 'User', 'user-1')}

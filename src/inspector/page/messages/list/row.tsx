@@ -1,7 +1,7 @@
 /** One row of the list. */
 
 import type { Row } from '../../../wire-message.ts'
-import { formatDuration, formatExactTime, formatInstant, formatLiteral, formatTime } from '../../format.ts'
+import { formatCode, formatDuration, formatExactTime, formatInstant, formatTime } from '../../format.ts'
 import { Countdown, StateName } from '../../parts.tsx'
 import { Text } from '../../text.tsx'
 
@@ -72,7 +72,7 @@ function Lines({ row }: { readonly row: Row }) {
       <span class="line">
         <StateName state={row.state} />
         <span class="cut grow">
-          <span class="mono">{row.type ?? 'no message'}</span>{' '}
+          <span class="mono">{row.type ?? 'not a message'}</span>{' '}
           <span class="strong">{row.name !== undefined && <Text value={row.name} />}</span>
         </span>
         <time title={formatInstant(row.at)}>{formatTime(row.at)}</time>
@@ -120,7 +120,7 @@ function Answer({ row }: { readonly row: Row }) {
   return (
     <>
       {row.status !== undefined && <span class="mono">{row.status}</span>}
-      {row.code !== undefined && <span class={`state-${row.state}`}> {formatLiteral(row.code)}</span>}
+      {row.code !== undefined && <span class={`state-${row.state}`}> {formatCode(row.code, row.state)}</span>}
     </>
   )
 }
