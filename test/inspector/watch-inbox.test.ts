@@ -1,0 +1,286 @@
+/** What an inspector keeps of real receivers with an inbox, and of those that handle a message once. */
+
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
+import { createJournal } from '../../src/inspector/create-journal.ts'
+import { createSeries } from '../../src/inspector/series.ts'
+import { watchReceiver } from '../../src/inspector/watch-receiver.ts'
+import { createLog } from '../../src/options/log.ts'
+import type { Queue } from '../../src/queues/queue.ts'
+import type { ReceiverOptions } from '../../src/receiver/options.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
+import { signedRequest } from '../../src/testing/signed-request.ts'
+import { setUpInbox } from '../support/inbox.ts'
+import { deliver, secret, setUp as setUpReceiver } from '../support/receive.ts'
+
+type Watched = Pick<ReturnType<typeof setUpReceiver>, 'receiver' | 'clock'>
+
+/** Watches a receiver, whose only handler does what the test says. */
+function watch<Given extends Watched>(set: Given) {
+  const { clock, receiver } = set
+  const bounds = { messages: 20, bytes: 64_000_000, refused: 5, refusedBytes: 4_000_000 }
+  const journal = createJournal(
+    bounds,
+    clock,
+    createLog(undefined, () => {}, clock),
+    clock,
+  )
+  const series = createSeries(clock)
+  watchReceiver('shop', receiver, journal, series)
+  const handler = { run: (): unknown => undefined }
+  const save = () => handler.run()
+  receiver.on('*', save, { unverified: true })
+  onTestFinished(() => void receiver.close({ graceMs: 0 }))
+  const rows = () => journal.changesSince(undefined).rows
+  const detail = (id = 1) => journal.detail(id)
+  const steps = (id = 1) => detail(id)?.steps.map(({ what }) => what)
+  const counts = () => {
+    const { done, failed } = series.read('shop', 60)
+    return [done, failed].map((each) => each.reduce((sum, count) => sum + count, 0))
+  }
+  return { ...set, journal, handler, rows, detail, steps, counts }
+}
+
+function setUp(
+  inbox: Parameters<typeof setUpInbox>[0] = {},
+  options: ReceiverOptions = {},
+  queue: Partial<Queue> = {},
+) {
+  return watch(setUpInbox(inbox, options, queue))
+}
+
+const fail = () => {
+  throw new Error('no')
+}
+const wait = (clock: ManualClock, ms: number) => new Promise<void>((resolve) => clock.setTimeout(resolve, ms))
+
+describe('a receiver with an inbox', () => {
+  it('a message waits once it is stored, and is done once it is handled', async () => {
+    const { receiver, clock, rows, detail, counts } = setUp()
+    await deliver(receiver, fixtures.track)
+    expect(rows()).toMatchObject([{ state: 'waiting', type: 'track', status: 200, attempts: 0 }])
+    expect(counts()).toEqual([0, 0])
+    await clock.advance(20)
+    receiver.start()
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
+    expect(detail()?.steps).toMatchObject([
+      { what: 'arrived', isCopy: false },
+      { what: 'checked', isVerified: true, secretIndex: 0 },
+      { what: 'stored' },
+      { what: 'answered', status: 200 },
+      { what: 'handled', at: clock.now(), attempt: 1, runs: [{ on: '*', name: 'save' }] },
+    ])
+    expect(detail()?.body.text).toBe(JSON.stringify(fixtures.track))
+    expect(counts()).toEqual([1, 0])
+  })
+
+  it('a worker may handle a message before it is known to be stored', async () => {
+    const set = setUpInbox()
+    const push = set.memory.push
+    const slow: Partial<Queue> = {
+      push: async (jobs) => {
+        await push(jobs)
+        await wait(clock, 30)
+      },
+    }
+    Object.assign(set.queue, slow)
+    const { receiver, clock, rows, steps, detail, counts } = watch(set)
+    receiver.start()
+    const answered = deliver(receiver, fixtures.track)
+    await clock.advance(10)
+    expect(rows()).toMatchObject([{ state: 'done', attempts: 1 }])
+    expect(rows()[0]?.status).toBeUndefined()
+    await clock.advance(20)
+    await answered
+    expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
+    expect([...(steps() ?? [])].sort()).toEqual(['answered', 'arrived', 'checked', 'handled', 'stored'])
+    expect(detail()?.jobId).toBeDefined()
+    expect(counts()).toEqual([1, 0])
+  })
+
+  it('attempts that fail say when the next is due; then it is done', async () => {
+    const { receiver, clock, handler, rows, detail, counts } = setUp({ retries: [1_000, 5_000] })
+    handler.run = fail
+    receiver.start()
+    const start = clock.now()
+    await deliver(receiver, fixtures.track)
+    await clock.advance(0)
+    const failed = { state: 'waiting', code: 'handler_failed', status: 200 }
+    expect(rows()).toMatchObject([{ ...failed, attempts: 1, retryAt: start + 1_000 }])
+    await clock.advance(1_000)
+    expect(rows()).toMatchObject([{ ...failed, attempts: 2, retryAt: start + 6_000 }])
+    handler.run = () => wait(clock, 40)
+    await clock.advance(5_040)
+    expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 3, durationMs: 40 }])
+    expect([rows()[0]?.code, rows()[0]?.retryAt]).toEqual([undefined, undefined])
+    const attempts = detail()?.steps.filter(({ what }) => what === 'failed' || what === 'handled')
+    expect(attempts).toMatchObject([
+      { what: 'failed', attempt: 1, next: start + 1_000, runs: [{ error: { code: 'Error', message: 'no' } }] },
+      { what: 'failed', attempt: 2, next: start + 6_000, error: { code: 'handler_failed' } },
+      { what: 'handled', attempt: 3, durationMs: 40 },
+    ])
+    expect(counts()).toEqual([1, 2])
+  })
+
+  it.each([
+    ['done', () => {}],
+    ['dead', fail],
+  ])('a dead letter that is redriven waits, then is %s', async (state, then) => {
+    const { receiver, clock, handler, journal, rows, detail, steps } = setUp({ retries: [] })
+    handler.run = fail
+    receiver.start()
+    await deliver(receiver, fixtures.track)
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ state: 'dead', code: 'handler_failed', attempts: 1 }])
+    expect(detail()?.steps.at(-1)).toMatchObject({ what: 'failed', next: 'dead_letter' })
+    const jobId = detail()?.jobId as string
+    expect((await receiver.deadLetters()).map(({ id }) => id)).toEqual([jobId])
+    handler.run = then
+    await clock.advance(5_000)
+    await receiver.redrive([jobId])
+    journal.changed('shop', [jobId], 'redriven', clock.now())
+    expect(rows()).toMatchObject([{ id: 1, state: 'waiting' }])
+    expect(rows()[0]?.code).toBeUndefined()
+    await clock.advance(10)
+    expect(rows()).toMatchObject([{ id: 1, state }])
+    expect(rows()[0]?.code).toBe(state === 'dead' ? 'handler_failed' : undefined)
+    expect(steps()?.slice(-2)).toEqual(['redriven', state === 'dead' ? 'failed' : 'handled'])
+  })
+
+  it('an authentic message that is invalid is a dead letter, answered 200', async () => {
+    const { receiver, clock, rows, detail, counts } = setUp()
+    receiver.start()
+    await deliver(receiver, '{}')
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ state: 'dead', code: 'message_invalid', status: 200 }])
+    expect(detail()?.jobId).toBe((await receiver.deadLetters())[0]?.id)
+    expect(counts()).toEqual([0, 1])
+  })
+
+  it('a message that the inbox could not store is failed, and done once it comes again', async () => {
+    let isAway = true
+    const set = setUpInbox()
+    const { push } = set.memory
+    Object.assign(set.queue, { push: (jobs: never) => (isAway ? Promise.reject(new Error('away')) : push(jobs)) })
+    const { receiver, clock, rows, steps } = watch(set)
+    receiver.start()
+    await deliver(receiver, fixtures.track)
+    expect(rows()).toMatchObject([{ state: 'failed', status: 503, code: 'inbox_unavailable', attempts: 0 }])
+    isAway = false
+    await deliver(receiver, fixtures.track)
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
+    expect(rows()[0]?.code).toBeUndefined()
+    expect(steps()?.filter((what) => what === 'answered')).toHaveLength(2)
+  })
+
+  it('a message that was stored too late for its answer is done once it is handled', async () => {
+    const set = setUpInbox({}, { deadlineMs: 100 })
+    const { push } = set.memory
+    const late: Partial<Queue> = {
+      push: async (jobs) => {
+        await wait(set.clock, 200)
+        await push(jobs)
+      },
+    }
+    Object.assign(set.queue, late)
+    const { receiver, clock, rows, detail } = watch(set)
+    receiver.start()
+    const answered = deliver(receiver, fixtures.track)
+    await clock.advance(100)
+    await answered
+    expect(rows()).toMatchObject([{ state: 'failed', status: 503, code: 'inbox_unavailable' }])
+    await clock.advance(100)
+    expect(rows()).toMatchObject([{ id: 1, state: 'done', attempts: 1 }])
+    expect(rows()[0]?.code).toBeUndefined()
+    expect(detail()?.jobId).toBeDefined()
+  })
+
+  it('what another process handles stays waiting', async () => {
+    const { receiver, clock, memory, rows, steps } = setUp()
+    await deliver(receiver, fixtures.track)
+    memory.work(async () => ({ complete: true }), { concurrency: 1 })
+    await clock.advance(60_000)
+    expect(await memory.counts()).toMatchObject({ waiting: 0, active: 0 })
+    expect(rows()).toMatchObject([{ state: 'waiting', status: 200, attempts: 0 }])
+    expect(steps()).toEqual(['arrived', 'checked', 'stored', 'answered'])
+  })
+
+  it('of two messages with the same key one is handled, and none is left waiting', async () => {
+    let runs = 0
+    const { receiver, clock, handler, rows, detail } = setUp({ key: ({ userId }) => String(userId) })
+    handler.run = () => void runs++
+    await deliver(receiver, { ...fixtures.track, userId: 'u', messageId: 'one' })
+    await deliver(receiver, { ...fixtures.track, userId: 'u', messageId: 'two' })
+    expect(rows()).toMatchObject([
+      { id: 2, state: 'done', status: 200 },
+      { id: 1, state: 'waiting', status: 200 },
+    ])
+    receiver.start()
+    await clock.advance(0)
+    expect(rows()).toMatchObject([
+      { id: 2, state: 'done', attempts: 0 },
+      { id: 1, state: 'done', attempts: 1 },
+    ])
+    expect([runs, typeof detail(1)?.jobId, detail(2)?.jobId]).toEqual([1, 'string', undefined])
+  })
+
+  it('a copy of a message is no second row, and leaves it done', async () => {
+    const { receiver, clock, rows, detail, counts } = setUp()
+    receiver.start()
+    await deliver(receiver, fixtures.track)
+    await clock.advance(0)
+    await deliver(receiver, fixtures.track)
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ id: 1, state: 'done', attempts: 1 }])
+    const arrivals = detail()?.steps.flatMap((step) => (step.what === 'arrived' ? [step.isCopy] : []))
+    expect(arrivals).toEqual([false, true])
+    expect(counts()).toEqual([1, 0])
+  })
+
+  it('a batch that signs its first element: a row for each, one refused', async () => {
+    const { receiver, clock, rows, detail } = setUp({}, { batches: 'first_signed' })
+    const strange = { ...fixtures.track, type: 'strange' }
+    const elements = [fixtures.track, strange, { ...fixtures.track, messageId: 'third' }]
+    const { body, headers } = signedRequest(elements, secret, { sign: 'first' })
+    await receiver.receive(Buffer.from(body), headers)
+    receiver.start()
+    await clock.advance(0)
+    expect(rows()).toHaveLength(3)
+    expect(rows().find(({ state }) => state === 'refused')).toMatchObject({ code: 'message_type_unknown', attempts: 0 })
+    const checked = rows().map(({ id, state }) => {
+      const step = detail(id)?.steps.find(({ what }) => what === 'checked')
+      return [state, detail(id)?.body.text, step?.what === 'checked' && step.isVerified]
+    })
+    expect(checked).toContainEqual(['done', JSON.stringify(elements[0]), true])
+    expect(checked).toContainEqual(['refused', JSON.stringify(elements[1]), false])
+    expect(checked).toContainEqual(['done', JSON.stringify(elements[2]), false])
+  })
+})
+
+describe('a receiver that handles a message once', () => {
+  it('a copy is answered, and not handled', async () => {
+    const { receiver, rows, steps, counts } = watch(setUpReceiver({ dedupe: memoryDedupe() }))
+    await deliver(receiver, fixtures.track)
+    await deliver(receiver, fixtures.track)
+    expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
+    expect(steps()).toEqual(['arrived', 'checked', 'handled', 'answered', 'arrived', 'checked', 'answered'])
+    expect(counts()[0]).toBe(1)
+  })
+
+  it('a copy that comes while the message is handled leaves it done in the end', async () => {
+    const { receiver, clock, handler, rows, steps } = watch(setUpReceiver({ dedupe: memoryDedupe() }))
+    handler.run = () => wait(clock, 50)
+    const first = deliver(receiver, fixtures.track)
+    await clock.advance(0)
+    await deliver(receiver, fixtures.track)
+    expect(rows()).toMatchObject([{ status: 503, code: 'duplicate_in_progress' }])
+    await clock.advance(50)
+    await first
+    expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
+    expect(rows()[0]?.code).toBeUndefined()
+    expect(steps()?.filter((what) => what === 'handled')).toHaveLength(1)
+  })
+})

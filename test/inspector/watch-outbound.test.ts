@@ -1,0 +1,291 @@
+/** What an inspector keeps of real destinations and collectors. */
+
+import { describe, expect, it } from 'vitest'
+import type { DestinationOptions } from '../../src/destination/options.ts'
+import { createJournal } from '../../src/inspector/create-journal.ts'
+import type { JournalWriter } from '../../src/inspector/journal.ts'
+import { createSeries } from '../../src/inspector/series.ts'
+import { watchCollector, watchDestination } from '../../src/inspector/watch-outbound.ts'
+import { createLog } from '../../src/options/log.ts'
+import { fixtures, type Script } from '../../src/testing.ts'
+import type { Clock } from '../../src/time/clock.ts'
+import { setUp as setUpDestination } from '../destination/set-up.ts'
+import { basic, setUpCollector, writeKey } from '../support/collect.ts'
+
+const bounds = { messages: 20, bytes: 64_000_000, refused: 5, refusedBytes: 4_000_000 }
+
+/** What is kept on this clock, and how a test reads it. */
+function keep(clock: Clock) {
+  const log = createLog(undefined, () => {}, clock)
+  const journal = createJournal(bounds, clock, log, clock)
+  const series = createSeries(clock)
+  const rows = () => journal.changesSince(undefined).rows
+  return { journal, series, rows, ...readers(journal) }
+}
+
+function readers(journal: JournalWriter) {
+  const detail = () => journal.detail(journal.changesSince(undefined).rows[0]?.id ?? 0)
+  const all = () => {
+    const changes = journal.changesSince(undefined)
+    return JSON.stringify([changes, changes.rows.map(({ id }) => journal.detail(id))])
+  }
+  return { detail, all, steps: () => detail()?.steps.map(({ what }) => what) }
+}
+
+const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)
+
+describe('a destination', () => {
+  function setUp(script: Script = [200], options: Partial<DestinationOptions> = {}) {
+    const set = setUpDestination(script, options)
+    const kept = keep(set.clock)
+    const stop = watchDestination('shop', set.destination, kept.journal, kept.series)
+    const counts = () => {
+      const { done, failed } = kept.series.read('shop', 10)
+      return [sum(done), sum(failed)]
+    }
+    return { ...set, ...kept, stop, counts }
+  }
+
+  const urls = [{ url: 'https://one.example/hooks' }, { url: 'https://two.example/hooks' }]
+
+  it('queued, tried again, delivered: one row', async () => {
+    const { destination, clock, rows, detail, captured, start, counts } = setUp([{ status: 503, body: 'later' }, 200])
+    const queued = await destination.track({ userId: 'u', event: 'Sold' })
+    if (!queued.queued) throw new Error('It was not queued.')
+    expect(rows()).toMatchObject([{ kind: 'sent', part: 'shop', state: 'waiting', at: start, attempts: 0 }])
+    expect(detail()?.window).toBeUndefined()
+
+    await clock.advance(0)
+    const [row] = rows()
+    expect(row).toMatchObject({ state: 'waiting', type: 'track', name: 'Sold', user: 'u', status: 503, attempts: 1 })
+    expect(row?.retryAt).toBe(clock.nextTimerAt)
+    expect(row?.retryAt).toBeGreaterThan(start)
+    const retryAt = row?.retryAt as number
+    const first = { url: 'https://shop.example/webhooks', at: start, ok: false, status: 503, body: 'later' }
+    expect(detail()).toMatchObject({
+      jobId: queued.id,
+      window: { startedAt: start, endsAt: start + 4 * 3_600_000 },
+      steps: [
+        { what: 'queued', at: start },
+        { what: 'attempt', at: start, attempt: first },
+        { what: 'round', status: 'retrying', retryAt },
+      ],
+    })
+
+    await clock.advance(60_000)
+    expect(rows()).toMatchObject([{ id: row?.id, state: 'done', status: 200, attempts: 2 }])
+    expect([rows()[0]?.retryAt, rows()[0]?.code]).toEqual([undefined, undefined])
+    const { body, steps, request, window } = detail() ?? {}
+    expect(steps?.slice(3)).toMatchObject([
+      { what: 'attempt', at: retryAt, attempt: { ok: true, status: 200 } },
+      { what: 'round', status: 'delivered', at: retryAt },
+    ])
+    expect([body?.text, request]).toEqual([Buffer.from(captured.requests[0]?.bytes ?? []).toString(), undefined])
+    expect(window?.startedAt).toBe(start)
+    expect(counts()).toEqual([1, 1])
+  })
+
+  it('what no URL answers says why, while it waits', async () => {
+    const { destination, clock, rows, detail } = setUp(['reset'])
+    await destination.track({ userId: 'u', event: 'Sold' })
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ state: 'waiting', code: 'reset', attempts: 1 }])
+    expect(rows()[0]?.status).toBeUndefined()
+    expect(detail()?.steps[1]).toMatchObject({ attempt: { error: 'reset', ok: false } })
+  })
+
+  it('refused by all URLs: dead', async () => {
+    const { destination, clock, rows, detail, steps, counts } = setUp([400, 410], { webhooks: urls })
+    await destination.track({ userId: 'u', event: 'Sold' })
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ state: 'dead', code: 'refused', attempts: 1 }])
+    expect(steps()).toEqual(['queued', 'attempt', 'attempt', 'round'])
+    expect(detail()?.steps.at(-1)).toMatchObject({ status: 'failed', reason: 'refused' })
+    expect(counts()).toEqual([0, 2])
+  })
+
+  it.each([
+    ['the first', [200, 400]],
+    ['the second', [400, 200]],
+  ])('of two URLs %s accepts: done', async (_which, script) => {
+    const { destination, clock, rows, detail, counts } = setUp(script, { webhooks: urls })
+    await destination.track({ userId: 'u', event: 'Sold' })
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ state: 'done', attempts: 1 }])
+    expect(rows()[0]?.code).toBeUndefined()
+    const lines = detail()?.steps.flatMap((step) => (step.what === 'attempt' ? [step.attempt] : []))
+    expect(lines?.map(({ url, status }) => [url, status])).toEqual([
+      [urls[0]?.url, script[0]],
+      [urls[1]?.url, script[1]],
+    ])
+    expect(counts()).toEqual([1, 1])
+  })
+
+  it('a dead letter that is redriven waits, then is done', async () => {
+    const { destination, clock, rows, journal, steps } = setUp([400, 200])
+    await destination.track({ userId: 'u', event: 'Sold' })
+    await clock.advance(0)
+    const id = journal.detail(1)?.jobId as string
+    await destination.redrive([id])
+    journal.changed('shop', [id], 'redriven', clock.now())
+    expect(rows()).toMatchObject([{ id: journal.rowOfJob('shop', id), state: 'waiting' }])
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ id: 1, state: 'done', attempts: 2 }])
+    expect(steps()).toEqual(['queued', 'attempt', 'round', 'redriven', 'attempt', 'round'])
+  })
+
+  it('what is not queued is no row', async () => {
+    const { destination, clock, rows } = setUp()
+    await destination.submit([{ message: { ...fixtures.track, integrations: { All: false } } }])
+    destination.disable()
+    await destination.track({ userId: 'u', event: 'Sold' })
+    await clock.advance(60_000)
+    expect(rows()).toEqual([])
+  })
+
+  it('what was queued before it was watched is a row once it is tried', async () => {
+    const { destination, clock, journal, series, stop, rows, steps } = setUp()
+    stop()
+    await destination.track({ userId: 'u', event: 'Sold' })
+    expect(rows()).toEqual([])
+    watchDestination('shop', destination, journal, series)
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ state: 'done', type: 'track', name: 'Sold', user: 'u' }])
+    expect(steps()).toEqual(['attempt', 'round'])
+  })
+
+  it('forget removes the rows of a user', async () => {
+    const { destination, clock, rows, all } = setUp([503])
+    await destination.track({ userId: 'gone', event: 'Sold' })
+    await destination.track({ userId: 'stays', event: 'Sold' })
+    await clock.advance(0)
+    expect(rows().map(({ user }) => user)).toEqual(['stays', 'gone'])
+    await destination.forget('gone')
+    expect(rows().map(({ user }) => user)).toEqual(['stays'])
+    await clock.advance(600_000)
+    expect(rows().map(({ user }) => user)).toEqual(['stays'])
+    expect(all()).not.toContain('gone')
+  })
+
+  it.each<[string, Script]>([
+    ['accepts', [200]],
+    ['refuses', [400]],
+    ['resets', ['reset']],
+    ['answers garbage', ['garbage']],
+    ['hangs', ['hang']],
+    ['redirects', [{ status: 302, headers: { location: '/other' } }]],
+  ])('no line shows the query of a URL that %s', async (_what, script) => {
+    const webhooks = [{ url: 'https://shop.example/hooks?token=hush' }]
+    const { destination, clock, steps, all } = setUp(script, { webhooks })
+    await destination.track({ userId: 'u', event: 'Sold' })
+    await clock.advance(30_000)
+    expect(steps()).toContain('attempt')
+    expect(all()).toContain('https://shop.example/hooks?…')
+    expect(all()).not.toContain('hush')
+  })
+})
+
+describe('a collector', () => {
+  function setUp() {
+    const set = setUpCollector()
+    const kept = keep(set.clock)
+    watchCollector('site', set.collector, kept.journal, kept.series)
+    const counts = () => {
+      const { done, failed } = kept.series.read('site', 10)
+      return [sum(done), sum(failed)]
+    }
+    return { ...set, ...kept, counts }
+  }
+
+  const json = { 'content-type': 'application/json' }
+  const call = { userId: 'u', event: 'Sold' }
+
+  it('a batch is one row', async () => {
+    const { post, rows, detail, clock, counts } = setUp()
+    const body = { batch: [{ type: 'track', ...call }, {}, { type: 'page', userId: 'u' }] }
+    await post('/v1/batch', body)
+    expect(rows()).toMatchObject([
+      { kind: 'collected', part: 'site', state: 'done', type: 'batch', status: 200, at: clock.now() },
+    ])
+    expect([rows()[0]?.user, rows()[0]?.name, rows()[0]?.isRefused]).toEqual([undefined, undefined, undefined])
+    expect(detail()).toMatchObject({
+      request: { method: 'POST', path: '/v1/batch', remoteAddress: '192.0.2.1' },
+      body: { text: JSON.stringify(body) },
+      steps: [
+        { what: 'arrived', isCopy: false, bytes: JSON.stringify(body).length },
+        { what: 'collected', accepted: 2, refused: 1, source: 'shop' },
+        { what: 'answered', status: 200 },
+      ],
+    })
+    expect(detail()?.body.isRedacted).toBeUndefined()
+    expect(detail()?.request?.headers).toContainEqual(['authorization', null])
+    expect(counts()).toEqual([1, 0])
+  })
+
+  it.each([
+    ['/v1/track', 'track', 'Sold'],
+    ['/v1/t', 'track', 'Sold'],
+    ['/v1/identify', 'identify', undefined],
+  ])('a call to %s is a row of type %s', async (path, type, name) => {
+    const { post, rows } = setUp()
+    await post(path, type === 'track' ? call : { userId: 'u' })
+    expect(rows()).toMatchObject([{ state: 'done', type, user: 'u' }])
+    expect(rows()[0]?.name).toBe(name)
+  })
+
+  it('a call that is refused, by the source', async () => {
+    const { post, rows, steps, counts } = setUp()
+    await post('/v1/track', { event: 'Sold' })
+    expect(rows()).toMatchObject([{ state: 'refused', status: 400, code: 'call_invalid' }])
+    expect(rows()[0]?.isRefused).toBeUndefined()
+    expect(steps()).toEqual(['arrived', 'answered'])
+    expect(counts()).toEqual([0, 1])
+  })
+
+  it.each([
+    ['in the header', call, { ...json, authorization: basic('a guess') }],
+    ['in the body', { ...call, writeKey: 'a guess' }, json],
+  ])('a write key that is wrong, %s, is a refused row, and shown nowhere', async (_where, body, headers) => {
+    const { post, rows, all, steps } = setUp()
+    await post('/v1/track', body, { headers })
+    expect(rows()).toMatchObject([{ state: 'refused', status: 401, code: 'write_key_unknown', isRefused: true }])
+    expect(steps()).toEqual(['arrived', 'answered'])
+    expect(all()).not.toContain('a guess')
+    expect(all()).not.toContain(basic('a guess').slice('Basic '.length))
+  })
+
+  const key = JSON.stringify(writeKey)
+  const track = '"type":"track","userId":"u","event":"Sold"'
+  it.each([
+    ['at the top level', '/v1/track', `{${track},"writeKey":${key}}`],
+    ['of a batch', '/v1/batch', `{"writeKey" : ${key},"batch":[{${track}}]}`],
+    ['in a call', '/v1/batch', `{"writeKey":${key},"batch":[{${track},"writeKey":${key}}]}`],
+    ['with an escape in its name', '/v1/track', `{${track},"writ\\u0065Key":${key}}`],
+    ['with a line break behind its colon', '/v1/track', `{${track},"writeKey":\n\t${key}}`],
+    ['written twice', '/v1/track', `{"writeKey":${key},${track},"writeKey":${key}}`],
+  ])('a write key %s reads …', async (_where, path, body) => {
+    const { post, rows, all, detail } = setUp()
+    await post(path, body, { headers: json })
+    expect(rows()).toMatchObject([{ state: 'done', status: 200 }])
+    expect(all()).not.toContain(writeKey)
+    expect(detail()?.body).toEqual({ size: body.length, text: body.replaceAll(key, '"…"'), isRedacted: true })
+  })
+
+  it('a body that is no JSON is shown, unless it may hold a write key', async () => {
+    const { post, rows, all, detail } = setUp()
+    await post('/v1/track', 'no JSON')
+    expect(rows()[0]).toMatchObject({ state: 'refused', status: 400, code: 'body_not_json', type: 'track' })
+    expect(detail()?.body).toEqual({ size: 7, text: 'no JSON' })
+    const broken = `{"writeKey":${key}`
+    await post('/v1/track', broken)
+    expect(detail()?.body).toEqual({ size: broken.length, isRedacted: true })
+    expect(all()).not.toContain(writeKey)
+  })
+
+  it('requests without a write key push no others out', async () => {
+    const { post, rows } = setUp()
+    await post('/v1/track', call)
+    for (let index = 0; index < 30; index += 1) await post('/v1/track', call, { headers: json })
+    expect(rows().map(({ state }) => state)).toEqual([...Array(5).fill('refused'), 'done'])
+  })
+})
