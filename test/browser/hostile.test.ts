@@ -9,6 +9,11 @@ import { goToView, message, rows, test } from './test.ts'
 const SCRIPT = '<script>alert(1)</script>'
 const IMAGE = '"><img src="http://elsewhere.example/x" onerror="alert(2)">'
 const LINK = 'javascript:alert(3)'
+/** From then on. */
+const WATCH_TASKS = `window.longest = 0
+new PerformanceObserver((list) => {
+  for (const { duration } of list.getEntries()) window.longest = Math.max(window.longest, duration)
+}).observe({ type: 'longtask' })`
 /** The most bytes of a body that the receiver takes. */
 const LIMIT = 512 * 1024
 /** Marks and overrides of the direction of text: they would turn around what is behind them. */
@@ -92,6 +97,31 @@ test('a refused request is shown as text, with its headers', async ({ start, ope
   await message(page).getByText(IMAGE).first().waitFor()
   expect(await findEscapes(page)).toEqual([])
 })
+
+const SLOW = { 'combining marks': '\u0301', 'line breaks': '\n', 'changes of direction': 'a\u05d0' }
+/** So long a machine that does other things may take for what takes a tenth of it. */
+const MOST_BUSY_MS = 1_000
+
+for (const [name, unit] of Object.entries(SLOW)) {
+  test(`a refused body of ${name} does not keep the page busy`, async ({ start, open }) => {
+    const app = await start()
+    const { page } = await open(app)
+    const body = unit.repeat(500_000 / Buffer.byteLength(unit))
+    const headers = { 'content-type': 'application/json', 'x-signature': '0'.repeat(40) }
+    const response = await fetch(`${app.origin}/webhooks`, { method: 'POST', headers, body })
+    expect(response.status).toBe(401)
+    await rows(page).first().click()
+    await message(page).getByRole('tab', { name: 'Text' }).waitFor()
+    await page.evaluate(WATCH_TASKS)
+    await message(page).getByRole('tab', { name: 'Text' }).click()
+    const pieces = message(page).locator('pre.whole bdi')
+    for (let count = 1; count <= 4; count += 1) {
+      await expect.poll(() => pieces.count()).toBe(count)
+      await message(page).getByRole('button', { name: 'Show more' }).click()
+    }
+    expect(await page.evaluate<number>('window.longest')).toBeLessThan(MOST_BUSY_MS)
+  })
+}
 
 test('a dead letter is shown as text, and sent again from the page as it was', async ({ start, open }) => {
   const app = await start()
