@@ -151,12 +151,28 @@ describe('a receiver with an inbox', () => {
 
   it('an authentic message that is invalid is a dead letter, answered 200', async () => {
     const { receiver, clock, rows, detail, counts } = setUp()
-    receiver.start()
     await deliver(receiver, '{}')
+    expect(rows()).toMatchObject([{ state: 'waiting', code: 'message_invalid', status: 200 }])
+    receiver.start()
     await clock.advance(0)
     expect(rows()).toMatchObject([{ state: 'dead', code: 'message_invalid', status: 200 }])
     expect(detail()?.jobId).toBe((await receiver.deadLetters())[0]?.id)
     expect(counts()).toEqual([0, 1])
+  })
+
+  it('a message that is lost in the queue is a dead letter, in its own row', async () => {
+    const set = setUpInbox()
+    const { work } = set.memory
+    const broken: Partial<Queue> = {
+      work: (handle, options) => work((job, signal) => handle({ ...job, body: Buffer.from('junk') }, signal), options),
+    }
+    Object.assign(set.queue, broken)
+    const { receiver, clock, rows, detail } = watch(set)
+    await deliver(receiver, fixtures.track)
+    receiver.start()
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ id: 1, state: 'dead', code: 'internal', type: 'track' }])
+    expect(detail()?.body.text).toBe(JSON.stringify(fixtures.track))
   })
 
   it('a message that the inbox could not store is failed, and done once it comes again', async () => {
@@ -165,11 +181,12 @@ describe('a receiver with an inbox', () => {
     const { push } = set.memory
     Object.assign(set.queue, { push: (jobs: never) => (isAway ? Promise.reject(new Error('away')) : push(jobs)) })
     const { receiver, clock, rows, steps } = watch(set)
-    receiver.start()
     await deliver(receiver, fixtures.track)
     expect(rows()).toMatchObject([{ state: 'failed', status: 503, code: 'inbox_unavailable', attempts: 0 }])
     isAway = false
     await deliver(receiver, fixtures.track)
+    expect(rows()).toMatchObject([{ id: 1, state: 'waiting', status: 200 }])
+    receiver.start()
     await clock.advance(0)
     expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
     expect(rows()[0]?.code).toBeUndefined()
@@ -282,5 +299,17 @@ describe('a receiver that handles a message once', () => {
     expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
     expect(rows()[0]?.code).toBeUndefined()
     expect(steps()?.filter((what) => what === 'handled')).toHaveLength(1)
+  })
+
+  it('what was done stays so when a copy is answered 503', async () => {
+    const store = memoryDedupe()
+    const dedupe = { ...store }
+    const { receiver, rows, counts } = watch(setUpReceiver({ dedupe }))
+    await deliver(receiver, fixtures.track)
+    dedupe.claim = () => Promise.reject(new Error('away'))
+    await deliver(receiver, fixtures.track)
+    expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 503, attempts: 1 }])
+    expect(rows()[0]?.code).toBeUndefined()
+    expect(counts()).toEqual([1, 1])
   })
 })

@@ -7,7 +7,7 @@ import type { JournalWriter } from '../../src/inspector/journal.ts'
 import { createSeries } from '../../src/inspector/series.ts'
 import { watchCollector, watchDestination } from '../../src/inspector/watch-outbound.ts'
 import { createLog } from '../../src/options/log.ts'
-import { fixtures, type Script } from '../../src/testing.ts'
+import { fixtures, manualClock, type Script } from '../../src/testing.ts'
 import type { Clock } from '../../src/time/clock.ts'
 import { setUp as setUpDestination } from '../destination/set-up.ts'
 import { basic, setUpCollector, writeKey } from '../support/collect.ts'
@@ -167,6 +167,23 @@ describe('a destination', () => {
     expect(all()).not.toContain('gone')
   })
 
+  it('an attempt that ends after its user was forgotten brings nothing back', async () => {
+    const clock = manualClock()
+    const slow = async () => {
+      await new Promise<void>((resolve) => clock.setTimeout(resolve, 100))
+      return 503
+    }
+    const { destination, captured, journal, rows } = setUp([slow], { clock })
+    await destination.track({ userId: 'gone', event: 'Sold' })
+    await clock.advance(50)
+    journal.forget('gone')
+    expect(rows()).toEqual([])
+    await clock.advance(100)
+    expect([captured.requests.length, rows()]).toEqual([1, []])
+    await destination.track({ userId: 'gone', event: 'Sold' })
+    expect(rows()).toMatchObject([{ user: 'gone', state: 'waiting' }])
+  })
+
   it.each<[string, Script]>([
     ['accepts', [200]],
     ['refuses', [400]],
@@ -186,8 +203,8 @@ describe('a destination', () => {
 })
 
 describe('a collector', () => {
-  function setUp() {
-    const set = setUpCollector()
+  function setUp(options: Parameters<typeof setUpCollector>[0] = {}) {
+    const set = setUpCollector(options)
     const kept = keep(set.clock)
     watchCollector('site', set.collector, kept.journal, kept.series)
     const counts = () => {
@@ -280,6 +297,22 @@ describe('a collector', () => {
     await post('/v1/track', broken)
     expect(detail()?.body).toEqual({ size: broken.length, isRedacted: true })
     expect(all()).not.toContain(writeKey)
+  })
+
+  it('a request that is answered after its user was forgotten brings nothing back', async () => {
+    const { promise: taken, resolve: take } = Promise.withResolvers<readonly []>()
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>()
+    const submit = () => {
+      begin()
+      return taken
+    }
+    const { post, journal, rows } = setUp({ sources: [{ name: 'shop', writeKey, destinations: [{ submit }] }] })
+    const answered = post('/v1/batch', { batch: [{ type: 'track', ...call }] })
+    await begun
+    journal.forget('u')
+    take([])
+    await answered
+    expect(rows()).toEqual([])
   })
 
   it('requests without a write key push no others out', async () => {
