@@ -57,8 +57,9 @@ export class Entry {
   bytes = 0
   /** Whether its body is to be parsed when its line is read first. */
   isUnread = false
-  /** An estimate, in bytes, of what it takes. */
+  /** Estimates, in bytes, of what it takes, and of its headers alone. */
   size: number = ENTRY_SIZE
+  headersSize = 0
   /** Whether headers and body are in the file alone. */
   isStored = false
   /** The journal's: the version of the latest change, what of `size` it has counted, and the entries changed before and after. */
@@ -141,9 +142,10 @@ export class Entry {
   }
 
   setHeaders(headers: EndpointHeaders): void {
-    if (this.headers !== undefined) this.size -= sizeOfHeaders(this.headers)
-    this.#headers = headers
-    this.size += sizeOfHeaders(headers)
+    this.#unfold().#headers = headers
+    this.size -= this.headersSize // Also of those that are in the file by now.
+    this.headersSize = sizeOfHeaders(headers)
+    this.size += this.headersSize
   }
 
   /** Adds a step, as {@link addStep} does. */

@@ -16,6 +16,9 @@ interface ObservedCollector {
   observe(observer: CollectorObserver): () => void
 }
 
+/** The most bytes of a body that is parsed for its line: a page that is opened first has all of them parsed at once. */
+const MOST_READ = 32_768
+
 /** Keeps what happens at a collector: each request is for itself. Returns what stops that. */
 export function watchCollector(
   name: string,
@@ -46,7 +49,7 @@ export function watchCollector(
     entry.setBody(bytes)
     entry.source = source
     entry.type = ROUTES.get(path)
-    entry.isUnread = entry.type !== 'batch'
+    entry.isUnread = entry.type !== 'batch' && bytes.length <= MOST_READ
     entry.status = status
     entry.state = status < 400 ? 'done' : status >= 500 ? 'failed' : 'refused'
     entry.code = error?.code

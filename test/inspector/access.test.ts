@@ -260,6 +260,7 @@ describe('another site', () => {
     'as text': [{ 'content-type': 'text/plain' }, 415, 'content type must be application/json'],
     'of another origin': [{ origin: 'http://evil.example' }, 403, 'Got an Origin of another site'],
     'of another port': [{ origin: 'http://localhost:3001' }, 403, 'Got an Origin of another site'],
+    'of an extension': [{ origin: 'chrome-extension://localhost:3000' }, 403, 'Got an Origin of another site'],
     'of a sandbox': [{ origin: 'null' }, 403, 'Got an Origin of another site'],
     'of another site': [{ 'sec-fetch-site': 'cross-site' }, 403, 'Got a Sec-Fetch-Site of another site'],
     'of the same site': [{ 'sec-fetch-site': 'same-site' }, 403, 'Got a Sec-Fetch-Site of another site'],

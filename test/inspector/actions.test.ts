@@ -365,6 +365,24 @@ describe('time', () => {
     expect(await post(endpointOf(), '/api/time', { speed: 1 })).toMatchObject({ status: 403 })
   })
 
+  it('waits for a queue that does not answer as for one that is active, and shows it all the same', async () => {
+    const hang = () => new Promise(() => {})
+    for (const exists of [async () => true, hang]) {
+      const [clock, machine] = [manualClock(), manualClock()]
+      const queue = { exists, health: hang } as never
+      const endpoint = endpointOf({ parts: [{ name: 'a', kind: 'queue', queue }], movable: clock, clock, machine })
+      const started = clock.now()
+      clock.setTimeout(() => {}, 5_000)
+      const moving = post(endpoint, '/api/time', { advanceMs: 2_000 })
+      const setup = get(endpoint, '/api/setup')
+      await pass(machine, 1_550)
+      expect(JSON.parse((await setup).body as string).parts).toEqual([{ name: 'a', kind: 'queue', hasQueue: true }])
+      expect(clock.now()).toBe(started)
+      await pass(machine, 20_000)
+      expect(await moving).toMatchObject({ body: { now: started + 2_000 } })
+    }
+  })
+
   it('goes with the clock of the machine from the beginning, whatever is under way', async () => {
     const [clock, machine] = [manualClock(), manualClock()]
     const health = async () => ({ status: 'ok', waiting: 0, active: 1, deadLetters: 0, oldestDueAgeMs: 0 })

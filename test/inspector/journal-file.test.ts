@@ -76,6 +76,19 @@ it('writes what has changed together, a quarter of a second later; memory holds 
   expect(statSync(path).mode & 0o777).toBe(0o600)
 })
 
+it('headers that come again after they were written count once', async () => {
+  const { open, machine } = setUp()
+  const journal = open()
+  const entry = journal.add(journal.home('shop'), 'received', 1, 'a', false)
+  entry.setHeaders({ host: 'localhost' })
+  journal.update(entry)
+  const { size } = entry
+  await machine.advance(250)
+  for (let count = 0; count < 10; count += 1) entry.setHeaders({ host: 'localhost' })
+  expect({ isStored: entry.isStored, size: entry.size }).toEqual({ isStored: true, size })
+  journal.close()
+})
+
 it('secret headers are not in the file', () => {
   const { open, path } = setUp()
   const journal = open()

@@ -2,8 +2,11 @@
 
 import { gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
+import type { CollectedEvent, CollectorObserver } from '../../src/collector/observer.ts'
 import { createJournal } from '../../src/inspector/create-journal.ts'
 import { readKeep } from '../../src/inspector/journal.ts'
+import { createSeries } from '../../src/inspector/series.ts'
+import { watchCollector } from '../../src/inspector/watch-outbound.ts'
 import { createLog } from '../../src/options/log.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 
@@ -117,6 +120,22 @@ it.each([
   }
   expect(bodyOf('collected')).toEqual({ size: bytes.length, isRedacted: true })
   expect(bodyOf('received')).not.toHaveProperty('isRedacted')
+})
+
+it.each([
+  [32_000, 'user-1'],
+  [33_000, undefined],
+])('a body of about %i characters that was collected shows the user %s in the list', (length, user) => {
+  const { journal } = setUp()
+  const bytes = Buffer.from(JSON.stringify({ userId: 'user-1', pad: 'x'.repeat(length) }))
+  const request = { path: '/v1/identify', headers: {} }
+  const event = { request, bytes, source: 'web', status: 200, accepted: 1, refused: 0, at: 0, durationMs: 1 }
+  const observe = ({ answered }: CollectorObserver): (() => void) => {
+    answered?.(event as unknown as CollectedEvent)
+    return () => {}
+  }
+  watchCollector('site', { observe }, journal, createSeries(manualClock()))
+  expect(journal.changesSince(undefined).rows).toMatchObject([{ type: 'identify', user }])
 })
 
 it('of too many steps it keeps the first 10 and the last 90', () => {

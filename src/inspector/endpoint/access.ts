@@ -169,7 +169,8 @@ export function requireSameOrigin(headers: EndpointHeaders, method: string): voi
   if (site !== undefined && site !== 'same-origin' && !isTyped) throw foreign('a Sec-Fetch-Site of another site')
   if (origin === undefined) return
   const [from, host] = [typeof origin === 'string' ? URL.parse(origin) : null, hostOf(headers)]
-  if (from === null || host === undefined || from.host !== URL.parse(`${from.protocol}//${host}`)?.host) {
+  const isWeb = from?.protocol === 'http:' || from?.protocol === 'https:'
+  if (!isWeb || host === undefined || from.host !== URL.parse(`${from.protocol}//${host}`)?.host) {
     throw foreign('an Origin of another site')
   }
 }

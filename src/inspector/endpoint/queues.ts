@@ -11,7 +11,9 @@ import type { Source } from './reader.ts'
 export interface QueueSampler extends Source {
   /** Samples soon, and then again and again. */
   look(): void
-  /** Whether any part works on something at this moment. */
+  /** Whether a part has a queue. One that does not answer is one. */
+  has(queue: PartQueue | undefined): Promise<boolean>
+  /** Whether any part works on something at this moment, or does not say. */
   isActive(): Promise<boolean>
   close(): void
 }
@@ -33,6 +35,8 @@ const OPEN_MS = 2_000
 const CLOSED_MS = 10_000
 /** Parts give up after a second, by a clock of theirs that may stand still. */
 const TIMEOUT_MS = 1_500
+
+type PartHealth = Awaited<ReturnType<PartQueue['health']>>
 
 const UNAVAILABLE = { status: 'unavailable', waiting: 0, active: 0, deadLetters: 0, oldestDueAgeMs: 0 } as const
 
@@ -72,14 +76,23 @@ export function createSampler({ parts, series, isOpen, onSample, report, machine
   }
 
   async function readAll(): Promise<readonly QueueStatus[]> {
-    const read = parts.map(async ({ name, queue }) =>
-      (await queue?.exists()) ? readStatus(name, queue as PartQueue) : [],
-    )
+    const read = parts.map(async ({ name, queue }) => {
+      const health = await readHealth(queue)
+      return health === undefined ? [] : statusOf(name, health)
+    })
     return (await Promise.all(read)).flat()
   }
 
-  async function readStatus(part: string, queue: PartQueue): Promise<QueueStatus> {
-    const health = await within(queue.health(), TIMEOUT_MS, clock)
+  async function has(queue: PartQueue | undefined): Promise<boolean> {
+    return queue !== undefined && (await within(queue.exists(), TIMEOUT_MS, clock)) !== false
+  }
+
+  /** Undefined without a queue. */
+  async function readHealth(queue: PartQueue | undefined): Promise<PartHealth | typeof TIMED_OUT | undefined> {
+    return (await has(queue)) ? within((queue as PartQueue).health(), TIMEOUT_MS, clock) : undefined
+  }
+
+  function statusOf(part: string, health: PartHealth | typeof TIMED_OUT): QueueStatus {
     if (health === TIMED_OUT) return { part, ...UNAVAILABLE }
     const { status, waiting, active, retrying, deadLetters, oldestDueAgeMs, asOf, circuits } = health
     return {
@@ -106,7 +119,11 @@ export function createSampler({ parts, series, isOpen, onSample, report, machine
     look() {
       if (!isSampling) schedule(Math.max(0, sampledAt + OPEN_MS - clock.monotonic()))
     },
-    isActive: async () => (await readAll()).some(({ active }) => active > 0),
+    has,
+    async isActive() {
+      const all = await Promise.all(parts.map(({ queue }) => readHealth(queue)))
+      return all.some((health) => health !== undefined && (health === TIMED_OUT || health.active > 0))
+    },
     close() {
       isClosed = true
       clock.clearTimeout(timer)

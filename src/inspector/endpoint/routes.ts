@@ -137,11 +137,7 @@ export function createRoutes(
   }
 
   async function readSetup(access: Access): Promise<Setup> {
-    const named = parts.map(async ({ name, kind, queue }) => ({
-      name,
-      kind,
-      hasQueue: (await queue?.exists()) ?? false,
-    }))
+    const named = parts.map(async ({ name, kind, queue }) => ({ name, kind, hasQueue: await queues.has(queue) }))
     return {
       version: manifest.version,
       access,
@@ -162,7 +158,7 @@ export function createRoutes(
 
   async function queuedPartOf(name: unknown): Promise<QueuedPart> {
     const part = partOf(name)
-    if (part.queue !== undefined && (await part.queue.exists())) return part as QueuedPart
+    if (await queues.has(part.queue)) return part as QueuedPart
     throw new Refusal(
       404,
       'The part must have a queue. Got one without. Choose a receiver with an inbox, or a destination.',
