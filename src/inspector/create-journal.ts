@@ -106,6 +106,9 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
   }
 
   return {
+    get version() {
+      return version
+    },
     now: () => clock.now(),
     home,
     update,
@@ -138,16 +141,16 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
       return { part: entry.home.name, path: entry.ownPath, headers, bytes: body }
     },
     rowOfJob: (part, jobId) => homes.get(part)?.byJob.get(jobId)?.id,
-    changed(part, jobIds, what, at) {
+    changed(part, jobIds, what, at, since) {
       for (const jobId of jobIds) {
         const entry = homes.get(part)?.byJob.get(jobId)
         if (entry === undefined) continue
+        const { state, endedAt = 0 } = entry
         entry.add({ at, what })
         if (what === 'dropped') {
           entry.jobId = undefined
           entry.home.byJob.delete(jobId)
-        } else if (entry.state === 'dead' && (entry.endedAt ?? 0) <= at) {
-          // One that has failed again since is still dead.
+        } else if (state === 'dead' && (endedAt < at || (endedAt === at && entry.version <= since))) {
           entry.state = 'waiting'
           entry.code = undefined
         }

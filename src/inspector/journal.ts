@@ -44,8 +44,14 @@ export interface Journal {
   refused(id: number): Refused | undefined
   /** The message of a job, when it is kept. */
   rowOfJob(part: string, jobId: string): number | undefined
-  /** Notes that dead letters were redriven or dropped from the page. */
-  changed(part: string, jobIds: readonly string[], what: 'redriven' | 'dropped', at: number): void
+  /** That of the latest change. */
+  readonly version: number
+  /**
+   * Notes that dead letters were redriven or dropped from the page.
+   *
+   * @param version That before it: one that has failed again since, perhaps at the same time, is still dead.
+   */
+  changed(part: string, jobIds: readonly string[], what: 'redriven' | 'dropped', at: number, version: number): void
   /** Deletes the messages of users. Returns how many. */
   forget(ids: string | readonly string[], source?: string): number
   close(): void

@@ -116,7 +116,7 @@ describe('dead letters', () => {
     expect(redriven).toEqual({ status: 200, body: { count: 1_100, reasons: [groups.refused], dryRun: false } })
     expect(await queue.counts()).toMatchObject({ deadLetters: 30, waiting: 1_100 })
     expect(journal.noted).toEqual(
-      [500, 500, 100].map((length) => ['orders', expect.objectContaining({ length }), 'redriven', clock.now()]),
+      [500, 500, 100].map((length) => ['orders', expect.objectContaining({ length }), 'redriven', clock.now(), 1]),
     )
     expect((await deadLettersOf(endpoint, 'part=orders')).groups).toMatchObject([groups.over])
 
@@ -139,7 +139,7 @@ describe('dead letters', () => {
     Object.assign(part.queue as object, { redrive })
     const endpoint = endpointOf({ parts: [part], journal, clock })
     expect(await post(endpoint, '/api/redrive', { part: 'orders', dryRun: false })).toMatchObject({ status: 200 })
-    expect(journal.noted).toEqual([['orders', expect.anything(), 'redriven', before]])
+    expect(journal.noted).toEqual([['orders', expect.anything(), 'redriven', before, 1]])
   })
 
   it('says how many were changed before the queue failed', async () => {

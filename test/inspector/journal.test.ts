@@ -138,6 +138,21 @@ it.each([
   expect(journal.changesSince(undefined).rows).toMatchObject([{ type: 'identify', user }])
 })
 
+it('a redriven message that has failed again at the same time, by a clock that stands still, is dead', () => {
+  const { journal, add } = setUp()
+  const entries = ['a', 'b'].map((jobId) => {
+    const entry = add(jobId)
+    Object.assign(entry, { state: 'dead', endedAt: journal.now() })
+    journal.setJob(entry, jobId)
+    journal.update(entry)
+    return entry
+  })
+  const { version } = journal
+  journal.update(entries[1] as never)
+  journal.changed('shop', ['a', 'b'], 'redriven', journal.now(), version)
+  expect(entries.map(({ state }) => state)).toEqual(['waiting', 'dead'])
+})
+
 it('of too many steps it keeps the first 10 and the last 90', () => {
   const { journal, add } = setUp()
   const entry = add('a')

@@ -117,6 +117,9 @@ export function fakeJournal(refused?: Refused): FakeJournal {
   let isTold = false
   return {
     noted,
+    get version() {
+      return version
+    },
     get listeners() {
       return listeners.size
     },

@@ -139,8 +139,9 @@ describe('a receiver with an inbox', () => {
     expect((await receiver.deadLetters()).map(({ id }) => id)).toEqual([jobId])
     handler.run = then
     await clock.advance(5_000)
+    const { version } = journal
     await receiver.redrive([jobId])
-    journal.changed('shop', [jobId], 'redriven', clock.now())
+    journal.changed('shop', [jobId], 'redriven', clock.now(), version)
     expect(rows()).toMatchObject([{ id: 1, state: 'waiting' }])
     expect(rows()[0]?.code).toBeUndefined()
     await clock.advance(10)

@@ -126,8 +126,9 @@ describe('a destination', () => {
     await destination.track({ userId: 'u', event: 'Sold' })
     await clock.advance(0)
     const id = journal.detail(1)?.jobId as string
+    const { version } = journal
     await destination.redrive([id])
-    journal.changed('shop', [id], 'redriven', clock.now())
+    journal.changed('shop', [id], 'redriven', clock.now(), version)
     expect(rows()).toMatchObject([{ id: journal.rowOfJob('shop', id), state: 'waiting' }])
     await clock.advance(0)
     expect(rows()).toMatchObject([{ id: 1, state: 'done', attempts: 2 }])

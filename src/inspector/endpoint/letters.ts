@@ -96,12 +96,12 @@ export function createLetters(journal: Journal, clock: Clock, machine: Clock): L
         for (let ids = [...selected.keys()]; ids.length > 0 && !signal.aborted; ids = ids.slice(SLICE)) {
           const slice = ids.slice(0, SLICE)
           // A worker may end a redriven job before the queue has answered.
-          const at = clock.now()
+          const [at, { version }] = [clock.now(), journal]
           count += await queue[what](slice).catch((error: unknown) => {
             if (!(error instanceof HooklineError)) throw error
             throw new Refusal(error.status, `${error.message} ${count} of ${selected.size} were ${done} before.`)
           })
-          journal.changed(name, slice, done, at)
+          journal.changed(name, slice, done, at, version)
         }
         return { count, reasons, dryRun: false }
       } finally {
