@@ -34,7 +34,13 @@ describe.skipIf(databaseUrl === undefined)('the rows of release 0.1 on pg-boss',
 
   it('are read: what waits, retries with their state, dead letters, ids of completed jobs', async () => {
     const create = () =>
-      pgBossQueue({ name: 'orders', connectionString: databaseUrl as string, schema: schema.name, pollMs: 50, timeoutMs: 20_000 })
+      pgBossQueue({
+        name: 'orders',
+        connectionString: databaseUrl as string,
+        schema: schema.name,
+        pollMs: 50,
+        timeoutMs: 20_000,
+      })
     const [queue, ...others] = [1, 2, 3].map(create) as [Queue, ...Queue[]]
     await Promise.all([queue, ...others].map((each) => each.push([job(1)]))) // Each moves the dead letters, at once.
     for (const other of others) await other.close({ graceMs: 0 })

@@ -11,7 +11,13 @@ afterAll(() => schema?.drop())
 
 it.skipIf(schema === undefined)('a queue on PostgreSQL is what release 0.2 left after the same calls', async () => {
   const { name, run } = schema as NonNullable<typeof schema>
-  const queue = pgBossQueue({ name: 'orders', connectionString: databaseUrl, schema: name, pollMs: 20, timeoutMs: 20_000 })
+  const queue = pgBossQueue({
+    name: 'orders',
+    connectionString: databaseUrl,
+    schema: name,
+    pollMs: 20,
+    timeoutMs: 20_000,
+  })
   await leaveJobs(queue, new Date(Date.now() + 3_600_000))
   const jobs =
     await run(`SELECT name, id, data, state, priority, retry_limit, retry_count, expire_seconds, deletion_seconds,
