@@ -171,22 +171,24 @@ test('killed in the middle and started again it delivers what was not delivered,
     await demo.printed(new RegExp(`^✓ [\\d:.]{12} {2}receiver +handled +${saw}, from last time$`, 'm'))
 })
 
-test('killed after its clock was moved, it goes on at that time, with what was left', { timeout: 60_000 }, async () => {
+test('killed after its clock was moved, it goes on at that time, with what was left', {
+  timeout: 120_000,
+}, async () => {
   demo = startBroken('/webhooks', 'request.socket.destroy()', [])
   const [url] = await demo.printed(/^http:\S+token=\S+$/m)
   const cookie = (await fetch(url, { redirect: 'manual' })).headers.get('set-cookie')?.split(';')[0] ?? ''
   const headers = { cookie, 'content-type': 'application/json', 'x-hookline-inspector': '1' }
-  const body = JSON.stringify({ advanceMs: 3_600_000 })
+  const body = JSON.stringify({ advanceMs: 300_000 })
   const moved = await fetch(new URL('api/time', url), { method: 'POST', headers, body })
   expect(moved.status).toBe(200)
   const file = join(data, 'clock')
-  await until(() => existsSync(file) && Number(readFileSync(file, 'utf8')) > Date.now() + 3_590_000)
+  await until(() => existsSync(file) && Number(readFileSync(file, 'utf8')) > Date.now() + 290_000)
   demo.kill('SIGKILL')
   await demo.exit
 
   demo = startNode([START, '--once'], { env: { PORT: '0', DATA: data } })
   expect(await demo.exit).toBe(0)
-  expect(demo.output).toMatch(/^The clock goes on where the page moved it: (59|60) min ahead of this machine's\.$/m)
+  expect(demo.output).toMatch(/^The clock goes on where the page moved it: [45] min ahead of this machine's\.$/m)
   expect(demo.output).toContain('10 of 10 came out as they must.')
 })
 
