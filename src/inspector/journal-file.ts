@@ -1,30 +1,29 @@
 /** The file that keeps the messages of an inspector beyond the process. */
 
-import { chmodSync, existsSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { isSecretHeader } from '../inbox/envelope.ts'
 import { isObject } from '../message/json.ts'
 import type { Log } from '../options/log.ts'
 import { cannotUse } from '../sqlite/advice.ts'
-import { inTransaction, openSqlite, UnusableFile } from '../sqlite/file.ts'
+import { inTransaction } from '../sqlite/file.ts'
+import { type OwnFile, openOwn } from '../sqlite/own-file.ts'
 import { type Clock, unref } from '../time/clock.ts'
 import type { Entry, SavedEntry } from './entry.ts'
 
-/** "hkin": what tells such a file from every other database. */
-const APPLICATION = 0x686b_696e
-/** The version of the table. A file of any other version is refused. */
-const VERSION = 1
-
-const TABLE = `
+const FILE: OwnFile = {
+  application: 0x686b_696e, // "hkin"
+  version: 1,
+  tables: `
   CREATE TABLE messages (
     id INTEGER PRIMARY KEY,
     entry TEXT NOT NULL, -- A SavedEntry as JSON.
     headers TEXT NOT NULL,
     body BLOB NOT NULL
-  ) STRICT;
-  PRAGMA application_id = ${APPLICATION};
-  PRAGMA user_version = ${VERSION}`
+  ) STRICT`,
+  writer: 'an inspector',
+  pragmas: 'PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON',
+}
 
 /** How long changes wait to be written together, and how long after a failure, in milliseconds. */
 const WRITE_MS = 250
@@ -168,29 +167,8 @@ function textOf(headers: Entry['headers'] = {}): string {
 
 function open(path: string): DatabaseSync {
   try {
-    const database = openSqlite(path, (opened) => {
-      opened.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON')
-      inTransaction(opened, () => isOurs(opened) || opened.exec(TABLE))
-    })
-    // Before any message is in it. SQLite gives the files beside it the mode of the file.
-    for (const each of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(each)) chmodSync(each, 0o600)
-    return database
+    return openOwn(path, FILE)
   } catch (error) {
     throw new TypeError(cannotUse('`keep.path`: the inspector', path, error))
   }
-}
-
-/** Whether it has the table; false for an empty database. @throws UnusableFile for any other. */
-function isOurs(database: DatabaseSync): boolean {
-  const application = database.prepare('PRAGMA application_id').get()?.application_id
-  const version = database.prepare('PRAGMA user_version').get()?.user_version
-  const isEmpty = database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined
-  if (isEmpty && application === 0) return false
-  if (application !== APPLICATION) {
-    throw new UnusableFile('it was not written by an inspector. Got another database. Pass the path of a new file.')
-  }
-  if (version === VERSION) return true
-  throw new UnusableFile(
-    `this Hookline knows version ${VERSION} of its table. Got version ${version}. Pass the path of a new file.`,
-  )
 }

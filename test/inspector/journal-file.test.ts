@@ -1,7 +1,7 @@
 /** What an inspector keeps in a file. */
 
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync, StatementSync } from 'node:sqlite'
@@ -232,8 +232,10 @@ it.each([
     database.exec(content)
     database.close()
   }
+  const before = readFileSync(path)
   expect(() => open()).toThrow(TypeError)
   expect(() => open()).toThrow(new RegExp(`^.keep.path.: the inspector cannot use ${path}: .*${found}`))
+  expect(readFileSync(path)).toEqual(before) // It belongs to others.
 })
 
 it('skips and deletes an entry that no journal wrote', () => {

@@ -1,23 +1,21 @@
 /** Opens the file in which `hookline listen` keeps requests. */
 
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { DatabaseSync } from 'node:sqlite'
 import type { Command } from 'commander'
 import { cannotUse } from '../../sqlite/advice.ts'
-import { connectTo, inTransaction, OPENING_MS, openSqlite, retryWhileBusy, UnusableFile } from '../../sqlite/file.ts'
+import { UnusableFile } from '../../sqlite/file.ts'
+import { connectToOwn, isOwn, type OwnFile, openOwn } from '../../sqlite/own-file.ts'
 import { UsageError } from '../terminal.ts'
 import { type Store, useStore } from './store.ts'
 
 /** In the working directory, so that each project has its own. */
 const DEFAULT_STORE: string = join('.hookline', 'listen.sqlite')
 
-/** "hkln": what tells such a file from every other database. */
-const APPLICATION = 0x686b_6c6e
-/** The version of the table. A file of any other version is refused. */
-const VERSION = 1
-
-const TABLE = `
+const FILE: OwnFile = {
+  application: 0x686b_6c6e, // "hkln"
+  version: 1,
+  tables: `
   CREATE TABLE requests (
     seq INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
@@ -27,9 +25,10 @@ const TABLE = `
     body BLOB NOT NULL,
     answer_body BLOB NOT NULL
   ) STRICT;
-  CREATE INDEX requests_bytes ON requests (seq, bytes);
-  PRAGMA application_id = ${APPLICATION};
-  PRAGMA user_version = ${VERSION}`
+  CREATE INDEX requests_bytes ON requests (seq, bytes)`,
+  writer: '`hookline listen`',
+  pragmas: 'PRAGMA synchronous = NORMAL',
+}
 
 /**
  * Opens the store for `listen`, creating it if it does not exist: for this user alone.
@@ -39,14 +38,7 @@ const TABLE = `
 export function createStore(path: string): Store {
   return attempt(path, () => {
     if (path === DEFAULT_STORE) createFolder(dirname(path))
-    if (existsSync(path)) connectToOurs(path).close()
-    const database = openSqlite(path, (opened) => {
-      opened.exec('PRAGMA synchronous = NORMAL')
-      inTransaction(opened, () => isOurs(opened) || opened.exec(TABLE))
-    })
-    // Before any message is in it. SQLite gives the files beside it the mode of the file.
-    for (const each of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(each)) chmodSync(each, 0o600)
-    return useStore(database)
+    return useStore(openOwn(path, FILE))
   })
 }
 
@@ -62,8 +54,8 @@ export function openStore(path: string): Store {
     )
   }
   return attempt(path, () => {
-    const database = connectToOurs(path)
-    if (isOurs(database)) return namedIn(path, useStore(database))
+    const database = connectToOwn(path, FILE)
+    if (isOwn(database, FILE)) return namedIn(path, useStore(database))
     database.close()
     throw new UnusableFile('it is empty. Got no table. Run `hookline listen` first, or pass --store FILE.')
   })
@@ -90,34 +82,6 @@ function createFolder(folder: string): void {
   if (existsSync(folder)) return
   mkdirSync(folder, { mode: 0o700 })
   writeFileSync(join(folder, '.gitignore'), '*\n') // Messages hold personal data.
-}
-
-function connectToOurs(path: string): DatabaseSync {
-  const database = connectTo(path)
-  try {
-    retryWhileBusy(() => isOurs(database), OPENING_MS)
-    return database
-  } catch (error) {
-    database.close()
-    throw error
-  }
-}
-
-/** Whether it has the table; false for an empty database. @throws UnusableFile for any other. */
-function isOurs(database: DatabaseSync): boolean {
-  const application = database.prepare('PRAGMA application_id').get()?.application_id
-  const version = database.prepare('PRAGMA user_version').get()?.user_version
-  const isEmpty = database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined
-  if (isEmpty && application === 0) return false
-  if (application !== APPLICATION) {
-    throw new UnusableFile(
-      'it was not written by `hookline listen`. Got another database. Pass the path of a new file.',
-    )
-  }
-  if (version === VERSION) return true
-  throw new UnusableFile(
-    `this Hookline knows version ${VERSION} of its table. Got version ${version}. Use the Hookline that wrote it, or pass the path of a new file.`,
-  )
 }
 
 function attempt<T>(path: string, step: () => T): T {

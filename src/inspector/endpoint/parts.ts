@@ -5,11 +5,13 @@ import { readRetryState } from '../../destination/retry-state.ts'
 import { type DeadLetterMessage, readDeadLetter } from '../../inbox/stored.ts'
 import { HooklineError } from '../../message/error.ts'
 import { isObject } from '../../message/json.ts'
+import type { Message } from '../../message/message.ts'
 import { checkHealth, type Health } from '../../queues/health.ts'
 import type { DeadLetter, DeadLetterPage, Queue } from '../../queues/queue.ts'
 import type { Receiver } from '../../receiver/api.ts'
 import type { Attempt } from '../../sender/api.ts'
 import type { Clock } from '../../time/clock.ts'
+import { nameOf, SHORT, userOf } from '../exchange.ts'
 import { cut } from '../lines.ts'
 import type { Part } from '../wire.ts'
 import type { ErrorLine } from '../wire-message.ts'
@@ -136,9 +138,10 @@ function identify(bytes: Uint8Array): Pick<Letter, 'type' | 'name' | 'user'> {
     return {}
   }
   if (!isObject(message)) return {}
-  const type = cut(message.type, LONGEST)
-  const name = cut(message.event, LONGEST) ?? cut(message.name, LONGEST) ?? cut(message.groupId, LONGEST)
-  const user = cut(message.userId, LONGEST) ?? cut(message.anonymousId, LONGEST)
+  const described = message as unknown as Message
+  const type = cut(message.type, SHORT)
+  const name = cut(nameOf(described), SHORT)
+  const user = cut(userOf(described), SHORT)
   return {
     ...(type !== undefined && { type }),
     ...(name !== undefined && { name }),
@@ -146,8 +149,6 @@ function identify(bytes: Uint8Array): Pick<Letter, 'type' | 'name' | 'user'> {
   }
 }
 
-/** The most characters of each. */
-const LONGEST = 200
 const decoder = new TextDecoder()
 
 function excerptOf(bytes: Uint8Array): string {

@@ -2,9 +2,10 @@
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { RowState } from '../wire-message.ts'
+import type { AttemptLine, RowState } from '../wire-message.ts'
 import { now } from './connection.ts'
-import { formatAgo, formatCountdown, formatInstant } from './format.ts'
+import { formatAgo, formatAttemptError, formatCountdown, formatInstant } from './format.ts'
+import { Text } from './text.tsx'
 
 /** What to do where there is nothing to show. */
 export function Empty({ children }: { readonly children: ComponentChildren }) {
@@ -95,5 +96,28 @@ export function Announcer() {
       {text}
       {count % 2 === 1 ? '\u00a0' : ''}
     </div>
+  )
+}
+
+/** The status that a URL answered, or why it did not. */
+export function resultOf({ status, error }: AttemptLine): string {
+  return `${status ?? formatAttemptError(error ?? 'no response')}`
+}
+
+/** Why an attempt failed, and the beginning of the answer. */
+export function AttemptAnswer({ attempt: { reason, body } }: { readonly attempt: AttemptLine }) {
+  return (
+    <>
+      {reason !== undefined && (
+        <p class="muted">
+          <Text value={reason} />
+        </p>
+      )}
+      {body !== '' && (
+        <pre class="excerpt">
+          <Text value={body} lines />
+        </pre>
+      )}
+    </>
   )
 }

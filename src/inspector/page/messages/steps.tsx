@@ -2,14 +2,8 @@
 
 import type { ComponentChildren } from 'preact'
 import type { AttemptLine, ErrorLine, RunLine, Step } from '../../wire-message.ts'
-import {
-  formatAttemptError,
-  formatBytes,
-  formatCount,
-  formatDuration,
-  formatExactTime,
-  formatLiteral,
-} from '../format.ts'
+import { formatBytes, formatCount, formatDuration, formatExactTime, formatLiteral } from '../format.ts'
+import { AttemptAnswer, resultOf } from '../parts.tsx'
 import { Text } from '../text.tsx'
 
 /** What its mark on the line says. */
@@ -114,27 +108,17 @@ function Run({ run: { on, name, durationMs, error } }: { readonly run: RunLine }
   )
 }
 
-function showAttempt({ url, durationMs, ok, status, error, reason, body }: AttemptLine): Shown {
-  const result = status ?? formatAttemptError(error ?? 'no response')
+function showAttempt(attempt: AttemptLine): Shown {
+  const { url, durationMs, ok } = attempt
   const content = (
     <>
       <p class="mono break">
         <Text value={url} />
       </p>
-      {status !== undefined && error !== undefined && <Muted>{formatLiteral(error)}</Muted>}
-      {reason !== undefined && (
-        <Muted>
-          <Text value={reason} />
-        </Muted>
-      )}
-      {body !== '' && (
-        <pre class="excerpt">
-          <Text value={body} lines />
-        </pre>
-      )}
+      <AttemptAnswer attempt={attempt} />
     </>
   )
-  return { tone: ok ? 'good' : 'bad', title: `Attempt: ${result} in ${formatDuration(durationMs)}`, content }
+  return { tone: ok ? 'good' : 'bad', title: `Attempt: ${resultOf(attempt)} in ${formatDuration(durationMs)}`, content }
 }
 
 function showRound({ status, retryAt, reason }: Extract<Step, { what: 'round' }>): Shown {

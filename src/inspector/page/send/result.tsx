@@ -2,8 +2,8 @@
 
 import type { Sent } from '../../wire.ts'
 import type { AttemptLine } from '../../wire-message.ts'
-import { formatCount, formatDuration, formatExactTime, formatLiteral } from '../format.ts'
-import { StateSign } from '../parts.tsx'
+import { formatCount, formatDuration, formatExactTime } from '../format.ts'
+import { AttemptAnswer, resultOf, StateSign } from '../parts.tsx'
 import { Text } from '../text.tsx'
 
 /** `Accepted: 1 of 2 attempts.` */
@@ -28,13 +28,13 @@ export function Result({ sent }: { readonly sent: Sent }) {
 }
 
 function Attempt({ attempt }: { readonly attempt: AttemptLine }) {
-  const { url, at, durationMs, ok, status, error, reason, body } = attempt
+  const { url, at, durationMs, ok } = attempt
   return (
     <li class="attempt">
       <p class="row">
         <span class="state-name">
           <StateSign state={ok ? 'done' : 'failed'} />
-          <b>{status ?? (error === undefined ? 'no response' : formatLiteral(error))}</b>
+          <b>{resultOf(attempt)}</b>
         </span>
         <span class="mono attempt-url">
           <Text value={url} />
@@ -43,17 +43,7 @@ function Attempt({ attempt }: { readonly attempt: AttemptLine }) {
           {formatDuration(durationMs)}, at {formatExactTime(at)}
         </span>
       </p>
-      {status !== undefined && error !== undefined && <p>{formatLiteral(error)}</p>}
-      {reason !== undefined && (
-        <p>
-          <Text value={reason} />
-        </p>
-      )}
-      {body !== '' && (
-        <pre>
-          <Text value={body} lines />
-        </pre>
-      )}
+      <AttemptAnswer attempt={attempt} />
     </li>
   )
 }

@@ -1,0 +1,66 @@
+/** A SQLite file that one program writes for itself: recognised before it is changed, and for this user alone. */
+
+import { chmodSync, existsSync } from 'node:fs'
+import type { DatabaseSync } from 'node:sqlite'
+import { connectTo, inTransaction, OPENING_MS, openSqlite, retryWhileBusy, UnusableFile } from './file.ts'
+
+/** What such a file is. */
+export interface OwnFile {
+  /** Tells it from every other database: four letters as a number. */
+  readonly application: number
+  /** A file of any other version is refused. */
+  readonly version: number
+  /** Creates its tables. */
+  readonly tables: string
+  /** Who writes it, for errors. */
+  readonly writer: string
+  /** What each connection that writes sets. */
+  readonly pragmas: string
+}
+
+/**
+ * Opens a file to write to, creating it if it does not exist.
+ *
+ * @throws Error of SQLite, or UnusableFile for a file of others, which is left as it is.
+ */
+export function openOwn(path: string, file: OwnFile): DatabaseSync {
+  const { application, version, tables, pragmas } = file
+  if (existsSync(path)) connectToOwn(path, file).close()
+  const database = openSqlite(path, (opened) => {
+    opened.exec(pragmas)
+    inTransaction(opened, () => {
+      if (isOwn(opened, file)) return
+      opened.exec(`${tables}; PRAGMA application_id = ${application}; PRAGMA user_version = ${version}`)
+    })
+  })
+  // Before any message is in it. SQLite gives the files beside it the mode of the file.
+  for (const each of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(each)) chmodSync(each, 0o600)
+  return database
+}
+
+/** Connects to a file without changing it. Throws as {@link openOwn} does; an empty file passes. */
+export function connectToOwn(path: string, file: OwnFile): DatabaseSync {
+  const database = connectTo(path)
+  try {
+    retryWhileBusy(() => isOwn(database, file), OPENING_MS)
+    return database
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+/** Whether it has the tables; false for an empty database. @throws UnusableFile for any other. */
+export function isOwn(database: DatabaseSync, { application, version, writer }: OwnFile): boolean {
+  const found = database.prepare('PRAGMA application_id').get()?.application_id
+  const foundVersion = database.prepare('PRAGMA user_version').get()?.user_version
+  const isEmpty = database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined
+  if (isEmpty && found === 0) return false
+  if (found !== application) {
+    throw new UnusableFile(`it was not written by ${writer}. Got another database. Pass the path of a new file.`)
+  }
+  if (foundVersion === version) return true
+  throw new UnusableFile(
+    `this Hookline knows version ${version} of its table. Got version ${foundVersion}. Use the Hookline that wrote it, or pass the path of a new file.`,
+  )
+}
