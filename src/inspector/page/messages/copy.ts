@@ -112,9 +112,10 @@ function isTypable(text: string): boolean {
   return ![...text.matchAll(/\p{Cc}/gu)].some(([found]) => found !== '\n')
 }
 
+/** For printf, to which a hyphen at the beginning would be an option. */
 function octalOf(byte: number): string {
   const character = String.fromCharCode(byte)
-  return /[\w{}":,. -]/.test(character) && byte < 0x80 ? character : `\\${byte.toString(8).padStart(3, '0')}`
+  return /[\w{}":,. ]/.test(character) && byte < 0x80 ? character : `\\${byte.toString(8).padStart(3, '0')}`
 }
 
 function headersOf({ headers }: RequestLine): (readonly [string, string])[] {
