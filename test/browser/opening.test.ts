@@ -1,7 +1,11 @@
 /** Who gets in, in Chromium: the URL with the token, and nothing else. */
 
-import { expect } from 'vitest'
-import { frameworks, test } from './test.ts'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished } from 'vitest'
+import { track } from './messages.ts'
+import { frameworks, goToView, message, rows, test } from './test.ts'
 
 for (const framework of frameworks) {
   test(`${framework}: the URL with the token opens the page, and the token leaves the address bar`, async ({
@@ -36,12 +40,112 @@ test('without the token, the page says what to do', async ({ start, open }) => {
   expect(faults.splice(0)).toEqual(Array(2).fill(expect.stringContaining('403')))
 })
 
+/** Starts another site on this machine: its name is not that of the app. Chromium lets no site of the network come here at all. */
+async function startSite(html: string): Promise<string> {
+  const server = createServer((_request, response) => response.setHeader('content-type', 'text/html').end(html))
+  server.listen(0, '127.0.0.1')
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  await once(server, 'listening')
+  return `http://localhost:${(server.address() as AddressInfo).port}/elsewhere`
+}
+
 test('no other site can frame the page', async ({ start, open }) => {
   const app = await start({ open: 'write' })
   const { page, faults } = await open()
-  const body = `<iframe src="${app.url}"></iframe>`
-  await page.route('**/elsewhere', (route) => route.fulfill({ contentType: 'text/html', body }))
-  await page.goto('http://localhost:1/elsewhere')
+  const answered = page.waitForResponse(app.url)
+  await page.goto(await startSite(`<iframe src="${app.url}"></iframe>`))
+  expect((await answered).status()).toBe(200)
   await expect.poll(() => page.frames().map((frame) => frame.url())).toContain('chrome-error://chromewebdata/')
-  expect(faults.splice(0)).toEqual([`request: ${app.url}`])
+  expect(faults.splice(0)).toEqual([`request: ${app.url}`, expect.stringContaining('frame-ancestors')])
+})
+
+test('the cookie is sent to the page alone: not for a frame, a request or a link of another site', async ({
+  start,
+  open,
+}) => {
+  const app = await start()
+  const { page, faults } = await open()
+  const inspector = `${app.origin}/hookline`
+  const site = await startSite(`<iframe src="${inspector}/"></iframe>
+    <a href="${inspector}/">Open</a>
+    <form method="post" action="${inspector}/api/drop"><button>Drop</button></form>`)
+  const sent: string[] = []
+  page.on('request', async (request) => {
+    const { pathname, origin } = new URL(request.url())
+    if (origin !== app.origin) return
+    const { cookie } = await request.allHeaders()
+    sent.push(`${pathname} ${cookie === undefined ? 'without' : 'with'} a cookie`)
+  })
+  const expectSent = async (line: string): Promise<void> => {
+    await expect.poll(() => [...sent]).toEqual([line])
+    sent.length = 0
+  }
+
+  await page.goto(app.url)
+  await page.getByText('No messages yet').waitFor()
+  await page.goto('about:blank')
+  sent.length = 0
+  await page.goto(site)
+  await expectSent('/hookline/ without a cookie')
+  await page.evaluate(`fetch('${inspector}/api/setup', { mode: 'no-cors', credentials: 'include' })`).catch(() => {})
+  await expectSent('/hookline/api/setup without a cookie')
+  await page.getByRole('link', { name: 'Open' }).click()
+  await expectSent('/hookline/ without a cookie')
+  await page.goto(site)
+  await expectSent('/hookline/ without a cookie')
+  await page.getByRole('button', { name: 'Drop' }).click()
+  await expectSent('/hookline/api/drop without a cookie')
+
+  await page.goto(`${inspector}/`)
+  await page.getByText('No messages yet').waitFor()
+  expect(sent).toContain('/hookline/ with a cookie')
+  faults.length = 0 // What Chromium says of what it did not load.
+})
+
+test('who may only look is offered nothing that changes something, and is refused it', async ({ start, open }) => {
+  const app = await start({ open: 'read', isManual: true })
+  const { page, faults } = await open(app)
+  await app.post(track('Order Completed'))
+  await app.post(track('Order Completed'), '/inline', 'a wrong secret')
+  await app.post('{"type":"track"}')
+  await expect.poll(async () => (await app.counts()).deadLetters).toBe(1)
+  await page.getByText('read only').waitFor()
+  const expectNone = async (...names: readonly string[]): Promise<void> => {
+    for (const name of names) {
+      for (const role of ['button', 'link'] as const) {
+        expect.soft(await page.getByRole(role, { name }).count(), `${role} ${name}`).toBe(0)
+      }
+    }
+  }
+
+  await rows(page).filter({ hasText: 'Order Completed' }).first().click()
+  await message(page).getByRole('button', { name: 'Copy body' }).waitFor()
+  await expectNone('Send again')
+  await goToView(page, 'Dead letters')
+  await page.locator('.letter').first().waitFor()
+  await page.getByText('Redriving and dropping need write access: yours is read.').waitFor()
+  await expectNone('Redrive', 'Drop')
+  expect(await page.getByRole('checkbox').count()).toBe(0)
+  await goToView(page, 'Send')
+  await page.getByText('Sending needs write access: yours is read.').waitFor()
+  expect(await page.getByRole('button', { name: 'Send', exact: true }).count()).toBe(0)
+  await page.getByLabel('Event').focus()
+  await page.keyboard.press('Control+Enter')
+  await goToView(page, 'Faults and time')
+  await page.getByText('Setting faults needs write access: yours is read.').waitFor()
+  await page.getByText('Moving the clock needs write access: yours is read.').waitFor()
+  await expectNone('Set', 'Clear', 'Speed', '+10 s')
+
+  const statuses = await page.evaluate(`Promise.all(['redrive', 'drop', 'send', 'faults', 'time'].map(async (path) => {
+    const headers = { 'content-type': 'application/json', 'x-hookline-inspector': '1' }
+    const response = await fetch('api/' + path, { method: 'POST', headers, body: '{}' })
+    return response.status + ' ' + (await response.json()).error
+  }))`)
+  const refusal = "403 Changes need the access 'write'. Got 'read'. Return 'write' from `authorize`."
+  expect(statuses).toEqual(Array(5).fill(refusal))
+  expect(faults.splice(0)).toEqual(Array(5).fill(expect.stringContaining('403')))
+  expect(await app.counts()).toMatchObject({ handled: 1, deadLetters: 1 })
 })

@@ -1,6 +1,9 @@
 /** The inspector over real sockets: the page, what it shows first, and how a host mounts it. */
 
 import { createHmac, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
 import express from 'express'
 import { describe, expect, it, vi } from 'vitest'
 import { serve as serveExpress } from '../../adapters/express.ts'
@@ -16,7 +19,7 @@ import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { createDestination } from '../../src/sender.ts'
 import { manualClock } from '../../src/testing.ts'
 import { systemClock } from '../../src/time/clock.ts'
-import { ask, closeLater, endpointOf, fakeJournal, get, start } from './support.ts'
+import { ask, closeLater, endpointOf, fakeJournal, get, OWN_HEADERS, start } from './support.ts'
 
 const SECRET = 'a secret that no answer has'
 const WRITE_KEY = 'a-write-key-that-no-answer-has'
@@ -183,6 +186,83 @@ describe('what happens at the parts', () => {
     await inspector.close()
     expect(remove).toHaveBeenCalledOnce()
     expect(await ask(inspector, '/api/setup')).toMatchObject({ status: 503 })
+  })
+})
+
+describe('the body of a POST', () => {
+  async function open(contentLength?: number) {
+    const machine = manualClock()
+    const endpoint = endpointOf({ machine, authorize: () => 'write' })
+    const reading = vi.fn()
+    const origin = await start(
+      serve({
+        routes: endpoint.routes,
+        handle: (request) => endpoint.handle(Object.assign(request, { readBody: watched(request.readBody) })),
+      }),
+    )
+    function watched(readBody: (limit: number) => unknown): never {
+      return function (this: unknown, limit: number) {
+        reading(limit)
+        return readBody.call(this, limit)
+      } as never
+    }
+    const length = contentLength === undefined ? {} : { 'content-length': String(contentLength) }
+    const request = httpRequest(`${origin}/api/drop`, {
+      method: 'POST',
+      headers: { ...(OWN_HEADERS as Record<string, string>), ...length, origin },
+    })
+    request.on('error', () => {}) // The connection ends while it writes.
+    const answered = once(request, 'response') as Promise<[IncomingMessage]>
+    return { machine, request, reading, answered, closed: once(request, 'close') }
+  }
+
+  async function expectRefusal(answered: Promise<[IncomingMessage]>, status: number, error: string): Promise<void> {
+    const [response] = await answered
+    expect([response.statusCode, response.headers.connection]).toEqual([status, 'close'])
+    expect(JSON.parse(await text(response))).toEqual({ error: expect.stringContaining(error) })
+  }
+
+  it.each([
+    ['never comes', () => {}],
+    ['stops', (request: ClientRequest) => request.write('{"part":')],
+  ])('that %s is waited for 10 seconds', async (_name, write) => {
+    const { machine, request, reading, answered, closed } = await open(100)
+    let isAnswered = false
+    void answered.then(() => (isAnswered = true))
+    request.flushHeaders()
+    write(request)
+    await vi.waitFor(() => expect(reading).toHaveBeenCalled())
+    await machine.advance(9_999)
+    expect(isAnswered).toBe(false)
+    await machine.advance(1)
+    await expectRefusal(answered, 503, 'The body must arrive within 10000 ms. Got an incomplete one.')
+    await closed
+  })
+
+  it('that comes slowly, but in time, is read', async () => {
+    const { machine, request, reading, answered } = await open()
+    request.write('{"part":')
+    await vi.waitFor(() => expect(reading).toHaveBeenCalled())
+    await machine.advance(9_999)
+    request.end('"other"}')
+    const [response] = await answered
+    expect([response.statusCode, response.headers.connection]).toEqual([404, 'keep-alive'])
+    expect(await text(response)).toContain('The part must be one that the inspector watches')
+  })
+
+  it('that is larger than a megabyte is refused, although it never ends', async () => {
+    const { request, reading, answered, closed } = await open()
+    request.write(Buffer.alloc(1_000_001, ' '))
+    await expectRefusal(answered, 413, 'Got more than the limit of 1000000 bytes')
+    await closed
+    expect(reading).toHaveBeenCalledWith(1_000_000)
+  })
+
+  it('that is announced to be larger is refused before it comes', async () => {
+    const { request, answered, closed } = await open(1_000_001)
+    request.flushHeaders()
+    await expectRefusal(answered, 413, 'Got more than the limit of 1000000 bytes')
+    await closed
   })
 })
 

@@ -2,7 +2,8 @@
 
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { connect } from 'node:net'
+import http2 from 'node:http2'
+import { type AddressInfo, connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import { serve } from '../../adapters/node.ts'
@@ -248,6 +249,45 @@ describe('streams are bounded', () => {
     await machine.advance(1_000)
     expect(changesSince.mock.calls.length).toBe(calls)
   })
+})
+
+it('over HTTP/2: begins, goes on, and makes room when a client leaves', async () => {
+  const { inspector, journal, machine } = setUp(1)
+  const server = http2.createServer(serve(inspector)).listen(0, '127.0.0.1')
+  closeLater(() => server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const token = (await cookieOf(inspector)).replace(/.*=/, '')
+  const connectToIt = () => {
+    const session = http2.connect(`http://127.0.0.1:${port}`)
+    closeLater(() => session.destroy())
+    return session
+  }
+  const openStream = async (session: http2.ClientHttp2Session) => {
+    const stream = session.request({ ':path': '/api/stream', cookie: `hookline_inspector_${port}=${token}` })
+    stream.on('error', () => {})
+    const [headers] = await once(stream, 'response')
+    return { stream, status: headers[':status'], headers }
+  }
+  const nextRows = async (stream: http2.ClientHttp2Stream) =>
+    eventsOf(String((await once(stream, 'data'))[0])).flatMap(({ data }) => data.rows ?? [])
+
+  const [session, other] = [connectToIt(), connectToIt()]
+  const { stream, headers } = await openStream(session)
+  expect(headers).toMatchObject({ ':status': 200, 'content-type': 'text/event-stream' })
+  expect(await nextRows(stream)).toEqual([{ id: 1 }])
+  const rows = nextRows(stream)
+  journal.put({ id: 2 })
+  await machine.advance(200)
+  expect(await rows).toEqual([{ id: 2 }])
+
+  const others = await Promise.all(Array.from({ length: 32 }, () => openStream(other)))
+  expect(others.filter(({ status }) => status === 200)).toHaveLength(31)
+  stream.close(http2.constants.NGHTTP2_CANCEL)
+  await vi.waitFor(async () => expect((await openStream(session)).status).toBe(200))
+  expect((await openStream(session)).status).toBe(503)
+  session.destroy()
+  await vi.waitFor(async () => expect((await openStream(other)).status).toBe(200))
 })
 
 describe('authorize is asked again each minute', () => {

@@ -75,9 +75,10 @@ export function refused(thrown: unknown, { path }: EndpointRequest): EndpointAns
   return answer(status, 'application/json', JSON.stringify({ error: message } satisfies Problem), headers)
 }
 
-/** The rest of a body that is too large is not read, so the connection cannot carry another request. */
+/** The rest of a body that is too large or too slow is not read, so the connection cannot carry another request. */
 function ofError({ status, code, message }: HooklineError): Refusal {
-  return new Refusal(status, message, code === 'body_too_large' ? { connection: 'close' } : {})
+  const isLeft = code === 'body_too_large' || code === 'body_timeout'
+  return new Refusal(status, message, isLeft ? { connection: 'close' } : {})
 }
 
 function toPage(message: string): string {

@@ -2,7 +2,10 @@
 
 import type { EndpointAnswer, EndpointRequest } from '../../http/endpoint.ts'
 import { readJson } from '../../http/read-json.ts'
+import { HooklineError } from '../../message/error.ts'
 import { parseObject } from '../../message/json.ts'
+import { inBackground } from '../../time/clock.ts'
+import { TIMED_OUT, within } from '../../time/timeout.ts'
 import type { Inspector } from '../api.ts'
 import { createGuard, requireOwnHeader, requireSameOrigin } from './access.ts'
 import { json, Refusal, redirect, refused } from './answers.ts'
@@ -13,11 +16,14 @@ export type InspectorEndpoint = Omit<Inspector, 'forget'>
 
 /** The most bytes of a body. */
 const BODY_LIMIT = 1_000_000
+/** How long a body may take. */
+const BODY_MS = 10_000
 
 /** Creates the endpoint. It reads nothing of the parts before the first request. */
 export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
   const guard = createGuard(options)
   const routes = createRoutes(options, guard.isAskedAgain ? isAllowed : undefined, report)
+  const clock = inBackground(options.machine)
   const paths = [...routes.gets.keys(), ...routes.posts.keys()]
   let isClosed = false
 
@@ -69,8 +75,14 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
       throw new Refusal(403, "Changes need the access 'write'. Got 'read'. Return 'write' from `authorize`.")
     }
     requireOwnHeader(headers)
-    const { bytes } = await readJson(request, BODY_LIMIT)
-    return json(await act?.(parseObject(bytes), request))
+    return json(await act?.(parseObject(await readInTime(request)), request))
+  }
+
+  async function readInTime(request: EndpointRequest): Promise<Uint8Array> {
+    const body = await within(Promise.resolve(readJson(request, BODY_LIMIT)), BODY_MS, clock)
+    if (body !== TIMED_OUT) return body.bytes
+    const text = `The body must arrive within ${BODY_MS} ms. Got an incomplete one. Send the request again.`
+    throw new HooklineError('body_timeout', text)
   }
 
   return {

@@ -78,7 +78,7 @@ function Title({ row: { type, name } }: { readonly row: Row }) {
 function Content({ detail }: { readonly detail: Detail }) {
   const { row, request, body, steps, window } = detail
   const [curl, test] = [copyAsCurl(detail), copyAsTest(detail)]
-  const canSend = useStore((state) => (state.setup?.senders.length ?? 0) > 0)
+  const canSend = useStore(({ setup }) => setup?.access === 'write' && setup.senders.length > 0)
   return (
     <>
       <Facts row={row} />
