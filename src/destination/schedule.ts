@@ -37,11 +37,18 @@ export function nextDelay(round: number, elapsedMs: number, random: number): num
   return Math.min(leftMs, Math.max(MIN_DELAY_MS, backoff(round, { ...BACKOFF, random })))
 }
 
+/** How an attempt ended. */
+interface Outcome {
+  readonly status?: number | undefined
+  /** An {@link AttemptError}. */
+  readonly error?: string | undefined
+}
+
 /**
  * Whether a failed attempt is retried: after no response, 408, 429 and every 5xx. Other statuses are final, and so are the errors
  * that the next attempt would meet again.
  */
-export function isRetryable({ status, error }: Attempt): boolean {
+export function isRetryable({ status, error }: Outcome): boolean {
   if (status === undefined)
     return error !== 'self_signed' && error !== 'private_address' && error !== 'unexpected_continue'
   return isTransient(status)

@@ -2,7 +2,7 @@
 
 import { expect } from 'vitest'
 import { track } from './messages.ts'
-import { message, rows, test } from './test.ts'
+import { goToView, message, rows, test } from './test.ts'
 
 for (const framework of ['express', 'fastify'] as const) {
   test(`${framework}: a call is seen at each part that it passes`, async ({ start, open }) => {
@@ -181,4 +181,23 @@ test('a refused signature is explained when the message is opened', async ({ sta
   await expect.poll(() => message(page).locator('.reason').innerText()).toMatch(/secret/i)
   expect(await page.content()).not.toContain('the secret of the app')
   expect(faults).toEqual([])
+})
+
+test('a message whose one URL is held says which, and that the other is tried', async ({ start, open }) => {
+  const app = await start({ isManual: true, isPaired: true })
+  const { page } = await open(app)
+  await app.partner([429])
+  await goToView(page, 'Faults and time')
+  const form = page.getByRole('form', { name: 'Fault of app' })
+  await form.getByLabel('Status').selectOption('503')
+  await form.getByRole('button', { name: 'Set' }).click()
+  await expect.poll(() => form.getByRole('status').innerText()).toContain('503')
+  await app.record([track('Order Completed')])
+  await goToView(page, 'Messages')
+  await rows(page).filter({ hasText: 'shop' }).filter({ hasText: 'Waiting' }).click()
+  const next = message(page).locator('.timeline li').filter({ hasText: 'Next attempt' })
+  await next.getByText('The other URL is tried meanwhile.').waitFor()
+  expect(await next.getByRole('listitem').allInnerTexts()).toEqual([
+    expect.stringMatching(/^http:\S+\/partner circuit open, next probe \S+$/),
+  ])
 })

@@ -1,7 +1,8 @@
-/** When a message was tried, and when it will be: for the line of its four hours. */
+/** When a message was tried, when it will be, and what holds it. */
 
-import { nextDelay } from '../../destination/schedule.ts'
-import type { Step } from '../wire-message.ts'
+import { isRetryable, nextDelay } from '../../destination/schedule.ts'
+import type { AttemptLine, Step } from '../wire-message.ts'
+import type { CircuitLine } from '../wire-queues.ts'
 
 /** An attempt that ended. */
 export interface Tried {
@@ -32,4 +33,24 @@ export function expectAttempts(nextAt: number, rounds: number, startedAt: number
 /** Tells where a time is on the line, from 0 to 1. It grows with the square root: most attempts are in the first minutes. */
 export function placeOf(elapsedMs: number, windowMs: number): number {
   return Math.sqrt(Math.max(0, Math.min(1, elapsedMs / windowMs)))
+}
+
+/** The circuits of the URLs that may still accept a message. */
+export interface Remaining {
+  /** Those that hold it. */
+  readonly open: readonly CircuitLine[]
+  /** How many do not. */
+  readonly others: number
+}
+
+/** Finds the circuits of the URLs that have not given a message a final response. */
+export function findRemaining(circuits: readonly CircuitLine[], steps: readonly Step[]): Remaining {
+  const last = new Map<string, AttemptLine>()
+  for (const step of steps) {
+    if (step.what === 'attempt') last.set(step.attempt.url, step.attempt)
+    else if (step.what === 'redriven') last.clear() // All URLs are tried again.
+  }
+  const remaining = circuits.filter(({ url }) => isRetryable(last.get(url) ?? {}))
+  const open = remaining.filter(({ state }) => state === 'open')
+  return { open, others: remaining.length - open.length }
 }

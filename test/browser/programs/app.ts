@@ -24,6 +24,8 @@ export interface AppOptions {
   readonly port?: number
   /** Whether the page can move the clock, which stands still at first. */
   readonly isManual?: boolean
+  /** Whether the destination of the shop also posts to the partner. */
+  readonly isPaired?: boolean
   /** What whoever comes may do, without a token. */
   readonly open?: 'read' | 'write'
   /** Default: a new one in each process. */
@@ -55,7 +57,15 @@ export interface Started {
 
 const SECRET = 'the secret of the app'
 const WRITE_KEY = 'the write key of the shop'
-const { framework, port = 0, isManual = false, open, token, data }: AppOptions = JSON.parse(process.env.APP ?? '{}')
+const {
+  framework,
+  port = 0,
+  isManual = false,
+  isPaired = false,
+  open,
+  token,
+  data,
+}: AppOptions = JSON.parse(process.env.APP ?? '{}')
 
 const movable = isManual ? manualClock() : undefined
 const clock = movable === undefined ? {} : { clock: movable }
@@ -89,7 +99,11 @@ for (const each of [receiver, inline]) {
 }
 
 const signed = { sharedSecret: SECRET, logger, ...clock }
-const shop = createDestination({ webhooks: [{ url: `${origin}/webhooks` }], queue: queueNamed('shop'), ...signed })
+const shop = createDestination({
+  webhooks: [{ url: `${origin}/webhooks` }, ...(isPaired ? [{ url: partner.url }] : [])],
+  queue: queueNamed('shop'),
+  ...signed,
+})
 const toPartner = createDestination({
   webhooks: [{ url: partner.url }],
   queue: queueNamed('partner'),

@@ -2,9 +2,11 @@
 
 import type { ComponentChildren } from 'preact'
 import type { Detail } from '../../wire-message.ts'
+import type { CircuitLine } from '../../wire-queues.ts'
 import { useStore } from '../connection.ts'
 import { formatDuration, formatExactTime, formatInstant, formatLiteral } from '../format.ts'
 import { Countdown, useNow } from '../parts.tsx'
+import { findRemaining } from '../retry-times.ts'
 import { hrefOf } from '../route.ts'
 import { Reason } from './reason.tsx'
 import { showStep, type Tone } from './steps.tsx'
@@ -58,7 +60,8 @@ function Item({ tone, title, at, first = at, children }: ItemProps) {
 }
 
 /** What comes after the steps. */
-function End({ detail: { row } }: { readonly detail: Detail }) {
+function End({ detail }: { readonly detail: Detail }) {
+  const { row } = detail
   if (row.state === 'dead') {
     return (
       <Item tone="bad" title={<>Dead letter{row.code !== undefined && `: ${formatLiteral(row.code)}`}</>}>
@@ -68,17 +71,47 @@ function End({ detail: { row } }: { readonly detail: Detail }) {
       </Item>
     )
   }
-  if (row.retryAt !== undefined) {
-    return <Item tone="waits" title={<Next part={row.part} at={row.retryAt} />} at={row.retryAt} />
-  }
-  if (row.state === 'waiting') return <Item tone="waits" title="Waiting, or at work" />
-  return null
+  return row.state === 'waiting' ? <Next detail={detail} /> : null
 }
 
-function Next({ part, at }: { readonly part: string; readonly at: number }) {
-  const isDue = useNow() >= at
-  const isOpen = useStore(({ queues }) =>
-    queues.some((queue) => queue.part === part && queue.circuits?.some(({ state }) => state === 'open')),
+function Next({ detail: { row, steps } }: { readonly detail: Detail }) {
+  const { part, retryAt } = row
+  const isDue = useNow() >= (retryAt ?? 0)
+  const circuits = useStore(({ queues }) => queues.find((queue) => queue.part === part)?.circuits)
+  const { open, others } = findRemaining(circuits ?? [], steps)
+  const isHeld = isDue && open.length > 0 && others === 0
+  const next = retryAt !== undefined && <>Next attempt: {isHeld ? 'held' : <Countdown at={retryAt} />}</>
+  return (
+    <Item tone="waits" title={next || (isHeld ? 'Held' : 'Waiting, or at work')} {...(retryAt && { at: retryAt })}>
+      {open.length > 0 && <OpenCircuits circuits={open} others={others} />}
+    </Item>
   )
-  return <>Next attempt: {isDue && isOpen ? 'held: circuit open' : <Countdown at={at} />}</>
+}
+
+interface OpenCircuitsProps {
+  readonly circuits: readonly CircuitLine[]
+  readonly others: number
+}
+
+function OpenCircuits({ circuits, others }: OpenCircuitsProps) {
+  return (
+    <>
+      <ul>
+        {circuits.map(({ url, probeAt }) => (
+          <li key={url} class="break">
+            <span class="mono">{url}</span> circuit open
+            {probeAt !== undefined && (
+              <>
+                , next probe <Countdown at={probeAt} />
+              </>
+            )}
+          </li>
+        ))}
+      </ul>
+      <p class="muted">
+        Nothing else is posted there until a probe succeeds.
+        {others > 0 && ` The other ${others === 1 ? 'URL is' : 'URLs are'} tried meanwhile.`}
+      </p>
+    </>
+  )
 }
