@@ -16,7 +16,7 @@ export interface Page {
 }
 
 /** What the page shows. */
-export type Shown = Pick<EndpointOptions, 'journal' | 'series' | 'parts' | 'keep' | 'explain'>
+export type Shown = Pick<EndpointOptions, 'command' | 'journal' | 'series' | 'parts' | 'keep' | 'explain'>
 
 /**
  * Serves the page, and notes its URL.

@@ -33,6 +33,8 @@ export interface Setup {
   readonly version: string
   readonly access: Access
   readonly parts: readonly Part[]
+  /** The subcommand of `hookline` that serves the page; undefined for an app. */
+  readonly command?: 'listen' | 'queue'
   /** The names of the senders that messages can be sent with; empty: nothing can be sent. */
   readonly senders: readonly string[]
   readonly tamperings: readonly Tampering[]

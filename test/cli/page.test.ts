@@ -35,6 +35,7 @@ describe('hookline queue --ui', () => {
 
     expect(await get('setup')).toMatchObject({
       access: 'write',
+      command: 'queue',
       parts: [{ name: 'inbox', kind: 'queue', hasQueue: true }],
     })
     const { groups, letters } = await get<DeadLetters>('dead-letters?part=inbox')
@@ -103,6 +104,25 @@ describe('hookline listen --ui', () => {
     expect(await get(`explanation?id=${mismatched?.id}`)).toMatchObject({
       message: expect.stringContaining('The body must be the bytes that were signed.'),
     })
+    expect(await end()).toMatchObject({ code: 0 })
+  })
+
+  it('says of what came without a secret that its signature was not checked, and what serves the page', async () => {
+    const store = join(folder, 'unchecked.sqlite')
+    const kept = createStore(store)
+    kept.add([
+      keptRequest('1a2b00000001', { verification: 'unchecked' }),
+      keptRequest('1a2b00000002', { verification: 'unchecked', isComplete: false }),
+    ])
+    kept.close()
+    const { get, rows, end } = await openPage(['listen', '--port', '0', '--store', store, '--ui'])
+    const found = await rows(2)
+    const steps = await Promise.all(
+      found.map(async ({ id }) => (await get<Detail>(`message?id=${id}`)).steps.map(({ what }) => what)),
+    )
+    expect(steps).toContainEqual(['arrived', 'unchecked', 'answered'])
+    expect(steps).toContainEqual(['arrived', 'answered'])
+    expect(await get('setup')).toMatchObject({ command: 'listen', parts: [{ name: 'listen', hasQueue: false }] })
     expect(await end()).toMatchObject({ code: 0 })
   })
 })

@@ -32,7 +32,7 @@ export async function showQueues(
     const parts = queues.map((queue, at) => partOfQueue(names[at] as string, queue, systemClock))
     const journal = createJournal(keep, systemClock, createLog(undefined, undefined, systemClock))
     const interrupted = interruption()
-    const page = await openPage(port, { journal, series: createSeries(systemClock), parts, keep })
+    const page = await openPage(port, { command: 'queue', journal, series: createSeries(systemClock), parts, keep })
     note('It may redrive and drop dead letters. Ctrl-C ends.')
     if (!interrupted.aborted) await once(interrupted, 'abort')
     await page.close()

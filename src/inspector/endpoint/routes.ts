@@ -40,6 +40,8 @@ export interface EndpointOptions extends GuardOptions {
   /** The clock, when it may be moved, and how fast it runs at first. Default: it stands still. */
   readonly movable?: ManualClock | undefined
   readonly speed?: number
+  /** What serves the page, when it is no app. */
+  readonly command?: Setup['command']
 }
 
 type Answer = (request: EndpointRequest, access: Access) => EndpointAnswer | Promise<EndpointAnswer>
@@ -142,6 +144,7 @@ export function createRoutes(
       version: manifest.version,
       access,
       parts: await Promise.all(named),
+      ...(options.command !== undefined && { command: options.command }),
       senders: [...senders.keys()],
       tamperings: TAMPERINGS,
       development: faults !== undefined,

@@ -3,13 +3,31 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { AttemptLine, RowState } from '../wire-message.ts'
-import { now } from './connection.ts'
+import { now, useStore } from './connection.ts'
 import { formatAgo, formatAttemptError, formatCountdown, formatInstant } from './format.ts'
 import { Text } from './text.tsx'
 
 /** What to do where there is nothing to show. */
 export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <div class="empty">{children}</div>
+}
+
+/** Says why no queue is shown, and what to do. `so`: what follows from that. */
+export function NoQueue({ so = 'so no message waits' }: { readonly so?: string }) {
+  if (useStore(({ setup }) => setup?.command === 'listen')) {
+    return (
+      <>
+        <code>hookline listen</code> has no queue, {so}: it answers each request at once. To look into the queue of an
+        app, run <code>npx hookline queue LOCATION --ui</code>.
+      </>
+    )
+  }
+  return (
+    <>
+      No queue is watched, {so}. Give the receiver an <code>inbox</code>, or pass <code>destinations</code> to{' '}
+      <code>createInspector</code>.
+    </>
+  )
 }
 
 /** What went wrong. */

@@ -40,6 +40,7 @@ export async function showRequests(
   for (const { id } of store.list(MOST_AT_FIRST)) addRow(journal, store.find(id))
   store.close()
   const page = await openPage(port, {
+    command: PART,
     journal,
     series,
     parts: [{ name: PART, kind: 'receiver' }],
@@ -96,7 +97,7 @@ function codeOf({ headers, verification, answer }: KeptRequest): string | undefi
 }
 
 function stepsOf(request: KeptRequest): readonly Step[] {
-  const { receivedAt: at, size: bytes, verification, reason, message, answer } = request
+  const { receivedAt: at, size: bytes, isComplete, verification, reason, message, answer } = request
   const { status = 0, durationMs, note } = answer
   const [code, text] = [codeOf(request), reason ?? note ?? message.fault]
   const error =
@@ -106,6 +107,7 @@ function stepsOf(request: KeptRequest): readonly Step[] {
   return [
     { at, what: 'arrived', bytes, isCopy: false },
     ...(verification === 'verified' ? [{ at, what: 'checked', isVerified: true } as const] : []),
+    ...(verification === 'unchecked' && isComplete ? [{ at, what: 'unchecked' } as const] : []),
     { at: at + durationMs, what: 'answered', status, durationMs, ...error },
   ]
 }

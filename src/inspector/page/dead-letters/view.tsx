@@ -3,7 +3,7 @@
 import { useRef } from 'preact/hooks'
 import { useStore } from '../connection.ts'
 import { formatNumber } from '../format.ts'
-import { Empty } from '../parts.tsx'
+import { Empty, NoQueue } from '../parts.tsx'
 import { hrefOf, useRoute } from '../route.ts'
 import { Letters } from './letters.tsx'
 import './dead-letters.css'
@@ -25,8 +25,7 @@ export function DeadLettersView() {
       <h1>Dead letters</h1>
       {chosen === undefined ? (
         <Empty>
-          No queue is watched, so nothing can be dead. Give the receiver an <code>inbox</code>, or pass{' '}
-          <code>destinations</code> to <code>createInspector</code>.
+          <NoQueue so="so no message can become a dead letter" />
         </Empty>
       ) : (
         <>

@@ -26,6 +26,8 @@ export function showStep(step: Step): Shown {
     }
     case 'checked':
       return showCheck(step)
+    case 'unchecked':
+      return { tone: 'plain', title: 'Signature not checked: no secret was given' }
     case 'stored':
       return { tone: 'plain', title: 'Stored in the inbox', content: <Took ms={step.durationMs} /> }
     case 'handled':

@@ -5,7 +5,7 @@ import type { Part } from '../../wire.ts'
 import type { CircuitLine, QueueStatus } from '../../wire-queues.ts'
 import { useStore } from '../connection.ts'
 import { formatAgo, formatDuration, formatInstant, formatNumber } from '../format.ts'
-import { Ago, Countdown, Empty, StateSign, useNow } from '../parts.tsx'
+import { Ago, Countdown, Empty, NoQueue, StateSign, useNow } from '../parts.tsx'
 import { hrefOf, useRoute } from '../route.ts'
 import { Plots } from './plots.tsx'
 import { Retries } from './retries.tsx'
@@ -23,8 +23,7 @@ export function QueuesView() {
       <h1>Queues</h1>
       {parts.length === 0 ? (
         <Empty>
-          No queue is watched. Give the receiver an <code>inbox</code>, or pass <code>destinations</code> to{' '}
-          <code>createInspector</code>.
+          <NoQueue />
         </Empty>
       ) : (
         <ul class="panel queues">

@@ -18,8 +18,16 @@ export function SendView() {
       <h1>Send</h1>
       {setup.senders.length === 0 ? (
         <Empty>
-          Nothing to send with. Pass <code>senders</code> to <code>createInspector</code>: messages go to the URLs of
-          these senders, and to no others.
+          {setup.command === undefined ? (
+            <>
+              Nothing to send with. Pass <code>senders</code> to <code>createInspector</code>: messages go to the URLs
+              of these senders, and to no others.
+            </>
+          ) : (
+            <>
+              This page sends nothing. Run <code>npx hookline send track --to URL</code>.
+            </>
+          )}
         </Empty>
       ) : from === null ? (
         <Composer key="sample" setup={setup} text={undefined} />
