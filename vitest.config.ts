@@ -33,6 +33,8 @@ export default defineConfig({
         'src/{sender,destination}/**': { lines: 100, branches: 97 },
         'src/collector/**': { lines: 100, branches: 97 },
         'src/client/**': { lines: 100, branches: 97 },
+        'src/inspector/*.ts': { lines: 98.5, branches: 93 }, // Not what runs in its thread.
+        'src/inspector/endpoint/**': { lines: 100, branches: 95 }, // Its page has tests of its own, in a browser.
       },
     },
   },

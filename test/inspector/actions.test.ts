@@ -5,13 +5,13 @@ import { describe, expect, it } from 'vitest'
 import { serve } from '../../adapters/node.ts'
 import { createReceiver } from '../../src/index.ts'
 import type { InspectorEndpoint } from '../../src/inspector/endpoint/endpoint.ts'
-import { partOfQueue, partOfReceiver } from '../../src/inspector/endpoint/parts.ts'
+import { partOfDestination, partOfQueue, partOfReceiver } from '../../src/inspector/endpoint/parts.ts'
 import type { DeadLetters } from '../../src/inspector/wire-queues.ts'
 import { createInspector } from '../../src/inspector.ts'
 import { HooklineError } from '../../src/message/error.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { createDestination, createSender } from '../../src/sender.ts'
-import { type ManualClock, manualClock } from '../../src/testing.ts'
+import { capture, fixtures, type ManualClock, manualClock, signedRequest } from '../../src/testing.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { ask, closeLater, cookieOf, endpointOf, fakeJournal, get, OWN_HEADERS, post, start } from './support.ts'
 
@@ -84,6 +84,75 @@ describe('dead letters', () => {
     }
     expect(new Set(ids).size).toBe(120)
     expect(ids).toHaveLength(120)
+  })
+
+  it('of a destination have its last attempt, and are delivered when they are redriven', async () => {
+    const clock = manualClock()
+    const queue = memoryQueue({ clock })
+    const { dispatcher } = capture({ script: [{ status: 410, body: 'gone' }, 'reset', 200, 410] })
+    const webhooks = [{ url: 'https://shop.example/' }]
+    const logger = { error() {}, warn() {}, info() {} }
+    const destination = createDestination({ webhooks, sharedSecret: SECRET, queue, clock, dispatcher, logger })
+    closeLater(() => destination.close({ graceMs: 0 }))
+    const parts = [partOfDestination('shop', destination), partOfQueue('outbox', queue, clock)]
+    const endpoint = endpointOf({ parts, clock })
+    await destination.track({ userId: 'u1', event: 'Sold' })
+    await clock.advance(0)
+
+    const error = { code: 'HTTP 410', message: 'gone' }
+    for (const part of ['shop', 'outbox']) {
+      const { groups, letters } = await deadLettersOf(endpoint, `part=${part}`)
+      expect(groups).toMatchObject([{ reason: 'refused', count: 1 }])
+      expect(letters).toMatchObject([{ attempts: 1, error, type: 'track', name: 'Sold', user: 'u1' }])
+    }
+    expect(await post(endpoint, '/api/redrive', { part: 'shop', dryRun: false })).toMatchObject({ body: { count: 1 } })
+    await clock.advance(4 * 3_600_000)
+    expect(await destination.health()).toMatchObject({ waiting: 0, deadLetters: 0 })
+
+    await destination.track({ userId: 'u1', event: 'Sold' })
+    await clock.advance(0)
+    const drop = () => post(endpoint, '/api/drop', { part: 'shop', dryRun: false })
+    const [first, second] = await Promise.all([drop(), drop()])
+    expect(first).toMatchObject({ status: 200, body: { count: 1 } })
+    expect(second).toEqual({ status: 409, body: { error: expect.stringContaining('one change at a time') } })
+    expect(await destination.health()).toMatchObject({ deadLetters: 0 })
+  })
+
+  it('of an inbox have the error of the handler; of what is no message, its bytes', async () => {
+    const clock = manualClock()
+    const [queue, other] = [memoryQueue({ clock }), memoryQueue({ clock })]
+    const receiver = createReceiver({ secret: SECRET, inbox: { queue, retries: [] }, clock, onError: () => {} })
+    receiver.on('track', () => {
+      throw new TypeError('The card was declined.')
+    })
+    closeLater(() => Promise.all([receiver.close(), other.close({ graceMs: 0 })]))
+    receiver.start()
+    const { bytes, headers } = signedRequest(fixtures.track, SECRET)
+    await receiver.receive(bytes, headers)
+    await other.push(['no JSON', '7'].map((text) => ({ id: crypto.randomUUID(), body: Buffer.from(text) })))
+    other.work(async () => ({ deadLetter: 'broken' }), { concurrency: 1 })
+    await clock.advance(0)
+
+    const parts = [partOfReceiver('app', receiver), partOfQueue('other', other, clock)]
+    const endpoint = endpointOf({ parts, clock })
+    expect((await deadLettersOf(endpoint, 'part=app')).letters).toMatchObject([
+      {
+        reason: 'handler_failed',
+        type: 'track',
+        error: {
+          code: 'handler_failed',
+          message: expect.stringContaining('TypeError: The card was declined.'),
+          stack: expect.stringContaining('actions.test.ts'),
+        },
+      },
+    ])
+    const { letters } = await deadLettersOf(endpoint, 'part=other')
+    expect(letters.map(({ excerpt }) => excerpt).toSorted()).toEqual(['7', 'no JSON'])
+    for (const letter of letters) expect(letter).not.toHaveProperty('type')
+    expect(await post(endpoint, '/api/redrive', { part: 'app', dryRun: false })).toMatchObject({ body: { count: 1 } })
+    await clock.advance(0)
+    expect(await post(endpoint, '/api/drop', { part: 'app', dryRun: false })).toMatchObject({ body: { count: 1 } })
+    expect(await receiver.health()).toMatchObject({ waiting: 0, deadLetters: 0 })
   })
 
   it('are read page by page, and other requests go between', async () => {
@@ -226,6 +295,8 @@ describe('sending', () => {
     resolve({ ok: true, attempts: [] })
     expect((await Promise.all(four)).map(({ status }) => status)).toEqual([200, 200, 200, 200])
     expect(await send()).toMatchObject({ status: 200 })
+    senders.set('slow', { send: () => Promise.reject(new Error('the disk is on fire')) } as never)
+    expect(await send()).toMatchObject({ status: 500, body: expect.not.stringContaining('disk') })
   })
 })
 
@@ -277,6 +348,22 @@ describe('faults', () => {
     await clock.advance(1)
     await answered
     expect(status).toBe(200)
+  })
+
+  it('end when the client leaves before the delay is over', async () => {
+    const clock = manualClock()
+    const receiver = createReceiver({ allowUnsigned: true, clock }).on('*', () => {})
+    const inspector = createInspector({ receiver, development: true, clock })
+    closeLater(() => inspector.close())
+    const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body: { type: 'nothing' } }
+    await post(inspector, '/api/faults', { part: 'receiver', count: 2, delayMs: 60_000, status: 503 })
+    const timers = clock.nextTimerAt
+    const leaving = new AbortController()
+    const answered = ask(receiver as never, '/', { ...request, signal: leaving.signal })
+    leaving.abort()
+    expect((await answered).status).toBe(503)
+    expect((await ask(receiver as never, '/', { ...request, signal: AbortSignal.abort() })).status).toBe(503)
+    expect(clock.nextTimerAt).toBe(timers)
   })
 
   it('need development, a receiver, and bounds', async () => {

@@ -15,6 +15,7 @@ import { partOfQueue } from '../../src/inspector/endpoint/parts.ts'
 import type { SeriesRecorder } from '../../src/inspector/series.ts'
 import type { StreamEvents } from '../../src/inspector/wire.ts'
 import { createInspector, type Inspector } from '../../src/inspector.ts'
+import { createLog } from '../../src/options/log.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { createDestination } from '../../src/sender.ts'
 import { manualClock } from '../../src/testing.ts'
@@ -139,6 +140,48 @@ describe('what happens at the parts', () => {
     for (const { id } of rows.filter(({ part }) => part === 'shop')) {
       expect(await get(inspector, '/api/message', `id=${id}`)).toMatchObject({ status: 404 })
     }
+  })
+
+  it('a signature is explained with the secrets in force now; without them, what is missing is said', async () => {
+    let secrets: () => Promise<readonly string[]> = async () => ['the secret']
+    const receiver = createReceiver({ secret: () => secrets(), limit: 1_000_000, onError: () => {} })
+    const inspector = createInspector({ receiver })
+    closeLater(() => inspector.close())
+    const body = { type: 'track', userId: 'u1', event: 'A' }
+    const text = JSON.stringify(body)
+    const signature = createHmac('sha1', 'the old secret').update(`${text}\n`).digest('hex')
+    const headers = { 'content-type': 'application/json', 'x-signature': signature }
+    expect((await ask(receiver as never, '/', { method: 'POST', headers, body })).status).toBe(401)
+    const explain = async (id = 1) => {
+      const { status, body: explained } = await get(inspector, '/api/explanation', `id=${id}`)
+      return [status, explained]
+    }
+    expect(await explain()).toEqual([200, expect.not.stringContaining('The body must be the bytes')])
+    secrets = async () => ['another one', '', 'the old secret']
+    expect(await explain()).toEqual([200, expect.stringContaining('The body must be the bytes that were signed.')])
+    await ask(receiver as never, '/', { method: 'POST', headers, body: { ...body, event: 'A'.repeat(600_000) } })
+    expect(await explain(2)).toEqual([503, expect.stringContaining('Its body is too large, or too many wait.')])
+    secrets = async () => []
+    expect(await explain()).toEqual([200, expect.stringContaining('No secret is known for this request')])
+    secrets = () => Promise.reject(new Error('the vault is sealed'))
+    expect(await explain()).toEqual([503, expect.stringContaining('The secret of the receiver cannot be read.')])
+    expect((await explain()).join()).not.toContain('vault')
+  })
+
+  it('what fails is in the log, and answered without what it was', async () => {
+    const lines: unknown[] = []
+    const note = (fields: object, text: string): unknown => lines.push([text, fields])
+    const log = createLog({ error: note, warn: note, info: note }, undefined, systemClock)
+    const fail = (): never => {
+      throw new Error('the disk is on fire')
+    }
+    const endpoint = endpointOf({ log, journal: { ...fakeJournal(), detail: fail } })
+    const { status, body } = await get(endpoint, '/api/message', 'id=1')
+    expect([status, JSON.parse(body as string)]).toEqual([
+      500,
+      { error: 'The inspector failed. Got an unexpected error. Look at the log of the app.' },
+    ])
+    expect(lines).toEqual([[expect.stringContaining('The inspector failed.'), expect.anything()]])
   })
 
   it('queries that are wrong are refused', async () => {

@@ -7,11 +7,17 @@ import { type AddressInfo, connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import { serve } from '../../adapters/node.ts'
+import { createReceiver } from '../../src/index.ts'
 import type { InspectorEndpoint } from '../../src/inspector/endpoint/endpoint.ts'
+import { partOfDestination, partOfReceiver } from '../../src/inspector/endpoint/parts.ts'
 import type { Row } from '../../src/inspector/wire-message.ts'
 import type { Access } from '../../src/inspector.ts'
-import { manualClock } from '../../src/testing.ts'
-import { type Asked, ask, closeLater, cookieOf, endpointOf, fakeJournal, start } from './support.ts'
+import { createLog } from '../../src/options/log.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
+import { createDestination } from '../../src/sender.ts'
+import { type ManualClock, manualClock } from '../../src/testing.ts'
+import { systemClock } from '../../src/time/clock.ts'
+import { type Asked, ask, closeLater, cookieOf, endpointOf, fakeJournal, post, start } from './support.ts'
 
 interface SentEvent {
   readonly name: string | undefined
@@ -179,6 +185,16 @@ describe('streams are bounded', () => {
     expect(await ask33rd()).toMatchObject({ status: 503 })
   })
 
+  it('one whose journal fails loses its place', async () => {
+    const { inspector, journal } = setUp()
+    const changesSince = vi.spyOn(journal, 'changesSince').mockImplementation(() => {
+      throw new Error('the disk is on fire')
+    })
+    for (let count = 0; count < 33; count++) await expect((await open(inspector)).next()).rejects.toThrow('on fire')
+    changesSince.mockRestore()
+    await next(await open(inspector))
+  })
+
   it('of 10 000 that are opened one after the other and not closed, 32 are served', async () => {
     const { inspector, journal } = setUp()
     const headers = { cookie: await cookieOf(inspector) }
@@ -248,6 +264,58 @@ describe('streams are bounded', () => {
     journal.put({ id: 61 })
     await machine.advance(1_000)
     expect(changesSince.mock.calls.length).toBe(calls)
+  })
+})
+
+describe('beside rows', () => {
+  async function eventsAfter(machine: ManualClock, stream: AsyncIterator<string>): Promise<Record<string, unknown>> {
+    const chunk = next(stream)
+    await machine.advance(200)
+    return Object.fromEntries(eventsOf(await chunk).map(({ name, data }) => [name, data]))
+  }
+
+  it('come the queues with their circuits, the faults in force and the time, each when it has changed', async () => {
+    const [clock, machine] = [manualClock(), manualClock()]
+    const receiver = createReceiver({ secret: 'secret', inbox: { queue: memoryQueue({ clock }) }, clock })
+    const webhooks = [{ url: 'https://shop.example/?key=hidden' }]
+    const destination = createDestination({ webhooks, sharedSecret: 'secret', clock })
+    closeLater(() => Promise.all([receiver.close(), destination.close({ graceMs: 0 })]))
+    const parts = [partOfReceiver('app', receiver), partOfDestination('shop', destination)]
+    const faultsOf = new Map([['app', receiver]])
+    const inspector = endpointOf({ parts, faultsOf, movable: clock, clock, machine })
+    const stream = await open(inspector)
+    await next(stream)
+
+    const asOf = clock.now()
+    const counts = { status: 'ok', waiting: 0, active: 0, deadLetters: 0, oldestDueAgeMs: 0, asOf }
+    const circuits = [{ url: 'https://shop.example/?…', state: 'closed' }]
+    expect(await eventsAfter(machine, stream)).toMatchObject({
+      queues: [
+        { part: 'app', ...counts },
+        { part: 'shop', ...counts, circuits },
+      ],
+    })
+    const fault = { part: 'app', count: 2, status: 503 }
+    await post(inspector, '/api/faults', fault)
+    expect(await eventsAfter(machine, stream)).toEqual({ faults: [fault] })
+    await post(inspector, '/api/faults', { part: 'app', count: 0 })
+    await post(inspector, '/api/time', { speed: 60 })
+    expect(await eventsAfter(machine, stream)).toMatchObject({ faults: [], time: { speed: 60, isMoving: false } })
+  })
+
+  it('a queue that cannot be counted is in the log, and the stream goes on', async () => {
+    const lines: string[] = []
+    const note = (_fields: object, text: string): unknown => lines.push(text)
+    const log = createLog({ error: note, warn: note, info: note }, undefined, systemClock)
+    const fail = () => Promise.reject(new Error('the disk is on fire'))
+    const queue = { exists: async () => true, health: fail } as never
+    const [machine, journal] = [manualClock(), fakeJournal()]
+    const inspector = endpointOf({ parts: [{ name: 'a', kind: 'queue', queue }], log, machine, journal })
+    const stream = await open(inspector)
+    await next(stream)
+    journal.put({ id: 1 })
+    expect(await eventsAfter(machine, stream)).toEqual({ rows: expect.objectContaining({ rows: [{ id: 1 }] }) })
+    expect(lines).toEqual(['The inspector failed. Got an unexpected error. Report it with its stack.'])
   })
 })
 
