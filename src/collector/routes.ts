@@ -1,6 +1,6 @@
 /** The paths of the collection API: which take a batch, and which one call of which type. */
 
-import { CALL_TYPES, type CallType, TYPES } from '../message/type-table.ts'
+import { CALL_TYPES, type CallType } from '../message/type-table.ts'
 
 /** What a path takes: a batch, or one call of a type. */
 export type Route = 'batch' | CallType
@@ -8,7 +8,7 @@ export type Route = 'batch' | CallType
 /** Each path and what it takes. */
 export const ROUTES: ReadonlyMap<string, Route> = new Map([
   ...toPaths('batch', ['batch', 'b', 'import']),
-  ...CALL_TYPES.flatMap((type) => toPaths(type, TYPES[type].paths)),
+  ...CALL_TYPES.flatMap((type) => toPaths(type, [type, type.charAt(0)])), // A short one for browsers.
 ])
 
 function toPaths(route: Route, names: readonly string[]): (readonly [path: string, route: Route])[] {

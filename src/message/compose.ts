@@ -5,7 +5,7 @@ import { invalidField, kindOf } from './error.ts'
 import type { Message, MessageType } from './message.ts'
 import { checkMessage } from './parse.ts'
 import { toTimestamp } from './timestamp.ts'
-import { CALL_OBJECTS, TYPES } from './type-table.ts'
+import { CALL_OBJECTS } from './type-table.ts'
 
 /**
  * Composes the message of a call ("Outbound event delivery", Delivered message fields). Sets `version` 1 and a timestamp
@@ -29,7 +29,7 @@ export function compose(type: MessageType, fields: object, now: number): Message
   }
   for (const path of CALL_OBJECTS) requirePlain(path, given[path])
   requirePlain('toJSON', given)
-  return checkMessage(TYPES[type].hasVersion ? fill(type, given, timestamp) : { type, userId: given.userId, timestamp })
+  return checkMessage(type === 'delete' ? { type, userId: given.userId, timestamp } : fill(type, given, timestamp))
 }
 
 /** An object with a `toJSON` is written as something else than what was checked. */

@@ -10,10 +10,6 @@ export interface TypeRule {
   readonly requiredText?: 'event' | 'groupId'
   /** Fields that must hold text when a client's call has them. */
   readonly optionalText?: readonly string[]
-  /** Whether it carries `version`. A type without carries `type`, `userId` and `timestamp` only. */
-  readonly hasVersion: boolean
-  /** Its paths in the collection API below `/v1/`: the name, and a short one for browsers. None: a client may not call it. */
-  readonly paths: readonly string[]
 }
 
 /** A message type that a client may call. Not `delete`: a public write key must not delete a user. */
@@ -21,13 +17,13 @@ export type CallType = Exclude<MessageType, 'delete'>
 
 /** The rule of each type ("Outbound event delivery", Delivered message fields; "Go client library", Message types). */
 export const TYPES: Readonly<Record<MessageType, TypeRule>> = {
-  page: { ids: 'actor', optionalText: ['name', 'category'], hasVersion: true, paths: ['page', 'p'] },
-  screen: { ids: 'actor', optionalText: ['name', 'category'], hasVersion: true, paths: ['screen', 's'] },
-  identify: { ids: 'actor', hasVersion: true, paths: ['identify', 'i'] },
-  track: { ids: 'actor', requiredText: 'event', hasVersion: true, paths: ['track', 't'] },
-  alias: { ids: 'alias', hasVersion: true, paths: ['alias', 'a'] },
-  group: { ids: 'actor', requiredText: 'groupId', hasVersion: true, paths: ['group', 'g'] },
-  delete: { ids: 'user', hasVersion: false, paths: [] },
+  page: { ids: 'actor', optionalText: ['name', 'category'] },
+  screen: { ids: 'actor', optionalText: ['name', 'category'] },
+  identify: { ids: 'actor' },
+  track: { ids: 'actor', requiredText: 'event' },
+  alias: { ids: 'alias' },
+  group: { ids: 'actor', requiredText: 'groupId' },
+  delete: { ids: 'user' },
 }
 
 /** Fields that must hold an object in a message of any type that has them. */
@@ -58,7 +54,7 @@ export function isMessageType(type: unknown): type is MessageType {
 
 /** Checks whether a value is one of the six types that a client may call. */
 export function isCallType(type: unknown): type is CallType {
-  return isMessageType(type) && TYPES[type].paths.length > 0
+  return isMessageType(type) && type !== 'delete'
 }
 
 /**

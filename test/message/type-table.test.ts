@@ -6,7 +6,6 @@ import {
   isCallType,
   isMessageType,
   MESSAGE_TYPES,
-  TYPES,
 } from '../../src/message/type-table.ts'
 
 const NO_TYPES = ['purchase', 'Track', '', 'constructor', '__proto__', 'toString', 5, null, undefined, ['track'], {}]
@@ -22,11 +21,6 @@ describe('the table', () => {
     expect(CALL_TYPES).toEqual(MESSAGE_TYPES.filter((type) => type !== 'delete'))
     expect([...NO_TYPES, 'delete'].filter(isCallType)).toEqual([])
     expectTypeOf<CallType>().toEqualTypeOf<'page' | 'screen' | 'identify' | 'track' | 'alias' | 'group'>()
-  })
-
-  it('gives each path to one type', () => {
-    const paths = MESSAGE_TYPES.flatMap((type) => TYPES[type].paths)
-    expect(new Set(paths).size).toBe(paths.length)
   })
 })
 

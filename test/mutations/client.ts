@@ -13,8 +13,8 @@ export const client: readonly Patch[] = [
   {
     fault: 'the client has no group',
     file: 'src/message/type-table.ts',
-    from: 'TYPES[type].paths.length > 0',
-    to: "TYPES[type].paths.length > 0 && type !== 'group'",
+    from: "isMessageType(type) && type !== 'delete'",
+    to: "isMessageType(type) && type !== 'delete' && type !== 'group'",
     rows: ['Client · What it does · 2', 'Client · Operations · Group'],
   },
   {
@@ -178,14 +178,14 @@ export const client: readonly Patch[] = [
   {
     fault: 'a track needs no event',
     file: 'src/message/type-table.ts',
-    from: "requiredText: 'event', ",
+    from: ", requiredText: 'event'",
     to: '',
     rows: ['Client · Messages · Track · Event'],
   },
   {
     fault: 'a group needs no groupId',
     file: 'src/message/type-table.ts',
-    from: "requiredText: 'groupId', ",
+    from: ", requiredText: 'groupId'",
     to: '',
     rows: ['Client · Messages · Group · GroupId'],
   },

@@ -65,9 +65,9 @@ export const outbound: readonly Patch[] = [
   },
   {
     fault: 'the path of one type is missing',
-    file: 'src/message/type-table.ts',
-    from: "paths: ['screen', 's']",
-    to: "paths: ['s']",
+    file: 'src/collector/routes.ts',
+    from: '[type, type.charAt(0)]',
+    to: "[type === 'screen' ? 's' : type, type.charAt(0)]",
     rows: ['Outbound · What it does · 5', 'Outbound · Events · screen'],
   },
   {
@@ -229,9 +229,9 @@ export const outbound: readonly Patch[] = [
   },
   {
     fault: 'a delete is delivered with more than its fields',
-    file: 'src/message/type-table.ts',
-    from: "delete: { ids: 'user', hasVersion: false, paths: [] }",
-    to: "delete: { ids: 'user', hasVersion: true, paths: [] }",
+    file: 'src/message/compose.ts',
+    from: "type === 'delete' ? {",
+    to: 'false ? {',
     rows: [
       'Outbound · Common fields · version',
       'Outbound · Fields of delete',
