@@ -57,23 +57,21 @@ export function refuseUnknown(options: object, known: readonly string[], prefix 
 /** The name that was probably meant: the closest one, at most two changes away. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const lower = name.toLowerCase()
-  const ranked = known.map((each) => ({ each, distance: distance(lower, each.toLowerCase()) }))
-  const [best] = ranked.sort((one, other) => one.distance - other.distance)
-  return best !== undefined && best.distance <= Math.min(2, lower.length - 1) ? best.each : undefined
+  for (let changes = 0; changes <= Math.min(2, lower.length - 1); changes++) {
+    const near = known.find((each) => isNear(lower, each.toLowerCase(), changes))
+    if (near !== undefined) return near
+  }
+  return undefined
 }
 
-/** Levenshtein's: insertions, deletions and replacements that make one text the other. */
-function distance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, index) => index)
-  for (const [line, char] of [...from].entries()) {
-    const next = [line + 1]
-    for (const [column, other] of [...to].entries()) {
-      const [above = 0, diagonal = 0, left = 0] = [row[column + 1], row[column], next[column]]
-      next.push(Math.min(above + 1, left + 1, diagonal + (char === other ? 0 : 1)))
-    }
-    row = next
-  }
-  return row[to.length] ?? 0
+/** Whether that many insertions, deletions and replacements of characters, or fewer, make one text the other. */
+function isNear(from: string, to: string, changes: number): boolean {
+  const at = from.split('').findIndex((char, index) => char !== to[index])
+  if (at === -1) return to.length - from.length <= changes
+  if (changes === 0) return false
+  const [fromRest, toRest] = [from.slice(at + 1), to.slice(at + 1)]
+  const left = changes - 1
+  return isNear(fromRest, toRest, left) || isNear(fromRest, to.slice(at), left) || isNear(from.slice(at), toRest, left)
 }
 
 /** Lets functions pass. */

@@ -115,6 +115,8 @@ it('a name is near another one when at most two letters differ', () => {
   expect(names.map((name) => nearest(name.toUpperCase(), names))).toEqual(names)
   expect(nearest('timeout', names)).toBe('timeoutMs')
   expect(nearest('pth', names)).toBe('path')
+  expect(nearest('patths', names)).toBe('path')
   expect(nearest('pa', ['x'])).toBeUndefined()
   expect(nearest('colour', names)).toBeUndefined()
+  expect(nearest('tim', names)).toBeUndefined()
 })
