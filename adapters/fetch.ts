@@ -7,7 +7,6 @@
 import { withoutConnection } from '../src/http/answer.ts'
 import { bodyAborted, bodyConsumed, bodyTooLarge, type EndpointBody } from '../src/http/body.ts'
 import type { AnswerBody, Endpoint, EndpointHeaders, EndpointRequest } from '../src/http/endpoint.ts'
-import type { HooklineError } from '../src/message/error.ts'
 import { mount, type ServeOptions } from './shared/mount.ts'
 
 export type { ServeOptions } from './shared/mount.ts'
@@ -103,11 +102,7 @@ async function readAll(
   limit: number,
   length: string | null,
 ): Promise<Uint8Array> {
-  const fail = (error: HooklineError): HooklineError => {
-    reader.cancel().catch(() => {})
-    return error
-  }
-  if (Number(length) > limit) throw fail(bodyTooLarge(limit))
+  if (Number(length) > limit) throw bodyTooLarge(limit)
   const chunks: Uint8Array[] = []
   let size = 0
   for (;;) {
@@ -116,7 +111,7 @@ async function readAll(
     })
     if (done) break
     size += value.length
-    if (size > limit) throw fail(bodyTooLarge(limit))
+    if (size > limit) throw bodyTooLarge(limit)
     chunks.push(value)
   }
   if (length !== null && size !== Number(length)) throw bodyAborted()

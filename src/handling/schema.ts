@@ -1,6 +1,7 @@
 /** Schemas of the user, any that implement Standard Schema: for the properties of an event, the traits of a user or group. */
 
 import { HooklineError, type SchemaIssue } from '../message/error.ts'
+import { isObject } from '../message/json.ts'
 import type { Fields, Message } from '../message/message.ts'
 import { isThenable } from '../options/callbacks.ts'
 import { invalidOption, kindOf, refuseUnknown } from '../options/checks.ts'
@@ -93,7 +94,7 @@ function isSchema(value: unknown): boolean {
 }
 
 function isPlainObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(Symbol.iterator in value)
+  return isObject(value) && !(Symbol.iterator in value)
 }
 
 function validateField(

@@ -57,12 +57,11 @@ const RETRIES_MS = [1, 5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400].map((second
  */
 export function readInboxOptions(inbox: Queue | InboxOptions): InboxSettings {
   if (isQueue(inbox)) return readInboxOptions({ queue: inbox })
-  const isOptions = typeof inbox === 'object' && inbox !== null
-  if (isOptions && 'queue' in inbox) refuseUnknown(inbox, KNOWN, 'inbox.')
   const advice = "Pass memoryQueue({ name: 'inbox' }) or another queue."
-  if (!isOptions || !('queue' in inbox)) {
+  if (typeof inbox !== 'object' || inbox === null || !('queue' in inbox)) {
     throw invalidOption('inbox', 'must be a queue or { queue, … }', kindOf(inbox), advice)
   }
+  refuseUnknown(inbox, KNOWN, 'inbox.')
   if (!isQueue(inbox.queue)) throw invalidOption('inbox.queue', 'must be a queue', kindOf(inbox.queue), advice)
   const { queue, concurrency = 10, retries = RETRIES_MS, timeoutMs = 5 * 60_000, key } = inbox
   if (key !== undefined) requireFunction('inbox.key', key)

@@ -42,11 +42,10 @@ export interface Deduplication {
  */
 export function readDedupe(dedupe: Dedupe | ReceiverDedupeOptions): ReceiverDedupeOptions {
   if (isStore(dedupe)) return { store: dedupe }
-  const isOptions = typeof dedupe === 'object' && dedupe !== null
-  if (isOptions && 'store' in dedupe) refuseUnknown(dedupe, ['store', 'key'], 'dedupe.')
-  if (!isOptions || !('store' in dedupe)) {
+  if (typeof dedupe !== 'object' || dedupe === null || !('store' in dedupe)) {
     throw invalidOption('dedupe', 'must be a store or { store, key }', kindOf(dedupe), 'Pass memoryDedupe().')
   }
+  refuseUnknown(dedupe, ['store', 'key'], 'dedupe.')
   if (!isStore(dedupe.store)) {
     throw invalidOption('dedupe.store', 'must be a store', kindOf(dedupe.store), 'Pass memoryDedupe().')
   }

@@ -1,12 +1,10 @@
 /** The shared secret in each form of the option: constant, from a provider, or one for each source. */
 
-import { isUint8Array } from 'node:util/types'
 import type { OpenDelivery } from '../handling/open-delivery.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { HooklineError } from '../message/error.ts'
 import { SOURCE_NAME_LIMIT, SOURCES_LIMIT } from '../message/limits.ts'
 import { createKeys, type Key } from '../message/signature.ts'
-import { isThenable } from '../options/callbacks.ts'
 import {
   invalidOption,
   kindOf,
@@ -77,15 +75,15 @@ function createMatchSecret(secret: Secrets | SecretProvider | SourceSecrets | un
     const { match } = createSecretCache(async () => read((await secret()) as Secrets), clock)
     return match
   }
-  if (isUint8Array(secret) || isThenable(secret)) {
-    const rule = 'must be text, a list of it, a function or { source, secrets }'
-    throw invalidOption('secret', rule, kindOf(secret), 'Pass text, or the function that reads it.')
-  }
   if (isSourceSecrets(secret)) {
     refuseUnknown(secret, ['source', 'secrets'], 'secret.')
     requireFunction('secret.source', secret.source)
     requireFunction('secret.secrets', secret.secrets)
     return createMatchOfSource(secret, read, clock)
+  }
+  if (typeof secret === 'object' && !Array.isArray(secret)) {
+    const rule = 'must be text, a list of it, a function or { source, secrets }'
+    throw invalidOption('secret', rule, kindOf(secret), 'Pass text, or the function that reads it.')
   }
   if (secret === undefined || secret === '') {
     const later = 'a function that returns it, where it is not set yet when this module is loaded'
