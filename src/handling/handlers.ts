@@ -51,7 +51,9 @@ interface Registered {
 
 /** Creates an empty registry. */
 export function createHandlers(): Handlers {
-  const registry = new Map<string, Registered[]>()
+  const byType = new Map<string, Registered[]>()
+  const byEvent = new Map<string, Registered[]>()
+  const byAudience = { entered: new Map<string, Registered[]>(), exited: new Map<string, Registered[]>() }
   let audiences = 0
   let takeUnverified = false
   let isStarted = false
@@ -66,18 +68,24 @@ export function createHandlers(): Handlers {
     },
 
     add(selection) {
-      const { keys, handler, isUnverified } = readSelection('on', selection)
-      const added = Array.from(keys, (on) => ({ on, handler, isUnverified, order: 0 }))
-      register('on', added)
+      const { by, keys, handler, isUnverified } = readSelection('on', selection)
+      const registry = by === 'type' ? byType : byEvent
+      for (const key of keys) if (!registry.has(key)) refuseAfterStart('on', key)
+      for (const key of keys) {
+        append(registry, key, { on: by === 'type' ? key : `track ${key}`, handler, isUnverified, order: 0 })
+      }
+      takeUnverified ||= isUnverified
       size += keys.size
     },
 
     remove(selection) {
-      const { keys, handler } = readSelection('off', selection)
+      const { by, keys, handler } = readSelection('off', selection)
+      const registry = by === 'type' ? byType : byEvent
       for (const key of keys) {
-        const before = of(key)
+        const before = registry.get(key)
+        if (before === undefined) continue
         const after = before.filter((other) => other.handler !== handler)
-        if (before.length > 0) registry.set(key, after)
+        registry.set(key, after)
         size -= before.length - after.length
       }
     },
@@ -90,60 +98,57 @@ export function createHandlers(): Handlers {
         throw invalidOption('onAudience: options', 'must hold `entered` or `exited`', 'neither', 'Pass a function.')
       }
       for (const side of sides) requireFunction(`onAudience: ${side}`, handlers[side])
+      if (sides.some((side) => !byAudience[side].has(trait))) refuseAfterStart('onAudience', name)
       const isUnverified = readUnverified('onAudience', options)
+      takeUnverified ||= isUnverified
       const order = audiences++
-      const toRegistered = (side: (typeof SIDES)[number]): Registered => ({
-        on: `${side} ${trait}`,
-        handler: handlers[side] as Handler,
-        isUnverified,
-        order,
-      })
-      register('onAudience', sides.map(toRegistered))
+      for (const side of sides) {
+        const on = `${side} ${trait}`
+        append(byAudience[side], trait, { on, handler: handlers[side] as Handler, isUnverified, order })
+      }
       size++
     },
 
     start() {
       isStarted = true
-      for (const [key, { length }] of registry) if (length === 0) registry.delete(key) // Removed before.
+      for (const registry of [byType, byEvent]) {
+        for (const [key, { length }] of registry) if (length === 0) registry.delete(key) // Removed before.
+      }
     },
 
     dispatch(message, wire, delivery) {
       // Collected before the first call: a handler may change the message and the registry.
-      const matching = [...of(message.type)]
-      if (wire.type === 'track') matching.push(...of(`track ${wire.event}`))
+      const matching = [...(byType.get(message.type) ?? NONE)]
+      if (wire.type === 'track') matching.push(...(byEvent.get(wire.event) ?? NONE))
       if (audiences > 0) matching.push(...ofAudiences(wire))
-      matching.push(...of('*'))
+      matching.push(...(byType.get('*') ?? NONE))
       const taking = delivery.isUncovered ? matching.filter(({ isUnverified }) => isUnverified) : matching
       return runAll(taking, message, delivery)
     },
   }
 
-  function of(key: string): readonly Registered[] {
-    return registry.get(key) ?? NONE
-  }
-
   /** The handlers of the audiences that a message reports about. The message is read, not the audiences: those can be many. */
   function ofAudiences(message: Message): Registered[] {
-    const found = memberships(message).flatMap(([trait, isMember]) => of(`${isMember ? 'entered' : 'exited'} ${trait}`))
+    const found: Registered[] = []
+    for (const [trait, isMember] of memberships(message)) {
+      found.push(...(byAudience[isMember ? 'entered' : 'exited'].get(trait) ?? []))
+    }
     return found.sort((one, other) => one.order - other.order)
   }
 
-  /** Adds handlers, unless one is the first for its messages and the inbox has completed such messages already. */
-  function register(call: string, added: readonly Registered[]): void {
-    for (const { on } of added) if (isStarted && !registry.has(on)) throw tooLate(call, on)
-    for (const each of added) {
-      const list = registry.get(each.on)
-      if (list === undefined) registry.set(each.on, [each])
-      else list.push(each) // In place: a copy for each would make many handlers of one key quadratic.
-      takeUnverified ||= each.isUnverified
-    }
+  function refuseAfterStart(call: string, key: string): void {
+    if (!isStarted) return
+    const rule = 'must come before `start()` for messages that have no handler yet'
+    const advice = `Move \`${call}\` before \`start()\`: the inbox completes messages that no handler matches.`
+    throw invalidOption(call, rule, `the first handler for ${show(key)} after it`, advice)
   }
 }
 
 const NONE: readonly Registered[] = []
 
-function tooLate(call: string, on: string): TypeError {
-  const rule = 'must come before `start()` for messages that have no handler yet'
-  const advice = `Move \`${call}\` before \`start()\`: the inbox completes messages that no handler matches.`
-  return invalidOption(call, rule, `the first handler for ${show(on)} after it`, advice)
+/** Adds to the list of a key, in place: a copy for each would make many handlers of one key quadratic. */
+function append<T>(registry: Map<string, T[]>, key: string, value: T): void {
+  const list = registry.get(key)
+  if (list === undefined) registry.set(key, [value])
+  else list.push(value)
 }

@@ -25,29 +25,26 @@ export interface HandlerOptions {
   readonly unverified?: boolean
 }
 
-/**
- * Checks the arguments of `on` or `off`: (type or list of types, handler) or ('track', event, handler), then options. Returns for what the
- * handler is: `track`, `track Order Completed`, `*`.
- */
+/** Checks the arguments of `on` or `off`: (type or list of types, handler) or ('track', event, handler), then options. */
 export function readSelection(call: 'on' | 'off', given: readonly unknown[]) {
   const [types, event] = given
-  const isOfEvent = given.length > 2 && typeof event !== 'function'
-  const [handler, options, ...more] = given.slice(isOfEvent ? 2 : 1) as [Handler, HandlerOptions?]
-  const keys = new Set<string>(Array.isArray(types) && types.length > 0 ? types : [types])
+  const by = given.length < 3 || typeof event === 'function' ? 'type' : 'event'
+  const [handler, options, ...more] = given.slice(by === 'type' ? 1 : 2) as [Handler, HandlerOptions?]
+  const keys = new Set(Array.isArray(types) && types.length > 0 ? types : [types])
   for (const type of keys) requireOneOf(`${call}: type`, type, ANY_TYPE)
-  if (isOfEvent && (typeof options === 'function' || more.length > 0)) {
+  if (by === 'event' && (typeof options === 'function' || more.length > 0)) {
     const found = `${given.length} arguments`
     throw invalidOption(call, 'takes one event', found, `Call \`${call}\` once for each event.`)
   }
   requireFunction(`${call}: handler`, handler)
   const isUnverified = options !== undefined && readUnverified(call, options)
-  if (!isOfEvent) return { keys, handler, isUnverified }
+  if (by === 'type') return { by, keys, handler, isUnverified } as const
   if (types !== 'track') {
     const advice = `Pass 'track', or leave the event out.`
     throw invalidOption(`${call}: type`, `must be 'track' when an event is passed`, show(types), advice)
   }
   requireText(`${call}: event`, event, 'Order Completed')
-  return { keys: new Set([`track ${event}`]), handler, isUnverified }
+  return { by, keys: new Set([event]), handler, isUnverified } as const
 }
 
 /** Checks the options of a handler. Returns whether it takes unverified messages. */
