@@ -2,60 +2,57 @@
 
 /** One piece. */
 export interface Slab {
-  readonly bytes: Uint8Array
+  readonly bytes: Buffer
+  /** The same memory. */
+  readonly numbers: Float64Array
+  readonly lengths: Uint16Array
+  /** A multiple of 8. */
   used: number
   /** How many messages are in it. */
   count: number
 }
 
 const SIZE = 65_536
+/** The most bytes of one message. */
+export const MOST_ROOM: number = SIZE / 4
 /** How many empty ones wait to be used again. */
 const MOST_FREE = 8
 
-let current: Slab = createSlab()
-const free: Slab[] = []
-
 function createSlab(): Slab {
-  return { bytes: new Uint8Array(SIZE), used: 0, count: 0 }
+  const bytes = Buffer.alloc(SIZE)
+  const { buffer } = bytes
+  return { bytes, numbers: new Float64Array(buffer), lengths: new Uint16Array(buffer), used: 0, count: 0 }
 }
 
-/** A slab with room for so many bytes, at most a quarter of it. */
-export function openSlab(room: number): Slab {
-  if (current.used + room <= SIZE) return current
-  if (current.count === 0) current.used = 0
-  else current = free.pop() ?? createSlab()
-  return current
-}
+/** The slabs of messages that go about as soon as each other: a slab stays as long as any of its messages. */
+export class Slabs {
+  #current: Slab | undefined
+  readonly #free: Slab[] = []
 
-/** Takes room that was written to, up to `end`. */
-export function takeRoom(slab: Slab, end: number): void {
-  slab.used = end
-  slab.count += 1
-}
-
-/** Gives room back, cleared. */
-export function freeRoom(slab: Slab, start: number, end: number): void {
-  slab.bytes.fill(0, start, end)
-  slab.count -= 1
-  if (slab.count > 0 || slab === current) return
-  slab.used = 0
-  if (free.length < MOST_FREE) free.push(slab)
-}
-
-/** Writes a text and a zero. Returns where it ends: behind `most` when it is too long, or not Latin-1 without zeros. */
-export function writeText(bytes: Uint8Array, text: string, start: number, most: number): number {
-  const { length } = text
-  if (start + length >= most) return most + 1
-  for (let index = 0; index < length; index += 1) {
-    const code = text.charCodeAt(index)
-    if (code === 0 || code > 255) return most + 1
-    bytes[start + index] = code
+  /** A slab with room for so many bytes, at most {@link MOST_ROOM}, behind those that are used. */
+  open(room: number): Slab {
+    const current = this.#current
+    if (current !== undefined && current.used + room <= SIZE) return current
+    if (current?.count === 0) this.#reuse(current)
+    this.#current = this.#free.pop() ?? createSlab()
+    return this.#current
   }
-  bytes[start + length] = 0
-  return start + length + 1
-}
 
-/** The texts that were written. */
-export function readTexts({ bytes }: Slab, start: number, end: number): string[] {
-  return Buffer.from(bytes.buffer).toString('latin1', start, end).split('\0').slice(0, -1)
+  /** Takes room that was written to, up to `end`. */
+  take(slab: Slab, end: number): void {
+    slab.used = (end + 7) & ~7
+    slab.count += 1
+  }
+
+  /** Gives the room of one message back. It is cleared with the last one of its slab. */
+  release(slab: Slab): void {
+    slab.count -= 1
+    if (slab.count === 0 && slab !== this.#current) this.#reuse(slab)
+  }
+
+  #reuse(slab: Slab): void {
+    slab.bytes.fill(0, 0, slab.used)
+    slab.used = 0
+    if (this.#free.length < MOST_FREE) this.#free.push(slab)
+  }
 }

@@ -3,7 +3,7 @@
 import { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import { isThenable } from '../options/callbacks.ts'
-import type { Observed, OpenDelivery } from './open-delivery.ts'
+import type { OpenDelivery } from './open-delivery.ts'
 import type { Handler } from './selection.ts'
 
 /** A handler, and what it was registered for. */
@@ -20,15 +20,17 @@ export function runAll(
 ): Promise<void> | undefined {
   const failures: unknown[] = []
   const pending: Promise<unknown>[] = []
-  const fail = (failure: unknown): void => {
-    failures.push(failure)
-  }
-  const { observed } = delivery
   for (const named of handlers) {
+    const startedAt = delivery.observed?.observers.clock.monotonic() ?? 0
+    const fail = (failure: unknown): void => {
+      failures.push(failure)
+      record(delivery, named, startedAt, failure ?? new Error(`It threw ${failure}.`))
+    }
     try {
-      const result =
-        observed === undefined ? named.handler(message, delivery) : record(named, message, delivery, observed)
-      if (isThenable(result)) pending.push(Promise.resolve(result).catch(fail))
+      const result = named.handler(message, delivery)
+      if (isThenable(result)) {
+        pending.push(Promise.resolve(result).then(() => record(delivery, named, startedAt), fail))
+      } else record(delivery, named, startedAt)
     } catch (failure) {
       fail(failure)
     }
@@ -42,29 +44,9 @@ export function runAll(
   return pending.length === 0 ? throwIfAnyFailed() : Promise.all(pending).then(throwIfAnyFailed)
 }
 
-/** Calls a handler. A run that ends after its delivery is not recorded: that was published. */
-function record(
-  { on, handler }: Named,
-  message: Message,
-  delivery: OpenDelivery,
-  { observers: { clock }, runs }: Observed,
-): unknown {
-  const startedAt = clock.monotonic()
-  const end = (error?: unknown): void => {
-    if (delivery.expired === undefined) {
-      runs.push({ on, name: handler.name, durationMs: clock.monotonic() - startedAt, error })
-    }
-  }
-  const fail = (failure: unknown): never => {
-    end(failure ?? new Error(`It threw ${failure}.`))
-    throw failure
-  }
-  let result: unknown
-  try {
-    result = handler(message, delivery)
-  } catch (failure) {
-    return fail(failure)
-  }
-  if (isThenable(result)) return result.then(() => end(), fail)
-  return end()
+/** Records a run, unless its delivery has ended before: that was published. */
+function record({ observed, expired }: OpenDelivery, { on, handler }: Named, startedAt: number, error?: unknown): void {
+  if (observed === undefined || expired !== undefined) return
+  const durationMs = observed.observers.clock.monotonic() - startedAt
+  observed.runs.push({ on, name: handler.name, durationMs, error })
 }

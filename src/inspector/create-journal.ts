@@ -3,11 +3,11 @@
 import { matchUser } from '../message/identity.ts'
 import type { Log } from '../options/log.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
-import { Entry, type Home } from './entry.ts'
-import { createForgotten, createPools, detailOf, type JournalWriter, type Keep, type Pool, settle } from './journal.ts'
+import { Entry, type EntryHead, type Home } from './entry.ts'
+import { createForgotten, detailOf, type JournalWriter, type Keep } from './journal.ts'
 import { openJournalFile } from './journal-file.ts'
 import { bodiesOf } from './lines.ts'
-import type { Row } from './wire-message.ts'
+import { Pool } from './pool.ts'
 
 /**
  * Creates a journal: in memory, or with `keep.path` in a file, from which it reads what earlier processes kept.
@@ -18,11 +18,8 @@ import type { Row } from './wire-message.ts'
 export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock = systemClock): JournalWriter {
   const file = keep.path === undefined ? undefined : openJournalFile(keep.path, log, machine)
   const homes = new Map<string, Home>()
-  const pools = createPools(keep)
   const forgotten = createForgotten(machine)
   const listeners = new Set<() => void>()
-  /** The entry that changed last. Each knows the one before: what has changed since a version is read from here back. */
-  let latest: Entry | undefined
   // Versions that are shown are greater than those of earlier processes, which a page may know. Here they are small integers.
   const base = Date.now() * 1_000
   let version = 0
@@ -30,33 +27,19 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
   let lastId = 0
   let hasCalled = false
 
-  function poolOf(entry: Entry): Pool {
-    return pools[entry.isRefused ? 1 : 0]
-  }
-
-  function unlink(entry: Entry): void {
-    const { before, after } = entry
-    if (before !== undefined) before.after = after
-    if (after !== undefined) after.before = before
-    else if (latest === entry) latest = before
-    entry.before = entry.after = undefined
-  }
-
-  /** Drops an entry that its pool holds no more. */
-  function drop(entry: Entry): void {
+  function dropped(entry: Entry): void {
     const { home, key, jobId } = entry
     if (key !== undefined && home.byKey.get(key) === entry) home.byKey.delete(key)
     if (jobId !== undefined && home.byJob.get(jobId) === entry) home.byJob.delete(jobId)
-    unlink(entry)
     file?.dropped(entry)
     entry.release()
   }
 
-  /** Whoever looks at a message can wait for that; a map would cost each message more. */
+  const messages = new Pool(keep.messages, keep.bytes, dropped)
+  const refused = new Pool(keep.refused, keep.refusedBytes, dropped)
+
   function find(id: number): Entry | undefined {
-    let entry = latest
-    while (entry !== undefined && entry.id !== id) entry = entry.before
-    return entry
+    return messages.find(id) ?? refused.find(id)
   }
 
   function callListeners(): void {
@@ -65,25 +48,22 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
     for (const listener of listeners) listener()
   }
 
-  /** Adds an entry to its pool, and to where the events of its message find it. */
-  function insert(entry: Entry): Entry {
-    const { key, jobId, home } = entry
-    lastId = entry.id
-    poolOf(entry).entries.push(entry)
+  /** Creates an entry in its pool, where the events of its message find it. */
+  function add(head: EntryHead, fields: Partial<Entry> = {}): Entry {
+    const pool = head.isRefused ? refused : messages
+    const entry = Object.assign(new Entry(head, pool.slabs), fields)
+    const { id, key, jobId, home } = entry
+    lastId = id
+    pool.add(entry)
     if (key !== undefined) home.byKey.set(key, entry)
     if (jobId !== undefined) home.byJob.set(jobId, entry)
     return entry
   }
 
   function note(entry: Entry): void {
-    entry.version = version += 1
-    if (latest !== entry) {
-      unlink(entry)
-      entry.before = latest
-      if (latest !== undefined) latest.after = entry
-      latest = entry
-    }
-    for (const oldest of settle(poolOf(entry), entry)) drop(oldest)
+    version += 1
+    const pool = entry.isRefused ? refused : messages
+    pool.note(entry, version)
   }
 
   function update(entry: Entry): void {
@@ -101,8 +81,7 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
   }
 
   for (const [id, { part, at, kind, key, isRefused, ...fields }] of file?.load() ?? []) {
-    const entry = new Entry(id, at, kind, home(part), key, isRefused)
-    note(insert(Object.assign(entry, fields, { isStored: true })))
+    note(add({ id, at, kind, home: home(part), key, isRefused }, { ...fields, isStored: true }))
   }
 
   return {
@@ -112,7 +91,19 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
     now: () => clock.now(),
     home,
     update,
-    add: (home, kind, at, key, isRefused) => insert(new Entry(lastId + 1, at, kind, home, key, isRefused)),
+    add: (home, kind, at, key, isRefused) => add({ id: lastId + 1, at, kind, home, key, isRefused }),
+    addExchange(home, handled, answered) {
+      const { delivery } = handled
+      const { id: key, bytes, source } = delivery
+      if (file !== undefined || home.byKey.has(key)) return false // A file is written entry by entry.
+      if (!forgotten.isEmpty && forgotten.has('received', delivery.receivedAt.getTime(), bytes, source)) return false
+      if (!messages.addExchange(lastId + 1, version + 1, home, key, handled, answered, clock.now())) return false
+      lastId += 1
+      version += 1
+      callListeners()
+      return true
+    },
+    find: (home, key) => home.byKey.get(key) ?? messages.findExchange(home, key),
     isForgotten: forgotten.has,
     setJob(entry, jobId) {
       entry.jobId = jobId
@@ -122,8 +113,8 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
       hasCalled = false
       const since = shown === undefined ? -1 : shown - base
       const isReset = since < resetAt || since > version
-      const rows: Row[] = []
-      for (let entry = latest; entry && (isReset || entry.version > since); entry = entry.before) rows.push(entry.row())
+      const from = isReset ? 0 : since
+      const rows = [...messages.rowsSince(from), ...refused.rowsSince(from)]
       return { version: base + version, isReset, rows: rows.sort((one, other) => other.id - one.id) }
     },
     onChange(listener) {
@@ -150,7 +141,7 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
         if (what === 'dropped') {
           entry.jobId = undefined
           entry.home.byJob.delete(jobId)
-        } else if (state === 'dead' && (endedAt < at || (endedAt === at && entry.version <= since))) {
+        } else if (state === 'dead' && (endedAt < at || (endedAt === at && messages.versionOf(entry) <= since))) {
           entry.state = 'waiting'
           entry.code = undefined
         }
@@ -160,19 +151,13 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
     forget(ids, source) {
       const isAbout = matchUser(ids)
       forgotten.note({ isAbout, source, at: clock.now() })
-      let count = 0
-      for (const pool of pools) {
-        pool.entries.filter((entry) => {
-          if (source !== undefined && entry.source !== source) return true
-          // What cannot be read may be theirs.
-          const stored = entry.isStored ? file?.read(entry) : entry
-          if (stored !== undefined && !bodiesOf(stored.body, entry.kind).some(isAbout)) return true
-          pool.bytes -= entry.counted
-          drop(entry)
-          count += 1
-          return false
-        })
+      const goes = (entry: Entry): boolean => {
+        if (source !== undefined && entry.source !== source) return false
+        // What cannot be read may be theirs.
+        const stored = entry.isStored ? file?.read(entry) : entry
+        return stored === undefined || bodiesOf(stored.body, entry.kind).some(isAbout)
       }
+      const count = messages.dropWhere(goes) + refused.dropWhere(goes)
       if (count > 0) {
         file?.purge()
         resetAt = version += 1

@@ -1,18 +1,19 @@
 /** One message in a journal: what is kept of it, and how that is shown. */
 
+import { MOST_ROOM, type Slab, type Slabs } from '../collections/slabs.ts'
 import type { AnsweredRequest } from '../handling/observer.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { parseObject } from '../message/json.ts'
 import type { Message } from '../message/message.ts'
-import { type Exchange, nameOf, SHORT, userOf } from './exchange.ts'
-import { addStep, cut, keepBytes, sizeOfHeaders } from './lines.ts'
+import type { Exchange } from './exchange.ts'
+import { addStep, cut, nameOf, SHORT, sizeOfHeaders, userOf } from './lines.ts'
 import type { Row, RowState, Step } from './wire-message.ts'
 
 /** The estimate for an entry without body, headers and steps. */
 const ENTRY_SIZE = 500
 const NO_BYTES = new Uint8Array()
 
-/** Where the entries of one part are found: by the id of a delivery, and by that of a job. */
+/** Where the entries of one part are found: by the id of a delivery, and by that of a job. Messages that were done at once are not here. */
 export interface Home {
   readonly name: string
   readonly byKey: Map<string, Entry>
@@ -22,10 +23,10 @@ export interface Home {
 /** An entry without its place in the journal, its headers and its body. */
 export type SavedEntry = Pick<Entry, 'at' | 'kind' | 'key' | 'isRefused'> & { readonly part: string }
 
-/**
- * What is kept of a message. Watchers write the fields, and tell the journal. Hot path: strings and references alone, nothing is
- * computed before it is read.
- */
+/** What is known of an entry from the beginning. */
+export type EntryHead = Pick<Entry, 'id' | 'at' | 'kind' | 'home' | 'key' | 'isRefused'>
+
+/** What is kept of a message. Watchers write the fields, and tell the journal. */
 export class Entry {
   readonly id: number
   readonly at: number
@@ -60,26 +61,26 @@ export class Entry {
   /** Estimates, in bytes, of what it takes, and of its headers alone. */
   size: number = ENTRY_SIZE
   headersSize = 0
+  headers: EndpointHeaders | undefined
+  /** In their order. */
+  steps: Step[] = []
   /** Whether headers and body are in the file alone. */
   isStored = false
-  /** The journal's: the version of the latest change, what of `size` it has counted, and the entries changed before and after. */
-  version = 0
-  counted = 0
-  before: Entry | undefined
-  after: Entry | undefined
-  /** Holds headers, body and steps, and what it says of itself, until more is known of it or all of it is shown. */
-  #exchange: Exchange | undefined
-  #headers: EndpointHeaders | undefined
+  /** The pool's: where it is there. */
+  place = 0
   #body: Uint8Array = NO_BYTES
-  #steps: Step[] = []
+  readonly #slabs: Slabs
+  /** That of its body. */
+  #room: readonly [slab: Slab, start: number, end: number] | undefined
 
-  constructor(id: number, at: number, kind: Row['kind'], home: Home, key: string | undefined, isRefused: boolean) {
+  constructor({ id, at, kind, home, key, isRefused }: EntryHead, slabs: Slabs) {
     this.id = id
     this.at = at
     this.kind = kind
     this.home = home
     this.key = key
     this.isRefused = isRefused
+    this.#slabs = slabs
   }
 
   /** Keeps what a message says of itself, as short strings alone: what it was parsed to is not held. */
@@ -97,52 +98,49 @@ export class Entry {
     this.remoteAddress = remoteAddress
   }
 
-  /** Keeps all that is known of a message which was done at once. */
-  setExchange(exchange: Exchange): void {
-    this.#exchange = exchange
-    this.size += exchange.size
+  /** Keeps all that is known of a message which was done at once, and takes over its room. */
+  setExchange({ said, headers, body, steps, end }: Exchange, slab: Slab, start: number): void {
+    Object.assign(this, said)
+    this.state = 'done'
+    this.attempts = 1
+    this.#room = [slab, start, end]
+    this.#body = body
+    this.bytes = body.length
+    this.size += body.length
+    this.setHeaders(headers)
+    for (const step of steps) this.add(step)
   }
 
-  #unfold(): this {
-    const exchange = this.#exchange
-    if (exchange === undefined) return this
-    this.#exchange = undefined
-    this.size -= exchange.size
-    ;[this.type, this.name, this.user] = exchange.texts
-    this.durationMs = exchange.durationMs
-    this.setBody(exchange.body)
-    this.setHeaders(exchange.headers)
-    for (const step of exchange.steps(this.at, this.remoteAddress, this.source)) this.add(step)
-    exchange.release()
-    return this
-  }
-
-  get headers(): EndpointHeaders | undefined {
-    return this.#unfold().#headers
-  }
-
+  /** Its bytes. They are others once the journal drops it. */
   get body(): Uint8Array {
-    return this.#unfold().#body
+    return this.#body
   }
 
-  /** In their order. */
-  get steps(): Step[] {
-    return this.#unfold().#steps
-  }
-
-  set steps(steps: Step[]) {
-    this.#steps = steps
-  }
-
-  /** Keeps the bytes of a body. */
+  /** Keeps the bytes of a body: a copy where they are a part of more, because the whole chunk of a connection would be kept. */
   setBody(bytes: Uint8Array): void {
-    this.size += bytes.length - this.body.length
-    this.bytes = bytes.length
-    this.#body = keepBytes(bytes, this.isRefused)
+    const { length } = bytes
+    this.size += length - this.#body.length
+    this.bytes = length
+    this.#freeBody()
+    if (length > MOST_ROOM) this.#body = length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
+    else if (length > 0) {
+      const slab = this.#slabs.open(length)
+      const { used } = slab
+      slab.bytes.set(bytes, used)
+      this.#slabs.take(slab, used + length)
+      this.#room = [slab, used, used + length]
+      this.#body = slab.bytes.subarray(used, used + length)
+    }
+  }
+
+  #freeBody(): void {
+    if (this.#room !== undefined) this.#slabs.release(this.#room[0])
+    this.#room = undefined
+    this.#body = NO_BYTES
   }
 
   setHeaders(headers: EndpointHeaders): void {
-    this.#unfold().#headers = headers
+    this.headers = headers
     this.size -= this.headersSize // Also of those that are in the file by now.
     this.headersSize = sizeOfHeaders(headers)
     this.size += this.headersSize
@@ -156,9 +154,8 @@ export class Entry {
   /** What a file keeps of it, beside headers and body. */
   save(): SavedEntry {
     if (this.isUnread) this.#read()
-    const { steps } = this // First: the fields follow from it.
-    const { id, home, isStored, version, counted, before, after, ...fields } = this
-    return { ...fields, steps, part: home.name }
+    const { id, home, isStored, place, headers, ...fields } = this
+    return { ...fields, part: home.name }
   }
 
   /** Headers and body are in the file: drops them here. */
@@ -169,9 +166,14 @@ export class Entry {
 
   /** Lets go of headers and body. */
   release(): void {
-    this.#exchange?.release()
-    this.#exchange = this.#headers = undefined
-    this.#body = NO_BYTES
+    this.headers = undefined
+    this.#freeBody()
+  }
+
+  /** Clears its bytes, which else stay until all of their slab are dropped. */
+  clear(): void {
+    const [slab, start, end] = this.#room ?? []
+    slab?.bytes.fill(0, start, end)
   }
 
   /** Whether its bytes can tell why its signature was refused. */
@@ -182,9 +184,7 @@ export class Entry {
   /** Its line in the list. */
   row(): Row {
     if (this.isUnread) this.#read()
-    if (this.#exchange !== undefined) [this.type, this.name, this.user] = this.#exchange.texts
-    const { id, at, kind, home, state, type, name, user, status, code, bytes, attempts, retryAt } = this
-    const durationMs = this.durationMs ?? this.#exchange?.durationMs
+    const { id, at, kind, home, state, type, name, user, status, code, bytes, attempts, retryAt, durationMs } = this
     const row = { id, at, kind, part: home.name, state, type, name, user, status, code, bytes, attempts, retryAt }
     return { ...row, durationMs, ...(this.isRefused && { isRefused: true }) } as Row
   }

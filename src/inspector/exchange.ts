@@ -1,158 +1,179 @@
 /**
- * Messages that were done at once, as bytes and integers. Hot path: nearly every message of a receiver is one of these, and each
- * object that it leaves to the garbage collector costs more than all that is computed here.
+ * Messages that were done at once, as bytes. Hot path: nearly every message of a receiver is one of these, and each object that is
+ * left to the garbage collector costs more than all that is computed here.
  */
 
-import { freeRoom, openSlab, readTexts, type Slab, takeRoom, writeText } from '../collections/slabs.ts'
-import type { AnsweredEvent, HandlerRun, ObservedHandled } from '../handling/observer.ts'
+import { MOST_ROOM, type Slab } from '../collections/slabs.ts'
+import type { AnsweredEvent, ObservedHandled } from '../handling/observer.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
-import type { Message } from '../message/message.ts'
+import { nameOf, SHORT, userOf } from './lines.ts'
 import type { Step } from './wire-message.ts'
 
-const MOST_BODY = 12_288
-/** The most characters of headers and texts together. */
-const MOST_TEXT = 4_096
-/** The estimate, in bytes, for what is not in the slab. */
-const SIZE = 200
-/** The most characters of a name or a user. */
-export const SHORT = 200
-/** Type, name and user come before the headers. */
-const TEXTS = 3
+/**
+ * The places of its numbers, of 8 bytes each. The durations of its handlers follow, then the lengths of its texts, of 2 bytes each,
+ * then the body, and the texts in one piece.
+ */
+const AT = 0
+const ENDED_AT = 1
+const STATUS = 2
+const ANSWER_MS = 3
+const HANDLERS_MS = 4
+const IS_VERIFIED = 5
+const SECRET_INDEX = 6
+const BODY_LENGTH = 7
+const RUN_COUNT = 8
+const TEXT_COUNT = 9
+const END = 10
+const RUNS = 11
 
-/** The fields of any message that are shown. */
-type Described = Readonly<Partial<Record<'event' | 'name' | 'groupId' | 'userId' | 'anonymousId', unknown>>>
+/** The most handlers, texts, characters of all texts, which take up to three bytes each, and bytes of a body. */
+const MOST_RUNS = 8
+const MOST_TEXTS = 128
+const MOST_TEXT = 2_400
+const MOST_BODY = MOST_ROOM - 8 * (RUNS + MOST_RUNS) - 2 * MOST_TEXTS - 3 * MOST_TEXT
 
-/** What the name of a message is: the event of a track, the group of a group. */
-export function nameOf(message: Message): unknown {
-  const { event, name, groupId } = message as Described
-  return message.type === 'track' ? event : message.type === 'group' ? groupId : name
+/** The texts of the message that is being written. */
+let text = ''
+let count = 0
+
+function put(slab: Slab, lengthsAt: number, next: string): void {
+  slab.lengths[lengthsAt + count] = next.length
+  count += 1
+  text += next
 }
 
-export function userOf(message: Message): unknown {
-  const { userId, anonymousId } = message as Described
-  return userId || anonymousId
+/** The room that a message may take whose body is so long; undefined for one that is too long for this. */
+export function roomOf(length: number): number | undefined {
+  return length > MOST_BODY ? undefined : MOST_ROOM - MOST_BODY + length
 }
 
 /**
- * A message that arrived alone, was handled, and was answered at once: its bytes, its headers and its steps. Durations are kept as
- * integers, for which no object is made.
+ * Writes a message that arrived alone, was handled, and was answered at once, behind what is used of a slab with room for it.
+ * Returns where it ends; undefined for one that does not fit, or that has other than texts in its headers.
  */
-export class Exchange {
-  readonly #slab: Slab
-  readonly #start: number
-  readonly #bodyEnd: number
-  readonly #end: number
-  readonly #status: number
-  readonly #isVerified: boolean
-  readonly #secretIndex: number | undefined
-  readonly #afterMs: number
-  readonly #answerUs: number
-  readonly #handlersUs: number
-  /** The run of a single handler, else all of them. */
-  readonly #on: string
-  readonly #name: string
-  readonly #runUs: number
-  readonly #runs: readonly HandlerRun[] | undefined
-
-  /** @param afterMs How long after its arrival it was answered. */
-  constructor(
-    slab: Slab,
-    bodyEnd: number,
-    end: number,
-    handled: ObservedHandled,
-    answered: AnsweredEvent,
-    afterMs: number,
-  ) {
-    const { delivery, runs, durationMs } = handled
-    const [run] = runs
-    const isSingle = run !== undefined && runs.length === 1
-    this.#slab = slab
-    this.#start = slab.used
-    this.#bodyEnd = bodyEnd
-    this.#end = end
-    this.#status = answered.status
-    this.#isVerified = delivery.verified
-    this.#secretIndex = delivery.secretIndex
-    this.#afterMs = afterMs
-    this.#answerUs = microseconds(answered.durationMs)
-    this.#handlersUs = microseconds(durationMs)
-    this.#on = isSingle ? run.on : ''
-    this.#name = isSingle ? run.name : ''
-    this.#runUs = isSingle ? microseconds(run.durationMs) : 0
-    this.#runs = isSingle ? undefined : runs
-  }
-
-  /** An estimate, in bytes. */
-  get size(): number {
-    return SIZE + this.#end - this.#start
-  }
-
-  /** A copy. */
-  get body(): Uint8Array {
-    return this.#slab.bytes.slice(this.#start, this.#bodyEnd)
-  }
-
-  /** Its type, its name and its user. */
-  get texts(): readonly (string | undefined)[] {
-    return readTexts(this.#slab, this.#bodyEnd, this.#end)
-      .slice(0, TEXTS)
-      .map((text) => text || undefined)
-  }
-
-  get headers(): EndpointHeaders {
-    const lines = readTexts(this.#slab, this.#bodyEnd, this.#end).slice(TEXTS)
-    return Object.fromEntries(lines.flatMap((name, index) => (index % 2 === 0 ? [[name, lines[index + 1]]] : [])))
-  }
-
-  get durationMs(): number {
-    return this.#handlersUs / 1_000
-  }
-
-  /** Those of its entry. Fields that are undefined are left out when they are sent. */
-  steps(at: number, remoteAddress: string | undefined, source: string | undefined): readonly Step[] {
-    const run = { on: this.#on, name: this.#name, durationMs: this.#runUs / 1_000 }
-    const endedAt = at + this.#afterMs
-    const steps: readonly unknown[] = [
-      { at, what: 'arrived', bytes: this.#bodyEnd - this.#start, isCopy: false, remoteAddress },
-      { at, what: 'checked', isVerified: this.#isVerified, secretIndex: this.#secretIndex, source },
-      { at: endedAt, what: 'handled', attempt: 1, durationMs: this.durationMs, runs: this.#runs ?? [run] },
-      { at: endedAt, what: 'answered', status: this.#status, durationMs: this.#answerUs / 1_000 },
-    ]
-    return steps as readonly Step[]
-  }
-
-  /** Gives its memory back. Call it once. */
-  release(): void {
-    freeRoom(this.#slab, this.#start, this.#end)
-  }
-}
-
-/** Keeps an exchange. Returns undefined for one that is too large for this, or has a text that is not Latin-1. */
-export function keepExchange(handled: ObservedHandled, answered: AnsweredEvent, afterMs: number): Exchange | undefined {
-  const { message, delivery } = handled
-  const { bytes: body, headers } = delivery
+export function writeExchange(
+  slab: Slab,
+  key: string,
+  { message, delivery, runs, durationMs }: ObservedHandled,
+  { request, status, durationMs: answerMs }: AnsweredEvent,
+  endedAt: number,
+): number | undefined {
+  const { bytes: body, headers, source = '', secretIndex = -1 } = delivery
+  const { method = 'POST', path = '', originalPath = path, remoteAddress = '' } = request
   const [name = '', user = ''] = [nameOf(message), userOf(message)]
-  if (typeof name !== 'string' || typeof user !== 'string' || name.length > SHORT || user.length > SHORT)
-    return undefined
-  if (body.length > MOST_BODY) return undefined
-  const slab = openSlab(body.length + MOST_TEXT)
-  const { bytes, used } = slab
-  bytes.set(body, used)
-  const bodyEnd = used + body.length
-  const most = bodyEnd + MOST_TEXT
-  let end = writeText(bytes, message.type, bodyEnd, most)
-  end = writeText(bytes, user, writeText(bytes, name, end, most), most)
+  if (typeof name !== 'string' || typeof user !== 'string' || runs.length > MOST_RUNS) return undefined
+  if (name.length > SHORT || user.length > SHORT) return undefined
+  const { bytes, numbers, used } = slab
+  const first = used / 8
+  const lengthsAt = used / 2 + 4 * (RUNS + runs.length)
+  text = ''
+  count = 0
+  put(slab, lengthsAt, key)
+  put(slab, lengthsAt, message.type)
+  put(slab, lengthsAt, name)
+  put(slab, lengthsAt, user)
+  put(slab, lengthsAt, source)
+  put(slab, lengthsAt, method)
+  put(slab, lengthsAt, originalPath)
+  put(slab, lengthsAt, path)
+  put(slab, lengthsAt, remoteAddress)
+  for (let index = 0; index < runs.length; index += 1) {
+    const run = runs[index] as (typeof runs)[number]
+    put(slab, lengthsAt, run.on)
+    put(slab, lengthsAt, run.name)
+    numbers[first + RUNS + index] = run.durationMs
+  }
   for (const header in headers) {
     const value = headers[header]
     if (typeof value !== 'string') return undefined
-    end = writeText(bytes, value, writeText(bytes, header, end, most), most)
+    put(slab, lengthsAt, header)
+    put(slab, lengthsAt, value)
   }
-  if (end > most) return undefined
-  const exchange = new Exchange(slab, bodyEnd, end, handled, answered, afterMs)
-  takeRoom(slab, end)
-  return exchange
+  if (count > MOST_TEXTS || text.length > MOST_TEXT) return undefined
+  numbers[first + AT] = delivery.receivedAt.getTime()
+  numbers[first + ENDED_AT] = endedAt
+  numbers[first + STATUS] = status
+  numbers[first + ANSWER_MS] = answerMs
+  numbers[first + HANDLERS_MS] = durationMs
+  numbers[first + IS_VERIFIED] = delivery.verified ? 1 : 0
+  numbers[first + SECRET_INDEX] = secretIndex
+  numbers[first + BODY_LENGTH] = body.length
+  numbers[first + RUN_COUNT] = runs.length
+  numbers[first + TEXT_COUNT] = count
+  const bodyAt = 2 * (lengthsAt + count)
+  bytes.set(body, bodyAt)
+  const textAt = bodyAt + body.length
+  const end = textAt + bytes.write(text, textAt)
+  numbers[first + END] = end
+  text = ''
+  return end
 }
 
-function microseconds(ms: number): number {
-  return Math.round(ms * 1_000)
+/** A message that was read back. */
+export interface Exchange {
+  readonly at: number
+  readonly key: string
+  /** What it is, and how it was sent, by the names of an entry. */
+  readonly said: Readonly<
+    Record<'type' | 'method' | 'path' | 'ownPath', string> &
+      Record<'name' | 'user' | 'source' | 'remoteAddress', string | undefined> &
+      Record<'status' | 'durationMs' | 'endedAt', number>
+  >
+  readonly headers: EndpointHeaders
+  /** A part of the slab. */
+  readonly body: Uint8Array
+  readonly steps: readonly Step[]
+  /** Where it ends. */
+  readonly end: number
+}
+
+/** Reads the message that was written from there on. */
+export function readExchange({ bytes, numbers, lengths }: Slab, start: number): Exchange {
+  const number = (place: number): number => numbers[start / 8 + place] as number
+  const lengthsAt = start / 2 + 4 * (RUNS + number(RUN_COUNT))
+  const bodyAt = 2 * (lengthsAt + number(TEXT_COUNT))
+  const textAt = bodyAt + number(BODY_LENGTH)
+  const text = bytes.toString('utf8', textAt, number(END))
+  let read = 0
+  let characters = 0
+  const next = (): string => {
+    const from = characters
+    characters += lengths[lengthsAt + read] as number
+    read += 1
+    return text.slice(from, characters)
+  }
+  const [key, type, name, user] = [next(), next(), next() || undefined, next() || undefined]
+  const [source, method, path, ownPath] = [next() || undefined, next(), next(), next()]
+  const remoteAddress = next() || undefined
+  const runs = Array.from({ length: number(RUN_COUNT) }, (_, index) => {
+    return { on: next(), name: next(), durationMs: number(RUNS + index) }
+  })
+  const headers: [string, string][] = []
+  while (read < number(TEXT_COUNT)) headers.push([next(), next()])
+  const [at, endedAt, status, durationMs] = [number(AT), number(ENDED_AT), number(STATUS), number(HANDLERS_MS)]
+  const secretIndex = number(SECRET_INDEX) < 0 ? undefined : number(SECRET_INDEX)
+  // Fields that are undefined are left out when they are sent.
+  const steps: readonly unknown[] = [
+    { at, what: 'arrived', bytes: textAt - bodyAt, isCopy: false, remoteAddress },
+    { at, what: 'checked', isVerified: number(IS_VERIFIED) === 1, secretIndex, source },
+    { at: endedAt, what: 'handled', attempt: 1, durationMs, runs },
+    { at: endedAt, what: 'answered', status, durationMs: number(ANSWER_MS) },
+  ]
+  return {
+    at,
+    key,
+    said: { type, name, user, source, method, path, ownPath, remoteAddress, status, durationMs, endedAt },
+    headers: Object.fromEntries(headers),
+    body: bytes.subarray(bodyAt, textAt),
+    steps: steps as readonly Step[],
+    end: number(END),
+  }
+}
+
+/** The key that it was written with. */
+export function keyOf({ bytes, numbers, lengths }: Slab, start: number): string {
+  const number = (place: number): number => numbers[start / 8 + place] as number
+  const lengthsAt = start / 2 + 4 * (RUNS + number(RUN_COUNT))
+  const textAt = 2 * (lengthsAt + number(TEXT_COUNT)) + number(BODY_LENGTH)
+  return bytes.toString('latin1', textAt, textAt + (lengths[lengthsAt] as number))
 }

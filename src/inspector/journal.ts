@@ -1,6 +1,6 @@
 /** The messages that an inspector keeps: written by what watches the parts, read by the endpoint; and how many there may be. */
 
-import { createFifo } from '../collections/fifo.ts'
+import type { AnsweredEvent, ObservedHandled } from '../handling/observer.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { RETRY_WINDOW_MS } from '../message/limits.ts'
 import { requireOptions, requireText, requireWhole } from '../options/checks.ts'
@@ -70,6 +70,10 @@ export interface JournalWriter extends Journal {
    * @param isRefused Whether strangers may have sent it: it pushes out refused requests alone.
    */
   add(home: Home, kind: Row['kind'], at: number, key: string | undefined, isRefused: boolean): Entry
+  /** Adds a message that arrived alone, and was done at once. Returns false when it is known, or cannot be kept so. Hot path. */
+  addExchange(home: Home, handled: ObservedHandled, answered: AnsweredEvent): boolean
+  /** The entry of a delivery. */
+  find(home: Home, key: string): Entry | undefined
   /** Whether a message was forgotten since it arrived, while it was under way: nothing of it may be added. */
   isForgotten(kind: Row['kind'], at: number, body: Uint8Array, source?: string): boolean
   /** Says which job an entry has become. */
@@ -102,38 +106,6 @@ const MOST_MESSAGES = 100_000
 /** Holds the largest body that a receiver takes by default. */
 const LEAST_BYTES = 1_000_000
 
-/** Entries within bounds of their own, the oldest first. */
-export interface Pool {
-  readonly entries: ReturnType<typeof createFifo<Entry>>
-  readonly most: number
-  readonly mostBytes: number
-  bytes: number
-}
-
-/** Creates the pool of messages and that of refused requests. */
-export function createPools(keep: Keep): readonly [messages: Pool, refused: Pool] {
-  return [
-    { entries: createFifo(), most: keep.messages, mostBytes: keep.bytes, bytes: 0 },
-    { entries: createFifo(), most: keep.refused, mostBytes: keep.refusedBytes, bytes: 0 },
-  ]
-}
-
-/** Counts what an entry takes now. Returns the oldest entries, which have no room any more: at least one stays. */
-export function settle(pool: Pool, entry: Entry): readonly Entry[] {
-  pool.bytes += entry.size - entry.counted
-  entry.counted = entry.size
-  if (pool.entries.size <= pool.most && pool.bytes <= pool.mostBytes) return NONE
-  const dropped: Entry[] = []
-  while (pool.entries.size > pool.most || (pool.bytes > pool.mostBytes && pool.entries.size > 1)) {
-    const oldest = pool.entries.shift() as Entry
-    pool.bytes -= oldest.counted
-    dropped.push(oldest)
-  }
-  return dropped
-}
-
-const NONE: readonly Entry[] = []
-
 /** Everything about a message. `stored`: what is in the file alone. */
 export function detailOf(entry: Entry, stored: Stored | undefined): Detail {
   const { kind, method, path, remoteAddress, jobId, startedAt, steps, bytes, canExplain } = entry
@@ -165,6 +137,7 @@ const MOST_FORGOTTEN = 1_000
 /** Remembers calls of `forget` for messages that are under way meanwhile: the events that still follow would bring them back. */
 export function createForgotten(machine: Clock): {
   note(call: Forgotten): void
+  readonly isEmpty: boolean
   has: JournalWriter['isForgotten']
 } {
   let calls: (Forgotten & { readonly until: number })[] = []
@@ -174,6 +147,9 @@ export function createForgotten(machine: Clock): {
       calls = [...calls.filter(({ until }) => until > now), { ...call, until: now + UNDER_WAY_MS }].slice(
         -MOST_FORGOTTEN,
       )
+    },
+    get isEmpty() {
+      return calls.length === 0
     },
     has(kind, at, body, source) {
       if (calls.length === 0) return false

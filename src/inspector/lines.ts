@@ -6,6 +6,7 @@ import type { EndpointHeaders } from '../http/endpoint.ts'
 import { isSecretHeader } from '../inbox/envelope.ts'
 import { HooklineError } from '../message/error.ts'
 import { isObject, parseObject } from '../message/json.ts'
+import type { Message } from '../message/message.ts'
 import type { Attempt } from '../sender/api.ts'
 import type { AttemptLine, Body, ErrorLine, RequestLine, Row, RunLine, Step } from './wire-message.ts'
 
@@ -13,32 +14,21 @@ import type { AttemptLine, Body, ErrorLine, RequestLine, Row, RunLine, Step } fr
 const MOST_MESSAGE = 2_000
 const MOST_STACK = 4_000
 
-/** What bodies are copied to, one behind the other: an allocation for each costs more than all else. */
-interface Slab {
-  bytes: Uint8Array<ArrayBuffer>
-  used: number
+/** The most characters of a name or a user. */
+export const SHORT = 200
+
+/** The fields of any message that are shown. */
+type Described = Readonly<Partial<Record<'event' | 'name' | 'groupId' | 'userId' | 'anonymousId', unknown>>>
+
+/** What the name of a message is: the event of a track, the group of a group. */
+export function nameOf(message: Message): unknown {
+  const { event, name, groupId } = message as Described
+  return message.type === 'track' ? event : message.type === 'group' ? groupId : name
 }
 
-/** A slab stays as long as any of its bodies: forged requests, which go soon, must not have each message keep one. */
-const SLABS: Readonly<Record<'messages' | 'refused', Slab>> = {
-  messages: { bytes: new Uint8Array(0), used: 0 },
-  refused: { bytes: new Uint8Array(0), used: 0 },
-}
-const SLAB = 65_536
-
-/** The bytes of a body, for long: a copy where they are a part of more, because the whole chunk of a connection would be kept. */
-export function keepBytes(bytes: Uint8Array, isRefused: boolean): Uint8Array {
-  const { length } = bytes
-  if (length === bytes.buffer.byteLength) return bytes
-  if (length > SLAB / 4) return new Uint8Array(bytes)
-  const slab = isRefused ? SLABS.refused : SLABS.messages
-  if (slab.used + length > slab.bytes.length) {
-    slab.bytes = new Uint8Array(SLAB)
-    slab.used = 0
-  }
-  slab.bytes.set(bytes, slab.used)
-  slab.used += length
-  return slab.bytes.subarray(slab.used - length, slab.used)
+export function userOf(message: Message): unknown {
+  const { userId, anonymousId } = message as Described
+  return userId || anonymousId
 }
 
 /** Headers without the values that may be secrets. */

@@ -1,7 +1,7 @@
 /** What the plots show: rates, failures, latencies and depths of the last minutes and hours. */
 
 import type { Clock } from '../time/clock.ts'
-import type { Series } from './wire-queues.ts'
+import type { Series } from './wire.ts'
 
 /** Counts what ends, in intervals of time. */
 export interface SeriesRecorder {
@@ -24,6 +24,7 @@ const COARSE = { count: 240, lengthMs: 60_000 } as const
  * most 10 % from the duration itself. What is shorter is 0, what is longer 10 minutes.
  */
 const GROWTH = 1.2
+const LOG_GROWTH = Math.log(GROWTH)
 const SHORTEST_MS = 0.01
 const LONGEST_MS = 600_000
 const BUCKETS: number = bucketOf(LONGEST_MS) + 1
@@ -53,29 +54,23 @@ export function createSeries(clock: Clock): SeriesRecorder {
     return created
   }
 
-  function record(part: string, note: (ring: Ring, place: number) => void): void {
+  function record(part: string, what: 'done' | 'failed', durationMs: number | undefined): void {
     const now = clock.now()
-    for (const ring of ringsOf(part)) note(ring, openPlace(ring, Math.floor(now / ring.lengthMs)))
+    const bucket = durationMs === undefined ? undefined : bucketOf(durationMs)
+    for (const ring of ringsOf(part)) {
+      const place = openPlace(ring, now)
+      increment(ring[what], place)
+      if (bucket !== undefined) increment(ring.buckets, place * BUCKETS + bucket)
+    }
   }
 
   return {
-    done(part, durationMs) {
-      const bucket = bucketOf(durationMs)
-      record(part, ({ done, buckets }, place) => {
-        done[place] = (done[place] as number) + 1
-        increment(buckets, place, bucket)
-      })
+    done: (part, durationMs) => record(part, 'done', durationMs),
+    failed: (part, durationMs) => record(part, 'failed', durationMs),
+    depth(part, count) {
+      const now = clock.now()
+      for (const ring of ringsOf(part)) ring.depths[openPlace(ring, now)] = count
     },
-    failed(part, durationMs) {
-      record(part, ({ failed, buckets }, place) => {
-        failed[place] = (failed[place] as number) + 1
-        if (durationMs !== undefined) increment(buckets, place, bucketOf(durationMs))
-      })
-    },
-    depth: (part, count) =>
-      record(part, ({ depths }, place) => {
-        depths[place] = count
-      }),
     read(part, minutes) {
       const [fine, coarse] = parts.get(part) ?? [createRing(FINE), createRing(COARSE)]
       const ring = minutes * 60_000 <= FINE.count * FINE.lengthMs ? fine : coarse
@@ -116,8 +111,9 @@ function createRing({ count, lengthMs }: { readonly count: number; readonly leng
   }
 }
 
-/** The place of an interval, cleared of an older one. However far the clock has moved, one place is looked at. */
-function openPlace({ count, numbers, done, failed, depths, buckets }: Ring, number: number): number {
+/** The place of the interval of a time, cleared of an older one. However far the clock has moved, one place is looked at. */
+function openPlace({ count, lengthMs, numbers, done, failed, depths, buckets }: Ring, now: number): number {
+  const number = Math.floor(now / lengthMs)
   const place = number % count
   if (numbers[place] === number) return place
   numbers[place] = number
@@ -128,15 +124,14 @@ function openPlace({ count, numbers, done, failed, depths, buckets }: Ring, numb
   return place
 }
 
-function increment(buckets: Uint32Array, place: number, bucket: number): void {
-  const index = place * BUCKETS + bucket
-  buckets[index] = (buckets[index] as number) + 1
+function increment(counts: Uint32Array, index: number): void {
+  counts[index] = (counts[index] as number) + 1
 }
 
 /** The first is for durations below the shortest. */
 function bucketOf(durationMs: number): number {
   if (!(durationMs >= SHORTEST_MS)) return 0
-  return 1 + Math.floor(Math.log(Math.min(durationMs, LONGEST_MS) / SHORTEST_MS) / Math.log(GROWTH))
+  return 1 + Math.floor(Math.log(Math.min(durationMs, LONGEST_MS) / SHORTEST_MS) / LOG_GROWTH)
 }
 
 /** The middle of the bucket of the duration that so many are not longer than; null without any. */

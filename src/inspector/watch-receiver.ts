@@ -6,7 +6,6 @@ import type { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import type { Receiver } from '../receiver/api.ts'
 import type { Entry } from './entry.ts'
-import { keepExchange } from './exchange.ts'
 import type { JournalWriter } from './journal.ts'
 import { errorLine, runLines } from './lines.ts'
 import type { SeriesRecorder } from './series.ts'
@@ -36,7 +35,7 @@ export function watchReceiver(
   /** The entry of a delivery, which is known to be of the sender, or is handled all the same. */
   function open(delivery: Delivery, message: Message | undefined, jobId?: string): Entry | undefined {
     const id = delivery.id
-    const known = home.byKey.get(id) ?? (jobId === undefined ? undefined : home.byJob.get(jobId))
+    const known = journal.find(home, id) ?? (jobId === undefined ? undefined : home.byJob.get(jobId))
     const entry = known ?? create(delivery, id, false)
     if (entry === undefined) return undefined
     if (entry.type === undefined && message !== undefined) entry.describe(message)
@@ -130,31 +129,19 @@ export function watchReceiver(
 
   /** Whether a message arrived alone and for the first time, and was done at once: then it is noted. Hot path. */
   function noteExchange(event: AnsweredEvent): boolean {
-    const { delivery, error, status } = event
-    const { id, bytes, source } = delivery
-    if (unanswered?.delivery !== delivery || error !== undefined || home.byKey.has(id)) return false
-    const at = delivery.receivedAt.getTime()
-    if (journal.isForgotten('received', at, bytes, source)) return false
-    const exchange = keepExchange(unanswered, event, journal.now() - at)
-    if (exchange === undefined) return false
+    const handled = unanswered
+    if (handled?.delivery !== event.delivery || event.error !== undefined) return false
+    if (!journal.addExchange(home, handled, event)) return false
     unanswered = undefined
-    const entry = journal.add(home, 'received', at, id, false)
-    entry.source = source
-    entry.bytes = bytes.length
-    entry.state = 'done'
-    entry.status = status
-    entry.attempts = 1
-    entry.setRequest(event.request)
-    entry.setExchange(exchange)
-    journal.update(entry)
-    series.done(name, exchange.durationMs)
+    series.done(name, handled.durationMs)
     return true
   }
 
   function answerOne(answer: Answer): void {
     const { event, delivery, message, error } = answer
     // The signature of a request covers it, or nothing does and it was taken as a message all the same.
-    const isKnown = delivery.secretIndex !== undefined || message !== undefined || home.byKey.has(delivery.id)
+    const isKnown =
+      delivery.secretIndex !== undefined || message !== undefined || journal.find(home, delivery.id) !== undefined
     const entry = isKnown ? open(delivery, message) : create(delivery, undefined, true)
     if (entry === undefined) return
     const { request, status } = event

@@ -1,5 +1,5 @@
 /**
- * What the inspector and its page send each other, as JSON: types only, here and in `wire-message.ts` and `wire-queues.ts`. Times are in milliseconds since the epoch by the
+ * What the inspector and its page send each other, as JSON: types only, here and in `wire-message.ts`. Times are in milliseconds since the epoch by the
  * clock of the app, durations in milliseconds. Strings of strangers may hold anything: the page shows them as text nodes.
  *
  * | path | answers |
@@ -21,8 +21,7 @@
  */
 
 import type { Tampering } from '../sender/tamper.ts'
-import type { AttemptLine, Row } from './wire-message.ts'
-import type { QueueStatus } from './wire-queues.ts'
+import type { AttemptLine, ErrorLine, Row } from './wire-message.ts'
 
 /** What may be done: look, or also change things. */
 export type Access = 'read' | 'write'
@@ -119,4 +118,73 @@ export interface TimeChange {
 /** What is wrong, and what to do: one sentence or more. */
 export interface Problem {
   readonly error: string
+}
+
+/** A queue, as it was counted last. */
+export interface QueueStatus {
+  /** The name of the part. */
+  readonly part: string
+  readonly status: 'ok' | 'degraded' | 'closing' | 'unavailable'
+  readonly waiting: number
+  readonly active: number
+  /** Of those that wait: how many were tried before. Undefined where the engine does not count them. */
+  readonly retrying?: number
+  readonly deadLetters: number
+  readonly oldestDueAgeMs: number
+  /** When the engine counted; undefined when it did not answer. */
+  readonly asOf?: number
+  /** Of a destination: one for each URL. */
+  readonly circuits?: readonly CircuitLine[]
+}
+
+export interface CircuitLine {
+  readonly url: string
+  readonly state: 'closed' | 'open' | 'half_open'
+  readonly openSince?: number
+  readonly probeAt?: number
+}
+
+/** One point for each interval, the oldest first; the last one is not over yet. */
+export interface Series {
+  readonly part: string
+  /** Between two points. */
+  readonly intervalMs: number
+  /** The beginning of the first interval. */
+  readonly from: number
+  /** Messages that were done, and attempts that failed or were refused, in each. */
+  readonly done: readonly number[]
+  readonly failed: readonly number[]
+  /** Of the handlers or attempts that ended, in milliseconds; null where none did. */
+  readonly p50: readonly (number | null)[]
+  readonly p95: readonly (number | null)[]
+  readonly p99: readonly (number | null)[]
+  /** Waiting and active at the end of each; null where it was not counted. */
+  readonly depth: readonly (number | null)[]
+}
+
+/** Dead letters of a queue. */
+export interface DeadLetters {
+  readonly part: string
+  readonly groups: readonly { readonly reason: string; readonly count: number; readonly latestAt: number }[]
+  /** Whether `groups` counts all; false when they are so many that only the oldest were read. */
+  readonly isWhole: boolean
+  /** A page of those with the reason, the oldest first. */
+  readonly letters: readonly Letter[]
+  /** Pass it as `after` for the next page. */
+  readonly next?: string
+}
+
+export interface Letter {
+  readonly id: string
+  readonly reason: string
+  readonly failedAt: number
+  readonly attempts: number
+  readonly type?: string
+  readonly name?: string
+  readonly user?: string
+  readonly error?: ErrorLine
+  /** The row, when its message is still kept. */
+  readonly row?: number
+  /** The beginning of the body as text. */
+  readonly excerpt: string
 }

@@ -190,3 +190,47 @@ it('an attempt of an inbox that ends after its user was forgotten brings nothing
   await receiver.close({ graceMs: 1_000 })
   expect(rows()).toEqual([])
 })
+
+it('what is forgotten is cleared in memory, also where other messages are beside it', async () => {
+  const { receiver, send, journal, rows } = setUp()
+  receiver.on('track', () => {})
+  for (const user of ['one', 'two', 'three']) await send(track(user, { userId: user }))
+  const opened = journal.find(
+    journal.home('shop'),
+    signedRequest(track('two', { userId: 'two' }), secret).headers['x-signature'],
+  )
+  const memory = Buffer.from(opened?.body.buffer as ArrayBuffer)
+  const [one, two, three] = ['one', 'two', 'three'].map((user) => Buffer.from(`message-${user}`))
+  expect([one, two, three].every((text) => memory.includes(text as Buffer))).toBe(true)
+  journal.forget(['two', 'three'])
+  expect([one, two, three].map((text) => memory.includes(text as Buffer))).toEqual([true, false, false])
+  expect(rows().map(({ user }) => user)).toEqual(['one'])
+})
+
+it('after some are forgotten the newest are kept, within the bounds', async () => {
+  const { receiver, send, journal, rows, clock } = setUp()
+  receiver.on('track', () => {})
+  const sendAll = async (from: number, to: number): Promise<void> => {
+    for (let index = from; index < to; index += 1) await send(track(index, { userId: `user-${index % 3}` }))
+  }
+  await sendAll(0, 30)
+  expect(journal.forget('user-1')).toBe(7)
+  await clock.advance(1)
+  await sendAll(30, 40)
+  expect(rows().map(({ id }) => id)).toEqual([40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 28, 27, 25, 24, 22, 21])
+  await sendAll(40, 100)
+  expect(rows().map(({ id }) => id)).toEqual(Array.from({ length: 20 }, (_, index) => 100 - index))
+})
+
+it('a message that is opened, or comes again, keeps its place', async () => {
+  const { receiver, send, journal, rows } = setUp()
+  receiver.on('track', () => {})
+  for (let index = 0; index < 20; index += 1) await send(track(index))
+  journal.detail(2)
+  await send(track(2))
+  expect(rows().find(({ id }) => id === 3)).toMatchObject({ attempts: 2 })
+  for (let index = 20; index < 23; index += 1) await send(track(index))
+  expect(rows().map(({ id }) => id)).toEqual(Array.from({ length: 20 }, (_, index) => 23 - index))
+  await send(track(2))
+  expect(rows()[0]).toMatchObject({ id: 24, attempts: 1 })
+})

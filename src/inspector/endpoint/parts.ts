@@ -11,11 +11,9 @@ import type { DeadLetter, DeadLetterPage, Queue } from '../../queues/queue.ts'
 import type { Receiver } from '../../receiver/api.ts'
 import type { Attempt } from '../../sender/api.ts'
 import type { Clock } from '../../time/clock.ts'
-import { nameOf, SHORT, userOf } from '../exchange.ts'
-import { cut } from '../lines.ts'
-import type { Part } from '../wire.ts'
+import { cut, nameOf, SHORT, userOf } from '../lines.ts'
+import type { Letter, Part } from '../wire.ts'
 import type { ErrorLine } from '../wire-message.ts'
-import type { Letter } from '../wire-queues.ts'
 
 /** A part that is watched. */
 export interface WatchedPart extends Pick<Part, 'name' | 'kind'> {

@@ -3,7 +3,7 @@
 import { type Clock, inBackground } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
 import type { SeriesRecorder } from '../series.ts'
-import type { QueueStatus } from '../wire-queues.ts'
+import type { QueueStatus } from '../wire.ts'
 import type { PartQueue, WatchedPart } from './parts.ts'
 import type { Source } from './reader.ts'
 

@@ -1,9 +1,8 @@
 /** What the page knows, and how it learns it: the API of the inspector, and its stream. */
 
 import { useLayoutEffect, useReducer, useRef } from 'preact/hooks'
-import type { Fault, Problem, Setup, StreamEvents, Time } from '../wire.ts'
+import type { Fault, Problem, QueueStatus, Setup, StreamEvents, Time } from '../wire.ts'
 import type { Row } from '../wire-message.ts'
-import type { QueueStatus } from '../wire-queues.ts'
 import { keptRows } from './rows.ts'
 
 /** Everything that the views show, apart from what they fetch themselves. */

@@ -1,6 +1,6 @@
 /** One dead letter in the list. */
 
-import type { Letter } from '../../wire-queues.ts'
+import type { Letter } from '../../wire.ts'
 import { formatCount, formatDay, formatInstant, formatTime } from '../format.ts'
 import { hrefOf } from '../route.ts'
 import { Text } from '../text.tsx'

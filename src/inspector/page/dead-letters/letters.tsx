@@ -1,7 +1,7 @@
 /** The dead letters of one queue: its groups, a page of them, and what can be done with them. */
 
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { DeadLetters } from '../../wire-queues.ts'
+import type { DeadLetters } from '../../wire.ts'
 import { ReadOnly } from '../access.tsx'
 import { useAnswer } from '../answer.ts'
 import { useStore } from '../connection.ts'

@@ -1,8 +1,8 @@
 /** What happened to a message, step by step. */
 
 import type { ComponentChildren } from 'preact'
+import type { CircuitLine } from '../../wire.ts'
 import type { Detail } from '../../wire-message.ts'
-import type { CircuitLine } from '../../wire-queues.ts'
 import { useStore } from '../connection.ts'
 import { formatDuration, formatExactTime, formatInstant, formatLiteral } from '../format.ts'
 import { Countdown, useNow } from '../parts.tsx'

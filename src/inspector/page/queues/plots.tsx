@@ -1,7 +1,7 @@
 /** The plots of a queue: what was done, what failed, how long it took, how much waits. */
 
 import { useState } from 'preact/hooks'
-import type { Series } from '../../wire-queues.ts'
+import type { Series } from '../../wire.ts'
 import { useAnswer } from '../answer.ts'
 import { formatDuration } from '../format.ts'
 import { Failure } from '../parts.tsx'

@@ -1,8 +1,7 @@
 /** The view "Queues": a row for each queue, and the plots of the one that is open. */
 
 import type { ComponentChild } from 'preact'
-import type { Part } from '../../wire.ts'
-import type { CircuitLine, QueueStatus } from '../../wire-queues.ts'
+import type { CircuitLine, Part, QueueStatus } from '../../wire.ts'
 import { useStore } from '../connection.ts'
 import { formatAgo, formatDuration, formatInstant, formatNumber } from '../format.ts'
 import { Ago, Countdown, Empty, NoQueue, StateSign, useNow } from '../parts.tsx'
