@@ -31,10 +31,8 @@ export class Slabs {
 
   /** A slab with room for so many bytes, at most {@link MOST_ROOM}, behind those that are used. */
   open(room: number): Slab {
-    const current = this.#current
-    if (current !== undefined && current.used + room <= SIZE) return current
-    if (current?.count === 0) this.#reuse(current)
-    this.#current = this.#free.pop() ?? createSlab()
+    if (this.#current === undefined || this.#current.used + room > SIZE)
+      this.#current = this.#free.pop() ?? createSlab()
     return this.#current
   }
 
@@ -47,12 +45,9 @@ export class Slabs {
   /** Gives the room of one message back. It is cleared with the last one of its slab. */
   release(slab: Slab): void {
     slab.count -= 1
-    if (slab.count === 0 && slab !== this.#current) this.#reuse(slab)
-  }
-
-  #reuse(slab: Slab): void {
+    if (slab.count > 0) return
     slab.bytes.fill(0, 0, slab.used)
     slab.used = 0
-    if (this.#free.length < MOST_FREE) this.#free.push(slab)
+    if (slab !== this.#current && this.#free.length < MOST_FREE) this.#free.push(slab)
   }
 }

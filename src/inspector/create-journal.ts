@@ -129,7 +129,7 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
       const entry = find(id)
       if (!entry?.canExplain) return undefined
       const { headers = {}, body } = file?.read(entry) ?? entry
-      return { part: entry.home.name, path: entry.ownPath, headers, bytes: body }
+      return { part: entry.home.name, path: entry.ownPath, headers, bytes: new Uint8Array(body) }
     },
     rowOfJob: (part, jobId) => homes.get(part)?.byJob.get(jobId)?.id,
     changed(part, jobIds, what, at, since) {

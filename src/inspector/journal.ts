@@ -25,6 +25,7 @@ export interface Refused {
   readonly part: string
   readonly path: string
   readonly headers: EndpointHeaders
+  /** A copy: the journal may drop the request before it is explained. */
   readonly bytes: Uint8Array
 }
 

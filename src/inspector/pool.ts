@@ -97,7 +97,7 @@ export class Pool {
 
   /** A message by its id. */
   find(id: number): Entry | undefined {
-    const place = this.#ids.indexOf(id)
+    const place = id === 0 ? -1 : this.#ids.indexOf(id) // Empty places have 0.
     return place === -1 ? undefined : (this.#entries[place] ?? this.#unfold(place))
   }
 

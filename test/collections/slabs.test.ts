@@ -40,3 +40,13 @@ it('uses few pieces for messages that come and go', () => {
   }
   expect(used.size).toBeLessThanOrEqual(4)
 })
+
+it('clears the last piece, too, once no message is in it', () => {
+  const slabs = new Slabs()
+  const slab = slabs.open(100)
+  slab.bytes.fill(1, 0, 100)
+  slabs.take(slab, 100)
+  slabs.release(slab)
+  expect(slab.bytes.every((byte) => byte === 0)).toBe(true)
+  expect(slabs.open(100)).toBe(slab)
+})

@@ -93,6 +93,27 @@ it('refused requests, which go soon, leave no memory behind that a message besid
   expect(memory.size).toBeLessThanOrEqual(2)
 })
 
+it('shows nothing for an id that no message has', () => {
+  const { journal, add } = setUp({ messages: 3 })
+  expect(journal.detail(0)).toBeUndefined()
+  for (const each of ['a', 'b', 'c', 'd']) add(each)
+  expect([0, 1, 5].map((id) => journal.detail(id))).toEqual([undefined, undefined, undefined])
+})
+
+it('the bytes of a refused request stay those that were read, whatever comes while it is explained', () => {
+  const { journal, home } = setUp({ refused: 1 })
+  const addRefused = (body: string) => {
+    const entry = journal.add(home, 'received', 0, undefined, true)
+    entry.code = 'signature_mismatch'
+    entry.setBody(Buffer.from(body))
+    journal.update(entry)
+    return entry.id
+  }
+  const bytes = journal.refused(addRefused('first'))?.bytes ?? []
+  for (let index = 0; index < 40; index += 1) addRefused('x'.repeat(15_000))
+  expect(Buffer.from(bytes).toString()).toBe('first')
+})
+
 it.each([
   [
     '{"writeKey":"k-1","batch":[{"writeKey" : "k-1","event":"x"}]}',
