@@ -98,8 +98,8 @@ export class Entry {
     this.remoteAddress = remoteAddress
   }
 
-  /** Keeps all that is known of a message which was done at once, and takes over its room. */
-  setExchange({ said, headers, body, steps, end }: Exchange, slab: Slab, start: number): void {
+  /** Keeps what its line shows of a message which was done at once, and takes over its room. */
+  setExchange({ said, body, end }: Exchange, slab: Slab, start: number): void {
     Object.assign(this, said)
     this.state = 'done'
     this.attempts = 1
@@ -107,8 +107,6 @@ export class Entry {
     this.#body = body
     this.bytes = body.length
     this.size += body.length
-    this.setHeaders(headers)
-    for (const step of steps) this.add(step)
   }
 
   /** Its bytes. They are others once the journal drops it. */

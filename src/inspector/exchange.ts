@@ -119,10 +119,10 @@ export interface Exchange {
       Record<'name' | 'user' | 'source' | 'remoteAddress', string | undefined> &
       Record<'status' | 'durationMs' | 'endedAt', number>
   >
-  readonly headers: EndpointHeaders
   /** A part of the slab. */
   readonly body: Uint8Array
-  readonly steps: readonly Step[]
+  /** Its headers and steps, which its line in the list does not need. Call it once. */
+  readRest(): { readonly headers: EndpointHeaders; readonly steps: readonly Step[] }
   /** Where it ends. */
   readonly end: number
 }
@@ -145,27 +145,28 @@ export function readExchange({ bytes, numbers, lengths }: Slab, start: number): 
   const [key, type, name, user] = [next(), next(), next() || undefined, next() || undefined]
   const [source, method, path, ownPath] = [next() || undefined, next(), next(), next()]
   const remoteAddress = next() || undefined
-  const runs = Array.from({ length: number(RUN_COUNT) }, (_, index) => {
-    return { on: next(), name: next(), durationMs: number(RUNS + index) }
-  })
-  const headers: [string, string][] = []
-  while (read < number(TEXT_COUNT)) headers.push([next(), next()])
   const [at, endedAt, status, durationMs] = [number(AT), number(ENDED_AT), number(STATUS), number(HANDLERS_MS)]
-  const secretIndex = number(SECRET_INDEX) < 0 ? undefined : number(SECRET_INDEX)
-  // Fields that are undefined are left out when they are sent.
-  const steps: readonly unknown[] = [
-    { at, what: 'arrived', bytes: textAt - bodyAt, isCopy: false, remoteAddress },
-    { at, what: 'checked', isVerified: number(IS_VERIFIED) === 1, secretIndex, source },
-    { at: endedAt, what: 'handled', attempt: 1, durationMs, runs },
-    { at: endedAt, what: 'answered', status, durationMs: number(ANSWER_MS) },
-  ]
   return {
     at,
     key,
     said: { type, name, user, source, method, path, ownPath, remoteAddress, status, durationMs, endedAt },
-    headers: Object.fromEntries(headers),
     body: bytes.subarray(bodyAt, textAt),
-    steps: steps as readonly Step[],
+    readRest() {
+      const runs = Array.from({ length: number(RUN_COUNT) }, (_, index) => {
+        return { on: next(), name: next(), durationMs: number(RUNS + index) }
+      })
+      const headers: [string, string][] = []
+      while (read < number(TEXT_COUNT)) headers.push([next(), next()])
+      const secretIndex = number(SECRET_INDEX) < 0 ? undefined : number(SECRET_INDEX)
+      // Fields that are undefined are left out when they are sent.
+      const steps: readonly unknown[] = [
+        { at, what: 'arrived', bytes: textAt - bodyAt, isCopy: false, remoteAddress },
+        { at, what: 'checked', isVerified: number(IS_VERIFIED) === 1, secretIndex, source },
+        { at: endedAt, what: 'handled', attempt: 1, durationMs, runs },
+        { at: endedAt, what: 'answered', status, durationMs: number(ANSWER_MS) },
+      ]
+      return { headers: Object.fromEntries(headers), steps: steps as readonly Step[] }
+    },
     end: number(END),
   }
 }

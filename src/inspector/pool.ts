@@ -170,8 +170,8 @@ export class Pool {
     return number === undefined ? undefined : number & this.#mask
   }
 
-  /** A message that was done at once, as an entry. */
-  #read(place: number): Entry {
+  /** A message that was done at once, as an entry: whole, or without headers and steps, which take the most time to read. */
+  #read(place: number, isWhole = false): Entry {
     const [slab, start] = [this.#slabs[place] as Slab, this.#starts[place] as number]
     const exchange = readExchange(slab, start)
     const { at, key } = exchange
@@ -179,12 +179,16 @@ export class Pool {
     const entry = new Entry({ id, at, kind: 'received', home, key, isRefused: false }, this.slabs)
     entry.setExchange(exchange, slab, start)
     entry.place = place
+    if (!isWhole) return entry
+    const { headers, steps } = exchange.readRest()
+    entry.setHeaders(headers)
+    for (const step of steps) entry.add(step)
     return entry
   }
 
   /** Makes it an entry from now on. */
   #unfold(place: number): Entry {
-    const entry = this.#read(place)
+    const entry = this.#read(place, true)
     this.#entries[place] = entry
     this.#slabs[place] = this.#homes[place] = undefined
     entry.home.byKey.set(entry.key as string, entry)
