@@ -36,10 +36,12 @@ const MOST_BODY = MOST_ROOM - 8 * (RUNS + MOST_RUNS) - 2 * MOST_TEXTS - 3 * MOST
 let text = ''
 let count = 0
 
+/** What is no text, against its type, becomes one: the texts behind it would be cut at other places, and show what is to be hidden. */
 function put(slab: Slab, lengthsAt: number, next: string): void {
-  slab.lengths[lengthsAt + count] = next.length
-  count += 1
+  const { length } = text
   text += next
+  slab.lengths[lengthsAt + count] = text.length - length
+  count += 1
 }
 
 /** The room that a message may take whose body is so long; undefined for one that is too long for this. */
@@ -59,7 +61,7 @@ export function writeExchange(
   endedAt: number,
 ): number | undefined {
   const { bytes: body, headers, source = '', secretIndex = -1 } = delivery
-  const { method = 'POST', path = '', originalPath = path, remoteAddress = '' } = request
+  const { method = 'POST', path = '', originalPath = path, remoteAddress } = request
   const [name = '', user = ''] = [nameOf(message), userOf(message)]
   if (typeof name !== 'string' || typeof user !== 'string' || runs.length > MOST_RUNS) return undefined
   if (name.length > SHORT || user.length > SHORT) return undefined
@@ -76,7 +78,7 @@ export function writeExchange(
   put(slab, lengthsAt, method)
   put(slab, lengthsAt, originalPath)
   put(slab, lengthsAt, path)
-  put(slab, lengthsAt, remoteAddress)
+  put(slab, lengthsAt, remoteAddress ?? '')
   for (let index = 0; index < runs.length; index += 1) {
     const run = runs[index] as (typeof runs)[number]
     put(slab, lengthsAt, run.on)

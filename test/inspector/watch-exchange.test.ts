@@ -72,6 +72,21 @@ it.each([
   expect(steps[2]).toMatchObject({ runs: [{ on: 'track', name: 'save' }] })
 })
 
+it('a handler whose name is no text changes no header, and shows no secret', async () => {
+  const { receiver, send, detail } = setUp()
+  receiver.on(
+    'track',
+    Object.defineProperty(() => {}, 'name', { value: 12_345 }),
+  )
+  await send(track(1), { authorization: 'Basic c2VjcmV0', 'x-last': 'last' })
+  const { request, steps } = detail() ?? {}
+  expect(request?.headers.slice(-2)).toEqual([
+    ['authorization', null],
+    ['x-last', 'last'],
+  ])
+  expect(steps?.[2]).toMatchObject({ runs: [{ on: 'track', name: '12345' }] })
+})
+
 it('several handlers are several runs; the plots count the message once', async () => {
   const { receiver, send, detail, series, clock } = setUp()
   receiver
