@@ -16,7 +16,7 @@ const CONCURRENCY = 50
 export async function open(place: Place, kind: InboxKind): Promise<Contender> {
   let count = 0
   let handled = 0
-  /** The load is the same bytes over and over; each counts as a message of its own. */
+  /** Counts what is accepted. */
   const key = (): string => `${place.name}-${count++}`
   const queue = kind === 'inline' ? undefined : await openQueue(place)
   const inbox = queue && { queue, concurrency: CONCURRENCY, key }

@@ -12,23 +12,23 @@ import { path } from './host.ts'
 
 const CONNECTIONS = 50
 const SIZE = 1024
-/** As many different ones, in turn: copies of a message are rare, and what remembers messages treats them otherwise. */
-const MESSAGES = 4_000
 const HEAD_END = Buffer.from('\r\n\r\n')
 
 /** Answers must be `HTTP/1.1 200`, with a length, and as long as the first one. */
 export async function open(port: number): Promise<Contender> {
-  const requests = Array.from({ length: MESSAGES }, (_, index) => createRequest(port, index))
+  /** Those of a turn. Each is another message: what remembers messages treats a copy otherwise. */
+  let requests: Buffer[] = []
+  let created = 0
   const sockets = await Promise.all(Array.from({ length: CONNECTIONS }, () => connectTo(port)))
-  const expected = await measureAnswer(sockets[0] as Socket, requests[0] as Buffer)
-  let left = 0
-  let sent = 0
+  const expected = await measureAnswer(sockets[0] as Socket, createRequest(port, created++))
   let p99 = 0
 
   return {
-    async run(messages) {
+    async prepare(messages) {
+      requests = Array.from({ length: messages }, () => createRequest(port, created++))
+    },
+    async run() {
       const times: number[] = []
-      left = messages
       await Promise.all(sockets.map((socket) => postAll(socket, times)))
       p99 = quantile(times, 0.99)
     },
@@ -40,15 +40,15 @@ export async function open(port: number): Promise<Contender> {
       let since = 0
       let missing = 0
       const next = (): void => {
-        if (left === 0) {
+        const request = requests.pop()
+        if (request === undefined) {
           socket.off('data', take)
           resolve()
           return
         }
-        left -= 1
         missing = expected
         since = performance.now()
-        socket.write(requests[sent++ % MESSAGES] as Buffer)
+        socket.write(request)
       }
       const take = (chunk: Buffer): void => {
         if (missing === expected && !is200(chunk)) reject(new Error(`Not answered 200 but ${chunk}`))
