@@ -99,8 +99,8 @@ export class Entry {
   }
 
   /** Keeps what its line shows of a message which was done at once, and takes over its room. */
-  setExchange({ said, body, end }: Exchange, slab: Slab, start: number): void {
-    Object.assign(this, said)
+  setExchange({ fields, body, end }: Exchange, slab: Slab, start: number): void {
+    Object.assign(this, fields)
     this.state = 'done'
     this.attempts = 1
     this.#room = [slab, start, end]
@@ -151,7 +151,7 @@ export class Entry {
 
   /** What a file keeps of it, beside headers and body. */
   save(): SavedEntry {
-    if (this.isUnread) this.#read()
+    if (this.isUnread) this.#parse()
     const { id, home, isStored, place, headers, ...fields } = this
     return { ...fields, part: home.name }
   }
@@ -181,14 +181,14 @@ export class Entry {
 
   /** Its line in the list. */
   row(): Row {
-    if (this.isUnread) this.#read()
+    if (this.isUnread) this.#parse()
     const { id, at, kind, home, state, type, name, user, status, code, bytes, attempts, retryAt, durationMs } = this
     const row = { id, at, kind, part: home.name, state, type, name, user, status, code, bytes, attempts, retryAt }
     return { ...row, durationMs, ...(this.isRefused && { isRefused: true }) } as Row
   }
 
   /** Of a call that was collected, whose type is known by its path. */
-  #read(): void {
+  #parse(): void {
     this.isUnread = false
     try {
       this.describe({ ...parseObject(this.body), type: this.type } as unknown as Message)

@@ -44,6 +44,11 @@ function put(slab: Slab, lengthsAt: number, next: string): void {
   count += 1
 }
 
+/** Holds nothing of a message that is kept otherwise. */
+function giveUp(): undefined {
+  text = ''
+}
+
 /** The room that a message may take whose body is so long; undefined for one that is too long for this. */
 export function roomOf(length: number): number | undefined {
   return length > MOST_BODY ? undefined : MOST_ROOM - MOST_BODY + length
@@ -87,11 +92,11 @@ export function writeExchange(
   }
   for (const header in headers) {
     const value = headers[header]
-    if (typeof value !== 'string') return undefined
+    if (typeof value !== 'string') return giveUp()
     put(slab, lengthsAt, header)
     put(slab, lengthsAt, value)
   }
-  if (count > MOST_TEXTS || text.length > MOST_TEXT) return undefined
+  if (count > MOST_TEXTS || text.length > MOST_TEXT) return giveUp()
   numbers[first + AT] = delivery.receivedAt.getTime()
   numbers[first + ENDED_AT] = endedAt
   numbers[first + STATUS] = status
@@ -116,7 +121,7 @@ export interface Exchange {
   readonly at: number
   readonly key: string
   /** What it is, and how it was sent, by the names of an entry. */
-  readonly said: Readonly<
+  readonly fields: Readonly<
     Record<'type' | 'method' | 'path' | 'ownPath', string> &
       Record<'name' | 'user' | 'source' | 'remoteAddress', string | undefined> &
       Record<'status' | 'durationMs' | 'endedAt', number>
@@ -151,7 +156,7 @@ export function readExchange({ bytes, numbers, lengths }: Slab, start: number): 
   return {
     at,
     key,
-    said: { type, name, user, source, method, path, ownPath, remoteAddress, status, durationMs, endedAt },
+    fields: { type, name, user, source, method, path, ownPath, remoteAddress, status, durationMs, endedAt },
     body: bytes.subarray(bodyAt, textAt),
     readRest() {
       const runs = Array.from({ length: number(RUN_COUNT) }, (_, index) => {

@@ -11,8 +11,8 @@ import type { Row } from './wire-message.ts'
 const PLACE = 100
 
 /**
- * A ring of places. Those of messages that were dropped in between stay empty until the ring comes to them. Versions are those of
- * the latest changes; 0 is an empty place.
+ * A ring of places, twice as many as messages: those of messages that were forgotten stay empty until the ring comes to them. Versions
+ * are those of the latest changes; 0 is an empty place.
  */
 export class Pool {
   readonly slabs: Slabs = new Slabs()
@@ -22,6 +22,7 @@ export class Pool {
   /** Messages are numbered. These are the numbers of the first that is kept, and of the next; its last bits are a message's place. */
   #first = 0
   #next = 0
+  #size = 0
   #bytes = 0
   readonly #mask: number
   readonly #ids: Float64Array
@@ -37,7 +38,7 @@ export class Pool {
 
   /** @param onDrop Receives each entry that has no room any more. */
   constructor(most: number, mostBytes: number, onDrop: (entry: Entry) => void) {
-    const places = 2 ** Math.ceil(Math.log2(most))
+    const places = 2 ** Math.ceil(Math.log2(2 * most))
     this.#most = most
     this.#mostBytes = mostBytes
     this.#onDrop = onDrop
@@ -130,9 +131,10 @@ export class Pool {
 
   /** Opens the next place. Drops the oldest message when there are too many. */
   #open(id: number): number {
-    if (this.#next - this.#first === this.#most) this.#dropFirst()
+    while (this.#size === this.#most || this.#next - this.#first > this.#mask) this.#dropFirst()
     const place = this.#next & this.#mask
     this.#next += 1
+    this.#size += 1
     this.#ids[place] = id
     return place
   }
@@ -142,7 +144,7 @@ export class Pool {
     this.#versions[place] = version
     this.#bytes += size - (this.#sizes[place] as number)
     this.#sizes[place] = size
-    while (this.#bytes > this.#mostBytes && this.#next - this.#first > 1) this.#dropFirst()
+    while (this.#bytes > this.#mostBytes && this.#size > 1) this.#dropFirst()
   }
 
   #dropFirst(): void {
@@ -155,6 +157,7 @@ export class Pool {
     const [entry, slab] = [this.#entries[place], this.#slabs[place]]
     if (slab !== undefined) this.slabs.release(slab)
     this.#entries[place] = this.#slabs[place] = this.#homes[place] = undefined
+    this.#size -= 1
     this.#bytes -= this.#sizes[place] as number
     this.#ids[place] = this.#versions[place] = this.#sizes[place] = 0
     if (entry !== undefined) this.#onDrop(entry)
