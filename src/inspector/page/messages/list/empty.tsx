@@ -12,6 +12,7 @@ export function NoRows({ isFiltered, onClear }: { readonly isFiltered: boolean; 
   const hasRows = useStore((state) => state.hasRows)
   const canSend = useStore((state) => state.setup?.access === 'write' && state.setup.senders.length > 0)
   const hasQueuesAlone = useStore((state) => state.setup?.parts.every(({ kind }) => kind === 'queue') ?? false)
+  const isOfListen = useStore((state) => state.setup?.command === 'listen')
   if (!hasRows) return <Empty>Loading…</Empty>
   if (hasQueuesAlone) {
     return (
@@ -28,6 +29,14 @@ export function NoRows({ isFiltered, onClear }: { readonly isFiltered: boolean; 
         <button type="button" onClick={onClear}>
           Clear filters
         </button>
+      </Empty>
+    )
+  }
+  if (isOfListen) {
+    return (
+      <Empty>
+        <strong>No requests yet.</strong> They are shown here as soon as they arrive at the URL that{' '}
+        <code>hookline listen</code> printed.
       </Empty>
     )
   }

@@ -1,0 +1,40 @@
+/** `hookline listen --ui` of the packed package, as a person uses it. */
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { expect, inject } from 'vitest'
+import { track } from './messages.ts'
+import { goToView, message, rows, test } from './test.ts'
+
+test('hookline listen --ui: says what to do while nothing came, and shows what came, unchecked without a secret', async ({
+  open,
+}) => {
+  const args = ['node_modules/hookline/dist/cli.js', 'listen', '--ui', '--port', '0', '--store', 'listen.sqlite']
+  const { HOOKLINE_SECRET: _none, ...env } = process.env
+  const child = spawn(process.execPath, args, { cwd: inject('directory'), env, stdio: ['ignore', 'ignore', 'pipe'] })
+  const ended = once(child, 'exit')
+  try {
+    const lines = createInterface({ input: child.stderr })
+    const urlIn = ([line]: unknown[]): string => /http:[^\s,]+/.exec(String(line))?.[0] ?? ''
+    const pageUrl = urlIn(await once(lines, 'line'))
+    const url = urlIn(await once(lines, 'line'))
+    const { page } = await open()
+    await page.goto(pageUrl)
+    await page.getByText('No requests yet').waitFor()
+    await goToView(page, 'Queues')
+    await page.getByText('has no queue').waitFor()
+    await goToView(page, 'Messages')
+
+    const body = JSON.stringify(track('Order Completed'))
+    expect((await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })).status).toBe(
+      200,
+    )
+    await rows(page).filter({ hasText: 'Order Completed' }).click()
+    await message(page).getByText('Signature not checked').waitFor()
+    await page.goto('about:blank')
+  } finally {
+    child.kill()
+    await ended
+  }
+})
