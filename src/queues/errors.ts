@@ -1,6 +1,6 @@
 /** The errors of a queue's calls. */
 
-import { HooklineError } from '../message/error.ts'
+import { describeError, HooklineError } from '../message/error.ts'
 
 /** Of a call after the queue was closed. */
 export function shuttingDown(name: string): HooklineError {
@@ -10,8 +10,7 @@ export function shuttingDown(name: string): HooklineError {
 /** What the store threw, as one of ours. */
 export function unavailable(name: string, error: unknown): HooklineError {
   if (error instanceof HooklineError) return error
-  const found = error instanceof Error ? error.message : `a thrown ${typeof error}`
-  const message = `Queue ${name}: the engine failed. Got ${found.replace(/\.$/, '')}. Check that it runs and can be reached.`
+  const message = `Queue ${name}: the engine failed. Got ${describeError(error).replace(/\.$/, '')}. Check that it runs and can be reached.`
   return new HooklineError('queue_unavailable', message, { cause: error })
 }
 

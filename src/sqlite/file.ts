@@ -1,14 +1,37 @@
 /** A SQLite file that several processes of one machine share: opening it, and waiting while another one writes. */
 
+import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 
 /** A reason of our own not to use a file. Its message: what is wrong with the file, what was found, what to do. */
 export class UnusableFile extends Error {}
 
-/** Opens a connection. SQLite does not wait for other connections: see {@link retryWhileBusy}. */
+/**
+ * Opens a connection. SQLite does not wait for other connections: see {@link retryWhileBusy}.
+ *
+ * @throws Error of SQLite, or UnusableFile.
+ */
 export function connectTo(path: string): DatabaseSync {
   const { DatabaseSync } = requireSqlite()
+  if (existsSync(path) && isMountPoint(realpathSync(path))) {
+    throw new UnusableFile(
+      'the file is mounted alone, so its log would lie outside of the mount, and be lost. Got a mounted file. Mount its folder.',
+    )
+  }
   return new DatabaseSync(path, { timeout: 0 })
+}
+
+/** As a container mounts one file of its host. */
+function isMountPoint(file: string): boolean {
+  let mounts: string
+  try {
+    mounts = readFileSync('/proc/self/mountinfo', 'utf8')
+  } catch {
+    return statSync(file).dev !== statSync(dirname(file)).dev // Not Linux.
+  }
+  const escaped = file.replace(/[\s\\]/g, (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`)
+  return mounts.split('\n').some((line) => line.split(' ')[4] === escaped)
 }
 
 /** @throws UnusableFile on a runtime without SQLite. */
@@ -77,6 +100,11 @@ export function retryWhileBusy<T>(step: () => T, ms: number): T {
   }
 }
 
+/** Moves the log into the file, all of it. @throws LOCKED while another connection reads or writes. */
+export function checkpoint(database: DatabaseSync, mode: 'FULL' | 'TRUNCATE'): void {
+  if (database.prepare(`PRAGMA wal_checkpoint(${mode})`).get()?.busy !== 0) throw LOCKED
+}
+
 /** The result code of an SQLite error: the lowest byte of the extended one. Undefined for other errors. */
 export function resultOf(error: unknown): number | undefined {
   const errcode = (error as { readonly errcode?: unknown } | null)?.errcode
@@ -87,3 +115,8 @@ export function resultOf(error: unknown): number | undefined {
 export const BUSY = 5
 /** A page of the file is damaged. */
 export const CORRUPT = 11
+
+/** The error of SQLite while another connection has the file. */
+export const LOCKED: Error & { readonly errcode: number } = Object.assign(new Error('database is locked'), {
+  errcode: BUSY,
+})

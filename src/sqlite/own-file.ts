@@ -52,10 +52,9 @@ export function connectToOwn(path: string, file: OwnFile): DatabaseSync {
 
 /** Whether it has the tables; false for an empty database. @throws UnusableFile for any other. */
 export function isOwn(database: DatabaseSync, { application, version, writer }: OwnFile): boolean {
-  const found = database.prepare('PRAGMA application_id').get()?.application_id
-  const foundVersion = database.prepare('PRAGMA user_version').get()?.user_version
-  const isEmpty = database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined
-  if (isEmpty && found === 0) return false
+  // One statement: another process may create the tables meanwhile.
+  const { found, foundVersion, isEmpty } = database.prepare(IDENTITY).get() as Record<string, unknown>
+  if (isEmpty === 1 && found === 0) return false
   if (found !== application) {
     throw new UnusableFile(`it was not written by ${writer}. Got another database. Pass the path of a new file.`)
   }
@@ -64,3 +63,7 @@ export function isOwn(database: DatabaseSync, { application, version, writer }: 
     `this Hookline knows version ${version} of its table. Got version ${foundVersion}. Use the Hookline that wrote it, or pass the path of a new file.`,
   )
 }
+
+const IDENTITY = `
+  SELECT application_id AS found, user_version AS foundVersion, NOT EXISTS (SELECT 1 FROM sqlite_schema) AS isEmpty
+  FROM pragma_application_id, pragma_user_version`

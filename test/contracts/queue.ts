@@ -1,8 +1,8 @@
 /** The contract of queues in Vitest; the tests themselves are part of `hookline/testing`. */
 
 import { describe, test } from 'vitest'
+import type { TestedQueue, TestQueueOptions } from '../../src/testing/test-queue/context.ts'
 import { testQueue as testsOf } from '../../src/testing/test-queue/index.ts'
-import type { TestedQueue, TestQueueOptions } from '../../src/testing/test-queue/tested-queue.ts'
 
 export type { TestedQueue }
 

@@ -1,6 +1,7 @@
 /** The engines under test: a new place on each, a check of its store, and its removal. */
 
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -53,12 +54,12 @@ export function createSite(engine: EngineName, at: string, leaseMs?: number): Si
   }
 }
 
-/** Inspects a copy: opening the file itself would repair it for the next process. */
+/** Inspects a copy: opening the file itself would repair it for the next process. Copied by another one: this one may have it open. */
 function inspectCopy(file: string, folder: string): string {
   const copy = join(folder, 'copy.sqlite')
   for (const part of ['', '-wal']) {
     rmSync(copy + part, { force: true })
-    if (existsSync(file + part)) copyFileSync(file + part, copy + part)
+    if (existsSync(file + part)) execFileSync('cp', [file + part, copy + part])
   }
   const database = new DatabaseSync(copy)
   try {

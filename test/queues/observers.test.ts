@@ -16,6 +16,8 @@ import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import { listQueues as listSqlite } from '../../src/queues/sqlite/store.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
 import { leaveJobs } from '../support/left-jobs.ts'
+import type { Need } from '../support/left-out.ts'
+import { needs } from '../support/needs.ts'
 import { createSchema } from '../support/postgres.ts'
 import { removeQueue } from '../support/redis.ts'
 import { until } from '../support/until.ts'
@@ -36,7 +38,7 @@ afterAll(async () => {
 
 interface Engine {
   readonly engine: string
-  readonly at: string | undefined
+  readonly needed: readonly Need[]
   open(name: string, observe?: boolean): Queue
   list(): Promise<string[]>
   /** All that the engine stores, of every queue. While workers run, without the times at which they supervised. */
@@ -49,7 +51,7 @@ const pg = { connectionString: databaseUrl, schema: schema?.name ?? '', max: 2, 
 const engines: readonly Engine[] = [
   {
     engine: 'SQLite',
-    at: folder,
+    needed: [],
     open: (name, observe = false) => sqliteQueue({ path, name, observe, onError }),
     list: () => listSqlite(path, 1_000),
     async read() {
@@ -63,7 +65,7 @@ const engines: readonly Engine[] = [
   },
   {
     engine: 'BullMQ',
-    at: redisUrl,
+    needed: ['Redis'],
     open: (name, observe = false) => bullmqQueue({ name, connection: redisUrl, prefix, observe, onError }),
     list: () => listBullmq({ connection: redisUrl, prefix }),
     async read() {
@@ -74,7 +76,7 @@ const engines: readonly Engine[] = [
   },
   {
     engine: 'pg-boss',
-    at: databaseUrl,
+    needed: ['PostgreSQL'],
     open: (name, observe = false) => pgBossQueue({ name, ...pg, observe }),
     list: () => listPgBoss(pg),
     async read(whileWorking = true) {
@@ -103,160 +105,162 @@ const SUPERVISED = [
   .map((column) => ` - '${column}'`)
   .join('')
 
-describe.each(engines.filter(({ at }) => at !== undefined))('on $engine', ({ engine, open: openOn, read, list }) => {
-  function setUp(name: string = randomUUID()) {
-    const open = (observe = false) => {
-      const queue = openOn(name, observe)
-      onTestFinished(async () => {
-        await queue.close({ graceMs: 0 })
-        if (engine === 'BullMQ') await removeQueue(redis as Redis, name, prefix)
-      })
-      return queue
-    }
-    return { name, open }
-  }
-
-  it('each call says that the queue does not exist, creates nothing, and succeeds once it does', async () => {
-    const { name, open } = setUp()
-    const before = await read()
-    const observer = open(true)
-    const refusal = { name: 'HooklineError', code: 'queue_unavailable', message: expect.stringContaining('Got no') }
-    await expect(observer.counts()).rejects.toMatchObject(refusal)
-    await expect(observer.deadLetters()).rejects.toMatchObject(refusal)
-    await expect(observer.redrive('all')).rejects.toMatchObject(refusal)
-    await expect(observer.drop('all')).rejects.toMatchObject(refusal)
-    expect(await read()).toEqual(before)
-    await open().push([{ id: randomUUID(), body: Buffer.from('{}') }])
-    expect(await observer.counts()).toMatchObject({ waiting: 1, active: 0, deadLetters: 0 })
-    expect(await list()).toContain(name)
-  })
-
-  it('names the queues that exist', async () => {
-    const { name, open } = setUp(`orders-${randomUUID().slice(0, 8)}`)
-    await open().counts()
-    const missing = setUp('ordres').open(true)
-    await expect(missing.counts()).rejects.toThrow(/not (exist there|have this queue)\. Got .*'orders-/)
-    expect(await list()).toContain(name)
-  })
-
-  it('reads jobs in every phase, and leaves all that is stored as it is', async () => {
-    const { open } = setUp()
-    const worker = open()
-    await leaveJobs(worker, new Date(Date.now() + 60 * 60_000))
-    const before = await read()
-    const observer = open(true)
-    const counts = await observer.counts()
-    expect(counts).toMatchObject({ waiting: 3, active: 1, deadLetters: 1 })
-    expect(counts.retrying).toBe(engine === 'BullMQ' ? undefined : 1)
-    expect(Math.abs(Date.now() - (counts.oldestDueAt?.getTime() ?? 0))).toBeLessThan(60_000)
-    const letters = await observer.deadLetters()
-    expect(letters).toEqual(await worker.deadLetters())
-    expect(letters.map(({ reason, body }) => [reason, `${Buffer.from(body)}`])).toEqual([['reason', 'body 4']])
-    expect(await observer.deadLetters({ after: letters[0]?.id ?? '' })).toEqual([])
-    await observer.close({ graceMs: 0 })
-    expect(await read()).toEqual(before)
-  })
-
-  it('leaves all as it is when no worker runs', async () => {
-    const { open } = setUp()
-    const worker = open()
-    await worker.push([{ id: randomUUID(), body: Buffer.from('{}') }])
-    await worker.close({ graceMs: 0 })
-    // What supervises would do so at once.
-    if (engine === 'pg-boss')
-      await schema?.run('UPDATE schema.version SET flow_on = NULL, bam_on = NULL, cron_on = NULL')
-    const before = await read(false)
-    const observer = open(true)
-    expect(await observer.counts()).toMatchObject({ waiting: 1 })
-    expect(await observer.deadLetters()).toEqual([])
-    expect(await observer.counts()).toMatchObject({ waiting: 1 })
-    await observer.close({ graceMs: 0 })
-    expect(await read(false)).toEqual(before)
-  })
-
-  it('stores nothing, and claims nothing', async () => {
-    const { name, open } = setUp()
-    await open().push([{ id: randomUUID(), body: Buffer.from('{}') }])
-    const observer = open(true)
-    const advice = 'Open it without `observe` for that.'
-    await expect(observer.push([])).rejects.toThrow(
-      new TypeError(`Queue ${name} is an observer. Got a push. ${advice}`),
-    )
-    const handle = async (): Promise<Outcome> => ({ complete: true })
-    expect(() => observer.work(handle, { concurrency: 1 })).toThrow(
-      new TypeError(`Queue ${name} is an observer. Got a handler. ${advice}`),
-    )
-    expect(() => createReceiver({ secret: 'a secret', inbox: observer })).toThrow(
-      new TypeError(`Queue ${name} is an observer. Got an inbox that uses it. ${advice}`),
-    )
-    expect(await observer.counts()).toMatchObject({ waiting: 1, active: 0 })
-  })
-
-  it('redrives, drops and forgets what it is asked to', async () => {
-    const { open } = setUp()
-    const worker = open()
-    const seen: string[] = []
-    worker.work(
-      async ({ body, claimCount }) => {
-        seen.push(`${Buffer.from(body)} ${claimCount}`)
-        return { deadLetter: `${Buffer.from(body)}`.split(' ')[0] ?? '' }
-      },
-      { concurrency: 1 },
-    )
-    const jobs = ['a 1', 'a 2', 'b 1', 'b 2', 'c'].map((body) => ({ id: randomUUID(), body: Buffer.from(body) }))
-    for (const job of jobs) {
-      await worker.push([job])
-      await worker.drain()
-    }
-    worker.pause()
-    const observer = open(true)
-    expect(await observer.counts()).toMatchObject({ waiting: 0, deadLetters: 5 })
-    expect(await observer.drop({ reason: 'a' })).toBe(2)
-    expect(await observer.redrive([jobs[2]?.id ?? '', randomUUID()])).toBe(1)
-    expect(await observer.forget(({ body }) => `${Buffer.from(body)}` === 'c')).toEqual({ deleted: 1, active: 0 })
-    expect(await observer.counts()).toMatchObject({ waiting: 1, deadLetters: 1 })
-    expect(await observer.redrive('all')).toBe(1)
-    worker.resume()
-    await until(async () => (await observer.counts()).deadLetters === 2)
-    expect(seen.slice(5).sort()).toEqual(['b 1 1', 'b 2 1'])
-    expect(await observer.drop('all')).toBe(2)
-    expect(await observer.deadLetters()).toEqual([])
-  })
-
-  it('comes and goes beside running workers, which lose no claim', async () => {
-    const { open } = setUp()
-    const workers = [open(), open()]
-    const claims: number[] = []
-    for (const worker of workers) {
-      worker.work(
-        async ({ claimCount }) => {
-          claims.push(claimCount)
-          await new Promise((resolve) => setTimeout(resolve, 5))
-          return { complete: true }
-        },
-        { concurrency: 4 },
-      )
-    }
-    const ids = Array.from({ length: 200 }, () => randomUUID())
-    const pushed = workers[0]?.push(ids.map((id) => ({ id, body: Buffer.from('{}') })))
-    let looks = 0
-    const look = async (): Promise<void> => {
-      while (claims.length < ids.length) {
-        const observer = open(true)
-        await observer.counts()
-        await observer.deadLetters()
-        await observer.close({ graceMs: 0 })
-        looks += 1
+for (const { engine, needed, open: openOn, read, list } of engines) {
+  describe(`on ${engine}`, needs(...needed), () => {
+    function setUp(name: string = randomUUID()) {
+      const open = (observe = false) => {
+        const queue = openOn(name, observe)
+        onTestFinished(async () => {
+          await queue.close({ graceMs: 0 })
+          if (engine === 'BullMQ') await removeQueue(redis as Redis, name, prefix)
+        })
+        return queue
       }
+      return { name, open }
     }
-    await pushed
-    await Promise.all([look(), look()])
-    await Promise.all(workers.map((worker) => worker.drain()))
-    expect(claims).toEqual(ids.map(() => 1))
-    expect(looks).toBeGreaterThan(1)
-    expect(await workers[0]?.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
+
+    it('each call says that the queue does not exist, creates nothing, and succeeds once it does', async () => {
+      const { name, open } = setUp()
+      const before = await read()
+      const observer = open(true)
+      const refusal = { name: 'HooklineError', code: 'queue_unavailable', message: expect.stringContaining('Got no') }
+      await expect(observer.counts()).rejects.toMatchObject(refusal)
+      await expect(observer.deadLetters()).rejects.toMatchObject(refusal)
+      await expect(observer.redrive('all')).rejects.toMatchObject(refusal)
+      await expect(observer.drop('all')).rejects.toMatchObject(refusal)
+      expect(await read()).toEqual(before)
+      await open().push([{ id: randomUUID(), body: Buffer.from('{}') }])
+      expect(await observer.counts()).toMatchObject({ waiting: 1, active: 0, deadLetters: 0 })
+      expect(await list()).toContain(name)
+    })
+
+    it('names the queues that exist', async () => {
+      const { name, open } = setUp(`orders-${randomUUID().slice(0, 8)}`)
+      await open().counts()
+      const missing = setUp('ordres').open(true)
+      await expect(missing.counts()).rejects.toThrow(/not (exist there|have this queue)\. Got .*'orders-/)
+      expect(await list()).toContain(name)
+    })
+
+    it('reads jobs in every phase, and leaves all that is stored as it is', async () => {
+      const { open } = setUp()
+      const worker = open()
+      await leaveJobs(worker, new Date(Date.now() + 60 * 60_000))
+      const before = await read()
+      const observer = open(true)
+      const counts = await observer.counts()
+      expect(counts).toMatchObject({ waiting: 3, active: 1, deadLetters: 1 })
+      expect(counts.retrying).toBe(engine === 'BullMQ' ? undefined : 1)
+      expect(Math.abs(Date.now() - (counts.oldestDueAt?.getTime() ?? 0))).toBeLessThan(60_000)
+      const letters = await observer.deadLetters()
+      expect(letters).toEqual(await worker.deadLetters())
+      expect(letters.map(({ reason, body }) => [reason, `${Buffer.from(body)}`])).toEqual([['reason', 'body 4']])
+      expect(await observer.deadLetters({ after: letters[0]?.id ?? '' })).toEqual([])
+      await observer.close({ graceMs: 0 })
+      expect(await read()).toEqual(before)
+    })
+
+    it('leaves all as it is when no worker runs', async () => {
+      const { open } = setUp()
+      const worker = open()
+      await worker.push([{ id: randomUUID(), body: Buffer.from('{}') }])
+      await worker.close({ graceMs: 0 })
+      // What supervises would do so at once.
+      if (engine === 'pg-boss')
+        await schema?.run('UPDATE schema.version SET flow_on = NULL, bam_on = NULL, cron_on = NULL')
+      const before = await read(false)
+      const observer = open(true)
+      expect(await observer.counts()).toMatchObject({ waiting: 1 })
+      expect(await observer.deadLetters()).toEqual([])
+      expect(await observer.counts()).toMatchObject({ waiting: 1 })
+      await observer.close({ graceMs: 0 })
+      expect(await read(false)).toEqual(before)
+    })
+
+    it('stores nothing, and claims nothing', async () => {
+      const { name, open } = setUp()
+      await open().push([{ id: randomUUID(), body: Buffer.from('{}') }])
+      const observer = open(true)
+      const advice = 'Open it without `observe` for that.'
+      await expect(observer.push([])).rejects.toThrow(
+        new TypeError(`Queue ${name} is an observer. Got a push. ${advice}`),
+      )
+      const handle = async (): Promise<Outcome> => ({ complete: true })
+      expect(() => observer.work(handle, { concurrency: 1 })).toThrow(
+        new TypeError(`Queue ${name} is an observer. Got a handler. ${advice}`),
+      )
+      expect(() => createReceiver({ secret: 'a secret', inbox: observer })).toThrow(
+        new TypeError(`Queue ${name} is an observer. Got an inbox that uses it. ${advice}`),
+      )
+      expect(await observer.counts()).toMatchObject({ waiting: 1, active: 0 })
+    })
+
+    it('redrives, drops and forgets what it is asked to', async () => {
+      const { open } = setUp()
+      const worker = open()
+      const seen: string[] = []
+      worker.work(
+        async ({ body, claimCount }) => {
+          seen.push(`${Buffer.from(body)} ${claimCount}`)
+          return { deadLetter: `${Buffer.from(body)}`.split(' ')[0] ?? '' }
+        },
+        { concurrency: 1 },
+      )
+      const jobs = ['a 1', 'a 2', 'b 1', 'b 2', 'c'].map((body) => ({ id: randomUUID(), body: Buffer.from(body) }))
+      for (const job of jobs) {
+        await worker.push([job])
+        await worker.drain()
+      }
+      worker.pause()
+      const observer = open(true)
+      expect(await observer.counts()).toMatchObject({ waiting: 0, deadLetters: 5 })
+      expect(await observer.drop({ reason: 'a' })).toBe(2)
+      expect(await observer.redrive([jobs[2]?.id ?? '', randomUUID()])).toBe(1)
+      expect(await observer.forget(({ body }) => `${Buffer.from(body)}` === 'c')).toEqual({ deleted: 1, active: 0 })
+      expect(await observer.counts()).toMatchObject({ waiting: 1, deadLetters: 1 })
+      expect(await observer.redrive('all')).toBe(1)
+      worker.resume()
+      await until(async () => (await observer.counts()).deadLetters === 2)
+      expect(seen.slice(5).sort()).toEqual(['b 1 1', 'b 2 1'])
+      expect(await observer.drop('all')).toBe(2)
+      expect(await observer.deadLetters()).toEqual([])
+    })
+
+    it('comes and goes beside running workers, which lose no claim', async () => {
+      const { open } = setUp()
+      const workers = [open(), open()]
+      const claims: number[] = []
+      for (const worker of workers) {
+        worker.work(
+          async ({ claimCount }) => {
+            claims.push(claimCount)
+            await new Promise((resolve) => setTimeout(resolve, 5))
+            return { complete: true }
+          },
+          { concurrency: 4 },
+        )
+      }
+      const ids = Array.from({ length: 200 }, () => randomUUID())
+      const pushed = workers[0]?.push(ids.map((id) => ({ id, body: Buffer.from('{}') })))
+      let looks = 0
+      const look = async (): Promise<void> => {
+        while (claims.length < ids.length) {
+          const observer = open(true)
+          await observer.counts()
+          await observer.deadLetters()
+          await observer.close({ graceMs: 0 })
+          looks += 1
+        }
+      }
+      await pushed
+      await Promise.all([look(), look()])
+      await Promise.all(workers.map((worker) => worker.drain()))
+      expect(claims).toEqual(ids.map(() => 1))
+      expect(looks).toBeGreaterThan(1)
+      expect(await workers[0]?.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
+    })
   })
-})
+}
 
 describe('tables that an observer does not know', () => {
   function fileWith(sql: string): string {
@@ -283,7 +287,7 @@ describe('tables that an observer does not know', () => {
     expect(readdirSync(folder).filter((name) => join(folder, name).startsWith(file))).toHaveLength(1)
   })
 
-  it.skipIf(schema === undefined)('of pg-boss: refused', async () => {
+  it('of pg-boss: refused', needs('PostgreSQL'), async () => {
     const queue = pgBossQueue({ name: 'orders', ...pg })
     await queue.counts()
     await queue.close({ graceMs: 0 })

@@ -19,6 +19,7 @@ import type { DeadLetter, Queue } from '../../src/queues/queue.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
 import { capture } from '../../src/testing.ts'
 import { watchConsole } from '../support/console.ts'
+import { needs } from '../support/needs.ts'
 import { createSchema } from '../support/postgres.ts'
 import { secret } from '../support/receive.ts'
 import { removeQueue } from '../support/redis.ts'
@@ -128,7 +129,7 @@ describe('the engine says which job it cannot read', () => {
     expect(await findUnreadable(queue)).toMatchObject([{ id: job.id, reason: 'unreadable: its body is missing' }])
   })
 
-  it.skipIf(redisUrl === undefined)('BullMQ: a job of another program', async () => {
+  it('BullMQ: a job of another program', needs('Redis'), async () => {
     const [name, prefix] = [randomUUID(), 'hookline-test']
     const connection = { url: redisUrl as string }
     const engine = new Engine(name, { connection, prefix })
@@ -146,7 +147,7 @@ describe('the engine says which job it cannot read', () => {
     redis.disconnect()
   })
 
-  it.skipIf(databaseUrl === undefined)('pg-boss: a row of another program', async () => {
+  it('pg-boss: a row of another program', needs('PostgreSQL'), async () => {
     const schema = createSchema(databaseUrl as string)
     const queue = pgBossQueue({ name: 'jobs', connectionString: databaseUrl as string, schema: schema.name })
     await queue.counts()

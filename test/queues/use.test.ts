@@ -15,6 +15,8 @@ import type { Outcome, Queue, QueueUse } from '../../src/queues/queue.ts'
 import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
 import { capture, fixtures, manualClock } from '../../src/testing.ts'
+import type { Need } from '../support/left-out.ts'
+import { needs } from '../support/needs.ts'
 import { createSchema } from '../support/postgres.ts'
 import { deliver, secret } from '../support/receive.ts'
 import { removeQueue } from '../support/redis.ts'
@@ -37,128 +39,140 @@ afterAll(async () => {
 
 interface Engine {
   readonly engine: string
-  readonly at: string | undefined
+  readonly needed: readonly Need[]
   open(name: string, onError: (error: unknown) => void): Queue
 }
 
 const path = join(folder, 'jobs')
 const engines: readonly Engine[] = [
-  { engine: 'SQLite', at: folder, open: (name, onError) => sqliteQueue({ path, name, onError }) },
-  { engine: 'SQLite here', at: folder, open: (name, onError) => sqliteQueueHere({ path, name, onError }) },
-  { engine: 'BullMQ', at: redisUrl, open: (name, onError) => bullmqQueue({ name, connection: redisUrl, onError }) },
+  { engine: 'SQLite', needed: [], open: (name, onError) => sqliteQueue({ path, name, onError }) },
+  { engine: 'SQLite here', needed: [], open: (name, onError) => sqliteQueueHere({ path, name, onError }) },
+  {
+    engine: 'BullMQ',
+    needed: ['Redis'],
+    open: (name, onError) => bullmqQueue({ name, connection: redisUrl, onError }),
+  },
   {
     engine: 'pg-boss',
-    at: databaseUrl,
+    needed: ['PostgreSQL'],
     open: (name, onError) =>
       pgBossQueue({ name, connectionString: databaseUrl, schema: schema?.name ?? '', max: 2, onError }),
   },
 ]
 
-describe.each(engines.filter(({ at }) => at !== undefined))('on $engine', ({ open: openOn, engine }) => {
-  const refusesAtOnce = engine.startsWith('SQLite')
+for (const { open: openOn, engine, needed } of engines) {
+  describe(`on ${engine}`, needs(...needed), () => {
+    const refusesAtOnce = engine.startsWith('SQLite')
 
-  function setUp(name: string = randomUUID()) {
-    const errors: unknown[] = []
-    const open = (use?: QueueUse) => {
-      const queue = openOn(name, (error) => errors.push(error))
-      onTestFinished(async () => {
-        await queue.close({ graceMs: 0 })
-        if (engine === 'BullMQ') await removeQueue(redis as Redis, name)
-      })
-      if (use !== undefined) queue.reserve?.(use)
-      return queue
+    function setUp(name: string = randomUUID()) {
+      const errors: unknown[] = []
+      const open = (use?: QueueUse) => {
+        const queue = openOn(name, (error) => errors.push(error))
+        onTestFinished(async () => {
+          await queue.close({ graceMs: 0 })
+          if (engine === 'BullMQ') await removeQueue(redis as Redis, name)
+        })
+        if (use !== undefined) queue.reserve?.(use)
+        return queue
+      }
+      return { name, open, errors }
     }
-    return { name, open, errors }
-  }
 
-  function work(queue: Queue): string[] {
-    const seen: string[] = []
-    const handle = async ({ id }: { readonly id: string }): Promise<Outcome> => {
-      seen.push(id)
-      return { complete: true }
+    function work(queue: Queue): string[] {
+      const seen: string[] = []
+      const handle = async ({ id }: { readonly id: string }): Promise<Outcome> => {
+        seen.push(id)
+        return { complete: true }
+      }
+      queue.work(handle, { concurrency: 5 })
+      return seen
     }
-    queue.work(handle, { concurrency: 5 })
-    return seen
-  }
 
-  it.each([
-    ['inbox', 'destination', 'an inbox. Got a destination'],
-    ['destination', 'inbox', 'a destination. Got an inbox'],
-  ] as const)('each call on a queue of an %s is refused to a %s, and nothing is claimed', async (use, other, found) => {
-    const { name, open, errors } = setUp()
-    const queue = open(use)
-    await queue.push([jobOf()])
-    const advice = 'Give each inbox and each destination a queue of its own name.'
-    const refusal = { code: 'queue_unavailable', message: `Queue ${name} serves ${found}. ${advice}` }
-    if (refusesAtOnce) {
-      expect(() => open(other)).toThrow(expect.objectContaining(refusal))
-      return
-    }
-    const refused = open(other)
-    const seen = work(refused)
-    await expect(refused.push([jobOf()])).rejects.toMatchObject(refusal)
-    await expect(refused.counts()).rejects.toMatchObject(refusal)
-    await expect(refused.deadLetters()).rejects.toMatchObject(refusal)
-    await expect(refused.redrive('all')).rejects.toMatchObject(refusal)
-    await expect(refused.drop('all')).rejects.toMatchObject(refusal)
-    await until(() => errors.length > 0)
-    expect([errors[0], seen]).toMatchObject([refusal, []])
-    expect(await queue.counts()).toMatchObject({ waiting: 1 })
-  })
+    it.each([
+      ['inbox', 'destination', 'an inbox. Got a destination'],
+      ['destination', 'inbox', 'a destination. Got an inbox'],
+    ] as const)(
+      'each call on a queue of an %s is refused to a %s, and nothing is claimed',
+      async (use, other, found) => {
+        const { name, open, errors } = setUp()
+        const queue = open(use)
+        await queue.push([jobOf()])
+        const advice = 'Give each inbox and each destination a queue of its own name.'
+        const refusal = { code: 'queue_unavailable', message: `Queue ${name} serves ${found}. ${advice}` }
+        if (refusesAtOnce) {
+          expect(() => open(other)).toThrow(expect.objectContaining(refusal))
+          return
+        }
+        const refused = open(other)
+        const seen = work(refused)
+        await expect(refused.push([jobOf()])).rejects.toMatchObject(refusal)
+        await expect(refused.counts()).rejects.toMatchObject(refusal)
+        await expect(refused.deadLetters()).rejects.toMatchObject(refusal)
+        await expect(refused.redrive('all')).rejects.toMatchObject(refusal)
+        await expect(refused.drop('all')).rejects.toMatchObject(refusal)
+        await until(() => errors.length > 0)
+        expect([errors[0], seen]).toMatchObject([refusal, []])
+        expect(await queue.counts()).toMatchObject({ waiting: 1 })
+      },
+    )
 
-  it('a queue that was used by hand is refused from then on', async () => {
-    const { open } = setUp()
-    await open('inbox').push([jobOf()])
-    const queue = open()
-    expect(await queue.counts()).toMatchObject({ waiting: 1 })
-    const reserveAndCount = async () => {
-      queue.reserve?.('destination')
-      await queue.counts()
-    }
-    await expect(reserveAndCount()).rejects.toMatchObject({ code: 'queue_unavailable' })
-  })
+    it('a queue that was used by hand is refused from then on', async () => {
+      const { open } = setUp()
+      await open('inbox').push([jobOf()])
+      const queue = open()
+      expect(await queue.counts()).toMatchObject({ waiting: 1 })
+      const reserveAndCount = async () => {
+        queue.reserve?.('destination')
+        await queue.counts()
+      }
+      await expect(reserveAndCount()).rejects.toMatchObject({ code: 'queue_unavailable' })
+    })
 
-  it('stays when everything that is stored is forgotten', async () => {
-    const { open } = setUp()
-    const queue = open('inbox')
-    await queue.push([jobOf(), jobOf()])
-    expect(await queue.forget(() => true)).toEqual({ deleted: 2, active: 0 })
-    await open('inbox').push([jobOf()])
-    const countAsDestination = async () => open('destination').counts()
-    await expect(countAsDestination()).rejects.toThrow('serves an inbox. Got a destination')
-  })
+    it('stays when everything that is stored is forgotten', async () => {
+      const { open } = setUp()
+      const queue = open('inbox')
+      await queue.push([jobOf(), jobOf()])
+      expect(await queue.forget(() => true)).toEqual({ deleted: 2, active: 0 })
+      await open('inbox').push([jobOf()])
+      const countAsDestination = async () => open('destination').counts()
+      await expect(countAsDestination()).rejects.toThrow('serves an inbox. Got a destination')
+    })
 
-  it('queues of the same use share the jobs, and a queue that is used by hand has any', async () => {
-    const { open } = setUp()
-    await open('inbox').push([jobOf()])
-    await open('inbox').push([jobOf()])
-    const byHand = open()
-    await byHand.push([jobOf()])
-    byHand.reserve?.('inbox')
-    const seen = work(byHand)
-    await byHand.drain()
-    expect(seen).toHaveLength(3)
-  })
+    it('queues of the same use share the jobs, and a queue that is used by hand has any', async () => {
+      const { open } = setUp()
+      await open('inbox').push([jobOf()])
+      await open('inbox').push([jobOf()])
+      const byHand = open()
+      await byHand.push([jobOf()])
+      byHand.reserve?.('inbox')
+      const seen = work(byHand)
+      await byHand.drain()
+      expect(seen).toHaveLength(3)
+    })
 
-  it('two destinations of one process cannot share them, until the first is closed', async () => {
-    const { open } = setUp()
-    const first = open('destination')
-    expect(() => open('destination')).toThrow(TypeError)
-    expect(() => open('destination')).toThrow('can serve one destination of a process. Got a second one.')
-    await first.close({ graceMs: 0 })
-    await open('destination').push([jobOf()])
-  })
+    it('two destinations of one process cannot share them, until the first is closed', async () => {
+      const { open } = setUp()
+      const first = open('destination')
+      expect(() => open('destination')).toThrow(TypeError)
+      expect(() => open('destination')).toThrow('can serve one destination of a process. Got a second one.')
+      await first.close({ graceMs: 0 })
+      await open('destination').push([jobOf()])
+    })
 
-  const names = ['orders-inbox', 'destination', 'orders.dead/letters']
-  const oddNames = ['o\'r"d é*{x} %', 'o\u0000d', '__proto__', 'inbox destination']
-  it.each(engine === 'pg-boss' ? names : [...names, ...oddNames])('a name such as %j is no other one', async (name) => {
-    const { open } = setUp(`${name}-${randomUUID().slice(0, 8)}`)
-    await open('inbox').push([jobOf()])
-    const countAsDestination = async () => open('destination').counts()
-    await expect(countAsDestination()).rejects.toMatchObject({ code: 'queue_unavailable' })
-    expect(await open('inbox').counts()).toMatchObject({ waiting: 1 })
+    const names = ['orders-inbox', 'destination', 'orders.dead/letters']
+    const oddNames = ['o\'r"d é*{x} %', 'o\u0000d', '__proto__', 'inbox destination']
+    it.each(engine === 'pg-boss' ? names : [...names, ...oddNames])(
+      'a name such as %j is no other one',
+      async (name) => {
+        const { open } = setUp(`${name}-${randomUUID().slice(0, 8)}`)
+        await open('inbox').push([jobOf()])
+        const countAsDestination = async () => open('destination').counts()
+        await expect(countAsDestination()).rejects.toMatchObject({ code: 'queue_unavailable' })
+        expect(await open('inbox').counts()).toMatchObject({ waiting: 1 })
+      },
+    )
   })
-})
+}
 
 describe('a queue of one process', () => {
   const options = { webhooks: [{ url: 'https://shop.example/webhooks' }], sharedSecret: secret }

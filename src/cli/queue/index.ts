@@ -3,13 +3,14 @@
 import type { Command } from 'commander'
 import { HooklineError } from '../../message/error.ts'
 import { nearest } from '../../options/checks.ts'
+import type { Queue } from '../../queues/queue.ts'
+import type { SqliteQueue } from '../../queues/sqlite/index.ts'
 import { addExamples, whole } from '../arguments.ts'
-import { UsageError } from '../terminal.ts'
+import { escaped, print, printJson, UsageError } from '../terminal.ts'
 import { change } from './change.ts'
 import { printCounts } from './counts.ts'
-import { printDead } from './dead.ts'
+import { printDead, showLetter } from './letters.ts'
 import { createPlace, type PlaceOptions } from './place.ts'
-import { showLetter } from './show.ts'
 
 interface Options extends PlaceOptions {
   readonly name?: string
@@ -21,13 +22,13 @@ interface Options extends PlaceOptions {
   readonly ui?: number | true
 }
 
-const ACTIONS = ['counts', 'dead', 'show', 'redrive', 'drop'] as const
+const ACTIONS = ['counts', 'dead', 'show', 'redrive', 'drop', 'backup'] as const
 type Action = (typeof ACTIONS)[number]
 
 /** Declares the subcommand. */
 export function define(command: Command): void {
   command
-    .usage('[LOCATION] [counts | dead | show ID | redrive [ID…] | drop [ID…]] [options]')
+    .usage('[LOCATION] [counts | dead | show ID | redrive [ID…] | drop [ID…] | backup FILE] [options]')
     .argument('[words...]', 'a SQLite file, redis://… or postgres://…; then what to do. Default: counts')
     .option('--name <queue>', 'the queue; needed where there are several')
     .option('--reason <text>', 'redrive, drop: the dead letters with this reason. Default: all')
@@ -44,6 +45,7 @@ export function define(command: Command): void {
     ['hookline queue inbox.sqlite', 'Counts what waits in the queues of a file.'],
     ['hookline queue inbox.sqlite --ui', 'Shows them on a page, where dead letters can be redriven.'],
     ['HOOKLINE_QUEUE=inbox.sqlite hookline queue dead', 'Lists the dead letters, grouped by their reasons.'],
+    ['hookline queue inbox.sqlite backup inbox-copy.sqlite', 'Copies a file while it is in use.'],
     ['hookline queue inbox.sqlite redrive --reason handler_failed --dry-run', 'Says what a redrive would do.'],
   ])
 }
@@ -62,12 +64,13 @@ async function run(words: readonly string[], options: Options): Promise<void> {
     if (options.ui !== undefined) return await (await import('./page.ts')).showQueues(names, place.open, options.ui)
     if (action === 'counts') return await printCounts(names, place.open, options)
     const [name = ''] = names
-    if (names.length > 1)
+    if (names.length > 1 && action !== 'backup')
       throw new UsageError(`Pass --name, because ${place.shown} holds ${names.length} queues: ${listed(names)}.`)
     const queue = await place.open(name)
     try {
       if (action === 'dead') await printDead(queue, options)
       else if (action === 'show') await showLetter(queue, ids[0] ?? '', options)
+      else if (action === 'backup') await backUp(queue, ids[0] ?? '', options)
       else await change(queue, { ...options, action, ids, name })
     } finally {
       await queue.close({ graceMs: 0 })
@@ -75,6 +78,17 @@ async function run(words: readonly string[], options: Options): Promise<void> {
   } catch (error) {
     throw error instanceof HooklineError ? new UsageError(reword(error.message, place.shown)) : error
   }
+}
+
+async function backUp(queue: Queue | SqliteQueue, to: string, { json = false }: Options): Promise<void> {
+  if (!('backup' in queue)) {
+    throw new UsageError(
+      'backup is for SQLite files. Use what Redis and PostgreSQL have, for example BGSAVE and pg_dump.',
+    )
+  }
+  await queue.backup(to)
+  if (json) printJson({ action: 'backup', path: to })
+  else print(`Written to ${escaped(to)}.`)
 }
 
 /** An option that changes nothing would let more happen than was meant. */
@@ -127,6 +141,7 @@ function readWords(words: readonly string[]): Words {
     const advice = near === undefined ? '' : ` Did you mean ${near}?`
     throw new UsageError(`'${action}' is nothing that can be done with a queue.${advice} Valid: ${ACTIONS.join(', ')}.`)
   }
+  if (action === 'backup' && ids.length !== 1) throw new UsageError('backup needs the path of one new file.')
   if (action === 'show' && ids.length !== 1) throw new UsageError('show needs the id of one dead letter.')
   if ((action === 'counts' || action === 'dead') && ids.length > 0) throw new UsageError(`${action} takes no ids.`)
   return { location, action, ids }

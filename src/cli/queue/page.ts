@@ -1,9 +1,8 @@
 /** `hookline queue … --ui`: the queues and their dead letters on a page. */
 
 import { once } from 'node:events'
-import { createJournal } from '../../inspector/create-journal.ts'
 import { partOfQueue } from '../../inspector/endpoint/parts.ts'
-import { readKeep } from '../../inspector/journal.ts'
+import { createJournal, readKeep } from '../../inspector/journal.ts'
 import { createSeries } from '../../inspector/series.ts'
 import { createLog } from '../../options/log.ts'
 import type { Queue } from '../../queues/queue.ts'

@@ -25,7 +25,8 @@ export interface Place {
 /** How long a server may take to answer, in milliseconds. pg-boss connects twice. */
 const TIMEOUT_MS = 2_500
 /** The engines report what goes on in the background; the command sees it in its own calls. */
-const COMMON = { observe: true, onError: () => {} } as const
+const onError = (): void => {}
+const SERVER = { timeoutMs: TIMEOUT_MS, onError }
 
 /** @throws UsageError for a URL of something else. It is never quoted. */
 export function createPlace(location: string, { prefix, schema }: PlaceOptions): Place {
@@ -58,17 +59,13 @@ function createFile(path: string): Place {
   return {
     shown: path,
     list: async () => (await import('../../queues/sqlite/store.ts')).listQueues(path, TIMEOUT_MS),
-    open: async (name) => (await import('../../queues/sqlite/index.ts')).sqliteQueue({ path, name, ...COMMON }),
+    open: async (name) =>
+      (await import('../../queues/sqlite/index.ts')).sqliteQueue({ path, name, observe: true, onError }),
   }
 }
 
 function createRedis(connection: string, shown: string, prefix: string | undefined): Place {
-  const options = {
-    connection,
-    timeoutMs: TIMEOUT_MS,
-    onError: COMMON.onError,
-    ...(prefix !== undefined && { prefix }),
-  }
+  const options = { connection, ...SERVER, ...(prefix !== undefined && { prefix }) }
   const load = <T>(make: () => Promise<T>): Promise<T> => loadWith(['bullmq', 'ioredis'], make)
   return {
     shown,
@@ -79,8 +76,7 @@ function createRedis(connection: string, shown: string, prefix: string | undefin
 }
 
 function createPostgres(connectionString: string, shown: string, schema: string | undefined): Place {
-  const common = { connectionString, timeoutMs: TIMEOUT_MS, onError: COMMON.onError }
-  const options = { ...common, ...(schema !== undefined && { schema }) }
+  const options = { connectionString, ...SERVER, ...(schema !== undefined && { schema }) }
   const load = <T>(make: () => Promise<T>): Promise<T> => loadWith(['pg-boss'], make)
   return {
     shown,

@@ -54,16 +54,27 @@ export async function redrive(connection: Connection, ids: readonly string[] | '
   })
 }
 
-/** Forgets dead letters. Returns how many. */
+/** Forgets dead letters. Returns how many, without those whose answer was lost: ioredis sends the command again, and finds nothing. */
 export async function drop(connection: Connection, ids: readonly string[] | 'all'): Promise<number> {
   if (ids === 'all') return dropAll(connection)
   return countEach(connection, ids, async (queue, id, client) => {
-    // BullMQ would also remove a job that was redriven meanwhile. One that is off this list cannot be redriven.
-    if ((await client.zrem(queue.toKey('failed'), id)) === 0) return false
-    await queue.remove(id)
-    return true
+    const parts = PARTS.map((part) => `${id}:${part}`)
+    const keys = ['failed', id, ...parts, `de:${id}`].map((key) => queue.toKey(key))
+    return (await client.eval(DROP, keys.length, ...keys, id)) === 1
   })
 }
+
+/**
+ * Deletes a job if it is on the list, in one step: between two, the end of the process or of its connection would leave a job on
+ * no list, which is never handled and keeps its id taken. BullMQ's `remove` would also delete a job that was redriven meanwhile.
+ */
+const DROP = `
+  if redis.call('ZREM', KEYS[1], ARGV[1]) == 0 then return 0 end
+  redis.call('DEL', unpack(KEYS, 2))
+  return 1`
+
+/** What BullMQ stores beside a job. */
+const PARTS = ['logs', 'dependencies', 'processed', 'failed', 'unsuccessful']
 
 async function dropAll(connection: Connection): Promise<number> {
   for (let count = 0; ; ) {

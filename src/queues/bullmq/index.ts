@@ -27,7 +27,8 @@ export type { BullmqQueueOptions } from './options.ts'
  *   `leaseMs` does the same to the jobs that are claimed meanwhile.
  * - An id is remembered from its push on, for `dedupeWindowMs` and at least until its job is complete: about 150 bytes of
  *   Redis. Body and retry state of a complete job are deleted at once.
- * - Redriving and dropping many dead letters is not one step: when it is rejected, some of them may be done.
+ * - To redrive or drop many dead letters is one step for each, not for all: when the call is rejected, some of them may be done.
+ *   When the connection breaks meanwhile, those whose answer is lost are done, but not counted.
  * - Jobs that others add to the queue in Redis become dead letters, with their data as body.
  * - Times are those of the machines that push and work: keep their clocks together.
  *

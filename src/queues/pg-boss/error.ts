@@ -1,6 +1,6 @@
 /** Errors reported for PostgreSQL. They never contain rows, message bodies or passwords, which its own errors may hold. */
 
-import { HooklineError } from '../../message/error.ts'
+import { describeError, HooklineError } from '../../message/error.ts'
 
 /** What PostgreSQL, pg-boss or the connection threw, as it may be logged. */
 export function unavailable(name: string, error: unknown): HooklineError {
@@ -45,7 +45,7 @@ const OF_DATA = /^(?:22|23|54)/
 function redact(error: unknown): Error {
   // Several addresses that all refuse come as one error without a message.
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error
-  if (!(first instanceof Error)) return new Error(`a thrown ${typeof first}`)
+  if (!(first instanceof Error)) return new Error(describeError(first))
   const { code, message } = first as Error & { readonly code?: unknown }
   const text = isOfData(code) ? `SQLSTATE ${code}` : message
   return Object.assign(new Error(text), code === undefined ? {} : { code })

@@ -98,9 +98,12 @@ function createConnection(path: string, startThread: StartThread) {
   function receive(mine: Running, message: ReplyMessage): void {
     const answered = mine.unanswered
     mine.unanswered = []
+    if (typeof message !== 'number' && message.isLast) {
+      running = undefined
+      undoClaims(answered)
+    }
     for (const [index, reply] of unpackReplies(message).entries()) settle(answered[index] as Sent, reply)
     mine.thread.unref()
-    if (typeof message !== 'number' && message.isLast) running = undefined
     schedule() // Not at once: what the answers lead to goes into the same message.
   }
 
@@ -110,11 +113,16 @@ function createConnection(path: string, startThread: StartThread) {
     const { unanswered, error: cause } = mine
     const found = cause instanceof Error ? `'${cause.message}'` : 'no error'
     const message = `its worker thread ended. Got ${found}. Call again: the next call starts another thread.`
-    for (const { request, reject } of unanswered) {
-      if (request.kind === 'claim') failed.push({ kind: 'undoClaim', queue: request.queue, claim: request.claim })
-      reject(unavailable(request, new UnusableFile(message, { cause })))
-    }
+    undoClaims(unanswered)
+    for (const { request, reject } of unanswered) reject(unavailable(request, new UnusableFile(message, { cause })))
     flush()
+  }
+
+  /** Undoes claims that the thread may have made without an answer that says so. */
+  function undoClaims(sent: readonly Sent[]): void {
+    for (const { request } of sent) {
+      if (request.kind === 'claim') failed.push({ kind: 'undoClaim', queue: request.queue, claim: request.claim })
+    }
   }
 
   /** Sends all that waits. One message at a time: what comes while the thread is busy goes into the next. */
@@ -152,6 +160,7 @@ function createConnection(path: string, startThread: StartThread) {
       return
     }
     lock?.release()
+    lock = undefined // A thread that failed ends later.
     ended.resolve()
   }
 

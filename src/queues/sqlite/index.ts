@@ -12,6 +12,7 @@ import { requireSqlite, UnusableFile } from '../../sqlite/file.ts'
 import { createQueue } from '../create-queue.ts'
 import type { Queue } from '../queue.ts'
 import { asObserver } from '../use.ts'
+import { type BackupSettings, backUp } from './backup.ts'
 import { connect } from './connection.ts'
 import { readOptions, type SqliteQueueOptions } from './options.ts'
 import { createSqliteStore, observeFile } from './store.ts'
@@ -19,6 +20,18 @@ import type { ThreadSettings } from './worker-thread.ts'
 
 export type { Queue } from '../queue.ts'
 export type { SqliteQueueOptions } from './options.ts'
+
+/** A queue in a SQLite file. */
+export interface SqliteQueue extends Queue {
+  /**
+   * Writes a copy of the file, with all of its queues, while they are in use (`VACUUM INTO`). It holds what was pushed before the call,
+   * and only this user may read it. To restore it, stop all processes that use the file, and put the copy in its place.
+   *
+   * @param path A file that does not exist yet.
+   * @throws TypeError for what is no path; HooklineError `queue_unavailable` when the backup cannot be written, which leaves no file.
+   */
+  backup(path: string): Promise<void>
+}
 
 /**
  * Opens a queue in a file.
@@ -30,6 +43,7 @@ export type { SqliteQueueOptions } from './options.ts'
  *   finished in the last moment may be handled again; none is lost.
  * - A job whose row or body cannot be read becomes a dead letter, whose reason begins with `unreadable`.
  * - An idle queue does not keep the process alive. `close()` of the last queue of a file releases the file.
+ * - Do not delete, replace or copy the files of a queue in use: see docs/queues.md, and {@link SqliteQueue.backup}.
  * - A file of release 0.1 is brought up to date when it is opened, and refused while a process has it open.
  *
  * @throws TypeError that names the option; HooklineError `queue_unavailable` when the file cannot be used.
@@ -38,22 +52,25 @@ export type { SqliteQueueOptions } from './options.ts'
  * queue.work(async (job) => ({ complete: true }), { concurrency: 10 })
  * await queue.push([{ id: randomUUID(), body }])
  */
-export function sqliteQueue(options: SqliteQueueOptions): Queue {
+export function sqliteQueue(options: SqliteQueueOptions): SqliteQueue {
   const settings = readOptions(options)
   const { path, name, pollMs, deadLetterRetentionMs, observe, onError, clock } = settings
   const shared = { name, pollMs, deadLetterRetentionMs, onError, clock }
   try {
     requireSqlite()
-    if (observe) return asObserver(createQueue(createSqliteStore(settings, observeFile(path)), shared), name)
+    const backup = (to: string) => backUp(settings, to, (thread) => startWorker(findProgram(), thread))
+    if (observe) {
+      return { ...asObserver(createQueue(createSqliteStore(settings, observeFile(path)), shared), name), backup }
+    }
     const program = findProgram()
     const connection = connect(path, name, (thread) => startWorker(program, thread))
-    return createQueue(createSqliteStore(settings, connection), shared)
+    return { ...createQueue(createSqliteStore(settings, connection), shared), backup }
   } catch (cause) {
     throw new HooklineError('queue_unavailable', cannotUse(`Queue ${name}`, path, cause), { cause })
   }
 }
 
-function startWorker(program: URL, settings: ThreadSettings): Worker {
+function startWorker(program: URL, settings: ThreadSettings | BackupSettings): Worker {
   return new Worker(program, { workerData: settings, name: 'hookline sqlite', execArgv: [], stdin: false })
 }
 

@@ -2,19 +2,24 @@
 
 import { HooklineError } from '../../message/error.ts'
 import { cannotUse } from '../../sqlite/advice.ts'
-import { BUSY, CORRUPT, inTransaction, resultOf, retryWhileBusy } from '../../sqlite/file.ts'
+import { BUSY, CORRUPT, inTransaction, LOCKED, resultOf, retryWhileBusy } from '../../sqlite/file.ts'
+import { watchFile } from '../../sqlite/watch.ts'
 import { createClaims } from './claims.ts'
 import { createCounts, createReserve } from './counts.ts'
 import { createDueJobs } from './due.ts'
 import { createOwners } from './owners.ts'
 import { createPushes } from './pushes.ts'
 import type { Claims, Reply, Request } from './rpc.ts'
-import { alone, CHANGES, createStored, ERASES, eraseLog, LOCKED, type StoredRequest } from './stored.ts'
+import { alone, CHANGES, createStored, ERASES, eraseLog, type StoredRequest } from './stored.ts'
 import { type OpenTables, openFile } from './tables.ts'
 
 /** A file that is open. */
 export interface OpenFile {
-  /** Carries out requests in their order. One that fails leaves no trace, and the others are carried out. */
+  /**
+   * Carries out requests in their order. One that fails leaves no trace, and the others are carried out.
+   *
+   * @throws UnusableFile when the file was removed or replaced: whether they were carried out is unknown. Close it then.
+   */
   run(requests: readonly Request[]): Reply[]
   close(): void
 }
@@ -26,6 +31,7 @@ export interface OpenFile {
  */
 export function openForRequests(path: string, owner: number): OpenFile {
   const database = openFile(path)
+  const file = watchFile(database, path)
   const counts = createCounts(database)
   const tables: OpenTables = { database, path, owner, counts, damaged: new Set() }
   const reserve = createReserve(database)
@@ -132,7 +138,15 @@ export function openForRequests(path: string, owner: number): OpenFile {
     })
   }
 
-  return { run, close: () => database.close() }
+  return {
+    run(requests) {
+      file.requireUnchanged()
+      const replies = run(requests)
+      file.requireUnchanged()
+      return replies
+    },
+    close: file.close,
+  }
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
-import { BUSY, connectTo, retryWhileBusy, UnusableFile } from '../../sqlite/file.ts'
+import { checkpoint, connectTo, retryWhileBusy, UnusableFile } from '../../sqlite/file.ts'
 import type { DeadLetter } from '../queue.ts'
 import { PHASE, type QueueRow } from './counts.ts'
 import type { DueJobs } from './due.ts'
@@ -170,18 +170,11 @@ export const ERASES: ReadonlySet<Request['kind']> = new Set(['drop', 'remove'])
 /** It holds older copies of what was deleted. Not while another process reads or writes: a later checkpoint overwrites them. */
 export function eraseLog(database: DatabaseSync, timeoutMs: number): void {
   try {
-    retryWhileBusy(() => {
-      if (database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.busy !== 0) throw LOCKED
-    }, timeoutMs)
+    retryWhileBusy(() => checkpoint(database, 'TRUNCATE'), timeoutMs)
   } catch {
     // The deletion itself is done.
   }
 }
-
-/** The error of SQLite while another connection has the file. */
-export const LOCKED: Error & { readonly errcode: number } = Object.assign(new Error('database is locked'), {
-  errcode: BUSY,
-})
 
 /** Opens a file for an observer, and closes it after the step: what that began and has not committed is rolled back. */
 export function alone<T>(path: string, step: (database: DatabaseSync) => T): T {

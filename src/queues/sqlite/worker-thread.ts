@@ -1,12 +1,12 @@
 /** The worker thread of a file: opens the file and answers the requests of one process. */
 
-import { statSync } from 'node:fs'
 import { type MessagePort, parentPort, type Worker, workerData } from 'node:worker_threads'
 import { UnusableFile } from '../../sqlite/file.ts'
+import { writeBackup } from './backup.ts'
 import { isOwnerLost } from './owners.ts'
 import { packReplies, unpackRequests } from './packing.ts'
 import { failureOf, type OpenFile, openForRequests } from './requests.ts'
-import type { QueueSettings, Reply, RequestMessage } from './rpc.ts'
+import type { QueueSettings, Reply, Request, RequestMessage } from './rpc.ts'
 
 /** What the thread gets when it starts. */
 export interface ThreadSettings {
@@ -24,21 +24,24 @@ export type StartThread = (settings: ThreadSettings) => Thread
 
 /** Answers the messages of a port. Ends after `end`, and when the file must be opened anew. */
 export function serve(port: MessagePort, { path, owner }: ThreadSettings): void {
-  let open: { readonly file: OpenFile; readonly identity: string | undefined } | undefined
-
+  let file: OpenFile | undefined
   const queues: QueueSettings[] = []
 
-  /** What is written to a file that was removed would be lost with the process. */
-  function openUnchanged(): OpenFile {
-    open ??= { file: openForRequests(path, owner), identity: identityOf(path) }
-    if (identityOf(path) === open.identity && !isOwnerLost(path, owner)) return open.file
+  function run(requests: readonly Request[]): Reply[] {
+    file ??= openForRequests(path, owner)
+    if (!isOwnerLost(path, owner)) return file.run(requests)
     throw new UnusableFile(
-      'it was removed or replaced while it was in use. Got another file, or none. Call again: the next call opens it anew.',
+      'the side file of this process was removed. Got no file. Call again: the next call makes another.',
     )
   }
 
+  function close(): void {
+    file?.close()
+    file = undefined
+  }
+
   function end(): void {
-    open?.file.close()
+    close()
     port.off('message', answer) // The thread ends when nothing listens. Deno's port has no `close`.
   }
 
@@ -51,10 +54,11 @@ export function serve(port: MessagePort, { path, owner }: ThreadSettings): void 
     let replies: readonly Reply[]
     let isLast = false
     try {
-      replies = openUnchanged().run(requests)
+      replies = run(requests)
     } catch (error) {
       replies = requests.map(({ queue }) => failureOf(error, queue.name, path))
       isLast = true
+      close() // Before another thread opens the file: in one process they would share the index of the log.
     }
     const reply = packReplies(replies, isLast)
     port.postMessage(reply, typeof reply === 'number' ? [] : [reply.buffer])
@@ -64,11 +68,8 @@ export function serve(port: MessagePort, { path, owner }: ThreadSettings): void 
   port.on('message', answer)
 }
 
-/** Which file is at a path; undefined when none is. */
-function identityOf(path: string): string | undefined {
-  const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
-  return stats && `${stats.dev}:${stats.ino}`
-}
-
 // Not in a test, which serves in its own thread.
-if (workerData?.isHooklineThread === true) serve(parentPort as MessagePort, workerData)
+if (workerData?.isHooklineThread === true) {
+  const start = workerData.backupTo === undefined ? serve : writeBackup
+  start(parentPort as MessagePort, workerData)
+}

@@ -6,12 +6,13 @@ import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import { bullmqQueue } from '../../../src/queues/bullmq/index.ts'
 import type { ClaimedJob, Queue } from '../../../src/queues/queue.ts'
+import { needs } from '../../support/needs.ts'
 import { removeQueue } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 
 const redisUrl = inject('redisUrl')
 
-describe.skipIf(redisUrl === undefined)('a worker on BullMQ that closes', () => {
+describe('a worker on BullMQ that closes', needs('Redis'), () => {
   const connection = redisUrl ?? ''
   const engines: Engine[] = []
   let redis: Redis

@@ -7,12 +7,13 @@ import { createQueue } from '../../../src/queues/create-queue.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { testDurableQueue } from '../../contracts/durable-queue.ts'
 import { testQueue } from '../../contracts/queue.ts'
+import { needs } from '../../support/needs.ts'
 import { removeQueue } from '../../support/redis.ts'
 
 const redisUrl = inject('redisUrl')
 const POLL_MS = 5
 
-describe.skipIf(redisUrl === undefined)('on Redis', () => {
+describe('on Redis', needs('Redis'), () => {
   let redis: Redis
 
   beforeAll(() => {

@@ -8,11 +8,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, it, vi } from
 import { bullmqQueue } from '../../../src/queues/bullmq/index.ts'
 import type { Outcome, Queue } from '../../../src/queues/queue.ts'
 import { systemClock } from '../../../src/time/clock.ts'
+import { needs } from '../../support/needs.ts'
 import { removeQueue } from '../../support/redis.ts'
 
 const redisUrl = inject('redisUrl')
 
-describe.skipIf(redisUrl === undefined)('the dead letters of a queue on BullMQ', () => {
+describe('the dead letters of a queue on BullMQ', needs('Redis'), () => {
   const connection = redisUrl ?? ''
   const open: { queue: Queue; engine: Engine }[] = []
   let redis: Redis
@@ -125,6 +126,11 @@ describe.skipIf(redisUrl === undefined)('the dead letters of a queue on BullMQ',
     const { queue, engine, ids } = await setUp(2)
     const [one = '', other = ''] = ids
     await (await engine.getJob(one))?.log('by hand')
+    // BullMQ stores more beside a job of a flow.
+    const keyOf = (part: string) => engine.toKey(`${one}:${part}`)
+    for (const part of ['processed', 'failed']) await redis.hset(keyOf(part), 'bull:others:1', '1')
+    await redis.sadd(keyOf('dependencies'), 'bull:others:1')
+    await redis.zadd(keyOf('unsuccessful'), 1, 'bull:others:1')
     expect([await queue.drop([one]), await queue.drop('all')]).toEqual([1, 1])
     for (const id of ids) expect(await redis.keys(`*${id}*`)).toEqual([])
     await queue.push([one, other].map((id) => ({ id, body: Buffer.from('body') })))

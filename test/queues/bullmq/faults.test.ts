@@ -13,12 +13,14 @@ import type { HooklineError } from '../../../src/message/error.ts'
 import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues/bullmq/index.ts'
 import { readOptions } from '../../../src/queues/bullmq/options.ts'
 import { createBullmqStore } from '../../../src/queues/bullmq/store.ts'
-import type { ClaimedJob, Outcome, Queue } from '../../../src/queues/queue.ts'
+import type { ClaimedJob, Forgotten, Outcome, Queue } from '../../../src/queues/queue.ts'
 import { systemClock } from '../../../src/time/clock.ts'
-import { freePort, hasRedisServer, openProxy, type PrivateRedis, privateRedis } from '../../support/redis.ts'
+import { needs } from '../../support/needs.ts'
+import { freePort, openProxy, type PrivateRedis, privateRedis, type RedisProxy } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 
 const complete: Outcome = { complete: true }
+const dead: Outcome = { deadLetter: 'no' }
 const jobOf = () => ({ id: randomUUID(), body: Buffer.from('body') })
 const unavailable = { code: 'queue_unavailable', status: 503 }
 const open: Queue[] = []
@@ -42,6 +44,19 @@ function work(queue: Queue, decide: (job: ClaimedJob) => Outcome | Promise<Outco
   }
   queue.work(handle, { concurrency: 10 })
   return seen
+}
+
+function dropUnanswered(queue: Queue, ids: string[], proxy: RedisProxy): Promise<number> {
+  proxy.loseAnswer()
+  return queue.drop(ids)
+}
+
+/** What matches is deleted next. */
+function forgetUnanswered(queue: Queue, _ids: string[], proxy: RedisProxy): Promise<Forgotten> {
+  return queue.forget(() => {
+    proxy.loseAnswer()
+    return true
+  })
 }
 
 describe('an unreachable Redis', () => {
@@ -137,7 +152,7 @@ describe('an unreachable Redis', () => {
   })
 })
 
-describe.skipIf(!hasRedisServer)('a redis-server', () => {
+describe('a redis-server', needs('redis-server'), () => {
   let redis: PrivateRedis
 
   beforeAll(async () => {
@@ -197,6 +212,41 @@ describe.skipIf(!hasRedisServer)('a redis-server', () => {
     expect((await queue.counts()).waiting).toBeGreaterThanOrEqual(1 + acknowledged)
     await queue.push(jobs)
     expect((await queue.counts()).waiting).toBe(1 + jobs.length)
+    await queue.close({ graceMs: 0 })
+    await proxy.close()
+  })
+
+  it.each<[string, Outcome | undefined, (queue: Queue, ids: string[], proxy: RedisProxy) => Promise<unknown>]>([
+    ['a drop', dead, dropUnanswered],
+    ['forget, about dead letters', dead, forgetUnanswered],
+    [
+      'forget, about jobs that wait',
+      undefined,
+      async (queue, ids, proxy) =>
+        expect(await forgetUnanswered(queue, ids, proxy)).toEqual({ deleted: ids.length, active: 0 }),
+    ],
+  ])('cut off before it answers %s: nothing of a job stays, and its id is new', async (_what, outcome, act) => {
+    const proxy = await openProxy(redis.port)
+    const name = randomUUID()
+    const queue = openQueue({ name, connection: { port: proxy.port } })
+    const ids = Array.from({ length: 20 }, () => randomUUID())
+    const push = () => queue.push(ids.map((id) => ({ id, body: Buffer.from('body') })))
+    await push()
+    if (outcome !== undefined) {
+      const worker = openQueue({ name, connection: redis.url })
+      work(worker, () => outcome)
+      await worker.drain()
+      await worker.close({ graceMs: 0 })
+    }
+    await act(queue, ids, proxy)
+    const client = new Redis(redis.url)
+    const keys = await client.keys(`bull:${name}:*`)
+    client.disconnect()
+    expect(keys.filter((key) => ids.some((id) => key.includes(id)))).toEqual([])
+    await push()
+    const seen = work(queue)
+    await queue.drain()
+    expect(new Set(seen.map(({ id }) => id))).toEqual(new Set(ids))
     await queue.close({ graceMs: 0 })
     await proxy.close()
   })

@@ -6,6 +6,7 @@ import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues/bullmq/index.ts'
 import type { ClaimedJob, Outcome, Queue, StoredJob } from '../../../src/queues/queue.ts'
+import { needs } from '../../support/needs.ts'
 import { removeQueue } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 
@@ -13,7 +14,7 @@ const redisUrl = inject('redisUrl')
 const jobOf = (body: string) => ({ id: randomUUID(), body: Buffer.from(body) })
 const isOfAda = ({ body }: StoredJob) => Buffer.from(body).includes('ada')
 
-describe.skipIf(redisUrl === undefined)('a queue on BullMQ that forgets', () => {
+describe('a queue on BullMQ that forgets', needs('Redis'), () => {
   const connection = redisUrl ?? ''
   const open: { queue: Queue; engine: Engine }[] = []
   let redis: Redis

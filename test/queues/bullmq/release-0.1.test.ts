@@ -6,6 +6,7 @@ import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it, vi } from 'vitest'
 import { bullmqQueue } from '../../../src/queues/bullmq/index.ts'
 import type { ClaimedJob, Outcome, Queue } from '../../../src/queues/queue.ts'
+import { needs } from '../../support/needs.ts'
 import { removeQueue } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 
@@ -25,7 +26,7 @@ const [completed, retried, dead, claimed, waiting, later] = [1, 2, 3, 4, 5, 6].m
 const WRITTEN_AT = 1795297713457
 const text = (bytes: Uint8Array | undefined) => bytes && Buffer.from(bytes).toString()
 
-describe.skipIf(redisUrl === undefined)('a queue that release 0.1 worked on', () => {
+describe('a queue that release 0.1 worked on', needs('Redis'), () => {
   const connection = redisUrl ?? ''
   let redis: Redis
   let queue: Queue

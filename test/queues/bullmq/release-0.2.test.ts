@@ -5,11 +5,12 @@ import { Redis } from 'ioredis'
 import { expect, inject, it, onTestFinished } from 'vitest'
 import { bullmqQueue } from '../../../src/queues/bullmq/index.ts'
 import { leaveJobs, withoutChance } from '../../support/left-jobs.ts'
+import { needs } from '../../support/needs.ts'
 import { removeQueue } from '../../support/redis.ts'
 
 const redisUrl = inject('redisUrl')
 
-it.skipIf(redisUrl === undefined)('a queue on Redis is what release 0.2 left after the same calls', async () => {
+it('a queue on Redis is what release 0.2 left after the same calls', needs('Redis'), async () => {
   const redis = new Redis(redisUrl ?? '')
   const name = randomUUID()
   onTestFinished(async () => {

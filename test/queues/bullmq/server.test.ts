@@ -5,12 +5,13 @@ import { Worker } from 'bullmq'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues/bullmq/index.ts'
-import { hasRedisServer, type PrivateRedis, privateRedis } from '../../support/redis.ts'
+import { needs } from '../../support/needs.ts'
+import { type PrivateRedis, privateRedis } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 
 const jobOf = () => ({ id: randomUUID(), body: Buffer.from('body') })
 
-describe.skipIf(!hasRedisServer)('a Redis', () => {
+describe('a Redis', needs('redis-server'), () => {
   let redis: PrivateRedis
   let client: Redis
   let warn: ReturnType<typeof vi.spyOn>

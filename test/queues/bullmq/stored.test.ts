@@ -11,6 +11,7 @@ import type { ClaimedJob, Outcome, Queue } from '../../../src/queues/queue.ts'
 import { createReceiver } from '../../../src/receiver/receiver.ts'
 import { fixtures } from '../../../src/testing/fixtures.ts'
 import { signedRequest } from '../../../src/testing/signed-request.ts'
+import { needs } from '../../support/needs.ts'
 import { removeQueue } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 
@@ -18,7 +19,7 @@ const redisUrl = inject('redisUrl')
 const complete: Outcome = { complete: true }
 const jobOf = (body = 'body') => ({ id: randomUUID(), body: Buffer.from(body) })
 
-describe.skipIf(redisUrl === undefined)('a queue on BullMQ', () => {
+describe('a queue on BullMQ', needs('Redis'), () => {
   const connection = redisUrl ?? ''
   const open: { queue: Queue; engine: Engine }[] = []
   let redis: Redis

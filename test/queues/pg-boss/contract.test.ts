@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, inject } from 'vitest'
 import { pgBossQueue } from '../../../src/queues/pg-boss/index.ts'
 import { testDurableQueue, testQueue } from '../../contracts/queue.ts'
+import { needs } from '../../support/needs.ts'
 import { createSchema, type Schema, startVirtualBoss, type VirtualBoss } from '../../support/postgres.ts'
 
 const databaseUrl = inject('databaseUrl')
 
-describe.skipIf(databaseUrl === undefined)('pg-boss', () => {
+describe('pg-boss', needs('PostgreSQL'), () => {
   let schema: Schema
   let virtual: VirtualBoss
 

@@ -9,13 +9,14 @@ import type { HooklineError } from '../../../src/message/error.ts'
 import type { PgBossQueueOptions } from '../../../src/queues/pg-boss/index.ts'
 import { pgBossQueue } from '../../../src/queues/pg-boss/index.ts'
 import type { ClaimedJob, Job, Outcome, Queue } from '../../../src/queues/queue.ts'
+import { needs } from '../../support/needs.ts'
 import { createSchema, type Schema } from '../../support/postgres.ts'
 import { createProxy } from '../../support/postgres-proxy.ts'
 import { createPostgres, findPostgres, type PostgresServer } from '../../support/postgres-server.ts'
 import { until } from '../../support/until.ts'
 
 const databaseUrl = inject('databaseUrl')
-const programs = await findPostgres()
+const programs = findPostgres()
 const complete: Outcome = { complete: true }
 const away = { code: 'queue_unavailable', status: 503 }
 const jobOf = (text = 'body'): Job => ({ id: randomUUID(), body: Buffer.from(text) })
@@ -43,7 +44,7 @@ function work(queue: Queue, decide: (job: ClaimedJob) => Outcome | Promise<Outco
   return seen
 }
 
-describe.skipIf(databaseUrl === undefined)('pg-boss, when the connection to PostgreSQL fails', () => {
+describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL'), () => {
   let schema: Schema
   beforeAll(() => {
     schema = createSchema(databaseUrl as string)
@@ -290,7 +291,7 @@ describe.skipIf(databaseUrl === undefined)('pg-boss, when the connection to Post
   })
 })
 
-describe.skipIf(programs === undefined)('pg-boss, when PostgreSQL itself stops (needs its programs)', () => {
+describe('pg-boss, when PostgreSQL itself stops', needs('initdb', 'runuser'), () => {
   let server: PostgresServer
   beforeAll(async () => {
     server = await createPostgres(programs as string)

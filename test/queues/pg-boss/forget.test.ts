@@ -8,6 +8,7 @@ import { readOptions } from '../../../src/queues/pg-boss/options.ts'
 import { prepareQueues } from '../../../src/queues/pg-boss/prepare.ts'
 import { createPgBossStore } from '../../../src/queues/pg-boss/store.ts'
 import type { ClaimedJob, Outcome, StoredJob } from '../../../src/queues/queue.ts'
+import { needs } from '../../support/needs.ts'
 import { createSchema, type Schema, startVirtualBoss, type VirtualBoss } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
 
@@ -16,7 +17,7 @@ const complete: Outcome = { complete: true }
 const jobOf = (body: string) => ({ id: randomUUID(), body: Buffer.from(body) })
 const isOfAda = ({ body }: StoredJob) => Buffer.from(body).includes('ada')
 
-describe.skipIf(databaseUrl === undefined)('a queue on pg-boss that forgets', () => {
+describe('a queue on pg-boss that forgets', needs('PostgreSQL'), () => {
   let schema: Schema
   let virtual: VirtualBoss
 

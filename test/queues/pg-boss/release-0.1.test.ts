@@ -5,6 +5,7 @@ import { PgBoss } from 'pg-boss'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { pgBossQueue } from '../../../src/queues/pg-boss/index.ts'
 import type { ClaimedJob, Queue } from '../../../src/queues/queue.ts'
+import { needs } from '../../support/needs.ts'
 import { createSchema, type Schema } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
 
@@ -15,7 +16,7 @@ const rows: { readonly state: string }[] = JSON.parse(
 const idOf = (number: number) => `00000000-0000-4000-8000-00000000000${number}`
 const job = (number: number) => ({ id: idOf(number), body: Buffer.from(`job ${number}`) })
 
-describe.skipIf(databaseUrl === undefined)('the rows of release 0.1 on pg-boss', () => {
+describe('the rows of release 0.1 on pg-boss', needs('PostgreSQL'), () => {
   let schema: Schema
   beforeAll(async () => {
     schema = createSchema(databaseUrl as string)

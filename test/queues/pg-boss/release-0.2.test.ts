@@ -3,13 +3,14 @@
 import { afterAll, expect, inject, it } from 'vitest'
 import { pgBossQueue } from '../../../src/queues/pg-boss/index.ts'
 import { leaveJobs, withoutChance } from '../../support/left-jobs.ts'
+import { needs } from '../../support/needs.ts'
 import { createSchema } from '../../support/postgres.ts'
 
 const databaseUrl = inject('databaseUrl')
 const schema = databaseUrl === undefined ? undefined : createSchema(databaseUrl)
 afterAll(() => schema?.drop())
 
-it.skipIf(schema === undefined)('a queue on PostgreSQL is what release 0.2 left after the same calls', async () => {
+it('a queue on PostgreSQL is what release 0.2 left after the same calls', needs('PostgreSQL'), async () => {
   const { name, run } = schema as NonNullable<typeof schema>
   const queue = pgBossQueue({
     name: 'orders',

@@ -11,6 +11,7 @@ import type { ClaimedJob, Job, Outcome, Queue } from '../../../src/queues/queue.
 import { createReceiver } from '../../../src/receiver/receiver.ts'
 import { fixtures } from '../../../src/testing/fixtures.ts'
 import { signedRequest } from '../../../src/testing/signed-request.ts'
+import { needs } from '../../support/needs.ts'
 import { createSchema, type Schema, startVirtualBoss, type VirtualBoss } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
 
@@ -31,7 +32,7 @@ function work(queue: Queue, decide: Decide, concurrency = 10): ClaimedJob[] {
   return seen
 }
 
-describe.skipIf(databaseUrl === undefined)('the rows of a queue on pg-boss', () => {
+describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
   let schema: Schema
   let virtual: VirtualBoss
 

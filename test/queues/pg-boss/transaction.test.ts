@@ -13,6 +13,7 @@ import { jobIdFromKey } from '../../../src/queues/job-id.ts'
 import { pgBossQueue } from '../../../src/queues/pg-boss/index.ts'
 import type { Queue } from '../../../src/queues/queue.ts'
 import { capture, fixtures } from '../../../src/testing.ts'
+import { needs } from '../../support/needs.ts'
 import { createSchema, type Schema } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
 
@@ -24,7 +25,7 @@ type Run = (statement: string, values?: unknown[]) => Promise<unknown>
 /** Commits when the function resolves; rolls back and rejects when it rejects. */
 type InTransaction = (make: (db: object, run: Run) => Promise<void>) => Promise<void>
 
-describe.skipIf(databaseUrl === undefined)('a message in a transaction of the caller', () => {
+describe('a message in a transaction of the caller', needs('PostgreSQL'), () => {
   let schema: Schema
   let pool: pg.Pool
   let kysely: Kysely<object>

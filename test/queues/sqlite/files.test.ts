@@ -1,4 +1,5 @@
-import fs, { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import fs, { cpSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -62,6 +63,18 @@ describe('a file that cannot be used is refused when the queue is created', () =
     expect(refusal(path).message).toMatch(
       /: it is damaged\. Got 'database disk image is malformed'\. Move it .*[^.]\.$/,
     )
+  })
+
+  it('mounted alone, as a container mounts one file of its host: its log would lie elsewhere', async () => {
+    const path = join(dirname(newFile()), 'a name.db')
+    await sqliteQueue({ path }).close({ graceMs: 0 })
+    const escaped = path.replace(' ', '\\040')
+    replaceInFs('readFileSync', () => `29 28 8:1 /jobs.db ${escaped} rw,relatime - ext4 /dev/sda rw\n`)
+    expect(refusal(path).message).toBe(
+      `Queue default cannot use ${path}: the file is mounted alone, so its log would lie outside of the mount, and be lost. Got a mounted file. Mount its folder.`,
+    )
+    replaceInFs('readFileSync', () => `29 28 8:1 ${escaped} /elsewhere rw,relatime - ext4 /dev/sda rw\n`)
+    await sqliteQueue({ path }).close({ graceMs: 0 })
   })
 
   it('in a folder that this process may not write to', () => {
@@ -153,13 +166,27 @@ describe('a file that cannot be used is refused when the queue is created', () =
 })
 
 /** Puts a function in the place of one of `node:fs`, for this test. */
-function replaceInFs(name: 'accessSync' | 'existsSync', fake: (path: unknown) => never | boolean): void {
+function replaceInFs(
+  name: 'accessSync' | 'existsSync' | 'readFileSync',
+  fake: (path: unknown) => never | boolean | string,
+): void {
   const spy = vi.spyOn(fs, name).mockImplementation(fake as never)
   syncBuiltinESMExports()
   onTestFinished(() => {
     spy.mockRestore()
     syncBuiltinESMExports()
   })
+}
+
+/** The bodies of the jobs, as another process sees them, which then closes the file. */
+function bodiesIn(path: string): string[] {
+  const program = `
+    const database = new (require('node:sqlite').DatabaseSync)(process.argv[1], { timeout: 10_000 })
+    const rows = database.prepare('SELECT body FROM hookline_queue_bodies').all()
+    database.close()
+    console.log(JSON.stringify(rows.map(({ body }) => Buffer.from(body).toString())))`
+  const printed = execFileSync(process.execPath, ['--no-warnings', '-e', program, path], { encoding: 'utf8' })
+  return (JSON.parse(printed) as string[]).sort()
 }
 
 describe('a file that goes away', () => {
@@ -186,10 +213,70 @@ describe('a file that goes away', () => {
     const error = await queue.push([jobOf()]).catch((reason) => reason)
     expect(error).toEqual(unavailable)
     expect(error.message).toBe(
-      `Queue default cannot use ${path}: it was removed or replaced while it was in use. Got another file, or none. Call again: the next call opens it anew.`,
+      `Queue default cannot use ${path}: it, or the log beside it, was removed or replaced while it was in use. Got another file, or none. Call again: the next call opens it anew.`,
     )
     await queue.push([jobOf()])
     expect(await queue.counts()).toMatchObject({ waiting: 1 })
+  })
+
+  it.each([[['-wal']], [['-shm']], [['-wal', '-shm']]])(
+    'but for %j of it: a call is refused, and nothing is lost that was pushed before and after',
+    async (ends) => {
+      const { path, open } = setUp({ isHere: true })
+      const queue = open()
+      await queue.push([jobOf('before')])
+      for (const end of ends) rmSync(`${path}${end}`)
+      await expect(queue.push([jobOf()])).rejects.toThrow(
+        'it, or the log beside it, was removed or replaced while it was in use',
+      )
+      await queue.push([jobOf('after')])
+      expect(bodiesIn(path)).toEqual(['after', 'before'])
+    },
+  )
+
+  it('with its log, which another process deletes because a copy dropped all locks of this one: the same', async () => {
+    const { path, open } = setUp({ isHere: true })
+    const queue = open()
+    await queue.push([jobOf('before')])
+    cpSync(dirname(path), join(dirname(newFile()), 'copy'), { recursive: true })
+    expect(bodiesIn(path)).toEqual(['before'])
+    expect(fs.existsSync(`${path}-wal`)).toBe(false)
+    await expect(queue.push([jobOf()])).rejects.toThrow('was removed or replaced')
+    await queue.push([jobOf('after')])
+    expect(bodiesIn(path)).toEqual(['after', 'before'])
+  })
+
+  it.runIf(process.platform === 'linux')(
+    'for this process alone, by a copy: a call is refused, and the next one locks it again',
+    async () => {
+      const { path, open } = setUp({ isHere: true })
+      const queue = open()
+      await queue.push([jobOf('before')])
+      cpSync(path, `${path}.copy`)
+      hurryTime()
+      await expect(queue.push([jobOf()])).rejects.toThrow('this process copied it, or opened it by other means')
+      await queue.push([jobOf('after')])
+      expect(bodiesIn(path)).toEqual(['after', 'before'])
+      expect(fs.existsSync(`${path}-wal`)).toBe(true)
+    },
+  )
+
+  it('in the middle of a claim: the jobs are claimed again', async () => {
+    const { path, open, drained } = setUp({ isHere: true })
+    const queue = open()
+    await queue.push([jobOf('a')])
+    const { prepare } = DatabaseSync.prototype
+    let isRemoved = false
+    const spy = vi.spyOn(DatabaseSync.prototype, 'exec').mockImplementation(function (this: DatabaseSync, sql) {
+      prepare.call(this, sql).run()
+      if (sql !== 'COMMIT' || isRemoved) return
+      isRemoved = true
+      rmSync(`${path}-wal`)
+    })
+    onTestFinished(() => spy.mockRestore())
+    const seen = work(queue)
+    await drained(queue)
+    expect([bodiesOf(seen), isRemoved]).toEqual([['a'], true])
   })
 
   it('but for its side file: a call is refused, and the next one takes a new owner', async () => {
@@ -198,7 +285,7 @@ describe('a file that goes away', () => {
     await queue.push([jobOf('before')])
     const [first = ''] = sideFilesOf(path)
     rmSync(join(dirname(path), first))
-    await expect(queue.push([jobOf()])).rejects.toThrow('it was removed or replaced')
+    await expect(queue.push([jobOf()])).rejects.toThrow('the side file of this process was removed')
     await queue.push([jobOf('after')])
     expect(sideFilesOf(path)).toEqual([expect.not.stringMatching(first)])
     const seen = work(queue)

@@ -49,7 +49,7 @@ export function setUp({ path = newFile(), isWhole = true, isHere = false } = {})
     const onError = (error: unknown) => errors.push(error)
     return { path, clock: shifted, timeoutMs: 20, onError, ...options }
   }
-  function closeAtEnd(queue: Queue): Queue {
+  function closeAtEnd<Opened extends Queue>(queue: Opened): Opened {
     onTestFinished(async () => void (await queue.close({ graceMs: 0 })))
     return queue
   }
@@ -67,7 +67,7 @@ export function setUp({ path = newFile(), isWhole = true, isHere = false } = {})
     errors,
     open(options: Partial<SqliteQueueOptions> = {}) {
       const settings = settingsOf(options)
-      return closeAtEnd(isHere ? sqliteQueueHere(settings) : sqliteQueue(settings))
+      return closeAtEnd(isHere ? { ...sqliteQueueHere(settings), backup: noBackup } : sqliteQueue(settings))
     },
     /** With threads that a test can end. */
     openMortal(startFirst?: () => Worker) {
@@ -171,3 +171,5 @@ export function damage(path: string, { size, number }: { readonly size: number; 
 export function start(path: string, what: string, count = '0', under: readonly string[] = []) {
   return startProgram(new URL('child.ts', import.meta.url), [path, what, count], under)
 }
+
+const noBackup = () => Promise.reject(new Error('A file that is served here has no thread to write a backup.'))

@@ -1,0 +1,88 @@
+/**
+ * An open SQLite file that may lose its log: whoever drops the locks of this process, or deletes the files beside it, takes away what
+ * is written from then on, without an error of SQLite.
+ */
+
+import { existsSync, readFileSync, rmSync, statSync } from 'node:fs'
+import type { DatabaseSync } from 'node:sqlite'
+import { checkpoint, retryWhileBusy, UnusableFile } from './file.ts'
+
+/** A connection whose file is looked at before and after each transaction. */
+export interface WatchedFile {
+  /** @throws UnusableFile when the file, its log or its index is another than at the beginning, or gone. Close it then. */
+  requireUnchanged(): void
+  /** Closes the connection, and saves a log that was removed. */
+  close(): void
+}
+
+/** Watches the file of a connection in WAL mode. */
+export function watchFile(database: DatabaseSync, path: string): WatchedFile {
+  const before = identityOf(path)
+  const isUnchanged = (): boolean => before !== undefined && identityOf(path) === before
+  const wasLocked = isLocked(path)
+  let lockedAt = performance.now()
+
+  /** Looked at once a second: until then another process could take itself for the only one. */
+  function areLocksGone(): boolean {
+    if (!wasLocked || performance.now() - lockedAt < LOCKS_EVERY_MS) return false
+    lockedAt = performance.now()
+    return !isLocked(path)
+  }
+
+  return {
+    requireUnchanged() {
+      if (areLocksGone()) {
+        throw new UnusableFile(
+          'this process copied it, or opened it by other means, which drops all locks on it. Got no lock. Call again: the next call opens it anew.',
+        )
+      }
+      if (isUnchanged()) return
+      throw new UnusableFile(
+        'it, or the log beside it, was removed or replaced while it was in use. Got another file, or none. Call again: the next call opens it anew.',
+      )
+    },
+    close() {
+      if (!isUnchanged() && !existsSync(`${path}-wal`)) saveLog(database, path)
+      database.close()
+    },
+  }
+}
+
+/** Only while nobody has begun another log: what that holds would be overwritten. */
+function saveLog(database: DatabaseSync, path: string): void {
+  try {
+    retryWhileBusy(() => checkpoint(database, 'FULL'), SAVING_MS)
+    rmSync(`${path}-shm`, { force: true }) // It describes the log that is gone.
+  } catch {
+    // Closing the last connection saves it, too.
+  }
+}
+
+const SAVING_MS = 1_000
+
+const LOCKS_EVERY_MS = 1_000
+
+/** Whether this process has a lock on a file. False where that cannot be seen: on other systems than Linux. */
+function isLocked(path: string): boolean {
+  try {
+    const inode = `:${statSync(path).ino}`
+    const locks = readFileSync('/proc/locks', 'utf8').split('\n')
+    return locks.some((line) => {
+      const fields = line.split(/\s+/)
+      return fields[4] === `${process.pid}` && fields[5]?.endsWith(inode)
+    })
+  } catch {
+    return false
+  }
+}
+
+/** Which files are there; undefined when one is missing. An inode is not used again while this process has it open. */
+function identityOf(path: string): string | undefined {
+  let identity = ''
+  for (const end of ['', '-wal', '-shm']) {
+    const stats = statSync(path + end, { throwIfNoEntry: false })
+    if (stats === undefined) return undefined
+    identity += `${stats.dev}:${stats.ino} `
+  }
+  return identity
+}

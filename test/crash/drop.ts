@@ -1,0 +1,97 @@
+/** Kills processes while they drop and forget, pushes everything again, and reports what was handled. */
+
+import { randomUUID } from 'node:crypto'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Outcome, Queue } from '../../src/queues/queue.ts'
+import { startChild } from './child.ts'
+import type { Site } from './engines.ts'
+import { openQueue } from './place.ts'
+import type { DropperSettings } from './programs/dropper.ts'
+
+/** What became of the jobs. */
+export interface DropResult {
+  readonly pushed: number
+  /** Gone after the kill: what was pushed again was handled. */
+  readonly deleted: number
+  /** Still there: what was pushed first was handled. */
+  readonly kept: number
+  /** Neither, although it was pushed again: it is on no list, and its id is taken. */
+  readonly swallowed: number
+  /** The state of the store after each kill. */
+  readonly inspections: ReadonlySet<string>
+  /** How many dead letters there are at the end. */
+  readonly left: number
+}
+
+const WAYS = ['drop ids', 'drop all', 'forget'] as const
+/** So many dead letters, and so many jobs that wait, for each process. */
+const JOBS = 100
+const AGAIN = 'pushed again'
+
+/** Kills so many processes, each at a random moment of the time that one needs that is not killed. */
+export async function runDrops(site: Site, kills: number, random: () => number): Promise<DropResult> {
+  const handled = new Map<string, string>()
+  const inspections = new Set<string>()
+  const ids: string[] = []
+  let outcome: Outcome = { complete: true }
+
+  /** Returns how long it took, in milliseconds. */
+  async function run(queue: Queue, way: (typeof WAYS)[number], killAfterMs?: number): Promise<number> {
+    const body = randomUUID()
+    const jobs = Array.from({ length: 2 * JOBS }, () => ({ id: randomUUID(), body: Buffer.from(body) }))
+    const [letters, waiting] = [jobs.slice(0, JOBS), jobs.slice(JOBS)]
+    ids.push(...jobs.map(({ id }) => id))
+    outcome = { deadLetter: 'no' }
+    await queue.push(letters)
+    await queue.drain()
+    queue.pause()
+    await queue.push(waiting)
+
+    const settings: DropperSettings = { place: site.place, ids: letters.map(({ id }) => id), body }
+    const child = startChild('dropper', settings)
+    await child.ready
+    const began = performance.now()
+    const end = child.ask(way)
+    await (killAfterMs === undefined ? end : Promise.race([end, wait(killAfterMs)]))
+    const tookMs = performance.now() - began
+    end.catch(() => {}) // It is killed.
+    child.kill()
+    await child.ended
+    inspections.add(site.inspect())
+
+    outcome = { complete: true }
+    queue.resume()
+    // Twice: the server may still run what the process had sent, and so delete what it has just been sent again.
+    for (let time = 0; time < 2; time += 1) {
+      const missing = jobs.filter(({ id }) => !handled.has(id))
+      await queue.push(missing.map(({ id }) => ({ id, body: Buffer.from(AGAIN) })))
+      await queue.redrive('all')
+      await queue.drain()
+    }
+    return tookMs
+  }
+
+  const queue = await openQueue(site.place)
+  queue.work(
+    async ({ id, body }) => {
+      if ('complete' in outcome) handled.set(id, Buffer.from(body).toString())
+      return outcome
+    },
+    { concurrency: JOBS },
+  )
+  try {
+    const wholeMs = new Map<string, number>()
+    for (const way of WAYS) wholeMs.set(way, await run(queue, way))
+    for (let kill = 0; kill < kills; kill += 1) {
+      const way = WAYS[kill % WAYS.length] ?? 'forget'
+      await run(queue, way, random() * (wholeMs.get(way) ?? 0))
+    }
+    const deleted = ids.filter((id) => handled.get(id) === AGAIN).length
+    const swallowed = ids.filter((id) => !handled.has(id)).length
+    const kept = ids.length - deleted - swallowed
+    const left = (await queue.deadLetters()).length
+    return { pushed: ids.length, deleted, kept, swallowed, inspections, left }
+  } finally {
+    await queue.close({ graceMs: 0 })
+  }
+}

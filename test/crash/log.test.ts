@@ -1,0 +1,94 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as wait } from 'node:timers/promises'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type Child, startChild } from './child.ts'
+import { createSite } from './engines.ts'
+import { readJournal } from './journal.ts'
+import { openQueue } from './place.ts'
+import type { PusherSettings } from './programs/pusher.ts'
+import { createRandom, readSettings } from './random.ts'
+
+const { rounds, seed } = readSettings()
+
+/** What ordinary hands do to a file in use. */
+const HANDS: Readonly<Record<string, (child: Child, path: string, refused: () => Promise<void>) => unknown>> = {
+  // The copy drops all locks of the process, so the other one would take itself for the last, and delete the log.
+  'copy its folder from inside the process, and open it from another later': async (child, path, refused) => {
+    await child.ask('copy')
+    await refused()
+    const other = new DatabaseSync(path, { timeout: 5_000 })
+    other.prepare('SELECT count(*) FROM hookline_queue_jobs').get()
+    other.close()
+  },
+  'delete its log': (_, path) => rmSync(`${path}-wal`, { force: true }),
+  'delete its log and the index of that': (_, path) => {
+    for (const end of ['-wal', '-shm']) rmSync(`${path}${end}`, { force: true })
+  },
+}
+
+describe.each(Object.entries(HANDS))('a SQLite file in use, while others %s', (_name, touch) => {
+  it(
+    'loses no job that was pushed, although the process is killed afterwards',
+    async () => {
+      const site = createSite('sqlite', '')
+      const notes = mkdtempSync(join(tmpdir(), 'hookline-crash-'))
+      const settings: PusherSettings = {
+        place: site.place,
+        journal: join(notes, 'journal'),
+        copyTo: join(notes, 'copy'),
+      }
+      onTestFinished(async () => {
+        await site.remove()
+        rmSync(notes, { recursive: true, force: true })
+      })
+      const random = createRandom(seed)
+      const idsOf = (what: string) => readJournal(settings.journal).flatMap(({ id, by }) => (by === what ? id : []))
+
+      for (let round = 0; round < rounds; round += 1) {
+        const child = startChild('pusher', settings)
+        let hasEnded = false
+        const end = child.ended.then(() => {
+          hasEnded = true
+        })
+        /** Pushes so many jobs, unless the process ends before. */
+        async function pushMore(count: number): Promise<void> {
+          const goal = idsOf('pushed').length + count
+          while (!hasEnded && idsOf('pushed').length < goal) await wait(5)
+        }
+        await child.ready
+        await pushMore(10 + 100 * random())
+        await touch(child, site.place.at, async () => {
+          while (!hasEnded && idsOf('refused').length <= round) await wait(5)
+        })
+        await pushMore(100)
+        expect(hasEnded).toBe(false)
+        child.kill()
+        await end
+        expect(site.inspect()).toBe('ok')
+      }
+
+      const queue = await openQueue(site.place)
+      onTestFinished(async () => void (await queue.close({ graceMs: 0 })))
+      const handled = new Set<string>()
+      queue.work(
+        async ({ id }) => {
+          handled.add(id)
+          return { complete: true }
+        },
+        { concurrency: 100 },
+      )
+      await queue.drain()
+      const [pushed, refused] = [idsOf('pushed'), idsOf('refused').length]
+      const lost = pushed.filter((id) => !handled.has(id)).length
+      console.log(`sqlite, log: ${rounds} rounds, seed ${seed}`)
+      console.log(`${pushed.length} pushed, ${refused} refused, ${lost} lost`)
+      expect(lost).toBe(0)
+      expect(refused).toBe(rounds)
+      expect(pushed.length).toBeGreaterThan(100 * rounds)
+    },
+    60_000 + rounds * 10_000,
+  )
+})

@@ -1,0 +1,92 @@
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
+import { bodiesOf, jobOf, newFile, setUp, unavailable, work } from './set-up.ts'
+
+describe('a backup', () => {
+  it('holds what was pushed and is not complete, also what is claimed, and is for this user alone', async () => {
+    const { path, open, drained } = setUp()
+    const queue = open()
+    await queue.push([jobOf('complete')])
+    work(queue)
+    await drained(queue)
+    queue.pause()
+    await queue.push([jobOf('waits')])
+    const other = open({ name: 'other' })
+    const claimed = Promise.withResolvers<void>()
+    other.work(
+      () => {
+        claimed.resolve()
+        return new Promise(() => {})
+      },
+      { concurrency: 1 },
+    )
+    await other.push([jobOf('claimed')])
+    await claimed.promise
+
+    const copy = join(dirname(path), 'backup.db')
+    await queue.backup(copy)
+    expect(statSync(copy).mode & 0o777).toBe(0o600)
+    await queue.push([jobOf('later')])
+    for (const [name, body] of [
+      ['default', 'waits'],
+      ['other', 'claimed'],
+    ] as const) {
+      const restored = setUp({ path: copy }).open({ name })
+      const seen = work(restored)
+      await restored.drain()
+      expect(bodiesOf(seen)).toEqual([body])
+    }
+  })
+
+  it('is written beside pushes, of an observer too', async () => {
+    const { path, open } = setUp()
+    const queue = open({ timeoutMs: 10_000 })
+    const observer = open({ observe: true })
+    let isDone = false
+    let pushed = 0
+    async function load(): Promise<void> {
+      for (; !isDone; pushed += 1) await queue.push([jobOf('x'.repeat(1_000))])
+    }
+    await queue.push(Array.from({ length: 1_000 }, () => jobOf()))
+    const loads = [load(), load()]
+    await observer.backup(`${path}.1`)
+    await queue.backup(`${path}.2`)
+    isDone = true
+    await Promise.all(loads)
+    const [first, second] = await Promise.all(
+      [`${path}.1`, `${path}.2`].map((copy) => setUp({ path: copy }).open({ observe: true }).counts()),
+    )
+    expect(first?.waiting).toBeGreaterThanOrEqual(1_000)
+    expect(second?.waiting).toBeGreaterThanOrEqual(first?.waiting ?? Number.NaN)
+    expect(1_000 + pushed).toBeGreaterThanOrEqual(second?.waiting ?? Number.NaN)
+  })
+
+  it('is not written over a file, or where no folder is', async () => {
+    const { path, open } = setUp()
+    const queue = open()
+    const taken = `${path}.txt`
+    writeFileSync(taken, 'Dear diary')
+    const refusal = await queue.backup(taken).catch((error) => error)
+    expect(refusal).toEqual(unavailable)
+    expect(refusal.message).toBe(
+      `Queue default cannot write a backup to ${taken}: there is a file already. Got EEXIST. Pass the path of a new file, in a folder that this process may write to.`,
+    )
+    expect(readFileSync(taken, 'utf8')).toBe('Dear diary')
+    await expect(queue.backup(path)).rejects.toThrow('there is a file already')
+    await expect(queue.backup(join(taken, 'backup.db'))).rejects.toThrow('it cannot be created. Got ENOTDIR.')
+    await expect(queue.backup('')).rejects.toThrow(TypeError)
+  })
+
+  it('that fails leaves no file, and says why', async () => {
+    const path = newFile()
+    const observer = sqliteQueue({ path, observe: true })
+    const copy = `${path}.backup`
+    await expect(observer.backup(copy)).rejects.toThrow(
+      `Queue default cannot use ${path}: it does not exist. Got no file.`,
+    )
+    expect([existsSync(copy), readdirSync(dirname(path))]).toEqual([false, []])
+    await observer.close({ graceMs: 0 })
+  })
+})
