@@ -81,7 +81,6 @@ receiver
     await pause(35)
     if (Number(message.properties?.total) > 80) throw new Error('The card has expired.')
   })
-app.use('/webhooks', serve(receiver))
 
 const shop = createDestination({
   webhooks: [{ url: `${origin}/webhooks` }],
@@ -109,6 +108,7 @@ const inspector = createInspector({
   clock,
 })
 app.use('/hookline', serve(inspector))
+app.use('/webhooks', serve(inspector.withFaults(receiver)))
 receiver.start()
 
 await live()

@@ -37,7 +37,7 @@ export interface KeepOptions {
   readonly refused?: number
   /** The most bytes of refused requests. Default 4 MB. */
   readonly refusedBytes?: number
-  /** A file of SQLite that keeps them beyond the process. Default: memory. */
+  /** A file of SQLite that keeps them beyond the process, too. Default: memory alone. */
   readonly path?: string | undefined
 }
 
@@ -63,15 +63,13 @@ export interface InspectorOptions {
   readonly token?: string | undefined
   readonly keep?: KeepOptions
   /**
-   * Lets the page set faults and move the clock. Default false.
+   * Lets the page set faults of receivers that are mounted {@link Inspector.withFaults}, and move the clock. Default false.
    *
    * @throws TypeError when NODE_ENV is `production`.
    */
   readonly development?: boolean
   /** The `manualClock()` that the parts were made with, for the page to move; with `development` only. Else the clock of the parts. */
   readonly clock?: Clock | ManualClock
-  /** How fast `clock` runs at first: 1 is real time, 0 stands still, 60 and 600 are faster. Default 0. */
-  readonly speed?: 0 | 1 | 60 | 600
   /** Receives the lines about errors. Default: the console. */
   readonly logger?: Logger
 }
@@ -89,6 +87,15 @@ export interface Inspector extends Endpoint {
    * @throws TypeError with `authorize`, which decides instead of a token.
    */
   url(mount: string): string
+  /**
+   * Wraps a receiver that it watches. Mount the result in its place: the page can then have the next requests answered with a
+   * status of its choice, or later. The receiver does not see a request that is answered so. Without `development`: the receiver itself.
+   *
+   * @throws TypeError for a receiver that it does not watch.
+   * @example
+   * app.post('/webhooks', serve(inspector.withFaults(receiver)))
+   */
+  withFaults(receiver: Receiver): Endpoint
   /** Deletes what it keeps of users: messages whose `userId`, `anonymousId` or previous id is one of these. Returns how many. */
   forget(ids: string | readonly string[]): number
   /** Stops watching and ends the open streams. What it kept in memory is gone. */

@@ -1,7 +1,6 @@
 /** The file that keeps the messages of an inspector beyond the process. */
 
 import type { DatabaseSync } from 'node:sqlite'
-import type { EndpointHeaders } from '../http/endpoint.ts'
 import { isSecretHeader } from '../inbox/envelope.ts'
 import { isObject } from '../message/json.ts'
 import type { Log } from '../options/log.ts'
@@ -9,16 +8,15 @@ import { cannotUse } from '../sqlite/advice.ts'
 import { inTransaction } from '../sqlite/file.ts'
 import { type OwnFile, openOwn } from '../sqlite/own-file.ts'
 import { type Clock, unref } from '../time/clock.ts'
-import type { Entry, SavedEntry } from './entry.ts'
+import type { LoggedMessage } from './logged-message.ts'
 
 const FILE: OwnFile = {
   application: 0x686b_696e, // "hkin"
-  version: 1,
+  version: 2,
   tables: `
   CREATE TABLE messages (
     id INTEGER PRIMARY KEY,
-    entry TEXT NOT NULL, -- A SavedEntry as JSON.
-    headers TEXT NOT NULL,
+    fields TEXT NOT NULL, -- A LoggedMessage without its body, as JSON.
     body BLOB NOT NULL
   ) STRICT`,
   writer: 'an inspector',
@@ -29,22 +27,14 @@ const FILE: OwnFile = {
 const WRITE_MS = 250
 const RETRY_MS = 5_000
 
-/** What is read from a file when it is needed. */
-export interface Stored {
-  readonly headers: EndpointHeaders | undefined
-  readonly body: Uint8Array
-}
-
-/** A file of entries. Only opening it throws: when the disk fails later, the entries stay in memory, and the log has a line. */
+/** A file of messages. Only opening it throws: when the disk fails later, the messages stay in memory, and the log has a line. */
 export interface JournalFile {
-  /** The entries of earlier processes, the oldest first. */
-  load(): Iterable<readonly [id: number, saved: SavedEntry]>
-  /** Writes an entry soon. Its body and headers are in the file alone then. */
-  changed(entry: Entry): void
-  /** Deletes an entry soon. */
-  dropped(entry: Entry): void
-  /** Reads what is in the file alone; undefined for an entry that is in memory, and for one that cannot be read. */
-  read(entry: Entry): Stored | undefined
+  /** The messages of earlier processes, the oldest first. */
+  load(): Iterable<LoggedMessage>
+  /** Writes a message soon. */
+  changed(logged: LoggedMessage): void
+  /** Deletes a message soon. */
+  dropped(logged: LoggedMessage): void
   /** Writes what waits, and leaves nothing of what is deleted, or tries again. */
   purge(): void
   /** Writes what waits, and closes the file. */
@@ -59,13 +49,11 @@ export interface JournalFile {
  */
 export function openJournalFile(path: string, log: Log, machine: Clock): JournalFile {
   const database = open(path)
-  const insert = database.prepare('INSERT INTO messages (id, entry, headers, body) VALUES (?, ?, ?, ?)')
-  const change = database.prepare('UPDATE messages SET entry = ?, headers = coalesce(?, headers) WHERE id = ?')
+  const put = database.prepare('INSERT OR REPLACE INTO messages (id, fields, body) VALUES (?, ?, ?)')
   const remove = database.prepare('DELETE FROM messages WHERE id = ?')
-  const list = database.prepare('SELECT id, entry FROM messages ORDER BY id')
-  const find = database.prepare('SELECT headers, body FROM messages WHERE id = ?')
-  const waiting = new Set<Entry>()
-  const removed = new Set<number>()
+  const list = database.prepare('SELECT id, fields, body FROM messages ORDER BY id')
+  const changed = new Set<LoggedMessage>()
+  const dropped = new Set<number>()
   let timer: unknown
   let hasFailed = false
   /** Whether the write-ahead log may still hold what was deleted. */
@@ -92,17 +80,11 @@ export function openJournalFile(path: string, log: Log, machine: Clock): Journal
     timer = undefined
     const isWritten = attempt(() => {
       inTransaction(database, () => {
-        for (const id of removed) remove.run(id)
-        for (const entry of waiting) {
-          const { id, isStored, headers, body } = entry
-          const text = JSON.stringify(entry.save())
-          if (isStored) change.run(text, headers === undefined ? null : textOf(headers), id)
-          else insert.run(id, text, textOf(headers), body)
-        }
+        for (const id of dropped) remove.run(id)
+        for (const logged of changed) put.run(logged.id, fieldsOf(logged), logged.body)
       })
-      for (const entry of waiting) entry.setStored()
-      waiting.clear()
-      removed.clear()
+      changed.clear()
+      dropped.clear()
       if (mustPurge) database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
       mustPurge = false
       return true
@@ -113,27 +95,20 @@ export function openJournalFile(path: string, log: Log, machine: Clock): Journal
 
   return {
     *load() {
-      for (const { id, entry } of attempt(() => list.all()) ?? []) {
-        const saved = readSaved(String(entry))
-        if (saved === undefined) removed.add(Number(id))
-        else yield [Number(id), saved]
+      for (const row of attempt(() => list.all()) ?? []) {
+        const logged = readLogged(row)
+        if (logged === undefined) dropped.add(Number(row.id))
+        else yield logged
       }
     },
-    changed(entry) {
-      waiting.add(entry)
+    changed(logged) {
+      changed.add(logged)
       schedule(WRITE_MS)
     },
-    dropped(entry) {
-      waiting.delete(entry)
-      if (entry.isStored) removed.add(entry.id)
+    dropped(logged) {
+      changed.delete(logged)
+      dropped.add(logged.id)
       schedule(WRITE_MS)
-    },
-    read(entry) {
-      if (!entry.isStored) return undefined
-      return attempt(() => {
-        const { headers, body } = find.get(entry.id) as Record<string, unknown>
-        return { headers: entry.headers ?? JSON.parse(String(headers)), body: body as Uint8Array }
-      })
     },
     purge() {
       mustPurge = true
@@ -149,20 +124,20 @@ export function openJournalFile(path: string, log: Log, machine: Clock): Journal
 }
 
 /** Undefined for what no journal wrote. */
-function readSaved(text: string): SavedEntry | undefined {
+function readLogged({ id, fields, body }: Record<string, unknown>): LoggedMessage | undefined {
   try {
-    const saved: unknown = JSON.parse(text)
-    const isSaved = isObject(saved) && typeof saved.part === 'string' && Array.isArray(saved.steps)
-    return isSaved ? (saved as unknown as SavedEntry) : undefined
+    const logged: unknown = JSON.parse(String(fields))
+    const isLogged = isObject(logged) && typeof logged.part === 'string' && Array.isArray(logged.steps)
+    return isLogged ? ({ ...logged, id, body } as unknown as LoggedMessage) : undefined
   } catch {
     return undefined
   }
 }
 
-/** Of secrets the names alone are written. */
-function textOf(headers: Entry['headers'] = {}): string {
+/** Of secret headers the names alone are written. */
+function fieldsOf({ body, headers, ...fields }: LoggedMessage): string {
   const lines = Object.entries(headers).map(([name, value]) => [name, isSecretHeader(name) ? '' : value])
-  return JSON.stringify(Object.fromEntries(lines))
+  return JSON.stringify({ ...fields, headers: Object.fromEntries(lines) })
 }
 
 function open(path: string): DatabaseSync {

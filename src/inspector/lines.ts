@@ -1,4 +1,4 @@
-/** What is kept and shown of headers, bodies, errors and attempts, and how much memory that takes. */
+/** What is kept and shown of headers, bodies, errors and attempts. */
 
 import { isUtf8 } from 'node:buffer'
 import type { HandlerRun } from '../handling/observer.ts'
@@ -8,7 +8,7 @@ import { HooklineError } from '../message/error.ts'
 import { isObject, parseObject } from '../message/json.ts'
 import type { Message } from '../message/message.ts'
 import type { Attempt } from '../sender/api.ts'
-import type { AttemptLine, Body, ErrorLine, RequestLine, Row, RunLine, Step } from './wire-message.ts'
+import type { AttemptLine, Body, ErrorLine, RequestLine, Row, RunLine } from './wire.ts'
 
 /** The most characters of an error's message and of its stack. */
 const MOST_MESSAGE = 2_000
@@ -39,54 +39,6 @@ export function linesOf(headers: EndpointHeaders): RequestLine['headers'] {
   })
 }
 
-/** An estimate, in bytes. */
-export function sizeOfHeaders(headers: EndpointHeaders): number {
-  let size = 0
-  for (const name in headers) {
-    const value = headers[name]
-    size += name.length + 32
-    if (typeof value === 'string') size += value.length
-    else for (const each of value ?? []) size += each.length
-  }
-  return size
-}
-
-/** An estimate, in bytes. Steps that went well are all about the same. */
-function sizeOfStep(step: Step): number {
-  if (step.what === 'attempt') {
-    const { url, body, reason = '' } = step.attempt
-    return 200 + url.length + body.length + reason.length
-  }
-  if (step.what === 'handled') return 100 + 100 * step.runs.length
-  if (step.what !== 'failed') return step.what === 'answered' ? 100 + sizeOfError(step.error) : 100
-  return step.runs.reduce((size, { error }) => size + 100 + sizeOfError(error), 100 + sizeOfError(step.error))
-}
-
-/** How many steps are kept, of the first and of the last. */
-const FIRST_STEPS = 10
-const LAST_STEPS = 90
-
-/**
- * Adds a step at its time. Of too many, those in the middle are dropped. Returns by how many bytes they have grown.
- *
- * @param isFirst Whether it began what else is known of that time: only the answer to an earlier request stays before it.
- */
-export function addStep(steps: Step[], step: Step, isFirst: boolean): number {
-  let index = steps.length
-  for (; index > 0; index -= 1) {
-    const { at, what } = steps[index - 1] as Step
-    if (at < step.at || (at === step.at && !(isFirst && what !== 'answered'))) break
-  }
-  steps.splice(index, 0, step)
-  if (steps.length <= FIRST_STEPS + LAST_STEPS) return sizeOfStep(step)
-  const [dropped] = steps.splice(FIRST_STEPS, 1)
-  return sizeOfStep(step) - sizeOfStep(dropped as Step)
-}
-
-function sizeOfError(error: ErrorLine | undefined): number {
-  return error === undefined ? 0 : error.code.length + error.message.length + (error.stack?.length ?? 0)
-}
-
 /**
  * An error as text: the error itself would hold everything that its stack can reach. The stack of ours says nothing; that of its
  * cause does.
@@ -109,11 +61,11 @@ function stackOf(thrown: unknown): string | undefined {
   return copy(thrown.stack ?? '', MOST_STACK)
 }
 
-/** What handlers ran. Those of a message that was handled are kept as they are. */
+/** What handlers ran. The name of a function may be anything. */
 export function runLines(runs: readonly HandlerRun[]): RunLine[] {
   return runs.map(({ on, name, durationMs, error }) => ({
     on,
-    name,
+    name: String(name),
     durationMs,
     ...(error !== undefined && { error: errorLine(error) }),
   }))

@@ -29,38 +29,44 @@ const SHORTEST_MS = 0.01
 const LONGEST_MS = 600_000
 const BUCKETS: number = bucketOf(LONGEST_MS) + 1
 
-/** The intervals of one length, of one part: a ring, in which the number of an interval says its place. */
-interface Ring {
+/** What ended in an interval of time. */
+interface Interval {
+  done: number
+  failed: number
+  /** Null where it was not counted. */
+  depth: number | null
+  /** How many durations are in each bucket. */
+  readonly buckets: Uint32Array
+}
+
+/** The intervals of one length, of one part, by their numbers. */
+interface Span {
   readonly count: number
   readonly lengthMs: number
-  /** The number of the interval in each place: whatever is older is cleared when its place is needed, or is not read. */
-  readonly numbers: Float64Array
-  readonly done: Uint32Array
-  readonly failed: Uint32Array
-  /** -1 where it was not counted. */
-  readonly depths: Float64Array
-  readonly buckets: Uint32Array
+  readonly intervals: Map<number, Interval>
 }
 
 /** Creates a recorder. What it takes for a part does not grow: about 180 KB. */
 export function createSeries(clock: Clock): SeriesRecorder {
-  const parts = new Map<string, readonly [fine: Ring, coarse: Ring]>()
+  const parts = new Map<string, readonly [fine: Span, coarse: Span]>()
 
-  function ringsOf(part: string): readonly [fine: Ring, coarse: Ring] {
+  function spansOf(part: string): readonly [fine: Span, coarse: Span] {
     const known = parts.get(part)
     if (known !== undefined) return known
-    const created = [createRing(FINE), createRing(COARSE)] as const
+    const created = [
+      { ...FINE, intervals: new Map() },
+      { ...COARSE, intervals: new Map() },
+    ] as const
     parts.set(part, created)
     return created
   }
 
   function record(part: string, what: 'done' | 'failed', durationMs: number | undefined): void {
     const now = clock.now()
-    const bucket = durationMs === undefined ? undefined : bucketOf(durationMs)
-    for (const ring of ringsOf(part)) {
-      const place = openPlace(ring, now)
-      increment(ring[what], place)
-      if (bucket !== undefined) increment(ring.buckets, place * BUCKETS + bucket)
+    for (const span of spansOf(part)) {
+      const interval = openInterval(span, now)
+      interval[what] += 1
+      if (durationMs !== undefined) increment(interval.buckets, bucketOf(durationMs))
     }
   }
 
@@ -69,59 +75,42 @@ export function createSeries(clock: Clock): SeriesRecorder {
     failed: (part, durationMs) => record(part, 'failed', durationMs),
     depth(part, count) {
       const now = clock.now()
-      for (const ring of ringsOf(part)) ring.depths[openPlace(ring, now)] = count
+      for (const span of spansOf(part)) openInterval(span, now).depth = count
     },
     read(part, minutes) {
-      const [fine, coarse] = parts.get(part) ?? [createRing(FINE), createRing(COARSE)]
-      const ring = minutes * 60_000 <= FINE.count * FINE.lengthMs ? fine : coarse
-      const { lengthMs, numbers, done, failed, depths, buckets } = ring
-      const count = Math.min(Math.max(Math.ceil((minutes * 60_000) / lengthMs), 1), ring.count)
+      const [fine, coarse] = spansOf(part)
+      const span = minutes * 60_000 <= FINE.count * FINE.lengthMs ? fine : coarse
+      const { lengthMs } = span
+      const count = Math.min(Math.max(Math.ceil((minutes * 60_000) / lengthMs), 1), span.count)
       const first = Math.floor(clock.now() / lengthMs) - count + 1
-      const places = Array.from({ length: count }, (_, index) => {
-        const place = (first + index) % ring.count
-        return numbers[place] === first + index ? place : undefined
-      })
-      const all = <T>(valueIn: (place: number) => T, none: T): T[] =>
-        places.map((place) => (place === undefined ? none : valueIn(place)))
-      const percentile = (share: number) => all<number | null>((place) => percentileOf(buckets, place, share), null)
+      const intervals = Array.from({ length: count }, (_, index) => span.intervals.get(first + index))
+      const percentiles = (share: number) =>
+        intervals.map((each) => (each === undefined ? null : percentileOf(each.buckets, share)))
       return {
         part,
         intervalMs: lengthMs,
         from: first * lengthMs,
-        done: all((place) => done[place] as number, 0),
-        failed: all((place) => failed[place] as number, 0),
-        p50: percentile(0.5),
-        p95: percentile(0.95),
-        p99: percentile(0.99),
-        depth: all<number | null>((place) => (depths[place] === -1 ? null : (depths[place] as number)), null),
+        done: intervals.map((each) => each?.done ?? 0),
+        failed: intervals.map((each) => each?.failed ?? 0),
+        p50: percentiles(0.5),
+        p95: percentiles(0.95),
+        p99: percentiles(0.99),
+        depth: intervals.map((each) => each?.depth ?? null),
       }
     },
   }
 }
 
-function createRing({ count, lengthMs }: { readonly count: number; readonly lengthMs: number }): Ring {
-  return {
-    count,
-    lengthMs,
-    numbers: new Float64Array(count).fill(-1),
-    done: new Uint32Array(count),
-    failed: new Uint32Array(count),
-    depths: new Float64Array(count).fill(-1),
-    buckets: new Uint32Array(count * BUCKETS),
-  }
-}
-
-/** The place of the interval of a time, cleared of an older one. However far the clock has moved, one place is looked at. */
-function openPlace({ count, lengthMs, numbers, done, failed, depths, buckets }: Ring, now: number): number {
+/** The interval of a time. The oldest one goes when there are too many. */
+function openInterval({ count, lengthMs, intervals }: Span, now: number): Interval {
   const number = Math.floor(now / lengthMs)
-  const place = number % count
-  if (numbers[place] === number) return place
-  numbers[place] = number
-  done[place] = 0
-  failed[place] = 0
-  depths[place] = -1
-  buckets.fill(0, place * BUCKETS, (place + 1) * BUCKETS)
-  return place
+  const known = intervals.get(number)
+  if (known !== undefined) return known
+  const created: Interval = { done: 0, failed: 0, depth: null, buckets: new Uint32Array(BUCKETS) }
+  intervals.set(number, created)
+  const [oldest] = intervals.keys()
+  if (intervals.size > count) intervals.delete(oldest as number)
+  return created
 }
 
 function increment(counts: Uint32Array, index: number): void {
@@ -135,8 +124,7 @@ function bucketOf(durationMs: number): number {
 }
 
 /** The middle of the bucket of the duration that so many are not longer than; null without any. */
-function percentileOf(all: Uint32Array, place: number, share: number): number | null {
-  const buckets = all.subarray(place * BUCKETS, (place + 1) * BUCKETS)
+function percentileOf(buckets: Uint32Array, share: number): number | null {
   const total = buckets.reduce((sum, count) => sum + count, 0)
   if (total === 0) return null
   let rest = Math.ceil(total * share)

@@ -1,5 +1,5 @@
 /**
- * What the inspector and its page send each other, as JSON: types only, here and in `wire-message.ts`. Times are in milliseconds since the epoch by the
+ * What the inspector and its page send each other, as JSON: types only. Times are in milliseconds since the epoch by the
  * clock of the app, durations in milliseconds. Strings of strangers may hold anything: the page shows them as text nodes.
  *
  * | path | answers |
@@ -21,7 +21,6 @@
  */
 
 import type { Tampering } from '../sender/tamper.ts'
-import type { AttemptLine, ErrorLine, Row } from './wire-message.ts'
 
 /** What may be done: look, or also change things. */
 export type Access = 'read' | 'write'
@@ -59,16 +58,15 @@ export interface StreamEvents {
   /** `isReset`: forget all rows first. Rows are new or changed, in any order. The newest are kept: `keep.messages` of them, and `keep.refused` of those with `isRefused`. */
   readonly rows: { readonly isReset: boolean; readonly rows: readonly Row[] }
   readonly queues: readonly QueueStatus[]
-  /** Sent when it changes by anything but its speed, and about each second while a page can move it. */
+  /** Sent when it changes and about each second. */
   readonly time: Time
   /** The faults in force changed. */
   readonly faults: readonly Fault[]
 }
 
-/** The clock. `speed`: how many milliseconds pass in one of the machine's; 0 while it stands still. */
+/** The clock. */
 export interface Time {
   readonly now: number
-  readonly speed: number
   /** Whether it is being moved forward at this moment. */
   readonly isMoving: boolean
 }
@@ -109,10 +107,9 @@ export interface Fault {
   readonly delayMs?: number
 }
 
-/** Moves the clock. Either may be left out. */
+/** Moves the clock. */
 export interface TimeChange {
-  readonly advanceMs?: number
-  readonly speed?: number
+  readonly advanceMs: number
 }
 
 /** What is wrong, and what to do: one sentence or more. */
@@ -187,4 +184,140 @@ export interface Letter {
   readonly row?: number
   /** The beginning of the body as text. */
   readonly excerpt: string
+}
+
+/**
+ * How a message stands: `done` (handled, delivered, collected), `waiting` (for its first or its next attempt, or being handled),
+ * `failed` (its sender was answered that it should come again), `refused` (answered 4xx; no retry), `dead` (a dead letter).
+ */
+export type RowState = 'done' | 'waiting' | 'failed' | 'refused' | 'dead'
+
+/** A message in the list. */
+export interface Row {
+  /** Grows: a newer message has a greater one. */
+  readonly id: number
+  /** When it arrived, or was queued. */
+  readonly at: number
+  readonly kind: 'received' | 'sent' | 'collected'
+  /** The name of the part. */
+  readonly part: string
+  readonly state: RowState
+  /** One of the seven, or `batch`; undefined for a body that is no message. */
+  readonly type?: string
+  /** The event of a track, the name of a page or a screen, the group of a group. */
+  readonly name?: string
+  /** Its `userId`, else its `anonymousId`. */
+  readonly user?: string
+  /** The status that it was answered, or that a URL answered last. */
+  readonly status?: number
+  /** Why it is not done: a code of an error, or the reason of a dead letter. */
+  readonly code?: string
+  /** The length of the body, in bytes. */
+  readonly bytes: number
+  /** Ended attempts: of its handlers, or rounds. */
+  readonly attempts: number
+  /** When the next attempt is due; set while it waits for that time. */
+  readonly retryAt?: number
+  /** How long the handlers took, or the attempt that ended last, in milliseconds. */
+  readonly durationMs?: number
+  /** How many messages that succeeded it stands for, when they were so many that only a sample is kept. */
+  readonly of?: number
+  /** True when strangers may have sent it: such rows are kept apart, and push no others out. */
+  readonly isRefused?: boolean
+}
+
+/** A message with everything that is known of it. */
+export interface Detail {
+  readonly row: Row
+  /** Of one that arrived; undefined for a sent one. */
+  readonly request?: RequestLine
+  readonly body: Body
+  /** The oldest first. */
+  readonly steps: readonly Step[]
+  /** Its id in the queue, for redrive and drop. */
+  readonly jobId?: string
+  /** Whether `/api/explanation` can tell why its signature was refused. */
+  readonly canExplain: boolean
+  /** The four hours in which a destination tries it; set after its first attempt. */
+  readonly window?: { readonly startedAt: number; readonly endsAt: number }
+}
+
+export interface RequestLine {
+  readonly method: string
+  readonly path: string
+  readonly remoteAddress?: string
+  /** Names in lower case. The value of one that may hold a secret is null. */
+  readonly headers: readonly (readonly [name: string, value: string | null])[]
+}
+
+/** The exact bytes: `text` when they are UTF-8, else `base64`. Neither, when no body was read or kept. */
+export interface Body {
+  readonly size: number
+  readonly text?: string
+  readonly base64?: string
+  /** Whether write keys were removed, which read `…`. Without text: of a body that is no JSON and may hold one. */
+  readonly isRedacted?: boolean
+}
+
+/** A step of a message, for its timeline. */
+export type Step = { readonly at: number } & (
+  | { readonly what: 'arrived'; readonly remoteAddress?: string; readonly bytes: number; readonly isCopy: boolean }
+  /** `secretIndex`: which of the secrets matched, from 0. `isVerified` false: no signature covers it. */
+  | { readonly what: 'checked'; readonly isVerified: boolean; readonly secretIndex?: number; readonly source?: string }
+  /** No secret was given, so its signature was not checked. */
+  | { readonly what: 'unchecked' }
+  | { readonly what: 'stored'; readonly durationMs: number }
+  | {
+      readonly what: 'handled' | 'failed'
+      readonly attempt: number
+      readonly durationMs: number
+      readonly runs: readonly RunLine[]
+      readonly error?: ErrorLine
+      /** After a failure. */
+      readonly next?: 'sender' | 'dead_letter' | number
+    }
+  | { readonly what: 'answered'; readonly status: number; readonly durationMs: number; readonly error?: ErrorLine }
+  | { readonly what: 'collected'; readonly accepted: number; readonly refused: number; readonly source?: string }
+  | { readonly what: 'queued' }
+  | { readonly what: 'redriven' | 'dropped' }
+  | { readonly what: 'attempt'; readonly attempt: AttemptLine }
+  /** The end of a round. */
+  | {
+      readonly what: 'round'
+      readonly status: 'delivered' | 'retrying' | 'failed'
+      readonly retryAt?: number
+      readonly reason?: string
+    }
+)
+
+export interface RunLine {
+  readonly on: string
+  readonly name: string
+  readonly durationMs: number
+  readonly error?: ErrorLine
+}
+
+export interface ErrorLine {
+  /** A code, or the name of an error. */
+  readonly code: string
+  readonly message: string
+  readonly stack?: string
+}
+
+export interface AttemptLine {
+  /** Its query reads `?…`. */
+  readonly url: string
+  readonly at: number
+  readonly durationMs: number
+  readonly ok: boolean
+  readonly status?: number
+  readonly error?: string
+  readonly reason?: string
+  /** The beginning of the answer. */
+  readonly body: string
+}
+
+/** Why a signature was refused. */
+export interface Explanation {
+  readonly message: string
 }

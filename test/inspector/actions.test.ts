@@ -309,7 +309,7 @@ describe('faults', () => {
     )
     const inspector = createInspector({ receiver: { shop: receiver }, development: true })
     closeLater(() => inspector.close())
-    const origin = await start(serve(receiver))
+    const origin = await start(serve(inspector.withFaults(receiver)))
     const message = (userId: string) =>
       fetch(origin, {
         method: 'POST',
@@ -336,11 +336,12 @@ describe('faults', () => {
     const receiver = createReceiver({ allowUnsigned: true, clock }).on('*', () => {})
     const inspector = createInspector({ receiver, development: true, clock })
     closeLater(() => inspector.close())
+    const faulty = inspector.withFaults(receiver)
     await post(inspector, '/api/faults', { part: 'receiver', count: 1, delayMs: 60_000 })
     let status: number | undefined
     const body = { type: 'track', userId: 'u1', event: 'A' }
     const headers = { 'content-type': 'application/json' }
-    const answered = ask(receiver as never, '/', { method: 'POST', headers, body }).then((answer) => {
+    const answered = ask(faulty, '/', { method: 'POST', headers, body }).then((answer) => {
       status = answer.status
     })
     await clock.advance(59_999)
@@ -356,13 +357,14 @@ describe('faults', () => {
     const inspector = createInspector({ receiver, development: true, clock })
     closeLater(() => inspector.close())
     const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body: { type: 'nothing' } }
+    const faulty = inspector.withFaults(receiver)
     await post(inspector, '/api/faults', { part: 'receiver', count: 2, delayMs: 60_000, status: 503 })
     const timers = clock.nextTimerAt
     const leaving = new AbortController()
-    const answered = ask(receiver as never, '/', { ...request, signal: leaving.signal })
+    const answered = ask(faulty, '/', { ...request, signal: leaving.signal })
     leaving.abort()
     expect((await answered).status).toBe(503)
-    expect((await ask(receiver as never, '/', { ...request, signal: AbortSignal.abort() })).status).toBe(503)
+    expect((await ask(faulty, '/', { ...request, signal: AbortSignal.abort() })).status).toBe(503)
     expect(clock.nextTimerAt).toBe(timers)
   })
 
@@ -370,6 +372,16 @@ describe('faults', () => {
     const receiver = createReceiver({ secret: SECRET })
     const inspector = createInspector({ receiver, development: true })
     closeLater(() => inspector.close())
+    const fault = { part: 'receiver', count: 1, status: 500 }
+    const answer = await post(inspector, '/api/faults', fault)
+    expect(answer).toEqual({
+      status: 404,
+      body: { error: expect.stringContaining('`inspector.withFaults(receiver)`') },
+    })
+    inspector.withFaults(receiver)
+    expect(() => inspector.withFaults(createReceiver({ secret: SECRET }))).toThrow(
+      'must be one that the inspector watches',
+    )
     for (const [fault, status] of [
       [{ part: 'other', count: 1, status: 500 }, 404],
       [{ part: 'receiver', count: -1 }, 400],
@@ -383,8 +395,11 @@ describe('faults', () => {
     }
     const without = createInspector({ receiver })
     closeLater(() => without.close())
-    const answer = await post(without, '/api/faults', { part: 'receiver', count: 1, status: 500 })
-    expect(answer).toEqual({ status: 403, body: { error: expect.stringContaining('`development: true`') } })
+    expect(without.withFaults(receiver)).toBe(receiver)
+    expect(await post(without, '/api/faults', fault)).toEqual({
+      status: 403,
+      body: { error: expect.stringContaining('`development: true`') },
+    })
   })
 })
 
@@ -393,7 +408,7 @@ describe('time', () => {
     const clock = manualClock()
     const receiver = createReceiver({ secret: SECRET, clock, onError: () => {} }).on('*', () => {})
     const inspected = createInspector({ receiver, development: true, clock })
-    const url = await start(serve(receiver))
+    const url = await start(serve(inspected.withFaults(receiver)))
     const queue = memoryQueue({ clock })
     const statuses: (number | string | undefined)[] = []
     const destination = createDestination({
@@ -407,7 +422,7 @@ describe('time', () => {
     await destination.track({ userId: 'u1', event: 'Order Completed' })
     const before = clock.now()
     const moved = await post(inspector, '/api/time', { advanceMs: 4 * 60 * 60 * 1_000 })
-    expect(moved).toEqual({ status: 200, body: { now: before + 4 * 60 * 60 * 1_000, speed: 0, isMoving: false } })
+    expect(moved).toEqual({ status: 200, body: { now: before + 4 * 60 * 60 * 1_000, isMoving: false } })
     expect(statuses).toEqual([500, 500, 500, 200])
     expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
   })
@@ -439,17 +454,10 @@ describe('time', () => {
     expect(await moving).toMatchObject({ body: { now: started + 3_000, isMoving: false } })
     clock.clearTimeout(timer)
 
-    for (const body of [
-      {},
-      { advanceMs: 0 },
-      { advanceMs: 7 * 86_400_000 + 1 },
-      { advanceMs: '1' },
-      { speed: 2 },
-      { speed: null },
-    ]) {
+    for (const body of [{}, { advanceMs: 0 }, { advanceMs: 7 * 86_400_000 + 1 }, { advanceMs: '1' }]) {
       expect(await post(endpoint, '/api/time', body)).toMatchObject({ status: 400 })
     }
-    expect(await post(endpointOf(), '/api/time', { speed: 1 })).toMatchObject({ status: 403 })
+    expect(await post(endpointOf(), '/api/time', { advanceMs: 1 })).toMatchObject({ status: 403 })
   })
 
   it('waits for a queue that does not answer as for one that is active, and shows it all the same', async () => {
@@ -468,69 +476,5 @@ describe('time', () => {
       await pass(machine, 20_000)
       expect(await moving).toMatchObject({ body: { now: started + 2_000 } })
     }
-  })
-
-  it('goes with the clock of the machine from the beginning, whatever is under way', async () => {
-    const [clock, machine] = [manualClock(), manualClock()]
-    const health = async () => ({ status: 'ok', waiting: 0, active: 1, deadLetters: 0, oldestDueAgeMs: 0 })
-    const queue = { exists: async () => true, health } as never
-    const parts = [{ name: 'a', kind: 'queue', queue }] as const
-    const endpoint = endpointOf({ parts, movable: clock, speed: 1, clock, machine })
-    const started = clock.now()
-    let fired = 0
-    clock.setTimeout(() => (fired = clock.now()), 500)
-
-    await pass(machine, 1_000)
-    expect(clock.now()).toBe(started + 1_000)
-    expect(fired).toBe(started + 500)
-    expect(await post(endpoint, '/api/time', { speed: 0 })).toMatchObject({ body: { speed: 0 } })
-    await pass(machine, 1_000)
-    expect(clock.now()).toBe(started + 1_000)
-  })
-
-  it('is never moved twice at once, so it never goes back', async () => {
-    const [clock, machine] = [manualClock(), manualClock()]
-    const { advance } = clock
-    let [moves, most] = [0, 0]
-    const slow = Object.assign(clock, {
-      async advance(ms: number) {
-        most = Math.max(most, ++moves)
-        await advance(ms)
-        for (let turn = 0; turn < 20; turn++) await nextTurn()
-        moves -= 1
-      },
-    })
-    const endpoint = endpointOf({ movable: slow, speed: 1, clock, machine })
-    const started = clock.now()
-    await machine.advance(10) // It goes with the clock of the machine from here on.
-    expect(moves).toBe(1)
-    const moved = post(endpoint, '/api/time', { advanceMs: 60_000 })
-    await pass(machine, 100)
-    expect(await moved).toMatchObject({ status: 200, body: { speed: 1 } })
-    expect(clock.now()).toBeGreaterThan(started + 60_000)
-    expect(most).toBe(1)
-  })
-
-  it('has a speed that can be, and a clock for it', () => {
-    const receiver = createReceiver({ secret: SECRET })
-    const speedOf = (speed: number, clock?: ManualClock) => () =>
-      createInspector({ receiver, development: true, speed: speed as 1, ...(clock !== undefined && { clock }) })
-    expect(speedOf(2, manualClock())).toThrow('`speed` must be one of 0, 1, 60, 600. Got 2.')
-    expect(speedOf(1)).toThrow('`speed` needs a `clock` that can be moved.')
-  })
-
-  it('passes by itself at a speed', async () => {
-    const [clock, machine] = [manualClock(), manualClock()]
-    const endpoint = endpointOf({ movable: clock, clock, machine })
-    const started = clock.now()
-    expect(await post(endpoint, '/api/time', { speed: 60 })).toMatchObject({ status: 200, body: { speed: 60 } })
-    await pass(machine, 1_000)
-    expect(clock.now()).toBe(started + 60_000)
-    await post(endpoint, '/api/time', { speed: 600 })
-    await pass(machine, 1_000)
-    expect(clock.now()).toBe(started + 660_000)
-    await post(endpoint, '/api/time', { speed: 0 })
-    await pass(machine, 1_000)
-    expect(clock.now()).toBe(started + 660_000)
   })
 })

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { copyAsCurl, copyAsTest, quoteForScript, quoteForShell } from '../../src/inspector/page/messages/copy.ts'
-import type { Body, Detail, Row } from '../../src/inspector/wire-message.ts'
+import type { Body, Detail, Row } from '../../src/inspector/wire.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'hookline-copy-'))

@@ -42,7 +42,8 @@ it('answers without an explanation when it is closed meanwhile or when its threa
   const { explain, close } = setUp()
   expect(await explain(body, forged('one'), '')).toBeUndefined()
   expect((await explain(body, forged('one'), 'one'))?.verdict).toBe('explained')
-  const cut = explain(body, forged('one'), 'one')
+  const large = Buffer.from(JSON.stringify({ items: Array(20_000).fill({ name: 'Café <b>', price: 39.5 }) }))
+  const cut = explain(large, forged('another'), 'one') // It takes a second or more.
   await close()
   expect([await cut, await explain(body, forged('one'), 'one')]).toEqual([undefined, undefined])
 })

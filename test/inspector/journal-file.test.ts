@@ -4,10 +4,10 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync, StatementSync } from 'node:sqlite'
+import { DatabaseSync } from 'node:sqlite'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { createJournal } from '../../src/inspector/create-journal.ts'
-import type { JournalWriter } from '../../src/inspector/journal.ts'
+import { createJournal, type JournalWriter } from '../../src/inspector/journal.ts'
+import { addStep, setBody } from '../../src/inspector/logged-message.ts'
 import { createLog } from '../../src/options/log.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 
@@ -26,10 +26,11 @@ function setUp() {
 }
 
 function add(journal: JournalWriter, user: string, isRefused = false): number {
-  const entry = journal.add(journal.home('shop'), 'received', 1, isRefused ? undefined : user, isRefused)
-  entry.setHeaders({ 'content-type': 'application/json', authorization: 'Basic c2VjcmV0' })
-  entry.setBody(Buffer.from(JSON.stringify({ type: 'track', event: 'Viewed', userId: user })))
-  entry.add({ at: 1, what: 'arrived', bytes: 10, isCopy: false })
+  const head = { kind: 'received', at: 1, isRefused, key: isRefused ? undefined : user } as const
+  const entry = journal.add(journal.part('shop'), head)
+  entry.headers = { 'content-type': 'application/json', authorization: 'Basic c2VjcmV0' }
+  setBody(entry, Buffer.from(JSON.stringify({ type: 'track', event: 'Viewed', userId: user })))
+  addStep(entry, { at: 1, what: 'arrived', bytes: 10, isCopy: false })
   journal.setJob(entry, `job-${user}`)
   journal.update(entry)
   return entry.id
@@ -50,18 +51,19 @@ it('messages survive the process: rows, steps, bodies, headers and the ids of th
   second.close()
 })
 
-it('writes what has changed together, a quarter of a second later; memory holds no bytes then', async () => {
+it('writes what has changed together, a quarter of a second later', async () => {
   const { open, machine, path } = setUp()
   const journal = open()
-  const entry = journal.add(journal.home('shop'), 'received', 1, 'a', false)
-  entry.setBody(Buffer.from('{"userId":"user-1"}'))
+  const size = () => statSync(`${path}-wal`).size
+  const before = size()
+  const entry = journal.add(journal.part('shop'), { kind: 'received', at: 1, key: 'a' })
+  setBody(entry, Buffer.from('{"userId":"user-1"}'))
   journal.update(entry)
   await machine.advance(249)
-  expect(entry.isStored).toBe(false)
+  expect(size()).toBe(before)
   await machine.advance(1)
-  expect({ isStored: entry.isStored, bytes: entry.body.length }).toEqual({ isStored: true, bytes: 0 })
-  expect(journal.detail(entry.id)?.body.text).toBe('{"userId":"user-1"}')
-  entry.setHeaders({ host: 'localhost' })
+  expect(size()).toBeGreaterThan(before)
+  entry.headers = { host: 'localhost' }
   entry.state = 'done'
   journal.update(entry)
   await machine.advance(250)
@@ -76,28 +78,14 @@ it('writes what has changed together, a quarter of a second later; memory holds 
   expect(statSync(path).mode & 0o777).toBe(0o600)
 })
 
-it('headers that come again after they were written count once', async () => {
-  const { open, machine } = setUp()
-  const journal = open()
-  const entry = journal.add(journal.home('shop'), 'received', 1, 'a', false)
-  entry.setHeaders({ host: 'localhost' })
-  journal.update(entry)
-  const { size } = entry
-  await machine.advance(250)
-  for (let count = 0; count < 10; count += 1) entry.setHeaders({ host: 'localhost' })
-  expect({ isStored: entry.isStored, size: entry.size }).toEqual({ isStored: true, size })
-  journal.close()
-})
-
 it('secret headers are not in the file', () => {
   const { open, path } = setUp()
   const journal = open()
   add(journal, 'user-1')
   journal.close()
   const database = new DatabaseSync(path)
-  expect(database.prepare('SELECT headers FROM messages').all()).toEqual([
-    { headers: '{"content-type":"application/json","authorization":""}' },
-  ])
+  const { fields } = database.prepare('SELECT fields FROM messages').get() ?? {}
+  expect(JSON.parse(String(fields)).headers).toEqual({ 'content-type': 'application/json', authorization: '' })
   database.close()
 })
 
@@ -128,26 +116,11 @@ it('forget leaves nothing of a user in the file', async () => {
   await machine.advance(250)
   add(journal, 'user-1')
   expect(journal.forget('user-1')).toBe(2)
-  const found = spawnSync('grep', ['-c', '-a', 'user-1', path, `${path}-wal`]).stdout.toString()
-  expect(found).toBe(`${path}:0\n${path}-wal:0\n`)
+  for (const file of [path, `${path}-wal`]) expect(readFileSync(file).includes('user-1')).toBe(false)
   journal.close()
   const again = open()
   expect(again.changesSince(undefined).rows).toMatchObject([{ id: 2 }])
   again.close()
-})
-
-it('forget drops a message that cannot be read, too', async () => {
-  const { open, machine } = setUp()
-  const journal = open()
-  add(journal, 'user-1')
-  await machine.advance(250)
-  const get = vi.spyOn(StatementSync.prototype, 'get').mockImplementation(() => {
-    throw Object.assign(new Error('disk I/O error'), { errcode: 10 })
-  })
-  onTestFinished(() => void get.mockRestore())
-  expect(journal.forget('user-1')).toBe(1)
-  expect(journal.changesSince(undefined).rows).toEqual([])
-  journal.close()
 })
 
 it('forget leaves nothing in the files beside it, also when the disk works again later', async () => {
@@ -162,8 +135,7 @@ it('forget leaves nothing in the files beside it, also when the disk works again
   expect(journal.forget('user-1')).toBe(1)
   exec.mockRestore()
   await machine.advance(5_000)
-  const found = spawnSync('grep', ['-c', '-a', 'user-1', path, `${path}-wal`]).stdout.toString()
-  expect(found).toBe(`${path}:0\n${path}-wal:0\n`)
+  for (const file of [path, `${path}-wal`]) expect(readFileSync(file).includes('user-1')).toBe(false)
   expect(lines).toHaveLength(1)
   journal.close()
 })
@@ -171,14 +143,18 @@ it('forget leaves nothing in the files beside it, also when the disk works again
 it('a process that is killed loses at most a quarter of a second', async () => {
   const { open, path } = setUp()
   const program = `
-    import { createJournal } from '${new URL('../../src/inspector/create-journal.ts', import.meta.url).pathname}'
+    import { createJournal } from '${new URL('../../src/inspector/journal.ts', import.meta.url).pathname}'
+    import { statSync } from 'node:fs'
+    import { setBody } from '${new URL('../../src/inspector/logged-message.ts', import.meta.url).pathname}'
     import { systemClock } from '${new URL('../../src/time/clock.ts', import.meta.url).pathname}'
     const keep = ${JSON.stringify({ ...bounds, path })}
     const journal = createJournal(keep, systemClock, { write: console.log })
-    const entry = journal.add(journal.home('shop'), 'received', 1, 'a', false)
-    entry.setBody(Buffer.from('{}'))
+    const size = () => statSync(keep.path + '-wal').size
+    const before = size()
+    const entry = journal.add(journal.part('shop'), { kind: 'received', at: 1, key: 'a' })
+    setBody(entry, Buffer.from('{}'))
     journal.update(entry)
-    setInterval(() => entry.isStored && process.kill(process.pid, 'SIGKILL'), 1)`
+    setInterval(() => size() > before && process.kill(process.pid, 'SIGKILL'), 1)`
   const { signal, stdout } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' })
   expect({ signal, stdout }).toEqual({ signal: 'SIGKILL', stdout: '' })
   const journal = open()
@@ -244,7 +220,7 @@ it('skips and deletes an entry that no journal wrote', () => {
   add(journal, 'user-1')
   journal.close()
   const database = new DatabaseSync(path)
-  database.exec("INSERT INTO messages VALUES (9, 'null', '{}', x'00'), (10, '{', '{}', x'00'), (11, '{}', '{}', x'00')")
+  database.exec("INSERT INTO messages VALUES (9, 'null', x'00'), (10, '{', x'00'), (11, '{}', x'00')")
   database.close()
   const again = open()
   expect(again.changesSince(undefined).rows.map(({ id }) => id)).toEqual([1])

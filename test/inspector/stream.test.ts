@@ -9,8 +9,9 @@ import { describe, expect, it, vi } from 'vitest'
 import { serve } from '../../adapters/node.ts'
 import { createReceiver } from '../../src/index.ts'
 import type { InspectorEndpoint } from '../../src/inspector/endpoint/endpoint.ts'
+import { createFaults } from '../../src/inspector/endpoint/faults.ts'
 import { partOfDestination, partOfReceiver } from '../../src/inspector/endpoint/parts.ts'
-import type { Row } from '../../src/inspector/wire-message.ts'
+import type { Row } from '../../src/inspector/wire.ts'
 import type { Access } from '../../src/inspector.ts'
 import { createLog } from '../../src/options/log.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
@@ -281,8 +282,9 @@ describe('beside rows', () => {
     const destination = createDestination({ webhooks, sharedSecret: 'secret', clock })
     closeLater(() => Promise.all([receiver.close(), destination.close({ graceMs: 0 })]))
     const parts = [partOfReceiver('app', receiver), partOfDestination('shop', destination)]
-    const faultsOf = new Map([['app', receiver]])
-    const inspector = endpointOf({ parts, faultsOf, movable: clock, clock, machine })
+    const faults = createFaults(new Map([['app', receiver]]), clock)
+    faults.wrap(receiver)
+    const inspector = endpointOf({ parts, faults, movable: clock, clock, machine })
     const stream = await open(inspector)
     await next(stream)
 
@@ -299,8 +301,11 @@ describe('beside rows', () => {
     await post(inspector, '/api/faults', fault)
     expect(await eventsAfter(machine, stream)).toEqual({ faults: [fault] })
     await post(inspector, '/api/faults', { part: 'app', count: 0 })
-    await post(inspector, '/api/time', { speed: 60 })
-    expect(await eventsAfter(machine, stream)).toMatchObject({ faults: [], time: { speed: 60, isMoving: false } })
+    await post(inspector, '/api/time', { advanceMs: 60_000 })
+    expect(await eventsAfter(machine, stream)).toMatchObject({
+      faults: [],
+      time: { now: clock.now(), isMoving: false },
+    })
   })
 
   it('a queue that cannot be counted is in the log, and the stream goes on', async () => {

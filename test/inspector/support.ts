@@ -9,7 +9,7 @@ import { createEndpoint, type InspectorEndpoint } from '../../src/inspector/endp
 import type { EndpointOptions } from '../../src/inspector/endpoint/routes.ts'
 import type { Journal, Refused } from '../../src/inspector/journal.ts'
 import type { SeriesRecorder } from '../../src/inspector/series.ts'
-import type { Row } from '../../src/inspector/wire-message.ts'
+import type { Row } from '../../src/inspector/wire.ts'
 import type { Inspector } from '../../src/inspector.ts'
 import { createLog } from '../../src/options/log.ts'
 import { systemClock } from '../../src/time/clock.ts'

@@ -1,7 +1,7 @@
 /** What an inspector keeps of messages that are done at once, and of users who are forgotten meanwhile. */
 
 import { expect, it } from 'vitest'
-import { createJournal } from '../../src/inspector/create-journal.ts'
+import { createJournal } from '../../src/inspector/journal.ts'
 import { createSeries } from '../../src/inspector/series.ts'
 import { watchReceiver } from '../../src/inspector/watch-receiver.ts'
 import { createLog } from '../../src/options/log.ts'
@@ -37,13 +37,13 @@ const track = (index: number | string, more = {}) => ({ ...fixtures.track, messa
 it('each body, header and name is that of its own message, however many were kept and dropped before', async () => {
   const { receiver, send, rows, journal } = setUp()
   receiver.on('track', () => {})
-  for (let index = 0; index < 300; index += 1) {
+  for (let index = 0; index < 150; index += 1) {
     await send(track(index, { userId: `user-${index}`, properties: { pad: 'x'.repeat((index * 37) % 900) } }), {
       'x-number': String(index),
     })
   }
   const kept = rows()
-  expect(kept.map(({ user }) => user)).toEqual(Array.from({ length: 20 }, (_, index) => `user-${299 - index}`))
+  expect(kept.map(({ user }) => user)).toEqual(Array.from({ length: 20 }, (_, index) => `user-${149 - index}`))
   for (const { id, user } of kept) {
     const { body, request } = journal.detail(id) ?? {}
     const number = user?.slice('user-'.length)
@@ -204,22 +204,6 @@ it('an attempt of an inbox that ends after its user was forgotten brings nothing
   await clock.advance(100)
   await receiver.close({ graceMs: 1_000 })
   expect(rows()).toEqual([])
-})
-
-it('what is forgotten is cleared in memory, also where other messages are beside it', async () => {
-  const { receiver, send, journal, rows } = setUp()
-  receiver.on('track', () => {})
-  for (const user of ['one', 'two', 'three']) await send(track(user, { userId: user }))
-  const opened = journal.find(
-    journal.home('shop'),
-    signedRequest(track('two', { userId: 'two' }), secret).headers['x-signature'],
-  )
-  const memory = Buffer.from(opened?.body.buffer as ArrayBuffer)
-  const [one, two, three] = ['one', 'two', 'three'].map((user) => Buffer.from(`message-${user}`))
-  expect([one, two, three].every((text) => memory.includes(text as Buffer))).toBe(true)
-  journal.forget(['two', 'three'])
-  expect([one, two, three].map((text) => memory.includes(text as Buffer))).toEqual([true, false, false])
-  expect(rows().map(({ user }) => user)).toEqual(['one'])
 })
 
 it('after some are forgotten the newest are kept, within the bounds', async () => {

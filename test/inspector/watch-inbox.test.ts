@@ -2,9 +2,10 @@
 
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
-import { createJournal } from '../../src/inspector/create-journal.ts'
+import { createJournal } from '../../src/inspector/journal.ts'
 import { createSeries } from '../../src/inspector/series.ts'
 import { watchReceiver } from '../../src/inspector/watch-receiver.ts'
+import type { MessageType } from '../../src/message/message.ts'
 import { createLog } from '../../src/options/log.ts'
 import type { Queue } from '../../src/queues/queue.ts'
 import type { ReceiverOptions } from '../../src/receiver/options.ts'
@@ -17,7 +18,7 @@ import { deliver, secret, setUp as setUpReceiver } from '../support/receive.ts'
 type Watched = Pick<ReturnType<typeof setUpReceiver>, 'receiver' | 'clock'>
 
 /** Watches a receiver, whose only handler does what the test says. */
-function watch<Given extends Watched>(set: Given) {
+function watch<Given extends Watched>(set: Given, type: MessageType | '*' = '*') {
   const { clock, receiver } = set
   const bounds = { messages: 20, bytes: 64_000_000, refused: 5, refusedBytes: 4_000_000 }
   const journal = createJournal(
@@ -30,7 +31,7 @@ function watch<Given extends Watched>(set: Given) {
   watchReceiver('shop', receiver, journal, series)
   const handler = { run: (): unknown => undefined }
   const save = () => handler.run()
-  receiver.on('*', save, { unverified: true })
+  receiver.on(type as '*', save, { unverified: true })
   onTestFinished(() => void receiver.close({ graceMs: 0 }))
   const rows = () => journal.changesSince(undefined).rows
   const detail = (id = 1) => journal.detail(id)
@@ -46,8 +47,9 @@ function setUp(
   inbox: Parameters<typeof setUpInbox>[0] = {},
   options: ReceiverOptions = {},
   queue: Partial<Queue> = {},
+  type?: MessageType,
 ) {
-  return watch(setUpInbox(inbox, options, queue))
+  return watch(setUpInbox(inbox, options, queue), type)
 }
 
 const fail = () => {
@@ -258,7 +260,7 @@ describe('a receiver with an inbox', () => {
     expect(counts()).toEqual([1, 0])
   })
 
-  it('a batch that signs its first element: a row for each, one refused', async () => {
+  it('a batch that signs its first element: a row for each that is handled, none for one that is invalid', async () => {
     const { receiver, clock, rows, detail } = setUp({}, { batches: 'first_signed' })
     const strange = { ...fixtures.track, type: 'strange' }
     const elements = [fixtures.track, strange, { ...fixtures.track, messageId: 'third' }]
@@ -266,15 +268,29 @@ describe('a receiver with an inbox', () => {
     await receiver.receive(Buffer.from(body), headers)
     receiver.start()
     await clock.advance(0)
-    expect(rows()).toHaveLength(3)
-    expect(rows().find(({ state }) => state === 'refused')).toMatchObject({ code: 'message_type_unknown', attempts: 0 })
+    expect(rows()).toHaveLength(2)
     const checked = rows().map(({ id, state }) => {
       const step = detail(id)?.steps.find(({ what }) => what === 'checked')
       return [state, detail(id)?.body.text, step?.what === 'checked' && step.isVerified]
     })
     expect(checked).toContainEqual(['done', JSON.stringify(elements[0]), true])
-    expect(checked).toContainEqual(['refused', JSON.stringify(elements[1]), false])
     expect(checked).toContainEqual(['done', JSON.stringify(elements[2]), false])
+  })
+
+  it.each([
+    ['elements', (index: number) => `,{"type":"page","userId":"${index}"},${index}]`],
+    ['bytes that are no JSON', (index: number) => `,${index}`],
+  ])('a captured message pushes nothing out, whatever %s stand behind it', async (_what, behind) => {
+    const { receiver, clock, rows, detail } = setUp({}, { batches: 'first_signed' }, {}, 'track')
+    receiver.start()
+    for (let index = 0; index < 25; index++) {
+      const { body, headers } = signedRequest(fixtures.track, secret)
+      await receiver.receive(Buffer.from(index === 0 ? body : `[${body}${behind(index)}`), headers)
+      await clock.advance(0)
+    }
+    const messages = rows().filter(({ isRefused }) => isRefused !== true)
+    expect(messages).toMatchObject([{ id: 1, state: 'done', status: 200 }])
+    expect(detail(1)?.body.text).toBe(JSON.stringify(fixtures.track))
   })
 })
 

@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest'
 import type { DestinationOptions } from '../../src/destination/options.ts'
-import { createJournal } from '../../src/inspector/create-journal.ts'
 import type { JournalWriter } from '../../src/inspector/journal.ts'
+import { createJournal } from '../../src/inspector/journal.ts'
 import { createSeries } from '../../src/inspector/series.ts'
 import { watchCollector, watchDestination } from '../../src/inspector/watch-outbound.ts'
 import { createLog } from '../../src/options/log.ts'

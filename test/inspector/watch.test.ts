@@ -1,7 +1,7 @@
 /** What an inspector keeps of the traffic of real parts. */
 
 import { describe, expect, it } from 'vitest'
-import { createJournal } from '../../src/inspector/create-journal.ts'
+import { createJournal } from '../../src/inspector/journal.ts'
 import type { SeriesRecorder } from '../../src/inspector/series.ts'
 import { watchReceiver } from '../../src/inspector/watch-receiver.ts'
 import { createLog } from '../../src/options/log.ts'

@@ -12,7 +12,7 @@ import { json, Refusal, redirect, refused } from './answers.ts'
 import { createRoutes, type EndpointOptions } from './routes.ts'
 
 /** An inspector of a journal that is filled elsewhere. */
-export type InspectorEndpoint = Omit<Inspector, 'forget'>
+export type InspectorEndpoint = Omit<Inspector, 'forget' | 'withFaults'>
 
 /** The most bytes of a body. */
 const BODY_LIMIT = 1_000_000

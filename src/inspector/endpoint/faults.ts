@@ -1,6 +1,7 @@
 /** Faults: what the next requests to a receiver are answered, to see what their sender does then. For development. */
 
-import type { EndpointAnswer, EndpointRequest } from '../../http/endpoint.ts'
+import type { Endpoint, EndpointAnswer } from '../../http/endpoint.ts'
+import { invalidOption } from '../../options/checks.ts'
 import type { Receiver } from '../../receiver/api.ts'
 import type { Clock } from '../../time/clock.ts'
 import type { Fault } from '../wire.ts'
@@ -15,6 +16,10 @@ export interface Faults extends Source {
    * @throws Refusal for a wrong fault.
    */
   set(body: { readonly [field in keyof Fault]?: unknown }): Fault
+  /** As `withFaults` of an inspector. */
+  wrap(receiver: Receiver): Endpoint
+  /** Calls `listener` when the faults in force have changed. */
+  onChange(listener: () => void): void
   /** Ends all of them. */
   close(): void
 }
@@ -22,12 +27,12 @@ export interface Faults extends Source {
 const MOST_REQUESTS = 10_000
 const LONGEST_DELAY_MS = 60_000
 
-/**
- * @param clock The clock of the parts: a delay lasts as long for the receiver as for its sender.
- * @param onChange Is called when the faults in force have changed.
- */
-export function createFaults(receivers: ReadonlyMap<string, Receiver>, clock: Clock, onChange: () => void): Faults {
+/** @param clock The clock of the parts: a delay lasts as long for the receiver as for its sender. */
+export function createFaults(receivers: ReadonlyMap<string, Receiver>, clock: Clock): Faults {
   const inForce = new Map<string, Fault>()
+  /** The receivers whose answers can be replaced, by name. */
+  const wrapped = new Set<string>()
+  let onChange = (): void => {}
   let version = 0
 
   function note(fault: Fault): void {
@@ -35,25 +40,6 @@ export function createFaults(receivers: ReadonlyMap<string, Receiver>, clock: Cl
     else inForce.delete(fault.part)
     version += 1
     onChange()
-  }
-
-  const stops = [...receivers].map(([name, receiver]) =>
-    receiver.observe({
-      intercept(request) {
-        const fault = inForce.get(name)
-        if (fault === undefined) return undefined
-        note({ ...fault, count: fault.count - 1 })
-        return apply(fault, request)
-      },
-    }),
-  )
-
-  async function apply(
-    { status, delayMs = 0 }: Fault,
-    { signal }: EndpointRequest,
-  ): Promise<EndpointAnswer | undefined> {
-    if (delayMs > 0) await wait(delayMs, signal)
-    return status === undefined ? undefined : toAnswer(status)
   }
 
   function wait(ms: number, signal: AbortSignal): Promise<void> {
@@ -75,9 +61,37 @@ export function createFaults(receivers: ReadonlyMap<string, Receiver>, clock: Cl
       return version
     },
     read: () => [...inForce.values()],
+    onChange(listener) {
+      onChange = listener
+    },
+    wrap(receiver) {
+      const [name] = [...receivers].find(([, each]) => each === receiver) ?? []
+      if (name === undefined) {
+        const advice = 'Pass it to createInspector as `receiver`.'
+        throw invalidOption('withFaults: receiver', 'must be one that the inspector watches', 'another one', advice)
+      }
+      wrapped.add(name)
+      return {
+        get background() {
+          return receiver.background
+        },
+        async handle(request) {
+          const fault = inForce.get(name)
+          if (fault === undefined) return receiver.handle(request)
+          const { count, status, delayMs = 0 } = fault
+          note({ ...fault, count: count - 1 })
+          if (delayMs > 0) await wait(delayMs, request.signal)
+          return status === undefined ? receiver.handle(request) : toAnswer(status)
+        },
+      }
+    },
     set({ part, count, status, delayMs }) {
-      if (typeof part !== 'string' || !receivers.has(part)) {
-        throw new Refusal(404, 'The part of a fault must be a receiver. Got another name. Reload the page.')
+      if (typeof part !== 'string' || !wrapped.has(part)) {
+        const advice = 'Mount `inspector.withFaults(receiver)` in its place.'
+        throw new Refusal(
+          404,
+          `The part of a fault must be a receiver that lets faults answer. Got another one. ${advice}`,
+        )
       }
       const fault: Fault = {
         part,
@@ -90,7 +104,6 @@ export function createFaults(receivers: ReadonlyMap<string, Receiver>, clock: Cl
     },
     close() {
       inForce.clear()
-      for (const stop of stops) stop()
     },
   }
 }

@@ -2,12 +2,13 @@
 
 import { systemClock } from '../../time/clock.ts'
 import type { Inspector, InspectorOptions } from '../api.ts'
-import { createJournal } from '../create-journal.ts'
+import { createJournal } from '../journal.ts'
 import { createSeries } from '../series.ts'
 import { watchCollector, watchDestination } from '../watch-outbound.ts'
 import { watchReceiver } from '../watch-receiver.ts'
 import { createEndpoint } from './endpoint.ts'
 import { createExplanations } from './explanations.ts'
+import { createFaults } from './faults.ts'
 import { readOptions } from './options.ts'
 import { partOfDestination, partOfReceiver, type WatchedPart } from './parts.ts'
 
@@ -31,9 +32,9 @@ export function createInspector(options: InspectorOptions): Inspector {
   ]
   const journal = createJournal(shared.keep, shared.clock, shared.log)
   const series = createSeries(shared.clock)
-  const faultsOf = isDevelopment ? receivers : undefined
+  const faults = isDevelopment ? createFaults(receivers, shared.clock) : undefined
   const { explain, close: closeExplanations } = createExplanations(receivers, systemClock)
-  const endpoint = createEndpoint({ ...shared, journal, series, parts, machine: systemClock, faultsOf, explain })
+  const endpoint = createEndpoint({ ...shared, journal, series, parts, machine: systemClock, faults, explain })
   const stops = [
     ...[...receivers].map(([name, receiver]) => watchReceiver(name, receiver, journal, series)),
     ...[...destinations].map(([name, destination]) => watchDestination(name, destination, journal, series)),
@@ -42,6 +43,7 @@ export function createInspector(options: InspectorOptions): Inspector {
 
   return {
     ...endpoint,
+    withFaults: (receiver) => faults?.wrap(receiver) ?? receiver,
     forget: (ids) => journal.forget(ids),
     async close() {
       for (const stop of stops) stop()

@@ -19,7 +19,6 @@ import type { ManualClock } from '../../testing/manual-clock.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import type { Authorize, InspectorOptions } from '../api.ts'
 import { type Keep, readKeep } from '../journal.ts'
-import { SPEEDS } from './time.ts'
 
 /** The options of an inspector, checked and complete. The parts are by their names. */
 export interface InspectorSettings {
@@ -34,8 +33,6 @@ export interface InspectorSettings {
   readonly clock: Clock
   /** The clock, when the page may move it. */
   readonly movable: ManualClock | undefined
-  /** How fast it runs at first. */
-  readonly speed: number
   readonly log: Log
 }
 
@@ -49,7 +46,6 @@ const OPTIONS = [
   'keep',
   'development',
   'clock',
-  'speed',
   'logger',
 ] as const satisfies (keyof InspectorOptions)[]
 
@@ -63,7 +59,7 @@ const LONGEST_NAME = 60
  */
 export function readOptions(options: InspectorOptions): InspectorSettings {
   requireOptions('createInspector', options, OPTIONS)
-  const { authorize, token, development = false, clock = systemClock, speed = 0, logger } = options
+  const { authorize, token, development = false, clock = systemClock, logger } = options
   const names = new Set<string>()
   const receivers = readParts('receiver', options.receiver, 'receiver', ['handle', 'receive', 'health'], names)
   const destinations = readParts('destinations', options.destinations, 'destination', ['submit', 'health'], names)
@@ -86,12 +82,6 @@ export function readOptions(options: InspectorOptions): InspectorSettings {
     const advice = 'Pass `development: true`, or leave out the clock.'
     throw invalidOption('clock', 'needs `development` when it can be moved', 'a clock with `advance`', advice)
   }
-  if (!SPEEDS.includes(speed)) {
-    throw invalidOption('speed', `must be one of ${SPEEDS.join(', ')}`, show(speed), 'Pass 1 for real time.')
-  }
-  if (speed > 0 && movable === undefined) {
-    throw invalidOption('speed', 'needs a `clock` that can be moved', 'another clock', 'Pass a `manualClock()`.')
-  }
   const keep = readKeep(options.keep)
   const log = createLog(logger, undefined, systemClock)
   return {
@@ -105,7 +95,6 @@ export function readOptions(options: InspectorOptions): InspectorSettings {
     isDevelopment: development,
     clock,
     movable,
-    speed,
     log,
   }
 }

@@ -12,8 +12,7 @@ import type { Receiver } from '../../receiver/api.ts'
 import type { Attempt } from '../../sender/api.ts'
 import type { Clock } from '../../time/clock.ts'
 import { cut, nameOf, SHORT, userOf } from '../lines.ts'
-import type { Letter, Part } from '../wire.ts'
-import type { ErrorLine } from '../wire-message.ts'
+import type { ErrorLine, Letter, Part } from '../wire.ts'
 
 /** A part that is watched. */
 export interface WatchedPart extends Pick<Part, 'name' | 'kind'> {

@@ -2,8 +2,7 @@
 
 import type { Clock } from '../../time/clock.ts'
 import type { Journal } from '../journal.ts'
-import type { StreamEvents } from '../wire.ts'
-import type { Row } from '../wire-message.ts'
+import type { Row, StreamEvents } from '../wire.ts'
 
 /** What the stream sends, beside rows, whenever it has changed. */
 export interface Source {

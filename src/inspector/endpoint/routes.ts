@@ -3,18 +3,16 @@
 import manifest from '../../../package.json' with { type: 'json' }
 import type { EndpointAnswer, EndpointRequest } from '../../http/endpoint.ts'
 import type { Json } from '../../message/json.ts'
-import type { Receiver } from '../../receiver/api.ts'
 import type { Sender } from '../../sender/api.ts'
 import { TAMPERINGS } from '../../sender/tamper.ts'
 import type { ManualClock } from '../../testing/manual-clock.ts'
 import type { Clock } from '../../time/clock.ts'
 import type { Journal, Refused } from '../journal.ts'
 import type { SeriesRecorder } from '../series.ts'
-import type { Access, Changed, Setup } from '../wire.ts'
-import type { Explanation } from '../wire-message.ts'
+import type { Access, Changed, Explanation, Setup } from '../wire.ts'
 import type { GuardOptions } from './access.ts'
 import { answer, json, pageFiles, Refusal } from './answers.ts'
-import { createFaults, requireBetween } from './faults.ts'
+import { type Faults, requireBetween } from './faults.ts'
 import { createLetters, type QueuedPart, readChange } from './letters.ts'
 import type { WatchedPart } from './parts.ts'
 import { createSampler } from './queues.ts'
@@ -35,11 +33,10 @@ export interface EndpointOptions extends GuardOptions {
   readonly senders?: ReadonlyMap<string, Sender>
   /** Says why a signature was refused. Default: it cannot. */
   readonly explain?: (refused: Refused) => Promise<string>
-  /** The receivers whose answers may be faults. Default: no faults can be set. */
-  readonly faultsOf?: ReadonlyMap<string, Receiver> | undefined
-  /** The clock, when it may be moved, and how fast it runs at first. Default: it stands still. */
+  /** Default: no faults can be set. */
+  readonly faults?: Faults | undefined
+  /** The clock, when it may be moved. */
   readonly movable?: ManualClock | undefined
-  readonly speed?: number
   /** What serves the page, when it is no app. */
   readonly command?: Setup['command']
 }
@@ -70,14 +67,14 @@ export function createRoutes(
   isAllowed: ((request: EndpointRequest) => Promise<boolean>) | undefined,
   report: (thrown: unknown) => void,
 ): Routes {
-  const { journal, series, parts, clock, machine, senders = new Map(), faultsOf, movable, speed = 0 } = options
+  const { journal, series, parts, clock, machine, senders = new Map(), faults, movable } = options
   const wake = (): void => streams.wake()
   const queues = createSampler({ parts, series, isOpen: () => streams.isOpen, onSample: wake, report, machine })
   const letters = createLetters(journal, clock, machine)
   const sending = createSending(senders)
-  const faults = faultsOf && createFaults(faultsOf, clock, wake)
+  faults?.onChange(wake)
   const isActive = async (): Promise<boolean> => sending.active > 0 || (await queues.isActive())
-  const time = movable && createTimeControl({ movable, isActive, onChange: wake, report, speed, machine })
+  const time = movable && createTimeControl({ movable, isActive, onChange: wake, machine })
   const sources = [queues, faults, time].filter((source) => source !== undefined)
   const streams = createStreams(journal, sources, machine)
   const stopLooking = journal.onChange(queues.look) // The plots begin with the first message, not with the first page.

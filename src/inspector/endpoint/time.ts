@@ -25,43 +25,26 @@ export interface TimeOptions {
   /** Whether anything is under way in the parts. */
   readonly isActive: () => Promise<boolean>
   readonly onChange: () => void
-  /** Receives what a timer of the app threw. */
-  readonly report: (thrown: unknown) => void
-  /** How many milliseconds pass in one of the machine's, at first. */
-  readonly speed: number
   /** The clock of the machine. */
   readonly machine: Clock
 }
 
 const LONGEST_MS = 7 * 24 * 60 * 60 * 1_000
-/** 0: it stands still. 1: it goes with the clock of the machine. */
-export const SPEEDS: readonly number[] = [0, 1, 60, 600]
 /** How far it moves at once while something is under way. */
 const STEP_MS = 1_000
 /** How long it waits for that before each step, by the clock of the machine. */
 const MOST_WAIT_MS = 2_000
 const LOOK_MS = 10
-/** Between two steps of a clock with a speed. */
-const TICK_MS = 100
-/** Between two steps of a clock that goes with that of the machine: what the parts measure is as fine as that. */
-const REAL_TICK_MS = 10
-/** The most that counts for one of them: what took longer is not made up for. */
-const MOST_TICK_MS = 1_000
 /** How often its time is sent. */
 const BEAT_MS = 1_000
 
 /** Creates the control of a clock. */
-export function createTimeControl({ movable, isActive, onChange, report, speed, machine }: TimeOptions): TimeControl {
+export function createTimeControl({ movable, isActive, onChange, machine }: TimeOptions): TimeControl {
   const clock = inBackground(machine)
   let version = 1
-  /** How many milliseconds pass in one of the machine's. */
-  let pace = { each: 0 }
-  let isAsked = false
+  let isMoving = false
   let isClosed = false
-  let ticker: unknown
   let beat: unknown
-  /** The move under way: there is never another, because two at once could move the clock back. */
-  let moving: Promise<void> | undefined
 
   function changed(): void {
     version += 1
@@ -69,7 +52,7 @@ export function createTimeControl({ movable, isActive, onChange, report, speed, 
   }
 
   function read(): Time {
-    return { now: movable.now(), speed: pace.each, isMoving: isAsked }
+    return { now: movable.now(), isMoving }
   }
 
   async function move(ms: number): Promise<void> {
@@ -99,57 +82,6 @@ export function createTimeControl({ movable, isActive, onChange, report, speed, 
     return true
   }
 
-  /** Moves when no other move is under way any more. */
-  async function moveNext(ms: number): Promise<void> {
-    // Whoever began that one hears of its failure.
-    while (moving !== undefined) await moving.catch(() => {})
-    await begin(move(ms))
-  }
-
-  function begin(move: Promise<void>): Promise<void> {
-    moving = move.finally(() => {
-      moving = undefined
-    })
-    return moving
-  }
-
-  /** Goes on until another speed is set. */
-  function tick(since: number, current: typeof pace): void {
-    ticker = clock.setTimeout(async () => {
-      const now = clock.monotonic()
-      if (!isAsked) await moveNext(Math.round(Math.min(now - since, MOST_TICK_MS) * current.each)).catch(report)
-      if (pace === current && !isClosed) tick(now, current)
-    }, TICK_MS)
-  }
-
-  /** Goes on with the clock of the machine, and waits for nothing: what takes a second there takes one here. */
-  function follow(since: number, current: typeof pace): void {
-    ticker = clock.setTimeout(async () => {
-      const now = clock.monotonic()
-      const ms = Math.floor(now - since)
-      if (moving === undefined) await begin(movable.advance(Math.min(ms, MOST_TICK_MS))).catch(report)
-      if (pace === current && !isClosed) follow(since + ms, current)
-    }, REAL_TICK_MS)
-  }
-
-  function run(each: number): void {
-    pace = { each }
-    clock.clearTimeout(ticker)
-    if (each === 1) follow(clock.monotonic(), pace)
-    else if (each > 0) tick(clock.monotonic(), pace)
-  }
-
-  async function advance(ms: number): Promise<void> {
-    isAsked = true
-    changed()
-    try {
-      await moveNext(ms)
-    } finally {
-      isAsked = false
-      changed()
-    }
-  }
-
   /** The app may move the clock, too. */
   function repeat(): void {
     beat = clock.setTimeout(() => {
@@ -158,7 +90,6 @@ export function createTimeControl({ movable, isActive, onChange, report, speed, 
     }, BEAT_MS)
   }
   repeat()
-  run(speed)
 
   return {
     name: 'time',
@@ -166,30 +97,24 @@ export function createTimeControl({ movable, isActive, onChange, report, speed, 
       return version
     },
     read,
-    async change({ advanceMs, speed: nextSpeed }) {
-      if (advanceMs === undefined && nextSpeed === undefined) {
-        throw new Refusal(400, '`advanceMs` or `speed` is required. Got neither. Send one of them.')
-      }
-      const ms = advanceMs === undefined ? 0 : requireBetween('advanceMs', advanceMs, 1, LONGEST_MS)
-      if (ms > 0 && isAsked) {
+    async change({ advanceMs }) {
+      const ms = requireBetween('advanceMs', advanceMs, 1, LONGEST_MS)
+      if (isMoving) {
         throw new Refusal(409, 'The clock is moved once at a time. Got another move. Wait until the first has ended.')
       }
-      if (nextSpeed !== undefined) {
-        run(requireSpeed(nextSpeed))
+      isMoving = true
+      changed()
+      try {
+        await move(ms)
+      } finally {
+        isMoving = false
         changed()
       }
-      if (ms > 0) await advance(ms)
       return read()
     },
     close() {
       isClosed = true
-      clock.clearTimeout(ticker)
       clock.clearTimeout(beat)
     },
   }
-}
-
-function requireSpeed(speed: unknown): number {
-  if (SPEEDS.includes(speed as number)) return speed as number
-  throw new Refusal(400, `\`speed\` must be one of ${SPEEDS.join(', ')}. Got something else. Send one of them.`)
 }

@@ -18,11 +18,13 @@ export interface Answered<Answer> {
  *
  * @param path Below `api/`.
  * @param everyMs Asks again so often while the page is visible. Default: once.
+ * @param cause Asks again when it changes.
  */
 export function useAnswer<Answer>(
   path: string,
   query: Readonly<Record<string, string | number | undefined>>,
   everyMs?: number,
+  cause?: unknown,
 ): Answered<Answer> {
   const [state, setState] = useState<Pick<Answered<Answer>, 'answer' | 'error'>>({
     answer: undefined,
@@ -58,7 +60,7 @@ export function useAnswer<Answer>(
       window.clearInterval(timer)
       document.removeEventListener('visibilitychange', onVisible)
     }
-  }, [path, key, everyMs, turn])
+  }, [path, key, everyMs, cause, turn])
   const reload = useCallback(() => setTurn((before) => before + 1), [])
   return { ...state, reload }
 }

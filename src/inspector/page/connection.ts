@@ -1,8 +1,7 @@
 /** What the page knows, and how it learns it: the API of the inspector, and its stream. */
 
 import { useLayoutEffect, useReducer, useRef } from 'preact/hooks'
-import type { Fault, Problem, QueueStatus, Setup, StreamEvents, Time } from '../wire.ts'
-import type { Row } from '../wire-message.ts'
+import type { Fault, Problem, QueueStatus, Row, Setup, StreamEvents, Time } from '../wire.ts'
 import { keptRows } from './rows.ts'
 
 /** Everything that the views show, apart from what they fetch themselves. */
@@ -41,8 +40,6 @@ const listeners = new Set<() => void>()
 const rowsById = new Map<number, Row>()
 /** Between the clock of this machine and that of the app. */
 let offsetMs = 0
-/** When `state.time` arrived, by this machine's clock. */
-let timeArrivedAt = 0
 let isScheduled = false
 let shownAt = Number.NEGATIVE_INFINITY
 
@@ -92,9 +89,7 @@ export function useStore<Part>(select: (state: State) => Part): Part {
 
 /** The time by the clock of the app, in milliseconds. */
 export function now(): number {
-  const { time } = state
-  if (time === undefined) return Date.now() + offsetMs
-  return time.now + (Date.now() - timeArrivedAt) * time.speed
+  return state.time?.now ?? Date.now() + offsetMs
 }
 
 /** What the inspector answered instead of what was asked for. Its message is for the reader of the page. */
@@ -183,7 +178,6 @@ export function connect(): void {
 
 /** Takes the time that the inspector answered to a change of it. */
 export function showTime(time: Time): void {
-  timeArrivedAt = Date.now()
   update({ time })
 }
 

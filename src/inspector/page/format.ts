@@ -1,6 +1,6 @@
 /** Numbers, bytes, durations and times as text. */
 
-import type { RowState } from '../wire-message.ts'
+import type { RowState } from '../wire.ts'
 
 const NUMBER = new Intl.NumberFormat('en')
 const CLOCK = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { AttemptLine, RowState } from '../wire-message.ts'
+import type { AttemptLine, RowState } from '../wire.ts'
 import { now, useStore } from './connection.ts'
 import { formatAgo, formatAttemptError, formatCountdown, formatInstant } from './format.ts'
 import { Text } from './text.tsx'
@@ -137,5 +137,14 @@ export function AttemptAnswer({ attempt: { reason, body } }: { readonly attempt:
         </pre>
       )}
     </>
+  )
+}
+
+/** For who may only look. `what`: `Redriving and dropping need`. */
+export function ReadOnly({ what }: { readonly what: string }) {
+  return (
+    <p class="muted">
+      {what} write access: yours is read. The app decides that in <code>authorize</code>.
+    </p>
   )
 }

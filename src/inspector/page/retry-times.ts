@@ -1,8 +1,7 @@
 /** When a message was tried, when it will be, and what holds it. */
 
 import { isRetryable, nextDelay } from '../../destination/schedule.ts'
-import type { CircuitLine } from '../wire.ts'
-import type { AttemptLine, Step } from '../wire-message.ts'
+import type { AttemptLine, CircuitLine, Step } from '../wire.ts'
 
 /** An attempt that ended. */
 export interface Tried {

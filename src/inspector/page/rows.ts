@@ -1,7 +1,6 @@
 /** The rows that the page holds: as many as the inspector keeps. */
 
-import type { Setup } from '../wire.ts'
-import type { Row } from '../wire-message.ts'
+import type { Row, Setup } from '../wire.ts'
 
 /** Before the bounds are known. */
 const ALL: Setup['keep'] = { messages: Number.POSITIVE_INFINITY, refused: Number.POSITIVE_INFINITY }

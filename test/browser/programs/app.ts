@@ -130,8 +130,8 @@ const inspector = createInspector({
 })
 
 const host = hosts[framework]()
-host.mount('/webhooks', receiver)
-host.mount('/inline', inline)
+host.mount('/webhooks', inspector.withFaults(receiver))
+host.mount('/inline', inspector.withFaults(inline))
 host.mount('/analytics', collector)
 host.mount('/hookline', inspector)
 server.on('request', await host.listener())

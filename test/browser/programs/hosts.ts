@@ -3,17 +3,14 @@
 import type { RequestListener } from 'node:http'
 import express from 'express'
 import Fastify from 'fastify'
-import type { Receiver } from 'hookline'
-import type { Collector } from 'hookline/collector'
 import { serve as serveExpress } from 'hookline/express'
 import { serve as serveFastify } from 'hookline/fastify'
-import type { Inspector } from 'hookline/inspector'
 import { serve as serveKoa } from 'hookline/koa'
 import Koa from 'koa'
 
 /** An app of a framework: endpoints by their paths. */
 export interface Host {
-  mount(path: string, endpoint: Receiver | Collector | Inspector): void
+  mount(path: string, endpoint: Parameters<typeof serveExpress>[0]): void
   listener(): Promise<RequestListener>
 }
 

@@ -8,11 +8,11 @@ import {
   FIELDS,
   readJson,
   sampleOf,
+  TAMPERINGS,
   toDraft,
   toMessage,
   withType,
 } from '../../../src/inspector/page/send/draft.ts'
-import { TAMPERINGS } from '../../../src/inspector/page/send/tampering.ts'
 import type { MessageType } from '../../../src/message/message.ts'
 import { MESSAGE_TYPES } from '../../../src/message/type-table.ts'
 import { composeMessage } from '../../../src/sender/compose-call.ts'

@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest'
 import { countFilters, filterOf, withFilter } from '../../../src/inspector/page/messages/list/filter.ts'
-import type { Row } from '../../../src/inspector/wire-message.ts'
+import type { Row } from '../../../src/inspector/wire.ts'
 
 const row: Row = {
   id: 7,

@@ -2,8 +2,7 @@
 
 import { expect, it } from 'vitest'
 import { findRemaining } from '../../../src/inspector/page/retry-times.ts'
-import type { CircuitLine } from '../../../src/inspector/wire.ts'
-import type { Step } from '../../../src/inspector/wire-message.ts'
+import type { CircuitLine, Step } from '../../../src/inspector/wire.ts'
 
 const circuits = (...states: CircuitLine['state'][]) =>
   states.map((state, index): CircuitLine => ({ url: `https://${index}.example/`, state }))

@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest'
 import { keptRows } from '../../../src/inspector/page/rows.ts'
-import type { Row } from '../../../src/inspector/wire-message.ts'
+import type { Row } from '../../../src/inspector/wire.ts'
 
 it('holds as many as the inspector keeps, the newest first: refused requests push no messages out', () => {
   const rows = Array.from({ length: 12 }, (_, id): Row => {

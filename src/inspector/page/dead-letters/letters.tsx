@@ -2,11 +2,10 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { DeadLetters } from '../../wire.ts'
-import { ReadOnly } from '../access.tsx'
 import { useAnswer } from '../answer.ts'
 import { useStore } from '../connection.ts'
 import { formatNumber } from '../format.ts'
-import { announce, Empty, Failure } from '../parts.tsx'
+import { announce, Empty, Failure, ReadOnly } from '../parts.tsx'
 import { ChangeDialog, type Wanted } from './dialog.tsx'
 import { LetterItem, Moment } from './letter.tsx'
 import { type Action, nameChange, type Scope } from './wording.ts'

@@ -2,9 +2,8 @@
 
 import { useState } from 'preact/hooks'
 import type { Fault } from '../../wire.ts'
-import { ReadOnly } from '../access.tsx'
 import { post, useStore } from '../connection.ts'
-import { Empty, Failure } from '../parts.tsx'
+import { Empty, Failure, ReadOnly } from '../parts.tsx'
 import { describeFault, type FaultFields, readFault } from './fault.ts'
 
 const STATUSES: Readonly<Record<string, string>> = {

@@ -2,17 +2,10 @@
 
 import { useState } from 'preact/hooks'
 import type { Time, TimeChange } from '../../wire.ts'
-import { ReadOnly } from '../access.tsx'
 import { post, showTime } from '../connection.ts'
 import { formatInstant } from '../format.ts'
-import { Empty, Failure, useNow } from '../parts.tsx'
+import { Empty, Failure, ReadOnly, useNow } from '../parts.tsx'
 
-const SPEEDS = [
-  { speed: 0, name: 'Pause' },
-  { speed: 1, name: '×1' },
-  { speed: 60, name: '×60' },
-  { speed: 600, name: '×600' },
-] as const
 const STEPS = [
   { ms: 10_000, name: '+10 s' },
   { ms: 60_000, name: '+1 min' },
@@ -62,20 +55,6 @@ export function TimePanel({ time, mayWrite }: TimePanelProps) {
       </p>
       {mayWrite ? (
         <div class="row time-controls">
-          <fieldset class="row">
-            <legend class="unseen">Speed</legend>
-            {SPEEDS.map(({ speed, name }) => (
-              <button
-                key={speed}
-                type="button"
-                aria-pressed={time.speed === speed}
-                aria-label={speed === 0 ? 'Pause' : `Speed ${name}`}
-                onClick={() => void change({ speed })}
-              >
-                {name}
-              </button>
-            ))}
-          </fieldset>
           <fieldset class="row">
             <legend class="unseen">Move forward</legend>
             {STEPS.map(({ ms, name }) => (

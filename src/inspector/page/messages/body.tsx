@@ -1,7 +1,7 @@
 /** The body of a message: as a tree, as text, as bytes, and what differs from another. */
 
 import { useMemo, useState } from 'preact/hooks'
-import type { Detail } from '../../wire-message.ts'
+import type { Detail } from '../../wire.ts'
 import { endOfPiece } from '../codes.ts'
 import { formatBytes } from '../format.ts'
 import { Empty } from '../parts.tsx'

@@ -1,7 +1,7 @@
 /** What differs between a message and another that is kept. */
 
 import { useEffect, useState } from 'preact/hooks'
-import type { Detail, Row } from '../../wire-message.ts'
+import type { Detail, Row } from '../../wire.ts'
 import { get, useStore } from '../connection.ts'
 import { formatCount } from '../format.ts'
 import { Failure } from '../parts.tsx'

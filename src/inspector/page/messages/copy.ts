@@ -1,6 +1,6 @@
 /** A message as text to paste: a command, a test. What strangers wrote stays data in both. */
 
-import type { Body, Detail, RequestLine } from '../../wire-message.ts'
+import type { Body, Detail, RequestLine } from '../../wire.ts'
 import { UNSEEN } from '../codes.ts'
 
 /** Linux takes 128 KB in one argument. */

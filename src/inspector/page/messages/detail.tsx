@@ -1,9 +1,10 @@
 /** One message: what it is, what happened to it, its body and its headers. */
 
 import type { ComponentChildren, RefObject } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
-import type { Detail, RequestLine, Row } from '../../wire-message.ts'
-import { get, useStore } from '../connection.ts'
+import { useEffect } from 'preact/hooks'
+import type { Detail, RequestLine, Row } from '../../wire.ts'
+import { useAnswer } from '../answer.ts'
+import { useStore } from '../connection.ts'
 import { formatBytes, formatCode, formatCount, formatDay, formatExactTime, formatInstant } from '../format.ts'
 import { FourHours } from '../four-hours.tsx'
 import { Failure, StateName } from '../parts.tsx'
@@ -25,7 +26,8 @@ interface DetailProps {
 
 /** Shows a message, and keeps it up to date. */
 export function DetailView({ id, headingRef, isEntered, onClose }: DetailProps) {
-  const { detail, problem } = useDetail(id)
+  const row = useStore((state) => state.rows.find((each) => each.id === id))
+  const { answer: detail, error } = useAnswer<Detail>('message', { id }, undefined, row)
   useEffect(() => {
     // On a narrow screen it covers the list.
     if (isEntered || matchMedia('(max-width: 979px)').matches) headingRef.current?.focus()
@@ -40,31 +42,10 @@ export function DetailView({ id, headingRef, isEntered, onClose }: DetailProps) 
           Close
         </button>
       </header>
-      {problem !== undefined && <Failure>{problem}</Failure>}
+      {error !== undefined && <Failure>{error}</Failure>}
       {detail !== undefined && <Content detail={detail} />}
     </section>
   )
-}
-
-/** Reads the message, and again whenever its row changes. */
-function useDetail(id: number): { readonly detail?: Detail; readonly problem?: string } {
-  const row = useStore((state) => state.rows.find((each) => each.id === id))
-  const [found, setFound] = useState<{ readonly detail?: Detail; readonly problem?: string }>({})
-  useEffect(() => {
-    let isOver = false
-    get<Detail>('message', { id }).then(
-      (detail) => {
-        if (!isOver) setFound({ detail })
-      },
-      (error: Error) => {
-        if (!isOver) setFound((before) => ({ ...before, problem: error.message }))
-      },
-    )
-    return () => {
-      isOver = true
-    }
-  }, [id, row])
-  return found
 }
 
 function Title({ row: { type, name } }: { readonly row: Row }) {

@@ -1,7 +1,7 @@
 /** One step of a message as words. */
 
 import type { ComponentChildren } from 'preact'
-import type { AttemptLine, ErrorLine, RunLine, Step } from '../../wire-message.ts'
+import type { AttemptLine, ErrorLine, RunLine, Step } from '../../wire.ts'
 import { formatBytes, formatCount, formatDuration, formatExactTime, formatLiteral } from '../format.ts'
 import { AttemptAnswer, resultOf } from '../parts.tsx'
 import { Text } from '../text.tsx'

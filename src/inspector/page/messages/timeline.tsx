@@ -1,14 +1,14 @@
 /** What happened to a message, step by step. */
 
 import type { ComponentChildren } from 'preact'
-import type { CircuitLine } from '../../wire.ts'
-import type { Detail } from '../../wire-message.ts'
-import { useStore } from '../connection.ts'
+import { useEffect, useState } from 'preact/hooks'
+import type { CircuitLine, Detail, Explanation } from '../../wire.ts'
+import { get, useStore } from '../connection.ts'
 import { formatDuration, formatExactTime, formatInstant, formatLiteral } from '../format.ts'
-import { Countdown, useNow } from '../parts.tsx'
+import { Countdown, Failure, useNow } from '../parts.tsx'
 import { findRemaining } from '../retry-times.ts'
 import { hrefOf } from '../route.ts'
-import { Reason } from './reason.tsx'
+import { Text } from '../text.tsx'
 import { showStep, type Tone } from './steps.tsx'
 
 /** Shows the steps of a message, and what comes next. */
@@ -113,5 +113,23 @@ function OpenCircuits({ circuits, others }: OpenCircuitsProps) {
         {others > 0 && ` The other ${others === 1 ? 'URL is' : 'URLs are'} tried meanwhile.`}
       </p>
     </>
+  )
+}
+
+/** Asks why the signature of a message was refused, and shows the answer. */
+function Reason({ id }: { readonly id: number }) {
+  const [message, setMessage] = useState<string | undefined>(undefined)
+  const [problem, setProblem] = useState<string | undefined>(undefined)
+  useEffect(() => {
+    get<Explanation>('explanation', { id }).then(
+      (explanation) => setMessage(explanation.message),
+      (error: Error) => setProblem(error.message),
+    )
+  }, [id])
+  if (problem !== undefined) return <Failure>{problem}</Failure>
+  return (
+    <p class="reason break">
+      {message === undefined ? 'Comparing it with the secrets…' : <Text value={message} lines />}
+    </p>
   )
 }

@@ -1,7 +1,7 @@
 /** The messages of a destination that wait for their next attempt, each on its four hours. */
 
 import { RETRY_WINDOW_MS } from '../../../message/limits.ts'
-import type { Detail, Row } from '../../wire-message.ts'
+import type { Detail, Row } from '../../wire.ts'
 import { useAnswer } from '../answer.ts'
 import { useStore } from '../connection.ts'
 import { formatCount } from '../format.ts'
@@ -71,8 +71,7 @@ function Key({
 }
 
 function Retry({ row }: { readonly row: Row }) {
-  // The number of attempts is in the query so that it is asked again after each.
-  const { answer } = useAnswer<Detail>('message', { id: row.id, attempts: row.attempts })
+  const { answer } = useAnswer<Detail>('message', { id: row.id }, undefined, row.attempts)
   const { startedAt, endsAt } = answer?.window ?? { startedAt: row.at, endsAt: row.at + RETRY_WINDOW_MS }
   return (
     <li class="retry">

@@ -129,10 +129,9 @@ const STALE_MS = 30_000
 
 function Counted({ status }: Pick<QueueItemProps, 'status'>) {
   const now = useNow()
-  const speed = useStore(({ time }) => time?.speed ?? 1)
   if (status === undefined) return <div class="counted muted">not counted yet</div>
   const { asOf } = status
-  const isStale = asOf !== undefined && now - asOf > STALE_MS * Math.max(1, speed)
+  const isStale = asOf !== undefined && now - asOf > STALE_MS
   return (
     <div class="counted">
       <span class="state-name">

@@ -4,13 +4,11 @@ import { useState } from 'preact/hooks'
 import type { MessageType } from '../../../message/message.ts'
 import type { Tampering } from '../../../sender/tamper.ts'
 import type { Send, Sent, Setup } from '../../wire.ts'
-import { ReadOnly } from '../access.tsx'
 import { post } from '../connection.ts'
-import { announce, Failure } from '../parts.tsx'
-import { type Field, readJson, sampleOf, toDraft, toMessage, withType } from './draft.ts'
+import { announce, Failure, ReadOnly } from '../parts.tsx'
+import { type Field, readJson, sampleOf, TAMPERINGS, toDraft, toMessage, withType } from './draft.ts'
 import { FormFields, JsonArea } from './fields.tsx'
 import { describeSent, Result } from './result.tsx'
-import { TAMPERINGS } from './tampering.ts'
 
 interface ComposerProps {
   readonly setup: Setup

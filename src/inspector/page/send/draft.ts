@@ -1,6 +1,7 @@
 /** A message as the fields of a form, and back. */
 
 import type { MessageType } from '../../../message/message.ts'
+import type { Tampering } from '../../../sender/tamper.ts'
 import { fixtures } from '../../../testing/fixtures.ts'
 
 /** The fields of the form that hold text. */
@@ -109,4 +110,16 @@ export function readJson(text: string): { readonly value?: unknown; readonly err
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Ways to send a message incorrectly: what each of them does, and what a correct endpoint answers. */
+export const TAMPERINGS: Readonly<Record<Tampering, string>> = {
+  'bad-signature': 'Changes a digit of the signature. A correct endpoint refuses it.',
+  'wrong-secret': 'Signs with another secret. A correct endpoint refuses it.',
+  'no-signature': 'Leaves the signature out. A correct endpoint refuses it.',
+  truncated: 'Cuts the last byte of the body after signing. A correct endpoint refuses it.',
+  reserialised:
+    'Writes the JSON with other spaces after signing, as a body parser does. A correct endpoint refuses it.',
+  chunked: 'Sends the body in chunks, without its length. A correct endpoint accepts it.',
+  repeated: 'Sends the request twice. A correct endpoint accepts both, and handles one.',
 }

@@ -1,7 +1,6 @@
 /** What each URL answered to a message that was sent. */
 
-import type { Sent } from '../../wire.ts'
-import type { AttemptLine } from '../../wire-message.ts'
+import type { AttemptLine, Sent } from '../../wire.ts'
 import { formatCount, formatDuration, formatExactTime } from '../format.ts'
 import { AttemptAnswer, resultOf, StateSign } from '../parts.tsx'
 import { Text } from '../text.tsx'

@@ -1,6 +1,6 @@
 /** The view "Send": a message that is made here or taken from the list, and what its URLs answer. */
 
-import type { Detail } from '../../wire-message.ts'
+import type { Detail } from '../../wire.ts'
 import { useAnswer } from '../answer.ts'
 import { useStore } from '../connection.ts'
 import { Empty, Failure } from '../parts.tsx'

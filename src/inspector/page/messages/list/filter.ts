@@ -1,6 +1,6 @@
 /** Which rows the list shows, as the query of the URL says. */
 
-import type { Row } from '../../../wire-message.ts'
+import type { Row } from '../../../wire.ts'
 import { formatLiteral } from '../../format.ts'
 
 /** The names of the filters in the query. */

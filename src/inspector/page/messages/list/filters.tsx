@@ -2,7 +2,7 @@
 
 import type { RefObject } from 'preact'
 import { useState } from 'preact/hooks'
-import type { Row } from '../../../wire-message.ts'
+import type { Row } from '../../../wire.ts'
 import { useStore } from '../../connection.ts'
 import { formatNumber } from '../../format.ts'
 import { STATES } from '../../parts.tsx'
@@ -30,6 +30,7 @@ export function Filters({ query, onQuery, searchRef, all, shown, isPaused, fresh
   const set = (name: FilterName, value: string): void => onQuery(withFilter(query, name, value))
   const count = countFilters(query) - (query.has('text') ? 1 : 0)
   const isFiltered = countFilters(query) > 0
+  const sample = all.find(({ state }) => state === 'done')?.of
 
   const select = (name: FilterName, label: string, options: readonly (readonly [string, string])[]) => (
     <label>
@@ -79,6 +80,11 @@ export function Filters({ query, onQuery, searchRef, all, shown, isPaused, fresh
         <output class="count">
           {isFiltered ? `${formatNumber(shown)} of ${formatNumber(all.length)}` : formatNumber(all.length)}
           {isPaused && ` · ${formatNumber(fresh)} new`}
+          {sample !== undefined && (
+            <span title="Of messages that succeed. What fails, is refused or tried again is all here.">
+              {` · 1 of ${formatNumber(sample)} shown`}
+            </span>
+          )}
         </output>
       </div>
       {isOpen && (

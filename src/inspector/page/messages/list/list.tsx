@@ -2,7 +2,7 @@
 
 import type { RefObject } from 'preact'
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import type { Row } from '../../../wire-message.ts'
+import type { Row } from '../../../wire.ts'
 import { COLUMNS, elementId, RowLine } from './row.tsx'
 
 const WIDE_PX = 900

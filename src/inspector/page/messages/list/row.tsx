@@ -1,6 +1,6 @@
 /** One row of the list. */
 
-import type { Row } from '../../../wire-message.ts'
+import type { Row } from '../../../wire.ts'
 import { formatCode, formatDuration, formatExactTime, formatInstant, formatTime } from '../../format.ts'
 import { Countdown, StateName } from '../../parts.tsx'
 import { Text } from '../../text.tsx'

@@ -1,7 +1,7 @@
 /** The view "Messages": the list, and the message that is open. */
 
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { Row } from '../../../wire-message.ts'
+import type { Row } from '../../../wire.ts'
 import { useStore } from '../../connection.ts'
 import { useKeys } from '../../keys.ts'
 import { goTo, hrefOf, useRoute } from '../../route.ts'

@@ -1,0 +1,126 @@
+/** One message in the journal, as a plain object: watchers write its fields, and tell the journal. */
+
+import type { EndpointHeaders } from '../http/endpoint.ts'
+import { RETRY_WINDOW_MS } from '../message/limits.ts'
+import type { Message } from '../message/message.ts'
+import { cut, linesOf, nameOf, SHORT, showBody, userOf } from './lines.ts'
+import type { Detail, Row, RowState, Step } from './wire.ts'
+
+/** What is known of a message from the beginning. */
+export interface LoggedHead {
+  readonly at: number
+  readonly kind: Row['kind']
+  /** The id of its delivery; undefined when no other event belongs to it. */
+  readonly key?: string | undefined
+  /** Whether strangers may have sent it: it pushes out refused requests alone. */
+  readonly isRefused?: boolean
+}
+
+/** What is kept of a message. */
+export interface LoggedMessage extends LoggedHead {
+  readonly id: number
+  /** The name of the part. */
+  readonly part: string
+  /** How many messages that succeeded it stands for, when only a sample of them is kept. */
+  of?: number | undefined
+  jobId?: string | undefined
+  source?: string | undefined
+  state: RowState
+  type?: string | undefined
+  name?: string | undefined
+  user?: string | undefined
+  status?: number | undefined
+  code?: string | undefined
+  attempts: number
+  retryAt?: number | undefined
+  durationMs?: number | undefined
+  /** When its latest attempt ended. */
+  endedAt?: number | undefined
+  /** When the first attempt of a sent one began. */
+  startedAt?: number | undefined
+  method: string
+  /** As it is shown, and relative to where the receiver is mounted. */
+  path: string
+  ownPath: string
+  remoteAddress?: string | undefined
+  headers: EndpointHeaders
+  /** The size of its body, of which `body` may be the beginning. */
+  bytes: number
+  body: Uint8Array
+  /** In their order. */
+  steps: Step[]
+}
+
+const NO_BYTES = new Uint8Array()
+
+/** Creates a message of which nothing else is known. */
+export function createLogged(id: number, part: string, head: LoggedHead): LoggedMessage {
+  const request = { method: 'POST', path: '', ownPath: '', headers: {}, bytes: 0, body: NO_BYTES }
+  return { id, part, ...head, state: 'waiting', attempts: 0, ...request, steps: [] }
+}
+
+/** Keeps a body: a copy where it is a part of more, because the whole chunk of a connection would be kept. */
+export function setBody(logged: LoggedMessage, bytes: Uint8Array): void {
+  logged.bytes = bytes.length
+  logged.body = bytes.length === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
+}
+
+/** Keeps what a message says of itself, as short strings alone: what it was parsed to is not held. */
+export function describeMessage(logged: LoggedMessage, message: Message): void {
+  logged.type = message.type
+  logged.name = cut(nameOf(message), SHORT)
+  logged.user = cut(userOf(message), SHORT)
+}
+
+/** How many steps are kept, of the first and of the last. */
+const FIRST_STEPS = 10
+const LAST_STEPS = 90
+
+/**
+ * Adds a step at its time. Of too many, those in the middle are dropped.
+ *
+ * @param isFirst Whether it began what else is known of that time: only the answer to an earlier request stays before it.
+ */
+export function addStep({ steps }: LoggedMessage, step: Step, isFirst = false): void {
+  let index = steps.length
+  for (; index > 0; index -= 1) {
+    const { at, what } = steps[index - 1] as Step
+    if (at < step.at || (at === step.at && !(isFirst && what !== 'answered'))) break
+  }
+  steps.splice(index, 0, step)
+  if (steps.length > FIRST_STEPS + LAST_STEPS) steps.splice(FIRST_STEPS, 1)
+}
+
+/** An estimate, in bytes, of what it takes. */
+export function sizeOf({ headers, steps, body }: LoggedMessage): number {
+  return 500 + body.length + JSON.stringify([headers, steps]).length
+}
+
+/** Its line in the list. */
+export function rowOf(logged: LoggedMessage): Row {
+  const { id, at, kind, part, state, type, name, user, status, code, bytes, attempts } = logged
+  const { retryAt, durationMs, of } = logged
+  const row = { id, at, kind, part, state, type, name, user, status, code, bytes, attempts, retryAt, durationMs, of }
+  // Fields that are undefined are left out when it is sent.
+  return { ...row, ...(logged.isRefused && { isRefused: true }) } as Row
+}
+
+/** Whether its bytes can tell why its signature was refused. */
+export function canExplain({ isRefused, code }: LoggedMessage): boolean {
+  return isRefused === true && code?.startsWith('signature_') === true
+}
+
+/** Everything about it. */
+export function detailOf(logged: LoggedMessage): Detail {
+  const { kind, method, path, remoteAddress, jobId, startedAt, steps, headers, body, bytes } = logged
+  const address = remoteAddress === undefined ? {} : { remoteAddress }
+  return {
+    row: rowOf(logged),
+    ...(kind !== 'sent' && { request: { method, path, ...address, headers: linesOf(headers) } }),
+    body: showBody(body, bytes, kind === 'collected'),
+    steps,
+    ...(jobId !== undefined && { jobId }),
+    canExplain: canExplain(logged),
+    ...(startedAt !== undefined && { window: { startedAt, endsAt: startedAt + RETRY_WINDOW_MS } }),
+  }
+}
