@@ -11,10 +11,15 @@ export {
   explainSignature,
   type SignatureExplanation,
 } from './message/explain/explain-signature.ts'
-export { type Capture, type CapturedStep, type CaptureOptions, capture } from './testing/capture.ts'
+export {
+  type Capture,
+  type CapturedStep,
+  type CaptureOptions,
+  capture,
+  type NetworkFailure,
+} from './testing/capture.ts'
 export type { CertificateFault } from './testing/certificates.ts'
 export { type EndpointOptions, type ScriptedEndpoint, type SecureEndpoint, startEndpoint } from './testing/endpoint.ts'
-export type { NetworkFailure } from './testing/failures.ts'
 export { fixtures } from './testing/fixtures.ts'
 export { type ManualClock, manualClock } from './testing/manual-clock.ts'
 export type {
@@ -29,5 +34,5 @@ export { startPlatform } from './testing/platform/index.ts'
 export type { Recorded, RecordedRequest, RequestParts } from './testing/recorder.ts'
 export type { Script, ScriptedAnswer, ScriptedReset, Step } from './testing/script.ts'
 export { type SignedRequest, type SignedRequestOptions, signedRequest } from './testing/signed-request.ts'
+export type { QueueTest, TestedQueue, TestQueueOptions } from './testing/test-queue/context.ts'
 export { testQueue } from './testing/test-queue/index.ts'
-export type { QueueTest, TestedQueue, TestQueueOptions } from './testing/test-queue/tested-queue.ts'

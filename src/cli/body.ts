@@ -1,7 +1,6 @@
 /** A body as people read it. Nothing in it can control a terminal. */
 
-import { twoSpaces, writeJson } from '../message/explain/json-layouts.ts'
-import { readJsonText } from '../message/explain/json-text.ts'
+import { readJsonText, twoSpaces, writeJson } from '../message/explain/json-text.ts'
 import { escaped } from './terminal.ts'
 
 /** A longer text is shown as it came: the indentation of what is nested deep makes it hundreds of times as long. */
@@ -12,7 +11,7 @@ export function prettyOf(body: Uint8Array): string {
   const text = Buffer.from(body).toString()
   const json = readJsonText(text)
   const most = MOST_GROWTH * text.length + 1_000
-  const written = json && writeJson(json.root, { ...json, strings: json.lexemes }, twoSpaces, most)
+  const written = json && writeJson(json.root, json.tokens, twoSpaces, most)
   return escapedLines(written ?? text)
 }
 

@@ -4,14 +4,16 @@ import { connect, isIP } from 'node:net'
 import { Readable } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
 import { type AttemptError, type Explanation, explainConnectionError } from '../http/connection-error.ts'
+import { type PostRequest, post, type ResponseHeaders } from '../http/post.ts'
 import { Pool } from '../http/undici.ts'
-import { RESPONSE_LIMIT } from '../message/limits.ts'
+import { systemClock } from '../time/clock.ts'
+import { createDeadlines } from '../time/deadlines.ts'
 
 /** What came back. */
 export interface Exchange {
   /** The status of a complete answer; undefined when `error` is set. */
   readonly status?: number
-  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  readonly headers: ResponseHeaders
   /** The beginning of the answer's body. */
   readonly body: Buffer
   /** From connecting to the last byte, in milliseconds. */
@@ -24,76 +26,48 @@ export interface Exchange {
 /** Posts to one address. */
 export interface Poster {
   /** Never rejects. A stream needs a `Content-Length`, or is sent in chunks. */
-  post(body: Uint8Array | Readable, headers: PostHeaders, options?: PostOptions): Promise<Exchange>
+  post(body: Uint8Array | Readable, headers: PostRequest['headers'], options?: PostOptions): Promise<Exchange>
   close(): Promise<void>
 }
 
-/** By name; or names and values in turns. */
-type PostHeaders = Readonly<Record<string, string>> | readonly string[]
-
-/** Options of {@link Poster.post}. */
-interface PostOptions {
-  /** Default POST. */
-  readonly method?: string
-  /** With the query. Default: that of the URL. */
-  readonly path?: string
-  /** How much of the answer's body is read, in bytes. Default 64 KiB. */
-  readonly limit?: number
-  /** From connecting to the last byte. Default 5000, as the destination has ("Outbound event delivery", Errors). */
-  readonly timeoutMs?: number
+/** Options of {@link Poster.post}. Default for `path`: with its query, that of the URL. */
+interface PostOptions extends Partial<Pick<PostRequest, 'method' | 'path' | 'responseLimit'>> {
   readonly signal?: AbortSignal
   /** Whether to send the body in chunks, without its length. */
   readonly isChunked?: boolean
 }
 
+/** From connecting to the last byte, as the destination has it ("Outbound event delivery", Errors). */
+const TIMEOUT_MS = 5_000
+
 /** Creates a poster. Connections open with the first posts and are kept. */
 export function createPoster(url: URL, connections = 1): Poster {
-  const pool = new Pool(url.origin, { connections, headersTimeout: 0, bodyTimeout: 0 })
-  const ownPath = url.pathname + url.search
+  const { origin, pathname, search } = url
+  const pool = new Pool(origin, { connections })
+  const timing = { deadlines: createDeadlines(TIMEOUT_MS, systemClock), clock: systemClock }
 
   return {
-    async post(body, headers, options = {}) {
-      const { method = 'POST', path = ownPath, limit = RESPONSE_LIMIT, timeoutMs = 5_000, signal } = options
-      const started = performance.now()
-      // Not AbortSignal.timeout(): it would keep each post in memory until its time is over.
-      const controller = new AbortController()
-      let isLate = false
-      const timer = setTimeout(() => {
-        isLate = true
-        controller.abort()
-      }, timeoutMs)
-      const abort = (): void => controller.abort()
-      if (signal?.aborted) abort()
-      else signal?.addEventListener('abort', abort)
-      try {
-        const { statusCode, ...answer } = await pool.request({
-          path,
-          method,
-          headers: headers as string[],
-          body: options.isChunked ? Readable.from([body]) : body,
-          signal: controller.signal,
+    post: (body, headers, { signal, isChunked = false, ...options } = {}) =>
+      new Promise((resolve) => {
+        const started = performance.now()
+        const sent = isChunked ? Readable.from([body]) : body
+        const request = { origin, path: pathname + search, headers, body: sent, ...options }
+        const pending = post(pool, request, timing, ({ status, headers, body, error }) => {
+          signal?.removeEventListener('abort', abort)
+          const durationMs = performance.now() - started
+          resolve(status === undefined ? failed(error, durationMs) : { status, headers, body, durationMs })
         })
-        const chunks: Buffer[] = []
-        let size = 0
-        for await (const chunk of answer.body) {
-          chunks.push(chunk)
-          size += chunk.length
-          if (size >= limit) break
-        }
-        const excerpt = Buffer.concat(chunks).subarray(0, limit)
-        return { status: statusCode, headers: answer.headers, body: excerpt, durationMs: performance.now() - started }
-      } catch (thrown) {
-        const cause = isLate ? Object.assign(new Error('no complete response'), { code: 'ETIMEDOUT' }) : thrown
-        const { error, rule, found, advice } = explainConnectionError(cause)
-        const reason = `${rule}. Got ${found}. ${advice}`
-        return { headers: {}, body: Buffer.alloc(0), durationMs: performance.now() - started, error, reason }
-      } finally {
-        clearTimeout(timer)
-        signal?.removeEventListener('abort', abort)
-      }
-    },
+        const abort = (): void => pending.stop(new Error('aborted'))
+        if (signal?.aborted) abort()
+        else signal?.addEventListener('abort', abort)
+      }),
     close: () => pool.destroy(),
   }
+}
+
+function failed(thrown: unknown, durationMs: number): Exchange {
+  const { error, rule, found, advice } = explainConnectionError(thrown)
+  return { headers: {}, body: Buffer.alloc(0), durationMs, error, reason: `${rule}. Got ${found}. ${advice}` }
 }
 
 /** Connects, with TLS for https, and sends nothing. Says what is wrong when that fails or takes more than 5 seconds. */

@@ -1,7 +1,7 @@
 /** What the command prints: data on stdout, all else on stderr, and nothing of strangers that a terminal obeys. */
 
 import { styleText } from 'node:util'
-import { HooklineError } from '../message/error.ts'
+import { describeError, HooklineError } from '../message/error.ts'
 import { escaped } from '../options/warning.ts'
 
 /** Wrong usage, or an address that does not respond: one sentence on stderr, and exit code 2. */
@@ -53,9 +53,9 @@ export function endQuietly(): void {
 /** Prints what went wrong in one sentence, with its stack only where `DEBUG` asks for it. Sets exit code 2. */
 export function fail(error: unknown): void {
   const isOurs = error instanceof UsageError || error instanceof HooklineError
-  const { message = String(error), stack = message } = Object(error)
+  const message = describeError(error)
   const wantsStack = !isOurs && /hookline|\*/.test(process.env.DEBUG ?? '')
-  note(`error: ${wantsStack ? stack : escaped(message)}`)
+  note(`error: ${wantsStack ? ((error as Partial<Error> | undefined)?.stack ?? message) : escaped(message)}`)
   process.exitCode = 2
 }
 

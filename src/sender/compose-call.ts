@@ -1,7 +1,7 @@
 /** The message of a call, checked and completed, and its bytes. */
 
 import { compose, serialise } from '../message/compose.ts'
-import { HooklineError } from '../message/error.ts'
+import { describeError, HooklineError } from '../message/error.ts'
 import type { Message, MessageType } from '../message/message.ts'
 import { MESSAGE_TYPES } from '../message/type-table.ts'
 import { invalidOption, kindOf, requireOneOf } from '../options/checks.ts'
@@ -49,6 +49,6 @@ export function composeMessage(message: Message, clock: Clock): Composed {
 
 function describeFault(type: MessageType, error: unknown): string {
   if (error instanceof HooklineError) return `${type}: ${error.message}`
-  const [found] = (error instanceof Error ? error.message : kindOf(error)).split('\n')
+  const [found] = describeError(error).split('\n')
   return `${type}: the call cannot be written as JSON. Got ${found}. Pass plain data without cycles and BigInt values.`
 }

@@ -4,10 +4,15 @@ import { isUint8Array } from 'node:util/types'
 import type { Dispatcher } from 'undici'
 import { invalidOption, kindOf, requireClock, requireOptions } from '../options/checks.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
-import { Controller } from './controller.ts'
-import { type NetworkFailure, readFailure } from './failures.ts'
+import { CERTIFICATE_FAULTS, type CertificateFault } from './certificates.ts'
 import { createRecorder, joinHeaders, type Recorded } from './recorder.ts'
-import { createScript, type PlannedResponse, type Response, type Script, type Step } from './script.ts'
+import { type Answer, createScript, type PlannedResponse, type Response, type Script, type Step } from './script.ts'
+
+/**
+ * Why a request could not be sent: the port is closed (`refused`), the host has no address (`dns`), the connection took too
+ * long (`timeout`), or the client refused the certificate.
+ */
+export type NetworkFailure = 'refused' | 'dns' | 'timeout' | CertificateFault
 
 /** What happens to one captured request. An Error is what the connection fails with; set its `code`. */
 export type CapturedStep = Step | NetworkFailure | Error
@@ -111,4 +116,157 @@ function listHeaders(headers: unknown): string[] {
   const isIterable = Symbol.iterator in (headers as object)
   const pairs = isIterable ? [...(headers as Iterable<[string, unknown]>)] : Object.entries(headers as object)
   return pairs.flatMap(([name, value]) => [value ?? []].flat().flatMap((one) => [name, String(one)]))
+}
+
+/** How undici reports a reset: while it reads an answer, by what the answer lacks. */
+const RESETS = { headers: 'reset', body: 'reset', answer: 'cut_off', chunk: 'cut_off_chunk' } as const
+
+/** Responds to one captured request through the handler of undici 8, which is given this with each call. */
+class Controller implements Dispatcher.DispatchController {
+  readonly #handler: Dispatcher.DispatchHandler
+  readonly #clock: Clock
+  #timer: unknown
+  #isOver = false
+  aborted = false
+  paused = false
+  reason: Error | null = null
+  rawHeaders: string[] = []
+
+  constructor(handler: Dispatcher.DispatchHandler, clock: Clock) {
+    this.#handler = handler
+    this.#clock = clock
+  }
+
+  /** Answers, or fails to. A request that fails before it is sent never starts. */
+  respond(step: Response): void {
+    if (step.kind !== 'fail') this.#call(() => this.#handler.onRequestStart?.(this, {}))
+    switch (step.kind) {
+      case 'fail':
+        this.fail(step.error())
+        break
+      case 'answer':
+        this.#wait(step.delayMs, () => this.#answer(step.answer, step.dripMs))
+        break
+      case 'reset':
+        if (step.half !== undefined) this.#begin(step.half)
+        this.fail(createFailure(RESETS[step.after]))
+        break
+      case 'close':
+      case 'garbage':
+        this.fail(createFailure(step.kind))
+    }
+  }
+
+  /** Ends the request with this error. */
+  fail(error: Error): void {
+    if (this.#isOver) return
+    this.#end()
+    this.#handler.onResponseError?.(this, error)
+  }
+
+  abort(reason?: Error): void {
+    if (this.#isOver) return
+    this.aborted = true
+    this.reason = reason ?? createFailure('aborted')
+    this.fail(this.reason)
+  }
+
+  pause(): void {
+    this.paused = true
+  }
+
+  resume(): void {
+    this.paused = false
+  }
+
+  #answer(answer: Answer, dripMs: number | undefined): void {
+    this.#begin(answer)
+    if (dripMs === undefined) this.#finish()
+    else this.#drip(dripMs)
+  }
+
+  #begin({ status, headers, body }: Answer): void {
+    const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
+    this.rawHeaders = Object.entries(headers).flat()
+    this.#call(() => this.#handler.onResponseStart?.(this, status, Object.fromEntries(named), ''))
+    if (body.length > 0) this.#call(() => this.#handler.onResponseData?.(this, body))
+  }
+
+  #finish(): void {
+    if (this.#isOver) return
+    this.#end()
+    this.#handler.onResponseEnd?.(this, {})
+  }
+
+  #drip(dripMs: number): void {
+    this.#wait(dripMs, () => {
+      this.#call(() => this.#handler.onResponseData?.(this, Buffer.from('.')))
+      this.#drip(dripMs)
+    })
+  }
+
+  /** A handler that throws ends the request, as in undici. */
+  #call(callback: () => void): void {
+    if (this.#isOver) return
+    try {
+      callback()
+    } catch (error) {
+      this.abort(error as Error)
+    }
+  }
+
+  #wait(ms: number, callback: () => void): void {
+    if (this.#isOver) return
+    if (ms === 0) callback()
+    else this.#timer = this.#clock.setTimeout(callback, ms)
+  }
+
+  #end(): void {
+    this.#isOver = true
+    this.#clock.clearTimeout(this.#timer)
+  }
+}
+
+/** The errors of Node and undici. Those of undici's parser have no code. */
+const ERRORS = {
+  refused: { code: 'ECONNREFUSED', message: 'connect ECONNREFUSED' },
+  dns: { code: 'ENOTFOUND', message: 'getaddrinfo ENOTFOUND' },
+  timeout: { code: 'UND_ERR_CONNECT_TIMEOUT', message: 'Connect Timeout Error', name: 'ConnectTimeoutError' },
+  self_signed: { code: 'DEPTH_ZERO_SELF_SIGNED_CERT', message: 'self-signed certificate' },
+  expired: { code: 'CERT_HAS_EXPIRED', message: 'certificate has expired' },
+  wrong_name: { code: 'ERR_TLS_CERT_ALTNAME_INVALID', message: "Hostname/IP does not match certificate's altnames" },
+  private_ca: { code: 'SELF_SIGNED_CERT_IN_CHAIN', message: 'self-signed certificate in certificate chain' },
+  reset: { code: 'ECONNRESET', message: 'read ECONNRESET' },
+  cut_off: {
+    code: 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+    message: 'Response body length does not match content-length header',
+    name: 'ResponseContentLengthMismatchError',
+  },
+  cut_off_chunk: {
+    message: 'Response does not match the HTTP/1.1 protocol (Invalid EOF state)',
+    name: 'HTTPParserError',
+  },
+  close: { code: 'UND_ERR_SOCKET', message: 'other side closed', name: 'SocketError' },
+  garbage: { message: 'Response does not match the HTTP/1.1 protocol', name: 'HTTPParserError' },
+  aborted: { code: 'UND_ERR_ABORTED', message: 'Request aborted', name: 'AbortError' },
+} as const satisfies Readonly<Record<string, { code?: string; message: string; name?: string }>>
+
+const NETWORK_FAILURES: readonly unknown[] = [
+  'refused',
+  'dns',
+  'timeout',
+  ...CERTIFICATE_FAULTS,
+] satisfies NetworkFailure[]
+
+/** The response of a step that is a failure; undefined for every other. */
+function readFailure(step: unknown): Response | undefined {
+  if (step instanceof Error) return { kind: 'fail', error: () => step }
+  if (!NETWORK_FAILURES.includes(step)) return undefined
+  return { kind: 'fail', error: () => createFailure(step as NetworkFailure) }
+}
+
+/** A new error with the code, name and message of the real one. */
+function createFailure(failure: keyof typeof ERRORS): Error {
+  const { message, ...rest } = ERRORS[failure]
+  return Object.assign(new Error(message), rest)
 }

@@ -1,15 +1,14 @@
 /** A webhook endpoint on a real socket that responds by a script. */
 
-import { once } from 'node:events'
 import http from 'node:http'
 import https from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { readStream } from '../http/read-stream.ts'
 import { invalidOption, requireOneOf, requireOptions, requireWhole, show } from '../options/checks.ts'
 import { CERTIFICATE_FAULTS, type CertificateFault, createCertificate } from './certificates.ts'
-import { watchConnections } from './connections.ts'
 import { createRecorder, joinHeaders, type Recorded } from './recorder.ts'
 import { respond } from './respond.ts'
 import { createScript, type Script } from './script.ts'
+import { listen, watchConnections } from './server.ts'
 
 /** What `startEndpoint` takes. */
 export interface EndpointOptions {
@@ -62,14 +61,14 @@ export interface SecureEndpoint extends ScriptedEndpoint {
 export async function startEndpoint(options: EndpointOptions & { tls: CertificateFault }): Promise<SecureEndpoint>
 export async function startEndpoint(options?: EndpointOptions): Promise<ScriptedEndpoint>
 export async function startEndpoint(options: EndpointOptions = {}): Promise<ScriptedEndpoint> {
-  const { script: steps, path, port: wantedPort, tls } = readOptions(options)
+  const { script: steps, path, port, tls } = readOptions(options)
   const script = createScript(steps)
   const recorder = createRecorder()
   const faults: unknown[] = []
   const certificate = tls === undefined ? undefined : createCertificate(tls)
   const server = certificate === undefined ? http.createServer() : https.createServer(certificate.server)
   server.keepAliveTimeout = 0 // Connections end by the script only.
-  const connections = watchConnections(server, certificate !== undefined)
+  const connections = watchConnections(server)
 
   server.on('request', async (request, response) => {
     const planned = script.next()
@@ -78,8 +77,9 @@ export async function startEndpoint(options: EndpointOptions = {}): Promise<Scri
       reset()
       return
     }
-    const bytes = await readAll(request)
-    if (bytes === undefined) return
+    const body = await readStream(request, Number.POSITIVE_INFINITY, undefined).catch(() => undefined)
+    if (body === undefined) return // The client has ended the connection.
+    const { bytes } = body
     const { method = '', url = '', rawHeaders } = request
     const headers = joinHeaders(rawHeaders)
     const recorded = recorder.add({ method, url: origin + url, path: url, headers, bytes, at: new Date() })
@@ -90,15 +90,11 @@ export async function startEndpoint(options: EndpointOptions = {}): Promise<Scri
       response.writeHead(500, { 'content-length': '0' }).end() // Node keeps the length of headers that it refused.
     }
   })
-  server.listen(wantedPort, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  const origin = certificate === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${port}`
+  const { origin, close: stop } = await listen(server, port)
 
   const close = async (): Promise<void> => {
-    const closed = new Promise((resolve) => server.close(resolve))
     connections.end()
-    await closed
+    await stop()
     if (faults.length > 0) throw faults[0]
   }
 
@@ -137,15 +133,4 @@ function readOptions(options: EndpointOptions): {
   requireWhole('port', port, 0, 65_535)
   if (tls !== undefined) requireOneOf('tls', tls, CERTIFICATE_FAULTS)
   return { script, path, port, tls }
-}
-
-/** The whole body; undefined when the client ended the connection before that. */
-async function readAll(request: http.IncomingMessage): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = []
-  try {
-    for await (const chunk of request) chunks.push(chunk as Buffer)
-  } catch {
-    return undefined
-  }
-  return Buffer.concat(chunks)
 }

@@ -64,7 +64,7 @@ export function createManualClock(start: number, runEffects: () => Promise<void>
         timer.callback()
         await runEffects()
       }
-      now = end
+      now = Math.max(now, end) // Another move may have gone further meanwhile.
     },
   }
 }

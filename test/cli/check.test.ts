@@ -5,28 +5,35 @@ import { createServer } from 'node:net'
 import { describe, expect, it, vi } from 'vitest'
 import { ENDPOINT_CASES } from '../../src/cli/check/index.ts'
 import { startEndpoint } from '../../src/testing/endpoint.ts'
+import { needs } from '../support/needs.ts'
 import { until } from '../support/until.ts'
 import { hookline, start } from './command.ts'
-import { check, SECRET, startOther } from './endpoints/start.ts'
+import { check, programsOf, SECRET, startOther } from './endpoints/start.ts'
 
 vi.setConfig({ testTimeout: 60_000 }) // A run ends within that.
 
 const env = { HOOKLINE_SECRET: SECRET }
 
 describe('a right endpoint', () => {
-  it.each(['python', 'php', 'ruby', 'node'] as const)('passes: %s', async (language) => {
-    const { code, bad, results, stderr } = await check(await startOther(language))
-    expect(bad).toEqual([])
-    expect(results.map(({ id }) => id)).toEqual(ENDPOINT_CASES.map(({ id }) => id).filter((id) => id !== 'certificate'))
-    expect(stderr).toMatch(
-      /^Sends about \d+ messages, .* to http:\/\/127\.0\.0\.1:\d+\/webhooks\.\n\d+ passed, 0 failed/,
-    )
-    expect(code).toBe(0)
-  })
+  for (const language of ['python3', 'php', 'ruby', 'node'] as const) {
+    it(`passes: ${language}`, needs(...programsOf(language)), async () => {
+      const { code, bad, results, stderr } = await check(await startOther(language))
+      expect(bad).toEqual([])
+      expect(results.map(({ id }) => id)).toEqual(
+        ENDPOINT_CASES.map(({ id }) => id).filter((id) => id !== 'certificate'),
+      )
+      expect(stderr).toMatch(
+        /^Sends about \d+ messages, .* to http:\/\/127\.0\.0\.1:\d+\/webhooks\.\n\d+ passed, 0 failed/,
+      )
+      expect(code).toBe(0)
+    })
+  }
 })
 
+const args = ['check', 'http://192.0.2.1/webhooks?token=hidden']
+
 describe('on a terminal', () => {
-  it('prints verdicts in colour, and how many there were', async () => {
+  it('prints verdicts in colour, and how many there were', needs('script'), async () => {
     const endpoint = await startOther('node')
     const { code, stdout } = await hookline(['check', endpoint, '--only', 'type-track,nul'], { env, isTerminal: true })
     expect(stdout).toContain('\u001b[32mpass\u001b[39m')
@@ -34,16 +41,18 @@ describe('on a terminal', () => {
     expect(code).toBe(0)
   })
 
-  it('asks before it sends to another machine, and sends nothing without a yes', async () => {
-    const args = ['check', 'http://192.0.2.1/webhooks?token=hidden']
+  it('asks before it sends to another machine, and sends nothing without a yes', needs('script'), async () => {
     const asked = await hookline(args, { env, isTerminal: true, input: 'n\n' })
     expect(asked.stdout).toMatch(/192\.0\.2\.1.*\[y\/N\].*Nothing was sent\./s)
     expect(asked.stdout).not.toContain('hidden')
     expect(asked.code).toBe(2)
-    const { code, stderr } = await hookline(args, { env })
-    expect(stderr).toContain('Pass --yes')
-    expect(code).toBe(2)
   })
+})
+
+it('without a terminal, sends nothing to another machine', async () => {
+  const { code, stderr } = await hookline(args, { env })
+  expect(stderr).toContain('Pass --yes')
+  expect(code).toBe(2)
 })
 
 describe('what is printed', () => {

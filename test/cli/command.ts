@@ -1,7 +1,7 @@
 /** The command as a user has it: the `bin` of the packed tarball, as a process, in a pipe or on a pseudo-terminal. */
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, rename, rm, stat, symlink } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -74,7 +74,7 @@ function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
 
-/** The `bin` of the tarball, unpacked beside its dependencies once for each build. */
+/** The `bin` among the files of the tarball, copied once for each build. It finds its dependencies in the folders above. */
 export async function findBin(): Promise<string> {
   const built = await Promise.all((await readdir(join(root, 'dist'))).map((name) => stat(join(root, 'dist', name))))
   const folder = join(cache, String(Math.max(...built.map(({ mtimeMs }) => Math.floor(mtimeMs)))))
@@ -84,17 +84,9 @@ export async function findBin(): Promise<string> {
   await mkdir(cache, { recursive: true })
   const fresh = await mkdtemp(join(cache, 'new-'))
   const modules = join(fresh, 'node_modules')
-  await mkdir(modules)
-  const run = promisify(execFile)
-  const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', fresh], {
-    cwd: root,
-  })
-  const [{ filename }] = JSON.parse(stdout)
-  await run('tar', ['-xzf', join(fresh, filename), '-C', modules])
-  await rename(join(modules, 'package'), join(modules, 'hookline'))
-  for (const name of ['debug', 'ms', 'fastify-plugin', 'undici']) {
-    await symlink(join(root, 'node_modules', name), join(modules, name))
-  }
+  const packed = promisify(execFile)('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root })
+  const [{ files }] = JSON.parse((await packed).stdout) as [{ files: { path: string }[] }]
+  for (const { path } of files) await cp(join(root, path), join(modules, 'hookline', path))
   // Another worker may have been faster.
   await rename(fresh, folder).catch(() => rm(fresh, { recursive: true, force: true }))
   return bin

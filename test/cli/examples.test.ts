@@ -3,7 +3,8 @@
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, describe, expect, it } from 'vitest'
-import { extractBlocks, kindOf } from '../docs/blocks.ts'
+import { extractBlocks, kindOf, programsOf } from '../docs/blocks.ts'
+import { needs } from '../support/needs.ts'
 import { findBin } from './command.ts'
 import { prepareShell } from './shell.ts'
 
@@ -38,7 +39,7 @@ describe.each(examples)('hookline $name --help', ({ examples }) => {
 })
 
 describe('the guides', () => {
-  it.each(blocks)('$place', ({ code }) => expectToRun(code))
+  for (const block of blocks) it(block.place, needs(...programsOf(block)), () => expectToRun(block.code))
 })
 
 async function expectToRun(lines: string): Promise<void> {

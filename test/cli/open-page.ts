@@ -1,7 +1,6 @@
 /** The page that the command serves with `--ui`, as a browser asks for it. */
 
-import type { StreamEvents } from '../../src/inspector/wire.ts'
-import type { Row } from '../../src/inspector/wire-message.ts'
+import type { Row, StreamEvents } from '../../src/inspector/wire.ts'
 import { until } from '../support/until.ts'
 import { type Running, start } from './command.ts'
 

@@ -6,10 +6,9 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import { createStore } from '../../src/cli/requests/open-store.ts'
+import { createStore } from '../../src/cli/requests/store.ts'
 import { createReceiver } from '../../src/index.ts'
-import type { DeadLetters } from '../../src/inspector/wire.ts'
-import type { Detail } from '../../src/inspector/wire-message.ts'
+import type { DeadLetters, Detail } from '../../src/inspector/wire.ts'
 import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
@@ -63,7 +62,7 @@ describe('hookline queue --ui', () => {
     expect(await refusal(['queue', path, 'dead', '--ui'])).toBe(
       'error: --ui shows the queues, and takes the place of what to do. Got dead. Leave one of them out.\n',
     )
-    const taken = `error: --ui must be a free port of this machine. Got port ${port}, which is in use. Pass another one, or none.\n`
+    const taken = `error: --ui must be free. Got port ${port} of 127.0.0.1, which is in use. Pass another one.\n`
     expect(await refusal(['queue', path, '--ui', String(port)])).toBe(taken)
     const store = join(folder, 'taken.sqlite')
     expect(await refusal(['listen', '--port', '0', '--store', store, '--ui', String(port)])).toBe(taken)
@@ -75,7 +74,7 @@ describe('hookline listen --ui', () => {
   it('shows the requests that are kept and those that come, and says why a signature was refused', async () => {
     const store = join(folder, 'listen.sqlite')
     const kept = createStore(store)
-    kept.add([keptRequest('1a2b00000001', { message: { type: 'group', name: 'group-1' } })])
+    kept.add(keptRequest('1a2b00000001', { message: { type: 'group', name: 'group-1' } }))
     kept.close()
     const { get, rows, printed, end } = await openPage(['listen', '--port', '0', '--store', store, '--ui'], {
       env: { HOOKLINE_SECRET: secret },
@@ -110,10 +109,8 @@ describe('hookline listen --ui', () => {
   it('says of what came without a secret that its signature was not checked, and what serves the page', async () => {
     const store = join(folder, 'unchecked.sqlite')
     const kept = createStore(store)
-    kept.add([
-      keptRequest('1a2b00000001', { verification: 'unchecked' }),
-      keptRequest('1a2b00000002', { verification: 'unchecked', isComplete: false }),
-    ])
+    kept.add(keptRequest('1a2b00000001', { verification: 'unchecked' }))
+    kept.add(keptRequest('1a2b00000002', { verification: 'unchecked', isComplete: false }))
     kept.close()
     const { get, rows, end } = await openPage(['listen', '--port', '0', '--store', store, '--ui'])
     const found = await rows(2)

@@ -13,6 +13,8 @@ import type { Queue } from '../../src/queues/queue.ts'
 import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
 import { fixtures, signedRequest } from '../../src/testing.ts'
+import type { Need } from '../support/left-out.ts'
+import { needs } from '../support/needs.ts'
 import { createSchema } from '../support/postgres.ts'
 import { removeQueue } from '../support/redis.ts'
 import { until } from '../support/until.ts'
@@ -34,17 +36,27 @@ afterAll(async () => {
   await rm(folder, { recursive: true, maxRetries: 9 })
 })
 
+interface Engine {
+  readonly engine: string
+  readonly needed: readonly Need[]
+  readonly location: string | undefined
+  readonly flags: readonly string[]
+  open(name: string): Queue
+}
+
 const pg = { connectionString: databaseUrl, schema: schema?.name ?? '', max: 2 }
-const engines = [
-  { engine: 'SQLite', location: path, flags: [], open: (name: string) => sqliteQueue({ path, name }) },
+const engines: readonly Engine[] = [
+  { engine: 'SQLite', needed: [], location: path, flags: [], open: (name: string) => sqliteQueue({ path, name }) },
   {
     engine: 'BullMQ',
+    needed: ['Redis'],
     location: redisUrl,
     flags: ['--prefix', prefix],
     open: (name: string) => bullmqQueue({ name, connection: redisUrl, prefix }),
   },
   {
     engine: 'pg-boss',
+    needed: ['PostgreSQL'],
     location: databaseUrl,
     flags: ['--schema', schema?.name ?? ''],
     open: (name: string) => pgBossQueue({ name, ...pg }),
@@ -72,120 +84,133 @@ async function fillInbox(queue: Queue): Promise<void> {
   await receiver.close()
 }
 
-describe.each(engines.filter(({ location }) => location !== undefined))('on $engine', (engine) => {
-  const { location = '', flags, open } = engine
-  const name = `inbox-${randomUUID().slice(0, 8)}`
-  const run = (action: readonly string[], more = {}) =>
-    hookline(['queue', ...action, '--name', name, ...flags], { env: { HOOKLINE_QUEUE: location }, ...more })
-  const lettersOf = async (): Promise<{ id: string; failedAt: string }[]> => {
-    const { stdout } = await run(['dead', '--json'])
-    return stdout
-      .split('\n')
-      .filter(Boolean)
-      .flatMap((line) => JSON.parse(line).letters)
-  }
-  const json = async (action: readonly string[]) => JSON.parse((await run([...action, '--json'])).stdout)
+for (const { engine, needed, location = '', flags, open } of engines) {
+  describe(`on ${engine}`, needs(...needed), () => {
+    const name = `inbox-${randomUUID().slice(0, 8)}`
+    const run = (action: readonly string[], more = {}) =>
+      hookline(['queue', ...action, '--name', name, ...flags], { env: { HOOKLINE_QUEUE: location }, ...more })
+    const lettersOf = async (): Promise<{ id: string; failedAt: string }[]> => {
+      const { stdout } = await run(['dead', '--json'])
+      return stdout
+        .split('\n')
+        .filter(Boolean)
+        .flatMap((line) => JSON.parse(line).letters)
+    }
+    const json = async (action: readonly string[]) => JSON.parse((await run([...action, '--json'])).stdout)
 
-  beforeAll(() => fillInbox(open(name)))
-  afterAll(async () => {
-    if (engine.engine === 'BullMQ') await removeQueue(redis as Redis, name, prefix)
-  })
+    beforeAll(() => fillInbox(open(name)))
+    afterAll(async () => {
+      if (engine === 'BullMQ') await removeQueue(redis as Redis, name, prefix)
+    })
 
-  it('shows the dead letters on a page, and says what a redrive would do', async () => {
-    const args = ['queue', '--ui', '0', '--name', name, ...flags]
-    const { get, post, end } = await openPage(args, { env: { HOOKLINE_QUEUE: location } })
-    const { groups, letters } = await get<DeadLetters>(`dead-letters?part=${name}`)
-    expect(groups.map(({ count }) => count)).toEqual([2, 1])
-    expect(letters).toMatchObject([{ type: 'track', user: 'u1' }, { type: 'track' }, { type: 'nonsense' }])
-    expect(await post('redrive', { part: name, reason: 'handler_failed', dryRun: true })).toMatchObject({ count: 2 })
-    expect(await end()).toMatchObject({ code: 0, stdout: '' })
-  })
+    it('shows the dead letters on a page, and says what a redrive would do', async () => {
+      const args = ['queue', '--ui', '0', '--name', name, ...flags]
+      const { get, post, end } = await openPage(args, { env: { HOOKLINE_QUEUE: location } })
+      const { groups, letters } = await get<DeadLetters>(`dead-letters?part=${name}`)
+      expect(groups.map(({ count }) => count)).toEqual([2, 1])
+      expect(letters).toMatchObject([{ type: 'track', user: 'u1' }, { type: 'track' }, { type: 'nonsense' }])
+      expect(await post('redrive', { part: name, reason: 'handler_failed', dryRun: true })).toMatchObject({ count: 2 })
+      expect(await end()).toMatchObject({ code: 0, stdout: '' })
+    })
 
-  it('counts what waits, and groups the dead letters', async () => {
-    const { code, stdout, stderr } = await hookline(['queue', location, '--name', name, ...flags])
-    expect([code, stderr]).toEqual([0, ''])
-    expect(stdout.split('\n')[0]).toMatch(/^QUEUE +WAITING +ACTIVE +OLDEST DUE +DEAD LETTERS$/)
-    expect(stdout).toMatch(new RegExp(`\n${name}  1 +0 +\\d+ s ago +3: 2 handler_failed, 1 message_type_unknown\n`))
-    expect(await json(['counts'])).toMatchObject({
-      queue: name,
-      waiting: 1,
-      active: 0,
-      deadLetters: 3,
-      reasons: [
-        { reason: 'handler_failed', count: 2 },
-        { reason: 'message_type_unknown', count: 1 },
-      ],
+    it('counts what waits, and groups the dead letters', async () => {
+      const { code, stdout, stderr } = await hookline(['queue', location, '--name', name, ...flags])
+      expect([code, stderr]).toEqual([0, ''])
+      expect(stdout.split('\n')[0]).toMatch(/^QUEUE +WAITING +ACTIVE +OLDEST DUE +DEAD LETTERS$/)
+      expect(stdout).toMatch(new RegExp(`\n${name}  1 +0 +\\d+ s ago +3: 2 handler_failed, 1 message_type_unknown\n`))
+      expect(await json(['counts'])).toMatchObject({
+        queue: name,
+        waiting: 1,
+        active: 0,
+        deadLetters: 3,
+        reasons: [
+          { reason: 'handler_failed', count: 2 },
+          { reason: 'message_type_unknown', count: 1 },
+        ],
+      })
+    })
+
+    it('lists dead letters by reason, and escapes what strangers sent', async () => {
+      const { code, stdout } = await run(['dead'])
+      expect(code).toBe(0)
+      expect(stdout).toMatch(
+        /^handler_failed: 2, the oldest \d+ s ago, the newest \d+ s ago\n {2}[0-9a-f-]{36} {2}\d+ s ago/,
+      )
+      expect(stdout).toContain('track Order\\u{1b}]0;Completed, user u1\n')
+      expect(stdout).not.toContain('\u001b')
+      expect((await run(['dead', '--limit', '1'])).stdout).toContain('  and 1 more: see --limit\n')
+    })
+
+    it('shows what a dead letter is', async () => {
+      const [first] = await lettersOf()
+      const { code, stdout } = await run(['show', first?.id ?? ''])
+      expect(code).toBe(0)
+      expect(stdout).toContain(`id        ${first?.id}\nmessage   track Order\\u{1b}]0;Completed, user u1\n`)
+      expect(stdout).toContain('reason    handler_failed\n')
+      expect(stdout).toContain('attempts  1\nerror     ')
+      expect(stdout).toContain('          RangeError: no \\u{1b}[31mstock\n')
+      expect(stdout).toContain('with a right signature\n')
+      expect(stdout).toContain('\n  x-team: growth\n')
+      expect(stdout).toContain('\n    "total": 39.95,\n')
+      expect(stdout).not.toContain('\u001b')
+      expect(stdout).not.toContain('Bearer')
+      const shown = await json(['show', first?.id ?? ''])
+      expect(shown).toMatchObject({
+        id: first?.id,
+        reason: 'handler_failed',
+        attempts: 1,
+        verified: true,
+        userId: 'u1',
+      })
+      expect(JSON.parse(shown.body)).toMatchObject({ type: 'track' })
+
+      const unknown = await run(['show', randomUUID()])
+      expect(unknown).toMatchObject({
+        code: 1,
+        stdout: '',
+        stderr: expect.stringMatching(/^No dead letter has the id /),
+      })
+    })
+
+    it('asks on a terminal before it redrives more than one', needs('script'), async () => {
+      const { child, printed, ended } = await start(['queue', 'redrive', '--name', name, ...flags], {
+        env: { HOOKLINE_QUEUE: location },
+        isTerminal: true,
+      })
+      await until(() => printed.stdout.includes('[y/N]'))
+      child.stdin?.write('n\n')
+      expect(await ended).toMatchObject({ code: 2, stdout: expect.stringContaining('Nothing was changed.') })
+      expect((await json(['counts'])).deadLetters).toBe(3)
+    })
+
+    it('says what a redrive would do, refuses more than one without a yes, and does it', async () => {
+      const dry = await run(['redrive', '--dry-run'])
+      const what = `3 dead letters of queue ${name}: 2 handler_failed, 1 message_type_unknown`
+      expect(dry).toEqual({ code: 0, stdout: `Would redrive ${what}.\n`, stderr: '' })
+      const unasked = await run(['redrive'])
+      expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining(`Redrive ${what}?`)])
+      expect((await json(['counts'])).deadLetters).toBe(3)
+
+      const [first] = await lettersOf()
+      const one = await run(['redrive', first?.id ?? ''])
+      expect(one.stdout).toBe(`Redriven: 1 dead letter of queue ${name}: 1 handler_failed.\n`)
+      const again = await run(['redrive', first?.id ?? ''])
+      expect(again).toMatchObject({ code: 1, stdout: 'No dead letters to change.\n' })
+      expect(await json(['redrive', '--reason', 'message_type_unknown'])).toMatchObject({ found: 1, done: 1 })
+      expect(await json(['counts'])).toMatchObject({ waiting: 3, deadLetters: 1 })
+    })
+
+    it('drops', async () => {
+      expect(await json(['drop', '--dry-run'])).toMatchObject({ dryRun: true, found: 1, done: 0 })
+      expect((await run(['drop', '--yes'])).stdout).toBe(`Dropped: 1 dead letter of queue ${name}: 1 handler_failed.\n`)
+      expect(await json(['counts'])).toMatchObject({ waiting: 3, deadLetters: 0 })
+      expect(await run(['dead'])).toEqual({ code: 0, stdout: '', stderr: 'No dead letters.\n' })
+    })
+
+    it('says in one sentence which queues exist', async () => {
+      const { code, stdout, stderr } = await hookline(['queue', location, '--name', 'ordres', ...flags])
+      expect([code, stdout, stderr.split('\n').length]).toEqual([2, '', 2])
+      expect(stderr).toMatch(new RegExp(`^error: Queue ordres .*Got .*'${name}'`))
     })
   })
-
-  it('lists dead letters by reason, and escapes what strangers sent', async () => {
-    const { code, stdout } = await run(['dead'])
-    expect(code).toBe(0)
-    expect(stdout).toMatch(
-      /^handler_failed: 2, the oldest \d+ s ago, the newest \d+ s ago\n {2}[0-9a-f-]{36} {2}\d+ s ago/,
-    )
-    expect(stdout).toContain('track Order\\u{1b}]0;Completed, user u1\n')
-    expect(stdout).not.toContain('\u001b')
-    expect((await run(['dead', '--limit', '1'])).stdout).toContain('  and 1 more: see --limit\n')
-  })
-
-  it('shows what a dead letter is', async () => {
-    const [first] = await lettersOf()
-    const { code, stdout } = await run(['show', first?.id ?? ''])
-    expect(code).toBe(0)
-    expect(stdout).toContain(`id        ${first?.id}\nmessage   track Order\\u{1b}]0;Completed, user u1\n`)
-    expect(stdout).toContain('reason    handler_failed\n')
-    expect(stdout).toContain('attempts  1\nerror     ')
-    expect(stdout).toContain('          RangeError: no \\u{1b}[31mstock\n')
-    expect(stdout).toContain('with a right signature\n')
-    expect(stdout).toContain('\n  x-team: growth\n')
-    expect(stdout).toContain('\n    "total": 39.95,\n')
-    expect(stdout).not.toContain('\u001b')
-    expect(stdout).not.toContain('Bearer')
-    const shown = await json(['show', first?.id ?? ''])
-    expect(shown).toMatchObject({ id: first?.id, reason: 'handler_failed', attempts: 1, verified: true, userId: 'u1' })
-    expect(JSON.parse(shown.body)).toMatchObject({ type: 'track' })
-
-    const unknown = await run(['show', randomUUID()])
-    expect(unknown).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^No dead letter has the id /) })
-  })
-
-  it('says what a redrive would do, asks before more than one, and does it', async () => {
-    const dry = await run(['redrive', '--dry-run'])
-    const what = `3 dead letters of queue ${name}: 2 handler_failed, 1 message_type_unknown`
-    expect(dry).toEqual({ code: 0, stdout: `Would redrive ${what}.\n`, stderr: '' })
-    const unasked = await run(['redrive'])
-    expect([unasked.code, unasked.stderr]).toEqual([2, expect.stringContaining(`Redrive ${what}?`)])
-    expect((await json(['counts'])).deadLetters).toBe(3)
-
-    const { child, printed, ended } = await start(['queue', 'redrive', '--name', name, ...flags], {
-      env: { HOOKLINE_QUEUE: location },
-      isTerminal: true,
-    })
-    await until(() => printed.stdout.includes('[y/N]'))
-    child.stdin?.write('n\n')
-    expect(await ended).toMatchObject({ code: 2, stdout: expect.stringContaining('Nothing was changed.') })
-    expect((await json(['counts'])).deadLetters).toBe(3)
-
-    const [first] = await lettersOf()
-    const one = await run(['redrive', first?.id ?? ''])
-    expect(one.stdout).toBe(`Redriven: 1 dead letter of queue ${name}: 1 handler_failed.\n`)
-    const again = await run(['redrive', first?.id ?? ''])
-    expect(again).toMatchObject({ code: 1, stdout: 'No dead letters to change.\n' })
-    expect(await json(['redrive', '--reason', 'message_type_unknown'])).toMatchObject({ found: 1, done: 1 })
-    expect(await json(['counts'])).toMatchObject({ waiting: 3, deadLetters: 1 })
-  })
-
-  it('drops', async () => {
-    expect(await json(['drop', '--dry-run'])).toMatchObject({ dryRun: true, found: 1, done: 0 })
-    expect((await run(['drop', '--yes'])).stdout).toBe(`Dropped: 1 dead letter of queue ${name}: 1 handler_failed.\n`)
-    expect(await json(['counts'])).toMatchObject({ waiting: 3, deadLetters: 0 })
-    expect(await run(['dead'])).toEqual({ code: 0, stdout: '', stderr: 'No dead letters.\n' })
-  })
-
-  it('says in one sentence which queues exist', async () => {
-    const { code, stdout, stderr } = await hookline(['queue', location, '--name', 'ordres', ...flags])
-    expect([code, stdout, stderr.split('\n').length]).toEqual([2, '', 2])
-    expect(stderr).toMatch(new RegExp(`^error: Queue ordres .*Got .*'${name}'`))
-  })
-})
+}

@@ -29,7 +29,10 @@ describe('in a SQLite file', () => {
     const endpoint = createHttpServer((_request, response) => response.writeHead(404).end('no \u001b[31msuch page'))
     await new Promise<void>((resolve) => endpoint.listen(0, '127.0.0.1', resolve))
     const { port } = endpoint.address() as AddressInfo
-    const [outbox, inbox] = ['outbox', 'inbox'].map((name) => sqliteQueue({ path: twoQueues, name })) as [Queue, Queue]
+    const [outbox, inbox] = ['outbox', 'inbox'].map((name): Queue => sqliteQueue({ path: twoQueues, name })) as [
+      Queue,
+      Queue,
+    ]
     const webhooks = [{ url: `http://127.0.0.1:${port}/webhooks` }]
     const destination = createDestination({ webhooks, sharedSecret: secret, queue: outbox, onAttempt() {} })
     await destination.track({ userId: 'u1', event: 'Order Completed' })
@@ -46,6 +49,18 @@ describe('in a SQLite file', () => {
     const { code, stderr } = await hookline(['queue', twoQueues, 'dead'])
     const sentence = `Pass --name, because ${twoQueues} holds 2 queues: 'outbox', 'inbox'.`
     expect([code, stderr]).toEqual([2, `error: ${sentence}\n`])
+  })
+
+  it('copies a file, once', async () => {
+    const copy = join(folder, 'copy.sqlite')
+    const backup = ['queue', twoQueues, 'backup', copy]
+    expect((await hookline(backup)).stdout).toBe(`Written to ${copy}.\n`)
+    expect((await hookline(['queue', copy])).stdout).toMatch(/\noutbox .* 2: /)
+    const { code, stderr } = await hookline(backup)
+    expect([code, stderr]).toEqual([
+      2,
+      expect.stringContaining(`cannot write a backup to ${copy}: there is a file already`),
+    ])
   })
 
   it('shows what a destination could not deliver, and what is no message', async () => {
@@ -91,6 +106,7 @@ describe('what cannot be looked into: one sentence, and exit code 2', () => {
     ['no location either', ['dead']],
     ['an action that does not exist', ['x.sqlite', 'ded']],
     ['a dead letter without an id', ['x.sqlite', 'show']],
+    ['a backup without a file', ['x.sqlite', 'backup']],
     ['a limit that would not limit', ['x.sqlite', 'drop', '--limit', '5', '--yes']],
     ['a reason that would select nothing', ['x.sqlite', 'dead', '--reason', 'crashed']],
     ['a URL of something else', ['mysql://bob:hunter2@localhost/x']],

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { afterEach, expect, it, vi } from 'vitest'
 import type { Result } from '../../src/cli/cases.ts'
 import { openReport, type ReportOptions } from '../../src/cli/report.ts'
+import { needs } from '../support/needs.ts'
 
 const out = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
 vi.spyOn(process.stderr, 'write').mockReturnValue(true)
@@ -65,6 +66,11 @@ it('writes valid XML, without the characters that XML forbids', () => {
   expect(xml).toContain('Got &#34;x&#34; &#38; \\u{1b}[31m\\u{0}\ufffd.')
   expect(xml).toContain('<failure message="Got 500.">Outbound event delivery, Limits</failure>')
   expect(xml).toContain('<skipped message="Got 500."/>')
+})
+
+it('is XML to other programs', needs('python3'), () => {
+  const junit = join(mkdtempSync(join(tmpdir(), 'hookline-report-')), 'report.xml')
+  report([pass, warn, fail, { ...fail, result: 'skip' }], { junit })
   const read = "import sys, xml.etree.ElementTree as tree; print(len(tree.parse(sys.argv[1]).findall('.//testcase')))"
   expect(execFileSync('python3', ['-c', read, junit], { encoding: 'utf8' })).toBe('4\n')
 })

@@ -7,11 +7,11 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { listFields } from '../../src/cli/requests/fields.ts'
-import { createStore, openStore } from '../../src/cli/requests/open-store.ts'
-import { MOST_BYTES, MOST_REQUESTS } from '../../src/cli/requests/store.ts'
+import { listFields } from '../../src/cli/requests/diff.ts'
+import { createStore, MOST_BYTES, MOST_REQUESTS, openStore } from '../../src/cli/requests/store.ts'
 import { sign } from '../../src/message/signature.ts'
 import { startEndpoint } from '../../src/testing/endpoint.ts'
+import { needs } from '../support/needs.ts'
 import { findBin, hookline, start } from './command.ts'
 import { keptRequest } from './kept-request.ts'
 
@@ -38,7 +38,7 @@ beforeAll(async () => {
     'X-Twice',
     '2',
   ]
-  kept.add([
+  const requests = [
     keptRequest('aaaa00000001', {
       body: Buffer.from(BODY),
       headers: signed,
@@ -59,7 +59,8 @@ beforeAll(async () => {
       body: Buffer.from('{'),
       message: { type: 'page' },
     }),
-  ])
+  ]
+  for (const request of requests) kept.add(request)
   kept.close()
   return () => rm(folder, { recursive: true })
 })
@@ -139,13 +140,16 @@ describe('hookline show', () => {
     )
   })
 
-  it('writes the exact bytes, but not to a terminal', async () => {
+  it('writes the exact bytes', async () => {
     const args = ['show', 'bb', '--raw', '--store', store]
     const { stdout: raw } = await promisify(execFile)(process.execPath, [await findBin(), ...args], {
       encoding: 'buffer',
     })
     expect(raw).toEqual(Buffer.from([0xff, 0x00, 0x0a, 0x1b, 0x5b]))
-    const { code, stdout } = await hookline(args, { isTerminal: true })
+  })
+
+  it('writes no bytes to a terminal', needs('script'), async () => {
+    const { code, stdout } = await hookline(['show', 'bb', '--raw', '--store', store], { isTerminal: true })
     expect([code, stdout]).toEqual([
       2,
       expect.stringMatching(/^error: --raw writes what strangers sent, .* Write to a file or a pipe\.\r\n$/),
@@ -190,7 +194,7 @@ describe('hookline diff', () => {
     const kept = createStore(path)
     for (const [id, value] of [['1', 'one'] as const, ['2', 'two'] as const]) {
       const body = Buffer.from(`{"sessionToken":"${value}"}`)
-      kept.add([keptRequest(`aaaa0000000${id}`, { body, headers: ['X-Session', `secret-${value}`] })])
+      kept.add(keptRequest(`aaaa0000000${id}`, { body, headers: ['X-Session', `secret-${value}`] }))
     }
     kept.close()
     const { stdout } = await hookline(['diff', 'last~1', 'last', '--store', path])
@@ -321,7 +325,7 @@ it.each([
   const path = join(await mkdtemp(join(tmpdir(), 'hookline-strange-')), 'listen.sqlite')
   onTestFinished(() => rm(join(path, '..'), { recursive: true }))
   const kept = createStore(path)
-  kept.add([keptRequest('aaaa00000001')])
+  kept.add(keptRequest('aaaa00000001'))
   kept.close()
   const database = new DatabaseSync(path)
   database.exec(sql)
@@ -339,7 +343,7 @@ it('names a store whose file is damaged', async () => {
   const path = join(await mkdtemp(join(tmpdir(), 'hookline-damaged-')), 'listen.sqlite')
   onTestFinished(() => rm(join(path, '..'), { recursive: true }))
   const kept = createStore(path)
-  kept.add([keptRequest('aaaa00000001', { body: Buffer.alloc(20_000) })])
+  kept.add(keptRequest('aaaa00000001', { body: Buffer.alloc(20_000) }))
   kept.close()
   const bytes = await readFile(path)
   await writeFile(path, bytes.fill(0xff, 4_096))
@@ -355,7 +359,7 @@ describe('the bounds of the store', () => {
     const path = join(await mkdtemp(join(tmpdir(), 'hookline-bounds-')), 'listen.sqlite')
     onTestFinished(() => rm(join(path, '..'), { recursive: true }))
     const kept = createStore(path)
-    kept.add([keptRequest('aaaa00000001', { headers: ['X-Large', 'x'.repeat(9_000)], body: Buffer.alloc(1_000) })])
+    kept.add(keptRequest('aaaa00000001', { headers: ['X-Large', 'x'.repeat(9_000)], body: Buffer.alloc(1_000) }))
     kept.close()
     const database = new DatabaseSync(path)
     onTestFinished(() => database.close())
@@ -369,14 +373,14 @@ describe('the bounds of the store', () => {
     onTestFinished(() => kept.close())
     const ids = (count: number, start: number) =>
       Array.from({ length: count }, (_, at) => (start + at).toString(16).padStart(12, '0'))
-    for (let batch = 0; batch < 25; batch += 1) kept.add(ids(500, batch * 500).map((id) => keptRequest(id)))
+    for (const id of ids(12_500, 0)) kept.add(keptRequest(id))
     const list = kept.list(MOST_REQUESTS)
     expect(list).toHaveLength(MOST_REQUESTS)
     expect(list.at(-1)?.id).toBe((12_499).toString(16).padStart(12, '0'))
     expect(openStore(path).find('last').id).toBe(list.at(-1)?.id)
 
     const large = Buffer.alloc(5_000_000, 'x')
-    for (const id of ids(22, 0x10_0000)) kept.add([keptRequest(id, { body: large })])
+    for (const id of ids(22, 0x10_0000)) kept.add(keptRequest(id, { body: large }))
     expect(kept.list(MOST_REQUESTS)).toHaveLength(MOST_BYTES / large.length - 1) // What is kept of each beside its body.
   })
 })

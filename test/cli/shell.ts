@@ -13,7 +13,7 @@ import { createReceiver, sign } from 'hookline'
 import { serve } from 'hookline/node'
 import { sqliteQueue } from 'hookline/queues/sqlite'
 import { fixtures, signedRequest } from 'hookline/testing'
-import { createStore } from '../../src/cli/requests/open-store.ts'
+import { createStore } from '../../src/cli/requests/store.ts'
 import { until } from '../support/until.ts'
 import { findBin } from './command.ts'
 import { keptRequest } from './kept-request.ts'
@@ -87,7 +87,7 @@ async function writeFiles(folder: string): Promise<void> {
   const kept = createStore(join(folder, '.hookline/listen.sqlite'))
   const { headers, bytes: body } = signedRequest(fixtures.track, SECRET)
   const attempt = { headers: Object.entries(headers).flat(), body, message: fixtures.track }
-  kept.add(['1a2b00000001', '1a2b00000002', '3c4d00000003'].map((id) => keptRequest(id, attempt)))
+  for (const id of ['1a2b00000001', '1a2b00000002', '3c4d00000003']) kept.add(keptRequest(id, attempt))
   kept.close()
 
   // One message that waits, and one dead letter.

@@ -7,7 +7,7 @@ import { findBin } from './command.ts'
 
 it('adds no package to those that installing hookline brings', () => {
   const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
-  expect(Object.keys(manifest.dependencies)).toEqual(['debug', 'fastify-plugin', 'undici'])
+  expect(Object.keys(manifest.dependencies)).toEqual(['debug', 'fastify-plugin', 'raw-body', 'undici'])
   expect(manifest.optionalDependencies).toBeUndefined()
 })
 

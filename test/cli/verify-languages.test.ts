@@ -1,7 +1,9 @@
 /** `hookline verify` explains signatures that other languages made themselves, of what they made of the body. */
 
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { describe, expect, it } from 'vitest'
+import type { Need } from '../support/left-out.ts'
+import { needs } from '../support/needs.ts'
 import { hookline } from './command.ts'
 
 const SECRET = '7a5b3c1d'
@@ -14,6 +16,7 @@ type Case = readonly [program: string, found: readonly string[], passed?: { body
 
 interface Language {
   readonly name: string
+  readonly program: Need
   readonly run: readonly string[]
   /** Reads stdin into `body`, SECRET into `key`, and defines `sign`. */
   readonly prelude: string
@@ -23,6 +26,7 @@ interface Language {
 const LANGUAGES: readonly Language[] = [
   {
     name: 'openssl',
+    program: 'openssl',
     run: ['sh', '-c'],
     prelude: 'key=$SECRET; sign() { openssl dgst -sha1 -hmac "$key" -r | cut -c 1-40; };',
     cases: [
@@ -56,6 +60,7 @@ const LANGUAGES: readonly Language[] = [
   },
   {
     name: 'Python',
+    program: 'python3',
     run: ['python3', '-c'],
     prelude: `
 import base64, hashlib, hmac, json, os, sys
@@ -83,6 +88,7 @@ def sign(signed, key=key, hash='sha1'):
   },
   {
     name: 'PHP',
+    program: 'php',
     run: ['php', '-r'],
     prelude: `
 $body = file_get_contents('php://stdin'); $key = getenv('SECRET'); $value = json_decode($body);
@@ -106,6 +112,7 @@ function sign($signed) { global $key; echo hash_hmac('sha1', $signed, $key); }
   },
   {
     name: 'Ruby',
+    program: 'ruby',
     run: ['ruby', '-e'],
     prelude: `
 require 'base64'; require 'json'; require 'openssl'
@@ -135,8 +142,8 @@ define_method(:sign) { |signed| print OpenSSL::HMAC.hexdigest('SHA1', key, signe
   },
 ]
 
-for (const { name, run, prelude, cases } of LANGUAGES) {
-  describe.runIf(spawnSync(run[0] as string, ['-c', '0']).error === undefined)(name, () => {
+for (const { name, program: needed, run, prelude, cases } of LANGUAGES) {
+  describe(name, needs(needed), () => {
     for (const [program, found, { body = BODY, secret = SECRET } = {}] of cases)
       it(program, async () => {
         const [file = '', ...args] = run

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { sign } from '../../src/message/signature.ts'
+import { needs } from '../support/needs.ts'
 import { hookline, type Ran, type Running, start } from './command.ts'
 
 const SECRET = 'correct horse battery staple'
@@ -143,7 +144,7 @@ describe('wrong usage is one sentence, and exit code 2', () => {
   })
 })
 
-describe('on a terminal', () => {
+describe('on a terminal', needs('script'), () => {
   const args = [...BODY, '--signature', 'x']
   it('the verdict is coloured, and not with NO_COLOR', async () => {
     const env = { HOOKLINE_SECRET: SECRET }

@@ -9,6 +9,7 @@ import { connect } from 'node:tls'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { CERTIFICATE_FAULTS, type CertificateFault, createCertificate } from '../../src/testing/certificates.ts'
 import { startEndpoint } from '../../src/testing/endpoint.ts'
+import { needs } from '../support/needs.ts'
 import { errorOf, post } from './post.ts'
 
 /** Connects, sends one byte, and says how that went. */
@@ -88,7 +89,7 @@ describe.each(CERTIFICATE_FAULTS)('%s', (fault) => {
   })
 })
 
-describe.runIf(spawnSync('openssl', ['version']).status === 0)('to openssl', () => {
+describe('to openssl', needs('openssl'), () => {
   const directory = mkdtempSync(join(tmpdir(), 'hookline-certificates-'))
   afterAll(() => rmSync(directory, { recursive: true }))
 

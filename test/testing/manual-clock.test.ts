@@ -39,6 +39,14 @@ it('never goes back, also for a timer of the past', async () => {
   expect(fired).toEqual([1000])
 })
 
+it('never goes back when two move it at once', async () => {
+  const clock = manualClock(0)
+  const times: number[] = []
+  for (const at of [5, 30, 60]) clock.setTimeout(() => void times.push(clock.now()), at)
+  await Promise.all([clock.advance(100), clock.advance(10)])
+  expect([times, clock.now()]).toEqual([[5, 30, 60], 100])
+})
+
 it('goes four hours on with ten thousand timers in no time worth mentioning', async () => {
   const clock = manualClock(0)
   const hours = 4 * 3_600_000

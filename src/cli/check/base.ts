@@ -2,7 +2,7 @@
 
 import type { Exchange } from '../exchange.ts'
 import { type Base, type Shot, signed } from './endpoint-case.ts'
-import { describe, type Kind, kindOf } from './judge.ts'
+import { describe, kindOf, LOST } from './judge.ts'
 import { DEFAULT_FORM, extras, type Form, now, plainText } from './message.ts'
 import { listMistakes } from './mistakes.ts'
 
@@ -58,7 +58,7 @@ export async function findBase(fire: Fire, given: Omit<Base, 'form'>): Promise<F
   const exchange = await send(DEFAULT_FORM)
   const got = `Sent a signed message. Got ${describe(exchange)}.`
   if (exchange.error === 'timeout' || exchange.error === 'http') {
-    return { isGood: false, exchange, sentence: `${got} ${MEANINGS[kindOf(exchange)]}` }
+    return { isGood: false, exchange, sentence: `${got} ${LOST[kindOf(exchange)]}` }
   }
   const forgedStatus = (await send(DEFAULT_FORM, () => '0'.repeat(40))).status
   const found = { exchange, forgedStatus }
@@ -69,7 +69,7 @@ export async function findBase(fire: Fire, given: Omit<Base, 'form'>): Promise<F
     const form = { ...DEFAULT_FORM, ...change }
     if (isTaken(await send(form))) return { ...found, form, isGood, sentence: `${got} ${meaning}` }
   }
-  const reason = await findReason(found, send, () => fire(elsewhere({ ...given, form: DEFAULT_FORM })))
+  const reason = await findReason(found, given.secret, send, () => fire(elsewhere({ ...given, form: DEFAULT_FORM })))
   return { ...found, isGood: false, sentence: `${got} ${reason}` }
 }
 
@@ -89,16 +89,6 @@ function elsewhere(base: Base): Shot {
   return { body, headers: { ...others, ...Object.fromEntries(names.map((name) => [name, signature])) } }
 }
 
-const MEANINGS: Readonly<Record<Kind, string>> = {
-  success: '',
-  redirect:
-    'Redirects are not followed: every message is lost. Give the sender the URL that it leads to, or answer here.',
-  refusal: 'A 4xx is not retried: every message is lost.',
-  failure: 'A 5xx is retried for up to four hours, in vain. See the log of the endpoint.',
-  timeout: 'A sender stops after 5 s and sends the message again later. Answer first, and do slow work afterwards.',
-  broken: 'A sender tries again for up to four hours, in vain. See the log of the endpoint.',
-}
-
 const OF_STATUS: Readonly<Record<number, string>> = {
   404: 'Nothing is at this path. Check the path of the URL, and that the endpoint is mounted there for POST.',
   405: 'It takes no POST at this path. Check the path of the URL, and that the endpoint is mounted for POST.',
@@ -112,19 +102,20 @@ const UNKNOWN =
 /** Says why no plain message is taken, as far as other signatures show it. */
 async function findReason(
   { exchange, forgedStatus }: Pick<Found, 'exchange' | 'forgedStatus'>,
+  secret: string,
   send: (form: Form, sign: Sign) => Promise<Exchange>,
   sendElsewhere: () => Promise<Exchange>,
 ): Promise<string> {
   const { status = 0, headers } = exchange
   const kind = kindOf(exchange)
-  const meaning = MEANINGS[kind]
+  const meaning = LOST[kind]
   const known = OF_STATUS[status]
   if (known !== undefined && status === forgedStatus) return known
   if (status !== forgedStatus) {
     if (kind !== 'refusal') return meaning
     return `${meaning} A forged message gets ${forgedStatus}: here the signature was right, but not the content. Take a message that has no more than the specification shows.`
   }
-  for (const mistake of listMistakes(plainText(DEFAULT_FORM, PLAIN))) {
+  for (const mistake of listMistakes(plainText(DEFAULT_FORM, PLAIN), secret)) {
     if (isTaken(await send(DEFAULT_FORM, mistake.sign))) return `${meaning} ${mistake.meaning}`
   }
   if (isTaken(await sendElsewhere())) return `${meaning} It reads the signature from another header. Read X-Signature.`

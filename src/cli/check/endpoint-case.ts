@@ -48,13 +48,8 @@ export interface EndpointCase extends CaseFacts {
 }
 
 /** What a case is made of: `expects` follows from the expectation. */
-export interface Draft {
-  readonly id: string
-  readonly sends: string
-  readonly section: string
-  readonly advice: string
-  readonly severity?: 'fail' | 'warn'
-  readonly how?: EndpointCase['how']
+export interface Draft extends Pick<EndpointCase, 'id' | 'sends' | 'section' | 'advice' | 'how'> {
+  readonly severity?: EndpointCase['severity']
   shots(base: Base): Shot | readonly Shot[]
 }
 
@@ -67,13 +62,12 @@ const EXPECTS: Readonly<Record<Expectation, string>> = {
 }
 
 /** Completes a case. */
-export function defineCase(expectation: Expectation, { severity = 'fail', how, ...draft }: Draft): EndpointCase {
+export function defineCase(expectation: Expectation, { severity = 'fail', ...draft }: Draft): EndpointCase {
   return {
     ...draft,
     expectation,
     severity,
     expects: EXPECTS[expectation],
-    ...(how === undefined ? {} : { how }),
     shots: (base) => [draft.shots(base)].flat(),
   }
 }

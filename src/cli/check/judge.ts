@@ -28,7 +28,7 @@ const SILENT =
   'A sender sends such a message again for up to four hours. Answer every request, also when handling it fails.'
 
 /** What a wrong answer to a correct message means for real messages. */
-const LOST: Readonly<Record<Kind, string>> = {
+export const LOST: Readonly<Record<Kind, string>> = {
   success: '',
   redirect:
     'Redirects are not followed: the message is lost. Answer at this URL, or give the sender the URL that it leads to.',

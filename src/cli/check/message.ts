@@ -1,8 +1,7 @@
 /** The messages that a check sends, written member by member, so that each byte of them is chosen. */
 
 import { randomBytes } from 'node:crypto'
-import { spaced, writeJson } from '../../message/explain/json-layouts.ts'
-import { readJsonText } from '../../message/explain/json-text.ts'
+import { readJsonText, spaced, writeJson } from '../../message/explain/json-text.ts'
 
 /** What messages look like. A serialiser that writes one again, from its default form, changes nothing in it. */
 export interface Form {
@@ -93,5 +92,5 @@ export function plainText(form: Form, id: string, changes: Members = {}): string
 export function arrange({ isSpaced }: Pick<Form, 'isSpaced'>, text: string): string {
   const json = isSpaced ? readJsonText(text) : undefined
   if (json === undefined) return text
-  return writeJson(json.root, { strings: json.lexemes, numbers: json.numbers }, spaced) ?? text
+  return writeJson(json.root, json.tokens, spaced) ?? text
 }

@@ -1,10 +1,10 @@
 /** Finds what an endpoint verifies in place of the HMAC-SHA1 of the bytes, from what it takes and refuses. */
 
-import { createHash, createHmac } from 'node:crypto'
-
-import { listRewrites } from '../../message/explain/json-rewrites.ts'
-import { readJsonText } from '../../message/explain/json-text.ts'
-import { WRITERS } from '../../message/explain/json-writers.ts'
+import { createHmac } from 'node:crypto'
+import { changeBody } from '../../message/explain/bodies.ts'
+import { WRONG_DIGESTS } from '../../message/explain/digests.ts'
+import { type JsonWriter, rewriterOf, WRITERS } from '../../message/explain/json-writers.ts'
+import { listSecrets } from '../../message/explain/secrets.ts'
 
 /** A body that was signed over its bytes, and whether it was refused. */
 export interface Sample {
@@ -33,111 +33,106 @@ export function findCulprit(samples: readonly Sample[]): string | undefined {
   )
   if (change !== undefined) return change[0]
 
-  const names = new Set(WRITERS.map(({ name }) => name))
-  for (const { text, isRefused } of samples) {
-    const same = unchangedBy(text)
-    for (const name of names) if (same.has(name) === isRefused) names.delete(name)
-  }
-  return names.size === 0 ? undefined : reserialises([...names])
+  const writers = samples.reduce((left, { text, isRefused }) => {
+    const rewrite = rewriterOf(text)
+    return left.filter((writer) => (rewrite?.(writer) === text) !== isRefused)
+  }, WRITERS)
+  return writers.length === 0 ? undefined : reserialises(writers)
 }
 
 /** Says that an endpoint verifies what one of these serialisers writes: those with few settings are before the others. */
-function reserialises(names: readonly string[]): string {
+function reserialises(writers: readonly JsonWriter[]): string {
+  const names = writers.map(({ name }) => name)
   const firstOfEach = new Map(names.toReversed().map((name) => [name.replace(/ with .*/, ''), name]))
   const shown = [...firstOfEach.values()].reverse().slice(0, 3)
   return `It re-serialises the body before it verifies it, as ${shown.join(', or ')} does.`
-}
-
-/** The serialisers that write a text again as it is. */
-function unchangedBy(text: string): ReadonlySet<string> {
-  return new Set(rewrite(text).flatMap(({ names, rewritten }) => (rewritten === text ? names : [])))
 }
 
 /** A signature that an endpoint may expect by mistake. */
 interface Mistake {
   /** What it means when it is taken, and what to do. */
   readonly meaning: string
+  /** The signature of a text of the same form. */
   sign(text: string, secret: string): string
 }
 
 /** Lists what to try on plain messages that are refused, of which this is one. */
-export function listMistakes(text: string): readonly Mistake[] {
-  const writers = rewrite(text)
-    .filter(({ rewritten }) => rewritten !== text)
-    .map(({ names }): Mistake => {
-      const meaning = `${reserialises(names)} Verify the bytes as they arrived, before they are decoded or parsed.`
-      return { meaning, sign: (other, secret) => hmac('sha1', secret, find(other, names[0])) }
-    })
-  return [...MISTAKES.map(([meaning, sign]) => ({ meaning, sign })), ...writers]
+export function listMistakes(text: string, secret: string): readonly Mistake[] {
+  const rewrite = rewriterOf(text)
+  const changed = WRITERS.filter((writer) => ![undefined, text].includes(rewrite?.(writer)))
+  const reserialised = [...Map.groupBy(changed, (writer) => rewrite?.(writer)).values()].map((writers): Mistake => {
+    const meaning = `${reserialises(writers)} Verify the bytes as they arrived, before they are decoded or parsed.`
+    const write = (other: string): string => rewriterOf(other)?.(writers[0] as JsonWriter) ?? other
+    return { meaning, sign: (other, secret) => hmac('sha1', secret, write(other)) }
+  })
+  const known = listSignatures(text, secret).flatMap(([code], index): Mistake[] => {
+    const meaning = MEANINGS[code]
+    if (meaning === undefined) return []
+    return [{ meaning, sign: (other, secret) => listSignatures(other, secret)[index]?.[1] ?? '' }]
+  })
+  return [...known, ...reserialised]
 }
 
-/** What the serialisers make of a text. */
-function rewrite(
-  text: string,
-): readonly { readonly names: readonly string[]; readonly rewritten: string | undefined }[] {
-  const json = readJsonText(text)
-  const rewrites = json === undefined ? [] : listRewrites(json)
-  return rewrites.map(({ names, write }) => ({ names, rewritten: write(Number.POSITIVE_INFINITY) }))
+/** What may be expected in place of the signature: the deviations that `explainSignature` knows, and what only endpoints do. */
+function listSignatures(text: string, secret: string): (readonly [code: string, signature: string])[] {
+  const [key, body] = [Buffer.from(secret), Buffer.from(text)]
+  const right = hmac('sha1', key, body)
+  const ofSha256 = hmac('sha256', key, body)
+  return [
+    ...(['sha256', 'sha512', 'md5'] as const).map((hash) => [`hash_${hash}`, hmac(hash, key, body)] as const),
+    ['signature_base64', toBase64(right)],
+    ['signature_labelled', `sha1=${right}`],
+    ['signature_uppercase', right.toUpperCase()],
+    ['sha256_base64', toBase64(ofSha256)],
+    ['sha256_labelled', `sha256=${ofSha256}`],
+    ...WRONG_DIGESTS.map(({ code, compute }) => [code, compute('sha1', key, body)] as const),
+    ['secret_empty', hmac('sha1', '', body)],
+    ...listSecrets(secret).map(({ code, key }) => [code, hmac('sha1', key, body)] as const),
+    ...[...changeBody(body, false)].map(({ code, bytes }) => [code, hmac('sha1', key, bytes)] as const),
+    ['body_python', hmac('sha1', key, `b'${text}'`)],
+  ]
 }
 
-/** What one serialiser makes of a text. */
-function find(text: string, name = ''): string {
-  return rewrite(text).find(({ names }) => names.includes(name))?.rewritten ?? text
+function hmac(hash: string, key: string | Uint8Array, body: string | Uint8Array): string {
+  return createHmac(hash, key).update(body).digest('hex')
 }
 
-const hmac = (hash: string, key: string | Buffer, text: string): string =>
-  createHmac(hash, key).update(text).digest('hex')
-const sha1 = (text: string): string => createHash('sha1').update(text).digest('hex')
-const base64 = (hex: string): string => Buffer.from(hex, 'hex').toString('base64')
+function toBase64(hex: string): string {
+  return Buffer.from(hex, 'hex').toString('base64')
+}
 
 const USE_HEX = 'Compare lowercase hex digits alone.'
 const USE_HMAC = 'Use HMAC-SHA1.'
 const USE_BYTES = 'Verify the bytes as they arrived.'
+const USE_TEXT = 'Use its text.'
 
-const MISTAKES: readonly (readonly [meaning: string, sign: Mistake['sign']])[] = [
-  [`It expects HMAC-SHA256. ${USE_HMAC}`, (text, secret) => hmac('sha256', secret, text)],
-  [`It expects HMAC-SHA512. ${USE_HMAC}`, (text, secret) => hmac('sha512', secret, text)],
-  [`It expects HMAC-MD5. ${USE_HMAC}`, (text, secret) => hmac('md5', secret, text)],
-  [`It expects base64. ${USE_HEX}`, (text, secret) => base64(hmac('sha1', secret, text))],
-  [`It expects HMAC-SHA256 as base64. ${USE_HMAC} ${USE_HEX}`, (text, secret) => base64(hmac('sha256', secret, text))],
-  [`It expects sha1= before the digits. ${USE_HEX}`, (text, secret) => `sha1=${hmac('sha1', secret, text)}`],
-  [
-    `It expects sha256= and HMAC-SHA256. ${USE_HMAC} ${USE_HEX}`,
-    (text, secret) => `sha256=${hmac('sha256', secret, text)}`,
-  ],
-  [`It expects upper case. ${USE_HEX}`, (text, secret) => hmac('sha1', secret, text).toUpperCase()],
-  [`It expects SHA-1 without the secret. ${USE_HMAC}`, (text) => sha1(text)],
-  [`It expects SHA-1 of secret and body. ${USE_HMAC}`, (text, secret) => sha1(secret + text)],
-  [`It expects SHA-1 of body and secret. ${USE_HMAC}`, (text, secret) => sha1(text + secret)],
-  [
-    'It takes the body for the key and the secret for the text. Exchange them.',
-    (text, secret) => hmac('sha1', text, secret),
-  ],
-  ['Its secret is empty. Configure it.', (text) => hmac('sha1', '', text)],
-  ['Its secret has a line break at its end. Remove it.', (text, secret) => hmac('sha1', `${secret}\n`, text)],
-  ['Its secret has a space at its end. Remove it.', (text, secret) => hmac('sha1', `${secret} `, text)],
-  ['Its secret has no white space around it, and yours has.', (text, secret) => hmac('sha1', secret.trim(), text)],
-  ['Its secret is in quotation marks. Remove them.', (text, secret) => hmac('sha1', `"${secret}"`, text)],
-  ['Its secret is in quotation marks. Remove them.', (text, secret) => hmac('sha1', `'${secret}'`, text)],
-  ['It decodes the secret from hex. Use its text.', (text, secret) => hmac('sha1', Buffer.from(secret, 'hex'), text)],
-  [
-    'It decodes the secret from base64. Use its text.',
-    (text, secret) => hmac('sha1', Buffer.from(secret, 'base64'), text),
-  ],
-  ['It verifies an empty body: something before it has read the body.', (_text, secret) => hmac('sha1', secret, '')],
-  [
-    `It verifies a body with a line break at its end. ${USE_BYTES}`,
-    (text, secret) => hmac('sha1', secret, `${text}\n`),
-  ],
-  [`It verifies str(body) of Python: b'…'. ${USE_BYTES}`, (text, secret) => hmac('sha1', secret, `b'${text}'`)],
-  [`It verifies an object as text. ${USE_BYTES}`, (_text, secret) => hmac('sha1', secret, '[object Object]')],
-  [`It verifies the body as a JSON string. ${USE_BYTES}`, (text, secret) => hmac('sha1', secret, JSON.stringify(text))],
-  [
-    `It verifies the body as base64. ${USE_BYTES}`,
-    (text, secret) => hmac('sha1', secret, Buffer.from(text).toString('base64')),
-  ],
-  [
-    `It verifies the body as percent-encoded text. ${USE_BYTES}`,
-    (text, secret) => hmac('sha1', secret, encodeURIComponent(text)),
-  ],
-]
+/** What it means that an endpoint takes such a signature, seen from its end. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  hash_sha256: `It expects HMAC-SHA256. ${USE_HMAC}`,
+  hash_sha512: `It expects HMAC-SHA512. ${USE_HMAC}`,
+  hash_md5: `It expects HMAC-MD5. ${USE_HMAC}`,
+  signature_base64: `It expects base64. ${USE_HEX}`,
+  signature_labelled: `It expects sha1= before the digits. ${USE_HEX}`,
+  signature_uppercase: `It expects upper case. ${USE_HEX}`,
+  sha256_base64: `It expects HMAC-SHA256 as base64. ${USE_HMAC} ${USE_HEX}`,
+  sha256_labelled: `It expects sha256= and HMAC-SHA256. ${USE_HMAC} ${USE_HEX}`,
+  key_unused: `It expects SHA-1 without the secret. ${USE_HMAC}`,
+  key_before_body: `It expects SHA-1 of secret and body. ${USE_HMAC}`,
+  key_behind_body: `It expects SHA-1 of body and secret. ${USE_HMAC}`,
+  key_and_body_swapped: 'It takes the body for the key and the secret for the text. Exchange them.',
+  secret_empty: 'Its secret is empty. Configure it.',
+  secret_line_break_lost: 'Its secret has a line break at its end. Remove it.',
+  secret_space_lost: 'Its secret has a space beside it. Remove it.',
+  secret_space_extra: 'Its secret has no white space around it, and yours has.',
+  secret_quotes_lost: 'Its secret is in quotation marks. Remove them.',
+  secret_quotes_extra: 'Its secret is without the quotation marks that yours has.',
+  secret_hex_decoded: `It decodes the secret from hex. ${USE_TEXT}`,
+  secret_base64_decoded: `It decodes the secret from base64. ${USE_TEXT}`,
+  body_empty: 'It verifies an empty body: something before it has read the body.',
+  body_line_break_lost: `It verifies a body with a line break at its end. ${USE_BYTES}`,
+  body_python: `It verifies str(body) of Python: b'…'. ${USE_BYTES}`,
+  body_object_text: `It verifies an object as text. ${USE_BYTES}`,
+  body_json_string_signed: `It verifies the body as a JSON string. ${USE_BYTES}`,
+  body_base64_signed: `It verifies the body as base64. ${USE_BYTES}`,
+  body_percent_encoded: `It verifies the body as percent-encoded text. ${USE_BYTES}`,
+}

@@ -1,13 +1,12 @@
 /** `hookline diff`: two kept requests, compared by header, by field and by byte. */
 
 import type { Command } from 'commander'
+import { type JsonNode, readJsonText } from '../../message/explain/json-text.ts'
 import { addExamples } from '../arguments.ts'
 import { escaped, paint, print } from '../terminal.ts'
-import { listFields } from './fields.ts'
 import { type KeptRequest, pairsOf } from './kept.ts'
-import { timeOf } from './line.ts'
-import { addStoreOption, openStore, REFERENCE } from './open-store.ts'
-import { shownValue } from './shown.ts'
+import { shownValue, timeOf } from './shown.ts'
+import { addStoreOption, openStore, REFERENCE } from './store.ts'
 
 /** Declares the subcommand. */
 export function define(command: Command): void {
@@ -103,4 +102,40 @@ function excerptOf(bytes: Uint8Array, at: number): string {
 
 function shownByte(byte: number): string {
   return byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, '0')}`
+}
+
+/**
+ * Lists the fields by their path, as `properties.items[0].total` or `["Previous ID"]`. A key that is there twice has a
+ * number behind its second path. Undefined for what is not JSON.
+ */
+export function listFields(bytes: Uint8Array): ReadonlyMap<string, string> | undefined {
+  const json = readJsonText(Buffer.from(bytes).toString())
+  if (json === undefined) return undefined
+  const { root, tokens, texts } = json
+  const fields = new Map<string, string>()
+
+  function add(path: string, value: string): void {
+    let free = path
+    for (let count = 2; fields.has(free); count += 1) free = `${path} (${count})`
+    fields.set(free, value)
+  }
+
+  function visit(node: JsonNode, path: string): void {
+    if (typeof node === 'number') add(path, tokens[node] ?? '')
+    else if ('items' in node) {
+      if (node.items.length === 0) add(path, '[]')
+      for (const [index, item] of node.items.entries()) visit(item, `${path}[${index}]`)
+    } else {
+      if (node.members.length === 0) add(path, '{}')
+      for (const [key, value] of node.members) visit(value, path + step(texts[key] ?? '', path === ''))
+    }
+  }
+
+  visit(root, '')
+  return fields
+}
+
+function step(key: string, isFirst: boolean): string {
+  if (!/^[\p{L}_$][\p{L}\p{N}_$-]*$/u.test(key)) return `[${JSON.stringify(key)}]`
+  return isFirst ? key : `.${key}`
 }

@@ -1,5 +1,8 @@
 /** A request as `hookline listen` keeps it. */
 
+import { isObject, parseJson } from '../../message/json.ts'
+import { checkMessage } from '../../message/parse.ts'
+
 /** All but the bytes. */
 export interface KeptSummary {
   /** 12 hexadecimal digits. */
@@ -68,4 +71,30 @@ export function headerOf(headers: readonly string[], name: string): string | und
 /** Names and values, in pairs. */
 export function pairsOf(headers: readonly string[]): (readonly [name: string, value: string])[] {
   return headers.flatMap((name, at) => (at % 2 === 0 ? [[name, headers[at + 1] ?? ''] as const] : []))
+}
+
+/** Fields are kept up to so many characters. */
+const LONGEST = 200
+
+/** Reads the fields. Never throws. */
+export function readFields(body: Uint8Array): MessageFields {
+  if (body.length === 0) return {}
+  let fields: MessageFields = {}
+  try {
+    const json = parseJson(body)
+    if (Array.isArray(json)) return { type: `batch of ${json.length}` }
+    if (!isObject(json)) return { fault: 'The body must be a JSON object.' }
+    const { type, event, groupId, name, userId = json['User ID'], anonymousId } = json
+    fields = { type: text(type), name: text(event ?? groupId ?? name), user: text(userId ?? anonymousId) }
+    checkMessage(json)
+    return fields
+  } catch (error) {
+    const [rule = '', found = ''] = (error as Error).message.split(/(?<=\.) /)
+    return { ...fields, fault: `${rule} ${found}` }
+  }
+}
+
+function text(value: unknown): string | undefined {
+  if (value === undefined || value === null) return undefined
+  return (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, LONGEST)
 }

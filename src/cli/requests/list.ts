@@ -4,10 +4,8 @@ import type { Command } from 'commander'
 import { MESSAGE_TYPES } from '../../message/type-table.ts'
 import { addExamples, choice, whole } from '../arguments.ts'
 import { print, printJson } from '../terminal.ts'
-import { lineOf } from './line.ts'
-import { addStoreOption, openStore } from './open-store.ts'
-import { jsonOf } from './shown.ts'
-import { MOST_REQUESTS } from './store.ts'
+import { jsonOf, lineOf } from './shown.ts'
+import { addStoreOption, MOST_REQUESTS, openStore } from './store.ts'
 
 interface Options {
   readonly store: string

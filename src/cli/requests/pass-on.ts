@@ -24,7 +24,7 @@ export function createPassage(url: URL, connections = 256): Passage {
   return {
     async pass({ method, target, headers, body }, signal) {
       const path = keepsPath && target.startsWith('/') ? target : url.pathname + url.search
-      const options = { method, path, limit: BODY_LIMIT, ...(signal && { signal }) }
+      const options = { method, path, responseLimit: BODY_LIMIT, ...(signal && { signal }) }
       const exchange = await poster.post(body, endToEnd(headers, SET_HERE), options)
       if (exchange.body.length < BODY_LIMIT) return { ...exchange, headers: endToEnd(listed(exchange), []) }
       const reason = `The answer must be shorter. Got ${BODY_LIMIT} bytes or more. Answer with a short body.`

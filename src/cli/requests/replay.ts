@@ -12,8 +12,8 @@ import {
 } from '../arguments.ts'
 import { escaped, interruption, paint, print } from '../terminal.ts'
 import { type KeptRequest, pairsOf, SHOWN_DIGITS } from './kept.ts'
-import { addStoreOption, openStore, REFERENCE } from './open-store.ts'
 import { createPassage, type PassedAnswer } from './pass-on.ts'
+import { addStoreOption, openStore, REFERENCE } from './store.ts'
 
 interface Options extends SecretOptions {
   readonly to: URL

@@ -7,9 +7,8 @@ import { addExamples, addSecretOptions, findSecret, type SecretOptions } from '.
 import { escapedLines, prettyOf } from '../body.ts'
 import { escaped, print, UsageError } from '../terminal.ts'
 import { headerOf, type KeptRequest } from './kept.ts'
-import { pathOf, timeOf, verificationOf } from './line.ts'
-import { addStoreOption, openStore, REFERENCE } from './open-store.ts'
-import { shownHeaders } from './shown.ts'
+import { pathOf, shownHeaders, timeOf, verificationOf } from './shown.ts'
+import { addStoreOption, openStore, REFERENCE } from './store.ts'
 
 interface Options extends SecretOptions {
   readonly store: string

@@ -17,8 +17,8 @@ import {
 import { createPoster } from '../exchange.ts'
 import { addHeaderOption, type Headers } from '../headers.ts'
 import { interruption } from '../terminal.ts'
-import { addEdit, type Edit } from './edits.ts'
 import { postAll } from './post-all.ts'
+import { addEdit, type Edit } from './prepare.ts'
 import { createReport } from './report.ts'
 import { openSource } from './source.ts'
 

@@ -1,10 +1,10 @@
 /** What `send` prints: a line an attempt, a progress bar instead of them on a terminal, and a summary. */
 
 import { once } from 'node:events'
+import { createHistogram } from 'node:perf_hooks'
 import { Format, SingleBar } from 'cli-progress'
 import { escaped, note, paint, print, printJson } from '../terminal.ts'
 import type { Result } from './post-all.ts'
-import { createStatistics } from './statistics.ts'
 
 /** Prints results. */
 export interface Report {
@@ -63,13 +63,7 @@ function toLine({ line, type, messageId, ok, status, error, reason, answer, dura
   return place + parts.filter((part) => part !== '').join('  ')
 }
 
-interface Bar {
-  start(share: number | undefined): void
-  update(share: number | undefined): void
-  stop(): void
-}
-
-function createBar(describe: () => string): Bar {
+function createBar(describe: () => string) {
   const stream = process.stderr
   const format: ConstructorParameters<typeof SingleBar>[0]['format'] = (options, { progress, total }) => {
     const drawn = total === 0 ? '' : `[${Format.BarFormat(progress, options)}] ${Math.floor(progress * 100)} %  `
@@ -77,8 +71,59 @@ function createBar(describe: () => string): Bar {
   }
   const bar = new SingleBar({ stream, format, barsize: 20, clearOnComplete: true, hideCursor: true, forceRedraw: true })
   return {
-    start: (share) => bar.start(share === undefined ? 0 : 1, 0),
-    update: (share) => bar.update(share ?? 0),
+    start: (share: number | undefined) => bar.start(share === undefined ? 0 : 1, 0),
+    update: (share: number | undefined) => bar.update(share ?? 0),
     stop: () => bar.stop(),
   }
+}
+
+const PERCENTILES = [50, 95, 99]
+
+/** Counts attempts and measures the latency of answers, in a memory that does not grow with them. The time of the rate begins now. */
+export function createStatistics(now: () => number = () => performance.now()) {
+  const startedAt = now()
+  const latencies = createHistogram()
+  const kinds = new Map<string, { count: number; first: Result }>()
+  let [sent, failed] = [0, 0]
+
+  return {
+    get sent(): number {
+      return sent
+    },
+    get failed(): number {
+      return failed
+    },
+    add(result: Result): void {
+      sent += 1
+      const { ok, status, error, durationMs } = result
+      if (status !== undefined && durationMs !== undefined) latencies.record(Math.max(1, Math.round(durationMs * 1000)))
+      if (ok) return
+      failed += 1
+      const key = String(status ?? error)
+      const kind = kinds.get(key)
+      if (kind === undefined) kinds.set(key, { count: 1, first: result })
+      else kind.count += 1
+    },
+    /** Rate and latency on one line: `812/s, latency p50 3 ms, p95 9 ms, p99 14 ms, longest 30 ms`. */
+    describe(): string {
+      const rate = `${plain((sent * 1000) / Math.max(1, now() - startedAt))}/s`
+      if (latencies.count === 0) return rate
+      const percentiles = PERCENTILES.map((percent) => `p${percent} ${toMs(latencies.percentile(percent))}`)
+      return `${rate}, latency ${percentiles.join(', ')}, longest ${toMs(latencies.max)}`
+    },
+    /** Each kind of failure: `401`, `timeout`; how often, and its first result. The most frequent first. */
+    failures: () =>
+      [...kinds]
+        .map(([kind, { count, first }]) => [kind, count, first] as const)
+        .sort(([, one], [, other]) => other - one),
+  }
+}
+
+function toMs(microseconds: number): string {
+  return `${plain(microseconds / 1000)} ms`
+}
+
+/** Two digits that count: `0.42`, `3.1`, `140`. */
+function plain(value: number): string {
+  return value >= 10 ? String(Math.round(value)) : String(Number(value.toPrecision(2)))
 }

@@ -1,11 +1,12 @@
 /** The endpoint that a sender is checked at: reads requests, answers them as the ledger says, and sees when a sender gives up. */
 
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type Server, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
+import { readStream } from '../../http/read-stream.ts'
 import { createCertificate } from '../../testing/certificates.ts'
 import { joinHeaders } from '../../testing/recorder.ts'
-import { UsageError } from '../terminal.ts'
+import { listenOn } from '../server.ts'
 import type { Arrival, Request } from './messages.ts'
 
 /** The path of the URL. */
@@ -26,7 +27,7 @@ export interface Place {
 /** An endpoint that listens. */
 export interface SenderEndpoint {
   readonly url: string
-  close(): void
+  close(): Promise<void>
 }
 
 /** What the endpoint tells. */
@@ -41,16 +42,15 @@ export interface Events {
 export async function startEndpoint(place: Place, { add, onEnd }: Events): Promise<SenderEndpoint> {
   const server = createServer(async (request, response) => {
     const at = performance.now()
-    const bytes = await readAll(request)
-    if (bytes === undefined) return void response.destroy()
+    const body = await readStream(request, LIMIT, request.headers['content-length']).catch(() => undefined)
+    if (body === undefined) return void response.destroy()
+    const { bytes } = body
     const { method = '', url = '', rawHeaders } = request
     const [path = ''] = url.split('?', 1)
     const arrival = add({ method, path, headers: joinHeaders(rawHeaders), bytes, at })
     respond(arrival, response, onEnd)
   })
-  const port = await listen(server, place)
-  const url = `http://${urlHost(place.host)}:${port}${PATH}`
-  return { url, close: () => void server.close().closeAllConnections() }
+  return listenAt(place, server)
 }
 
 /**
@@ -82,39 +82,12 @@ export async function startSecureEndpoint(
   server.on('tlsClientError', ({ code }: NodeJS.ErrnoException) => {
     if (code === 'ERR_SSL_HTTP_REQUEST') onHandshake('plain')
   })
-  const port = await listen(server, place)
-  const host = place.host === '127.0.0.1' ? 'localhost' : urlHost(place.host)
-  return { url: `https://${host}:${port}${PATH}`, close: () => void server.close().closeAllConnections() }
+  return listenAt(place, server)
 }
 
-async function listen(server: ReturnType<typeof createServer>, { host, port }: Place): Promise<number> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', ({ code, message }: NodeJS.ErrnoException) => {
-      const reason = code === 'EADDRINUSE' ? 'another process listens there. Pass another --port' : message
-      reject(new UsageError(`Cannot listen at ${urlHost(host)}:${port}: ${reason}.`))
-    })
-    server.listen(port, host, resolve)
-  })
-  return (server.address() as AddressInfo).port
-}
-
-function urlHost(host: string): string {
-  return host.includes(':') ? `[${host}]` : host
-}
-
-async function readAll(request: IncomingMessage): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = []
-  let size = 0
-  try {
-    for await (const chunk of request) {
-      size += chunk.length
-      if (size > LIMIT) return undefined
-      chunks.push(chunk)
-    }
-    return Buffer.concat(chunks)
-  } catch {
-    return undefined // The sender ended the connection.
-  }
+async function listenAt({ host, port }: Place, server: Server): Promise<SenderEndpoint> {
+  const { origin, close } = await listenOn('--port', server, port, host)
+  return { url: origin + PATH, close }
 }
 
 function respond(arrival: Arrival, response: ServerResponse, onEnd: (arrival: Arrival) => void): void {

@@ -1,9 +1,9 @@
 /** What a sender must do after each kind of answer. */
 
+import { isObject } from '../../message/json.ts'
 import { SILENCE_MS } from './endpoint.ts'
-import type { Arrival, Scenario, SeenMessage } from './messages.ts'
+import type { Arrival, Ledger, Scenario, SeenMessage } from './messages.ts'
 import type { Finding, Judge, Seen } from './requests.ts'
-import { findRewritten } from './rewritten.ts'
 
 /** The message of a scenario. */
 function find({ ledger }: Seen, scenario: Scenario): SeenMessage | undefined {
@@ -116,4 +116,44 @@ export const identical: Judge = ({ ledger }) => {
 
 function seconds(ms: number): string {
   return `${Number((ms / 1000).toFixed(ms < 1_000 ? 2 : 1))} s`
+}
+
+/** What senders write anew for each attempt, by mistake. */
+const CHANGING = ['messageId', 'timestamp', 'originalTimestamp', 'sentAt', 'receivedAt', 'attempt']
+
+/**
+ * Finds a message that came again as a new one, with the same content. Undefined when contents were repeated anyway, or when a
+ * message that must be retried did not come again in any form.
+ */
+function findRewritten({ messages }: Ledger): SeenMessage | undefined {
+  const contents = new Map(messages.map((message) => [message, contentOf(message)]))
+  const due = messages.filter(isDue)
+  const isRewritten = due.every((message) => {
+    const content = contents.get(message)
+    const same = messages.filter((other) => other !== message && contents.get(other) === content)
+    const [earlier, later] = [same.filter(isBefore), same.filter((other) => !isBefore(other))]
+    return content !== undefined && later.length > 0 && earlier.every((other) => due.includes(other))
+
+    function isBefore({ number }: SeenMessage): boolean {
+      return number < message.number
+    }
+  })
+  return isRewritten && new Set(contents.values()).size > 1 ? due[0] : undefined
+}
+
+/** Whether a retry of it never came. */
+function isDue({ scenario, arrivals }: SeenMessage): boolean {
+  const [first, again] = arrivals
+  return scenario !== undefined && again === undefined && (first?.answer.status ?? 500) >= 500
+}
+
+/** A message without what tells its attempts apart; undefined when it is not an object. */
+function contentOf({ arrivals: [first] }: SeenMessage): string | undefined {
+  try {
+    const message: unknown = JSON.parse(String(first?.bytes))
+    if (!isObject(message)) return undefined
+    return JSON.stringify(Object.entries(message).filter(([name]) => !CHANGING.includes(name)))
+  } catch {
+    return undefined
+  }
 }

@@ -1,5 +1,6 @@
 /** Runs the cases: listens, says what it waits for, and judges what arrived once nothing more is to come. */
 
+import { EventEmitter, once } from 'node:events'
 import type { Result } from '../cases.ts'
 import { escaped, note, UsageError } from '../terminal.ts'
 import type { SenderCase } from './cases.ts'
@@ -33,28 +34,28 @@ export async function runCases(
   const names = Object.keys(SCENARIOS) as readonly Scenario[]
   const scenarios = needed.size === 0 ? (['taken'] as const) : names.filter((name) => needed.has(name))
   const ledger = createLedger(scenarios, PATH)
-  const pulse = createPulse(signal)
+  const news = new EventEmitter()
   const endpoint = await startEndpoint(place, {
     add(request) {
       const arrival = ledger.add(request)
       describe(arrival, ledger)
-      pulse.beat()
+      news.emit('news')
       return arrival
     },
-    onEnd: pulse.beat,
+    onEnd: () => void news.emit('news'),
   })
   const count = scenarios.length === 1 ? '1 message' : `${scenarios.length} messages`
   note(`Listening at ${endpoint.url}`)
   note(`Send ${count} to it, each with a messageId or a timestamp of its own.`)
   onListening?.(endpoint.url)
-  await waitUntilOver(ledger, { scenarios, startedAt: performance.now(), waitMs }, pulse, signal)
+  await waitUntilOver(ledger, { scenarios, startedAt: performance.now(), waitMs }, news, signal)
   const seen = { ledger, secret, path: PATH }
   // Judged first: closing ends what is under way.
   const results = cases.map(({ id, section, judge }) => {
     const [result, sentence] = judge(seen)
     return { id, section, result, sentence }
   })
-  endpoint.close()
+  await endpoint.close()
   if (ledger.arrivals.length === 0 && !signal.aborted) throw nothingCame('request', waitMs)
   return results
 }
@@ -71,34 +72,24 @@ function describe(arrival: Arrival, ledger: Ledger): void {
   note(`${what}, ${bytes.length} bytes: ${answer.status === undefined ? 'not answered' : `${answer.status}${delay}`}.`)
 }
 
-/** Wakes who waits when something has happened. */
-interface Pulse {
-  beat(): void
-  /** Resolves at the next beat, or to true after this time. */
-  within(ms: number): Promise<boolean>
-}
-
-function createPulse(signal: AbortSignal): Pulse {
-  let wake = (): void => {}
-  const beat = (): void => wake()
-  signal.addEventListener('abort', beat)
-  return {
-    beat,
-    within: (ms) =>
-      new Promise((resolve) => {
-        const timer = setTimeout(resolve, ms, true)
-        wake = () => {
-          clearTimeout(timer)
-          resolve(false)
-        }
-      }),
-  }
+/** Waits for news, or an interruption. Resolves to true when none came within this time. */
+async function isQuietFor(ms: number, news: EventEmitter, signal: AbortSignal): Promise<boolean> {
+  const end = AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(Math.max(0, ms)))])
+  return once(news, 'news', { signal: end }).then(
+    () => false,
+    () => !signal.aborted,
+  )
 }
 
 /** What is waited for is said when nothing has happened for so long. */
 const NEWS_MS = 1_000
 
-async function waitUntilOver(ledger: Ledger, settings: WaitSettings, pulse: Pulse, signal: AbortSignal): Promise<void> {
+async function waitUntilOver(
+  ledger: Ledger,
+  settings: WaitSettings,
+  news: EventEmitter,
+  signal: AbortSignal,
+): Promise<void> {
   let [said, isQuiet] = ['', true]
   while (!signal.aborted) {
     const now = performance.now()
@@ -111,7 +102,7 @@ async function waitUntilOver(ledger: Ledger, settings: WaitSettings, pulse: Puls
       said = names
     }
     const rest = Math.min(...waits.map(({ until }) => until)) - now
-    isQuiet = await pulse.within(Math.min(rest, NEWS_MS))
+    isQuiet = await isQuietFor(Math.min(rest, NEWS_MS), news, signal)
   }
 }
 
@@ -125,19 +116,19 @@ const QUIET_MS = 2_000
  */
 export async function runHandshake({ place, waitMs, signal }: RunSettings): Promise<Finding> {
   const outcomes: Handshake[] = []
-  const pulse = createPulse(signal)
+  const news = new EventEmitter()
   const endpoint = await startSecureEndpoint(place, (outcome) => {
     outcomes.push(outcome)
-    pulse.beat()
+    news.emit('news')
   })
   note(`Listening at ${endpoint.url}`)
   note('Its certificate is self-signed. Send 1 message to it.')
-  await pulse.within(waitMs)
+  await isQuietFor(waitMs, news, signal)
   const end = performance.now() + Math.min(waitMs, QUIET_MS)
   while (outcomes.includes('refused') && !outcomes.includes('sent') && !signal.aborted && performance.now() < end) {
-    await pulse.within(end - performance.now())
+    await isQuietFor(end - performance.now(), news, signal)
   }
-  endpoint.close()
+  await endpoint.close()
   if (outcomes.includes('sent')) {
     return [
       'fail',

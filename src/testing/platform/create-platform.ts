@@ -1,21 +1,26 @@
 /** Puts a platform together: a collector that listens, a destination whose queue is watched, and a clock that waits for both. */
 
+import { createServer } from 'node:http'
+import { performance } from 'node:perf_hooks'
+import { clearTimeout, setTimeout } from 'node:timers'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { serve } from '../../../adapters/node.ts'
 import { createCollector } from '../../collector/collector.ts'
 import { createDestination } from '../../destination/destination.ts'
+import type { DeliveryReport, SkipReason } from '../../destination/observer.ts'
+import { readMessage } from '../../destination/reports.ts'
+import type { EndpointRequest, TextAnswer } from '../../http/endpoint.ts'
+import type { Message } from '../../message/message.ts'
 import { invalidOption, kindOf, requireOptions, requireWhole } from '../../options/checks.ts'
 import { memoryQueue } from '../../queues/memory/index.ts'
-import type { HandleJob, Queue } from '../../queues/queue.ts'
+import type { HandleJob, Job, Queue } from '../../queues/queue.ts'
+import type { Clock } from '../../time/clock.ts'
 import { within } from '../../time/timeout.ts'
 import { createManualClock } from '../manual-clock.ts'
-import { createActivity } from './activity.ts'
-import type { Platform, PlatformMessage, PlatformOptions } from './api.ts'
-import { describeFailure } from './describe.ts'
-import { createLedger } from './ledger.ts'
-import { machineClock } from './machine-clock.ts'
-import { findDifference } from './match.ts'
+import { listen } from '../server.ts'
+import type { Platform, PlatformMessage, PlatformOptions, RefusedCall } from './api.ts'
+import { describeFailure, findDifference } from './describe.ts'
 import { readOptions } from './options.ts'
-import { startServer } from './server.ts'
 
 /** Starts a platform. */
 export async function createPlatform(options: PlatformOptions): Promise<Platform> {
@@ -52,11 +57,20 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       },
     ],
   })
-  const server = await startServer(collector, port, activity, ledger.refuse).catch(async (error) => {
+  const server = createServer(serve({ handle: (request) => activity.track(answer(request)) }))
+  const { origin, close: stop } = await listen(server, port).catch(async (error) => {
     await destination.close({ graceMs: 0 })
     throw error
   })
-  const endpoint = `${server.origin}/v1/batch`
+  const endpoint = `${origin}/v1/batch`
+
+  /** Notes what the collector refuses. */
+  async function answer(request: EndpointRequest): Promise<TextAnswer> {
+    const { path } = request
+    const { status, headers, body } = (await collector.handle(request)) ?? unknownPath(path, collector.routes)
+    for (const call of listRefused(path, status, body)) ledger.refuse(call)
+    return { status, headers, body }
+  }
 
   /** Notes what is pushed, and the rounds. */
   function watch(queue: Queue): Queue {
@@ -126,13 +140,13 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   }
 
   const close = async (): Promise<void> => {
-    await server.close()
+    await stop()
     await destination.close({ graceMs: 0 })
   }
 
   return {
     endpoint,
-    host: server.origin,
+    host: origin,
     writeKey,
     clock,
     collector,
@@ -151,4 +165,117 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     close,
     [Symbol.asyncDispose]: close,
   }
+}
+
+function unknownPath(path: string, routes: readonly string[]): TextAnswer {
+  const detail = `The path must be one of the collector's: ${routes.join(', ')}. Got ${path}. Check the endpoint of the client.`
+  return { status: 404, headers: {}, body: JSON.stringify({ code: 'path_unknown', detail }) }
+}
+
+function listRefused(path: string, status: number, body: string): RefusedCall[] {
+  if (body === '') return []
+  const { code, detail, refused = [] } = JSON.parse(body)
+  if (status !== 200) return [{ path, status, code, detail }]
+  return refused.map((call: RefusedCall) => ({ path, status, code: call.code, detail: call.detail, index: call.index }))
+}
+
+/** What became of each message, and what was refused. */
+function createLedger() {
+  const messages = new Map<string, PlatformMessage>()
+  const refused: RefusedCall[] = []
+  let change: PromiseWithResolvers<void> | undefined
+
+  function notify(): void {
+    change?.resolve()
+    change = undefined
+  }
+
+  return {
+    get messages(): readonly PlatformMessage[] {
+      return [...messages.values()]
+    },
+    get refused(): readonly RefusedCall[] {
+      return [...refused]
+    },
+    /** Resolves at the next change. */
+    get changed(): Promise<void> {
+      change ??= Promise.withResolvers()
+      return change.promise
+    },
+    queued(jobs: readonly Job[]): void {
+      for (const { id, body } of jobs) {
+        if (!messages.has(id)) messages.set(id, { id, message: readMessage(body), status: 'waiting', attempts: [] })
+      }
+      notify()
+    },
+    skipped(message: Message, reason: SkipReason): void {
+      const id = `skipped-${messages.size}`
+      messages.set(id, { id, message, status: 'skipped', attempts: [], reason })
+      notify()
+    },
+    reported({ id, status, latest, retryAt, reason }: DeliveryReport): void {
+      const before = messages.get(id)
+      if (before === undefined) return
+      messages.set(id, {
+        id,
+        message: before.message,
+        status: status === 'retrying' ? 'waiting' : status,
+        attempts: [...before.attempts, ...latest],
+        ...(retryAt !== undefined && { retryAt }),
+        ...(reason !== undefined && { reason }),
+      })
+      notify()
+    },
+    refuse(call: RefusedCall): void {
+      refused.push(call)
+      notify()
+    },
+  }
+}
+
+/** So many turns of the event loop without work: what has ended has had its effects. */
+const CALM_TURNS = 4
+
+/** What is under way on real sockets: requests that the collector answers, and rounds of the destination. */
+function createActivity() {
+  const works = new Map<Promise<unknown>, number>()
+
+  return {
+    get isBusy(): boolean {
+      return works.size > 0
+    },
+    /** Notes work until it ends. */
+    async track<T>(work: Promise<T>): Promise<T> {
+      works.set(work, machineClock.monotonic())
+      try {
+        return await work
+      } finally {
+        works.delete(work)
+      }
+    },
+    /** Resolves when nothing is under way but what has taken so many milliseconds, and nothing follows from what has ended. */
+    async calm(timeoutMs: number): Promise<void> {
+      for (let turns = 0; turns < CALM_TURNS; turns += 1) {
+        const ages = [...works].map(([work, since]) => [work, machineClock.monotonic() - since] as const)
+        const [work, age] = ages.find(([, age]) => age < timeoutMs) ?? []
+        if (work === undefined) await nextTurn()
+        else {
+          turns = -1
+          await within(
+            work.catch(() => {}),
+            timeoutMs - (age ?? 0),
+            machineClock,
+          )
+        }
+      }
+    },
+  }
+}
+
+/** The clock of the machine, also in a test that replaces the global timers: sockets know no other. */
+const machineClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  setTimeout: (callback, ms) => setTimeout(callback, ms),
+  clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
 }

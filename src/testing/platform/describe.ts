@@ -1,11 +1,10 @@
-/** Says why a message was not delivered: what did arrive, what became of it, and what to do. */
+/** Compares messages with a pattern, and says why none was delivered: what did arrive, what became of it, and what to do. */
 
 import { inspect } from 'node:util'
 import type { FailureReason, SkipReason } from '../../destination/observer.ts'
 import { escaped } from '../../options/warning.ts'
 import type { Attempt } from '../../sender/api.ts'
 import type { PlatformMessage, RefusedCall } from './api.ts'
-import { type Difference, findDifference, isMatcher } from './match.ts'
 
 /** What is known when `delivered` gives up. */
 export interface Known {
@@ -130,4 +129,41 @@ function plain(_key: string, value: unknown): unknown {
 
 function cut(text: string): string {
   return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text
+}
+
+/** Where a value differs from a pattern. */
+interface Difference {
+  /** `properties.items.0.sku`; empty for the value itself. */
+  readonly path: string
+  readonly found: unknown
+  readonly expected: unknown
+}
+
+/** Finds the first difference; undefined when all that the pattern names is equal. Lists must be as long. */
+export function findDifference(found: unknown, expected: unknown, path = ''): Difference | undefined {
+  if (isMatcher(expected)) return expected.asymmetricMatch(found) ? undefined : { path, found, expected }
+  if (typeof expected !== 'object' || expected === null) {
+    return Object.is(found, expected) ? undefined : { path, found, expected }
+  }
+  const isSameKind = typeof found === 'object' && found !== null && Array.isArray(found) === Array.isArray(expected)
+  if (!isSameKind) return { path, found, expected }
+  if (Array.isArray(found) && found.length !== (expected as unknown[]).length) return { path, found, expected }
+  for (const [key, part] of Object.entries(expected)) {
+    const value = Object.hasOwn(found, key) ? (found as Record<string, unknown>)[key] : undefined
+    const difference = findDifference(value, part, path === '' ? key : `${path}.${key}`)
+    if (difference !== undefined) return difference
+  }
+  return undefined
+}
+
+/** As `expect.any(Number)` of Vitest and Jest. */
+interface Matcher {
+  asymmetricMatch(value: unknown): boolean
+  /** `Any<Number>` */
+  toAsymmetricMatcher?(): string
+}
+
+/** Whether the value decides itself what matches it. */
+function isMatcher(value: unknown): value is Matcher {
+  return typeof (value as Partial<Matcher> | null)?.asymmetricMatch === 'function'
 }

@@ -42,10 +42,8 @@ const WRONG_PAGES: readonly (readonly [string, object])[] = [
 ]
 
 export const argumentCases: Cases = {
-  'arguments: push refuses a job with a wrong field, and stores none of the jobs beside it': async ({
-    queue,
-    expectCounts,
-  }) => {
+  'arguments: push refuses a job with a wrong field, and stores none of the jobs beside it': async (context) => {
+    const { queue, expectCounts } = context
     for (const [field, wrong] of WRONG_JOBS) {
       await refuses(field, wrong, () => queue.push([jobOf('good'), { ...jobOf('bad'), ...wrong } as Job]))
     }

@@ -1,4 +1,4 @@
-/** What each test works with: a new queue, jobs for it, and waits that end. */
+/** What the tests of a queue are given, and what each of them works with: jobs, handlers, and waits that end. */
 
 import { equal, fail, ok } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -7,7 +7,53 @@ import type { QueueCounts } from '../../queues/health.ts'
 import type { ClaimedJob, Job, Outcome, Queue } from '../../queues/queue.ts'
 import { systemClock } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
-import type { TestedQueue, TestQueueOptions } from './tested-queue.ts'
+
+/** What is promised of a queue. The tests of what is not promised are not in the list. */
+export interface TestQueueOptions {
+  /** Whether the jobs are still there when the process has ended. Default true. When false, no test is named `durable: …`. */
+  readonly isDurable?: boolean
+  /** How long a claim lasts that is not renewed, in milliseconds. Default: for ever, and no test is named `lease: …`. */
+  readonly leaseMs?: number
+}
+
+/** A new, empty queue and what the tests need to know about it. */
+export interface TestedQueue {
+  readonly queue: Queue
+  /** The time of the queue's clock, in milliseconds since the epoch. */
+  now(): number
+  /** Moves the queue's clock forward and lets the jobs that are due then reach their handler. */
+  advance(ms: number): Promise<void>
+  /** The dedupe window, in milliseconds, at least 10 000: the tests let it pass. */
+  readonly dedupeWindowMs: number
+  /**
+   * Whether jobs are claimed in the exact order in which they came due. Default true. When false, the tests expect the order of
+   * the pushes from jobs that were due when they were pushed, one after the other.
+   */
+  readonly exactOrder?: boolean
+  /** How long a test waits for one thing to happen, in milliseconds of real time. Default 4000. */
+  readonly timeoutMs?: number
+  /** Opens another queue over the same jobs, as another process would. Required unless `isDurable` is false. */
+  another?(): Queue | Promise<Queue>
+  /**
+   * Opens another queue over the same jobs that never renews its claims, as if its process had been stopped: for example with
+   * a clock of its own that stands still. Required with `leaseMs`.
+   */
+  stalled?(): Queue | Promise<Queue>
+  /** Makes queues that poll by a manual clock look for jobs that another queue pushed. */
+  tick?(): Promise<void>
+  /** Makes the next `counts()` current, for an engine that caches its counts. */
+  refresh?(): Promise<void>
+  /** Releases what `create` set up. Called when the queues are closed. */
+  dispose?(): Promise<void>
+}
+
+/** One test, for any test runner. */
+export interface QueueTest {
+  /** The rule of the contract that it checks. */
+  readonly name: string
+  /** Rejects with an AssertionError when the queue breaks the rule. */
+  run(): Promise<void>
+}
 
 /** The tests of one idea: by name, each with what it does. */
 export type Cases = Readonly<Record<string, (context: TestContext) => Promise<void>>>
@@ -15,27 +61,11 @@ export type Cases = Readonly<Record<string, (context: TestContext) => Promise<vo
 /** Decides about a job, as a handler. */
 type Decide = (job: ClaimedJob, signal: AbortSignal) => Outcome | Promise<Outcome>
 
+/** The jobs that reached a handler, a list that grows. */
+type Seen = readonly ClaimedJob[]
+
 /** A tested queue and tools. */
-export interface TestContext extends TestedQueue {
-  readonly isDurable: boolean
-  readonly leaseMs: number
-  /** Gives a queue a handler. Returns the list of the jobs that reached it, which grows. Default for `queue`: the tested one. */
-  work(decide: Decide, concurrency?: number, queue?: Queue): readonly ClaimedJob[]
-  /** Waits for `drain()`. */
-  drain(queue?: Queue): Promise<void>
-  /** Waits for a condition. Fails with the rule when it does not become true in time. */
-  until(isTrue: () => boolean, rule: string): Promise<void>
-  /** The same, and lets queues that poll look for jobs meanwhile. */
-  eventually(isTrue: () => boolean, rule: string): Promise<void>
-  /** The counts, current ones. */
-  counts(queue?: Queue): Promise<QueueCounts>
-  /** Compares those counts that are given. */
-  expectCounts(expected: Partial<QueueCounts>, rule: string, queue?: Queue): Promise<void>
-  /** Opens another queue over the same jobs. It is closed when the test ends. */
-  openAnother(): Promise<Queue>
-  /** The same, for one that never renews its claims. */
-  openStalled(): Promise<Queue>
-}
+export type TestContext = ReturnType<typeof createContext>
 
 export const complete: Outcome = { complete: true }
 
@@ -53,6 +83,13 @@ const TURNS = 50
 
 /** What a handler returns that never ends. */
 export const never = (): Promise<Outcome> => new Promise(() => {})
+
+/** Drains a queue. `is` says whether that has ended. */
+export function watchDrain(queue: Queue): { readonly is: boolean } {
+  const drained = { is: false }
+  void queue.drain().then(() => Object.assign(drained, { is: true }))
+  return drained
+}
 
 /** Runs a test over a new queue. Closes and disposes whatever it opened, also when it fails. */
 export async function runCase(
@@ -81,7 +118,7 @@ function createContext(
   tested: TestedQueue,
   queues: Queue[],
   { isDurable = true, leaseMs = Number.POSITIVE_INFINITY }: TestQueueOptions,
-): TestContext {
+) {
   const { timeoutMs = 4_000, refresh, another, stalled, tick = () => nextTurn<void>() } = tested
 
   async function wait(isTrue: () => boolean, rule: string, pass: () => Promise<void>): Promise<void> {
@@ -93,11 +130,6 @@ function createContext(
     }
   }
 
-  async function counts(queue = tested.queue): Promise<QueueCounts> {
-    await refresh?.()
-    return queue.counts()
-  }
-
   async function open(make: TestedQueue['another'], advice: string): Promise<Queue> {
     if (make === undefined) fail(advice)
     const queue = await make()
@@ -105,12 +137,17 @@ function createContext(
     return queue
   }
 
-  return {
+  const context = {
     ...tested,
     isDurable,
     leaseMs,
-    counts,
-    work(decide, concurrency = 10, queue = tested.queue) {
+    /** The counts, current ones. */
+    async counts(queue = tested.queue): Promise<QueueCounts> {
+      await refresh?.()
+      return queue.counts()
+    },
+    /** Gives a queue a handler. */
+    work(decide: Decide, concurrency = 10, queue = tested.queue): Seen {
       const seen: ClaimedJob[] = []
       const handle = async (job: ClaimedJob, signal: AbortSignal): Promise<Outcome> => {
         seen.push(job)
@@ -119,21 +156,68 @@ function createContext(
       queue.work(handle, { concurrency })
       return seen
     },
-    async drain(queue = tested.queue) {
+    /** Gives a queue a handler that ends no job before `end`, and all of them then. */
+    hold(concurrency?: number, queue?: Queue): { readonly seen: Seen; end(outcome: Outcome): void } {
+      const { promise, resolve } = Promise.withResolvers<Outcome>()
+      return { seen: context.work(() => promise, concurrency, queue), end: resolve }
+    },
+    /** Waits until a handler has seen so many jobs. */
+    claimed: (seen: Seen, count: number, rule = 'a due job must be claimed'): Promise<void> =>
+      context.until(() => seen.length === count, rule),
+    /** Pushes a job, and waits until the handler that saw nothing so far has it. */
+    async run(seen: Seen, body = 'running'): Promise<void> {
+      await tested.queue.push([jobOf(body)])
+      await context.claimed(seen, 1)
+    },
+    /** Pushes jobs one by one, each when the one before has been handled, a moment apart. */
+    async pushEach(jobs: readonly Job[]): Promise<void> {
+      for (const job of jobs) {
+        await tested.queue.push([job])
+        await context.drain()
+        await tested.advance(1)
+      }
+    },
+    async drain(queue = tested.queue): Promise<void> {
       const end = await within(queue.drain(), timeoutMs, systemClock)
       ok(end !== TIMED_OUT, 'drain() must resolve when no job is due and none is claimed')
     },
-    until: (isTrue, rule) => wait(isTrue, rule, () => nextTurn()),
-    eventually: (isTrue, rule) => wait(isTrue, rule, tick),
-    async expectCounts(expected, rule, queue) {
-      const found = await counts(queue)
+    /** Closes the queue. `left` is what that returned, once it did; `end` waits for that. */
+    close(graceMs: number) {
+      let left: readonly Job[] | undefined
+      void tested.queue.close({ graceMs }).then((jobs) => {
+        left = jobs
+      })
+      return {
+        get left(): readonly Job[] | undefined {
+          return left
+        },
+        async end(rule = 'close() must resolve when the grace is over'): Promise<readonly Job[]> {
+          await context.until(() => left !== undefined, rule)
+          return left ?? []
+        },
+      }
+    },
+    /** Waits for a condition. Fails with the rule when it does not become true in time. */
+    until: (isTrue: () => boolean, rule: string): Promise<void> => wait(isTrue, rule, () => nextTurn()),
+    /** The same, and lets queues that poll look for jobs meanwhile. */
+    eventually: (isTrue: () => boolean, rule: string): Promise<void> => wait(isTrue, rule, tick),
+    /** Compares those counts that are given. */
+    async expectCounts(expected: Partial<QueueCounts>, rule: string, queue?: Queue): Promise<void> {
+      const found = await context.counts(queue)
       for (const name of Object.keys(expected) as (keyof QueueCounts)[]) {
         if (name === 'retrying' && found.retrying === undefined) continue // The engine does not say it.
         equal(found[name], expected[name], `${rule}: counts().${name} must be ${expected[name]}. Got ${found[name]}`)
       }
     },
-    openAnother: () => open(another, 'a durable queue must be tested with `another`, which opens a second queue'),
-    openStalled: () =>
+    /** Expects that nothing waits, nothing runs and nothing has failed. */
+    expectEmpty: (rule = 'a completed job must not count', queue?: Queue): Promise<void> =>
+      context.expectCounts({ waiting: 0, active: 0, deadLetters: 0 }, rule, queue),
+    /** Opens another queue over the same jobs. It is closed when the test ends. */
+    openAnother: (): Promise<Queue> =>
+      open(another, 'a durable queue must be tested with `another`, which opens a second queue'),
+    /** The same, for one that never renews its claims. */
+    openStalled: (): Promise<Queue> =>
       open(stalled, 'a queue with leases must be tested with `stalled`, which opens one that renews none'),
   }
+  return context
 }

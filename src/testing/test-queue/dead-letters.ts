@@ -1,14 +1,15 @@
-/** What a queue promises of its dead letters: they are listed, redriven as new jobs, and dropped. */
+/** What a queue promises of what it keeps: dead letters are listed, redriven as new jobs and dropped; what matches is forgotten. */
 
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import type { ClaimedJob, Outcome } from '../../queues/queue.ts'
-import { bodiesOf, bytes, type Cases, complete, jobOf, type TestContext, text } from './context.ts'
+import type { ClaimedJob, Outcome, StoredJob } from '../../queues/queue.ts'
+import { bodiesOf, bytes, type Cases, complete, jobOf, type TestContext, text, watchDrain } from './context.ts'
 
 export const deadLetterCases: Cases = {
   'dead letters: are listed with body, reason, retryState and time, the oldest first': async (context) => {
+    const { queue, now, expectCounts } = context
     const { ids } = await failJobs(context, ['a', 'b'])
-    const letters = await context.queue.deadLetters()
+    const letters = await queue.deadLetters()
     deepEqual(
       letters.map(({ id }) => id),
       ids,
@@ -23,9 +24,9 @@ export const deadLetterCases: Cases = {
       'a dead letter must have the body of its job, and the reason and the retryState of its outcome',
     )
     for (const { failedAt } of letters) {
-      ok(Math.abs(context.now() - failedAt.getTime()) < 60_000, 'failedAt must be the time of the outcome')
+      ok(Math.abs(now() - failedAt.getTime()) < 60_000, 'failedAt must be the time of the outcome')
     }
-    await context.expectCounts({ waiting: 0, active: 0, deadLetters: 2 }, 'dead letters must count as such')
+    await expectCounts({ waiting: 0, active: 0, deadLetters: 2 }, 'dead letters must count as such')
   },
 
   'dead letters: have no retryState when their outcome had none': async ({ queue, now, work, drain }) => {
@@ -40,8 +41,9 @@ export const deadLetterCases: Cases = {
   },
 
   'dead letters: are not claimed again by themselves': async (context) => {
+    const { advance } = context
     const { seen } = await failJobs(context, ['a'])
-    await context.advance(2 * 60_000)
+    await advance(2 * 60_000)
     equal(seen.length, 1, 'a dead letter must not be handled until it is redriven')
   },
 
@@ -59,9 +61,10 @@ export const deadLetterCases: Cases = {
   },
 
   'dead letters: a page after one that is not listed any more begins with the oldest': async (context) => {
+    const { queue } = context
     const { ids } = await failJobs(context, ['a', 'b', 'c'])
-    await context.queue.drop([ids[1] ?? ''])
-    const page = bodiesOf(await context.queue.deadLetters({ after: ids[1] ?? '' }))
+    await queue.drop([ids[1] ?? ''])
+    const page = bodiesOf(await queue.deadLetters({ after: ids[1] ?? '' }))
     deepEqual(page, ['a', 'c'], 'a page after an unknown id must begin with the oldest dead letter')
   },
 
@@ -74,14 +77,14 @@ export const deadLetterCases: Cases = {
   },
 
   'redrive: a dead letter becomes a new job': async (context) => {
-    const { queue, advance, now, until, drain, expectCounts } = context
+    const { queue, now, advance, claimed, drain, expectCounts } = context
     const { seen, decide, ids } = await failJobs(context, ['a', 'b'])
     decide(() => complete)
     await advance(5000)
     const before = now()
     const redriven = await queue.redrive([ids[1] ?? '', ids[1] ?? '', randomUUID()])
     equal(redriven, 1, 'redrive() must count the dead letters it found, each once')
-    await until(() => seen.length === 3, 'a redriven job must be claimed')
+    await claimed(seen, 3, 'a redriven job must be claimed')
     await drain()
     const job = seen.at(-1) as ClaimedJob
     equal(job.id, ids[1], 'a redriven job must keep its id')
@@ -111,16 +114,12 @@ export const deadLetterCases: Cases = {
   },
 
   'drop: takes dead letters by age, by reason, and by both': async (context) => {
-    const { queue, advance, now, drain } = context
+    const { queue, now, advance, pushEach } = context
     const { decide } = await failJobs(context, ['a', 'b'])
     await advance(5000)
     const olderThan = new Date(now() - 2500)
     decide((job) => ({ deadLetter: `${text(job.body)} failed` }))
-    for (const body of ['a', 'c']) {
-      await queue.push([jobOf(body)])
-      await drain()
-      await advance(1)
-    }
+    await pushEach([jobOf('a'), jobOf('c')])
     const expectLeft = async (expected: readonly string[], rule: string) =>
       deepEqual(bodiesOf(await queue.deadLetters()), expected, rule)
     equal(await queue.drop({ olderThan: new Date(now() - 60 * 60_000) }), 0, 'drop() must leave what failed later')
@@ -135,33 +134,104 @@ export const deadLetterCases: Cases = {
   },
 
   'drop: forgets a dead letter and its id': async (context) => {
-    const { queue, drain, expectCounts } = context
+    const { queue, drain, expectCounts, expectEmpty } = context
     const { ids } = await failJobs(context, ['a', 'b', 'c'])
     const dropped = await queue.drop([ids[0] ?? '', ids[0] ?? '', randomUUID()])
     equal(dropped, 1, 'drop() must count the dead letters it found, each once')
     deepEqual(bodiesOf(await queue.deadLetters()), ['b', 'c'], 'a dropped dead letter must not be listed')
     equal(await queue.drop('all'), 2, "drop('all') must drop each dead letter")
-    await expectCounts({ waiting: 0, active: 0, deadLetters: 0 }, 'a dropped dead letter must not count')
+    await expectEmpty('a dropped dead letter must not count')
     await queue.push([{ id: ids[0] ?? '', body: bytes('a') }])
     await drain()
     await expectCounts({ deadLetters: 1 }, 'the id of a dropped dead letter must be accepted again')
   },
+
+  'forget: an empty queue has nothing to forget': async ({ queue }) => {
+    deepEqual(await queue.forget(() => true), { deleted: 0, active: 0 }, 'forget() must return how many it deleted')
+  },
+
+  'forget: deletes what matches of the jobs that wait, due or not, and of the dead letters': async (context) => {
+    const { queue, now, advance, work, pushEach, drain, until, expectCounts } = context
+    const decide = ({ body }: StoredJob): Outcome => {
+      if (text(body)?.endsWith('fails')) return { deadLetter: 'no' }
+      return text(body)?.endsWith('retried') ? { retryAt: new Date(now() + 5000), retryState: body } : complete
+    }
+    const seen = work((job) => (job.claimCount === 1 ? decide(job) : complete), 1)
+    await pushEach(['ada fails', 'bob fails', 'ada retried', 'bob retried'].map((body) => jobOf(body)))
+    queue.pause()
+    const notBefore = new Date(now() + 5000)
+    await queue.push([jobOf('ada later', { notBefore }), jobOf('bob later', { notBefore })])
+    await queue.push([jobOf('ada due'), jobOf('bob due'), jobOf('ada due, too')])
+    await expectCounts({ waiting: 7, active: 0, deadLetters: 2 }, 'jobs must wait while a queue is paused')
+    const forgotten = await queue.forget(isOfAda)
+    deepEqual(forgotten, { deleted: 5, active: 0 }, 'forget() must count the jobs and the dead letters that it deleted')
+    await expectCounts({ waiting: 3, active: 0, deadLetters: 1 }, 'forget() must leave what does not match')
+    deepEqual(bodiesOf(await queue.deadLetters()), ['bob fails'], 'a forgotten dead letter must not be listed')
+    equal((await queue.forget(isOfAda)).deleted, 0, 'forget() must delete all that matches')
+    const before = seen.length
+    queue.resume()
+    await advance(5000)
+    await until(() => seen.length >= before + 3, 'jobs that do not match must be handled')
+    await drain()
+    const later = bodiesOf(seen.slice(before)).sort()
+    deepEqual(later, ['bob due', 'bob later', 'bob retried'], 'a forgotten job must not be handled')
+  },
+
+  'forget: matches by id, and a forgotten id is accepted again': async ({ queue, work, drain, expectCounts }) => {
+    const [job, other] = [jobOf('a'), jobOf('b')]
+    await queue.push([job, other])
+    const forgotten = await queue.forget(({ id }) => id === job.id)
+    deepEqual(forgotten, { deleted: 1, active: 0 }, 'forget() must pass the id of each job')
+    await expectCounts({ waiting: 1 }, 'forget() must delete what matches')
+    await queue.push([job])
+    const seen = work(() => complete)
+    await drain()
+    deepEqual(bodiesOf(seen).sort(), ['a', 'b'], 'the id of a forgotten job must be accepted again')
+  },
+
+  'forget: leaves a claimed job to its handler, and deletes it when it waits again': async (context) => {
+    const { queue, now, hold, run, drain, expectCounts, expectEmpty } = context
+    const { seen, end } = hold()
+    await run(seen, 'ada')
+    const running = await queue.forget(isOfAda)
+    deepEqual(running, { deleted: 0, active: 1 }, 'forget() must count a claimed job that matches as active')
+    await expectCounts({ active: 1 }, 'forget() must leave a claimed job')
+    end({ retryAt: new Date(now() + 60_000) })
+    await drain()
+    await expectCounts({ waiting: 1, active: 0 }, 'an outcome after forget() must be recorded')
+    const waiting = await queue.forget(isOfAda)
+    deepEqual(waiting, { deleted: 1, active: 0 }, 'forget() must delete a job that waits for its retry')
+    await expectEmpty('a forgotten job must not count')
+  },
+
+  'forget: finds what matches among many': async ({ queue, expectCounts }) => {
+    const bodies = Array.from({ length: 1_200 }, (_, index) => (index % 400 === 399 ? `ada ${index}` : `bob ${index}`))
+    await queue.push(bodies.map((body) => jobOf(body)))
+    const forgotten = await queue.forget(isOfAda)
+    deepEqual(forgotten, { deleted: 3, active: 0 }, 'forget() must look at every job that waits')
+    await expectCounts({ waiting: 1_197 }, 'forget() must leave what does not match')
+  },
+
+  'forget: a drain does not wait for what was forgotten': async ({ queue, advance, until }) => {
+    await queue.push([jobOf('ada')])
+    const drained = watchDrain(queue)
+    await advance(0)
+    equal(drained.is, false, 'drain() must wait for a due job')
+    await queue.forget(isOfAda)
+    await until(() => drained.is, 'drain() must resolve when no job is due any more')
+  },
 }
 
 /** Pushes jobs and makes each a dead letter, one after the other, a moment apart. `decide` replaces the handler's answer. */
-async function failJobs({ queue, work, drain, advance }: TestContext, bodies: readonly string[]) {
+async function failJobs({ work, pushEach }: TestContext, bodies: readonly string[]) {
   let outcome = (job: ClaimedJob): Outcome => ({ deadLetter: `${text(job.body)} failed`, retryState: bytes('why') })
   const seen = work((job) => outcome(job), 1)
-  const ids: string[] = []
-  for (const body of bodies) {
-    const job = jobOf(body)
-    ids.push(job.id)
-    await queue.push([job])
-    await drain()
-    await advance(1)
-  }
+  const jobs = bodies.map((body) => jobOf(body))
+  await pushEach(jobs)
   const decide = (next: typeof outcome): void => {
     outcome = next
   }
-  return { seen, ids, decide }
+  return { seen, ids: jobs.map(({ id }) => id), decide }
 }
+
+const isOfAda = ({ body }: StoredJob): boolean => text(body)?.startsWith('ada') === true

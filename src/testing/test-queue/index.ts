@@ -3,15 +3,11 @@
 import { requireOptions } from '../../options/checks.ts'
 import { argumentCases } from './arguments.ts'
 import { closeCases } from './close.ts'
-import { type Cases, runCase } from './context.ts'
+import { type Cases, type QueueTest, runCase, type TestedQueue, type TestQueueOptions } from './context.ts'
 import { deadLetterCases } from './dead-letters.ts'
-import { durableCases } from './durable.ts'
-import { forgetCases } from './forget.ts'
+import { durableCases, leaseCases } from './durable.ts'
 import { pushCases } from './push.ts'
-import { retryCases } from './retry.ts'
-import { leaseCases, sharedCases } from './shared.ts'
-import type { QueueTest, TestedQueue, TestQueueOptions } from './tested-queue.ts'
-import { workCases } from './work.ts'
+import { retryCases, workCases } from './work.ts'
 
 const OPTIONS = ['isDurable', 'leaseMs'] as const satisfies (keyof TestQueueOptions)[]
 
@@ -36,10 +32,9 @@ export function testQueue(
     ...workCases,
     ...retryCases,
     ...deadLetterCases,
-    ...forgetCases,
     ...closeCases,
     ...argumentCases,
-    ...(isDurable && { ...durableCases, ...sharedCases }),
+    ...(isDurable && durableCases),
     ...(leaseMs !== undefined && leaseCases),
   }
   return Object.entries(cases).map(([name, check]) => ({ name, run: () => runCase(create, check, options) }))

@@ -6,12 +6,8 @@ import type { ClaimedJob } from '../../queues/queue.ts'
 import { bodiesOf, bytes, type Cases, complete, jobOf, never, type TestContext, text } from './context.ts'
 
 export const pushCases: Cases = {
-  'push: a job reaches its handler with its id and body, claimed for the first time': async ({
-    queue,
-    now,
-    work,
-    drain,
-  }) => {
+  'push: a job reaches its handler with its id and body, claimed for the first time': async (context) => {
+    const { queue, now, work, drain } = context
     const seen = work(() => complete)
     const job = jobOf('\u0000 é 🎉')
     const before = now()
@@ -41,9 +37,9 @@ export const pushCases: Cases = {
     }
   },
 
-  'push: an empty list stores nothing': async ({ queue, expectCounts }) => {
+  'push: an empty list stores nothing': async ({ queue, expectEmpty }) => {
     await queue.push([])
-    await expectCounts({ waiting: 0, active: 0, deadLetters: 0 }, 'an empty push must store nothing')
+    await expectEmpty('an empty push must store nothing')
   },
 
   'push: jobs wait for a handler': async ({ queue, work, drain, expectCounts }) => {
@@ -75,30 +71,26 @@ export const pushCases: Cases = {
   },
 
   'push: the id of a claimed job changes nothing': async (context) => {
-    const seen = context.work(never)
-    await expectKnown(context, seen, () => context.until(() => seen.length === 1, 'a due job must be claimed'), 0)
+    const { work, until } = context
+    const seen = work(never)
+    await expectKnown(context, seen, () => until(() => seen.length === 1, 'a due job must be claimed'), 0)
   },
 
   'push: the id of a completed job changes nothing within the dedupe window': async (context) => {
-    const seen = context.work(() => complete)
-    await expectKnown(context, seen, context.drain, 0)
+    const { work, drain } = context
+    const seen = work(() => complete)
+    await expectKnown(context, seen, drain, 0)
   },
 
   'push: the id of a dead letter changes nothing, whatever the dedupe window': async (context) => {
-    const seen = context.work(() => ({ deadLetter: 'no' }))
-    await expectKnown(context, seen, context.drain)
+    const { work, drain } = context
+    const seen = work(() => ({ deadLetter: 'no' }))
+    await expectKnown(context, seen, drain)
   },
 
   // An engine counts the window from the push or from the completion: here a retry lies between the two.
-  'push: an id is known for the dedupe window, and accepted again after it': async ({
-    queue,
-    now,
-    advance,
-    work,
-    drain,
-    until,
-    dedupeWindowMs,
-  }) => {
+  'push: an id is known for the dedupe window, and accepted again after it': async (context) => {
+    const { queue, now, advance, dedupeWindowMs, work, claimed, drain } = context
     const seen = work((job) =>
       job.claimCount === 1 && seen.length === 1 ? { retryAt: new Date(now() + 5000) } : complete,
     )
@@ -106,7 +98,7 @@ export const pushCases: Cases = {
     await queue.push([job])
     await drain()
     await advance(5000)
-    await until(() => seen.length === 2, 'a retry must be claimed when its time has come')
+    await claimed(seen, 2, 'a retry must be claimed when its time has come')
     await drain()
     await advance(dedupeWindowMs - 6000) // 1 second less than the window since the push.
     await queue.push([job])

@@ -8,6 +8,7 @@ import { onTestFinished } from 'vitest'
 import type { Result } from '../../../src/cli/cases.ts'
 import { ENDPOINT_CASES } from '../../../src/cli/check/index.ts'
 import { run as runCases } from '../../../src/cli/check/run.ts'
+import type { Need } from '../../support/left-out.ts'
 import { hookline } from '../command.ts'
 
 export const SECRET = 'the secret of the test'
@@ -15,12 +16,15 @@ export const SECRET = 'the secret of the test'
 const folder = fileURLToPath(new URL('./', import.meta.url))
 
 const PROGRAMS = {
-  python: ['python3', 'server.py'],
+  python3: ['python3', 'server.py'],
   ruby: ['ruby', 'server.rb'],
   node: [process.execPath, 'server.mjs'],
 } as const
 
 export type Language = keyof typeof PROGRAMS | 'php'
+
+/** What the tests of a language need beside Node. */
+export const programsOf = (language: Language): Need[] => (language === 'node' ? [] : [language])
 
 /**
  * Starts an endpoint: right, or with the one fault that is named.

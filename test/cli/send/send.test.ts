@@ -11,6 +11,7 @@ import { createReceiver, verify } from 'hookline'
 import { serve } from 'hookline/node'
 import { type RecordedRequest, type Script, startEndpoint } from 'hookline/testing'
 import { expect, it, onTestFinished } from 'vitest'
+import { needs } from '../../support/needs.ts'
 import { until } from '../../support/until.ts'
 import { findBin, hookline, start } from '../command.ts'
 
@@ -182,7 +183,7 @@ it('has so many attempts under way at a time', async () => {
   expect(endpoint.connections).toBe(3)
 })
 
-it('shows a progress bar on a terminal in place of the lines after the first', async () => {
+it('shows a progress bar on a terminal in place of the lines after the first', needs('script'), async () => {
   const endpoint = await listen([200, 500, { status: 401, body: 'no\u001b[31m' }, 401])
   const args = ['send', 'track', '--count', '4', '--to', endpoint.url]
   const { code, stdout } = await hookline(args, { env, isTerminal: true })
@@ -234,12 +235,16 @@ it('fails for an address that does not respond, and never shows its query', asyn
   expect(code).toBe(1)
 })
 
-it('asks before it sends to another machine', async () => {
-  const args = ['send', 'track', '--count', '3', '--to', 'http://192.0.2.1/webhooks?token=hidden']
-  const { code, stderr } = await hookline(args, { env })
+const elsewhere = ['send', 'track', '--count', '3', '--to', 'http://192.0.2.1/webhooks?token=hidden']
+
+it('sends nothing to another machine without a yes', async () => {
+  const { code, stderr } = await hookline(elsewhere, { env })
   expect(stderr).toBe('error: Send 3 messages to 192.0.2.1? There is no terminal to ask on. Pass --yes to go on.\n')
   expect(code).toBe(2)
-  const asked = await hookline(args, { env, isTerminal: true, input: 'n\n' })
+})
+
+it('asks on a terminal before it sends to another machine', needs('script'), async () => {
+  const asked = await hookline(elsewhere, { env, isTerminal: true, input: 'n\n' })
   expect(asked.stdout).toMatch(/Send 3 messages to 192.0.2.1\? \[y\/N\].*Nothing was sent\./s)
   expect(asked.code).toBe(2)
 })

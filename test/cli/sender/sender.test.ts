@@ -1,6 +1,6 @@
 /** `hookline check --sender`, as a process. */
 
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import https from 'node:https'
@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { createDestination } from 'hookline/sender'
 import { expect, it, onTestFinished } from 'vitest'
+import { needs } from '../../support/needs.ts'
 import { until } from '../../support/until.ts'
 import { hookline, type Started, start } from '../command.ts'
 import { SECRET, sendAll } from './senders.ts'
@@ -86,9 +87,7 @@ it('passes a sender that refuses a self-signed certificate', async () => {
   expect(url).toMatch(/^https:\/\/localhost:\d+\/webhooks$/)
 })
 
-const hasPython = spawnSync('python3', ['--version']).status === 0
-
-it.skipIf(!hasPython)('passes one that ends the handshake with an alert', async () => {
+it('passes one that ends the handshake with an alert', needs('python3'), async () => {
   const { url, ended } = await listen('--tls')
   spawn('python3', ['-c', `import urllib.request as u; u.urlopen('${url}', b'{}')`], { stdio: 'ignore' })
   expect((await ended).stdout).toMatch(/^pass {2}self-signed/)
@@ -143,7 +142,7 @@ it('says what is wrong with its arguments', async () => {
   onTestFinished(() => void taken.close())
   const port = String((taken.address() as AddressInfo).port)
   const sentences = {
-    [`--port ${port}`]: `error: Cannot listen at 127.0.0.1:${port}: another process listens there. Pass another --port.\n`,
+    [`--port ${port}`]: `error: --port must be free. Got port ${port} of 127.0.0.1, which is in use. Pass another one.\n`,
     '--only self-signed': 'error: With --tls, the case self-signed runs alone; without it, the others.\n',
     '--only methd': "error: --only: no case has the id 'methd'. Did you mean method? --list prints all.\n",
   }

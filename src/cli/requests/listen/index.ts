@@ -1,9 +1,10 @@
 /** `hookline listen`: an endpoint for development, which shows, keeps, passes on and refuses requests. */
 
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Command } from 'commander'
+import { describeError } from '../../../message/error.ts'
 import {
   addExamples,
   address,
@@ -13,17 +14,15 @@ import {
   type SecretOptions,
   whole,
 } from '../../arguments.ts'
-import { interruption, note, UsageError } from '../../terminal.ts'
+import { listenOn } from '../../server.ts'
+import { interruption, note, print, UsageError } from '../../terminal.ts'
 import type { KeptRequest } from '../kept.ts'
-import { lineOf } from '../line.ts'
-import { addStoreOption } from '../open-store.ts'
 import { createPassage } from '../pass-on.ts'
-import { MOST_BYTES, MOST_REQUESTS } from '../store.ts'
+import { lineOf } from '../shown.ts'
+import { addStoreOption, createStore, MOST_BYTES, MOST_REQUESTS } from '../store.ts'
 import { createEndpoint } from './endpoint.ts'
 import { type FailScript, failScript } from './fail-script.ts'
-import { createKeeper } from './keeper.ts'
 import { createReasons } from './reasons.ts'
-import { createScreen } from './screen.ts'
 
 interface Options extends SecretOptions {
   readonly port: number
@@ -61,7 +60,7 @@ export function define(command: Command): void {
   ])
 }
 
-async function listen({ port, host, forward, store, fail, ui, ...secrets }: Options): Promise<void> {
+async function listen({ port, host, forward, store: path, fail, ui, ...secrets }: Options): Promise<void> {
   const secret = findSecret(secrets)
   if (host === '')
     throw new UsageError('--host is empty. Pass an address, or leave it out to listen on this machine only.')
@@ -71,44 +70,52 @@ async function listen({ port, host, forward, store, fail, ui, ...secrets }: Opti
     )
   }
   const screen = createScreen(process.stdout.isTTY)
-  const keeper = createKeeper(store, (requests) => {
-    screen.show(requests.map((request) => lineOf(request)))
-    for (const request of requests) page?.add(request)
-  })
-  const page = ui === undefined ? undefined : await (await import('./page.ts')).showRequests(ui, store, secret)
+  let store = createStore(path)
+  const page = ui === undefined ? undefined : await (await import('./page.ts')).showRequests(ui, path, secret)
   const verifier = secret === undefined ? undefined : { secret, reasons: createReasons(secret) }
   const passage = forward && createPassage(forward)
-  const count = { verified: 0, mismatched: 0, unchecked: 0 }
+  const count = { verified: 0, mismatched: 0, unchecked: 0, lost: 0 }
   const { server, settled } = createEndpoint({
     verifier,
     script: fail,
     passage,
     keep(request) {
       count[request.verification] += 1
-      keeper.add(request)
+      try {
+        if (!existsSync(path)) {
+          store.close() // What is written to a file that was removed would be lost.
+          store = createStore(path)
+        }
+        store.add(request)
+      } catch (error) {
+        if (count.lost === 0) note(`Requests are not kept. ${describeError(error)}`)
+        count.lost += 1
+      }
+      screen.show(lineOf(request))
+      page?.add(request)
     },
   })
   const interrupted = interruption()
-  const url = await start(server, port, host).catch(async (error: unknown) => {
+  noteFaults(server)
+  const { origin: url, close } = await listenOn('--port', server, port, host).catch(async (error: unknown) => {
     await page?.close()
     throw error
   })
   const reach = isLoopback(new URL(url)) ? '' : 'Other machines can reach it. '
   const target = forward && `Passing on to ${forward.origin}${forward.pathname}. `
   note(
-    `Listening on ${url}, keeping requests in ${store}. ${reach}${target ?? ''}${verifier ? '' : UNVERIFIED}Ctrl-C ends.`,
+    `Listening on ${url}, keeping requests in ${path}. ${reach}${target ?? ''}${verifier ? '' : UNVERIFIED}Ctrl-C ends.`,
   )
 
   if (!interrupted.aborted) await once(interrupted, 'abort')
-  server.close()
-  server.closeAllConnections()
+  await close()
   await verifier?.reasons.close()
   await settled()
   await passage?.close()
-  keeper.close()
+  store.close()
   await page?.close()
   screen.close()
-  note(summaryOf(count, screen.leftOut, keeper.lost))
+  note(summaryOf(count, screen.leftOut))
 }
 
 /** Whether it is this machine: requests to no address in particular come here too. */
@@ -117,23 +124,6 @@ function isOwn(url: URL): boolean {
 }
 
 const UNVERIFIED = 'Nothing is verified: no secret was passed. '
-
-/** Starts the server. @throws UsageError (as a rejection) for an address that cannot be listened on. */
-async function start(server: Server, port: number, host: string): Promise<string> {
-  noteFaults(server)
-  try {
-    server.listen(port, host)
-    await once(server, 'listening')
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    const where = `port ${port} of ${host}`
-    if (code === 'EADDRINUSE')
-      throw new UsageError(`--port must be free. Got ${where}, which is in use. Pass another one.`)
-    throw new UsageError(`This process cannot listen on ${where}. Got ${message}. Pass another --port or --host.`)
-  }
-  const { family, address, port: taken } = server.address() as AddressInfo
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${taken}`
-}
 
 /** Notes what is no request, which has no line: at most once a second. */
 function noteFaults(server: Server): void {
@@ -152,12 +142,8 @@ type ClientError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer }
 
 const TLS_HANDSHAKE = 0x16
 
-function summaryOf(
-  count: Readonly<Record<KeptRequest['verification'], number>>,
-  leftOut: number,
-  lost: number,
-): string {
-  const { verified, mismatched, unchecked } = count
+function summaryOf(count: Readonly<Record<KeptRequest['verification'] | 'lost', number>>, leftOut: number): string {
+  const { verified, mismatched, unchecked, lost } = count
   const came = verified + mismatched + unchecked
   const parts = [
     `${came} ${came === 1 ? 'request' : 'requests'} came`,
@@ -166,4 +152,38 @@ function summaryOf(
     ...(lost > 0 ? [`${lost} not kept`] : []),
   ]
   return `${parts.join(', ')}.`
+}
+
+/** More than anyone reads. */
+const LINES_A_SECOND = 100
+
+/** Prints lines; on a terminal, which is slow, a bounded number a second. */
+function createScreen(isTerminal: boolean) {
+  let [shown, missing, leftOut] = [0, 0, 0]
+  let second: NodeJS.Timeout | undefined
+
+  function endSecond(): void {
+    clearTimeout(second)
+    second = undefined
+    if (missing > 0) note(`… ${missing} lines left out: \`hookline list\` shows what is kept`)
+    leftOut += missing
+    ;[shown, missing] = [0, 0]
+  }
+
+  return {
+    show(line: string): void {
+      if (isTerminal) second ??= setTimeout(endSecond, 1_000)
+      if (isTerminal && shown === LINES_A_SECOND) missing += 1
+      else {
+        shown += 1
+        print(line)
+      }
+    },
+    /** How many lines were left out. */
+    get leftOut(): number {
+      return leftOut
+    },
+    /** Says what was left out since the last time it said so. */
+    close: endSecond,
+  }
 }

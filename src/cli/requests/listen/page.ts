@@ -1,16 +1,16 @@
 /** `hookline listen --ui`: the requests on a page. */
 
-import { createJournal } from '../../../inspector/create-journal.ts'
 import { createExplainer } from '../../../inspector/explainer.ts'
-import { type JournalWriter, readKeep } from '../../../inspector/journal.ts'
+import { createJournal, type JournalWriter, readKeep } from '../../../inspector/journal.ts'
+import { addStep, setBody } from '../../../inspector/logged-message.ts'
 import { createSeries, type SeriesRecorder } from '../../../inspector/series.ts'
-import type { RowState, Step } from '../../../inspector/wire-message.ts'
+import type { RowState, Step } from '../../../inspector/wire.ts'
 import { createLog } from '../../../options/log.ts'
 import { systemClock } from '../../../time/clock.ts'
 import { openPage, type Page } from '../../page.ts'
 import { headerOf, type KeptRequest, pairsOf } from '../kept.ts'
-import { pathOf } from '../line.ts'
-import { openStore } from '../open-store.ts'
+import { pathOf } from '../shown.ts'
+import { openStore } from '../store.ts'
 
 /** A page that shows requests. */
 export interface RequestPage extends Page {
@@ -66,21 +66,20 @@ export async function showRequests(
 function addRow(journal: JournalWriter, request: KeptRequest): void {
   const { receivedAt, method, target, headers, body, size, message, verification, answer } = request
   const { type, name, user } = message
-  const home = journal.home(PART)
-  const entry = journal.add(home, 'received', receivedAt, undefined, verification === 'mismatched')
-  entry.setBody(body)
-  entry.setHeaders(toHeaders(headers))
+  const isRefused = verification === 'mismatched'
+  const logged = journal.add(journal.part(PART), { kind: 'received', at: receivedAt, isRefused })
+  setBody(logged, body)
   const { status, durationMs } = answer
-  Object.assign(entry, { method, path: pathOf(target), bytes: size, status, durationMs })
-  Object.assign(entry, {
+  Object.assign(logged, { method, path: pathOf(target), headers: toHeaders(headers), bytes: size, status, durationMs })
+  Object.assign(logged, {
     type: type?.startsWith('batch of ') ? 'batch' : type,
     name,
     user,
     state: stateOf(request),
     code: codeOf(request),
   })
-  for (const step of stepsOf(request)) entry.add(step)
-  journal.update(entry)
+  for (const step of stepsOf(request)) addStep(logged, step)
+  journal.update(logged)
 }
 
 /** One that was not answered has failed for its sender. */

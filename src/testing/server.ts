@@ -1,0 +1,73 @@
+/** A server of node:http on this machine: where it listens, how it ends, and its connections. */
+
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import https from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+
+/** A server that listens. */
+export interface Listening {
+  /** `http://127.0.0.1:<port>`, or `https://localhost:<port>`: certificates for tests are for that name. */
+  readonly origin: string
+  /** Ends every connection and stops listening. */
+  close(): Promise<void>
+}
+
+/**
+ * Starts to listen.
+ *
+ * @param port 0: any free one.
+ * @throws Error (as a rejection) with the code of Node, such as `EADDRINUSE`.
+ */
+export async function listen(server: Server, port: number, host = '127.0.0.1'): Promise<Listening> {
+  server.listen(port, host)
+  await once(server, 'listening')
+  const { family, address, port: taken } = server.address() as AddressInfo
+  const isSecure = server instanceof https.Server
+  const name = family === 'IPv6' ? `[${address}]` : isSecure && address === '127.0.0.1' ? 'localhost' : address
+  return {
+    origin: `${isSecure ? 'https' : 'http'}://${name}:${taken}`,
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+/** Watches the connections of a server that does not listen yet. */
+export function watchConnections(server: Server) {
+  // A TLS socket cannot send RST, but the socket below it can: both have the same remote port.
+  const sockets = new Map<number | undefined, Socket>()
+  let [count, bytes] = [0, 0]
+
+  server.on('connection', (socket: Socket) => {
+    count += 1
+    const { remotePort } = socket
+    sockets.set(remotePort, socket)
+    socket.on('close', () => sockets.delete(remotePort))
+    socket.on('error', () => {}) // Connections that are ended on purpose.
+  })
+  server.on(server instanceof https.Server ? 'secureConnection' : 'connection', (socket: Socket) => {
+    socket.on('data', ({ length }: Buffer) => {
+      bytes += length
+    })
+  })
+
+  return {
+    /** How many were opened so far. */
+    get count(): number {
+      return count
+    },
+    /** How many bytes were received so far; over TLS the decrypted ones. */
+    get bytes(): number {
+      return bytes
+    },
+    /** Ends the connection of this socket with RST. */
+    reset: ({ remotePort }: Socket): void => void sockets.get(remotePort)?.resetAndDestroy(),
+    /** Ends all, also those whose TLS handshake has not ended. */
+    end(): void {
+      for (const socket of sockets.values()) socket.destroy()
+    },
+  }
+}
