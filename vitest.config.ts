@@ -4,14 +4,17 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { buildPage } from './src/inspector/page/build.ts'
+import { LeftOutReporter, TAGS } from './test/support/left-out.ts'
 
 const isCrash = process.env.CRASH_ROUNDS !== undefined
 
 export default defineConfig({
   define: { HOOKLINE_PAGE: JSON.stringify(JSON.stringify(await buildPage())) },
   test: {
-    include: ['test/**/*.test.ts'],
+    include: ['test/**/*.test.ts', 'examples/testing/*.vitest.test.ts'],
     globalSetup: ['test/support/servers.ts'],
+    reporters: ['default', new LeftOutReporter()],
+    tags: TAGS,
     exclude: ['test/package/**', 'test/everywhere/**', 'test/browser/**', ...(isCrash ? [] : ['test/crash/**'])],
     execArgv: ['--disable-warning=HOOKLINE_REDIS_PERSISTENCE'], // The Redis of the tests may keep no append-only file.
     slowTestThreshold: 10_000, // One line a file.
@@ -20,7 +23,6 @@ export default defineConfig({
     // Programs and threads that tests start compile the same files.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, '.cache/compiled') },
     maxWorkers: (isCrash ? 1 : 2) * availableParallelism(), // They often wait: for servers, leases, processes.
-    typecheck: { enabled: true, include: ['test/**/*.test-d.ts'], tsconfig: 'tsconfig.types.json' },
     coverage: {
       provider: 'v8',
       reporter: ['html', ['text', { skipFull: true }]],

@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { TAGS } from './test/support/left-out.ts'
 
 /** pg-boss has one release that is installable and new enough, which `npm test` runs. */
 const RELEASES = [
@@ -21,6 +22,7 @@ export default defineConfig({
           name: `bullmq ${bullmq}, ioredis ${ioredis}`,
           include: ['test/queues/bullmq/*.test.ts'],
           globalSetup: ['test/support/servers.ts'],
+          tags: TAGS,
         },
       }
     }),

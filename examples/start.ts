@@ -67,7 +67,6 @@ receiver
   .onAudience('High Value Users', {
     entered: (message) => journal.pass('receiver', message, `${message.userId} entered High Value Users`),
   })
-app.post('/webhooks', serve(receiver))
 app.get('/health', async (_request, response) => {
   const health = await receiver.health()
   response.status(health.status === 'ok' || health.status === 'degraded' ? 200 : 503).json(health)
@@ -125,7 +124,7 @@ const client = createClient(writeKey, {
   },
 })
 
-// The inspector shows what all of them do. It runs their clock, so that the page can move time forward.
+// The inspector shows what all of them do. The page can move their clock forward.
 const sender = createSender({ webhooks, sharedSecret })
 const inspector = createInspector({
   receiver,
@@ -134,9 +133,9 @@ const inspector = createInspector({
   senders: sender,
   development: true,
   clock,
-  speed: 1,
 })
 app.use('/hookline', serve(inspector))
+app.post('/webhooks', serve(inspector.withFaults(receiver))) // The page can let requests fail.
 let endLife = async (): Promise<void> => {}
 
 console.log(`Client, collector, destination and receiver run at ${origin}`)

@@ -5,7 +5,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
+import { needs } from './support/needs.ts'
 
+const tools = needs('bash', 'awk', 'grep', 'sed')
 const root = fileURLToPath(new URL('../', import.meta.url))
 
 const FILES: Readonly<Record<string, string>> = {
@@ -33,7 +35,10 @@ const FILES: Readonly<Record<string, string>> = {
     })`,
 }
 
-test('names what failed, what did not run, and what passed only when it ran once more', { timeout: 30_000 }, () => {
+test('names what failed, what did not run, and what passed only when it ran once more', {
+  ...tools,
+  timeout: 30_000,
+}, () => {
   const steps = 'retried_tests probe test; step fine seq 9; step broken sh -c "echo one; echo Error: two >&2; exit 3"'
   const { lines, status } = run(steps)
 
@@ -54,7 +59,7 @@ test('names what failed, what did not run, and what passed only when it ran once
   expect(lines).not.toContain('   5') // Of what passes, the last lines are enough.
 })
 
-test('passes when nothing failed', () => {
+test('passes when nothing failed', tools, () => {
   const { lines, status } = run(
     'note probe "PASSED: 3"; note probe "FLAKY: a test"; note other "PASSED: 2"; step fine true',
   )

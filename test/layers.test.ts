@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process'
 import { glob, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import manifest from '../package.json' with { type: 'json' }
 import { findViolations } from './layers/rules.ts'
 
@@ -60,6 +60,7 @@ describe('the rule itself', () => {
     ['from an adapter to a shared file', 'adapters/koa.ts', './shared/read-body.ts'],
     ['from an adapter to the contract of endpoints', 'adapters/koa.ts', '../src/http/endpoint.ts'],
     ['from the command to the adapter of node:http', 'src/cli/page.ts', '../../adapters/node.ts'],
+    ['from the tools for tests to it', 'src/testing/fixtures.ts', '../../adapters/node.ts'],
     ['from the entry of the page to a view', 'src/inspector/page/main.tsx', './messages/view.tsx'],
     ['from a view to what views share', 'src/inspector/page/messages/view.tsx', '../parts.tsx'],
     ['to a package or a builtin', 'src/message/parse.ts', 'node:crypto'],
@@ -152,10 +153,10 @@ describe('what a subpath loads', () => {
   /** Of the packages that package.json names. */
   const LOADS: Readonly<Record<string, readonly string[]>> = {
     hookline: [],
-    'hookline/express': [],
-    'hookline/koa': [],
-    'hookline/fastify': ['fastify-plugin'],
-    'hookline/node': [],
+    'hookline/express': ['raw-body'],
+    'hookline/koa': ['raw-body'],
+    'hookline/fastify': ['fastify-plugin', 'raw-body'],
+    'hookline/node': ['raw-body'],
     'hookline/fetch': [],
     'hookline/lambda': [],
     'hookline/sender': ['undici'],
@@ -169,7 +170,7 @@ describe('what a subpath loads', () => {
     'hookline/dedupe/memory': [],
     'hookline/dedupe/sqlite': [],
     'hookline/otel': ['@opentelemetry/api'],
-    'hookline/testing': [],
+    'hookline/testing': ['raw-body'],
     'hookline/inspector': [],
   }
 
@@ -182,45 +183,40 @@ describe('what a subpath loads', () => {
     'hookline/testing': ['http', 'https', 'http2', '_http_client', 'internal/deps/undici/undici'],
   }
 
-  it.each(subpaths())('%s: its own packages and no HTTP client that it need not', async (subpath) => {
-    const loaded = await load(subpath)
+  const FRAMEWORKS = ['express', 'koa', 'fastify']
+  const SOURCES = ['src/index.ts', 'src/testing.ts'].map((path) => `${root}${path}`)
+  const subpaths = Object.keys(manifest.exports)
+    .filter((key) => key !== './package.json')
+    .map((key) => key.replace('.', manifest.name))
+  let loads: ReadonlyMap<string, readonly string[]>
+  const load = (specifier: string): readonly string[] => loads.get(specifier) ?? []
+
+  beforeAll(async () => {
+    const specifiers = [...subpaths, ...SOURCES, ...FRAMEWORKS]
+    const args = [`${root}test/layers/loaded.mjs`, ...specifiers]
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: root, maxBuffer: Infinity })
+    const lists = JSON.parse(stdout)
+    loads = new Map(specifiers.map((specifier, index) => [specifier, lists[index]]))
+  })
+
+  it.each(subpaths)('%s: its own packages and no HTTP client that it need not', (subpath) => {
+    const loaded = load(subpath)
     expect(packagesIn(loaded)).toEqual(LOADS[subpath])
     expect(CLIENTS[subpath] ?? []).toEqual(expect.arrayContaining(httpClientsIn(loaded)))
   })
 
-  it('src/index.ts: as the package that is built from it', async () => {
-    const loaded = await load(`${root}src/index.ts`)
-    expect(packagesIn(loaded)).toEqual(LOADS.hookline)
-    expect(httpClientsIn(loaded)).toEqual([])
+  it('src/index.ts: as the package that is built from it, and nothing that explains signatures, as src/testing.ts does', () => {
+    const [index = [], testing = []] = SOURCES.map(load)
+    expect(packagesIn(index)).toEqual(LOADS.hookline)
+    expect(httpClientsIn(index)).toEqual([])
+    const explains = (loaded: readonly string[]) => loaded.some((url) => url.includes('/src/message/explain/'))
+    expect([explains(index), explains(testing)]).toEqual([false, true])
   })
 
-  it('src/index.ts: nothing that explains signatures, which src/testing.ts loads', async () => {
-    const loadsIt = async (entry: string): Promise<boolean> =>
-      (await load(`${root}${entry}`)).some((url) => url.includes('/src/message/explain/'))
-    expect(await loadsIt('src/index.ts')).toBe(false)
-    expect(await loadsIt('src/testing.ts')).toBe(true)
+  it.each(FRAMEWORKS)('would show %s and the HTTP modules it brings', (name) => {
+    expect(packagesIn(load(name))).toContain(name)
+    expect(httpClientsIn(load(name))).toContain('http')
   })
-
-  it.each([
-    ['express', 'express'],
-    ['koa', 'koa'],
-    ['fastify', 'fastify'],
-  ])('would show %s and the HTTP modules it brings', async (specifier, name) => {
-    const loaded = await load(specifier)
-    expect(packagesIn(loaded)).toContain(name)
-    expect(httpClientsIn(loaded)).toContain('http')
-  })
-
-  function subpaths(): string[] {
-    const keys = Object.keys(manifest.exports).filter((key) => key !== './package.json')
-    return keys.map((key) => key.replace('.', manifest.name))
-  }
-
-  async function load(specifier: string): Promise<string[]> {
-    const program = `${root}test/layers/loaded.ts`
-    const { stdout } = await promisify(execFile)(process.execPath, [program, specifier], { cwd: root })
-    return JSON.parse(stdout)
-  }
 
   function packagesIn(loaded: readonly string[]): string[] {
     const { dependencies, peerDependencies, devDependencies } = manifest

@@ -1,23 +1,28 @@
 /** The demo behind `npm start`: what it prints, how it ends, and that it can tell a wrong outcome. */
 
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import express from 'express'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { expectations, findFaults, STATIONS, toAnswer } from '../examples/demo/expectations.ts'
+import { listen } from '../examples/demo/listen.ts'
 import { toCurl, toLine } from '../examples/demo/table.ts'
 import { type Child, startNode } from './docs/child.ts'
+import { watchConsole } from './support/console.ts'
 import { until } from './support/until.ts'
 
 const START = fileURLToPath(new URL('../examples/start.ts', import.meta.url))
 
+const URL_OF_PAGE = /^http:\S+token=\S+$/m
+
 let demo: Child | undefined
 let data = ''
-let neighbour: Server | undefined
 
 beforeEach(() => {
   data = mkdtempSync(join(tmpdir(), 'hookline-demo-'))
@@ -26,7 +31,6 @@ beforeEach(() => {
 afterEach(async () => {
   demo?.kill('SIGKILL')
   await demo?.exit
-  neighbour?.close()
   rmSync(data, { recursive: true })
 })
 
@@ -53,36 +57,24 @@ test('with --once everything passes its stations, a line for each, and it ends w
   expect(demo.output).not.toContain('token=')
 })
 
-test('it stays up, and the command it prints goes through every station when it is pasted', {
-  timeout: 30_000,
+test('it stays up: the command it prints goes through every station, its page opens, and SIGINT closes everything', {
+  timeout: 60_000,
 }, async () => {
   demo = startNode([START], { env: { PORT: '0', DATA: data } })
-  const [command] = await demo.printed(/^curl [\s\S]*?}'\n$/m)
+  const [, url = ''] = await demo.printed(/^(http:\/\/127\.0\.0\.1:\d+\/hookline\/\?token=\S+)\n\n$/m)
+  const [command = ''] = /^curl [\s\S]*?}'\n$/m.exec(demo.output) ?? []
 
   expect(paste(command)).toContain('{"success":true,"accepted":1,"refused":[]}')
   await demo.printed(/^✓ [\d:.]{12} {2}destination +delivered +track$/m)
   expect(demo.output).toMatch(/^✓ [\d:.]{12} {2}collector +accepted +track$/m)
   await demo.printed(/^✓ [\d:.]{12} {2}receiver +handled +user-1: Order Refunded, 39\.95 EUR$/m)
-
   expect(paste(command.replace('demo-write-key', 'another-key'))).toContain('write_key_unknown')
   await demo.printed(/^✗ [\d:.]{12} {2}collector +401 write_key_unknown: /m)
   expect(demo.output).toContain('The write key is demo-write-key.')
-})
 
-test('the URL that it prints last opens the page, and its secret lets nobody else in', {
-  timeout: 30_000,
-}, async () => {
-  demo = startNode([START], { env: { PORT: '0', DATA: data } })
-  const [, url = ''] = await demo.printed(/^(http:\/\/127\.0\.0\.1:\d+\/hookline\/\?token=\S+)\n\n$/m)
-
-  const opened = await fetch(url, { redirect: 'manual' })
-  const cookie = opened.headers.get('set-cookie')?.split(';')[0] ?? ''
-  const page = await fetch(new URL(opened.headers.get('location') ?? '', url), { headers: { cookie } })
-  expect(page.status).toBe(200)
-  expect(await page.text()).toContain('src="page.js"')
-
-  const setup = await fetch(new URL('api/setup', url), { headers: { cookie } })
-  expect(await setup.json()).toMatchObject({
+  const { get } = await openPage(url)
+  expect(await (await get('.')).text()).toContain('src="page.js"')
+  expect(await (await get('api/setup')).json()).toMatchObject({
     access: 'write',
     parts: [
       { name: 'receiver', hasQueue: true },
@@ -92,31 +84,19 @@ test('the URL that it prints last opens the page, and its secret lets nobody els
     ],
     senders: ['sender'],
     development: true,
-    time: { speed: 1, isMoving: false },
+    time: { isMoving: false },
   })
   expect((await fetch(url.replace(/token=\S+/, ''))).status).toBe(403)
-
-  const seen = await readUntil(new URL('api/stream', url), cookie, /"user":"grace"/)
-  expect(seen).toContain('"user":"user-1"')
+  expect(await readUntil(await get('api/stream'), /"user":"grace"/)).toContain('"user":"user-1"')
   expect(demo.output).not.toContain('grace')
+
+  demo.kill('SIGINT')
+  expect(await demo.exit).toBe(0)
 })
 
-test.each(['SIGINT', 'SIGTERM'] as const)(
-  '%s closes everything, and it ends with 0',
-  { timeout: 30_000 },
-  async (signal) => {
-    demo = startNode([START], { env: { PORT: '0', DATA: data } })
-    await demo.printed(/^curl [\s\S]*?}'\n$/m)
-
-    demo.kill(signal)
-
-    expect(await demo.exit).toBe(0)
-  },
-)
-
 describe('it ends with 1 when', () => {
-  test('a receiver takes everything and hands nothing to a handler', { timeout: 30_000 }, async () => {
-    demo = startBroken('/webhooks', 'response.end(\'{"ok":true}\')')
+  test('a receiver accepts everything and calls no handler', { timeout: 30_000 }, async () => {
+    demo = startBroken('/webhooks', 'response.end(\'{"ok":true}\')', ['--once'])
 
     expect(await demo.exit).toBe(1)
     expect(linesOf(demo)).toContain(
@@ -126,96 +106,79 @@ describe('it ends with 1 when', () => {
     expect(demo.output).toContain('0 of 10 came out as they must.')
   })
 
-  test('the receiver cannot be reached', { timeout: 30_000 }, async () => {
-    demo = startBroken('/webhooks', 'request.socket.destroy()')
-
-    expect(await demo.exit).toBe(1)
-    expect(linesOf(demo)).toContain(
-      '✗ delete – ms – – retrying, reset (expected user-2 wants to be forgotten; did not pass destination, receiver)',
-    )
-    expect(linesOf(demo)).toContain('✗ track, forged – – – – reset (expected 401 signature_mismatch)')
-    expect(demo.output).toContain('0 of 10 came out as they must.')
-  })
-
   test('the collector refuses the batch', { timeout: 30_000 }, async () => {
-    demo = startBroken('/analytics', 'response.writeHead(401).end()')
+    demo = startBroken('/analytics', 'response.writeHead(401).end()', ['--once'])
 
     expect(await demo.exit).toBe(1)
     expect(demo.output).toMatch(/✗ track .* 401.* \(expected user-1: Order Completed, 39\.95 EUR; did not pass coll/)
     expect(demo.output).toContain('4 of 10 came out as they must.')
   })
-
-  test('what was recorded does not arrive in time', { timeout: 30_000 }, async () => {
-    demo = startBroken('/analytics', '')
-
-    expect(await demo.exit).toBe(1)
-    expect(linesOf(demo)).toContain(
-      '✗ page ms – – – nothing (expected user-1 looked at /pricing; did not pass collector, destination, receiver)',
-    )
-    expect(demo.output).toContain('4 of 10 came out as they must.')
-  })
 })
 
-test('killed in the middle and started again it delivers what was not delivered, and handles it', {
-  timeout: 60_000,
-}, async () => {
-  demo = startBroken('/webhooks', 'request.socket.destroy()', [])
-  await demo.printed(/^0 of 10 came out as they must\.$/m)
-  demo.kill('SIGKILL')
-  await demo.exit
-
-  demo = startNode([START], { env: { PORT: '0', DATA: data } })
-  await demo.printed(/^10 of 10 came out as they must\.$/m)
-  expect(demo.output).toMatch(/^From last time, in .*: 8 messages to deliver, 0 to handle$/m)
-  for (const { saw } of expectations.slice(0, 8))
-    await demo.printed(new RegExp(`^✓ [\\d:.]{12} {2}receiver +handled +${saw}, from last time$`, 'm'))
-})
-
-test('killed after its clock was moved, it goes on at that time, with what was left', {
+test('killed while the receiver cannot be reached and its clock is moved, it goes on at that time, with what was left', {
   timeout: 120_000,
 }, async () => {
-  demo = startBroken('/webhooks', 'request.socket.destroy()', [])
-  const [url] = await demo.printed(/^http:\S+token=\S+$/m)
-  const cookie = (await fetch(url, { redirect: 'manual' })).headers.get('set-cookie')?.split(';')[0] ?? ''
-  const headers = { cookie, 'content-type': 'application/json', 'x-hookline-inspector': '1' }
-  const body = JSON.stringify({ advanceMs: 300_000 })
-  const moved = await fetch(new URL('api/time', url), { method: 'POST', headers, body })
-  expect(moved.status).toBe(200)
+  demo = startBroken('/webhooks', 'request.socket.destroy()')
+  const [url] = await demo.printed(URL_OF_PAGE)
+  expect(linesOf(demo)).toContain(
+    '✗ delete – ms – – retrying, reset (expected user-2 wants to be forgotten; did not pass destination, receiver)',
+  )
+  expect(linesOf(demo)).toContain('✗ track, forged – – – – reset (expected 401 signature_mismatch)')
+  expect(demo.output).toContain('0 of 10 came out as they must.')
+  expect((await (await openPage(url)).post('api/time', { advanceMs: 300_000 })).status).toBe(200)
   const file = join(data, 'clock')
   await until(() => existsSync(file) && Number(readFileSync(file, 'utf8')) > Date.now() + 290_000)
   demo.kill('SIGKILL')
   await demo.exit
 
-  demo = startNode([START, '--once'], { env: { PORT: '0', DATA: data } })
-  expect(await demo.exit).toBe(0)
+  demo = startNode([START], { env: { PORT: '0', DATA: data } })
+  await demo.printed(/^10 of 10 came out as they must\.$/m)
+  expect(demo.output).toMatch(/^From last time, in .*: \d+ messages to deliver, 0 to handle$/m)
   expect(demo.output).toMatch(/^The clock goes on where the page moved it: [45] min ahead of this machine's\.$/m)
-  expect(demo.output).toContain('10 of 10 came out as they must.')
+  const [newUrl] = await demo.printed(URL_OF_PAGE)
+  await (await openPage(newUrl)).post('api/time', { advanceMs: 600_000 }) // Their next attempts are due.
+  for (const { saw } of expectations.slice(0, 8))
+    await demo.printed(new RegExp(`^✓ [\\d:.]{12} {2}receiver +handled +${saw}, from last time$`, 'm'))
+
+  demo.kill('SIGTERM')
+  expect(await demo.exit).toBe(0)
 })
 
-test('a port that is taken is one line', { timeout: 30_000 }, async () => {
-  const server = createServer()
-  neighbour = server
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
+describe('one line says', () => {
+  test('that an option does not exist', { timeout: 30_000 }, async () => {
+    demo = startNode([START, '--bogus'], { env: { PORT: '0', DATA: data } })
 
-  demo = startNode([START, '--once'], { env: { PORT: String(port), DATA: data } })
+    expect(await demo.exit).toBe(1)
+    expect(demo.output).toBe('--bogus is not an option. Valid options: --once.\n')
+  })
 
-  expect(await demo.exit).toBe(1)
-  expect(demo.output).toBe(`Port ${port} is taken. Take any free one: PORT=0 npm start\n`)
-})
+  const listenOn = async (port: string) => {
+    const printed = watchConsole()
+    vi.stubEnv('PORT', port)
+    const exit = vi.spyOn(process, 'exit').mockImplementation(() => {
+      throw new Error('It has ended.')
+    })
+    onTestFinished(() => {
+      vi.unstubAllEnvs()
+      exit.mockRestore()
+    })
+    await expect(listen(express())).rejects.toThrow('It has ended.')
+    expect(exit).toHaveBeenCalledWith(1)
+    return printed.map(({ text }) => text)
+  }
 
-test('a port that is no port is one line', { timeout: 30_000 }, async () => {
-  demo = startNode([START, '--once'], { env: { PORT: 'http', DATA: data } })
+  test('that a port is taken', async () => {
+    const neighbour = createServer().listen(0, '127.0.0.1')
+    onTestFinished(() => void neighbour.close())
+    await once(neighbour, 'listening')
+    const { port } = neighbour.address() as AddressInfo
 
-  expect(await demo.exit).toBe(1)
-  expect(demo.output).toBe('PORT: must be a whole number from 0 to 65535.\n')
-})
+    expect(await listenOn(String(port))).toEqual([`Port ${port} is taken. Take any free one: PORT=0 npm start`])
+  })
 
-test('an option that does not exist is one line', { timeout: 30_000 }, async () => {
-  demo = startNode([START, '--bogus'], { env: { PORT: '0', DATA: data } })
-
-  expect(await demo.exit).toBe(1)
-  expect(demo.output).toBe('--bogus is not an option. Valid options: --once.\n')
+  test('that a port is none', async () => {
+    expect(await listenOn('http')).toEqual(['PORT: must be a whole number from 0 to 65535.'])
+  })
 })
 
 test('the check of an outcome looks at every station and at the outcome', () => {
@@ -258,9 +221,19 @@ test('the command quotes for a shell', () => {
   ])
 })
 
+/** Opens the page, as a browser does: it gets a cookie for the token. */
+async function openPage(url: string) {
+  const cookie = (await fetch(url, { redirect: 'manual' })).headers.get('set-cookie')?.split(';')[0] ?? ''
+  const headers = { cookie, 'content-type': 'application/json', 'x-hookline-inspector': '1' }
+  return {
+    get: (path: string) => fetch(new URL(path, url), { headers: { cookie } }),
+    post: (path: string, body: object) =>
+      fetch(new URL(path, url), { method: 'POST', headers, body: JSON.stringify(body) }),
+  }
+}
+
 /** Reads a stream until it has sent what is looked for. */
-async function readUntil(url: URL, cookie: string, pattern: RegExp): Promise<string> {
-  const { body } = await fetch(url, { headers: { cookie } })
+async function readUntil({ body }: Response, pattern: RegExp): Promise<string> {
   let text = ''
   for await (const chunk of body ?? []) {
     text += Buffer.from(chunk).toString()
@@ -276,7 +249,7 @@ function linesOf({ output }: Child): string[] {
 }
 
 /** Starts the demo in a Node whose server does something else with the requests to a path. */
-function startBroken(path: string, instead: string, options: readonly string[] = ['--once']): Child {
+function startBroken(path: string, instead: string, options: readonly string[] = []): Child {
   const preload = `
     import { Server } from 'node:http'
     const emit = Server.prototype.emit

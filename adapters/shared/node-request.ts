@@ -5,10 +5,11 @@ import type { Http2ServerRequest } from 'node:http2'
 import type { Readable } from 'node:stream'
 import type { EndpointBody } from '../../src/http/body.ts'
 import type { EndpointAnswer, EndpointHeaders, EndpointRequest } from '../../src/http/endpoint.ts'
+import { type Reading, readStream } from '../../src/http/read-stream.ts'
 import { DISCARD_MS } from '../../src/message/limits.ts'
 import type { Handle } from './mount.ts'
 import { type NodeOutgoing, streamOf } from './node-answer.ts'
-import { findParsed, isUnread, type ParsedBody, type Reading, readArrived, readStream } from './read-body.ts'
+import { findParsed, isUnread, type ParsedBody, readArrived } from './read-body.ts'
 
 /** A request of node:http, or of node:http2 through its compatible API. */
 export type NodeIncoming = (IncomingMessage | Http2ServerRequest) & {

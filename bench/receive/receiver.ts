@@ -1,12 +1,19 @@
 /** `receiver.receive()` without any framework, and what it cannot do without: an HMAC and JSON.parse. */
 
+import { createHmac } from 'node:crypto'
 import { createReceiver, type Receiver } from 'hookline'
 import type { Contender } from '../contenders.ts'
+import { signBytes } from '../hmac.ts'
 import { acceptBare } from '../http/host.ts'
 import { event, identifyMessage, secret, signedHeaders, trackMessage } from '../message.ts'
 
 /** What is received, and what is registered beside the one handler that gets it. */
 const kinds = {
+  'two hashes': { body: trackMessage(1024), sign: signBytes },
+  createHmac: {
+    body: trackMessage(1024),
+    sign: (body: Buffer) => createHmac('sha1', secret).update(body).digest('hex'),
+  },
   floor: { body: trackMessage(1024) },
   track: { body: trackMessage(1024) },
   'track 10 KB': { body: trackMessage(10 * 1024) },
@@ -22,7 +29,14 @@ const kinds = {
       receiver.onAudience(`audience ${i}`, { entered: () => {}, exited: () => {} }),
   },
 } as const satisfies Readonly<
-  Record<string, { readonly body: Buffer; readonly register?: (receiver: Receiver, i: number) => unknown }>
+  Record<
+    string,
+    {
+      readonly body: Buffer
+      readonly register?: (receiver: Receiver, i: number) => unknown
+      readonly sign?: (body: Buffer) => string
+    }
+  >
 >
 
 export type ReceiverKind = keyof typeof kinds
@@ -33,11 +47,12 @@ const MANY = 1000
 export async function open(kind: ReceiverKind): Promise<Contender> {
   const { body, ...rest } = kinds[kind]
   const headers = signedHeaders(body)
-  if (kind.startsWith('floor')) {
+  if (kind.startsWith('floor') || 'sign' in rest) {
     const signature = headers['x-signature']
+    const accepts = (): boolean => ('sign' in rest ? rest.sign(body) === signature : acceptBare(body, signature))
     return {
       async run(messages) {
-        for (let i = 0; i < messages; i++) if (!acceptBare(body, signature)) throw new Error('refused')
+        for (let i = 0; i < messages; i++) if (!accepts()) throw new Error('refused')
       },
     }
   }

@@ -27,9 +27,10 @@ export async function openStorage(): Promise<Storage> {
   const folder = process.env.DATA || 'demo-data'
   mkdirSync(folder, { recursive: true })
   const { clock, aheadMs } = openClock(join(folder, 'clock'))
-  const [outbox, warehouse, inbox] = ['outbox', 'warehouse', 'inbox'].map((name) =>
-    // Only this process has jobs for them: it need not look often for those of others.
-    sqliteQueue({ path: join(folder, `${name}.sqlite`), name, clock, pollMs: 10_000 }),
+  const [outbox, warehouse, inbox] = ['outbox', 'warehouse', 'inbox'].map(
+    (name): Queue =>
+      // Only this process has jobs for them: it need not look often for those of others.
+      sqliteQueue({ path: join(folder, `${name}.sqlite`), name, clock, pollMs: 10_000 }),
   ) as [Queue, Queue, Queue]
   const left = { outbox: await countLeft(outbox), inbox: await countLeft(inbox) }
   return { folder, clock, aheadMs, outbox, warehouse, inbox, left }
@@ -47,10 +48,25 @@ function openClock(path: string): Pick<Storage, 'clock' | 'aheadMs'> {
     if (clock.now() > Date.now()) writeFileSync(path, String(clock.now() + SAVE_EVERY_MS))
   }
   setInterval(save, SAVE_EVERY_MS).unref()
+  follow(clock)
   return { clock, aheadMs: clock.now() - now }
 }
 
 const SAVE_EVERY_MS = 1_000
+
+/** Moves a clock along with that of the machine. */
+function follow(clock: ManualClock): void {
+  let since = performance.now()
+  const move = (): void => {
+    const ms = Math.floor(performance.now() - since)
+    since += ms
+    void clock.advance(Math.min(ms, MOST_MS))
+  }
+  setInterval(move, 10).unref()
+}
+
+/** At once: a computer that slept does not make up for it. */
+const MOST_MS = 1_000
 
 async function countLeft(queue: Queue): Promise<number> {
   const { waiting, active } = await queue.counts()

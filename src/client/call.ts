@@ -1,7 +1,7 @@
 /** Checks a call, completes it and writes it as JSON, once ("Go client library", Message types). */
 
 import { randomUUID } from 'node:crypto'
-import { HooklineError, kindOf } from '../message/error.ts'
+import { describeError, HooklineError, kindOf } from '../message/error.ts'
 import { CALL_LIMIT } from '../message/limits.ts'
 import type { Fields } from '../message/message.ts'
 import { toTimestamp } from '../message/timestamp.ts'
@@ -74,7 +74,9 @@ function copy(type: CallType, given: unknown): Record<string, unknown> {
   try {
     return { ...given }
   } catch (cause) {
-    throw new TypeError(`${type}: the call cannot be read. Got ${reasonOf(cause)}. Pass plain data.`, { cause })
+    throw new TypeError(`${type}: the call cannot be read. Got an error: ${describeError(cause)}. Pass plain data.`, {
+      cause,
+    })
   }
 }
 
@@ -153,9 +155,12 @@ function write(type: CallType, call: Record<string, unknown>): string {
   } catch (cause) {
     const field = Object.keys(call).find((name) => !isWritable(call[name]))
     const culprit = field === undefined ? 'the call' : `\`${field}\``
-    throw new TypeError(`${type}: ${culprit} cannot be written as JSON. Got ${reasonOf(cause)}. Pass plain data.`, {
-      cause,
-    })
+    throw new TypeError(
+      `${type}: ${culprit} cannot be written as JSON. Got an error: ${describeError(cause)}. Pass plain data.`,
+      {
+        cause,
+      },
+    )
   }
 }
 
@@ -172,10 +177,6 @@ function isWritable(value: unknown): boolean {
   } catch {
     return false
   }
-}
-
-function reasonOf(thrown: unknown): string {
-  return `an error: ${thrown instanceof Error ? thrown.message : 'a getter or a toJSON() threw'}`
 }
 
 function wrong(type: CallType, field: string, rule: string, value: unknown, advice: string): TypeError {

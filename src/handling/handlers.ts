@@ -24,6 +24,8 @@ export interface Handlers {
   /** Takes the arguments of `off`. */
   remove(selection: readonly unknown[]): void
   addAudience(name: string, handlers: AudienceHandlers, options?: HandlerOptions): void
+  /** Whether a handler is for a message; of those that no signature covers, one that asks for such. */
+  match(wire: Message, delivery: OpenDelivery): boolean
   /** Refuses handlers for what never had one: from now on the inbox completes its messages. */
   start(): void
   /**
@@ -116,15 +118,18 @@ export function createHandlers(): Handlers {
       }
     },
 
-    dispatch(message, wire, delivery) {
-      // Collected before the first call: a handler may change the message and the registry.
-      const matching = [...(byType.get(message.type) ?? NONE)]
-      if (wire.type === 'track') matching.push(...(byEvent.get(wire.event) ?? NONE))
-      if (audiences > 0) matching.push(...ofAudiences(wire))
-      matching.push(...(byType.get('*') ?? NONE))
-      const taking = delivery.isUncovered ? matching.filter(({ isUnverified }) => isUnverified) : matching
-      return runAll(taking, message, delivery)
-    },
+    match: (wire, delivery) => handlersFor(wire, delivery).length > 0,
+
+    // Collected before the first call: a handler may change the message and the registry.
+    dispatch: (message, wire, delivery) => runAll(handlersFor(wire, delivery), message, delivery),
+  }
+
+  function handlersFor(wire: Message, { isUncovered }: OpenDelivery): Registered[] {
+    const matching = [...(byType.get(wire.type) ?? NONE)]
+    if (wire.type === 'track') matching.push(...(byEvent.get(wire.event) ?? NONE))
+    if (audiences > 0) matching.push(...ofAudiences(wire))
+    matching.push(...(byType.get('*') ?? NONE))
+    return isUncovered ? matching.filter(({ isUnverified }) => isUnverified) : matching
   }
 
   /** The handlers of the audiences that a message reports about. The message is read, not the audiences: those can be many. */

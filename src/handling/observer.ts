@@ -1,6 +1,5 @@
 /** What an observer of one receiver sees: more than the diagnostics of the process, which hold no body of a refused request. */
 
-import type { EndpointAnswer, EndpointRequest } from '../http/endpoint.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import { createObservers, type Observers } from '../options/observers.ts'
@@ -40,7 +39,10 @@ export interface AnsweredEvent {
   readonly error: HooklineError | undefined
   /** From the arrival of the request to its answer, in milliseconds. */
   readonly durationMs: number
-  /** Of a batch: what became of each element, in their order. Empty for a message that arrived alone. */
+  /**
+   * What became of each element of a batch, in their order, without those that no signature covers and no handler asks for. Empty
+   * for a message that arrived alone.
+   */
   readonly elements: readonly ReceivedElement[]
 }
 
@@ -84,11 +86,6 @@ export interface ReceiverObserver {
   handled?(event: ObservedHandled): void
   failed?(event: ObservedFailed): void
   forgotten?(event: ForgottenEvent): void
-  /**
-   * Answers a request in place of the receiver, when it returns a promise of an answer: to test a sender against an endpoint that
-   * fails. A promise of undefined lets the receiver answer, later. Only requests of a host are given, not those of `receive`.
-   */
-  intercept?(request: EndpointRequest): Promise<EndpointAnswer | undefined> | undefined
 }
 
 /** The observers of one receiver. */
@@ -96,5 +93,5 @@ export type ReceiverObservers = Observers<ReceiverObserver>
 
 /** Creates them: none yet. */
 export function createReceiverObservers(clock: Clock): ReceiverObservers {
-  return createObservers(clock, ['answered', 'stored', 'handled', 'failed', 'forgotten', 'intercept'])
+  return createObservers(clock, ['answered', 'stored', 'handled', 'failed', 'forgotten'])
 }

@@ -3,10 +3,11 @@
 import { createHash } from 'node:crypto'
 import type { BodySource, EndpointBody } from '../http/body.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
-import type { HooklineError } from '../message/error.ts'
+import { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
+import { parse } from '../message/parse.ts'
 import type { Key } from '../message/signature.ts'
-import type { BatchElement, BatchResult, Delivery } from './delivery.ts'
+import type { BatchElement, Delivery, ReceivedElement } from './delivery.ts'
 import { LATE, type Stage } from './failure.ts'
 import type { HandlerRun, ReceiverObservers } from './observer.ts'
 
@@ -29,10 +30,6 @@ export class OpenDelivery implements Delivery {
   element: BatchElement | undefined
   /** Whether the signature of the request covers other bytes than these: they go to handlers that ask for such alone. */
   isUncovered = false
-  /** Of a batch: the delivery of the element that is being handled. */
-  current: OpenDelivery | undefined
-  /** Of a batch: adds what became of its elements to the result of the request. */
-  complete: (<Result extends BatchResult>(result: Result) => Result) | undefined
   /** The message as it was sent, once it is parsed. */
   wire: Message | undefined
   /** The message as it was dispatched to the handlers; undefined before. */
@@ -44,6 +41,8 @@ export class OpenDelivery implements Delivery {
   readonly #receivedAt: number
   #stage: Stage = 'body'
   #failure: HooklineError | undefined
+  #invalid: HooklineError | undefined
+  #result: ReceivedElement | undefined // It holds this delivery, which JSON could not write.
   #abort: AbortController | undefined
   #observed: Observed | undefined // Private, so that JSON and a console leave it out.
 
@@ -57,7 +56,8 @@ export class OpenDelivery implements Delivery {
     if (element !== undefined) {
       return sha256(JSON.stringify([element, source, this.isUncovered, sha256(this.bytes)]))
     }
-    if (signature === undefined) return sha256(this.bytes)
+    // The signature is that of the first element: it tells nothing of a batch that is refused as a whole.
+    if (signature === undefined || this.isUncovered) return sha256(this.bytes)
     return source === undefined ? signature : sha256(`${signature}${source}`)
   }
 
@@ -98,6 +98,28 @@ export class OpenDelivery implements Delivery {
     return this.#stage === 'confirm'
   }
 
+  /** What became of it; undefined before its end. */
+  get result(): ReceivedElement | undefined {
+    return this.#result
+  }
+
+  /** Reads the message. @throws HooklineError for one that is invalid. */
+  read(): Message {
+    if (this.#invalid !== undefined) throw this.#invalid
+    this.wire ??= parse(this.bytes)
+    return this.wire
+  }
+
+  /** The message, or why it is invalid. */
+  tryRead(): Message | HooklineError {
+    return this.#invalid ?? this.read()
+  }
+
+  /** Says that it has been read and is invalid. */
+  setInvalid(error: HooklineError): void {
+    this.#invalid = error
+  }
+
   /** Goes on to the next stage. Throws the error of the deadline when that has passed: the rest would be in vain. */
   enter(stage: Stage): void {
     if (this.expired !== undefined) throw this.expired
@@ -133,8 +155,16 @@ export class OpenDelivery implements Delivery {
     this.#failure = error
   }
 
-  /** Ends the delivery: its signal fires. Returns the error to answer. */
-  expire(error: HooklineError = this.current?.expire() ?? this.#failure ?? LATE[this.#stage]()): HooklineError {
+  /** Ends the delivery with its message or an error. */
+  end(result: Message | HooklineError): void {
+    this.#result =
+      result instanceof HooklineError
+        ? { ok: false, error: result, delivery: this }
+        : { ok: true, message: result, delivery: this }
+  }
+
+  /** Interrupts the delivery: its signal fires. Returns the error to answer. */
+  expire(error: HooklineError = this.#failure ?? LATE[this.#stage]()): HooklineError {
     this.expired = error
     this.#abort?.abort(error)
     return error

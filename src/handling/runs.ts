@@ -1,6 +1,6 @@
 /** Runs the handlers of a message, and records each run of a delivery that is observed. */
 
-import { HooklineError } from '../message/error.ts'
+import { describeError, HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import { isThenable } from '../options/callbacks.ts'
 import type { OpenDelivery } from './open-delivery.ts'
@@ -24,7 +24,7 @@ export function runAll(
     const startedAt = delivery.observed?.observers.clock.monotonic() ?? 0
     const fail = (failure: unknown): void => {
       failures.push(failure)
-      record(delivery, named, startedAt, failure ?? new Error(`It threw ${failure}.`))
+      record(delivery, named, startedAt, failure ?? new Error(describeError(failure)))
     }
     try {
       const result = named.handler(message, delivery)

@@ -20,7 +20,8 @@ export type Handler<M = Message> = (message: M, delivery: Delivery) => unknown
 export interface HandlerOptions {
   /**
    * Calls the handler for the elements of a batch, too, that its signature does not cover (`batches: 'first_signed'`). Anyone who
-   * has seen one signed message can send them: see `delivery.verified`. Default false.
+   * has seen one signed message can send them: see `delivery.verified`. An inbox stores those that a handler of the process that
+   * receives asks for. Default false.
    */
   readonly unverified?: boolean
 }

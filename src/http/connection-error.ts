@@ -1,5 +1,7 @@
 /** What an error of a connection means: its class, what is wrong, and what to do about it. */
 
+import { describeError } from '../message/error.ts'
+
 /** Why an attempt got no complete response. */
 export type AttemptError =
   /** No complete response within 5 seconds, connecting included. */
@@ -59,7 +61,9 @@ function codeOf(error: unknown): string {
 
 /** The text of the error on one line. */
 function textOf(error: unknown, code: string): string {
-  const text = error instanceof Error ? error.message.replace(/[\s\p{C}]+/gu, ' ').replace(/[. ]+$/, '') : ''
+  const text = describeError(error)
+    .replace(/[\s\p{C}]+/gu, ' ')
+    .replace(/[. ]+$/, '')
   return text === '' ? code : text.slice(0, FOUND_LENGTH)
 }
 

@@ -1,4 +1,4 @@
-/** One POST through a dispatcher of undici, for the sender and the client. Imports only types of undici. */
+/** One POST through a dispatcher of undici, for the sender, the client and the command. Imports only types of undici. */
 
 import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
@@ -14,8 +14,10 @@ export type DispatcherLike = Pick<Dispatcher, 'dispatch'>
 export interface PostRequest {
   readonly origin: string
   readonly path: string
-  /** Header names and values in turns. */
-  readonly headers: readonly string[]
+  /** Default POST. */
+  readonly method?: string
+  /** Header names and values in turns; or by name. */
+  readonly headers: readonly string[] | Readonly<Record<string, string>>
   /** Bytes; or a stream, which is sent in chunks without a length. */
   readonly body: Uint8Array | Readable
   /** The most bytes of the response body to read; a longer one is cut off. Default 65536. */
@@ -28,10 +30,15 @@ export interface PostTiming {
   readonly clock: Clock
 }
 
+/** Header values by name in lower case; a repeated header has a list. */
+export type ResponseHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
+
 /** The result of a POST: a complete response, or an error. */
 export interface PostOutcome {
   /** The status of a complete response. */
   readonly status: number | undefined
+  /** By name in lower case; empty before a response began. */
+  readonly headers: ResponseHeaders
   /** The delay that `Retry-After` asks for, in milliseconds. */
   readonly retryAfterMs: number | undefined
   /** The response body as far as it was read: at most `responseLimit` bytes. */
@@ -54,7 +61,7 @@ export interface PendingPost {
  */
 export function post(
   dispatcher: DispatcherLike,
-  { origin, path, headers, body, responseLimit = RESPONSE_LIMIT }: PostRequest,
+  { origin, path, method = 'POST', headers, body, responseLimit = RESPONSE_LIMIT }: PostRequest,
   timing: PostTiming,
   done: (outcome: PostOutcome) => void,
 ): PendingPost {
@@ -62,7 +69,7 @@ export function post(
   const options = {
     origin,
     path,
-    method: 'POST',
+    method: method as Dispatcher.HttpMethod,
     headers: headers as string[],
     body,
     headersTimeout: 0, // The deadline covers all phases; these cover one each.
@@ -90,7 +97,7 @@ class Exchange implements PendingPost, Dispatcher.DispatchHandler {
   #done: ((outcome: PostOutcome) => void) | undefined
   #controller: Dispatcher.DispatchController | undefined
   #status = 0
-  #retryAfter: unknown
+  #headers: ResponseHeaders = {}
   #chunks: Buffer[] = []
   #size = 0
 
@@ -112,9 +119,9 @@ class Exchange implements PendingPost, Dispatcher.DispatchHandler {
     else this.#controller = controller
   }
 
-  onResponseStart(_controller: unknown, status: number, headers: Readonly<Record<string, unknown>>): void {
+  onResponseStart(_controller: unknown, status: number, headers: ResponseHeaders): void {
     this.#status = status // Informational responses may come first; the last one counts.
-    this.#retryAfter = headers['retry-after']
+    this.#headers = headers
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -145,9 +152,9 @@ class Exchange implements PendingPost, Dispatcher.DispatchHandler {
     this.#done = undefined
     const { clock, deadlines } = this.#timing
     deadlines.clear(this.#deadline)
-    const retryAfterMs = status === undefined ? undefined : readRetryAfter(this.#retryAfter, clock.now())
+    const retryAfterMs = status === undefined ? undefined : readRetryAfter(this.#headers['retry-after'], clock.now())
     const body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks)
-    const outcome = { status, retryAfterMs, body: body.subarray(0, this.#responseLimit), error }
+    const outcome = { status, headers: this.#headers, retryAfterMs, body: body.subarray(0, this.#responseLimit), error }
     if (this.isReturned) done(outcome)
     else queueMicrotask(() => done(outcome))
   }

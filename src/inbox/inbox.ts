@@ -2,7 +2,6 @@
 
 import type { Handlers } from '../handling/handlers.ts'
 import { OpenDelivery } from '../handling/open-delivery.ts'
-import { publishStored, publishUnreadable, startOf } from '../handling/publish.ts'
 import { HooklineError } from '../message/error.ts'
 import { matchUser } from '../message/identity.ts'
 import type { Message } from '../message/message.ts'
@@ -66,7 +65,7 @@ const START_MS = 10_000
 /** Creates the inbox of a receiver. */
 export function createInbox(settings: InboxSettings, receiver: InboxReceiver, handlers: Handlers): Inbox {
   const { queue, concurrency, key } = settings
-  const { onDeadLetter, log, report, clock, observers } = receiver
+  const { onDeadLetter, log, tap, clock, observers } = receiver
   const warn = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
   let watch: unknown // The timer that waits for `start`.
   queue.reserve?.('inbox')
@@ -81,11 +80,10 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
     const text = `An inbox needs messages that its queue can read. Got another job: ${reason.replace(/\.$/, '')}. Look at it with receiver.deadLetters(), then call receiver.drop(['${id}']).`
     const line = { code: 'dead_letter', text: `dead letter ${id}: ${text}`, fields: { id, reason: 'unreadable' } }
     const error = new HooklineError('internal', text)
-    report(error, { headers: {}, path: undefined, remoteAddress: undefined }, line)
     const delivery = new OpenDelivery({}, failedAt.getTime())
     delivery.setBody({ bytes: body, source: 'argument' })
     delivery.setObserved(observers.current, id)
-    publishUnreadable(delivery, error)
+    tap.unreadable(delivery, error, line)
     giveDeadLetter(letter)
   }
 
@@ -115,7 +113,7 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
       message,
     }),
     async store(prepared) {
-      const startedAt = startOf('stored', clock, prepared[0]?.delivery.observed)
+      const startedAt = tap.startOf('stored', prepared[0]?.delivery)
       try {
         await queue.push(prepared.map(({ job }) => job))
       } catch (cause) {
@@ -125,7 +123,7 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
       watchStart()
       if (startedAt === undefined) return
       for (const { job, message, delivery } of prepared) {
-        if (delivery.expired === undefined) publishStored(message, delivery, job.id, startedAt, clock)
+        if (delivery.expired === undefined) tap.stored(message, delivery, job.id, startedAt)
       }
     },
     start() {

@@ -1,17 +1,13 @@
 /** Handles the messages of the inbox: one attempt for each claim, and the outcome of the attempt. */
 
-import type { FailedRequest } from '../handling/diagnostics.ts'
 import { isUnusable, toError } from '../handling/failure.ts'
 import type { Handlers } from '../handling/handlers.ts'
 import { describe } from '../handling/lines.ts'
 import type { ReceiverObservers } from '../handling/observer.ts'
 import { OpenDelivery } from '../handling/open-delivery.ts'
-import { publishFailed, publishHandled, startOf } from '../handling/publish.ts'
 import type { Validate } from '../handling/schema.ts'
+import type { Tap } from '../handling/tap.ts'
 import { HooklineError } from '../message/error.ts'
-import { parse } from '../message/parse.ts'
-import type { Line } from '../options/log.ts'
-import type { Report } from '../options/report.ts'
 import type { ClaimedJob, DeadLetter, HandleJob, Outcome } from '../queues/queue.ts'
 import type { Clock } from '../time/clock.ts'
 import { createDeadlines } from '../time/deadlines.ts'
@@ -29,7 +25,7 @@ import {
 export interface HandlingSettings {
   readonly validate: Validate
   readonly clock: Clock
-  readonly report: Report<FailedRequest>
+  readonly tap: Tap
   readonly observers: ReceiverObservers
 }
 
@@ -46,7 +42,7 @@ const MAX_LOST_CLAIMS = 5
 /** Creates the handler of an inbox's jobs. `onDeadLetter` must not throw. */
 export function createJobHandler(
   { queue, nextDelay, timeoutMs }: InboxSettings,
-  { validate, clock, report, observers }: HandlingSettings,
+  { validate, clock, tap, observers }: HandlingSettings,
   handlers: Handlers,
   onDeadLetter: (letter: DeadLetter) => void,
 ): HandleJob {
@@ -106,13 +102,13 @@ export function createJobHandler(
       run(delivery).then(
         () => {
           if (delivery.expired !== undefined) return
-          publishHandled(delivery, before.attempts + 1, clock)
+          tap.handled(delivery, before.attempts + 1)
           end({ complete: true })
         },
         (thrown: unknown) => {
           const error = toError(thrown)
           if (isReleased) return // Its signal fired, so an error is expected.
-          if (delivery.expired !== undefined) reportError(error, delivery, describe(error, delivery))
+          if (delivery.expired !== undefined) tap.failedLate(delivery, error)
           else end(isUnusable(error) ? deadLetter(claimed, error) : retry(claimed, error))
         },
       )
@@ -121,11 +117,10 @@ export function createJobHandler(
 
   async function run(delivery: OpenDelivery): Promise<void> {
     delivery.enter('handlers')
-    const wire = parse(delivery.bytes)
-    delivery.wire = wire
+    const wire = delivery.read()
     const message = await validate(wire)
     if (delivery.expired !== undefined) return
-    delivery.setDispatched(message, startOf('handled', clock, delivery.observed))
+    delivery.setDispatched(message, tap.startOf('handled', delivery))
     await handlers.dispatch(message, wire, delivery)
   }
 
@@ -136,8 +131,8 @@ export function createJobHandler(
     if (delay === undefined) return deadLetter(claimed, error)
     const retryAt = new Date(clock.now() + delay)
     const next = `Attempt ${attempts}; the next follows at ${retryAt.toISOString()}.`
-    reportError(error, delivery, describe(error, delivery, next, { attempts, retryAt }))
-    publishFailed(delivery, attempts, clock, { error, next: { retryAt } })
+    const line = describe(error, delivery, next, { attempts, retryAt })
+    tap.failed(delivery, { error, next: { retryAt }, attempt: attempts }, line)
     return { retryAt, retryState: writeRetryState({ ...before, attempts, error: toStoredError(error) }) }
   }
 
@@ -150,8 +145,8 @@ export function createJobHandler(
     const reason = given ?? error.code
     const next = `Attempts: ${attempts}. Fix the cause, then call receiver.redrive(['${id}']).`
     const { text, fields } = describe(error, delivery, next, { id, reason, attempts })
-    reportError(error, delivery, { level: 'error', code: 'dead_letter', text: `dead letter ${id}: ${text}`, fields })
-    publishFailed(delivery, attempts, clock, { error, next: 'dead_letter' })
+    const line = { level: 'error', code: 'dead_letter', text: `dead letter ${id}: ${text}`, fields } as const
+    tap.failed(delivery, { error, next: 'dead_letter', attempt: attempts }, line)
     const retryState = writeRetryState({ ...before, attempts, error: toStoredError(error) })
     onDeadLetter({ id, body, reason, retryState, failedAt: new Date(clock.now()) })
     return { deadLetter: reason, retryState }
@@ -160,10 +155,6 @@ export function createJobHandler(
   /** Due again at once. Counted, so that it is taken neither for a failed attempt nor for a crash. */
   function release(before: RetryState): Outcome {
     return { retryAt: new Date(clock.now()), retryState: writeRetryState({ ...before, releases: before.releases + 1 }) }
-  }
-
-  function reportError(error: HooklineError, { headers }: OpenDelivery, line: Partial<Line>): void {
-    report(error, { headers, path: undefined, remoteAddress: undefined }, line)
   }
 
   /** What a signal stops. One listener serves the many jobs that share a signal. */

@@ -145,3 +145,12 @@ export function kindOf(value: unknown): string {
   if (isPromise(value)) return 'a promise'
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }
+
+/** Says in a few words what was thrown: the message of an error, the kind of anything else. Never throws. */
+export function describeError(thrown: unknown): string {
+  try {
+    return thrown instanceof Error ? String(thrown.message) : `a thrown ${kindOf(thrown).replace(/^an? /, '')}`
+  } catch {
+    return 'a value that cannot be shown'
+  }
+}

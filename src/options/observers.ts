@@ -5,9 +5,9 @@ import { isThenable } from './callbacks.ts'
 import { requireFunction, requireOptions } from './checks.ts'
 import { createWarning } from './warning.ts'
 
-/** What a method of an observer is given. */
-type Given<Observer, Name extends keyof Observer> =
-  NonNullable<Observer[Name]> extends (given: infer Value) => unknown ? Value : never
+/** What a method of an observer is called with. */
+type EventOf<Observer, Name extends keyof Observer> =
+  NonNullable<Observer[Name]> extends (event: infer Event) => unknown ? Event : never
 
 /** Those that are registered. */
 export interface Observers<Observer> {
@@ -22,9 +22,7 @@ export interface Observers<Observer> {
    */
   add(observer: Observer): () => void
   /** Calls a method of each. */
-  publish<Name extends keyof Observer>(name: Name, event: Given<Observer, Name>): void
-  /** Calls a method of one after the other until one returns a promise. That never rejects. */
-  ask<Name extends keyof Observer>(name: Name, given: Given<Observer, Name>): PromiseLike<unknown> | undefined
+  publish<Name extends keyof Observer>(name: Name, event: EventOf<Observer, Name>): void
 }
 
 /** Creates them: none yet. `methods` are all that an observer may have. */
@@ -36,15 +34,14 @@ export function createObservers<Observer extends object>(
   let registered: readonly { readonly observer: Observer }[] = []
 
   /** As `notify`, without a function for each call. */
-  function call(observer: Observer, name: keyof Observer, given: unknown): PromiseLike<unknown> | undefined {
+  function call(observer: Observer, name: keyof Observer, event: unknown): void {
     try {
-      const method = observer[name] as ((given: unknown) => unknown) | undefined
-      const result = method?.call(observer, given)
-      if (isThenable(result)) return result.then(undefined, warn)
+      const method = observer[name] as ((event: unknown) => unknown) | undefined
+      const result = method?.call(observer, event)
+      if (isThenable(result)) result.then(undefined, warn)
     } catch (failure) {
       warn(failure)
     }
-    return undefined
   }
 
   const observers: Observers<Observer> = {
@@ -63,13 +60,6 @@ export function createObservers<Observer extends object>(
     },
     publish(name, event) {
       for (const { observer } of registered) call(observer, name, event)
-    },
-    ask(name, given) {
-      for (const { observer } of registered) {
-        const answer = call(observer, name, given)
-        if (answer !== undefined) return answer
-      }
-      return undefined
     },
   }
   return observers

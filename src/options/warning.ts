@@ -1,6 +1,6 @@
 /** Warnings of the process about a function of the developer that failed: bounded and escaped, as the lines of the log are. */
 
-import { kindOf } from '../message/error.ts'
+import { describeError } from '../message/error.ts'
 
 /** Warns that the function failed, with what it threw. Never throws, whatever that is. */
 export type WarnOfFailure = (failure: unknown) => void
@@ -21,15 +21,7 @@ export function createWarning(name: string, code: string): WarnOfFailure {
     if (now - since >= PERIOD_MS) [since, count] = [now, 0]
     count += 1
     if (count > MOST_WARNINGS) return
-    process.emitWarning(`${name} failed`, { code, detail: escaped(detailOf(failure).slice(0, MOST_DETAIL)) })
-  }
-}
-
-function detailOf(failure: unknown): string {
-  try {
-    return failure instanceof Error ? String(failure.message) : `It threw ${kindOf(failure)}.`
-  } catch {
-    return 'It threw a value that cannot be shown.'
+    process.emitWarning(`${name} failed`, { code, detail: escaped(describeError(failure).slice(0, MOST_DETAIL)) })
   }
 }
 

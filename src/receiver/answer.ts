@@ -1,16 +1,15 @@
 /** Answers requests with the first of two: the end of the receive algorithm, or the deadline. */
 
+import type { ReceivedElement } from '../handling/delivery.ts'
 import type { FailedRequest } from '../handling/diagnostics.ts'
-import { toError } from '../handling/failure.ts'
-import { describe, describeRequest } from '../handling/lines.ts'
+import { isUnusable, toError } from '../handling/failure.ts'
+import { describeRequest } from '../handling/lines.ts'
 import { OpenDelivery } from '../handling/open-delivery.ts'
-import { publishAnswered, publishFailed, publishHandled, publishRejected } from '../handling/publish.ts'
 import { accepted, problem } from '../http/answer.ts'
 import type { EndpointBody } from '../http/body.ts'
-import type { EndpointRequest, TextAnswer } from '../http/endpoint.ts'
+import type { EndpointRequest } from '../http/endpoint.ts'
 import { readJson } from '../http/read-json.ts'
 import { HooklineError } from '../message/error.ts'
-import type { Message } from '../message/message.ts'
 import { createDeadlines, type Deadline } from '../time/deadlines.ts'
 import type { Received } from './api.ts'
 import type { ReceiverSettings } from './options.ts'
@@ -19,8 +18,19 @@ import { runSteps, type Steps } from './steps.ts'
 /** Reads the body of a request. */
 export type ReadBody = () => EndpointBody | Promise<EndpointBody>
 
+/** A request that is being answered. */
+export interface OpenRequest {
+  readonly request: FailedRequest
+  /** The delivery that stands for the whole body. */
+  readonly delivery: OpenDelivery
+  /** Its messages, once the signature is checked: the delivery itself, or one for each element of a batch. */
+  deliveries: readonly OpenDelivery[]
+  /** The one that is being handled. */
+  current: OpenDelivery
+}
+
 /** The receive algorithm: as `run` of receive.ts. */
-type Run = (delivery: OpenDelivery, request: FailedRequest, read: ReadBody) => Steps<Message | HooklineError | Received>
+type Run = (open: OpenRequest, read: ReadBody) => Steps<void>
 
 /** Answers requests until it is stopped. */
 export interface Receive {
@@ -34,7 +44,7 @@ export interface Receive {
 
 /** Prepares the answers. */
 export function createAnswer(
-  { limit, deadlineMs, onRejected, report, clock, observers }: ReceiverSettings,
+  { limit, deadlineMs, inbox, onRejected, tap, clock, observers }: ReceiverSettings,
   run: Run,
 ): Receive {
   const deadlines = createDeadlines(deadlineMs, clock)
@@ -42,104 +52,101 @@ export function createAnswer(
   let onIdle = (): void => {}
   let isStopped = false
 
-  const leave = (): void => {
-    if (--inFlight === 0) onIdle()
-  }
-
-  /** @param arrivedAt When the request arrived, on the monotonic clock. Default: now. */
-  function answer(
-    request: FailedRequest,
-    read: ReadBody,
-    remainingMs = deadlineMs,
-    arrivedAt?: number,
-  ): Promise<Received> {
+  function answer(request: FailedRequest, read: ReadBody, remainingMs = deadlineMs): Promise<Received> {
     const delivery = new OpenDelivery(request.headers, clock.now())
     delivery.setObserved(observers.current)
+    const open: OpenRequest = { request, delivery, deliveries: NONE, current: delivery }
     const { set, clear } = remainingMs < deadlineMs ? createDeadlines(remainingMs, clock) : deadlines
     const since = clock.monotonic()
     let isAnswered = false
     let deadline: Deadline | undefined
     inFlight++
     return new Promise((resolve) => {
-      const end = (received: Received): void => {
+      const end = (failure?: HooklineError): void => {
         isAnswered = true
         if (deadline !== undefined) clear(deadline)
-        const whole = delivery.complete?.(received) ?? received
-        publishAnswered(delivery, request, whole, arrivedAt ?? since)
-        resolve(whole)
-        leave()
+        if (failure !== undefined) interrupt(open, failure)
+        const received = summarize(open, failure, inbox !== undefined)
+        tap.answered(delivery, request, received, since)
+        resolve(received)
+        if (--inFlight === 0) onIdle()
       }
-      const succeed = (message: Message): void => {
-        publishHandled(delivery, 1, clock)
-        end({ ...accepted, ok: true, message, delivery })
-      }
-      const fail = (error: HooklineError, sent = problem(error)): void => {
-        report(error, request, describeRequest(error, delivery, sent === accepted, onRejected))
-        if (delivery.dispatched === undefined) publishRejected(error, request)
-        else publishFailed(delivery, 1, clock, { error, next: 'sender' })
-        end({ ...sent, ok: false, error })
-      }
-      const reportLate = (error: HooklineError): void => report(error, request, describe(error, delivery))
       runSteps(
-        run(delivery, request, isStopped ? refuse : read),
-        (result) => {
-          if (delivery.expired !== undefined) return
-          if (result instanceof HooklineError) fail(result, accepted)
-          else if (delivery.complete === undefined) succeed(result as Message)
-          else end(result as Received)
+        run(open, isStopped ? refuse : read),
+        () => {
+          if (!isAnswered) end()
         },
         (thrown) => {
-          const error = toError(thrown)
-          if (delivery.expired === undefined) fail(error)
-          else if (error.code === 'handler_failed' && error !== delivery.expired) reportLate(error)
+          if (!isAnswered) end(toError(thrown))
         },
       )
       if (isAnswered) return // Nothing was waited for.
       deadline = set(() => {
-        const error = delivery.expire()
-        if (delivery.isHandled) {
-          reportLate(error)
-          succeed(delivery.dispatched as Message)
-        } else fail(error)
+        end(open.current.expire())
         delivery.dropUnverified()
       }, since)
       if (isAnswered) clear(deadline) // Deno runs what waits while it sets its first timer.
     })
   }
 
-  function answerRequest(request: EndpointRequest, arrivedAt?: number): Promise<Received> {
-    return answer(request, () => readJson(request, limit), request.remainingMs, arrivedAt)
-  }
-
-  /** Answers what an observer gives, or as usual when it gives nothing. */
-  async function answerIntercepted(request: EndpointRequest, asked: PromiseLike<unknown>): Promise<Received> {
-    const delivery = new OpenDelivery(request.headers, clock.now())
-    const since = clock.monotonic()
-    inFlight++
-    const given = (await asked) as TextAnswer | null | undefined
-    try {
-      if (!given) return await answerRequest(request, since)
-      const text = 'The receiver must answer. Got the answer of an observer. Remove its `intercept`.'
-      const received: Received = { ...given, ok: false, error: new HooklineError('internal', text) }
-      delivery.setObserved(observers.current)
-      publishAnswered(delivery, request, received, since)
-      return received
-    } finally {
-      leave()
+  /** Ends a request that failed as a whole, and what has not ended of it. Its error is reported once for all. */
+  function interrupt({ request, delivery, deliveries }: OpenRequest, failure: HooklineError): void {
+    delivery.expire(failure)
+    if (delivery.isHandled) tap.failedLate(delivery, failure, request)
+    else tap.refused(delivery, failure, request, describeRequest(failure, delivery, false, onRejected))
+    for (const each of deliveries) {
+      if (each.result !== undefined) continue
+      const { dispatched } = each
+      each.expire(failure)
+      if (dispatched !== undefined && each.isHandled) {
+        tap.handled(each)
+        each.end(dispatched)
+        continue
+      }
+      if (dispatched !== undefined && each !== delivery)
+        tap.failed(each, { error: failure, next: 'sender', attempt: 1 })
+      each.end(failure)
     }
   }
 
   return {
-    handle(request) {
-      const asked = isStopped ? undefined : observers.current?.ask('intercept', request)
-      return asked === undefined ? answerRequest(request) : answerIntercepted(request, asked)
-    },
+    handle: (request) => answer(request, () => readJson(request, limit), request.remainingMs),
     answer,
     stop: async () => {
       isStopped = true
       if (inFlight > 0) await new Promise<void>((resolve) => (onIdle = resolve))
     },
   }
+}
+
+const NONE: readonly OpenDelivery[] = []
+
+/** The result of a request. Of a batch, what makes the sender come again comes first; an invalid element does not. */
+function summarize(
+  { delivery, deliveries }: OpenRequest,
+  failure: HooklineError | undefined,
+  hasInbox: boolean,
+): Received {
+  const [first] = deliveries
+  if (first === undefined) return refused(failure as HooklineError)
+  if (first === delivery) {
+    const result = first.result as ReceivedElement
+    if (result.ok) return { ...accepted, ...result }
+    const { error } = result
+    const isStored = hasInbox && isUnusable(error) && delivery.verified
+    return isStored ? { ...accepted, ok: false, error } : refused(error)
+  }
+  const elements = deliveries.map(({ result }) => result as ReceivedElement)
+  const errors = elements.flatMap((result) => (result.ok ? [] : [result.error]))
+  const serious = failure ?? errors.find((error) => !isUnusable(error))
+  if (serious !== undefined) return { ...refused(serious), elements }
+  const [error] = errors
+  if (error !== undefined) return { ...accepted, ok: false, error, elements }
+  return { ...accepted, ...(elements[0] as Extract<ReceivedElement, { ok: true }>), elements }
+}
+
+function refused(error: HooklineError) {
+  return { ...problem(error), ok: false as const, error }
 }
 
 function refuse(): never {

@@ -1,164 +1,131 @@
-/** Takes a body that is an array of messages: one signature and one answer for all, a delivery for each. */
+/** Bodies that are arrays of messages: what their signature covers, and a delivery for each element. */
 
-import type { ReceivedElement } from '../handling/delivery.ts'
-import type { FailedRequest } from '../handling/diagnostics.ts'
-import { isUnusable, toError } from '../handling/failure.ts'
+import { memoryDedupe } from '../dedupe/memory/index.ts'
+import type { Dedupe } from '../dedupe/store.ts'
+import { toError } from '../handling/failure.ts'
 import type { Handlers } from '../handling/handlers.ts'
-import { describe, describeRequest } from '../handling/lines.ts'
-import type { OpenDelivery } from '../handling/open-delivery.ts'
-import { publishFailed, publishHandled, publishReceived, publishRejected } from '../handling/publish.ts'
-import { accepted, problem } from '../http/answer.ts'
+import { OpenDelivery, sha256 } from '../handling/open-delivery.ts'
 import type { Inbox } from '../inbox/inbox.ts'
-import { isArray } from '../message/elements.ts'
-import type { HooklineError } from '../message/error.ts'
-import type { Message } from '../message/message.ts'
-import type { Received } from './api.ts'
-import { type Element, isSigned, readMessage, split } from './elements.ts'
+import { elementsOf, firstElement, isArray } from '../message/elements.ts'
+import { HooklineError, kindOf } from '../message/error.ts'
+import { isObject, parseJson } from '../message/json.ts'
+import { checkMessage } from '../message/parse.ts'
+import type { Key } from '../message/signature.ts'
 import type { ReceiverSettings } from './options.ts'
-import { reject } from './rejected.ts'
 
-/** What handles one message: the rest of the receive algorithm, once it is valid. */
-export type Perform = (message: Message, wire: Message, delivery: OpenDelivery, request: FailedRequest) => unknown
-
-/** Prepares a request for its signature; undefined for a body that is no array. Nothing of it is authentic yet. */
-export type OpenBatch = (batch: OpenDelivery, request: FailedRequest) => Batch | undefined
-
-/** A request with several messages. */
-export interface Batch {
+/** What the receive algorithm needs for batches. */
+export interface Batches {
+  /** Says of a body that is a batch what its signature may cover. Returns whether it is one. */
+  open(batch: OpenDelivery): boolean
   /**
-   * Handles or stores each element, once the signature is checked. A request that fails as a whole rejects; what became of its
-   * elements is said by `elements` of its delivery.
+   * Makes a delivery for each element. A batch that cannot be split is one message that is invalid: `body_not_json`, `batch_empty`
+   * or `batch_too_large`.
    *
-   * @throws HooklineError (as a rejection) `body_not_json`, `batch_empty`, `batch_too_large`, `inbox_unavailable`.
+   * @param drop Ends an element that is not signed and that no handler asks for. It leaves nothing behind: no claim, no job,
+   *   nothing that an observer keeps.
    */
-  take(): Promise<Received>
+  split(batch: OpenDelivery, drop: (element: OpenDelivery) => void): readonly OpenDelivery[]
+  /** Where elements that are not signed are claimed: anyone can send these, and would push out of `dedupe` what is signed. */
+  readonly unverified: Dedupe
 }
 
 /** Prepares the handling of batches. */
-export function createOpenBatch(
-  { batches, batchLimit, validate, onRejected, report, clock }: ReceiverSettings,
+export function createBatches(
+  { batches, batchLimit, clock }: ReceiverSettings,
   handlers: Handlers,
   inbox: Inbox | undefined,
-  perform: Perform,
-): OpenBatch {
+): Batches {
   let hasWarned = false
 
-  return (batch, request) => {
-    if (!isArray(batch.bytes)) return undefined
-    if (batches === 'first_signed') batch.isSignedBy = (key, signature) => isSigned(batch, key, signature)
-    return { take: () => take(batch, request) }
+  /** Whether an element is signed, or a handler asks for it all the same. */
+  function isWanted(element: OpenDelivery): boolean {
+    return !element.isUncovered || (element.wire !== undefined && handlers.match(element.wire, element))
   }
 
-  async function take(batch: OpenDelivery, request: FailedRequest): Promise<Received> {
-    const elements = split(batch, batchLimit)
-    for (const { delivery } of elements) delivery.setObserved(batch.observed?.observers)
-    batch.complete = (received) => ({
-      ...received,
-      elements: elements.map((element) => element.result ?? cutShort(element, received.error as HooklineError)),
-    })
-    if (batch.isUncovered && elements.length > 1) warnUnlessTaken()
-    if (inbox !== undefined) await storeAll(inbox, elements, request)
-    else await handleAll(batch, elements, request)
-    return summarize(elements)
-  }
-
-  /** In their order, one after the other: copies in one batch find what the first of them left in the dedupe store. */
-  async function handleAll(batch: OpenDelivery, elements: readonly Element[], request: FailedRequest): Promise<void> {
-    for (const element of elements) {
-      if (batch.expired !== undefined) return
-      batch.current = element.delivery
-      await handle(element, request)
-    }
-    batch.current = undefined
-  }
-
-  async function handle(element: Element, request: FailedRequest): Promise<void> {
-    const { delivery, value } = element
-    delivery.enter('handlers')
-    try {
-      const wire = readMessage(value, delivery)
-      const message = await validate(wire)
-      await perform(message, wire, delivery, request)
-      finish(element, { ok: true, message, delivery }, request)
-    } catch (thrown) {
-      const error = toError(thrown)
-      const isKept = isUnusable(error) && delivery.verified
-      const final = isKept ? await reject(onRejected, error, delivery).catch(toError) : error
-      finish(element, { ok: false, error: final, delivery }, request)
-    }
-  }
-
-  /** In one push. An element whose key cannot be made fails alone. */
-  async function storeAll(inbox: Inbox, elements: readonly Element[], request: FailedRequest): Promise<void> {
-    const prepared: ReturnType<Inbox['prepare']>[] = []
-    const results = elements.map(({ delivery, value }): ReceivedElement => {
-      try {
-        const message = readMessage(value, delivery)
-        publishReceived(message, delivery)
-        prepared.push(inbox.prepare(delivery, message))
-        return { ok: true, message, delivery }
-      } catch (thrown) {
-        const error = toError(thrown)
-        if (isUnusable(error) && delivery.verified) prepared.push(inbox.prepare(delivery, undefined))
-        return { ok: false, error, delivery }
-      }
-    })
-    await inbox.store(prepared)
-    for (const [index, element] of elements.entries()) finish(element, results[index] as ReceivedElement, request)
-  }
-
-  /** Records what became of an element, as the end of a request with one message does. */
-  function finish(element: Element, result: ReceivedElement, request: FailedRequest): void {
-    const { delivery } = element
-    if (delivery.expired !== undefined) {
-      const isLate = !result.ok && result.error.code === 'handler_failed' && result.error !== delivery.expired
-      if (isLate) report(result.error, request, describe(result.error, delivery))
-      return
-    }
-    element.result = result
-    if (result.ok) {
-      publishHandled(delivery, 1, clock)
-      return
-    }
-    const { error } = result
-    const isStored = inbox !== undefined && isUnusable(error) && delivery.verified
-    report(error, request, describeRequest(error, delivery, isStored, onRejected))
-    if (delivery.dispatched === undefined) publishRejected(error, request)
-    else publishFailed(delivery, 1, clock, { error, next: 'sender' })
-  }
-
-  /** Ends an element that the failure of its request interrupts. The request reports its error, once for all. */
-  function cutShort(element: Element, failure: HooklineError): ReceivedElement {
-    const { delivery } = element
-    const { dispatched } = delivery
-    delivery.expire(failure)
-    if (dispatched !== undefined && delivery.isHandled) {
-      publishHandled(delivery, 1, clock)
-      return { ok: true, message: dispatched, delivery }
-    }
-    if (dispatched !== undefined) publishFailed(delivery, 1, clock, { error: failure, next: 'sender' })
-    return { ok: false, error: failure, delivery }
-  }
-
-  /** A process that stores for another one has no handlers. */
+  /** Without an inbox or a handler, the caller of `receive` gets them. */
   function warnUnlessTaken(): void {
-    if (hasWarned || handlers.size === 0 || handlers.takeUnverified) return
+    if (hasWarned || handlers.takeUnverified || (handlers.size === 0 && inbox === undefined)) return
     hasWarned = true
     process.emitWarning(UNTAKEN, { code: 'HOOKLINE_UNVERIFIED' })
+  }
+
+  return {
+    unverified: memoryDedupe({ clock }),
+    open(batch) {
+      if (!isArray(batch.bytes)) return false
+      if (batches === 'first_signed') batch.isSignedBy = (key, signature) => isSigned(batch, key, signature)
+      return true
+    },
+    split(batch, drop) {
+      const elements = trySplit(batch, batchLimit)
+      if (batch.isUncovered && elements.length > 1) warnUnlessTaken()
+      for (const element of elements) {
+        if (element === batch) continue
+        if (isWanted(element)) element.setObserved(batch.observed?.observers)
+        else drop(element)
+      }
+      return elements
+    },
   }
 }
 
 const UNTAKEN =
-  'A batch has elements that its signature does not cover, and no handler takes such. Only its first element was handled. Pass { unverified: true } to `on`, or turn batching off at the sender.'
+  'A batch has elements that its signature does not cover, and no handler of this process asks for such. All but its first element were dropped. Pass { unverified: true } to `on`, also in a process that only stores, or turn batching off at the sender.'
 
-/** The result of the request. What makes the sender come again comes first; an invalid element does not. */
-function summarize(elements: readonly Element[]): Received {
-  const results = elements.flatMap(({ result }) => result ?? [])
-  const errors = results.flatMap((result) => (result.ok ? [] : [result.error]))
-  const failure = errors.find((error) => !isUnusable(error))
-  if (failure !== undefined) return { ...problem(failure), ok: false, error: failure }
-  const [error] = errors
-  if (error !== undefined) return { ...accepted, ok: false, error }
-  const { message, delivery } = results[0] as Extract<ReceivedElement, { ok: true }>
-  return { ...accepted, ok: true, message, delivery }
+/** Always checks both, so that the time it takes does not depend on which of the two is signed. */
+export function isSigned(batch: OpenDelivery, key: Key, signature: string): boolean {
+  const first = firstElement(batch.bytes)
+  const isWhole = key.matches(batch.bytes, signature)
+  const isFirst = key.matches(first, signature) && first.length > 0
+  if (isFirst && !isWhole) batch.isUncovered = true
+  return isWhole || isFirst
+}
+
+function trySplit(batch: OpenDelivery, limit: number): OpenDelivery[] {
+  try {
+    return split(batch, limit)
+  } catch (error) {
+    batch.setInvalid(toError(error))
+    return [batch]
+  }
+}
+
+function split(batch: OpenDelivery, limit: number): OpenDelivery[] {
+  const { bytes, signature, secretIndex, source, isUncovered } = batch
+  const values = parseJson(bytes) as readonly unknown[] // It begins with a bracket.
+  if (values.length === 0) {
+    const text = 'A batch must hold a message. Got an empty array. Send one message or more.'
+    throw new HooklineError('batch_empty', text)
+  }
+  if (values.length > limit) {
+    const text = `A batch must hold at most ${limit} messages. Got ${values.length}. Send smaller batches, or raise \`batchLimit\`.`
+    throw new HooklineError('batch_too_large', text)
+  }
+  const slices = elementsOf(bytes)
+  const of = signature ?? sha256(bytes)
+  return values.map((value, index) => {
+    const delivery = new OpenDelivery(batch.headers, batch.receivedAt.getTime())
+    delivery.setBody({ bytes: slices[index] as Uint8Array, source: batch.bodySource })
+    delivery.source = source
+    if (signature !== undefined) delivery.setSignature(signature, secretIndex as number)
+    // The first of a batch that signs it alone is the same delivery as when it arrives alone.
+    if (!isUncovered || index > 0) {
+      delivery.element = { of, index }
+      delivery.isUncovered = isUncovered
+    }
+    read(value, delivery)
+    return delivery
+  })
+}
+
+function read(value: unknown, delivery: OpenDelivery): void {
+  try {
+    if (isObject(value)) delivery.wire = checkMessage(value)
+    else {
+      const text = `An element of a batch must be one JSON object. Got ${kindOf(value)}. Send an array of messages.`
+      throw new HooklineError('body_not_json', text)
+    }
+  } catch (error) {
+    delivery.setInvalid(toError(error))
+  }
 }

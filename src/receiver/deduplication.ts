@@ -4,12 +4,11 @@ import type { Claim, Claimed, Dedupe } from '../dedupe/store.ts'
 import type { Delivery } from '../handling/delivery.ts'
 import type { FailedRequest } from '../handling/diagnostics.ts'
 import { toError } from '../handling/failure.ts'
-import { describe } from '../handling/lines.ts'
 import type { OpenDelivery } from '../handling/open-delivery.ts'
+import type { Tap } from '../handling/tap.ts'
 import { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import { invalidOption, kindOf, refuseUnknown, requireFunction, requireKey } from '../options/checks.ts'
-import type { Report } from '../options/report.ts'
 import { jobIdFromKey } from '../queues/job-id.ts'
 import type { Clock } from '../time/clock.ts'
 import { within } from '../time/timeout.ts'
@@ -28,9 +27,16 @@ export interface Deduplication {
    * Calls `handle` unless the message was handled before. Holds the claim until `handle` is done, also past the deadline.
    *
    * @param handle Throws when the deadline has passed before it starts.
+   * @param store In place of the store of the option.
    * @throws HooklineError (as a rejection) `duplicate_in_progress`, `dedupe_unavailable`; what `handle` rejects with.
    */
-  run(message: Message, delivery: OpenDelivery, request: FailedRequest, handle: () => unknown): Promise<void>
+  run(
+    message: Message,
+    delivery: OpenDelivery,
+    request: FailedRequest,
+    handle: () => unknown,
+    store?: Dedupe,
+  ): Promise<void>
   /** Waits for claims that are held, at most `graceMs` milliseconds, and closes the store. */
   close(graceMs: number): Promise<void>
 }
@@ -60,13 +66,9 @@ function isStore(value: Dedupe | ReceiverDedupeOptions): value is Dedupe {
 /**
  * Creates the deduplication over a store.
  *
- * @param report Receives the error of a confirm or release that failed: the answer stays as it is.
+ * @param tap Receives the error of a confirm or release that failed: the answer stays as it is.
  */
-export function createDeduplication(
-  { store, key }: ReceiverDedupeOptions,
-  clock: Clock,
-  report: Report<FailedRequest>,
-): Deduplication {
+export function createDeduplication({ store, key }: ReceiverDedupeOptions, clock: Clock, tap: Tap): Deduplication {
   let held = 0
   let onIdle = (): void => {}
 
@@ -77,9 +79,9 @@ export function createDeduplication(
     return jobIdFromKey(delivery.within(chosen)) // A key of any length fits the store.
   }
 
-  async function claim(id: string): Promise<Claim> {
+  async function claim(id: string, from: Dedupe): Promise<Claim> {
     try {
-      return await store.claim(id)
+      return await from.claim(id)
     } catch (cause) {
       const message = 'The dedupe store could not claim the message. Got an error from it. Send the message again.'
       throw new HooklineError('dedupe_unavailable', message, { cause })
@@ -96,16 +98,15 @@ export function createDeduplication(
       await claimed[step]()
     } catch (cause) {
       const message = `The dedupe store could not ${step} the message. Got an error from it. Check the store.`
-      const error = new HooklineError('dedupe_unavailable', message, { cause })
-      report(error, request, describe(error, delivery))
+      tap.failedLate(delivery, new HooklineError('dedupe_unavailable', message, { cause }), request)
     }
   }
 
   return {
-    async run(message, delivery, request, handle) {
+    async run(message, delivery, request, handle, from = store) {
       const id = keyOf(message, delivery)
       delivery.enter('dedupe')
-      const claimed = await claim(id)
+      const claimed = await claim(id, from)
       if (claimed === 'done') return
       if (claimed === 'in_progress') {
         const text = 'A message is handled once. Got a copy while the first is being handled. Send the message again.'

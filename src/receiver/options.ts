@@ -4,6 +4,7 @@ import type { Dedupe } from '../dedupe/store.ts'
 import type { FailedRequest } from '../handling/diagnostics.ts'
 import { createReceiverObservers, type ReceiverObservers } from '../handling/observer.ts'
 import { createValidate, type EventSchemas, type TraitSchemas, type Validate } from '../handling/schema.ts'
+import { createTap, type Tap } from '../handling/tap.ts'
 import { type InboxOptions, type InboxSettings, readInboxOptions } from '../inbox/options.ts'
 import type { DeadLetterMessage } from '../inbox/stored.ts'
 import type { HooklineError } from '../message/error.ts'
@@ -18,7 +19,7 @@ import {
   requireWhole,
 } from '../options/checks.ts'
 import type { Log, Logger } from '../options/log.ts'
-import { createReport, type Report } from '../options/report.ts'
+import { createReport } from '../options/report.ts'
 import type { Queue } from '../queues/queue.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { type ReceiverDedupeOptions, readDedupe } from './deduplication.ts'
@@ -108,7 +109,7 @@ export interface ReceiverSettings {
   readonly dedupe: ReceiverDedupeOptions | undefined
   readonly onRejected: OnRejected | undefined
   readonly onDeadLetter: ReceiverOptions['onDeadLetter']
-  readonly report: Report<FailedRequest>
+  readonly tap: Tap
   readonly log: Log
   readonly observers: ReceiverObservers
   readonly clock: Clock
@@ -161,6 +162,7 @@ export function readOptions(options: ReceiverOptions): ReceiverSettings {
     throw invalidOption('onDeadLetter', 'needs an `inbox`', 'none', 'Pass a queue as `inbox`.')
   }
   requireClock(clock)
+  const { report, log } = createReport<FailedRequest>(options, clock)
   return {
     matchSecret: readSecret(options, clock),
     validate: createValidate(options.events, options.traits),
@@ -172,7 +174,8 @@ export function readOptions(options: ReceiverOptions): ReceiverSettings {
     dedupe: dedupe === undefined ? undefined : readDedupe(dedupe),
     onRejected,
     onDeadLetter,
-    ...createReport(options, clock),
+    tap: createTap(report, clock),
+    log,
     observers: createReceiverObservers(clock),
     clock,
   }

@@ -1,22 +1,19 @@
 /** The receive algorithm. `run` holds its steps from top to bottom: the first that fails decides the answer. */
 
+import type { Dedupe } from '../dedupe/store.ts'
 import type { FailedRequest } from '../handling/diagnostics.ts'
-import { isUnusable } from '../handling/failure.ts'
+import { isUnusable, toError } from '../handling/failure.ts'
 import type { Handlers } from '../handling/handlers.ts'
-import { MISMATCH, NO_HANDLER, RESERIALISED } from '../handling/lines.ts'
+import { describeRequest, MISMATCH, NO_HANDLER, RESERIALISED } from '../handling/lines.ts'
 import type { OpenDelivery } from '../handling/open-delivery.ts'
-import { publishReceived, startOf } from '../handling/publish.ts'
 import { bodyConsumed, isExact, KEEP_THE_BYTES } from '../http/body.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
-import { parse } from '../message/parse.ts'
 import { isWellFormed } from '../message/signature.ts'
-import { createAnswer, type ReadBody, type Receive } from './answer.ts'
-import type { Received } from './api.ts'
-import type { Batch } from './batches.ts'
+import { createAnswer, type OpenRequest, type ReadBody, type Receive } from './answer.ts'
+import type { Batches, createBatches } from './batches.ts'
 import type { Deduplication } from './deduplication.ts'
-import { loadBatches } from './load-batches.ts'
 import type { ReceiverSettings } from './options.ts'
 import { reject } from './rejected.ts'
 import type { Steps } from './steps.ts'
@@ -28,26 +25,24 @@ export function createReceive(
   inbox: Inbox | undefined,
   dedupe: Deduplication | undefined,
 ): Receive {
-  const { matchSecret, validate, onRejected, clock } = settings
-  const openBatch = settings.batches === 'refuse' ? undefined : loadBatches(settings, handlers, inbox, perform)
+  const { matchSecret, validate, onRejected, tap } = settings
+  const loading = settings.batches === 'refuse' ? undefined : loadBatches(settings, handlers, inbox)
   const warned = new Set<string>()
   return createAnswer(settings, run)
 
   /**
-   * Returns the message that is handled or stored, or the error of a stored message that is unusable.
+   * Handles or stores each message of a request.
    *
    * The deadline cuts it short at any step: 503 body_timeout, secret_unavailable, dedupe_unavailable, handler_timeout or
    * inbox_unavailable. Anything unexpected: 500 internal.
    */
-  function* run(
-    delivery: OpenDelivery,
-    request: FailedRequest,
-    read: ReadBody,
-  ): Steps<Message | HooklineError | Received> {
+  function* run(open: OpenRequest, read: ReadBody): Steps<void> {
+    const { request, delivery } = open
     // 503 shutting_down; 405 method_not_allowed; 415 content_type_unsupported, content_encoding_unsupported; 413 body_too_large; 400 body_aborted
     delivery.setBody(yield read())
     if (delivery.bodySource === 'reserialised') warnOnce('HOOKLINE_RESERIALISED', RESERIALISED)
-    const batch = openBatch && ((yield openBatch(delivery, request)) as Batch | undefined)
+    const batches = loading && ((yield loading) as Batches)
+    const isBatch = batches?.open(delivery) ?? false
 
     delivery.enter('secret')
     if (matchSecret !== undefined) {
@@ -69,38 +64,80 @@ export function createReceive(
     }
 
     delivery.enter(inbox === undefined ? 'handlers' : 'inbox')
-    try {
-      if (batch !== undefined) return yield batch.take() // 400 batch_empty; 413 batch_too_large
-      const wire = parse(delivery.bytes) // 400 body_not_json; 422 message_invalid, message_type_unknown
-      delivery.wire = wire
-      if (inbox !== undefined) {
-        publishReceived(wire, delivery)
-        yield inbox.store([inbox.prepare(delivery, wire)]) // 503 inbox_unavailable
-        return wire
+    // 400 batch_empty; 413 batch_too_large
+    open.deliveries = isBatch
+      ? (batches as Batches).split(delivery, (each) => finish(open, each, each.tryRead()))
+      : [delivery]
+    if (inbox !== undefined) {
+      const stored = open.deliveries.filter(hasNotEnded).map((each) => prepare(inbox, each))
+      const jobs = stored.flatMap(({ job }) => job ?? [])
+      if (jobs.length > 0) yield inbox.store(jobs) // In one push. 503 inbox_unavailable
+      for (const { delivery: each, result } of stored) finish(open, each, result)
+      return
+    }
+    // In their order, one after the other: copies in one batch find what the first of them left in the dedupe store.
+    for (const each of open.deliveries) {
+      if (each.result !== undefined) continue
+      open.current = each
+      each.enter('handlers')
+      try {
+        const wire = each.read() // 400 body_not_json; 422 message_invalid, message_type_unknown
+        const message: Message = yield validate(wire) // 422 schema_mismatch
+        // 500 handler_failed; 503 duplicate_in_progress, dedupe_unavailable
+        yield perform(message, wire, each, request, each.isUncovered ? batches?.unverified : undefined)
+        finish(open, each, message)
+      } catch (thrown) {
+        const error = toError(thrown)
+        const final: HooklineError = isKept(error, each) ? yield reject(onRejected, error, each) : error
+        finish(open, each, final)
       }
-      const message: Message = yield validate(wire) // 422 schema_mismatch
-      yield perform(message, wire, delivery, request) // 500 handler_failed; 503 duplicate_in_progress, dedupe_unavailable
-      return message
-    } catch (error) {
-      // An authentic message that cannot be used is stored in the inbox, or given to `onRejected` before the 4xx.
-      if (!isUnusable(error) || !delivery.verified) throw error
-      if (inbox === undefined) return yield reject(onRejected, error, delivery)
-      yield inbox.store([inbox.prepare(delivery, undefined)])
-      return error
     }
   }
 
-  function perform(message: Message, wire: Message, delivery: OpenDelivery, request: FailedRequest): unknown {
+  /** Prepares a message for the inbox. An error does not keep an authentic one that is invalid from being stored. */
+  function prepare(inbox: Inbox, delivery: OpenDelivery) {
+    try {
+      const message = delivery.read()
+      tap.received(message, delivery)
+      return { delivery, result: message, job: inbox.prepare(delivery, message) }
+    } catch (thrown) {
+      const error = toError(thrown)
+      return { delivery, result: error, job: isKept(error, delivery) ? inbox.prepare(delivery, undefined) : undefined }
+    }
+  }
+
+  /** Ends a message of a request. */
+  function finish({ request }: OpenRequest, delivery: OpenDelivery, result: Message | HooklineError): void {
+    const error = result instanceof HooklineError ? result : undefined
+    if (delivery.expired !== undefined) {
+      if (error?.code === 'handler_failed' && error !== delivery.expired) tap.failedLate(delivery, error, request)
+      return
+    }
+    delivery.end(result)
+    if (error === undefined) tap.handled(delivery)
+    else {
+      const isStored = inbox !== undefined && isKept(error, delivery)
+      tap.refused(delivery, error, request, describeRequest(error, delivery, isStored, onRejected))
+    }
+  }
+
+  function perform(
+    message: Message,
+    wire: Message,
+    delivery: OpenDelivery,
+    request: FailedRequest,
+    store: Dedupe | undefined,
+  ): unknown {
     if (dedupe === undefined) return dispatch(message, wire, delivery, request)
-    return dedupe.run(wire, delivery, request, () => dispatch(message, wire, delivery, request))
+    return dedupe.run(wire, delivery, request, () => dispatch(message, wire, delivery, request), store)
   }
 
   function dispatch(message: Message, wire: Message, delivery: OpenDelivery, request: FailedRequest) {
     // What `receive` returns holds the message: its caller needs no handler.
     if ('readBody' in request && handlers.size === 0) warnOnce('HOOKLINE_NO_HANDLER', NO_HANDLER)
     delivery.enter('handlers')
-    publishReceived(message, delivery)
-    delivery.setDispatched(message, startOf('handled', clock, delivery.observed))
+    tap.received(message, delivery)
+    delivery.setDispatched(message, tap.startOf('handled', delivery))
     return handlers.dispatch(message, wire, delivery)
   }
 
@@ -108,4 +145,20 @@ export function createReceive(
     if (!warned.has(code)) process.emitWarning(text, { code })
     warned.add(code)
   }
+}
+
+/** Loads what splits batches, for receivers that accept them: other receivers never load it. */
+function loadBatches(...parts: Parameters<typeof createBatches>): Promise<Batches> {
+  const loading = import('./batches.ts').then((batches) => batches.createBatches(...parts))
+  loading.catch(() => {}) // Each request fails with it.
+  return loading
+}
+
+function hasNotEnded({ result }: OpenDelivery): boolean {
+  return result === undefined
+}
+
+/** Whether an authentic message cannot be used: the inbox stores it, or `onRejected` gets it. */
+function isKept(error: HooklineError, { verified }: OpenDelivery): boolean {
+  return verified && isUnusable(error)
 }

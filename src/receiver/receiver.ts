@@ -35,7 +35,7 @@ export function createReceiver<
   const { limit, clock } = settings
   const handlers = createHandlers()
   const inbox = settings.inbox && createInbox(settings.inbox, settings, handlers)
-  const dedupe = settings.dedupe && createDeduplication(settings.dedupe, clock, settings.report)
+  const dedupe = settings.dedupe && createDeduplication(settings.dedupe, clock, settings.tap)
   const { handle, answer, stop } = createReceive(settings, handlers, inbox, dedupe)
   let isStarted = false
   let closed: Promise<readonly StoredMessage[]> | undefined

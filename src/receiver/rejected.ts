@@ -18,20 +18,19 @@ export interface RejectedMessage {
 export type OnRejected = (error: HooklineError, message: RejectedMessage) => unknown
 
 /**
- * Gives the message to the function, if there is one.
- *
- * @throws The error itself (as a rejection), or `handler_failed` when the function fails: the sender sends the message again.
+ * Gives the message to the function, if there is one. Returns the error of the delivery: `handler_failed` when the function fails,
+ * so that the sender sends the message again.
  */
 export async function reject(
   onRejected: OnRejected | undefined,
   error: HooklineError,
   { bytes, headers, source }: OpenDelivery,
-): Promise<never> {
+): Promise<HooklineError> {
   try {
     await onRejected?.(error, { bytes, headers, source })
+    return error
   } catch (cause) {
     const text = '`onRejected` must not fail. Got an error from it. See `cause`; the sender sends the message again.'
-    throw new HooklineError('handler_failed', text, { cause })
+    return new HooklineError('handler_failed', text, { cause })
   }
-  throw error
 }

@@ -3,6 +3,7 @@
 import http from 'node:http'
 import http2 from 'node:http2'
 import type { AddressInfo } from 'node:net'
+import { PassThrough } from 'node:stream'
 import koaBodyparser from '@koa/bodyparser'
 import Router from '@koa/router'
 import express5 from 'express'
@@ -390,6 +391,22 @@ describe('node:http', () => {
     })
     expect((await post(server)).status).toBe(200)
     expect(Buffer.concat(seen).toString()).toBe(spaced)
+  })
+
+  it('reads no more of a body when it has answered, of a stream that stays open, too', async () => {
+    const body = new PassThrough()
+    const incoming = { headers: {} } as http.IncomingMessage
+    const node = new NodeRequest(incoming, {} as http.ServerResponse, '/', {}, body)
+    const read = vi.fn()
+    const answer = { status: 503, headers: {}, body: '' }
+    const handle = async () => {
+      Promise.resolve(node.readBody(1_000)).catch(read)
+      return answer
+    }
+    expect(await new Promise((resolve) => node.pass(handle, resolve))).toBe(answer)
+    await until(() => read.mock.calls.length === 1)
+    expect(read).toHaveBeenCalledWith(expect.objectContaining({ code: 'body_aborted' }))
+    expect([body.listenerCount('data'), body.destroyed]).toEqual([0, false])
   })
 
   it.each([

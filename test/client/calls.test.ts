@@ -363,7 +363,7 @@ describe('a call is written down at once', () => {
     ['a BigInt', { n: 1n }, /BigInt/],
     ['a circle', circular, /circular/],
     ['too deep a nest', { deep }, /stack/],
-    ['a toJSON that throws', { angry }, /toJSON/],
+    ['a toJSON that throws', { angry }, /a thrown string/],
   ])('%s is a TypeError that says so', (_name, properties, reason) => {
     const error = refusal('track', { userId: 'u', event: 'E', properties })
     expect(error).toBeInstanceOf(TypeError)

@@ -149,7 +149,7 @@ it.each([
     },
     'no log',
   ],
-  ['rejects with a string', () => Promise.reject('no log'), 'It threw a string.'],
+  ['rejects with a string', () => Promise.reject('no log'), 'a thrown string'],
 ])('answers also when onError %s', async (_how, onError, detail) => {
   const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   const { post } = setUpCollector({ onError })

@@ -1,5 +1,7 @@
 /** The code blocks of a Markdown text, and which way each is tested. */
 
+import type { Need } from '../support/left-out.ts'
+
 /** A fenced block. */
 export interface Block {
   /** Where it stands, for the name of a test: `docs/errors.md:12`. */
@@ -66,4 +68,9 @@ export function fileName(block: Block): string {
   if (block.file !== undefined) return block.file
   const stem = block.place.replaceAll(/[^A-Za-z0-9]+/g, '-')
   return `${stem}${kindOf(block) === 'vitest' ? '.test' : ''}.${block.language}`
+}
+
+/** What a block of shell commands needs beside Node. */
+export function programsOf({ code, language }: Block): Need[] {
+  return language === 'sh' && /\bopenssl\b/.test(code) ? ['openssl'] : []
 }

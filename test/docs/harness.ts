@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Block, fileName, kindOf } from './blocks.ts'
 import { type Child, startNode } from './child.ts'
-import { checkCompilerOptions } from './compiler-options.ts'
 import type { BlockResult } from './run-blocks.ts'
 import { checkShell } from './shell.ts'
 
@@ -13,6 +12,8 @@ import { checkShell } from './shell.ts'
 export interface Harness {
   /** @throws Error (as a rejection) that says what is wrong with a block of the set. */
   check(block: Block): Promise<void>
+  /** Resolves to what the compiler says of one of the other files. */
+  typeErrors(path: string): Promise<readonly string[] | undefined>
   /** Ends what still runs and removes the files. */
   close(): void
 }
@@ -26,13 +27,17 @@ const vitest = fileURLToPath(new URL('node_modules/vitest/vitest.mjs', root))
 const typeCheck = fileURLToPath(new URL('type-check.ts', import.meta.url))
 const runBlocks = fileURLToPath(new URL('run-blocks.ts', import.meta.url))
 
-/** Prepares blocks. Their files stand below package.json, so that the package's own name leads to what is built. */
-export function createHarness(blocks: readonly Block[]): Harness {
-  const code = blocks.filter((block) => ['script', 'vitest', 'node:test'].includes(kindOf(block)))
+/**
+ * Prepares blocks. Their files stand below package.json, so that the package's own name leads to what is built.
+ *
+ * @param others Files to type-check with them, by the same compiler: starting one costs more than most files do.
+ */
+export function createHarness(blocks: readonly Block[], others: readonly string[] = []): Harness {
   mkdirSync(cache, { recursive: true })
   const directory = mkdtempSync(join(cache, 'docs-'))
   const pathOf = (block: Block): string => join(directory, fileName(block))
-  for (const block of code) writeFileSync(pathOf(block), block.code)
+  const pathsOf = (...kinds: readonly string[]) => blocks.filter((block) => kinds.includes(kindOf(block))).map(pathOf)
+  for (const block of blocks) if (kindOf(block) !== 'example') writeFileSync(pathOf(block), block.code)
   const env = {
     SHARED_SECRET: SECRET,
     SHARED_SECRETS: `${SECRET},an older one`,
@@ -45,13 +50,17 @@ export function createHarness(blocks: readonly Block[]): Harness {
   return {
     async check(block) {
       const kind = kindOf(block)
-      if (kind === 'json') return checkJson(block)
       if (kind === 'example') return checkExample(block)
       if (kind === 'shell') return refuse(block, checkShell(block.code, SECRET))
       started ??= start()
-      const types = await started.types
-      refuse(block, types[pathOf(block)] ?? ['not type-checked'])
-      await started.runs.get(block)
+      refuse(block, (await started.types)[pathOf(block)] ?? ['not type-checked'])
+      if (kind === 'script') return checkScript(block, (await started.scripts)[pathOf(block)])
+      if (kind === 'vitest') return checkSuite(block, await started.suites)
+      if (kind === 'node:test') await runNodeTest(block)
+    },
+    async typeErrors(path) {
+      started ??= start()
+      return (await started.types)[path]
     },
     close() {
       for (const child of children) child.kill('SIGKILL')
@@ -61,39 +70,23 @@ export function createHarness(blocks: readonly Block[]): Harness {
 
   /** Starts everything, so that the compiler and the blocks share the time. */
   function start() {
-    const types = run([typeCheck, ...code.map(pathOf)]).then((json) => JSON.parse(json) as Types)
-    const scripts = runScripts(code.filter((block) => kindOf(block) === 'script').map(pathOf))
-    const suites = code.some((block) => kindOf(block) === 'vitest') ? runSuites() : undefined
-    const runs = new Map(code.map((block) => [block, execute(block, scripts, suites)]))
-    for (const each of [types, scripts, suites, ...runs.values()]) each?.catch(() => {}) // Whoever checks hears of it.
-    return { types, runs }
-  }
-
-  async function execute(block: Block, scripts: Promise<Results>, suites?: Promise<VitestReport>): Promise<void> {
-    const kind = kindOf(block)
-    if (kind === 'vitest') return findSuite(block, await suites)
-    if (kind === 'node:test') {
-      const output = await run(['--test', '--test-reporter', 'tap', pathOf(block)])
-      return refuse(block, /^ *ok 1 /m.test(output) ? [] : ['no test ran', output])
-    }
-    const result = (await scripts)[pathOf(block)] ?? { error: 'it did not run' }
-    if ('error' in result) return refuse(block, [result.error])
-    const missed = TARGETS.filter(([pattern, target]) => pattern.test(block.code) && !result.tried.includes(target))
-    refuse(
-      block,
-      missed.map(([, target]) => `nobody tried ${target}`),
-    )
+    const checked = [...pathsOf('script', 'vitest', 'node:test', 'json'), ...others]
+    const types = run([typeCheck, ...checked]).then((json) => JSON.parse(json) as Types)
+    const scripts = runScripts(pathsOf('script'))
+    const suites = runSuites()
+    for (const each of [types, scripts, suites]) each.catch(() => {}) // Whoever checks hears of it.
+    return { types, scripts, suites }
   }
 
   /** All in one process: starting one costs more than most blocks do. */
   async function runScripts(paths: readonly string[]): Promise<Results> {
-    const report = join(directory, 'scripts.json')
+    const report = join(directory, 'scripts-report')
     await run([runBlocks, report, ...paths])
     return JSON.parse(readFileSync(report, 'utf8')) as Results
   }
 
   async function runSuites(): Promise<VitestReport> {
-    const file = join(directory, 'suites.json')
+    const file = join(directory, 'suites-report')
     const options = ['--no-isolate', '--maxWorkers=1', '--testTimeout=30000', '--reporter=json']
     const failed = await run([vitest, 'run', '--root', directory, ...options, '--outputFile', file]).then(
       () => undefined,
@@ -106,11 +99,9 @@ export function createHarness(blocks: readonly Block[]): Harness {
     }
   }
 
-  function findSuite(block: Block, report: VitestReport | undefined): void {
-    const suite = report?.testResults.find(({ name }) => name.endsWith(fileName(block)))
-    const tests = suite?.assertionResults ?? []
-    if (tests.length > 0 && tests.every(({ status }) => status === 'passed') && suite?.status === 'passed') return
-    refuse(block, [JSON.stringify(suite ?? 'its tests did not run', undefined, 2)])
+  async function runNodeTest(block: Block): Promise<void> {
+    const output = await run(['--test', '--test-reporter', 'tap', pathOf(block)])
+    refuse(block, /^ *ok 1 /m.test(output) ? [] : ['no test ran', output])
   }
 
   /** @returns What it printed. @throws Error (as a rejection) with what it printed when it fails. */
@@ -150,9 +141,17 @@ function checkExample(block: Block): void {
   refuse(block, readFileSync(new URL(file, root), 'utf8') === code ? [] : [`it is not ${file}`])
 }
 
-function checkJson(block: Block): void {
-  const value = JSON.parse(block.code) as { compilerOptions?: unknown }
-  if (value.compilerOptions !== undefined) refuse(block, checkCompilerOptions(value.compilerOptions))
+function checkScript(block: Block, result: BlockResult = { error: 'it did not run' }): void {
+  const { tried } = 'tried' in result ? result : { tried: [] }
+  const missed = TARGETS.filter(([pattern, target]) => pattern.test(block.code) && !tried.includes(target))
+  refuse(block, 'error' in result ? [result.error] : missed.map(([, target]) => `nothing called ${target}`))
+}
+
+function checkSuite(block: Block, { testResults }: VitestReport): void {
+  const suite = testResults.find(({ name }) => name.endsWith(fileName(block)))
+  const tests = suite?.assertionResults ?? []
+  if (tests.length > 0 && tests.every(({ status }) => status === 'passed') && suite?.status === 'passed') return
+  refuse(block, [JSON.stringify(suite ?? 'its tests did not run', undefined, 2)])
 }
 
 function refuse({ place }: Block, faults: readonly string[]): void {

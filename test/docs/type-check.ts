@@ -1,15 +1,22 @@
 /**
- * Type-checks the files it is given as a user's project with strict settings would, all in one program. Prints the
- * errors of each by its path. A script of its own, because the compiler would hold up whoever waits for other blocks.
+ * Run as a program: type-checks the files it is given, as a user's project with strict settings would, all in one program, and
+ * the `compilerOptions` in those that are JSON. Prints the errors of each by its path. `hookline` is the sources, so that no
+ * declarations have to be built; `npm run test:package` compiles against those that ship.
  */
 
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
+
+const root = fileURLToPath(new URL('../../', import.meta.url))
+const subpaths: string[] = Object.keys(JSON.parse(readFileSync(`${root}package.json`, 'utf8')).exports)
 
 const OPTIONS: ts.CompilerOptions = {
   target: ts.ScriptTarget.ES2023,
-  lib: ['lib.es2023.d.ts'],
+  lib: ['lib.es2024.d.ts'],
   module: ts.ModuleKind.NodeNext,
   types: ['node'],
+  paths: Object.fromEntries(subpaths.map((subpath) => [subpath.replace('.', 'hookline'), [sourceOf(subpath)]])),
   strict: true,
   noUncheckedIndexedAccess: true,
   exactOptionalPropertyTypes: true,
@@ -25,15 +32,32 @@ const OPTIONS: ts.CompilerOptions = {
 }
 
 const paths = process.argv.slice(2)
-const program = ts.createProgram(paths, OPTIONS)
+const code = paths.filter((path) => !path.endsWith('.json'))
+const program = ts.createProgram(code, OPTIONS)
 const general = [...program.getOptionsDiagnostics(), ...program.getGlobalDiagnostics()]
 if (general.length > 0) throw new Error(general.map(toText).join('\n'))
 console.log(JSON.stringify(Object.fromEntries(paths.map((path) => [path, errorsOf(path)]))))
 
+function sourceOf(subpath: string): string {
+  const name = subpath === '.' ? 'index' : subpath.slice(2)
+  const files = [`src/${name}.ts`, `src/${name}/index.ts`, `adapters/${name}.ts`, name]
+  return `${root}${files.find((file) => existsSync(`${root}${file}`))}`
+}
+
 function errorsOf(path: string): string[] {
+  if (path.endsWith('.json')) return errorsOfJson(readFileSync(path, 'utf8'))
   const file = program.getSourceFile(path)
   if (file === undefined) return [`${path}: not part of the program`]
   return [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)].map(toText)
+}
+
+function errorsOfJson(text: string): string[] {
+  try {
+    const { compilerOptions = {} } = JSON.parse(text)
+    return ts.convertCompilerOptionsFromJson(compilerOptions, root).errors.map(toText)
+  } catch (error) {
+    return [String(error)]
+  }
 }
 
 function toText({ file, start, messageText }: ts.Diagnostic): string {

@@ -103,8 +103,13 @@ describe('explainConnectionError', () => {
     })
   })
 
-  it.each([[undefined], [null], ['text'], [{}]])('classifies %j as reset', (thrown) => {
-    expect(explainConnectionError(thrown)).toMatchObject({ error: 'reset', found: 'unknown' })
+  it.each([
+    [undefined, 'a thrown undefined'],
+    [null, 'a thrown null'],
+    ['text', 'a thrown string'],
+    [{}, 'a thrown object'],
+  ])('classifies %j as reset', (thrown, found) => {
+    expect(explainConnectionError(thrown)).toMatchObject({ error: 'reset', found })
   })
 
   it('quotes an error on one line, without control characters, up to 200 characters', () => {

@@ -34,7 +34,9 @@ test('the outcome comes after post() returned, also when the dispatcher ends at 
   })
   expect(outcomes).toEqual([])
   await Promise.resolve()
-  expect(outcomes).toEqual([{ status: 204, retryAfterMs: 7_000, body: Buffer.from('ok'), error: undefined }])
+  expect(outcomes).toEqual([
+    { status: 204, headers: { 'retry-after': '7' }, retryAfterMs: 7_000, body: Buffer.from('ok'), error: undefined },
+  ])
 })
 
 test('there is one outcome, whatever the dispatcher does afterwards', async () => {
@@ -47,5 +49,5 @@ test('there is one outcome, whatever the dispatcher does afterwards', async () =
   })
   pending.stop(new Error('too late'))
   await clock.advance(5_000)
-  expect(outcomes).toEqual([{ status: undefined, retryAfterMs: undefined, body: Buffer.alloc(0), error }])
+  expect(outcomes).toEqual([{ status: undefined, headers: {}, retryAfterMs: undefined, body: Buffer.alloc(0), error }])
 })

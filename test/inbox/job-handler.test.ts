@@ -96,7 +96,7 @@ describe('retries', () => {
       () => {
         throw 'no'
       },
-      'It threw a string.',
+      'a thrown string',
     ],
     ['gives NaN', () => Number.NaN, 'It returned no number from 0 to 2147483647.'],
     ['gives text', () => 'soon', 'It returned no number from 0 to 2147483647.'],

@@ -77,7 +77,7 @@ function refuseOfAdapter(from: string, to: string): string | undefined {
 }
 
 function refuseOfSource(from: string, to: string): string | undefined {
-  if (to === 'adapters/node.ts' && from.startsWith('src/cli/')) return undefined // It serves a page as an app does.
+  if (to === 'adapters/node.ts' && /^src\/(testing|cli)\//.test(from)) return undefined // They serve endpoints as an app does.
   if (to.startsWith('adapters/')) return 'only adapters import adapters'
   const [above, below] = [layerOf(from), layerOf(to)]
   if (above === undefined || below === undefined) return 'a folder without a layer'

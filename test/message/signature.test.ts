@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createKey, createKeys, sign, verify } from '../../src/message/signature.ts'
 import { hmac } from '../support/hmac.ts'
+import { needs } from '../support/needs.ts'
 
 const bytes = (length: number, value: number): Buffer => Buffer.alloc(length, value)
 
@@ -37,12 +38,17 @@ describe('HMAC-SHA1', () => {
     expect(createKey(key).matches(data, digest)).toBe(true)
   })
 
-  it('equals createHmac for 10 000 random keys and bodies', () => {
-    for (let round = 0; round < 10_000; round++) {
-      const secret = randomBytes(1 + (round % 100)).toString('latin1')
-      const body = randomBytes((round * 7) % 2048)
-      expect(sign(body, secret)).toBe(hmac(body, secret))
-    }
+  it('equals createHmac for any key and body', () => {
+    const lengths = fc.oneof(fc.nat(200), fc.nat(2_000), fc.integer({ min: 16_300, max: 16_500 }))
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), lengths, fc.nat(255), (secret, length, byte) => {
+        const body = bytes(length, byte)
+        const digest = createHmac('sha1', secret).update(body).digest('hex')
+        expect(createKey(secret).sign(body)).toBe(digest)
+        expect(createKey(secret).matches(body, digest)).toBe(true)
+      }),
+      { numRuns: 2_000 },
+    )
   })
 
   it.each([0, 1, 63, 64, 65, 16_383, 16_384, 16_385, 1_000_000])(
@@ -53,7 +59,7 @@ describe('HMAC-SHA1', () => {
     },
   )
 
-  it.each(['a body', '', 'déjà vu 🎉'])('agrees with openssl dgst on %j', (body) => {
+  it.each(['a body', '', 'déjà vu 🎉'])('agrees with openssl dgst on %j', needs('openssl'), (body) => {
     const printed = execFileSync('openssl', ['dgst', '-sha1', '-hmac', 'a shared secret'], { input: body })
     expect(printed.toString().trim().split(' ').at(-1)).toBe(sign(body, 'a shared secret'))
   })

@@ -332,8 +332,8 @@ export const outbound: readonly Patch[] = [
   {
     fault: 'the method is PUT',
     file: 'src/http/post.ts',
-    from: "method: 'POST'",
-    to: "method: 'PUT'",
+    from: "method = 'POST'",
+    to: "method = 'PUT'",
     rows: ['Outbound · What it does · 1', 'Outbound · Delivery · Method', 'Client · Submission'],
   },
   {

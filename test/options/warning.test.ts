@@ -32,8 +32,8 @@ it.each([
     'a\\u{1b}[31m\\u{a}hookline: forged',
   ],
   ['at most 500 characters', new Error('x'.repeat(1_000_000)), 'x'.repeat(500)],
-  ['nothing of what is no error', { secret: 's' }, 'It threw an object.'],
-  ['nothing of an error that cannot be read', hostile, 'It threw a value that cannot be shown.'],
+  ['nothing of what is no error', { secret: 's' }, 'a thrown object'],
+  ['nothing of an error that cannot be read', hostile, 'a value that cannot be shown'],
 ])('shows %s', (_what, failure, detail) => {
   createWarning('onError', 'HOOKLINE_ON_ERROR')(failure)
   expect(details()).toEqual([detail])

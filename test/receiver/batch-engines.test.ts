@@ -12,6 +12,7 @@ import type { Queue } from '../../src/queues/queue.ts'
 import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
+import { needs } from '../support/needs.ts'
 import { createSchema } from '../support/postgres.ts'
 import { secret } from '../support/receive.ts'
 import { removeQueue } from '../support/redis.ts'
@@ -28,16 +29,16 @@ const messages = Array.from({ length: 1_000 }, (_, index) => ({
 async function check(queue: Queue): Promise<void> {
   const receiver = createReceiver({ secret, batches: 'first_signed', inbox: queue })
   onTestFinished(async () => void (await receiver.close()))
+  const seen: string[] = []
+  const verified: string[] = []
+  receiver.on('track', ({ userId }) => void seen.push(String(userId)), { unverified: true })
+  receiver.on('track', ({ userId }) => void verified.push(String(userId)))
   const { bytes, headers } = signedRequest(messages, secret, { sign: 'first' })
   for (let time = 0; time < 2; time++) {
     const received = await receiver.receive(bytes, headers)
     expect(received).toMatchObject({ ok: true, status: 200 })
     expect(received.elements).toHaveLength(1_000)
   }
-  const seen: string[] = []
-  const verified: string[] = []
-  receiver.on('track', ({ userId }) => void seen.push(String(userId)), { unverified: true })
-  receiver.on('track', ({ userId }) => void verified.push(String(userId)))
   receiver.start()
   await until(async () => seen.length >= 1_000 && (await queue.counts()).active === 0)
   expect(seen.sort()).toEqual(messages.map(({ userId }) => userId).sort())
@@ -51,7 +52,7 @@ describe('a batch of 1000', () => {
     await check(sqliteQueue({ path: join(directory, 'inbox.sqlite'), name: 'inbox' }))
   })
 
-  it.skipIf(redisUrl === undefined)('on BullMQ', async () => {
+  it('on BullMQ', needs('Redis'), async () => {
     const name = randomUUID()
     onTestFinished(async () => {
       const redis = new Redis(redisUrl as string)
@@ -61,7 +62,7 @@ describe('a batch of 1000', () => {
     await check(bullmqQueue({ name, connection: redisUrl as string }))
   })
 
-  it.skipIf(databaseUrl === undefined)('on pg-boss', async () => {
+  it('on pg-boss', needs('PostgreSQL'), async () => {
     const schema = createSchema(databaseUrl as string)
     onTestFinished(() => schema.drop())
     await check(pgBossQueue({ name: 'inbox', connectionString: databaseUrl as string, schema: schema.name }))

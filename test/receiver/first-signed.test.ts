@@ -1,6 +1,12 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
+import { sqliteDedupe } from '../../src/dedupe/sqlite/index.ts'
+import type { Dedupe } from '../../src/dedupe/store.ts'
 import type { Delivery } from '../../src/handling/delivery.ts'
 import { readEnvelope } from '../../src/inbox/envelope.ts'
 import { sign } from '../../src/message/signature.ts'
@@ -187,7 +193,7 @@ describe.each(WAYS)('a batch that signs its first element, %s', (way) => {
 
   it('looks the same from outside, whichever of the two is signed or neither', async () => {
     const { createKeys } = await import('../../src/message/signature.ts')
-    const { isSigned } = await import('../../src/receiver/elements.ts')
+    const { isSigned } = await import('../../src/receiver/batches.ts')
     const { OpenDelivery } = await import('../../src/handling/open-delivery.ts')
     const [key] = createKeys(secret)
     const body = Buffer.from(`[${texts}]`)
@@ -366,5 +372,194 @@ describe('unverified messages', () => {
     expect(() => receiver.onAudience('vip', { entered: handle }, mistake({ unverified: 'yes' }))).toThrow(
       'must be a boolean',
     )
+  })
+})
+
+/** A message that was captured, with so many elements behind it that nothing signs. */
+const forge = (count: number, text: (index: number) => string): string =>
+  `[${[first, ...Array.from({ length: count }, (_, index) => text(index))]}]`
+
+/** Counts the claims of a store. */
+function counting(store: Dedupe) {
+  const claimed = new Set<string>()
+  const claim: Dedupe['claim'] = (key) => {
+    claimed.add(key)
+    return store.claim(key)
+  }
+  return { claimed, store: { ...store, claim } }
+}
+
+describe('elements that nothing signs and no handler takes', () => {
+  const junk = ['{"type":"page","userId":"x"}', '{"type":"track","event":"Other","userId":"x"}', '{"type":"junk"}', '1']
+  const body = `[${[first, ...junk]}]`
+
+  it.each(WAYS)('leave nothing behind, %s', async (way) => {
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    onTestFinished(() => warn.mockRestore())
+    const { claimed, store } = counting(memoryDedupe())
+    const inbox = memoryQueue()
+    const push = vi.fn(inbox.push)
+    const ways: Record<Way, ReceiverOptions> = {
+      inline: {},
+      dedupe: { dedupe: store },
+      inbox: { inbox: { ...inbox, push } },
+    }
+    const set = setUpBatches(way, { batches: 'first_signed', ...ways[way] })
+    set.receiver.on('*', set.handle).on('track', 'Asked', set.handle, { unverified: true })
+    const events = countEvents()
+    const kept: (readonly string[])[] = []
+    set.receiver.observe({
+      answered: ({ elements }) =>
+        void kept.push(elements.map(({ delivery }) => Buffer.from(delivery.bytes).toString())),
+    })
+    const received = await set.receiver.receive(Buffer.from(body), { 'x-signature': signature })
+    expect(received).toMatchObject({ status: 200, error: { code: 'message_type_unknown' } })
+    expect(received.elements?.map(({ ok }) => ok)).toEqual([true, true, true, false, false])
+    expect(kept).toEqual([[first]])
+    expect([...claimed]).toEqual(way === 'dedupe' ? [signature] : [])
+    expect(push.mock.calls.map(([jobs]) => jobs.length)).toEqual(way === 'inbox' ? [1] : [])
+    const isStored = way === 'inbox'
+    expect(events).toEqual({
+      received: 1,
+      rejected: 2, // What is invalid is reported.
+      stored: isStored ? 1 : 0,
+      handled: isStored ? 0 : 1,
+      failed: 0,
+    })
+    await set.receiver.close()
+  })
+
+  it.each(['inline', 'dedupe'] as const)('leave nothing behind when the first fails, %s', async (way) => {
+    const set = setUpBatches(way, { batches: 'first_signed', deadlineMs: 10 })
+    set.receiver.on('*', set.handle).on('alias', set.handle, { unverified: true })
+    set.handler.run = () => new Promise(() => {})
+    const kept: number[] = []
+    set.receiver.observe({ answered: ({ elements }) => void kept.push(elements.length) })
+    const pending = set.receiver.receive(Buffer.from(body), { 'x-signature': signature })
+    await until(() => set.seen.length === 1)
+    await set.clock.advance(10)
+    expect(await pending).toMatchObject({ status: 503, error: { code: 'handler_timeout' } })
+    expect(kept).toEqual([1])
+  })
+
+  it('in a file of handled messages, too', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'hookline-unsigned-'))
+    onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+    const path = join(directory, 'handled.sqlite')
+    const set = setUpBatches('inline', { batches: 'first_signed', dedupe: sqliteDedupe({ path }) })
+    set.receiver.on('*', set.handle).on('page', set.handle, { unverified: true })
+    const aliases = forge(20, (index) => `{"type":"alias","userId":"x","previousId":"${index}"}`)
+    const pages = forge(20, (index) => `{"type":"page","userId":"${index}"}`)
+    for (const body of [aliases, pages]) expect(await set.send(body, signature)).toMatchObject({ ok: true })
+    expect(set.users()).toHaveLength(21)
+    await set.receiver.close()
+    const file = new DatabaseSync(path, { readOnly: true })
+    expect(file.prepare('SELECT key FROM hookline_dedupe').all()).toEqual([{ key: signature }])
+    file.close()
+  })
+
+  it('are not stored by a process without handlers, which says so once', async () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    onTestFinished(() => warn.mockRestore())
+    const set = setUpBatches('inbox', { batches: 'first_signed' })
+    for (let time = 0; time < 2; time++) {
+      expect(await set.receiver.receive(Buffer.from(`[${texts}]`), { 'x-signature': signature })).toMatchObject({
+        ok: true,
+      })
+    }
+    expect(await set.queue.counts()).toMatchObject({ waiting: 1 })
+    expect(warn.mock.calls).toEqual([[expect.stringContaining('only stores'), { code: 'HOOKLINE_UNVERIFIED' }]])
+    // Whoever stores for a worker registers the handlers of the worker, and does not start them.
+    set.receiver.on('track', set.handle, { unverified: true })
+    await set.receiver.receive(Buffer.from(`[${texts}]`), { 'x-signature': signature })
+    expect(await set.queue.counts()).toMatchObject({ waiting: 3 })
+    expect(set.seen).toEqual([])
+    await set.receiver.close()
+  })
+})
+
+describe('a captured message with junk behind it, sent until a store of 100 000 is full', () => {
+  const flood = async (set: ReturnType<typeof setUpBatches>): Promise<void> => {
+    for (let time = 0; time < 102; time++) {
+      const batch = forge(999, (index) => `{"type":"page","userId":"${time}.${index}"}`)
+      expect(await set.receiver.receive(Buffer.from(batch), { 'x-signature': signature })).toMatchObject({
+        status: 200,
+      })
+    }
+    await set.receiver.receive(Buffer.from(first), { 'x-signature': signature })
+  }
+  const signed = (set: ReturnType<typeof setUpBatches>): number =>
+    set.seen.filter(({ delivery }) => delivery.verified).length
+
+  it('is handled once, and no handler takes the junk', async () => {
+    const set = setUpBatches('dedupe', { batches: 'first_signed' })
+    set.receiver.on('*', set.handle).on('group', set.handle, { unverified: true })
+    await flood(set)
+    expect(set.seen).toHaveLength(1)
+  })
+
+  it('is handled once, and a handler takes the junk', async () => {
+    const set = setUpBatches('dedupe', { batches: 'first_signed' })
+    set.receiver.on('*', set.handle, { unverified: true })
+    await flood(set)
+    expect([signed(set), set.seen.length]).toEqual([1, 1 + 102 * 999])
+  })
+
+  it('is handled once, from an inbox', async () => {
+    const set = setUpBatches('inbox', { batches: 'first_signed' })
+    set.receiver.on('*', set.handle).on('group', set.handle, { unverified: true })
+    set.receiver.start()
+    await flood(set)
+    await until(async () => {
+      await set.clock.advance(0)
+      const { waiting, active } = await set.queue.counts()
+      return waiting + active === 0
+    })
+    expect(set.seen).toHaveLength(1)
+    await set.receiver.close()
+  })
+})
+
+describe('elements that nothing signs and a handler takes', () => {
+  it('are not handled again when their batch comes again, and take no room of those that are signed', async () => {
+    const { claimed, store } = counting(memoryDedupe())
+    const set = setUpBatches('inline', { batches: 'first_signed', dedupe: store })
+    set.receiver.on('*', set.handle, { unverified: true })
+    let isBroken = true
+    set.handler.run = ({ userId }) => {
+      if (isBroken && userId === 'cy') throw new Error('out of stock')
+    }
+    expect(await set.post(some, 'first')).toMatchObject({ status: 500 })
+    isBroken = false
+    expect(await set.post(some, 'first')).toMatchObject({ status: 200 })
+    expect(await set.post(some, 'first')).toMatchObject({ status: 200 })
+    expect(set.users()).toEqual(['ada', 'ben', 'cy', 'cy'])
+    expect([...claimed]).toEqual([signature])
+  })
+
+  it('are known by a key of yours', async () => {
+    const key = ({ messageId }: { messageId?: string }): string => String(messageId)
+    const set = setUpBatches('inline', { batches: 'first_signed', dedupe: { store: memoryDedupe(), key } })
+    set.receiver.on('*', set.handle, { unverified: true })
+    const copies = ['1', '1', '2'].map((messageId, index) => track(`user-${index}`, { messageId }))
+    await set.post([some[0], ...copies], 'first')
+    expect(set.users()).toEqual(['ada', 'user-0', 'user-2'])
+  })
+
+  it('are waited for when the receiver closes', async () => {
+    const set = setUpBatches('dedupe', { batches: 'first_signed' })
+    set.receiver.on('*', set.handle, { unverified: true })
+    const held = Promise.withResolvers<void>()
+    set.handler.run = ({ userId }) => (userId === 'ben' ? held.promise : undefined)
+    const pending = set.receiver.receive(Buffer.from(`[${texts}]`), { 'x-signature': signature })
+    await until(() => set.seen.length === 2)
+    await set.clock.advance(4_500)
+    expect(await pending).toMatchObject({ status: 503 })
+    let isClosed = false
+    const closed = set.receiver.close().then(() => (isClosed = true))
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(isClosed).toBe(false)
+    held.resolve()
+    await closed
   })
 })

@@ -2,7 +2,7 @@ import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
 import type { AnsweredEvent, ReceiverObserver } from '../../src/handling/observer.ts'
-import type { EndpointAnswer, EndpointRequest } from '../../src/http/endpoint.ts'
+import type { EndpointRequest } from '../../src/http/endpoint.ts'
 import { HooklineError } from '../../src/message/error.ts'
 import type { Receiver } from '../../src/receiver/api.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
@@ -13,7 +13,7 @@ import { deliver, secret, setUp } from '../support/receive.ts'
 
 type Seen = readonly [name: string, event: Record<string, unknown>]
 
-/** An observer that notes all but `intercept`: the method and the event. */
+/** An observer that notes all: the method and the event. */
 function notes(): { readonly events: Seen[]; readonly observer: ReceiverObserver } {
   const events: Seen[] = []
   const note = (name: string) => (event: object) => void events.push([name, { ...event }])
@@ -107,7 +107,7 @@ it('inline: what each handler threw, whatever it is', async () => {
     failure,
     undefined,
     failure,
-    new Error('It threw undefined.'),
+    new Error('a thrown undefined'),
   ])
 })
 
@@ -346,18 +346,17 @@ it('a batch: each element is handled or fails, then one answer', async () => {
   ])
 })
 
-it('a batch that signs its first element: what is verified of it', async () => {
+it('a batch that signs its first element: what is verified of it, and what a handler asks for', async () => {
   const { receiver, handle, ...set } = setUpBatches('inline', { batches: 'first_signed' })
-  receiver.on('*', handle)
+  receiver.on('*', handle).on('page', handle, { unverified: true })
   const { events } = observe(receiver)
-  await set.post([track('a'), track('b')], 'first')
-  const [first, second, answered] = events
-  expect(first).toMatchObject(['handled', { delivery: { verified: true }, runs: [{ on: '*' }] }])
-  expect(second).toMatchObject(['handled', { delivery: { verified: false }, runs: [] }])
-  expect(answered).toMatchObject([
-    'answered',
-    { elements: [{ delivery: { verified: true } }, { delivery: { verified: false } }] },
+  await set.post([track('a'), track('b'), { type: 'page', userId: 'c' }, { type: 'none' }], 'first')
+  expect(events).toMatchObject([
+    ['handled', { delivery: { verified: true }, runs: [{ on: '*' }] }],
+    ['handled', { delivery: { verified: false }, runs: [{ on: 'page' }] }],
+    ['answered', { elements: [{ delivery: { verified: true } }, { delivery: { verified: false } }] }],
   ])
+  expect(events[2]?.[1]).toMatchObject({ elements: [{ message: track('a') }, { message: { type: 'page' } }] })
 })
 
 it('a batch with an inbox: the id of each element', async () => {
@@ -458,7 +457,6 @@ it('one that throws or rejects is a process warning, at most five a minute, and 
   receiver.observe({
     answered: fail,
     handled: () => Promise.reject(new Error('later')),
-    intercept: fail,
   } as ReceiverObserver)
   const { names } = observe(receiver)
   receiver.on('*', () => {})
@@ -505,81 +503,4 @@ it.each([
   const { receiver } = setUp()
   expect(() => receiver.observe(observer as never)).toThrow(TypeError)
   expect(() => receiver.observe(observer as never)).toThrow(message)
-})
-
-const teapot: EndpointAnswer = { status: 418, headers: { 'x-test': '1' }, body: 'no coffee' }
-
-it('intercept answers in place of the receiver, and the body is not read', async () => {
-  const { receiver, clock, errors } = setUp()
-  const { events } = observe(receiver)
-  const handler = vi.fn()
-  receiver.on('*', handler)
-  receiver.observe({ intercept: () => undefined })
-  receiver.observe({ intercept: () => wait(clock, 9000).then(() => teapot) })
-  receiver.observe({ intercept: () => Promise.resolve({ ...teapot, status: 500 }) })
-  const readBody = vi.fn()
-  const received = receiver.handle(request(fixtures.track, { readBody }))
-  await clock.advance(9000)
-  const text = 'The receiver must answer. Got the answer of an observer. Remove its `intercept`.'
-  expect(await received).toEqual({ ...teapot, ok: false, error: new HooklineError('internal', text) })
-  expect([readBody.mock.calls, handler.mock.calls, errors]).toEqual([[], [], []])
-  expect(events).toMatchObject([
-    ['answered', { status: 418, message: undefined, durationMs: 9000, elements: [], request: { path: '/webhooks' } }],
-  ])
-  expect(events).toMatchObject([['answered', { delivery: { bytes: new Uint8Array() } }]])
-})
-
-it('a promise of undefined delays the answer, which is as usual then', async () => {
-  const { receiver, clock } = setUp()
-  receiver.on('*', () => {})
-  receiver.observe({ intercept: () => wait(clock, 9000).then(() => undefined) })
-  const { events } = observe(receiver)
-  const received = receiver.handle(request(fixtures.track))
-  await clock.advance(8999)
-  expect(events).toEqual([])
-  await clock.advance(1)
-  expect(await received).toMatchObject({ ok: true, status: 200 })
-  expect(events).toMatchObject([
-    ['handled', { durationMs: 0 }],
-    ['answered', { status: 200, durationMs: 9000 }],
-  ])
-})
-
-it('a promise of null is taken for one of undefined', async () => {
-  const { receiver } = setUp()
-  receiver.on('*', () => {})
-  receiver.observe({ intercept: async () => null } as never)
-  expect(await receiver.handle(request(fixtures.track))).toMatchObject({ ok: true })
-})
-
-it('an intercept that rejects lets the receiver answer', async () => {
-  const emitted = warnings()
-  const { receiver } = setUp()
-  receiver.on('*', () => {})
-  receiver.observe({ intercept: () => Promise.reject(new Error('no')) })
-  expect(await receiver.handle(request(fixtures.track))).toMatchObject({ ok: true })
-  expect(emitted).toHaveLength(1)
-})
-
-it('receive is not intercepted', async () => {
-  const { receiver } = setUp()
-  receiver.on('*', () => {})
-  receiver.observe({ intercept: () => Promise.resolve(teapot) })
-  expect(await deliver(receiver, fixtures.track)).toMatchObject({ ok: true })
-})
-
-it('close waits for an intercepted request, and later ones are not intercepted', async () => {
-  const { receiver, clock } = setUp()
-  receiver.observe({ intercept: () => wait(clock, 5000).then(() => teapot) })
-  const received = receiver.handle(request(fixtures.track))
-  let isClosed = false
-  const closed = receiver.close().then(() => {
-    isClosed = true
-  })
-  expect(await receiver.handle(request(fixtures.track))).toMatchObject({ error: { code: 'shutting_down' } })
-  await clock.advance(4999)
-  expect(isClosed).toBe(false)
-  await clock.advance(1)
-  expect(await received).toMatchObject({ status: 418 })
-  await closed
 })

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { createSender } from '../../src/sender/sender.ts'
 import { fixtures, startEndpoint } from '../../src/testing.ts'
+import { needs } from '../support/needs.ts'
 
 const sharedSecret = 'pässword ☃ with everything'
 const messages = [
@@ -36,7 +37,7 @@ print(server.server_address[1], flush=True)
 server.serve_forever()
 `
 
-test.runIf(isInstalled('python3'))('a receiver in Python takes every message, and refuses a tampered one', async () => {
+test('a receiver in Python takes every message, and refuses a tampered one', needs('python3'), async () => {
   const child = spawn('python3', ['-c', PYTHON, sharedSecret], { stdio: ['ignore', 'pipe', 'inherit'] })
   onTestFinished(() => void child.kill())
   const [port] = await once(child.stdout, 'data')
@@ -50,7 +51,7 @@ test.runIf(isInstalled('python3'))('a receiver in Python takes every message, an
   }
 })
 
-test.runIf(isInstalled('openssl'))('openssl computes the same signature over the bytes that arrived', async () => {
+test('openssl computes the same signature over the bytes that arrived', needs('openssl'), async () => {
   const endpoint = await startEndpoint()
   const directory = mkdtempSync(join(tmpdir(), 'bytes-'))
   onTestFinished(async () => {
@@ -70,7 +71,3 @@ test.runIf(isInstalled('openssl'))('openssl computes the same signature over the
   }
   expect(endpoint.requests).toHaveLength(messages.length)
 })
-
-function isInstalled(program: string): boolean {
-  return spawnSync(program, ['--version'], { stdio: 'ignore' }).error === undefined
-}

@@ -1,11 +1,11 @@
 /** A PostgreSQL of the test's own, to be stopped and started; as Debian installs it. */
 
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { glob, mkdtemp, rm } from 'node:fs/promises'
+import { globSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 
 /** The server. */
@@ -18,9 +18,9 @@ export interface PostgresServer {
 }
 
 /** Where the programs are; undefined when they are not on this machine. */
-export async function findPostgres(): Promise<string | undefined> {
-  for await (const path of glob('/usr/lib/postgresql/*/bin')) if (existsSync(join(path, 'initdb'))) return path
-  return undefined
+export function findPostgres(): string | undefined {
+  const [initdb] = globSync('/usr/lib/postgresql/*/bin/initdb')
+  return initdb && dirname(initdb)
 }
 
 /** Makes one, that does not run yet. */

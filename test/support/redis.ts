@@ -1,14 +1,11 @@
 /** A Redis of a test's own that can be killed and started again, and a proxy to it that can be cut and silenced. */
 
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-
-/** Whether redis-server is installed. */
-export const hasRedisServer: boolean = spawnSync('redis-server', ['--version']).status === 0
 
 export interface PrivateRedis {
   readonly port: number
@@ -69,6 +66,8 @@ export interface RedisProxy {
   readonly port: number
   /** Closes every connection. */
   cut(): void
+  /** Closes every connection instead of passing on what Redis answers next: it has run the command, and its client does not know. */
+  loseAnswer(): void
   /** Keeps connections open, and passes nothing on until {@link resume}. */
   silence(): void
   resume(): void
@@ -79,12 +78,16 @@ export interface RedisProxy {
 export async function openProxy(port: number): Promise<RedisProxy> {
   const pairs = new Set<readonly [Socket, Socket]>()
   let isSilent = false
+  let losesAnswer = false
   const server = createServer((near) => {
     const far = connect(port, '127.0.0.1')
     const pair = [near, far] as const
     pairs.add(pair)
     for (const [from, to] of [pair, [far, near]] as const) {
-      from.on('data', (data) => to.write(data))
+      from.on('data', (data) => {
+        if (from === far && losesAnswer) cut()
+        else to.write(data)
+      })
       if (isSilent) from.pause()
       from.on('error', () => {})
       from.on('close', () => {
@@ -97,9 +100,16 @@ export async function openProxy(port: number): Promise<RedisProxy> {
   const each = (act: (socket: Socket) => void) => {
     for (const pair of pairs) pair.forEach(act)
   }
+  const cut = () => {
+    losesAnswer = false
+    each((socket) => socket.destroy())
+  }
   return {
     port: (server.address() as AddressInfo).port,
-    cut: () => each((socket) => socket.destroy()),
+    cut,
+    loseAnswer() {
+      losesAnswer = true
+    },
     silence() {
       isSilent = true
       each((socket) => socket.pause())
@@ -109,7 +119,7 @@ export async function openProxy(port: number): Promise<RedisProxy> {
       each((socket) => socket.resume())
     },
     async close() {
-      each((socket) => socket.destroy())
+      cut()
       await new Promise((resolve) => server.close(resolve))
     },
   }

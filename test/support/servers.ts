@@ -1,6 +1,6 @@
 /**
  * The Redis and PostgreSQL that tests run against: those of `REDIS_URL` and `DATABASE_URL`, else those on this machine's
- * default ports. A global set-up: it looks once, says what is left out, and provides the addresses to the tests.
+ * default ports. A global set-up: it looks once, and provides the addresses to the tests.
  */
 
 import { connect } from 'node:net'
@@ -23,15 +23,6 @@ export default async function setup(project: TestProject): Promise<void> {
   const [hasRedis, hasDatabase] = await Promise.all([answersRedis(REDIS_URL), answersDatabase(DATABASE_URL)])
   project.provide('redisUrl', hasRedis ? REDIS_URL : undefined)
   project.provide('databaseUrl', hasDatabase ? withoutWaiting(DATABASE_URL) : undefined)
-  if (!hasRedis) leaveOut('BullMQ', 'Redis', REDIS_URL, 'REDIS_URL')
-  if (!hasDatabase) leaveOut('pg-boss', 'PostgreSQL', DATABASE_URL, 'DATABASE_URL')
-}
-
-function leaveOut(suites: string, server: string, url: string, variable: string): void {
-  const { host } = new URL(url)
-  console.warn(
-    `LEFT OUT: the suites of ${suites}, as no ${server} answers at ${host}. Start one, or set ${variable} to yours.`,
-  )
 }
 
 /** Commits do not wait for the disk: this server is not to lose its power. */

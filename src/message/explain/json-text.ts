@@ -1,124 +1,147 @@
-/** Reads JSON and keeps what `JSON.parse` loses: how each number is written, every duplicate of a key, the order of keys. */
+/** Takes JSON apart and writes it again. Keeps what `JSON.parse` loses: how each token is written, and every member in its place. */
 
-/** A value of a JSON text. Strings and numbers are indexes into {@link JsonText}, so that each is rewritten once. */
-export type JsonNode =
-  | { readonly kind: 'string'; readonly index: number }
-  | { readonly kind: 'number'; readonly index: number }
-  | { readonly kind: 'literal'; readonly text: string }
-  | { readonly kind: 'list'; readonly items: readonly JsonNode[] }
-  | { readonly kind: 'object'; readonly members: readonly Member[] }
+import {
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  endOfToken,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  skipSpace,
+} from '../json-tokens.ts'
 
-/** A key, as an index into the strings, and its value. */
+/** A value of a JSON text: a list, an object, or the index of the token that it is. */
+export type JsonNode = number | { readonly items: readonly JsonNode[] } | { readonly members: readonly Member[] }
+
+/** A key, as the index of its token, and its value. */
 export type Member = readonly [key: number, value: JsonNode]
 
 /** A JSON text, taken apart. */
 export interface JsonText {
   readonly root: JsonNode
-  /** Each distinct string, decoded. Two that are escaped differently are distinct. */
-  readonly strings: readonly string[]
-  /** The same strings as they are written, with quotation marks. */
-  readonly lexemes: readonly string[]
-  /** Each distinct number, as it is written. */
-  readonly numbers: readonly string[]
+  /** Each distinct string, number and literal, as it is written. */
+  readonly tokens: readonly string[]
+  /** The same tokens, the strings decoded. Strings that are escaped differently are distinct tokens. */
+  readonly texts: readonly string[]
 }
 
 /** Deeper values are not read: serialisers refuse them too. */
-const DEPTH_LIMIT = 500
+const MAX_DEPTH = 500
 
 /** Takes JSON apart. Undefined for what is not strictly JSON, and for what is nested more than 500 deep. */
 export function readJsonText(text: string): JsonText | undefined {
   try {
-    JSON.parse(text) // The scanner takes the grammar for granted.
-    return new Scanner(text).read()
+    JSON.parse(text) // What follows takes the grammar for granted.
+    return read(Buffer.from(text))
   } catch {
     return undefined
   }
 }
 
-class Scanner {
-  readonly #text: string
-  readonly #strings = new Table()
-  readonly #numbers = new Table()
-  #at = 0
+function read(bytes: Buffer): JsonText {
+  const indexes = new Map<string, number>()
+  let at = 0
 
-  constructor(text: string) {
-    this.#text = text
+  /** Skips what says nothing: white space, commas and colons. */
+  function toValue(): number | undefined {
+    at = skipSpace(bytes, at)
+    if (bytes[at] === COMMA || bytes[at] === COLON) at = skipSpace(bytes, at + 1)
+    return bytes[at]
   }
 
-  read(): JsonText {
-    this.#toToken()
-    const root = this.#readValue(0)
-    const lexemes = this.#strings.values
-    const strings = lexemes.map((lexeme): string => (lexeme.includes('\\') ? JSON.parse(lexeme) : lexeme.slice(1, -1)))
-    return { root, strings, lexemes, numbers: this.#numbers.values }
+  function readToken(): number {
+    const start = at
+    at = endOfToken(bytes, at)
+    const token = bytes.toString('utf8', start, at)
+    const index = indexes.get(token) ?? indexes.size
+    indexes.set(token, index)
+    return index
   }
 
-  /** Skips white space, commas and colons. Returns the character of the next token. */
-  #toToken(): string {
-    while (' \t\r\n,:'.includes(this.#text.charAt(this.#at))) this.#at += 1
-    return this.#text.charAt(this.#at)
-  }
-
-  #readValue(depth: number): JsonNode {
-    if (depth > DEPTH_LIMIT) throw new RangeError()
-    const char = this.#text.charAt(this.#at)
-    if (char === '[') return this.#readList(depth)
-    if (char === '{') return this.#readObject(depth)
-    if (char === '"') return { kind: 'string', index: this.#readString() }
-    const start = this.#at
-    while (!' \t\r\n,]}'.includes(this.#text.charAt(this.#at))) this.#at += 1
-    const token = this.#text.slice(start, this.#at)
-    if ('tfn'.includes(char)) return { kind: 'literal', text: token }
-    return { kind: 'number', index: this.#numbers.add(token) }
-  }
-
-  #readList(depth: number): JsonNode {
-    const items: JsonNode[] = []
-    this.#at += 1
-    while (this.#toToken() !== ']') {
-      items.push(this.#readValue(depth + 1))
+  function readValue(depth: number): JsonNode {
+    if (depth > MAX_DEPTH) throw new RangeError()
+    const byte = toValue()
+    if (byte === OPEN_ARRAY) {
+      const items: JsonNode[] = []
+      for (at++; toValue() !== CLOSE_ARRAY; ) items.push(readValue(depth + 1))
+      at++
+      return { items }
     }
-    this.#at += 1
-    return { kind: 'list', items }
-  }
-
-  #readObject(depth: number): JsonNode {
-    const members: Member[] = []
-    this.#at += 1
-    while (this.#toToken() !== '}') {
-      const key = this.#readString()
-      this.#toToken()
-      members.push([key, this.#readValue(depth + 1)])
+    if (byte === OPEN_OBJECT) {
+      const members: Member[] = []
+      for (at++; toValue() !== CLOSE_OBJECT; ) members.push([readToken(), readValue(depth + 1)])
+      at++
+      return { members }
     }
-    this.#at += 1
-    return { kind: 'object', members }
+    return readToken()
   }
 
-  #readString(): number {
-    const start = this.#at
-    do this.#at = this.#text.indexOf('"', this.#at + 1)
-    while (this.#isEscaped())
-    this.#at += 1
-    return this.#strings.add(this.#text.slice(start, this.#at))
-  }
-
-  /** Whether an odd number of backslashes stands before this place. */
-  #isEscaped(): boolean {
-    let before = this.#at - 1
-    while (this.#text[before] === '\\') before -= 1
-    return (this.#at - before) % 2 === 0
-  }
+  const root = readValue(0)
+  const tokens = [...indexes.keys()]
+  return { root, tokens, texts: tokens.map((token) => (token.startsWith('"') ? JSON.parse(token) : token)) }
 }
 
-/** Distinct texts, by index. */
-class Table {
-  readonly values: string[] = []
-  readonly #indexes = new Map<string, number>()
+/** The white space of a serialiser. */
+export interface Layout {
+  readonly comma: string
+  readonly colon: string
+  /** One step of indentation; without it, all is on one line. */
+  readonly indent?: string
+  /** How an empty list and an empty object are written at an indentation. */
+  readonly empty?: (brackets: string, margin: string) => string
+}
 
-  add(text: string): number {
-    const known = this.#indexes.get(text)
-    if (known !== undefined) return known
-    this.#indexes.set(text, this.values.length)
-    return this.values.push(text) - 1
+export const compact: Layout = { comma: ',', colon: ':' }
+export const spaced: Layout = { comma: ', ', colon: ': ' }
+export const twoSpaces: Layout = { comma: ',', colon: ': ', indent: '  ' }
+
+/**
+ * Writes a value. Undefined for more than `limit` characters: the indentation of what is nested deep makes a text hundreds of
+ * times as long.
+ *
+ * @param tokens What the tokens of the text are written as.
+ */
+export function writeJson(
+  root: JsonNode,
+  tokens: readonly string[],
+  { comma, colon, indent, empty }: Layout,
+  limit: number = Number.POSITIVE_INFINITY,
+): string | undefined {
+  let text = ''
+
+  function write(node: JsonNode, margin: string): void {
+    if (typeof node === 'number') text += tokens[node]
+    else if ('items' in node) writeAll('[]', node.items, margin, write)
+    else {
+      writeAll('{}', node.members, margin, ([key, value], inner) => {
+        text += tokens[key] + colon
+        write(value, inner)
+      })
+    }
   }
+
+  function writeAll<Part>(
+    brackets: string,
+    parts: readonly Part[],
+    margin: string,
+    writePart: (part: Part, margin: string) => void,
+  ): void {
+    if (parts.length === 0) {
+      text += empty?.(brackets, margin) ?? brackets
+      return
+    }
+    const inner = margin + (indent ?? '')
+    const line = indent === undefined ? '' : `\n${inner}`
+    text += brackets[0] + line
+    for (const [index, part] of parts.entries()) {
+      if (text.length > limit) return
+      if (index > 0) text += comma + line
+      writePart(part, inner)
+    }
+    text += (indent === undefined ? '' : `\n${margin}`) + brackets[1]
+  }
+
+  write(root, '')
+  return text.length > limit ? undefined : text
 }

@@ -4,26 +4,9 @@ import { createHash } from 'node:crypto'
 import { changeBody } from './bodies.ts'
 import { causeOf, reserialisedBy, type SignatureCause } from './causes.ts'
 import { type Digest, HMAC, WRONG_DIGESTS } from './digests.ts'
-import { listRewrites } from './json-rewrites.ts'
-import { readJsonText } from './json-text.ts'
+import { rewriterOf, WRITERS } from './json-writers.ts'
 import { listSecrets } from './secrets.ts'
 import type { Reading } from './signature-forms.ts'
-
-/** How much is tried, in bytes hashed with SHA-1: less than a second's worth. */
-const WORK_LIMIT = 400_000_000
-/** What one byte costs, next to hashing it with SHA-1. */
-const COST = {
-  md5: 2,
-  sha1: 1,
-  sha224: 1,
-  sha256: 1,
-  sha384: 3,
-  sha512: 3,
-  change: 1,
-  read: 60,
-  rewrite: 7,
-  write: 1,
-} as const
 
 /** What was found, and what was tried for it. */
 export interface SearchResult {
@@ -33,7 +16,12 @@ export interface SearchResult {
   readonly tried: readonly SignatureCause['code'][]
   /** Whether every pair of deviations was tried. */
   readonly complete: boolean
+  /** How much was done, in bytes that were digested or written. */
+  readonly work: number
 }
+
+/** The most work, in bytes that are digested or written: less than a second's worth. */
+export const MAX_WORK = 250_000_000
 
 /** How many times as long as the body its indented forms may be: numbers one a line, five levels deep, take ten. */
 const MAX_GROWTH = 20
@@ -56,30 +44,21 @@ interface Variant extends Deviation {
   readonly isInner: boolean
 }
 
-/**
- * Searches for deviations of the secret, the body and the digest that make one of the readings fit.
- *
- * @param limit How much to try, in bytes hashed with SHA-1.
- */
-export function search(
-  bytes: Uint8Array,
-  secret: string,
-  readings: readonly Reading[],
-  limit: number = WORK_LIMIT,
-): SearchResult {
-  const work = new Work(limit)
+/** Searches for deviations of the secret, the body and the digest that make one of the readings fit. */
+export function search(bytes: Uint8Array, secret: string, readings: readonly Reading[]): SearchResult {
+  const work: Work = { done: 0 }
   const tried = new Set<SignatureCause['code']>()
   for (const { digest, key, bytes: signed, causes } of listCandidates(bytes, secret, work)) {
     for (const { code } of causes) tried.add(code)
     for (const reading of readings) {
-      work.spend(signed.length * COST[reading.hash])
+      work.done += signed.length
       const prefixed = reading.prefix === '' ? signed : Buffer.concat([Buffer.from(reading.prefix), signed])
       if (!reading.fits(digest.compute(reading.hash, key, prefixed))) continue
-      return { causes: [...reading.causes, ...causes], tried: [...tried], complete: true }
+      return { causes: [...reading.causes, ...causes], tried: [...tried], complete: true, work: work.done }
     }
-    if (work.isDone) break
+    if (isOver(work)) break
   }
-  return { causes: undefined, tried: [...tried], complete: !work.isDone }
+  return { causes: undefined, tried: [...tried], complete: !isOver(work), work: work.done }
 }
 
 /** The guesses, those with fewer deviations first. */
@@ -89,7 +68,7 @@ function* listCandidates(given: Uint8Array, secret: string, work: Work): Generat
   const digests = WRONG_DIGESTS.map((digest): Deviation => ({ digest, causes: [causeOf(digest.code)] }))
   const secrets = listSecrets(secret).map(({ key, code }): Deviation => ({ key, causes: [causeOf(code)] }))
   const bodies: Variant[] = []
-  const seen = new Set([fingerprint(body)])
+  const seen = new Set([fingerprint(body, work)])
 
   yield right
   for (const deviation of [...digests, ...secrets]) yield { ...right, ...deviation }
@@ -108,38 +87,34 @@ function* listCandidates(given: Uint8Array, secret: string, work: Work): Generat
 
 /** What one more deviation makes of a body. Leaves out what was made before. */
 function* listVariants(from: Variant, seen: Set<string>, work: Work): Generator<Variant> {
-  for (const { code, isInner, bytes } of changeBody(from.bytes, from.isInner)) {
-    work.spend(from.bytes.length * COST.change)
-    if (work.isDone) return
-    if (!isNew(bytes, seen)) continue
-    yield { bytes, causes: [...from.causes, causeOf(code)], isInner }
-  }
-  if (!from.isInner) return
-  for (const { bytes, names } of rewriteBody(from.bytes, work)) {
-    if (!isNew(bytes, seen)) continue
-    yield { bytes, causes: [...from.causes, reserialisedBy(names)], isInner: false }
+  for (const { causes, bytes, isInner } of changeOnce(from, work)) {
+    if (isOver(work)) return
+    const print = fingerprint(bytes, work)
+    if (!seen.has(print)) yield { bytes, causes: [...from.causes, ...causes], isInner }
+    seen.add(print)
   }
 }
 
+function* changeOnce({ bytes, isInner }: Variant, work: Work): Generator<Variant> {
+  for (const changed of changeBody(bytes, isInner)) yield { ...changed, causes: [causeOf(changed.code)] }
+  if (isInner) yield* rewriteBody(bytes, work)
+}
+
 /** What serialisers make of a body. Those that write the same bytes are named together. */
-function rewriteBody(body: Buffer, work: Work): Iterable<{ readonly bytes: Buffer; readonly names: string[] }> {
-  const results = new Map<string, { readonly bytes: Buffer; readonly names: string[] }>()
-  work.spend(body.length * COST.read)
-  if (work.isDone) return []
-  const text = readJsonText(body.toString())
-  for (const { names, write } of text ? listRewrites(text) : []) {
-    work.spend(body.length * COST.rewrite)
-    if (work.isDone) break
-    const limit = body.length * MAX_GROWTH
-    const written = write(limit)
-    work.spend((written?.length ?? limit) * COST.write)
-    if (written === undefined) continue
-    const bytes = Buffer.from(written)
-    const known = results.get(fingerprint(bytes))
-    if (known) known.names.push(...names)
-    else results.set(fingerprint(bytes), { bytes, names: [...names] })
+function* rewriteBody(body: Buffer, work: Work): Generator<Variant> {
+  const limit = body.length * MAX_GROWTH
+  const rewrite = rewriterOf(body.toString(), limit)
+  if (rewrite === undefined) return
+  const results = Map.groupBy(WRITERS, (writer) => {
+    if (isOver(work)) return undefined
+    const text = rewrite(writer)
+    if (text === undefined) work.done += limit // It may have been written up to there.
+    return text
+  })
+  for (const [text, writers] of results) {
+    if (text === undefined) continue
+    yield { bytes: Buffer.from(text), causes: [reserialisedBy(writers.map(({ name }) => name))], isInner: false }
   }
-  return results.values()
 }
 
 function* pair(firsts: readonly Deviation[], seconds: readonly Deviation[]): Generator<Deviation> {
@@ -160,28 +135,16 @@ function* interleave<Item>(lists: readonly Iterable<Item>[]): Generator<Item> {
   }
 }
 
-function isNew(bytes: Uint8Array, seen: Set<string>): boolean {
-  const print = fingerprint(bytes)
-  return !seen.has(print) && seen.add(print) !== undefined
-}
-
-function fingerprint(bytes: Uint8Array): string {
+function fingerprint(bytes: Uint8Array, work: Work): string {
+  work.done += bytes.length
   return createHash('sha1').update(bytes).digest('base64')
 }
 
-/** Counts what is left to try, in bytes hashed with SHA-1. */
-class Work {
-  #left: number
+/** Counts what was done, in bytes that were digested or written. */
+interface Work {
+  done: number
+}
 
-  constructor(limit: number) {
-    this.#left = limit
-  }
-
-  get isDone(): boolean {
-    return this.#left < 0
-  }
-
-  spend(bytes: number): void {
-    this.#left -= bytes
-  }
+function isOver({ done }: Work): boolean {
+  return done > MAX_WORK
 }

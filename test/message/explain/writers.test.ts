@@ -7,6 +7,7 @@ import { beforeAll, describe, expect, it, test } from 'vitest'
 import { explainSignature } from '../../../src/message/explain/explain-signature.ts'
 import { WRITERS } from '../../../src/message/explain/json-writers.ts'
 import { sign } from '../../../src/message/signature.ts'
+import { needs } from '../../support/needs.ts'
 import { BODIES } from './bodies.ts'
 
 const SECRET = 'pässword ☃'
@@ -70,10 +71,10 @@ const PROGRAMS = [
   { language: 'Python', command: 'python3', args: [pathOf('python.py')], untested: [] },
   { language: 'PHP', command: 'php', args: [pathOf('php.php')], untested: [] },
   { language: 'Ruby', command: 'ruby', args: [pathOf('ruby.rb')], untested: [/pretty_generate/, /script_safe/] },
-]
+] as const
 
 for (const { language, command, args, untested } of PROGRAMS) {
-  describe.runIf(spawnSync(command, ['--version']).status === 0)(`${language}, run here`, () => {
+  describe(`${language}, run here`, needs(command), () => {
     let signed = new Map<string, Signed[]>()
     beforeAll(() => {
       signed = run(command, ...args)

@@ -1,0 +1,142 @@
+/** The one place where a receiver tells what happens to a delivery: to its log and `onError`, to diagnostics channels, to observers. */
+
+import { channel } from 'node:diagnostics_channel'
+import type { EndpointRequest } from '../http/endpoint.ts'
+import type { HooklineError } from '../message/error.ts'
+import type { Message } from '../message/message.ts'
+import type { Line } from '../options/log.ts'
+import type { Report } from '../options/report.ts'
+import type { Clock } from '../time/clock.ts'
+import type { BatchResult, ReceivedElement } from './delivery.ts'
+import type {
+  FailedEvent,
+  FailedRequest,
+  HandledEvent,
+  ReceivedEvent,
+  RejectedEvent,
+  StoredEvent,
+} from './diagnostics.ts'
+import { describe } from './lines.ts'
+import type { OpenDelivery } from './open-delivery.ts'
+
+const received = channel('hookline:received')
+const rejected = channel('hookline:rejected')
+const stored = channel('hookline:stored')
+const handled = channel('hookline:handled')
+const failed = channel('hookline:failed')
+
+/** Tells what happens at one receiver. Never throws. */
+export interface Tap {
+  /** When storing or handling starts; undefined while nothing needs its duration. */
+  startOf(step: 'stored' | 'handled', delivery: OpenDelivery | undefined): number | undefined
+  /** A message is valid, and goes to its handlers or into the inbox next. */
+  received(message: Message, delivery: OpenDelivery): void
+  /** @param message Undefined for an authentic one that is invalid: channels leave it out. */
+  stored(message: Message | undefined, delivery: OpenDelivery, jobId: string, startedAt: number): void
+  /** Every handler succeeded. Tells nothing when they started before anything needed it. */
+  handled(delivery: OpenDelivery, attempt?: number): void
+  /** A request failed, or a message of it: it is rejected unless handlers saw it. */
+  refused(delivery: OpenDelivery, error: HooklineError, request: FailedRequest, line: Partial<Line>): void
+  /** Handlers of a message failed. Without a line, the log has it already. */
+  failed(delivery: OpenDelivery, failure: Failure, line?: Partial<Line>): void
+  /** Something failed after the answer, or beside it. */
+  failedLate(delivery: OpenDelivery, error: HooklineError, request?: FailedRequest): void
+  /** The queue made a dead letter by itself: channels leave it out. */
+  unreadable(delivery: OpenDelivery, error: HooklineError, line: Partial<Line>): void
+  /** A request is answered. */
+  answered(
+    delivery: OpenDelivery,
+    request: FailedRequest,
+    result: BatchResult & { readonly status: number },
+    since: number,
+  ): void
+}
+
+/** How handlers failed. */
+type Failure = Pick<FailedEvent, 'error' | 'next' | 'attempt'>
+
+/** Creates the tap of a receiver. */
+export function createTap(report: Report<FailedRequest>, clock: Clock): Tap {
+  function observeFailed(event: FailedEvent, { observed }: OpenDelivery): void {
+    if (observed === undefined) return
+    const { observers, runs, jobId } = observed
+    observers.publish('failed', { ...event, runs, jobId })
+  }
+
+  const tap: Tap = {
+    startOf(step, delivery) {
+      const isHeard = step === 'stored' ? stored.hasSubscribers : handled.hasSubscribers || failed.hasSubscribers
+      return isHeard || delivery?.observed !== undefined ? clock.monotonic() : undefined
+    },
+
+    received(message, delivery) {
+      if (received.hasSubscribers) received.publish({ message, delivery } satisfies ReceivedEvent)
+    },
+
+    stored(message, delivery, jobId, startedAt) {
+      const durationMs = clock.monotonic() - startedAt
+      if (message !== undefined) stored.publish({ message, delivery, durationMs } satisfies StoredEvent)
+      delivery.observed?.observers.publish('stored', { message, delivery, durationMs, jobId })
+    },
+
+    handled(delivery, attempt = 1) {
+      const { dispatched, startedAt, observed } = delivery
+      if (startedAt === undefined) return
+      const message = dispatched as Message
+      const event: HandledEvent = { message, delivery, attempt, durationMs: clock.monotonic() - startedAt }
+      if (handled.hasSubscribers) handled.publish(event)
+      if (observed === undefined) return
+      const { observers, runs, jobId } = observed
+      observers.publish('handled', { ...event, runs, jobId })
+    },
+
+    refused(delivery, error, request, line) {
+      report(error, request, line)
+      if (delivery.dispatched !== undefined) tap.failed(delivery, { error, next: 'sender', attempt: 1 })
+      else if (rejected.hasSubscribers) rejected.publish({ error, request } satisfies RejectedEvent)
+    },
+
+    failed(delivery, failure, line) {
+      if (line !== undefined) report(failure.error, requestOf(delivery), line)
+      const { dispatched: message, startedAt } = delivery
+      const now = clock.monotonic()
+      const event: FailedEvent = { message, delivery, durationMs: now - (startedAt ?? now), ...failure }
+      if (failed.hasSubscribers) failed.publish(event)
+      observeFailed(event, delivery)
+    },
+
+    failedLate(delivery, error, request = requestOf(delivery)) {
+      report(error, request, describe(error, delivery))
+    },
+
+    unreadable(delivery, error, line) {
+      report(error, requestOf(delivery), line)
+      const event = { message: undefined, delivery, attempt: 0, durationMs: 0, error, next: 'dead_letter' } as const
+      observeFailed(event, delivery)
+    },
+
+    answered(delivery, request, { status, error, elements }, since) {
+      const { observed, dispatched, wire } = delivery
+      if (observed === undefined) return
+      const { headers, path, remoteAddress, method, originalPath } = request as FailedRequest & Partial<EndpointRequest>
+      observed.observers.publish('answered', {
+        request: { headers, path, remoteAddress, method, originalPath }, // That of a host holds its connection.
+        delivery,
+        message: dispatched ?? wire,
+        status,
+        error,
+        durationMs: clock.monotonic() - since,
+        // What was dropped of a batch is not observed: anyone could fill with it what an observer keeps.
+        elements: elements?.filter(({ delivery }) => (delivery as OpenDelivery).observed) ?? NO_ELEMENTS,
+      })
+    },
+  }
+  return tap
+}
+
+const NO_ELEMENTS: readonly ReceivedElement[] = []
+
+/** The request of a message from an inbox. */
+function requestOf({ headers }: OpenDelivery): FailedRequest {
+  return { headers, path: undefined, remoteAddress: undefined }
+}

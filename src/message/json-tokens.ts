@@ -1,0 +1,46 @@
+/** Scans JSON: where a token ends, in bytes. Bytes that are no JSON end somewhere, too. */
+
+/** The end of the token that starts here: of a string, a number or a literal, else the next byte. */
+export function endOfToken(bytes: Uint8Array, start: number): number {
+  if (bytes[start] === QUOTE) return endOfString(bytes, start)
+  let end = start
+  while (isPlain(bytes[end])) end++
+  return end === start ? start + 1 : end
+}
+
+/** The position of the first byte from here on that is not white space. */
+export function skipSpace(bytes: Uint8Array, from: number): number {
+  let index = from
+  while (isSpace(bytes[index])) index++
+  return index
+}
+
+/** Whether a byte is white space: JSON knows four (RFC 8259, section 2). */
+export function isSpace(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+}
+
+export const OPEN_ARRAY = 0x5b
+export const CLOSE_ARRAY = 0x5d
+export const OPEN_OBJECT = 0x7b
+export const CLOSE_OBJECT = 0x7d
+export const COMMA = 0x2c
+export const COLON = 0x3a
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+/** Whether a byte is part of a number or a literal. */
+function isPlain(byte: number | undefined): boolean {
+  if (byte === undefined || byte === QUOTE || byte === COLON || byte === COMMA || isSpace(byte)) return false
+  return byte !== OPEN_ARRAY && byte !== CLOSE_ARRAY && byte !== OPEN_OBJECT && byte !== CLOSE_OBJECT
+}
+
+/** The position behind the quote that ends a string: an even number of backslashes stands before it. */
+function endOfString(bytes: Uint8Array, start: number): number {
+  for (let quote = bytes.indexOf(QUOTE, start + 1); quote !== -1; quote = bytes.indexOf(QUOTE, quote + 1)) {
+    let first = quote
+    while (bytes[first - 1] === BACKSLASH) first--
+    if ((quote - first) % 2 === 0) return quote + 1
+  }
+  return bytes.length
+}

@@ -1,0 +1,45 @@
+/** A reporter of vitest: its last line says which tests were left out on this machine, and how to run them. */
+
+import type { Reporter, TestModule } from 'vitest/node'
+
+/** Programs on the PATH, and servers. Those that are missing are tags of the tests that need them. */
+const NEEDS = [
+  'awk',
+  'bash',
+  'grep',
+  'openssl',
+  'php',
+  'python3',
+  'ruby',
+  'runuser',
+  'script',
+  'sed',
+  'redis-server',
+  'initdb',
+  'Redis',
+  'PostgreSQL',
+] as const
+
+/** For the configuration. */
+export const TAGS: { name: string; description: string }[] = NEEDS.map((name) => ({
+  name,
+  description: `Left out: needs ${name}.`,
+}))
+
+export type Need = (typeof NEEDS)[number]
+
+export class LeftOutReporter implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    const skipped = modules.flatMap((module) => [...module.children.allTests('skipped')])
+    const leftOut = skipped.filter(({ tags }) => tags.some(isNeed))
+    if (leftOut.length === 0) return
+    const missing = new Set(leftOut.flatMap(({ tags }) => tags.filter(isNeed)))
+    console.log(
+      `Left out: ${leftOut.length} tests, which need ${[...missing].join(', ')}. Run everything with: bash .ci/run`,
+    )
+  }
+}
+
+function isNeed(tag: string): boolean {
+  return (NEEDS as readonly string[]).includes(tag)
+}
