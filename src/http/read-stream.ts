@@ -43,6 +43,8 @@ export async function readStream(
       await discard(stream)
       throw bodyTooLarge(limit)
     }
+  } finally {
+    reading.stopReading = undefined // It would hold the bytes for as long as the request is held.
   }
   throw bodyAborted()
 }
