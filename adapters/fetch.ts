@@ -31,11 +31,9 @@ export function serve(endpoint: Endpoint, options?: ServeOptions): (request: Req
   }
 }
 
-/** Of these a Response takes no body. */
 const NO_BODY: ReadonlySet<number> = new Set([204, 205, 304])
 
 class FetchRequest implements EndpointRequest {
-  /** Writable: a mount makes it relative to its prefix. */
   path: string
   readonly originalPath: string
   readonly query: string
@@ -66,7 +64,6 @@ class FetchRequest implements EndpointRequest {
     return this.#signal
   }
 
-  /** Aborts the signal: the client cancelled the body of the answer. */
   leave(): void {
     this.#left ??= new AbortController()
     this.#left.abort()
@@ -94,8 +91,6 @@ class FetchRequest implements EndpointRequest {
 
 /**
  * Reads a web stream to its end. raw-body could, but its dependencies call `require`, which runtimes at the edge lack.
- *
- * @param length The `content-length`, to notice a body that was cut off.
  */
 async function readAll(
   reader: ReadableStreamDefaultReader<Uint8Array>,
@@ -118,7 +113,6 @@ async function readAll(
   return chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks, size)
 }
 
-/** The body of an answer as a Response takes it. An iterable becomes a stream that holds no chunk in advance. */
 function toWebBody(
   body: AnswerBody,
   request: FetchRequest,

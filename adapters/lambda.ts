@@ -81,7 +81,6 @@ const ANSWER_MS = 200
 const ANSWER_LIMIT = 6 * 1024 * 1024
 const TOO_LONG = `An answer on Lambda must have at most ${ANSWER_LIMIT} bytes. Got more. Serve this endpoint from a server.`
 
-/** @throws TypeError for an endpoint that works on after its answer. */
 function requireDone({ background }: Endpoint): void {
   if (background === undefined) return
   const advice =
@@ -91,7 +90,6 @@ function requireDone({ background }: Endpoint): void {
 
 class LambdaRequest implements EndpointRequest {
   readonly method: string
-  /** Writable: a mount makes it relative to its prefix. */
   path: string
   readonly originalPath: string
   readonly query: string
@@ -101,7 +99,6 @@ class LambdaRequest implements EndpointRequest {
   readonly #event: LambdaEvent
   #signal: AbortSignal | undefined
 
-  /** @throws TypeError for an event that is no HTTP request. */
   constructor(event: LambdaEvent, context: LambdaContext | undefined) {
     const { http, identity, path: pathWithStage } = event?.requestContext ?? {}
     const [method, path] = http === undefined ? [event?.httpMethod, event?.path] : [http.method, event.rawPath]

@@ -16,11 +16,6 @@ export interface ServeOptions {
 /** Answers the endpoint's requests, and returns undefined for all others. Makes the path relative to the mount. */
 export type Handle = (request: EndpointRequest & { path: string }) => Promise<EndpointAnswer> | undefined
 
-/**
- * Mounts an endpoint at a path.
- *
- * @throws TypeError for anything but an endpoint, for an unknown option and for a path that can never match.
- */
 export function mount(endpoint: Endpoint, options: ServeOptions = {}): Handle {
   requireEndpoint(endpoint)
   requireOptions('serve', options, ['path'])
@@ -37,14 +32,12 @@ export function mount(endpoint: Endpoint, options: ServeOptions = {}): Handle {
   }
 }
 
-/** @throws TypeError for anything but an endpoint. */
 function requireEndpoint(endpoint: Endpoint): void {
   if (typeof endpoint?.handle === 'function') return
   const advice = 'Pass what createReceiver() or createCollector() returns.'
   throw invalidOption('serve: endpoint', 'must be a receiver or a collector', kindOf(endpoint), advice)
 }
 
-/** @throws TypeError for a path that can never match. */
 export function requirePath(path: string): void {
   if (typeof path === 'string' && path.startsWith('/') && !/[?#]/.test(path)) return
   const advice = "Pass a path that begins with '/', for example '/webhooks'."

@@ -10,7 +10,6 @@ import { CHUNK_TAKEN_MS, DISCARD_LIMIT } from '../../src/message/limits.ts'
 /** A response of node:http, or of node:http2 through its compatible API. */
 export type NodeOutgoing = ServerResponse | Http2ServerResponse
 
-/** Writes an answer, unless the host has answered already or the client has disconnected. */
 export function send(outgoing: NodeOutgoing, answer: EndpointAnswer): void {
   const response = outgoing as ServerResponse // HTTP/2's has the same methods, with types of its own.
   if (response.headersSent || response.destroyed) return
@@ -31,7 +30,6 @@ export function send(outgoing: NodeOutgoing, answer: EndpointAnswer): void {
   }
 }
 
-/** The headers of an answer that the version of HTTP allows. An answer before the end of an endless body closes the connection. */
 export function headersFor(answer: EndpointAnswer, { req }: NodeOutgoing): Readonly<Record<string, string>> {
   if (req.httpVersionMajor !== 1) return withoutConnection(answer)
   return mayGoOn(req) ? { ...answer.headers, connection: 'close' } : answer.headers
@@ -56,7 +54,6 @@ export function toNodeBody(body: AnswerBody, outgoing: NodeOutgoing): string | B
   return isStreamed(body) ? toStream(body, outgoing) : toBuffer(body)
 }
 
-/** Whether a body comes in chunks. */
 export function isStreamed(body: AnswerBody): body is AsyncIterable<string | Uint8Array> {
   return typeof body === 'object' && Symbol.asyncIterator in body
 }

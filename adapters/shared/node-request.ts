@@ -17,9 +17,7 @@ export type NodeIncoming = (IncomingMessage | Http2ServerRequest) & {
   readonly originalUrl?: string
 }
 
-/** A request of node:http or node:http2. */
 export class NodeRequest implements EndpointRequest, Reading {
-  /** Writable: a mount makes it relative to its prefix. */
   path: string
   stopReading: (() => void) | undefined
   readonly query: string

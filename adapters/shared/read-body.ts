@@ -16,10 +16,8 @@ export function isUnread(stream: Readable): boolean {
 }
 
 /**
- * Reads a body that has arrived whole, without a promise or listeners. Returns undefined for any other, of which it reads
- * nothing.
- *
- * @param length What `content-length` says.
+ * Reads a body that has arrived whole, without a promise or listeners. Returns undefined for any other, of which it
+ * reads nothing.
  */
 export function readArrived(stream: Readable, limit: number, length: string | undefined): EndpointBody | undefined {
   const { readableLength, readableFlowing, readableEncoding } = stream
@@ -28,11 +26,6 @@ export function readArrived(stream: Readable, limit: number, length: string | un
   return { bytes: stream.read(), source: 'stream' }
 }
 
-/**
- * Finds the body that a body parser read: the most exact copy first.
- *
- * @throws HooklineError `body_too_large` or `body_consumed`.
- */
 export function findParsed({ rawBody, body }: ParsedBody, limit: number): EndpointBody {
   const copy = findCopy(rawBody, body)
   if (copy.bytes.length > limit) throw bodyTooLarge(limit)

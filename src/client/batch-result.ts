@@ -53,7 +53,6 @@ export class BatchError extends Error {
   }
 }
 
-/** Calls that were not delivered, with the reason. */
 export interface BatchFailure {
   readonly error: BatchError
   readonly calls: readonly BufferedCall[]
@@ -61,11 +60,9 @@ export interface BatchFailure {
 
 /**
  * Reads which calls the answer to a batch lists as refused:
- * `{"accepted":19,"refused":[{"index":0,"code":"call_invalid","path":"event"}]}`. An item with a `count` stands for that many
- * calls from its index on. The answer of another collection service may be anything else, which lists none. Only one that
- * begins like a list, and is cut off or broken, is unreadable.
- *
- * @param attempts Number of attempts to post the batch.
+ * `{"accepted":19,"refused":[{"index":0,"code":"call_invalid","path":"event"}]}`. An item with a `count` stands for
+ * that many calls from its index on. The answer of another collection service may be anything else, which lists none.
+ * Only one that begins like a list, and is cut off or broken, is unreadable.
  */
 export function readFailures(body: string, calls: readonly BufferedCall[], attempts: number): readonly BatchFailure[] {
   if (!body.includes('"refused"')) return []
@@ -119,7 +116,6 @@ function refusal(code: unknown, path: unknown, calls: number, attempts: number):
   return new BatchError('call_refused', `The collection service refused ${refused}. Got ${found}. ${advice}`, details)
 }
 
-/** Writes a number and what it counts: `1 call`, `2 calls`. */
 export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
 }

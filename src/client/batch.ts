@@ -11,7 +11,6 @@ import { BatchError, type BatchFailure, count, readFailures } from './batch-resu
 import type { BufferedCall } from './call.ts'
 import { log } from './log.ts'
 
-/** Where batches are posted, and how often. */
 export interface BatchRoute {
   readonly dispatcher: DispatcherLike
   readonly origin: string
@@ -25,14 +24,11 @@ export interface BatchRoute {
   readonly clock: Clock
 }
 
-/** A batch that is neither delivered nor given up. */
 export interface PendingBatch {
   readonly calls: readonly BufferedCall[]
-  /** Stops posting. Its result is not reported any more. */
   stop(): void
 }
 
-/** Backoff after a failed attempt. */
 const BACKOFF = { firstMs: 1_000, maxMs: 60_000 }
 
 /** Longest `Retry-After` that is followed, in milliseconds: a date far ahead must not hold the calls for a day. */
@@ -45,11 +41,8 @@ const FRAME_BYTES = `${OPEN}${CLOSE}2026-01-15T09:30:00.000Z${END}`.length - 1
 const STOPPED = new Error('The client was closed.')
 
 /**
- * Takes the next batch from the waiting calls, at most `flushAt` and no more than fit into a request, and posts it. Each
- * attempt posts the same bytes.
- *
- * @param name Names the batch in the debug log.
- * @param done Gets the calls that were not delivered. Called once, never before this function returns.
+ * Takes the next batch from the waiting calls, at most `flushAt` and no more than fit into a request, and posts it.
+ * Each attempt posts the same bytes.
  */
 export function postBatch(
   route: BatchRoute,
@@ -135,7 +128,6 @@ function describe({ status, error }: PostOutcome): string {
   return /^[A-Z\d_]+$/.test(code) ? code : 'a network error'
 }
 
-/** What to do about an attempt that failed. */
 function advise({ status, error }: PostOutcome): string {
   if (status === undefined) return explainConnectionError(error).advice
   if (status >= 300 && status < 400)
@@ -146,7 +138,6 @@ function advise({ status, error }: PostOutcome): string {
 const WHOLE_URL =
   "Set `endpoint` to the whole URL that takes batches, for example 'https://analytics.example.com/v1/batch'."
 
-/** By status. */
 const ADVICE: Readonly<Record<number, string>> = {
   401: 'Check the write key.',
   403: 'Check the write key, and whether it may record calls.',

@@ -9,15 +9,9 @@ import { log } from './log.ts'
 import type { ClientSettings } from './options.ts'
 import type { Report } from './report.ts'
 
-/** The buffer of a client: first in, first out. */
 export interface CallBuffer {
-  /** Number of calls that are neither delivered nor given up. */
   readonly size: number
-  /**
-   * Adds a call, and flushes when `flushAt` calls wait. Returns whether it was added.
-   *
-   * @throws HooklineError `queue_full`.
-   */
+  /** Adds a call, and flushes when `flushAt` calls wait. Returns whether it was added. */
   add(call: BufferedCall): boolean
   /** Flushes. Resolves when every call added before is delivered, given up or dropped. Never rejects. */
   flush(): Promise<void>
@@ -27,12 +21,10 @@ export interface CallBuffer {
   abort(): readonly BufferedCall[]
 }
 
-/** A batch, and the number of its first call. */
 interface NumberedBatch extends PendingBatch {
   readonly first: number
 }
 
-/** A caller of `flush`, who waits for all calls with a lower number. */
 interface Waiter {
   readonly before: number
   readonly resolve: () => void
@@ -44,9 +36,8 @@ type Settings = Pick<
 >
 
 /**
- * Creates an empty buffer. It posts in a microtask of its own: adding a call is never slower, and never fails, because of it.
- *
- * @param onEmpty Is called whenever no call is left.
+ * Creates an empty buffer. It posts in a microtask of its own: adding a call is never slower, and never fails, because
+ * of it.
  */
 export function createCallBuffer(
   settings: Settings,
@@ -132,7 +123,6 @@ export function createCallBuffer(
     resolveWaiters()
   }
 
-  /** Returns the calls of all batches, and those that wait. */
   function stop(): readonly BufferedCall[] {
     for (const batch of pending) batch.stop()
     const calls = [...pending].flatMap((batch) => batch.calls)

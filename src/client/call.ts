@@ -9,21 +9,14 @@ import { ALIAS_IDS, CALL_OBJECTS, type CallType, TYPES } from '../message/type-t
 import type { Clock } from '../time/clock.ts'
 import type { RecordedCall } from './api.ts'
 
-/** A call as JSON. */
 export interface BufferedCall {
   readonly json: string
-  /** Length of `json` in UTF-8. */
   readonly bytes: number
 }
 
-/** The name and the version of this package, which every context carries unless it names another library. */
 const LIBRARY = { name: 'hookline', version: '0.3.0' }
 const LIBRARY_ONLY = { library: LIBRARY }
 
-/**
- * Creates the function that writes calls. It throws a TypeError that names the field, and a HooklineError `call_too_large`
- * over 32 KB.
- */
 export function createCallWriter(clock: Clock): (type: CallType, given: unknown) => BufferedCall {
   const readNow = createNow(clock)
 
@@ -45,7 +38,6 @@ export function createCallWriter(clock: Clock): (type: CallType, given: unknown)
   }
 }
 
-/** Reads a buffered call back. */
 export function readCall({ json }: BufferedCall): RecordedCall {
   return JSON.parse(json) as RecordedCall
 }
@@ -141,12 +133,10 @@ function isPlain(value: unknown): value is Fields {
   return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
-/** Whether JSON would hold something else in its place. */
 function hasToJson(value: Fields): boolean {
   return typeof value.toJSON === 'function'
 }
 
-/** Writes the call as JSON, with the library in its context. */
 function write(type: CallType, call: Record<string, unknown>): string {
   const { context } = call
   try {

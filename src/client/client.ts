@@ -17,7 +17,6 @@ import { type ClientOptions, readOptions } from './options.ts'
 import { type Undelivered, unwatch, watch } from './process-end.ts'
 import { createReports } from './report.ts'
 
-/** Default of how long `close`, and a process that ends by itself, wait for calls that are not delivered yet. */
 const CLOSE_TIMEOUT_MS = 10_000
 
 /**

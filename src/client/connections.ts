@@ -11,15 +11,9 @@ const KEEP_ALIVE_MS = 30_000
 
 /** Opens connections when they are needed, also after their end. */
 export interface Connections extends DispatcherLike {
-  /** Ends all connections, those that are being opened too. */
   end(): Promise<void>
 }
 
-/**
- * Creates it; nothing is open yet.
- *
- * @throws TypeError on a runtime that shows no certificates.
- */
 export function createConnections(settings: ClientSettings): Connections {
   requireCertificates()
   let pool: Pool | undefined

@@ -75,7 +75,6 @@ export interface ClientOptions {
   readonly random?: () => number
 }
 
-/** The options of a client, checked and complete. */
 export interface ClientSettings
   extends Required<Omit<ClientOptions, 'endpoint' | 'size' | 'onError' | 'logger' | 'dispatcher' | 'ca'>> {
   readonly authorization: string
@@ -106,11 +105,6 @@ const KNOWN: readonly string[] = [
   'random',
 ] satisfies (keyof ClientOptions)[]
 
-/**
- * Checks and completes the options.
- *
- * @throws TypeError that names the option.
- */
 export function readOptions(writeKey: string | undefined, options: ClientOptions): ClientSettings {
   const authorization = readWriteKey(writeKey)
   requireOptions('createClient', options, KNOWN)

@@ -3,9 +3,7 @@
 import { writeSync } from 'node:fs'
 import { count } from './batch-result.ts'
 
-/** The undelivered calls of a client. */
 export interface Undelivered {
-  /** Number of calls. */
   readonly size: number
   /** Posts them, for a limited time, in which the process stays alive. Never rejects. */
   post(): Promise<unknown>
@@ -14,7 +12,6 @@ export interface Undelivered {
 /** The clients with undelivered calls, and whether these have been posted because the process ends. */
 const watched = new Map<Undelivered, boolean>()
 
-/** Watches the end of the process for a client. Has no effect for one that is watched. */
 export function watch(client: Undelivered): void {
   if (watched.has(client)) return
   // Once: a worker thread emits `exit` twice.
@@ -23,7 +20,6 @@ export function watch(client: Undelivered): void {
   watched.set(client, false)
 }
 
-/** Ends the watch. */
 export function unwatch(client: Undelivered): void {
   if (watched.delete(client) && watched.size === 0) process.off('beforeExit', postAll).off('exit', reportLost)
 }

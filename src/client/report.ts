@@ -6,10 +6,8 @@ import { type BatchFailure, count } from './batch-result.ts'
 import { readCall } from './call.ts'
 import type { ClientSettings } from './options.ts'
 
-/** Reports calls that were not delivered. Never throws. */
 export type Report = (failure: BatchFailure) => void
 
-/** The reports of a client. */
 export interface Reports {
   readonly report: Report
   /** Resolves when the promises that `onError` returned so far are settled. Never rejects. */

@@ -1,19 +1,14 @@
 /** Batching: joins many small writes into few. What arrives while others are sent goes out together afterwards. */
 
-/** Sends items in batches. */
 export interface Batcher<Item> {
-  /** Resolves or rejects as the batch that held the item. */
   add(item: Item): Promise<void>
 }
 
-/** How to batch. */
 export interface BatcherOptions<Item> {
-  /** Sends items together, at least one. The order of the items is the order in which they were added. */
   send(items: readonly Item[]): Promise<void>
   weigh(item: Item): number
   /** The most that one batch weighs. A heavier item goes alone. */
   readonly maxWeight: number
-  /** How many batches are sent at a time. */
   readonly concurrency: number
   /** Whether an item caused the error. Each item of the batch is then sent alone, so that only the faulty one fails. */
   isFaultOfItems(error: unknown): boolean
@@ -44,7 +39,6 @@ export function createBatcher<Item>(options: BatcherOptions<Item>): Batcher<Item
     plan()
   }
 
-  /** The oldest that fit into one batch. */
   function take(): readonly Entry<Item>[] {
     let weight = 0
     const end = waiting.findIndex(({ item }) => {

@@ -1,15 +1,10 @@
 /** A queue in memory: first in, first out, of any length. */
 
-/** A first-in-first-out queue. */
 export interface Fifo<T> {
   readonly size: number
-  /** Adds an item at the end. */
   push(item: T): void
-  /** Removes and returns the first item; undefined when empty. */
   shift(): T | undefined
-  /** Returns the first item without removing it; undefined when empty. */
   peek(): T | undefined
-  /** Removes the items for which it returns false. */
   filter(stays: (item: T) => boolean): void
 }
 

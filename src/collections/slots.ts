@@ -1,13 +1,9 @@
 /** Things that come and go, each in a place that another one uses afterwards. */
 
-/** The places. */
 export interface Slots<T> {
   readonly size: number
-  /** Puts an item into a free place, and returns the place. */
   add(item: T): number
-  /** Frees a place that is taken. */
   remove(place: number): void
-  /** Every item, in any order. */
   list(): T[]
 }
 

@@ -7,7 +7,6 @@ import type { SortedCalls } from './batch.ts'
 
 const cors = { 'access-control-allow-origin': '*' }
 
-/** Answers a browser's preflight request, which asks whether it may send a call. */
 export const preflight: TextAnswer = {
   status: 200, // In Fetch, a 204 cannot have the empty text that is the body here.
   headers: {
@@ -19,7 +18,6 @@ export const preflight: TextAnswer = {
   body: '',
 }
 
-/** Answers calls once every queue holds those that are accepted. */
 export function collected({ accepted, refused, refusedCount }: SortedCalls): TextAnswer {
   const counts = { accepted: accepted.length, ...(refusedCount > refused.length && { refusedCount }) }
   return {
@@ -29,7 +27,6 @@ export function collected({ accepted, refused, refusedCount }: SortedCalls): Tex
   }
 }
 
-/** Answers a request that failed as a whole. */
 export function failed(error: HooklineError): TextAnswer {
   const { status, headers, body } = problem(error)
   return { status, headers: { ...headers, ...cors, 'access-control-expose-headers': 'retry-after' }, body }

@@ -17,11 +17,9 @@ interface RefusedCall {
   readonly detail: string
 }
 
-/** The accepted and refused calls of a request. */
 export interface SortedCalls {
   readonly accepted: readonly Submission[]
   readonly refused: readonly RefusedCall[]
-  /** Number of refused calls. */
   readonly refusedCount: number
 }
 
@@ -34,11 +32,6 @@ const REFUSED_LIMIT = 500
 /** Most bytes of the context and the integrations of a batch, counted once for each call that gets them. */
 const SHARED_LIMIT = 2 * 1024 * 1024
 
-/**
- * Reads the call of a path that takes one.
- *
- * @throws HooklineError as {@link readCall}.
- */
 export function readSingle(body: Json, arrival: Omit<Arrival, 'shared'>): SortedCalls {
   try {
     return { accepted: [readCall(body, { ...arrival, shared: {} })], refused: [], refusedCount: 0 }
@@ -49,11 +42,6 @@ export function readSingle(body: Json, arrival: Omit<Arrival, 'shared'>): Sorted
   }
 }
 
-/**
- * Reads the calls of a batch, each on its own.
- *
- * @throws HooklineError `call_invalid` or `call_too_large`, for a batch that cannot be read at all.
- */
 export function readBatch(body: Json, arrival: Omit<Arrival, 'shared'>): SortedCalls {
   const { batch, context, integrations, sentAt } = body
   if (!Array.isArray(batch)) {

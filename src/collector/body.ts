@@ -28,11 +28,7 @@ const CODINGS: ReadonlyMap<string, Coding> = new Map([
 ])
 const ACCEPTED = { mediaTypes: MEDIA_TYPES, codings: ['identity', ...CODINGS.keys()] }
 
-/**
- * Reads the JSON of a body: at most 500 KB as it is sent, and 500 KB inflated.
- *
- * @throws HooklineError as {@link readJson}; `content_encoding_invalid`, `body_too_large` or `body_consumed`.
- */
+/** Reads the JSON of a body: at most 500 KB as it is sent, and 500 KB inflated. */
 export async function readCalls(request: EndpointRequest): Promise<Uint8Array> {
   const body = await readJson(request, BATCH_LIMIT, ACCEPTED)
   if (wasParsedAsForm(body)) throw parsedAsForm()

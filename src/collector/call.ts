@@ -11,26 +11,20 @@ import { toTimestamp } from '../message/timestamp.ts'
 import { ALIAS_IDS, CALL_OBJECTS, CALL_TYPES, type CallType, isCallType } from '../message/type-table.ts'
 import type { Route } from './routes.ts'
 
-/** The facts that the calls of one request share. */
 export interface Arrival {
   readonly route: Route
-  /** Name of the source. */
   readonly source: string
-  /** Time of arrival, in milliseconds since the epoch. */
   readonly now: number
-  /** The same as text: every message of the request carries it. */
   readonly receivedAt: string
-  /** The address of the client, if known. */
   readonly ip: string | undefined
   /** The fields of a batch, for calls that lack them. */
   readonly shared: Json
 }
 
 /**
- * Makes the message of a call ("Go client library", Message types), and a key that stays the same when a client sends the
- * call again: a digest of all fields that a client does not change then, because a `messageId` alone can be guessed.
- *
- * @throws HooklineError that {@link readFault} reads.
+ * Makes the message of a call ("Go client library", Message types), and a key that stays the same when a client sends
+ * the call again: a digest of all fields that a client does not change then, because a `messageId` alone can be
+ * guessed.
  */
 export function readCall(value: unknown, arrival: Arrival): Submission {
   if (!isObject(value)) {
@@ -150,17 +144,14 @@ function withAddress(context: unknown, ip: string | undefined): unknown {
   return { ...context, ip: context.ip ?? ip }
 }
 
-/** A client's call spells the ids of an alias without spaces. */
 const CLIENT_NAMES: ReadonlyMap<string, string> = new Map(ALIAS_IDS)
 
-/** What is wrong with a call, by the names that its client knows. */
 export interface CallFault {
   readonly code: HooklineErrorCode
   readonly path?: string
   readonly detail: string
 }
 
-/** Reads the fault of a call from the error of {@link readCall}. */
 export function readFault({ code, path, message }: HooklineError): CallFault {
   return {
     code: code === 'message_invalid' ? 'call_invalid' : code,
@@ -180,7 +171,6 @@ function wrongKind(field: string, kind: string, call: Json): HooklineError {
  */
 export const NESTING_LIMIT = 500
 
-/** Checks whether values lie in more than 500 objects or lists inside one another. */
 export function nestsTooDeep(value: object, levels: number = NESTING_LIMIT): boolean {
   if (levels === 0) return true
   for (const child of Array.isArray(value) ? value : Object.values(value)) {

@@ -8,10 +8,8 @@ import type { QueuedDeletion } from './api.ts'
 import type { ReadySource } from './sources.ts'
 import { submitToAll } from './submit.ts'
 
-/** Submits the notifications of one deletion. */
 type Deletion = (userId: string, sources: readonly ReadySource[]) => Promise<readonly QueuedDeletion[]>
 
-/** Creates the function that deletes users. */
 export function createDeletion(clock: Clock): Deletion {
   async function notify(userId: string, { name, destinations }: ReadySource): Promise<QueuedDeletion> {
     const message = compose('delete', { userId }, distinctTime(clock, userId))

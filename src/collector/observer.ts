@@ -39,10 +39,8 @@ export interface CollectorObserver {
   answered?(event: CollectedEvent): void
 }
 
-/** The observers of one collector. */
 export type CollectorObservers = Observers<CollectorObserver>
 
-/** Creates them: none yet. */
 export function createCollectorObservers(clock: Clock): CollectorObservers {
   return createObservers(clock, ['answered'])
 }

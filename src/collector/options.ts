@@ -35,7 +35,6 @@ export interface CollectorOptions {
   readonly clock?: Clock
 }
 
-/** The options of a collector, checked and complete. */
 export interface CollectorSettings {
   readonly sources: Sources
   readonly ipHeader: string | undefined
@@ -54,11 +53,6 @@ const OPTIONS = [
   'clock',
 ] as const satisfies (keyof CollectorOptions)[]
 
-/**
- * Checks and completes the options.
- *
- * @throws TypeError that names the option, and shows no write key.
- */
 export function readOptions(options: CollectorOptions): CollectorSettings {
   requireOptions('createCollector', options, OPTIONS)
   const { ipHeader, deadlineMs = 30_000, clock = systemClock } = options
@@ -79,11 +73,6 @@ export function readOptions(options: CollectorOptions): CollectorSettings {
   }
 }
 
-/**
- * Reads the sources that `update` is given.
- *
- * @throws TypeError that names the option.
- */
 export function readChanges(changes: CollectorChanges): Sources {
   const fixed = OPTIONS.find((name) => name !== 'sources' && Object.hasOwn(Object(changes), name))
   if (fixed !== undefined) {

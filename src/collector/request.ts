@@ -12,11 +12,6 @@ export function readUserName({ authorization }: EndpointHeaders): string {
   return name
 }
 
-/**
- * Reads the write key in a body.
- *
- * @throws HooklineError `write_key_missing`.
- */
 export function readWriteKey({ writeKey }: Json): string {
   if (typeof writeKey === 'string' && writeKey !== '') return writeKey
   throw new HooklineError(
@@ -26,11 +21,8 @@ export function readWriteKey({ writeKey }: Json): string {
 }
 
 /**
- * Reads the IP address of the client: the last entry of a proxy's header, or else the address of the connection. Writes an
- * IPv4 address that is mapped to IPv6 as IPv4, and cuts off a port.
- *
- * @param header Name of the proxy's header in lower case; undefined without a proxy.
- * @returns undefined if the entry is not an address.
+ * Reads the IP address of the client: the last entry of a proxy's header, or else the address of the connection. Writes
+ * an IPv4 address that is mapped to IPv6 as IPv4, and cuts off a port.
  */
 export function readAddress(
   { headers, remoteAddress }: Pick<EndpointRequest, 'headers' | 'remoteAddress'>,

@@ -2,10 +2,8 @@
 
 import { CALL_TYPES, type CallType } from '../message/type-table.ts'
 
-/** What a path takes: a batch, or one call of a type. */
 export type Route = 'batch' | CallType
 
-/** Each path and what it takes. */
 export const ROUTES: ReadonlyMap<string, Route> = new Map([
   ...toPaths('batch', ['batch', 'b', 'import']),
   ...CALL_TYPES.flatMap((type) => toPaths(type, [type, type.charAt(0)])), // A short one for browsers.

@@ -13,7 +13,6 @@ import {
 } from '../options/checks.ts'
 import type { CollectorDestination, Source, SourceKind } from './api.ts'
 
-/** A source, checked. */
 export interface ReadySource {
   readonly name: string
   readonly writeKey: string
@@ -21,23 +20,12 @@ export interface ReadySource {
   readonly destinations: readonly CollectorDestination[]
 }
 
-/** All sources of a collector at a time. */
 export interface Sources {
   /** Finds the source of a write key. How long it takes says nothing about the keys. */
   withKey(writeKey: string): ReadySource | undefined
-  /**
-   * Finds sources by name, each once. Default: all.
-   *
-   * @throws TypeError for an unknown name.
-   */
   named(names?: readonly string[]): readonly ReadySource[]
 }
 
-/**
- * Checks and copies the sources.
- *
- * @throws TypeError that names the option, and shows no write key.
- */
 export function createSources(given: unknown): Sources {
   const sources = readSources(given)
   const byName = new Map(sources.map((source) => [source.name, source]))

@@ -9,12 +9,8 @@ import { shareBytes } from '../sender/signer.ts'
 import type { CollectorDestination } from './api.ts'
 
 /**
- * Submits the same messages to every destination at once, and waits for all of them. They are serialised once for all of
- * `createDestination`, before any destination of yours may change them, and signed once for those of one secret.
- *
- * @returns The result of each destination, in their order.
- * @throws HooklineError (as a rejection) the 503 of a destination that has no room or is closed; `internal`, with an
- *   AggregateError as its cause, when one failed in another way.
+ * Submits the same messages to every destination at once, and waits for all of them. They are serialised once for all
+ * of `createDestination`, before any destination of yours may change them, and signed once for those of one secret.
  */
 export async function submitToAll(
   destinations: readonly CollectorDestination[],
@@ -32,7 +28,6 @@ export async function submitToAll(
   return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
 }
 
-/** The collector has completed and checked the message. */
 function composeSubmission({ message, key }: Submission): ComposedSubmission {
   return { message, bytes: serialise(message), id: key === undefined ? undefined : jobIdFromKey(key) }
 }

@@ -8,29 +8,22 @@ import { type Composed, composeCall } from '../sender/compose-call.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Destination, Queued, SyncOptions } from './api.ts'
 
-/** What a sync uses of its destination. */
 export interface SyncTarget {
   readonly clock: Clock
   push(composed: readonly Composed[]): Promise<readonly Queued[]>
-  /** Whether no message is queued. */
   isEmpty(): Promise<boolean>
 }
 
-/** The new value of a user. */
 interface Change<Value> {
   readonly userId: string
   readonly value: Value
-  /** Whether the user left the audience, or no longer has a value. */
   readonly isRemoved: boolean
 }
 
-/** How many calls are queued at once. */
 const CHUNK = 500
 
-/** How long a sync waits for room in a full queue, in milliseconds. */
 const FULL_MS = 1_000
 
-/** Creates the two syncs of a destination ("Outbound event delivery", Audience and computed-trait delivery). */
 export function createAudienceSync(target: SyncTarget): Pick<Destination, 'syncAudience' | 'syncTrait'> {
   return {
     syncAudience: async (name, members, options = {}) => {
@@ -87,8 +80,8 @@ function requireUserId(userId: unknown, name: string): string {
 }
 
 /**
- * Queues an identify for each user whose value differs from the synced one, and updates `synced` with what was queued. Waits
- * while the queue is full.
+ * Queues an identify for each user whose value differs from the synced one, and updates `synced` with what was queued.
+ * Waits while the queue is full.
  */
 async function sync<Value>(
   { clock, push, isEmpty }: SyncTarget,

@@ -42,38 +42,29 @@ export interface CircuitOptions {
   readonly lastAttemptsPerSecond?: number
 }
 
-/** How a circuit decides. */
 export interface CircuitPolicy extends Required<Pick<CircuitOptions, 'failures' | 'maxProbeMs'>> {
-  /** The most attempts at a time. */
   readonly concurrency: number
-  /** From 0 to below 1, for jitter. */
   readonly random: () => number
 }
 
 /** A circuit. Every time is by the monotonic clock, in milliseconds. */
 export interface Circuit {
   readonly state: CircuitState
-  /** Since when it has not been closed; undefined while it is. */
   readonly openSince: number | undefined
-  /** When it probes next; set while it is open. */
   readonly probeAt: number | undefined
-  /** How many attempts may begin now. */
   room(now: number): number
   /** When there is room although no attempt has ended; undefined when one has to end first. */
   roomAt(now: number): number | undefined
   /** Begins an attempt, also without room. The result must be called when it ends, and says whether the circuit opened or closed. */
   begin(now: number): (attempt: Attempt, now: number) => boolean
-  /** Limits the attempts a second; undefined: no limit. */
   setPace(perSecond: number | undefined): void
 }
 
-/** The wait before the first probe, in milliseconds. It doubles with each that fails. */
 const FIRST_PROBE_MS = 1_000
 
 /** The longest `Retry-After` that holds a URL, in milliseconds. A message of its own may wait longer. */
 const LONGEST_PAUSE_MS = 30 * 60_000
 
-/** Creates a circuit, which is closed. */
 export function createCircuit({ failures: most, maxProbeMs, concurrency, random }: CircuitPolicy): Circuit {
   let pace = UNLIMITED
   let paced: number | undefined
@@ -158,11 +149,6 @@ export function createCircuit({ failures: most, maxProbeMs, concurrency, random 
   }
 }
 
-/**
- * Checks and completes the options. False is a circuit that never opens.
- *
- * @throws TypeError that names the option.
- */
 export function readCircuitOptions(circuit: CircuitOptions | false = {}): Readonly<Required<CircuitOptions>> {
   if (circuit === false) return { ...readCircuitOptions(), failures: Number.POSITIVE_INFINITY }
   requireOptions('circuit', circuit, ['failures', 'maxProbeMs', 'lastAttemptsPerSecond'])

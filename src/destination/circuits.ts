@@ -10,20 +10,15 @@ import { LAST_START_MS, LONGEST_DELAY_MS } from './schedule.ts'
 
 /** The circuits. They measure by the monotonic clock: one that is set does not end an outage, or a message's time. */
 export interface Circuits {
-  /** How many messages may be claimed now. */
   readonly room: Room
   readonly statuses: readonly CircuitStatus[]
-  /** Whether all are open, or half-open. */
   readonly areOpen: boolean
-  /** Those of these URLs that may be tried now. */
   admit(targets: readonly Target[]): readonly Target[]
   /** Begins an attempt, also at a URL that may not be tried. The result must be called when it ends. */
   begin(target: Target): (attempt: Attempt) => void
   /**
-   * When the four hours of a message begin that was not tried yet: with its first claim, or now if it was held then; while all
-   * circuits are open, a minute after it arrived or after the last of them opened.
-   *
-   * @param before What this was when the message was held before.
+   * When the four hours of a message begin that was not tried yet: with its first claim, or now if it was held then;
+   * while all circuits are open, a minute after it arrived or after the last of them opened.
    */
   windowStart(job: ClaimedJob, before: number | undefined): number
   /** Whether a message that runs out may be tried once more, although no URL may be tried. */
@@ -37,13 +32,10 @@ export interface Circuits {
 /** How long a held message waits beyond its four hours: a URL that came back within them is noticed meanwhile, in milliseconds. */
 const NOTICE_MS = 60_000
 
-/** The shortest wait of a message that was claimed and is held, in milliseconds, before jitter. */
 const SHORTEST_HOLD_MS = 10_000
 
-/** Called when a circuit opens or closes, with the attempt that made it do so. */
 export type OnCircuitChange = (status: CircuitStatus, cause: Attempt) => void
 
-/** Creates the circuits of a destination, all closed. */
 export function createCircuits(settings: DestinationSettings, onChange: OnCircuitChange): Circuits {
   const { clock, random } = settings
   const lastAttempts = createPace(settings.circuit.lastAttemptsPerSecond)

@@ -10,16 +10,14 @@ import { type Report, UNREADABLE } from './reports.ts'
 import { type RetryState, readRetryState, writeRetryState } from './retry-state.ts'
 import { chooseTargets, findNextTime, LAST_START_MS, planNextStep } from './schedule.ts'
 
-/** How often a message checks whether the destination is on again, in milliseconds. */
 const SWITCHED_OFF_MS = 10_000
 
 /** A message is one line. An envelope of an inbox is two, and holds headers: it is never posted, whoever pushed it. */
 const LINE_FEED = 0x0a
 
 /**
- * Creates the handler. A round uses the settings in force when it begins, and what follows it those in force when it ends.
- *
- * @param onDeadLetter Must not throw.
+ * Creates the handler. A round uses the settings in force when it begins, and what follows it those in force when it
+ * ends.
  */
 export function createJobHandler(
   live: Live,
@@ -111,7 +109,6 @@ export function createJobHandler(
   }
 }
 
-/** Retries a job at this time with the retry state that it has. */
 function retryUnchanged({ retryState }: ClaimedJob, at: number): Outcome {
   const retryAt = new Date(at)
   return retryState === undefined ? { retryAt } : { retryAt, retryState }

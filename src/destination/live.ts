@@ -11,24 +11,16 @@ import {
   readDestinationOptions,
 } from './options.ts'
 
-/** What is in force now. */
 export interface Live {
   readonly settings: DestinationSettings
   readonly transport: Transport
   setEnabled(isEnabled: boolean): void
   /** Changes settings, all or none. Attempts under way end on the transport that they began with. */
   update(changes: DestinationChanges): void
-  /** Ends every attempt under way, also those that began before an update. */
   abort(): void
-  /** Waits for every attempt under way and closes the connections. */
   close(): Promise<void>
 }
 
-/**
- * Reads the options and creates the transport.
- *
- * @throws TypeError that names the option.
- */
 export function createLive(options: DestinationOptions): Live {
   let settings = readDestinationOptions(options)
   let given = copyOptions(options)

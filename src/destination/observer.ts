@@ -77,10 +77,8 @@ export interface DestinationObserver {
   forgotten?(event: { readonly ids: string | readonly string[] }): void
 }
 
-/** The observers of one destination. */
 export type DestinationObservers = Observers<DestinationObserver>
 
-/** Creates them: none yet. */
 export function createDestinationObservers(clock: Clock): DestinationObservers {
   return createObservers(clock, ['queued', 'skipped', 'attempted', 'circuit', 'forgotten'])
 }

@@ -61,7 +61,6 @@ export interface DestinationOptions extends SenderOptions {
   readonly logger?: Logger
 }
 
-/** The options of a destination, complete and ready to use. */
 export interface DestinationSettings extends SenderSettings {
   readonly enabled: boolean
   readonly historicalAfterMs: number | undefined
@@ -116,11 +115,6 @@ const REMOVABLE: readonly string[] = [
   'maxPerSecond',
 ] satisfies RemovableOption[]
 
-/**
- * Checks and completes the options.
- *
- * @throws TypeError that names the option.
- */
 export function readDestinationOptions(options: DestinationOptions): DestinationSettings {
   requireOptions('createDestination', options, KNOWN)
   const sender = readSenderOptions(options)
@@ -164,11 +158,7 @@ export function copyOptions(options: DestinationOptions): DestinationOptions {
   return Object.fromEntries(copy) as unknown as DestinationOptions
 }
 
-/**
- * Applies changes to options. The result is still to be read, as the options at creation are.
- *
- * @throws TypeError that names the option, for one that is unknown, cannot change or is undefined.
- */
+/** Applies changes to options. The result is still to be read, as the options at creation are. */
 export function applyChanges(options: DestinationOptions, changes: DestinationChanges): DestinationOptions {
   const fixed = FIXED.find((name) => Object.hasOwn(Object(changes), name))
   if (fixed !== undefined) {

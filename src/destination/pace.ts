@@ -3,15 +3,12 @@
 /** How many may begin. Every time is in milliseconds, by the monotonic clock. */
 export interface Pace {
   room(now: number): number
-  /** When there is room. */
   roomAt(now: number): number
   take(now: number): void
 }
 
-/** A pace without a limit. */
 export const UNLIMITED: Pace = { room: () => Number.POSITIVE_INFINITY, roomAt: (now) => now, take() {} }
 
-/** Creates a pace. */
 export function createPace(perSecond: number): Pace {
   const most = Math.max(1, perSecond / 10)
   let left = most

@@ -15,16 +15,13 @@ import type * as observer from './observer.ts'
 /** Reports what happened to the message of a job. Never throws, and nothing waits for it. */
 export type Report = (job: StoredJob, details: ReportDetails) => void
 
-/** A report without what the job says itself. */
 type ReportDetails = Omit<observer.DeliveryReport, 'id' | 'message'>
 
-/** Of a job that is not a message. */
 export const UNREADABLE: ReportDetails = { status: 'failed', latest: [], attempts: [], reason: 'unreadable' }
 
 const attemptChannel = channel('hookline:attempt')
 const circuitChannel = channel('hookline:circuit')
 
-/** Creates the function that a destination reports with. */
 export function createReport(
   onAttempt: ((report: observer.DeliveryReport) => unknown) | undefined,
   log: Log,
@@ -40,7 +37,6 @@ export function createReport(
   }
 }
 
-/** Creates the function that circuits report with: to `onCircuit`, to the log, and to the diagnostics channel `hookline:circuit`. */
 export function createCircuitReport(
   onCircuit: ((event: CircuitEvent) => unknown) | undefined,
   log: Log,

@@ -5,9 +5,7 @@ import type { Target } from '../sender/webhooks.ts'
 
 /** What is kept with a job between rounds. */
 export interface RetryState {
-  /** The number of rounds so far. */
   readonly rounds: number
-  /** All attempts so far. Those of earlier rounds have no body and no reason. */
   readonly attempts: readonly Attempt[]
   /** By target id: the earliest time of its next attempt, in milliseconds since the epoch, or `never` after a final response. */
   readonly next: Readonly<Record<string, number | 'never'>>
@@ -15,17 +13,14 @@ export interface RetryState {
   readonly startedAt?: number
 }
 
-/** The retry state of a job before its first round. */
 const INITIAL: RetryState = { rounds: 0, attempts: [], next: {} }
 
 /** The JSON in the queue, unchanged since 0.1. Compact: while an endpoint is unreachable, it stays there for hours. */
 interface StoredState {
   readonly rounds: number
-  /** The target ids that {@link StoredAttempt} counts. */
   readonly ids: readonly string[]
   readonly kept: readonly StoredAttempt[]
   readonly next: RetryState['next']
-  /** Releases before 0.4 do not know it. */
   readonly startedAt?: number
 }
 
@@ -38,7 +33,6 @@ type StoredAttempt = readonly [
   ...detail: string[],
 ]
 
-/** Encodes a retry state for the queue. */
 export function writeRetryState(
   { rounds, attempts, next, startedAt }: RetryState,
   targets: readonly Target[],

@@ -7,29 +7,21 @@ import type { Target } from '../sender/webhooks.ts'
 import { backoff } from '../time/backoff.ts'
 import type { RetryState } from './retry-state.ts'
 
-/** The longest delay between two rounds, in milliseconds. */
 export const LONGEST_DELAY_MS: number = 30 * 60_000
 
-/** The bounds of the delay before full jitter. */
 const BACKOFF = { firstMs: 10_000, maxMs: LONGEST_DELAY_MS }
 
-/** The shortest delay, in milliseconds. */
 const MIN_DELAY_MS = 1_000
 
 /**
- * When the last round may begin, in milliseconds after the first attempt: its responses, too, must come within the four hours
- * ("Outbound event delivery", Errors).
+ * When the last round may begin, in milliseconds after the first attempt: its responses, too, must come within the four
+ * hours ("Outbound event delivery", Errors).
  */
 export const LAST_START_MS: number = RETRY_WINDOW_MS - RESPONSE_TIME_MS
 
 /**
- * How long to wait after a failed round: a random time from 0 to 10 seconds after the first round, doubling with each round up to
- * 30 minutes, but at least a second. The last delay is shortened to fit into the four hours.
- *
- * @param round The number of rounds so far, from 1.
- * @param elapsedMs Milliseconds since the first attempt.
- * @param random A number from 0 to below 1.
- * @returns Milliseconds; undefined when no time is left.
+ * How long to wait after a failed round: a random time from 0 to 10 seconds after the first round, doubling with each
+ * round up to 30 minutes, but at least a second. The last delay is shortened to fit into the four hours.
  */
 export function nextDelay(round: number, elapsedMs: number, random: number): number | undefined {
   const leftMs = LAST_START_MS - elapsedMs
@@ -54,7 +46,6 @@ export function isRetryable({ status, error }: Outcome): boolean {
   return isTransient(status)
 }
 
-/** The URLs whose turn it is. */
 export function chooseTargets(targets: readonly Target[], { next }: RetryState, now: number): readonly Target[] {
   return targets.filter(({ id }) => {
     const at = next[id] ?? 0
@@ -72,30 +63,21 @@ export function findNextTime(
   return times.length === 0 ? undefined : Math.min(...times)
 }
 
-/** What follows a failed round: another one, or the end. */
 export type NextStep =
   | { readonly retryAt: Date; readonly state: RetryState }
   | { readonly failure: 'refused' | 'window_over'; readonly state: RetryState }
 
-/** What a round began with, and its end. */
 interface RoundContext {
-  /** When the four hours began, in milliseconds since the epoch. */
   readonly startedAt: number
-  /** In milliseconds since the epoch. */
   readonly now: number
-  /** From 0 to below 1. */
   readonly random: number
   /** The targets whose turn it was, and that were not tried. Default: none. */
   readonly held?: readonly Target[]
 }
 
 /**
- * Decides what follows a failed round. Each URL that may still accept the message is retried at the time of the schedule, or
- * later if `Retry-After` asks for it, within the four hours; one that was held goes along.
- *
- * @param targets The URLs in force now; a new one is due at once.
- * @param before The state before the round.
- * @param chosen The targets of the round; `attempts` has one entry for each.
+ * Decides what follows a failed round. Each URL that may still accept the message is retried at the time of the
+ * schedule, or later if `Retry-After` asks for it, within the four hours; one that was held goes along.
  */
 export function planNextStep(
   targets: readonly Target[],
@@ -120,7 +102,6 @@ export function planNextStep(
   return { failure: isOver ? 'window_over' : 'refused', state }
 }
 
-/** An attempt of an earlier round: its response body or reason is no longer kept. */
 function withoutDetail({ url, at, durationMs, ok, status, error }: Attempt): Attempt {
   const attempt = { url, at, durationMs, ok, body: '' }
   return status === undefined ? { ...attempt, error: error as AttemptError } : { ...attempt, status }

@@ -9,11 +9,7 @@ import type { DestinationSettings } from './options.ts'
 
 const skippedChannel = channel('hookline:skipped')
 
-/**
- * Says why a message is not queued; undefined for one that is.
- *
- * @param now When the message was composed, so that one without a timestamp is new.
- */
+/** Says why a message is not queued; undefined for one that is. */
 export function findSkipReason(
   message: Message,
   { enabled, historicalAfterMs }: DestinationSettings,
@@ -30,14 +26,11 @@ function isHistorical({ type, timestamp }: Message, now: number, afterMs: number
   return now - Date.parse(String(timestamp)) > afterMs
 }
 
-/** Counts skipped messages. */
 export interface SkipCounter {
   readonly counts: Readonly<Record<SkipReason, number>>
-  /** Counts and publishes a message. */
   add(message: Message, reason: SkipReason): void
 }
 
-/** Creates a counter, which is at zero. */
 export function createSkipCounter(): SkipCounter {
   const counts = { switched_off: 0, not_selected: 0, historical: 0 }
   return {

@@ -38,11 +38,9 @@ export interface Delivery {
 export interface BatchElement {
   /** The signature of the request; the SHA-256 of its body when unsigned. */
   readonly of: string
-  /** Counted from 0. */
   readonly index: number
 }
 
-/** The result of a request. A failure ends what has not ended of a batch. */
 export interface BatchResult {
   readonly error?: HooklineError
   readonly elements?: readonly ReceivedElement[]

@@ -2,10 +2,8 @@
 
 import { HooklineError } from '../message/error.ts'
 
-/** What a delivery waits for; decides which error its deadline is. */
 export type Stage = 'body' | 'secret' | 'inbox' | 'dedupe' | 'handlers' | 'confirm'
 
-/** The error of each. */
 export const LATE: Readonly<Record<Stage, () => HooklineError>> = {
   body: () => new HooklineError('body_timeout', 'The body must arrive in time. Got a part of it. Send it again.'),
   secret: () =>
@@ -31,7 +29,6 @@ export function isUnusable(error: unknown): error is HooklineError {
   return error instanceof HooklineError && error.status < 500
 }
 
-/** Any thrown value as an error of ours. */
 export function toError(thrown: unknown): HooklineError {
   if (thrown instanceof HooklineError) return thrown
   const message = 'The endpoint could not handle the request. Got an unexpected error. See its `cause` in `onError`.'

@@ -13,15 +13,10 @@ export interface AudienceHandlers<M = Message> {
   readonly exited?: Handler<M>
 }
 
-/** The registered handlers. */
 export interface Handlers {
-  /** How many are registered. */
   readonly size: number
-  /** Whether one of them takes unverified messages. */
   readonly takeUnverified: boolean
-  /** Takes the arguments of `on`. */
   add(selection: readonly unknown[]): void
-  /** Takes the arguments of `off`. */
   remove(selection: readonly unknown[]): void
   addAudience(name: string, handlers: AudienceHandlers, options?: HandlerOptions): void
   /** Whether a handler is for a message; of those that no signature covers, one that asks for such. */
@@ -29,29 +24,22 @@ export interface Handlers {
   /** Refuses handlers for what never had one: from now on the inbox completes its messages. */
   start(): void
   /**
-   * Calls every handler that matches, all at once. `wire` is the message before its schema, which may drop the trait of an
-   * audience.
-   *
-   * @returns undefined when no handler returned a promise, else a promise that resolves when all are done.
-   * @throws HooklineError (or a rejection) `handler_failed` after all have run; its cause is one AggregateError.
+   * Calls every handler that matches, all at once. `wire` is the message before its schema, which may drop the trait of
+   * an audience.
    */
   dispatch(message: Message, wire: Message, delivery: OpenDelivery): Promise<void> | undefined
 }
 
 const SIDES = ['entered', 'exited'] as const
 
-/** A handler as it was registered. */
 interface Registered {
   /** For what: `track`, `track Order Completed`, `*`, `entered high_value_users`. */
   readonly on: string
   readonly handler: Handler
-  /** Whether it takes unverified messages. */
   readonly isUnverified: boolean
-  /** How many audiences were registered before it. */
   readonly order: number
 }
 
-/** Creates an empty registry. */
 export function createHandlers(): Handlers {
   const byType = new Map<string, Registered[]>()
   const byEvent = new Map<string, Registered[]>()

@@ -6,14 +6,9 @@ import type { Line } from '../options/log.ts'
 import { isUnusable } from './failure.ts'
 import type { OpenDelivery } from './open-delivery.ts'
 
-/** What a line has beside its error. */
 type LineOf = Required<Pick<Line, 'text' | 'fields'>>
 
-/**
- * The line of an error. It names the delivery once that is authentic: before, all of it is what a stranger sent.
- *
- * @param next What follows, a whole sentence.
- */
+/** The line of an error. It names the delivery once that is authentic: before, all of it is what a stranger sent. */
 export function describe(
   { code, message }: HooklineError,
   delivery: OpenDelivery,
@@ -28,7 +23,6 @@ export function describe(
   return { text: `${code} in delivery ${id}${of}: ${message} ${next}`, fields: { deliveryId: id, type, ...more } }
 }
 
-/** The line of a request that failed, which an inbox may have stored, or `onRejected` may have been given. */
 export function describeRequest(
   error: HooklineError,
   delivery: OpenDelivery,
@@ -42,13 +36,10 @@ export function describeRequest(
 
 const LOST = 'The sender does not send it again: `onRejected` or an `inbox` keeps such messages.'
 
-/** What a signature that does not match means: the likely causes. */
 export const MISMATCH =
   'X-Signature must match the body. Got one that does not. Check that the sender has the same secret, that no parser or proxy changes the body, and that the message is for this source, not for another one. If all that holds, the request is forged.'
 
-/** A warning: a parser ran first, and left an object. */
 export const RESERIALISED = `Signatures are checked over JSON.stringify(body), which is not always what was sent. ${KEEP_THE_BYTES}`
 
-/** A warning: nothing happens to messages. */
 export const NO_HANDLER =
   'A message was answered 200 and no handler is registered. Call `on` before the server listens.'

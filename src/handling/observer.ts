@@ -88,10 +88,8 @@ export interface ReceiverObserver {
   forgotten?(event: ForgottenEvent): void
 }
 
-/** The observers of one receiver. */
 export type ReceiverObservers = Observers<ReceiverObserver>
 
-/** Creates them: none yet. */
 export function createReceiverObservers(clock: Clock): ReceiverObservers {
   return createObservers(clock, ['answered', 'stored', 'handled', 'failed', 'forgotten'])
 }

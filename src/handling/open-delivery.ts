@@ -11,7 +11,6 @@ import type { BatchElement, Delivery, ReceivedElement } from './delivery.ts'
 import { LATE, type Stage } from './failure.ts'
 import type { HandlerRun, ReceiverObservers } from './observer.ts'
 
-/** What observers need of a delivery. */
 export interface Observed {
   readonly observers: ReceiverObservers
   readonly runs: HandlerRun[]
@@ -30,7 +29,6 @@ export class OpenDelivery implements Delivery {
   element: BatchElement | undefined
   /** Whether the signature of the request covers other bytes than these: they go to handlers that ask for such alone. */
   isUncovered = false
-  /** The message as it was sent, once it is parsed. */
   wire: Message | undefined
   /** The message as it was dispatched to the handlers; undefined before. */
   dispatched: Message | undefined
@@ -98,24 +96,20 @@ export class OpenDelivery implements Delivery {
     return this.#stage === 'confirm'
   }
 
-  /** What became of it; undefined before its end. */
   get result(): ReceivedElement | undefined {
     return this.#result
   }
 
-  /** Reads the message. @throws HooklineError for one that is invalid. */
   read(): Message {
     if (this.#invalid !== undefined) throw this.#invalid
     this.wire ??= parse(this.bytes)
     return this.wire
   }
 
-  /** The message, or why it is invalid. */
   tryRead(): Message | HooklineError {
     return this.#invalid ?? this.read()
   }
 
-  /** Says that it has been read and is invalid. */
   setInvalid(error: HooklineError): void {
     this.#invalid = error
   }
@@ -126,7 +120,6 @@ export class OpenDelivery implements Delivery {
     this.#stage = stage
   }
 
-  /** @param jobId The id of its message in the queue, where that is known. */
   setObserved(observers: ReceiverObservers | undefined, jobId?: string): void {
     if (observers !== undefined) this.#observed = { observers, runs: [], jobId }
   }
@@ -155,7 +148,6 @@ export class OpenDelivery implements Delivery {
     this.#failure = error
   }
 
-  /** Ends the delivery with its message or an error. */
   end(result: Message | HooklineError): void {
     this.#result =
       result instanceof HooklineError
@@ -178,7 +170,6 @@ export class OpenDelivery implements Delivery {
 
 const NO_BYTES = new Uint8Array()
 
-/** The SHA-256 of data, in hexadecimal digits. */
 export function sha256(data: Uint8Array | string): string {
   return createHash('sha256').update(data).digest('hex')
 }

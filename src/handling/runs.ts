@@ -6,13 +6,11 @@ import { isThenable } from '../options/callbacks.ts'
 import type { OpenDelivery } from './open-delivery.ts'
 import type { Handler } from './selection.ts'
 
-/** A handler, and what it was registered for. */
 interface Named {
   readonly on: string
   readonly handler: Handler
 }
 
-/** Starts all handlers, then waits for all. */
 export function runAll(
   handlers: readonly Named[],
   message: Message,

@@ -44,18 +44,9 @@ export type SchemaOutput<S> = 0 extends 1 & S
       : unknown
     : Fields | undefined
 
-/**
- * Validates a message: returns it with the output of its schema, or the message itself when it has no schema.
- *
- * @throws HooklineError (or a rejection) `schema_mismatch` with the field as path, and the issues of the schema.
- */
+/** Validates a message: returns it with the output of its schema, or the message itself when it has no schema. */
 export type Validate = (message: Message) => Message | PromiseLike<Message>
 
-/**
- * Prepares the schemas.
- *
- * @throws TypeError for anything that is not a Standard Schema.
- */
 export function createValidate(events: EventSchemas = {}, traits: TraitSchemas = {}): Validate {
   const byEvent = readSchemas('events', events)
   const byType = readSchemas('traits', traits as EventSchemas, ['identify', 'group'])

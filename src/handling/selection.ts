@@ -48,7 +48,6 @@ export function readSelection(call: 'on' | 'off', given: readonly unknown[]) {
   return { by, keys: new Set([event]), handler, isUnverified } as const
 }
 
-/** Checks the options of a handler. Returns whether it takes unverified messages. */
 export function readUnverified(call: string, options: HandlerOptions): boolean {
   requireOptions(call, options, ['unverified'])
   const { unverified = false } = options

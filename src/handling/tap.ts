@@ -25,11 +25,9 @@ const stored = channel('hookline:stored')
 const handled = channel('hookline:handled')
 const failed = channel('hookline:failed')
 
-/** Tells what happens at one receiver. Never throws. */
 export interface Tap {
   /** When storing or handling starts; undefined while nothing needs its duration. */
   startOf(step: 'stored' | 'handled', delivery: OpenDelivery | undefined): number | undefined
-  /** A message is valid, and goes to its handlers or into the inbox next. */
   received(message: Message, delivery: OpenDelivery): void
   /** @param message Undefined for an authentic one that is invalid: channels leave it out. */
   stored(message: Message | undefined, delivery: OpenDelivery, jobId: string, startedAt: number): void
@@ -43,7 +41,6 @@ export interface Tap {
   failedLate(delivery: OpenDelivery, error: HooklineError, request?: FailedRequest): void
   /** The queue made a dead letter by itself: channels leave it out. */
   unreadable(delivery: OpenDelivery, error: HooklineError, line: Partial<Line>): void
-  /** A request is answered. */
   answered(
     delivery: OpenDelivery,
     request: FailedRequest,
@@ -52,10 +49,8 @@ export interface Tap {
   ): void
 }
 
-/** How handlers failed. */
 type Failure = Pick<FailedEvent, 'error' | 'next' | 'attempt'>
 
-/** Creates the tap of a receiver. */
 export function createTap(report: Report<FailedRequest>, clock: Clock): Tap {
   function observeFailed(event: FailedEvent, { observed }: OpenDelivery): void {
     if (observed === undefined) return
@@ -136,7 +131,6 @@ export function createTap(report: Report<FailedRequest>, clock: Clock): Tap {
 
 const NO_ELEMENTS: readonly ReceivedElement[] = []
 
-/** The request of a message from an inbox. */
 function requestOf({ headers }: OpenDelivery): FailedRequest {
   return { headers, path: undefined, remoteAddress: undefined }
 }

@@ -4,7 +4,6 @@ import type { HooklineError, HooklineErrorCode } from '../message/error.ts'
 import { RETRY_AFTER_S } from '../message/limits.ts'
 import type { EndpointAnswer, TextAnswer } from './endpoint.ts'
 
-/** The answer to a message that was handled. */
 export const accepted: TextAnswer = {
   status: 200,
   headers: { 'content-type': 'application/json' },

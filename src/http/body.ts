@@ -16,10 +16,8 @@ export interface EndpointBody {
 }
 
 /**
- * Whether a body is, byte for byte, what was sent. Text is when it has the length that was sent and no character that stands
- * for bytes that were no UTF-8; of an object that was serialised again it is not known.
- *
- * @param length What `content-length` says.
+ * Whether a body is, byte for byte, what was sent. Text is when it has the length that was sent and no character that
+ * stands for bytes that were no UTF-8; of an object that was serialised again it is not known.
  */
 export function isExact(bytes: Uint8Array, source: BodySource, length: unknown): boolean {
   if (source === 'reserialised') return false
@@ -27,21 +25,14 @@ export function isExact(bytes: Uint8Array, source: BodySource, length: unknown):
   return Number(length) === bytes.length && !Buffer.from(bytes).includes('\ufffd')
 }
 
-/** How to keep the exact bytes of a body. */
 export const KEEP_THE_BYTES =
   'Mount the webhook route before what reads the body (express.json(), koa-bodyparser …), or have that keep the bytes as rawBody (a Buffer).'
 
-/**
- * The error for a body whose exact bytes were lost before the endpoint read them.
- *
- * @param found What is left of the body: `a stream with an encoding`.
- */
 export function bodyConsumed(found: string, advice: string = KEEP_THE_BYTES): HooklineError {
   const text = `The signature cannot be checked, because the body was read before. Got ${found}. ${advice}`
   return new HooklineError('body_consumed', text)
 }
 
-/** The error for a body over the limit. */
 export function bodyTooLarge(limit: number): HooklineError {
   return new HooklineError(
     'body_too_large',
@@ -49,7 +40,6 @@ export function bodyTooLarge(limit: number): HooklineError {
   )
 }
 
-/** The error for a body that ended before it was complete. */
 export function bodyAborted(): HooklineError {
   return new HooklineError(
     'body_aborted',

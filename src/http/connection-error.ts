@@ -25,23 +25,18 @@ export type AttemptError =
   /** The sender was closed before the response was complete. */
   | 'closed'
 
-/** An error of a connection, explained. */
 export interface Explanation {
   readonly error: AttemptError
   /** The code of the error, or its name: nothing that a server wrote. */
   readonly code: string
-  /** What must be so. */
   readonly rule: string
   /** What was found instead. It may quote the server. */
   readonly found: string
-  /** What to do. */
   readonly advice: string
 }
 
-/** The longest text of an error that is quoted, in characters. */
 const FOUND_LENGTH = 200
 
-/** Explains an error of a connection. */
 export function explainConnectionError(error: unknown): Explanation {
   const code = codeOf(error)
   const [, kind, rule, advice, found] = KINDS.find(([pattern]) => pattern.test(code)) as Kind
@@ -59,7 +54,6 @@ function codeOf(error: unknown): string {
   return inner === undefined ? error.name : codeOf(inner)
 }
 
-/** The text of the error on one line. */
 function textOf(error: unknown, code: string): string {
   const text = describeError(error)
     .replace(/[\s\p{C}]+/gu, ' ')

@@ -6,28 +6,20 @@ import { isWorkerd } from '../time/workerd.ts'
 import { limitResponses } from './limit-responses.ts'
 import { buildConnector } from './undici.ts'
 
-/** Opens a connection for undici. */
 export type Connector = buildConnector.connector
 
-/** How to open connections. */
 export interface ConnectorOptions {
-  /** PEM certificates of private authorities, trusted instead of the public ones. */
   readonly ca: readonly string[] | undefined
-  /** The timeout of opening a connection, in milliseconds. */
   readonly timeoutMs: number
-  /** The most bytes of the body of a response that are read. */
   readonly responseLimit: number
   /** Ends every connection when it fires, also those that are being opened. */
   readonly signal?: AbortSignal | undefined
-  /** Resolves host names. Default `dns.lookup`. */
   readonly lookup?: LookupFunction | undefined
 }
 
 /**
- * Creates a connector that refuses untrusted certificates, and self-signed ones even when `ca` or the machine trusts them
- * ("Outbound event delivery", Authentication 4).
- *
- * @throws TypeError as {@link requireCertificates} does.
+ * Creates a connector that refuses untrusted certificates, and self-signed ones even when `ca` or the machine trusts
+ * them ("Outbound event delivery", Authentication 4).
  */
 export function createConnector({ ca, timeoutMs, responseLimit, lookup, signal }: ConnectorOptions): Connector {
   requireCertificates()

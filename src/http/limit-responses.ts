@@ -5,7 +5,6 @@ import type { Socket } from 'node:net'
 /** How many bytes may arrive for each byte of a body that is read: in a chunk of its own, a byte takes six. */
 const BYTES_PER_BODY_BYTE = 8
 
-/** The most bytes of the head of an informational response. */
 const HEAD_LIMIT = 16 * 1024
 
 /** How an informational response begins. HTTP/1.0 has none (RFC 9110, section 15.2). */
@@ -17,14 +16,12 @@ const END_OF_HEAD = '\r\n\r\n'
 
 const NOTHING = Buffer.alloc(0)
 
-/** The error of a response that is longer than its limit. */
 const TOO_LONG = Object.assign(new Error('a response without an end'), { code: 'HOOKLINE_RESPONSE_TOO_LONG' })
 
 /**
- * Changes what undici reads of a connection. By itself undici ends the connection at a `100 Continue` that it did not ask for,
- * which a client must accept, and limits neither informational responses nor the bytes of a status text and of chunk extensions.
- *
- * @param bodyLimit The most bytes of a body that are read.
+ * Changes what undici reads of a connection. By itself undici ends the connection at a `100 Continue` that it did not
+ * ask for, which a client must accept, and limits neither informational responses nor the bytes of a status text and of
+ * chunk extensions.
  */
 export function limitResponses<Connection extends Socket>(socket: Connection, bodyLimit: number): Connection {
   const { read, write } = socket
@@ -53,7 +50,6 @@ export function limitResponses<Connection extends Socket>(socket: Connection, bo
   return Object.assign(socket, { read: readFinal, write: writeRequest })
 }
 
-/** Removes the informational responses at the beginning, as far as they are complete. */
 function skipInformational(bytes: Buffer): Buffer {
   let rest = bytes
   while (mayBeInformational(rest)) {
@@ -64,7 +60,6 @@ function skipInformational(bytes: Buffer): Buffer {
   return rest
 }
 
-/** Whether the bytes begin with an informational response, or may yet turn out to. */
 function mayBeInformational(bytes: Buffer): boolean {
   const digit = bytes[INFORMATIONAL.length - 1]
   if (digit !== undefined && digit !== FIRST_DIGIT) return false // Nearly every response.

@@ -10,55 +10,40 @@ import { readRetryAfter } from './retry.ts'
 /** Any dispatcher of undici, or an object that sends requests as one does. */
 export type DispatcherLike = Pick<Dispatcher, 'dispatch'>
 
-/** The request to post. */
 export interface PostRequest {
   readonly origin: string
   readonly path: string
-  /** Default POST. */
   readonly method?: string
   /** Header names and values in turns; or by name. */
   readonly headers: readonly string[] | Readonly<Record<string, string>>
   /** Bytes; or a stream, which is sent in chunks without a length. */
   readonly body: Uint8Array | Readable
-  /** The most bytes of the response body to read; a longer one is cut off. Default 65536. */
   readonly responseLimit?: number
 }
 
-/** The deadline of a POST and the clock that it is measured by. */
 export interface PostTiming {
   readonly deadlines: Deadlines
   readonly clock: Clock
 }
 
-/** Header values by name in lower case; a repeated header has a list. */
 export type ResponseHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** The result of a POST: a complete response, or an error. */
 export interface PostOutcome {
   /** The status of a complete response. */
   readonly status: number | undefined
-  /** By name in lower case; empty before a response began. */
   readonly headers: ResponseHeaders
-  /** The delay that `Retry-After` asks for, in milliseconds. */
   readonly retryAfterMs: number | undefined
-  /** The response body as far as it was read: at most `responseLimit` bytes. */
   readonly body: Buffer
   /** The error of the connection, or the one that the POST was stopped with. */
   readonly error: unknown
 }
 
-/** A POST under way. */
 export interface PendingPost {
   /** Ends the POST with this error. Has no effect once it has ended. */
   stop(error: Error): void
 }
 
-/**
- * Posts a request. Does not follow redirects.
- *
- * @param done Called once, never before this function returns. It may run inside undici, so post again from a new
- *   microtask.
- */
+/** Posts a request. Does not follow redirects. */
 export function post(
   dispatcher: DispatcherLike,
   { origin, path, method = 'POST', headers, body, responseLimit = RESPONSE_LIMIT }: PostRequest,
@@ -89,7 +74,6 @@ export function post(
  * each request is expensive.
  */
 class Exchange implements PendingPost, Dispatcher.DispatchHandler {
-  /** Whether {@link post} has returned. */
   isReturned = false
   readonly #timing: PostTiming
   readonly #responseLimit: number
@@ -140,7 +124,6 @@ class Exchange implements PendingPost, Dispatcher.DispatchHandler {
     this.#end(undefined, error)
   }
 
-  /** The error of a POST that missed its deadline. */
   #timedOut(): Error {
     if (this.#controller === undefined) return timeout('no connection')
     return timeout(this.#status < 200 ? 'no response' : 'a response without an end')

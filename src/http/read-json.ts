@@ -4,23 +4,15 @@ import { HooklineError } from '../message/error.ts'
 import type { EndpointBody } from './body.ts'
 import type { EndpointHeaders, EndpointRequest } from './endpoint.ts'
 
-/** The forms in which an endpoint takes JSON. Names in lower case. */
 export interface AcceptedForms {
-  /** Whatever their parameters. Default: `application/json`. */
   readonly mediaTypes?: readonly string[]
-  /** Content codings. Default: none but `identity`. */
   readonly codings?: readonly string[]
 }
 
 const JSON_ONLY: readonly string[] = ['application/json']
 const IDENTITY_ONLY: readonly string[] = ['identity']
 
-/**
- * Reads the body of a POST, as it was sent: compressed, if it was and its coding is accepted.
- *
- * @throws HooklineError `method_not_allowed`, `content_type_unsupported`,
- *   `content_encoding_unsupported`, and what `readBody` throws.
- */
+/** Reads the body of a POST, as it was sent: compressed, if it was and its coding is accepted. */
 export function readJson(
   request: EndpointRequest,
   limit: number,
@@ -46,7 +38,6 @@ export function readJson(
   return request.readBody(limit)
 }
 
-/** Reads the content coding of a body, in lower case. */
 export function readCoding({ 'content-encoding': coding }: EndpointHeaders): string {
   return coding ? String(coding).trim().toLowerCase() : 'identity'
 }

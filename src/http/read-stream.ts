@@ -5,18 +5,13 @@ import getRawBody, { type RawBodyError } from 'raw-body'
 import { DISCARD_LIMIT, DISCARD_MS } from '../message/limits.ts'
 import { bodyAborted, bodyConsumed, bodyTooLarge, type EndpointBody } from './body.ts'
 
-/** The reading of a body. */
 export interface Reading {
-  /** Ends it, and forgets what was read. */
   stopReading: (() => void) | undefined
 }
 
 /**
- * Reads a stream to its end. The rest of a body that is refused is dropped as it arrives; of one over the limit, a little of it.
- *
- * @param length What `content-length` says, to notice a body that was cut off.
- * @param reading Gets `stopReading`.
- * @throws HooklineError (as a rejection) `body_too_large`, `body_aborted` or `body_consumed`.
+ * Reads a stream to its end. The rest of a body that is refused is dropped as it arrives; of one over the limit, a
+ * little of it.
  */
 export async function readStream(
   stream: Readable & { readonly aborted?: boolean },

@@ -9,11 +9,8 @@ export function isTransient(status: number): boolean {
 const MAX_SECONDS = 1e9
 
 /**
- * Reads the header `Retry-After` (RFC 9110, section 10.2.3): a number of seconds, or a date in any of the three HTTP formats.
- *
- * @param header A string, or a list when the header is repeated: then the longest delay counts.
- * @param now Milliseconds since the epoch.
- * @returns The delay in milliseconds, or undefined when the header is missing or invalid.
+ * Reads the header `Retry-After` (RFC 9110, section 10.2.3): a number of seconds, or a date in any of the three HTTP
+ * formats.
  */
 export function readRetryAfter(header: unknown, now: number): number | undefined {
   if (header === undefined) return undefined

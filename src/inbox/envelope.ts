@@ -10,23 +10,16 @@ import { isObject } from '../message/json.ts'
 /** The line, in the order in which it is written. */
 interface Head {
   readonly hookline: number
-  /** When the request arrived, in milliseconds since the epoch. */
   readonly at: number
-  /** Where the body was found. */
   readonly source: BodySource
-  /** The verified signature and the secret that made it; both undefined when unsigned. */
   readonly signature: string | undefined
   readonly secretIndex: number | undefined
-  /** The source of the message; undefined for a receiver with one. Releases 0.1 and 0.2 do not know it. */
   readonly from?: string | undefined
-  /** Of an element of a batch, in version 2. */
   readonly element?: BatchElement | undefined
-  /** Whether the signature covers other bytes than the body, in version 2. */
   readonly isUncovered?: boolean | undefined
   readonly headers: EndpointHeaders
 }
 
-/** The one that release 0.1 wrote. */
 const VERSION = 1
 /** The one of an element of a batch. Earlier releases do not read it: they would give it to every handler. */
 const ELEMENT_VERSION = 2
@@ -35,12 +28,10 @@ const ELEMENT_VERSION = 2
 const SECRET =
   /authorization|cookie|credential|token|secret|passw|(?:api|access|auth|functions|private|shared|subscription)-?key|protection-bypass|assertion|jwt|oidc|session/
 
-/** Whether a header is left out of envelopes. Names are in lower case. */
 export function isSecretHeader(name: string): boolean {
   return SECRET.test(name)
 }
 
-/** Encodes a delivery for the queue, without the headers that hold secrets. */
 export function writeEnvelope(delivery: OpenDelivery): Uint8Array {
   const headers: Record<string, EndpointHeaders[string]> = {}
   for (const name in delivery.headers) if (!isSecretHeader(name)) headers[name] = delivery.headers[name]
@@ -64,11 +55,6 @@ export function writeEnvelope(delivery: OpenDelivery): Uint8Array {
   return envelope
 }
 
-/**
- * Decodes what {@link writeEnvelope} wrote.
- *
- * @throws HooklineError `internal` for anything else, and for an envelope of another version.
- */
 export function readEnvelope(stored: Uint8Array): OpenDelivery {
   const envelope = Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength)
   const end = envelope.indexOf(LINE_FEED)

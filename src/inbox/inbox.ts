@@ -20,40 +20,26 @@ import type { InboxSettings } from './options.ts'
 import type { DeadLetterReason } from './retry-state.ts'
 import { type DeadLetterMessage, readDeadLetter, readStored, type StoredMessage } from './stored.ts'
 
-/** A delivery, and the job that it becomes. */
 interface Prepared {
   readonly job: Job
   readonly delivery: OpenDelivery
   readonly message: Message | undefined
 }
 
-/** Stores messages for a receiver. */
 export interface Inbox {
-  /**
-   * Prepares a delivery to be stored.
-   *
-   * @param message Undefined when the bytes are authentic but not a valid message: the worker makes it a dead letter.
-   * @throws What `inbox.key` throws.
-   */
+  /** Prepares a delivery to be stored. */
   prepare(delivery: OpenDelivery, message: Message | undefined): Prepared
-  /**
-   * Stores deliveries, in one push. Resolves when they are as safe as the queue stores them.
-   *
-   * @throws HooklineError (as a rejection) `inbox_unavailable`.
-   */
+  /** Stores deliveries, in one push. Resolves when they are as safe as the queue stores them. */
   store(prepared: readonly Prepared[]): Promise<void>
-  /** Starts handling messages. @throws TypeError when that has started already. */
   start(): void
   counts(): Promise<QueueCounts>
   deadLetters(page?: DeadLetterPage): Promise<readonly DeadLetterMessage[]>
   redrive(ids: readonly string[] | 'all'): Promise<number>
   drop(which: readonly string[] | 'all' | DeadLetterFilter<DeadLetterReason>): Promise<number>
-  /** @param source Undefined for all. */
   forget(ids: string | readonly string[], source: string | undefined): Promise<Forgotten>
   close(graceMs: number): Promise<readonly StoredMessage[]>
 }
 
-/** What the inbox needs of a receiver. */
 export interface InboxReceiver extends HandlingSettings {
   readonly onDeadLetter: ((letter: DeadLetterMessage) => unknown) | undefined
   readonly log: Log
@@ -62,7 +48,6 @@ export interface InboxReceiver extends HandlingSettings {
 /** How long after the first message `start` may be called without a line in the log. */
 const START_MS = 10_000
 
-/** Creates the inbox of a receiver. */
 export function createInbox(settings: InboxSettings, receiver: InboxReceiver, handlers: Handlers): Inbox {
   const { queue, concurrency, key } = settings
   const { onDeadLetter, log, tap, clock, observers } = receiver
@@ -74,7 +59,6 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
     notify(() => onDeadLetter?.(readDeadLetter(letter)), warn)
   }
 
-  /** The queue made it a dead letter by itself. */
   function reportUnreadable(letter: DeadLetter): void {
     const { id, reason, body, failedAt } = letter
     const text = `An inbox needs messages that its queue can read. Got another job: ${reason.replace(/\.$/, '')}. Look at it with receiver.deadLetters(), then call receiver.drop(['${id}']).`

@@ -21,7 +21,6 @@ import {
   writeRetryState,
 } from './retry-state.ts'
 
-/** What the worker needs of a receiver. */
 export interface HandlingSettings {
   readonly validate: Validate
   readonly clock: Clock
@@ -39,7 +38,6 @@ interface Claimed {
 /** How many claims of a message may end without an outcome before it becomes a dead letter. */
 const MAX_LOST_CLAIMS = 5
 
-/** Creates the handler of an inbox's jobs. `onDeadLetter` must not throw. */
 export function createJobHandler(
   { queue, nextDelay, timeoutMs }: InboxSettings,
   { validate, clock, tap, observers }: HandlingSettings,
@@ -78,7 +76,6 @@ export function createJobHandler(
       : 'the process died, blocked its event loop or lost the engine'
   }
 
-  /** Ends with the handlers, their timeout or the shutdown, whichever is first. */
   function attempt(claimed: Claimed, signal: AbortSignal): Promise<Outcome> {
     const { delivery, before } = claimed
     return new Promise((resolve) => {

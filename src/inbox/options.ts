@@ -36,7 +36,6 @@ export interface InboxOptions {
 /** How long to wait before the next attempt, in milliseconds; undefined after the last attempt. Never throws. */
 type NextDelay = (attempts: number, error: HooklineError) => number | undefined
 
-/** The options of an inbox, complete and ready to use. */
 export interface InboxSettings {
   readonly queue: Queue
   readonly concurrency: number
@@ -47,14 +46,8 @@ export interface InboxSettings {
 
 const KNOWN = ['queue', 'concurrency', 'retries', 'timeoutMs', 'key'] as const satisfies (keyof InboxOptions)[]
 
-/** The default of {@link InboxOptions.retries}. */
 const RETRIES_MS = [1, 5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400].map((seconds) => seconds * 1_000)
 
-/**
- * Checks and completes the options.
- *
- * @throws TypeError that names the option.
- */
 export function readInboxOptions(inbox: Queue | InboxOptions): InboxSettings {
   if (isQueue(inbox)) return readInboxOptions({ queue: inbox })
   const advice = "Pass memoryQueue({ name: 'inbox' }) or another queue."

@@ -30,17 +30,13 @@ export interface StoredError {
   readonly causes: readonly StoredErrorCause[]
 }
 
-/** Stored as JSON: release 0.1 wrote the same fields. */
 export interface RetryState {
-  /** How many attempts failed. */
   readonly attempts: number
   /** How often a shutdown released the message before its attempt ended. */
   readonly releases: number
-  /** Why the latest attempt failed. */
   readonly error?: StoredError
 }
 
-/** Encodes a retry state for the queue. */
 export function writeRetryState(state: RetryState): Uint8Array {
   return Buffer.from(JSON.stringify(state))
 }
@@ -69,7 +65,6 @@ function parse(bytes: Uint8Array): RetryState | undefined {
   }
 }
 
-/** Reduces an error to what is stored of it. */
 export function toStoredError({ code, message, path, cause }: HooklineError): StoredError {
   const thrown: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [cause]
   const causes = thrown.filter((each) => each !== undefined).slice(0, MAX_CAUSES)

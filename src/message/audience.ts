@@ -4,10 +4,8 @@ import { kindOf } from './error.ts'
 import type { Message } from './message.ts'
 
 /**
- * Returns the trait of an audience or a computed trait: its name in snake_case ("Outbound event delivery",
- * Audience and computed-trait delivery 2). `High Value Users` and `highValueUsers` are `high_value_users`.
- *
- * @throws TypeError for a name without a letter or a digit.
+ * Returns the trait of an audience or a computed trait: its name in snake_case ("Outbound event delivery", Audience and
+ * computed-trait delivery 2). `High Value Users` and `highValueUsers` are `high_value_users`.
  */
 export function traitName(name: string): string {
   if (typeof name !== 'string') throw invalidName(name)

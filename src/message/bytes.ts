@@ -3,12 +3,6 @@
 import { isUint8Array } from 'node:util/types'
 import { kindOf } from './error.ts'
 
-/**
- * Returns the value if it is bytes.
- *
- * @param name The argument, for the error.
- * @throws TypeError for anything else.
- */
 export function requireBytes(value: unknown, name: string): Uint8Array {
   if (isUint8Array(value)) return value // instanceof fails across realms, as under Jest with jsdom
   throw new TypeError(

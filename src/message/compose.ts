@@ -8,11 +8,8 @@ import { toTimestamp } from './timestamp.ts'
 import { CALL_OBJECTS } from './type-table.ts'
 
 /**
- * Composes the message of a call ("Outbound event delivery", Delivered message fields). Sets `version` 1 and a timestamp
- * in UTC; adds `messageId` and `context` when the call has none. A `delete` gets its three fields only.
- *
- * @param now Milliseconds since the epoch, for a call without a timestamp.
- * @throws HooklineError `message_invalid` with the field as `path`.
+ * Composes the message of a call ("Outbound event delivery", Delivered message fields). Sets `version` 1 and a
+ * timestamp in UTC; adds `messageId` and `context` when the call has none. A `delete` gets its three fields only.
  */
 export function compose(type: MessageType, fields: object, now: number): Message {
   const given = fields as Readonly<Record<string, unknown>>

@@ -11,7 +11,6 @@ import {
   skipSpace,
 } from './json-tokens.ts'
 
-/** Whether a body begins as a JSON array does: behind a byte order mark and white space. */
 export function isArray(bytes: Uint8Array): boolean {
   return bytes[startOf(bytes)] === OPEN_ARRAY
 }
@@ -21,16 +20,11 @@ export function firstElement(bytes: Uint8Array): Uint8Array {
   return slices(bytes).next().value ?? bytes.subarray(0, 0)
 }
 
-/**
- * The bytes of each element, without the white space around it.
- *
- * @param bytes A valid JSON array: `JSON.parse` takes it.
- */
+/** The bytes of each element, without the white space around it. */
 export function elementsOf(bytes: Uint8Array): Uint8Array[] {
   return [...slices(bytes)].filter(({ length }) => length > 0) // An empty array has one empty slice.
 }
 
-/** The bytes without the white space around them. */
 export function trim(bytes: Uint8Array, from = 0, to: number = bytes.length): Uint8Array {
   const start = skipSpace(bytes, from)
   let end = to

@@ -3,14 +3,11 @@
 import { kindOf } from './error.ts'
 import { isObject } from './json.ts'
 
-/** The fields that identify a user, an alias's in both spellings. */
 const IDS = ['userId', 'anonymousId', 'previousId', 'User ID', 'Previous ID'] as const
 
 /**
- * Returns a function that says whether a body is a message about a user: one of its ids is among these. A `delete` is not, because
- * it carries the request to forget the user; neither is what is no JSON.
- *
- * @throws TypeError for anything but an id or a list of ids.
+ * Returns a function that says whether a body is a message about a user: one of its ids is among these. A `delete` is
+ * not, because it carries the request to forget the user; neither is what is no JSON.
  */
 export function matchUser(ids: string | readonly string[]): (body: Uint8Array) => boolean {
   const list: readonly unknown[] = typeof ids === 'string' ? [ids] : Array.isArray(ids) ? ids : [ids]

@@ -8,7 +8,6 @@ export function endOfToken(bytes: Uint8Array, start: number): number {
   return end === start ? start + 1 : end
 }
 
-/** The position of the first byte from here on that is not white space. */
 export function skipSpace(bytes: Uint8Array, from: number): number {
   let index = from
   while (isSpace(bytes[index])) index++
@@ -29,7 +28,6 @@ export const COLON = 0x3a
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
-/** Whether a byte is part of a number or a literal. */
 function isPlain(byte: number | undefined): boolean {
   if (byte === undefined || byte === QUOTE || byte === COLON || byte === COMMA || isSpace(byte)) return false
   return byte !== OPEN_ARRAY && byte !== CLOSE_ARRAY && byte !== OPEN_OBJECT && byte !== CLOSE_OBJECT

@@ -2,14 +2,9 @@
 
 import { HooklineError, kindOf } from './error.ts'
 
-/** A JSON object whose fields are not checked yet. */
 export type Json = Record<string, unknown>
 
-/**
- * Parses a body. Drops `__proto__` and `constructor.prototype` at any depth.
- *
- * @throws HooklineError `body_not_json`; its message holds at most the position of the fault, nothing of the body.
- */
+/** Parses a body. Drops `__proto__` and `constructor.prototype` at any depth. */
 export function parseJson(bytes: Uint8Array): unknown {
   const text = decode(bytes)
   let value: unknown
@@ -24,18 +19,12 @@ export function parseJson(bytes: Uint8Array): unknown {
   return value
 }
 
-/**
- * Parses a body that must be one JSON object.
- *
- * @throws HooklineError `body_not_json`.
- */
 export function parseObject(bytes: Uint8Array): Json {
   const value = parseJson(bytes)
   if (isObject(value)) return value
   throw notJson('The body must be one JSON object, not a list', kindOf(value))
 }
 
-/** Checks whether a value is a JSON object: not an array, and not null. */
 export function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -24,9 +24,8 @@ export function parse(body: Uint8Array): Message {
 }
 
 /**
- * Checks an object as {@link parse} does, and returns it as a message. Adds the missing spellings of an alias's ids to it.
- *
- * @throws HooklineError `message_type_unknown`, or `message_invalid` with the field as `path`.
+ * Checks an object as {@link parse} does, and returns it as a message. Adds the missing spellings of an alias's ids to
+ * it.
  */
 export function checkMessage(message: Json): Message {
   const { type } = message

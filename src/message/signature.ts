@@ -5,9 +5,7 @@ import { requireBytes } from './bytes.ts'
 import { kindOf } from './error.ts'
 import { SIGNATURE_LENGTH } from './limits.ts'
 
-/** A shared secret, prepared for signing. */
 export interface Key {
-  /** Returns the signature of the bytes: 40 lowercase hexadecimal digits. */
   sign(bytes: Uint8Array): string
   /** Checks whether `signature` is the signature of the bytes, in constant time. */
   matches(bytes: Uint8Array, signature: string): boolean
@@ -46,16 +44,10 @@ export function verify(body: Uint8Array, signature: string | undefined, secret: 
   return isWellFormed(signature) && keys.some((key) => key.matches(bytes, signature))
 }
 
-/** Checks whether a value has the form of a signature: 40 lowercase hexadecimal digits and nothing else. */
 export function isWellFormed(signature: unknown): signature is string {
   return typeof signature === 'string' && /^[0-9a-f]{40}$/.test(signature)
 }
 
-/**
- * Prepares one secret or several for signing and verifying.
- *
- * @throws TypeError for an empty secret, an empty list, or anything that is not text.
- */
 export function createKeys(secrets: string | readonly (string | undefined)[]): readonly Key[] {
   const list = Array.isArray(secrets) ? secrets : [secrets]
   if (list.length === 0) {
@@ -73,7 +65,6 @@ function createTextKey(secret: unknown, name: string): Key {
   return createKey(Buffer.from(secret))
 }
 
-/** Prepares a secret of any bytes for signing and verifying. */
 export function createKey(secret: Uint8Array): Key {
   const block = Buffer.alloc(BLOCK)
   block.set(secret.length > BLOCK ? hash('sha1', secret, 'buffer') : secret)

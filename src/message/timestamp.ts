@@ -2,11 +2,7 @@
 
 const ISO_8601 = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?)(?:Z|([+-]\d{2})(?::?(\d{2}))?)?)?$/i
 
-/**
- * Converts a time to ISO 8601 in UTC with milliseconds: `2026-01-15T09:30:00.000Z`. Text without a zone is UTC.
- *
- * @returns undefined for a value that is neither a Date nor an ISO 8601 date or date-time.
- */
+/** Converts a time to ISO 8601 in UTC with milliseconds: `2026-01-15T09:30:00.000Z`. Text without a zone is UTC. */
 export function toTimestamp(value: unknown): string | undefined {
   if (typeof value === 'string' && DELIVERED.test(value)) return value // Hot path: most have that form already.
   const date = value instanceof Date ? value : typeof value === 'string' ? readIso(value) : undefined

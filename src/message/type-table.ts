@@ -2,11 +2,9 @@
 
 import type { MessageType } from './message.ts'
 
-/** What sets one message type apart. */
 export interface TypeRule {
   /** The ids it needs. `actor`: a `userId` or an `anonymousId`; `user`: a `userId`; `alias`: both ids of an alias. */
   readonly ids: 'actor' | 'user' | 'alias'
-  /** The field that must hold text, besides the ids. */
   readonly requiredText?: 'event' | 'groupId'
   /** Fields that must hold text when a client's call has them. */
   readonly optionalText?: readonly string[]
@@ -38,30 +36,20 @@ export const ALIAS_IDS = [
   ['User ID', 'userId'],
 ] as const
 
-/** The seven types. */
 export const MESSAGE_TYPES: readonly MessageType[] = Object.keys(TYPES) as MessageType[]
 
-/** The six types that a client may call. */
 export const CALL_TYPES: readonly CallType[] = MESSAGE_TYPES.filter(isCallType)
 
-/** The seven types as text, for error messages. */
 export const TYPE_NAMES: string = MESSAGE_TYPES.join(', ')
 
-/** Checks whether a value is one of the seven types. */
 export function isMessageType(type: unknown): type is MessageType {
   return typeof type === 'string' && Object.hasOwn(TYPES, type)
 }
 
-/** Checks whether a value is one of the six types that a client may call. */
 export function isCallType(type: unknown): type is CallType {
   return isMessageType(type) && type !== 'delete'
 }
 
-/**
- * Creates one method for each of the given types.
- *
- * @param send Is called with the type and the arguments of the method.
- */
 export function createMethods<Type extends MessageType, Result, Options extends unknown[] = []>(
   types: readonly Type[],
   send: (type: Type, call: object, ...options: Options) => Result,

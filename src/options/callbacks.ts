@@ -2,12 +2,7 @@
 
 import type { WarnOfFailure } from './warning.ts'
 
-/**
- * Calls a callback and does not wait for it.
- *
- * @param warn Is called with what it throws.
- * @returns The promise that the callback returned, if it did. Never rejects.
- */
+/** Calls a callback and does not wait for it. */
 export function notify(callback: () => unknown, warn: WarnOfFailure): PromiseLike<unknown> | undefined {
   try {
     const result = callback()

@@ -40,11 +40,6 @@ export function requireOptions(caller: string, options: unknown, known: readonly
   refuseUnknown(options, known)
 }
 
-/**
- * Refuses options that do not exist.
- *
- * @param prefix What stands before the name where options are nested: `sources[0].`.
- */
 export function refuseUnknown(options: object, known: readonly string[], prefix = ''): void {
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue
@@ -74,36 +69,27 @@ function isNear(from: string, to: string, changes: number): boolean {
   return isNear(fromRest, toRest, left) || isNear(fromRest, to.slice(at), left) || isNear(from.slice(at), toRest, left)
 }
 
-/** Lets functions pass. */
 export function requireFunction(name: string, value: unknown): void {
   if (typeof value !== 'function') throw invalidOption(name, 'must be a function', show(value), 'Pass a function.')
 }
 
-/** Lets text pass that is not empty. */
 export function requireText(name: string, value: unknown, example = 'orders'): asserts value is string {
   if (typeof value === 'string' && value !== '') return
   throw invalidOption(name, 'must be a non-empty string', kindOf(value), `Pass a string, for example '${example}'.`)
 }
 
-/**
- * Lets a secret pass that is not empty.
- *
- * @param what What it is, after the word "Pass".
- */
 export function requireSecret(name: string, value: unknown, what: string): asserts value is string {
   if (typeof value === 'string' && value !== '') return
   const advice = `Pass ${what}. If it is not set yet when this module is loaded, call this function later, at the first use.`
   throw invalidOption(name, 'must be a non-empty string', kindOf(value), advice)
 }
 
-/** Lets text pass that a function of the developer returned as a key. */
 export function requireKey(name: string, key: unknown): asserts key is string {
   if (typeof key === 'string' && key !== '') return
   const advice = 'Return what identifies the message, for example an order number.'
   throw invalidOption(`${name}()`, 'must return a non-empty string', kindOf(key), advice)
 }
 
-/** Lets true and false pass. */
 export function requireBoolean(name: string, value: unknown): void {
   if (typeof value !== 'boolean') throw invalidOption(name, 'must be a boolean', show(value), 'Pass true or false.')
 }
@@ -115,7 +101,6 @@ export function requireWhole(name: string, value: unknown, least: number, most: 
   throw invalidOption(name, rule, show(value), 'Pass a number in that range.')
 }
 
-/** Lets one of some values pass. */
 export function requireOneOf<T>(name: string, value: unknown, values: readonly T[]): T {
   if (values.includes(value as T)) return value as T
   const near = typeof value === 'string' ? nearest(value, values.map(String)) : undefined
@@ -124,12 +109,7 @@ export function requireOneOf<T>(name: string, value: unknown, values: readonly T
   throw invalidOption(name, `must be one of ${list}`, show(value), advice)
 }
 
-/**
- * Lets a full URL pass that can be posted to as it is. The error does not show it: it may hold a token.
- *
- * @param instead What to use in place of a user and password in the URL: a whole sentence.
- * @param example A valid URL.
- */
+/** Lets a full URL pass that can be posted to as it is. The error does not show it: it may hold a token. */
 export function requireUrl(
   name: string,
   value: unknown,
@@ -173,7 +153,6 @@ export function isToken(value: unknown): value is string {
   return typeof value === 'string' && /^[\w!#$%&'*+.^`|~-]+$/.test(value)
 }
 
-/** Lets an object with these methods pass. */
 export function requireMethods<Name extends string>(
   option: string,
   value: { readonly [name in Name]?: unknown },
@@ -182,7 +161,6 @@ export function requireMethods<Name extends string>(
   for (const name of methods) requireFunction(`${option}.${name}`, value?.[name])
 }
 
-/** Lets a whole clock pass. */
 export function requireClock(clock: Clock): void {
   requireMethods('clock', clock, ['now', 'monotonic', 'setTimeout', 'clearTimeout'])
 }

@@ -13,17 +13,14 @@ export interface Logger {
   info(fields: object, text: string): unknown
 }
 
-/** One line. */
 export interface Line {
   readonly level: 'error' | 'warn'
   /** Names what happened. Lines are bounded for each code. */
   readonly code: string
   readonly text: string
-  /** What the text names, for a logger. */
   readonly fields?: object
   /** What other code threw: its stack follows the line. */
   readonly thrown?: unknown
-  /** How many events the line stands for. Default 1. */
   readonly count?: number
 }
 
@@ -39,25 +36,17 @@ export interface Log {
 /** So many different lines of a code in a minute; then only how many more there were. */
 const MOST_LINES = 5
 const PERIOD_MS = 60_000
-/** The most characters. */
 const MOST_TEXT = 1_000
 const MOST_STACK = 4_000
-/** Of an AggregateError. */
 const MOST_ERRORS = 10
 
-/** The lines of a code in a minute. */
 interface Period {
   readonly level: Line['level']
   readonly texts: Set<string>
   more: number
 }
 
-/**
- * Creates the log. Without a logger the lines go to the console; `console` as the logger is the same.
- *
- * @param callback Receives the same errors: when it is given and no logger, nothing is printed.
- * @throws TypeError for a logger of another shape.
- */
+/** Creates the log. Without a logger the lines go to the console; `console` as the logger is the same. */
 export function createLog(logger: Logger | undefined, callback: unknown, clock: Clock): Log {
   if (logger !== undefined) requireMethods('logger', logger, ['error', 'warn', 'info'])
   const target = logger ?? (callback === undefined ? console : undefined)

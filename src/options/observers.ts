@@ -5,23 +5,14 @@ import { isThenable } from './callbacks.ts'
 import { requireFunction, requireOptions } from './checks.ts'
 import { createWarning } from './warning.ts'
 
-/** What a method of an observer is called with. */
 type EventOf<Observer, Name extends keyof Observer> =
   NonNullable<Observer[Name]> extends (event: infer Event) => unknown ? Event : never
 
-/** Those that are registered. */
 export interface Observers<Observer> {
-  /** Measures what is published. */
   readonly clock: Clock
   /** These observers; undefined while there are none, so that nothing is prepared for them. */
   readonly current: Observers<Observer> | undefined
-  /**
-   * Registers an observer. Returns what removes it.
-   *
-   * @throws TypeError that names the method, for one that is no function or has another name.
-   */
   add(observer: Observer): () => void
-  /** Calls a method of each. */
   publish<Name extends keyof Observer>(name: Name, event: EventOf<Observer, Name>): void
 }
 

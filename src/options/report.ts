@@ -7,7 +7,6 @@ import { requireFunction } from './checks.ts'
 import { createLog, type Line, type Log, type Logger } from './log.ts'
 import { createWarning } from './warning.ts'
 
-/** The options, as they were given. */
 export interface ReportOptions<Request> {
   readonly onError?: ((error: HooklineError, request: Request) => unknown) | undefined
   readonly logger?: Logger | undefined
@@ -16,11 +15,7 @@ export interface ReportOptions<Request> {
 /** Reports an error. The caller may replace any part of its line. Never throws, and nothing waits for it. */
 export type Report<Request> = (error: HooklineError, request: Request, line?: Partial<Line>) => void
 
-/**
- * Prepares the reports of what has `onError` and `logger`. `shutting_down` makes no line: the sender sends again.
- *
- * @throws TypeError that names the option.
- */
+/** Prepares the reports of what has `onError` and `logger`. `shutting_down` makes no line: the sender sends again. */
 export function createReport<Request>(
   { onError, logger }: ReportOptions<Request>,
   clock: Clock,

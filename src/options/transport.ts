@@ -4,11 +4,8 @@ import { X509Certificate } from 'node:crypto'
 import { invalidOption, kindOf } from './checks.ts'
 
 /**
- * Reads `ca`: text or bytes of PEM files, one or a list. Node skips a certificate that it cannot read, without an error, and then
- * refuses every server.
- *
- * @returns A copy: each certificate as PEM of its own; undefined without the option.
- * @throws TypeError
+ * Reads `ca`: text or bytes of PEM files, one or a list. Node skips a certificate that it cannot read, without an
+ * error, and then refuses every server.
  */
 export function readCertificates(ca: unknown): readonly string[] | undefined {
   if (ca === undefined) return undefined
@@ -18,7 +15,6 @@ export function readCertificates(ca: unknown): readonly string[] | undefined {
   throw invalidOption('ca', 'must be PEM certificates that can be read', kindOf(ca), advice)
 }
 
-/** Each certificate of a file; none when one of them cannot be read. */
 function readFile(file: unknown): readonly string[] {
   if (typeof file !== 'string' && !(file instanceof Uint8Array)) return []
   const [, ...certificates] = `\n${Buffer.from(file as string).toString('latin1')}`.split(
@@ -32,12 +28,6 @@ function readFile(file: unknown): readonly string[] {
   }
 }
 
-/**
- * Lets a dispatcher of undici pass, and undefined.
- *
- * @param others Options that have no effect on a dispatcher, and whether they were given.
- * @throws TypeError
- */
 export function requireDispatcher(dispatcher: unknown, others: Readonly<Record<string, boolean>>): void {
   if (dispatcher === undefined) return
   if (typeof (dispatcher as { dispatch?: unknown } | null)?.dispatch !== 'function') {

@@ -8,10 +8,8 @@ export type WarnOfFailure = (failure: unknown) => void
 /** So many warnings in a minute: strangers could make the function fail, and fill the disk. */
 const MOST_WARNINGS = 5
 const PERIOD_MS = 60_000
-/** The most characters. */
 const MOST_DETAIL = 500
 
-/** Creates the warning of one function: of the option `name`. */
 export function createWarning(name: string, code: string): WarnOfFailure {
   let since = Number.NEGATIVE_INFINITY
   let count = 0

@@ -5,14 +5,12 @@ import type { CircuitEvent } from '../destination/circuit.ts'
 import type { DeliveryReport, SkippedEvent } from '../destination/observer.ts'
 import type { Attempt } from '../sender/api.ts'
 
-/** Records the events of the diagnostics channels of these names. */
 export interface DestinationTelemetry {
   attempt(report: DeliveryReport): void
   skipped(event: SkippedEvent): void
   circuit(event: CircuitEvent): void
 }
 
-/** Creates the instruments. */
 export function createDestinationTelemetry(tracer: Tracer, meter: Meter): DestinationTelemetry {
   const rounds = meter.createCounter('hookline.destination.rounds', {
     description: 'Rounds of attempts, by their result: delivered, retrying or failed.',
@@ -85,7 +83,6 @@ function serverOf(url: string): Attributes {
 
 const DEFAULT_PORT = { 'http:': 80, 'https:': 443 }
 
-/** Counts the attempts at the URL before this round. */
 function countBefore({ url }: Attempt, { attempts, latest }: DeliveryReport): number {
   const isSame = (other: Attempt): boolean => other.url === url
   return attempts.filter(isSame).length - latest.filter(isSame).length

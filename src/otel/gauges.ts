@@ -6,12 +6,7 @@ import type { Health } from '../queues/health.ts'
 /** Reads the health of a receiver or a destination: `() => receiver.health()`. */
 export type ReadHealth = () => Promise<Health> | Health
 
-/**
- * Creates the gauges. They call the functions when metrics are collected.
- *
- * @param checks A function, or several by the names that their values carry.
- * @returns A function that removes them.
- */
+/** Creates the gauges. They call the functions when metrics are collected. */
 export function observeHealth(meter: Meter, checks: ReadHealth | Readonly<Record<string, ReadHealth>>): () => void {
   const inbox = createGauges(meter, 'inbox')
   const destination = createGauges(meter, 'destination')

@@ -16,7 +16,6 @@ import type { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import { contextOf } from './in-trace.ts'
 
-/** Records each event of a receiver. */
 export interface ReceiverTelemetry {
   received(event: ReceivedEvent): void
   rejected(event: RejectedEvent): void
@@ -25,7 +24,6 @@ export interface ReceiverTelemetry {
   failed(event: FailedEvent): void
 }
 
-/** Finished work on a message. */
 interface Work {
   readonly message: Message | undefined
   readonly delivery: Delivery
@@ -39,7 +37,6 @@ const SECONDS: MetricOptions = {
   advice: { explicitBucketBoundaries: [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10] },
 }
 
-/** Creates the instruments. */
 export function createReceiverTelemetry(tracer: Tracer, meter: Meter): ReceiverTelemetry {
   const received = meter.createCounter('messaging.client.consumed.messages', {
     description: 'Valid messages that went to their handlers or into the inbox.',

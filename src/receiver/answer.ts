@@ -15,34 +15,26 @@ import type { Received } from './api.ts'
 import type { ReceiverSettings } from './options.ts'
 import { runSteps, type Steps } from './steps.ts'
 
-/** Reads the body of a request. */
 export type ReadBody = () => EndpointBody | Promise<EndpointBody>
 
-/** A request that is being answered. */
 export interface OpenRequest {
   readonly request: FailedRequest
   /** The delivery that stands for the whole body. */
   readonly delivery: OpenDelivery
   /** Its messages, once the signature is checked: the delivery itself, or one for each element of a batch. */
   deliveries: readonly OpenDelivery[]
-  /** The one that is being handled. */
   current: OpenDelivery
 }
 
-/** The receive algorithm: as `run` of receive.ts. */
 type Run = (open: OpenRequest, read: ReadBody) => Steps<void>
 
-/** Answers requests until it is stopped. */
 export interface Receive {
-  /** Answers a request of a host. Never rejects. */
   handle(request: EndpointRequest): Promise<Received>
-  /** Answers a request whose body is read by `read`. Never rejects. */
   answer(request: FailedRequest, read: ReadBody): Promise<Received>
   /** Answers every later request `shutting_down`. Resolves when all earlier ones are answered. */
   stop(): Promise<void>
 }
 
-/** Prepares the answers. */
 export function createAnswer(
   { limit, deadlineMs, inbox, onRejected, tap, clock, observers }: ReceiverSettings,
   run: Run,

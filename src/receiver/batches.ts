@@ -13,23 +13,18 @@ import { checkMessage } from '../message/parse.ts'
 import type { Key } from '../message/signature.ts'
 import type { ReceiverSettings } from './options.ts'
 
-/** What the receive algorithm needs for batches. */
 export interface Batches {
   /** Says of a body that is a batch what its signature may cover. Returns whether it is one. */
   open(batch: OpenDelivery): boolean
   /**
-   * Makes a delivery for each element. A batch that cannot be split is one message that is invalid: `body_not_json`, `batch_empty`
-   * or `batch_too_large`.
-   *
-   * @param drop Ends an element that is not signed and that no handler asks for. It leaves nothing behind: no claim, no job,
-   *   nothing that an observer keeps.
+   * Makes a delivery for each element. A batch that cannot be split is one message that is invalid: `body_not_json`,
+   * `batch_empty` or `batch_too_large`.
    */
   split(batch: OpenDelivery, drop: (element: OpenDelivery) => void): readonly OpenDelivery[]
   /** Where elements that are not signed are claimed: anyone can send these, and would push out of `dedupe` what is signed. */
   readonly unverified: Dedupe
 }
 
-/** Prepares the handling of batches. */
 export function createBatches(
   { batches, batchLimit, clock }: ReceiverSettings,
   handlers: Handlers,
@@ -37,7 +32,6 @@ export function createBatches(
 ): Batches {
   let hasWarned = false
 
-  /** Whether an element is signed, or a handler asks for it all the same. */
   function isWanted(element: OpenDelivery): boolean {
     return !element.isUncovered || (element.wire !== undefined && handlers.match(element.wire, element))
   }

@@ -21,14 +21,10 @@ export interface ReceiverDedupeOptions {
   readonly key?: (message: Message, delivery: Delivery) => string
 }
 
-/** Handles each message once. */
 export interface Deduplication {
   /**
-   * Calls `handle` unless the message was handled before. Holds the claim until `handle` is done, also past the deadline.
-   *
-   * @param handle Throws when the deadline has passed before it starts.
-   * @param store In place of the store of the option.
-   * @throws HooklineError (as a rejection) `duplicate_in_progress`, `dedupe_unavailable`; what `handle` rejects with.
+   * Calls `handle` unless the message was handled before. Holds the claim until `handle` is done, also past the
+   * deadline.
    */
   run(
     message: Message,
@@ -37,15 +33,9 @@ export interface Deduplication {
     handle: () => unknown,
     store?: Dedupe,
   ): Promise<void>
-  /** Waits for claims that are held, at most `graceMs` milliseconds, and closes the store. */
   close(graceMs: number): Promise<void>
 }
 
-/**
- * Checks the option.
- *
- * @throws TypeError that names it.
- */
 export function readDedupe(dedupe: Dedupe | ReceiverDedupeOptions): ReceiverDedupeOptions {
   if (isStore(dedupe)) return { store: dedupe }
   if (typeof dedupe !== 'object' || dedupe === null || !('store' in dedupe)) {
@@ -63,11 +53,6 @@ function isStore(value: Dedupe | ReceiverDedupeOptions): value is Dedupe {
   return ['claim', 'close'].every((name) => typeof value?.[name as never] === 'function')
 }
 
-/**
- * Creates the deduplication over a store.
- *
- * @param tap Receives the error of a confirm or release that failed: the answer stays as it is.
- */
 export function createDeduplication({ store, key }: ReceiverDedupeOptions, clock: Clock, tap: Tap): Deduplication {
   let held = 0
   let onIdle = (): void => {}

@@ -97,7 +97,6 @@ export interface ReceiverOptions<
 /** Which batches a receiver takes. */
 export type BatchMode = 'refuse' | 'signed' | 'first_signed'
 
-/** The options of a receiver, complete and ready to use. */
 export interface ReceiverSettings {
   readonly batches: BatchMode
   readonly batchLimit: number
@@ -135,11 +134,6 @@ const KNOWN = [
 
 const BATCH_MODES: readonly BatchMode[] = ['refuse', 'signed', 'first_signed']
 
-/**
- * Checks and completes the options.
- *
- * @throws TypeError that names the option.
- */
 export function readOptions(options: ReceiverOptions): ReceiverSettings {
   if (typeof options !== 'object' || options === null) {
     throw invalidOption('createReceiver: options', 'must be an object', kindOf(options), 'Pass at least { secret }.')

@@ -18,7 +18,6 @@ import type { ReceiverSettings } from './options.ts'
 import { reject } from './rejected.ts'
 import type { Steps } from './steps.ts'
 
-/** Prepares the algorithm. */
 export function createReceive(
   settings: ReceiverSettings,
   handlers: Handlers,
@@ -106,7 +105,6 @@ export function createReceive(
     }
   }
 
-  /** Ends a message of a request. */
   function finish({ request }: OpenRequest, delivery: OpenDelivery, result: Message | HooklineError): void {
     const error = result instanceof HooklineError ? result : undefined
     if (delivery.expired !== undefined) {

@@ -118,7 +118,6 @@ export function createReceiver<
   }
 }
 
-/** The default of `close({ graceMs })`. */
 const GRACE_MS = 10_000
 /** How long requests under way may take to be answered when the grace is shorter, in milliseconds. */
 const ANSWERS_MS = 300
@@ -130,7 +129,6 @@ function readPath(options: ReceiveOptions): string | undefined {
   return path
 }
 
-/** Headers by lower-case name; the object itself when it is in that form already. */
 function readHeaders(headers: HeadersLike): EndpointHeaders {
   if (typeof headers !== 'object' || headers === null) {
     throw invalidOption(

@@ -18,8 +18,8 @@ export interface RejectedMessage {
 export type OnRejected = (error: HooklineError, message: RejectedMessage) => unknown
 
 /**
- * Gives the message to the function, if there is one. Returns the error of the delivery: `handler_failed` when the function fails,
- * so that the sender sends the message again.
+ * Gives the message to the function, if there is one. Returns the error of the delivery: `handler_failed` when the
+ * function fails, so that the sender sends the message again.
  */
 export async function reject(
   onRejected: OnRejected | undefined,

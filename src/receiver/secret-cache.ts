@@ -7,29 +7,18 @@ import type { Key } from '../message/signature.ts'
 import { type Clock, inBackground } from '../time/clock.ts'
 import { TIMED_OUT, within } from '../time/timeout.ts'
 
-/** What is signed. */
 type Signed = Pick<OpenDelivery, 'isSignedBy'>
 
-/** The secrets of one provider. */
 export interface SecretCache {
-  /** Whether the latest answer held a secret. */
   readonly isKnown: boolean
-  /** Whether requests wait for an answer. */
   readonly isAsking: boolean
   /**
-   * Finds the secret that made the signature of a delivery: its index, or -1. Reads the bytes after the provider has answered:
-   * a delivery that is answered before that holds none.
-   *
-   * @throws HooklineError (or a rejection) `secret_unavailable`.
+   * Finds the secret that made the signature of a delivery: its index, or -1. Reads the bytes after the provider has
+   * answered: a delivery that is answered before that holds none.
    */
   match(delivery: Signed, signature: string): number | Promise<number>
 }
 
-/**
- * Creates a cache that holds no answer.
- *
- * @param load Asks the provider. What it throws is the cause of `secret_unavailable`.
- */
 export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Clock): SecretCache {
   let keys: readonly Key[] = []
   let loadedAt = Number.NEGATIVE_INFINITY
@@ -95,7 +84,6 @@ export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Cl
   }
 }
 
-/** Finds the key that made a signature: its index, or -1. */
 export function indexOfMatch(keys: readonly Key[], delivery: Signed, signature: string): number {
   return keys.findIndex((key) => delivery.isSignedBy(key, signature))
 }

@@ -9,15 +9,15 @@ type Given = ReceiverOptions['secret']
 
 const given = new WeakMap<Receiver, Given>()
 
-/** Notes what a receiver was given; undefined when it takes unsigned messages. */
 export function noteSecret(receiver: Receiver, secret: Given): void {
   given.set(receiver, secret)
 }
 
 /**
- * Reads the secrets that a request to the receiver may be signed with, in the order of `delivery.secretIndex`: calls the functions
- * that it was given, past its cache. Rejects when one of them fails, and waits for as long as it takes. An empty list for a
- * receiver of unsigned messages, for a source that is unknown, and for what `createReceiver` did not make.
+ * Reads the secrets that a request to the receiver may be signed with, in the order of `delivery.secretIndex`: calls
+ * the functions that it was given, past its cache. Rejects when one of them fails, and waits for as long as it takes.
+ * An empty list for a receiver of unsigned messages, for a source that is unknown, and for what `createReceiver` did
+ * not make.
  */
 export async function secretsOf(receiver: Receiver, request: SourceRequest): Promise<readonly string[]> {
   const secret = given.get(receiver)

@@ -42,18 +42,11 @@ export interface SourceSecrets {
 }
 
 /**
- * Finds the secret that made the signature of a delivery: its index in the list, or -1. Says on the delivery which source it
- * is of. Returns a promise only while a provider is asked.
- *
- * @throws HooklineError (or a rejection) `secret_unavailable`.
+ * Finds the secret that made the signature of a delivery: its index in the list, or -1. Says on the delivery which
+ * source it is of. Returns a promise only while a provider is asked.
  */
 export type MatchSecret = (delivery: OpenDelivery, signature: string, path: string) => number | Promise<number>
 
-/**
- * Prepares the secrets; undefined when messages need no signature.
- *
- * @throws TypeError for a secret that is missing or empty, for an empty list, for a wrong function, and beside `allowUnsigned`.
- */
 export function readSecret(
   {
     secret,

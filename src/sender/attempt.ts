@@ -5,10 +5,8 @@ import type { PostOutcome } from '../http/post.ts'
 import type { Attempt } from './api.ts'
 import type { Target } from './webhooks.ts'
 
-/** How many bytes of a response body an attempt quotes. */
 const EXCERPT_BYTES = 256
 
-/** Creates the attempt that a POST ended with. */
 export function toAttempt(target: Target, outcome: PostOutcome, at: Date, durationMs: number): Attempt {
   const { status, retryAfterMs, error } = outcome
   const { shown: url } = target

@@ -8,19 +8,15 @@ import { invalidOption, kindOf, requireOneOf } from '../options/checks.ts'
 import type { Clock } from '../time/clock.ts'
 import { distinctTime } from '../time/distinct.ts'
 
-/** A message and the bytes that are signed and sent for it. */
 export interface Composed {
   readonly message: Message
   readonly bytes: Buffer
-  /** When it was composed, in milliseconds since the epoch. */
   readonly at: number
 }
 
 /**
- * Composes the message of a call. One without a timestamp gets the time of the clock; a `delete` one that no other of its user
- * has: it has no other field, and a receiver takes the same bytes for one delivery.
- *
- * @throws TypeError that names the method and the field.
+ * Composes the message of a call. One without a timestamp gets the time of the clock; a `delete` one that no other of
+ * its user has: it has no other field, and a receiver takes the same bytes for one delivery.
  */
 export function composeCall(type: MessageType, call: object, clock: Clock): Composed {
   if (typeof call !== 'object' || call === null) {
@@ -38,11 +34,6 @@ export function composeCall(type: MessageType, call: object, clock: Clock): Comp
   }
 }
 
-/**
- * Completes a whole message, as {@link composeCall} does.
- *
- * @throws TypeError that names the field.
- */
 export function composeMessage(message: Message, clock: Clock): Composed {
   return composeCall(requireOneOf('message.type', message?.type, MESSAGE_TYPES), message, clock)
 }

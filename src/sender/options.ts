@@ -43,13 +43,11 @@ export interface SenderOptions {
   readonly clock?: Clock
 }
 
-/** The options of a sender, complete and ready to use. */
 export interface SenderSettings {
   readonly targets: readonly Target[]
   readonly signer: Signer | undefined
   readonly userAgent: string
   readonly timeoutMs: number
-  /** The most connections to one origin. */
   readonly connections: number
   readonly ca: readonly string[] | undefined
   readonly allowPrivateAddresses: boolean
@@ -60,7 +58,6 @@ export interface SenderSettings {
 /** The most connections to one origin. Further attempts wait, and their timeout begins afterwards. */
 const CONNECTIONS = 128
 
-/** The names of the options. */
 export const SENDER_OPTIONS = [
   'webhooks',
   'sharedSecret',
@@ -72,11 +69,6 @@ export const SENDER_OPTIONS = [
   'clock',
 ] as const satisfies (keyof SenderOptions)[]
 
-/**
- * Checks and completes the options.
- *
- * @throws TypeError that names the option.
- */
 export function readSenderOptions(options: SenderOptions): SenderSettings {
   const { userAgent, timeoutMs = RESPONSE_TIME_MS, allowPrivateAddresses = true } = options
   const { ca, dispatcher, clock = systemClock } = options

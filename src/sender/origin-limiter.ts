@@ -6,7 +6,6 @@ import type { Attempt } from './api.ts'
 import { toAttempt } from './attempt.ts'
 import type { Target } from './webhooks.ts'
 
-/** What an attempt sends. */
 export type AttemptRequest = Pick<PostRequest, 'headers' | 'body'>
 
 /** A connection, which carries one attempt at a time; or a dispatcher of the caller's, which has connections of its own. */
@@ -15,19 +14,12 @@ export interface Connection extends DispatcherLike {
   destroy?(): Promise<void>
 }
 
-/** Posts to one origin. */
 export interface OriginLimiter {
-  /**
-   * Makes an attempt. It begins, and its timeout with it, when fewer than the limit are under way.
-   *
-   * @param done Called once, never before this function returns. It may run inside undici.
-   */
+  /** Makes an attempt. It begins, and its timeout with it, when fewer than the limit are under way. */
   post(target: Target, request: AttemptRequest, done: (attempt: Attempt) => void): void
-  /** Ends every attempt under way with the error `closed`. */
   abort(): void
   /** Resolves when no attempt is under way or waiting. */
   drain(): Promise<void>
-  /** Closes the connections. */
   destroy(): Promise<void>
 }
 
@@ -37,11 +29,6 @@ interface Slot {
   underWay: PendingPost | undefined
 }
 
-/**
- * Creates the limiter of an origin.
- *
- * @param open Called once for each attempt that is under way at a time, and again after one failed.
- */
 export function createOriginLimiter(open: () => Connection, limit: number, timing: PostTiming): OriginLimiter {
   const { clock } = timing
   const slots: Slot[] = []

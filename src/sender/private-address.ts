@@ -5,7 +5,6 @@ import { isIP, type LookupFunction } from 'node:net'
 import type { Connector } from '../http/connector.ts'
 import { isPublicAddress } from './public-address.ts'
 
-/** Looks up all addresses of a name, as `dns.lookup` does. */
 type LookUpAll = (
   hostname: string,
   options: dns.LookupAllOptions,

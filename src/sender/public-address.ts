@@ -2,7 +2,6 @@
 
 import { isIPv4, isIPv6 } from 'node:net'
 
-/** A block of addresses: those with the same first bits. */
 interface Block {
   readonly network: bigint
   readonly bits: number
@@ -82,12 +81,10 @@ function blocks(parse: (address: string) => bigint, texts: readonly string[]): r
   })
 }
 
-/** The number of a valid address in dotted decimal. */
 function parseIPv4(address: string): bigint {
   return address.split('.').reduce((number, byte) => (number << 8n) | BigInt(byte), 0n)
 }
 
-/** The number of a valid address, in any notation. */
 function parseIPv6(address: string): bigint {
   const text = new URL(`http://[${address}]`).hostname.slice(1, -1) // Lower case, and without a dotted tail.
   const [left = [], right = []] = text.split('::').map((half) => half.split(':').filter((group) => group !== ''))

@@ -3,7 +3,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { createKeys } from '../message/signature.ts'
 
-/** Signs bytes. */
 export interface Signer {
   sign(bytes: Uint8Array): string
 }
@@ -27,11 +26,6 @@ export function shareBytes(bytes: Uint8Array): void {
   ;(bytes as SharedBytes)[LATEST] = null
 }
 
-/**
- * Prepares a secret for signing.
- *
- * @throws TypeError for an empty secret.
- */
 export function createSigner(text: string): Signer {
   const [key] = createKeys(text)
   salt ??= randomBytes(32)

@@ -20,21 +20,13 @@ export type Tampering =
   | 'chunked'
   | 'repeated'
 
-/** What to send. */
 export interface Tampered {
   readonly bytes: Uint8Array
   readonly signature: string | undefined
-  /** Whether to send the body in chunks, without its length. */
   readonly isChunked: boolean
-  /** How many times to send the request. */
   readonly copies: number
 }
 
-/**
- * Changes a request; leaves it as it is when `way` is undefined.
- *
- * @throws TypeError for an unknown way, and for a way that needs a signature when there is no shared secret.
- */
 export function tamper(bytes: Uint8Array, signature: string | undefined, way: Tampering | undefined): Tampered {
   const plain = { bytes, signature, isChunked: false, copies: 1 }
   if (way === undefined) return plain
@@ -52,7 +44,6 @@ const WAYS: Readonly<Record<Tampering, (bytes: Uint8Array, signature: string | u
   repeated: () => ({ copies: 2 }),
 }
 
-/** Every way. */
 export const TAMPERINGS: readonly Tampering[] = Object.keys(WAYS) as Tampering[]
 
 function flipLast(signature: string): string {

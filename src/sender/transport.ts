@@ -11,23 +11,18 @@ import { type AttemptRequest, type Connection, createOriginLimiter, type OriginL
 import { createGuardedLookup, guardConnector } from './private-address.ts'
 import type { Target } from './webhooks.ts'
 
-/** Posts bytes to the webhooks. */
 export interface Transport {
   /** The headers of a request: names and values in turns. */
   headersFor(target: Target, signature: string | undefined): readonly string[]
-  /** The value of `X-Signature`; undefined without a shared secret. */
   sign(bytes: Uint8Array): string | undefined
   /** Signs the bytes once and posts them to all these targets, at least one, at once. Calls `done` afterwards, maybe inside undici. */
   postRound(bytes: Uint8Array, targets: readonly Target[], done: (attempts: readonly Attempt[]) => void): void
-  /** Posts one request as given. Never rejects. */
   post(target: Target, request: AttemptRequest): Promise<Attempt>
   /** Ends every attempt under way with the error `closed`. */
   abort(): void
-  /** Waits for the attempts under way and closes the connections. */
   close(): Promise<void>
 }
 
-/** Creates a transport. Connections open with the first attempts. */
 export function createTransport(settings: SenderSettings): Transport {
   const { targets, signer, userAgent, timeoutMs, clock, dispatcher, connections } = settings
   const timing = { clock, deadlines: createDeadlines(timeoutMs, clock) }

@@ -12,7 +12,6 @@ export interface Webhook {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** A checked webhook, with the parts of its URL. */
 export interface Target {
   /** A digest of the URL: stored in place of the URL, which may hold a token. */
   readonly id: string
@@ -24,11 +23,6 @@ export interface Target {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/**
- * Checks the webhooks ("Outbound event delivery", Destination settings).
- *
- * @throws TypeError that names the option.
- */
 export function readWebhooks(webhooks: unknown): readonly Target[] {
   if (!Array.isArray(webhooks) || webhooks.length === 0 || webhooks.length > WEBHOOKS_LIMIT) {
     const found = Array.isArray(webhooks) ? `${webhooks.length} entries` : kindOf(webhooks)

@@ -2,7 +2,6 @@
 
 import { type Clock, LONGEST_TIMER_MS } from './clock.ts'
 
-/** The timer. */
 export interface Alarm {
   /** Fires at this time, in milliseconds since the epoch, instead of at the time set before; undefined: not at all. */
   set(at: number | undefined): void

@@ -1,10 +1,7 @@
 /** How long to wait after a failure: pure policy, numbers in and out. */
 
-/** The bounds of a backoff. */
 export interface BackoffOptions {
-  /** The wait after the first failure, in milliseconds. */
   readonly firstMs: number
-  /** The longest wait, in milliseconds. */
   readonly maxMs: number
   /** From 0 to below 1, for full jitter: the wait is this share of what it would be. Default: no jitter. */
   readonly random?: number

@@ -12,7 +12,6 @@ export interface Clock {
   clearTimeout(timer: unknown): void
 }
 
-/** The clock of the machine. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -31,7 +30,6 @@ export function inBackground(clock: Clock): Clock {
   }
 }
 
-/** The longest that a timer waits, in milliseconds. */
 export const LONGEST_TIMER_MS: number = 2 ** 31 - 1
 
 /** Lets the process end although this timer waits. Returns the timer. */

@@ -3,20 +3,17 @@
 import type { Clock } from './clock.ts'
 import { isWorkerd } from './workerd.ts'
 
-/** What happens when time is up. */
 export interface Deadline {
   readonly at: number
   readonly pass: () => void
 }
 
-/** The deadlines of everything under way. */
 export interface Deadlines {
   /** @param since When the time begins, on the monotonic clock. Default: now. */
   set(pass: () => void, since?: number): Deadline
   clear(deadline: Deadline): void
 }
 
-/** A deadline in the ring of those that wait. */
 interface Waiting extends Deadline {
   previous?: Waiting | undefined
   next?: Waiting | undefined

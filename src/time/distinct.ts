@@ -2,7 +2,6 @@
 
 import type { Clock } from './clock.ts'
 
-/** The latest time of each key, about the oldest first. */
 const clocks = new WeakMap<Clock, Map<string, number>>()
 
 /** The time of the clock, or the first millisecond after it that this key did not get yet. */

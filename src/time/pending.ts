@@ -3,14 +3,12 @@
 import { systemClock } from './clock.ts'
 import { type TIMED_OUT, within } from './timeout.ts'
 
-/** The answers that are waited for. */
 export interface Pending {
   /** As `within`, by the machine's clock, as sockets wait. Rejects when {@link rejectAll} is called before. */
   wait<T>(answer: Promise<T>, ms: number): Promise<T | typeof TIMED_OUT>
   rejectAll(error: Error): void
 }
 
-/** Creates an empty set of them. */
 export function createPending(): Pending {
   const rejects = new Set<(error: Error) => void>()
   return {

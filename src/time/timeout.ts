@@ -2,12 +2,11 @@
 
 import type { Clock } from './clock.ts'
 
-/** What {@link within} resolves to when the time is over first. */
 export const TIMED_OUT: unique symbol = Symbol('timed out')
 
 /**
- * Waits for a promise, at most `ms` milliseconds. Resolves to its value, or to {@link TIMED_OUT} when the time is over first,
- * and then what the promise does later is ignored. Rejects as the promise does before.
+ * Waits for a promise, at most `ms` milliseconds. Resolves to its value, or to {@link TIMED_OUT} when the time is over
+ * first, and then what the promise does later is ignored. Rejects as the promise does before.
  */
 export async function within<T>(promise: Promise<T>, ms: number, clock: Clock): Promise<T | typeof TIMED_OUT> {
   let timer: unknown

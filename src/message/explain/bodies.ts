@@ -4,10 +4,8 @@ import { isUtf8 } from 'node:buffer'
 import { firstElement, trim } from '../elements.ts'
 import type { SignatureCauseCode } from './causes.ts'
 
-/** A body, and as text where it is UTF-8. */
 interface Body {
   readonly bytes: Buffer
-  /** Undefined for bytes that are not UTF-8. */
   readonly text: string | undefined
 }
 
@@ -27,7 +25,6 @@ const MARK = Buffer.from('\ufeff')
 const NOT_ASCII = /[^\0-\x7f]/gu
 const NOT_LATIN1 = /[^\0-\xff]/gu
 
-/** The deviations, the frequent ones first. */
 const CHANGES: readonly BodyChange[] = [
   { code: 'body_line_break_lost', change: ({ bytes }) => Buffer.concat([bytes, Buffer.from('\n')]) },
   { code: 'body_line_break_lost', change: ({ bytes }) => Buffer.concat([bytes, Buffer.from('\r\n')]) },
@@ -67,20 +64,13 @@ const CHANGES: readonly BodyChange[] = [
   { code: 'body_utf8_repaired', change: ({ bytes, text }) => text ?? bytes.toString() },
 ]
 
-/** A body that may have been signed. */
 export interface ChangedBody {
-  /** The deviation that it is. */
   readonly code: SignatureCauseCode
   /** Whether a serialiser may have worked on it. */
   readonly isInner: boolean
   readonly bytes: Buffer
 }
 
-/**
- * Lists what may have been signed instead of the body, one deviation each. What changes nothing is left out.
- *
- * @param withInner Whether to list what a serialiser may have worked on.
- */
 export function* changeBody(bytes: Buffer, withInner: boolean): Generator<ChangedBody> {
   const body = { bytes, text: isUtf8(bytes) ? bytes.toString() : undefined }
   for (const { code, inner: isInner = false, change } of CHANGES) {

@@ -110,7 +110,6 @@ const SENTENCES = {
   body_reserialised: `The body must be the bytes that were signed. Got the same JSON, written differently. ${SEND_AS_SIGNED}`,
 } as const
 
-/** Makes the cause of a code. */
 export function causeOf(code: SignatureCauseCode): SignatureCause {
   return { code, message: SENTENCES[code] }
 }

@@ -4,18 +4,14 @@ import { createHash, createHmac } from 'node:crypto'
 import type { SignatureCauseCode } from './causes.ts'
 import type { HashName } from './signature-forms.ts'
 
-/** One way to compute a digest. */
 export interface Digest {
-  /** Computes the digest, in lowercase hexadecimal. */
   compute(hash: HashName, key: Uint8Array, bytes: Uint8Array): string
 }
 
-/** HMAC, as it must be. */
 export const HMAC: Digest = {
   compute: (hash, key, bytes) => createHmac(hash, key).update(bytes).digest('hex'),
 }
 
-/** The ways that are wrong. */
 export const WRONG_DIGESTS: readonly (Digest & { readonly code: SignatureCauseCode })[] = [
   { code: 'key_unused', compute: (hash, _key, bytes) => createHash(hash).update(bytes).digest('hex') },
   { code: 'key_before_body', compute: (hash, key, bytes) => createHash(hash).update(key).update(bytes).digest('hex') },

@@ -17,7 +17,6 @@ export type JsonNode = number | { readonly items: readonly JsonNode[] } | { read
 /** A key, as the index of its token, and its value. */
 export type Member = readonly [key: number, value: JsonNode]
 
-/** A JSON text, taken apart. */
 export interface JsonText {
   readonly root: JsonNode
   /** Each distinct string, number and literal, as it is written. */
@@ -43,7 +42,6 @@ function read(bytes: Buffer): JsonText {
   const indexes = new Map<string, number>()
   let at = 0
 
-  /** Skips what says nothing: white space, commas and colons. */
   function toValue(): number | undefined {
     at = skipSpace(bytes, at)
     if (bytes[at] === COMMA || bytes[at] === COLON) at = skipSpace(bytes, at + 1)
@@ -82,7 +80,6 @@ function read(bytes: Buffer): JsonText {
   return { root, tokens, texts: tokens.map((token) => (token.startsWith('"') ? JSON.parse(token) : token)) }
 }
 
-/** The white space of a serialiser. */
 export interface Layout {
   readonly comma: string
   readonly colon: string
@@ -97,10 +94,8 @@ export const spaced: Layout = { comma: ', ', colon: ': ' }
 export const twoSpaces: Layout = { comma: ',', colon: ': ', indent: '  ' }
 
 /**
- * Writes a value. Undefined for more than `limit` characters: the indentation of what is nested deep makes a text hundreds of
- * times as long.
- *
- * @param tokens What the tokens of the text are written as.
+ * Writes a value. Undefined for more than `limit` characters: the indentation of what is nested deep makes a text
+ * hundreds of times as long.
  */
 export function writeJson(
   root: JsonNode,

@@ -12,20 +12,13 @@ import {
   writeJson,
 } from './json-text.ts'
 
-/**
- * Writes a string, with its quotation marks. Undefined for one that the serialiser refuses.
- *
- * @param token How the string is written now, with its quotation marks.
- */
+/** Writes a string, with its quotation marks. Undefined for one that the serialiser refuses. */
 type WriteString = (text: string, token: string) => string | undefined
 
-/** Rewrites a number. Undefined for one that the serialiser refuses. */
 type WriteNumber = (token: string) => string | undefined
 
-/** Arranges the members of one object. */
 type Arrange = (members: readonly Member[], texts: readonly string[]) => JsonNode
 
-/** One serialiser with its settings, after a parser of the same language. */
 export interface JsonWriter {
   /** As a reader knows it: "json.dumps of Python with sort_keys=True". */
   readonly name: string
@@ -35,14 +28,9 @@ export interface JsonWriter {
   readonly layout: Layout
 }
 
-/** Writes a text as a serialiser does. Undefined when that refuses it, and for what is too long. */
 export type Rewrite = (writer: JsonWriter) => string | undefined
 
-/**
- * Prepares a text for the serialisers: what several of them do alike is done once. Undefined for what is no JSON.
- *
- * @param limit The most characters that they may write.
- */
+/** Prepares a text for the serialisers: what several of them do alike is done once. Undefined for what is no JSON. */
 export function rewriterOf(text: string, limit?: number): Rewrite | undefined {
   const json = readJsonText(text)
   if (json === undefined) return undefined
@@ -92,7 +80,6 @@ function arrange({ root, texts }: JsonText, order: Arrange): JsonNode {
   return visit(root)
 }
 
-/** The first of the values that print alike. */
 function unify<Value>(firsts: Map<unknown, Value>, print: unknown, value: Value): Value {
   if (!firsts.has(print)) firsts.set(print, value)
   return firsts.get(print) as Value
@@ -162,7 +149,6 @@ interface NumberForm {
   readonly below: number
   /** What stands between a single digit and its exponent. */
   readonly fraction?: string
-  /** How many digits an exponent has at least. */
   readonly exponentDigits?: number
   isInteger?(token: string): boolean
   writeInfinity?(value: number): string
@@ -273,7 +259,6 @@ const oldRuby: Layout = {
 /** The settings of one kind, by what a reader sees of them: nothing for the default. */
 type Settings<Value> = Readonly<Record<string, Value>>
 
-/** A serialiser with every combination of its settings. */
 interface Family {
   readonly name: string
   readonly string: Settings<WriteString>
@@ -374,7 +359,6 @@ const FAMILIES: readonly Family[] = [
   },
 ]
 
-/** Every serialiser with every combination of its settings, those with few settings first. */
 export const WRITERS: readonly JsonWriter[] = FAMILIES.flatMap(combine)
   .sort((one, other) => one.settings - other.settings)
   .map(({ writer }) => writer)

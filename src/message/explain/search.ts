@@ -8,15 +8,11 @@ import { rewriterOf, WRITERS } from './json-writers.ts'
 import { listSecrets } from './secrets.ts'
 import type { Reading } from './signature-forms.ts'
 
-/** What was found, and what was tried for it. */
 export interface SearchResult {
   /** The deviations that explain the signature, at most two and those of its form; undefined when none do. */
   readonly causes: readonly SignatureCause[] | undefined
-  /** The codes of what was tried beside the form. */
   readonly tried: readonly SignatureCause['code'][]
-  /** Whether every pair of deviations was tried. */
   readonly complete: boolean
-  /** How much was done, in bytes that were digested or written. */
   readonly work: number
 }
 
@@ -26,7 +22,6 @@ export const MAX_WORK = 250_000_000
 /** How many times as long as the body its indented forms may be: numbers one a line, five levels deep, take ten. */
 const MAX_GROWTH = 20
 
-/** One guess: which digest, of what, with which key. */
 interface Candidate {
   readonly digest: Digest
   readonly key: Uint8Array
@@ -34,17 +29,13 @@ interface Candidate {
   readonly causes: readonly SignatureCause[]
 }
 
-/** What differs from the right way. */
 type Deviation = Partial<Candidate> & Pick<Candidate, 'causes'>
 
-/** Bytes that may have been signed instead of the body. */
 interface Variant extends Deviation {
   readonly bytes: Buffer
-  /** Whether a serialiser may have worked on them. */
   readonly isInner: boolean
 }
 
-/** Searches for deviations of the secret, the body and the digest that make one of the readings fit. */
 export function search(bytes: Uint8Array, secret: string, readings: readonly Reading[]): SearchResult {
   const work: Work = { done: 0 }
   const tried = new Set<SignatureCause['code']>()
@@ -61,7 +52,6 @@ export function search(bytes: Uint8Array, secret: string, readings: readonly Rea
   return { causes: undefined, tried: [...tried], complete: !isOver(work), work: work.done }
 }
 
-/** The guesses, those with fewer deviations first. */
 function* listCandidates(given: Uint8Array, secret: string, work: Work): Generator<Candidate> {
   const body = Buffer.from(given.buffer, given.byteOffset, given.length)
   const right: Candidate = { digest: HMAC, key: Buffer.from(secret), bytes: body, causes: [] }
@@ -140,7 +130,6 @@ function fingerprint(bytes: Uint8Array, work: Work): string {
   return createHash('sha1').update(bytes).digest('base64')
 }
 
-/** Counts what was done, in bytes that were digested or written. */
 interface Work {
   done: number
 }

@@ -2,7 +2,6 @@
 
 import type { SignatureCauseCode } from './causes.ts'
 
-/** One deviation: what it makes of a secret, or undefined where it does not apply. */
 type Change = readonly [code: SignatureCauseCode, change: (secret: string) => string | Uint8Array | undefined]
 
 const CHANGES: readonly Change[] = [
@@ -24,13 +23,11 @@ const CHANGES: readonly Change[] = [
   ['secret_latin1', (secret) => Buffer.from(secret, 'latin1')],
 ]
 
-/** A secret that a signer may have used, and the deviation that it is. */
 export interface SecretVariant {
   readonly code: SignatureCauseCode
   readonly key: Uint8Array
 }
 
-/** Lists the distinct secrets that people use for this one by mistake. */
 export function listSecrets(secret: string): readonly SecretVariant[] {
   const seen = new Set([Buffer.from(secret).toString('hex')])
   const variants: SecretVariant[] = []

@@ -2,10 +2,8 @@
 
 import { causeOf, type SignatureCause, type SignatureCauseCode } from './causes.ts'
 
-/** A hash function, by its name in node:crypto. */
 export type HashName = 'md5' | 'sha1' | 'sha224' | 'sha256' | 'sha384' | 'sha512'
 
-/** One way to read a signature: which digest it may be. */
 export interface Reading {
   readonly hash: HashName
   /** What is wrong with the form, with the hash, and with what was signed before the body. */
@@ -16,7 +14,6 @@ export interface Reading {
   fits(digest: string): boolean
 }
 
-/** How many hexadecimal digits each hash has. */
 const DIGITS: Readonly<Record<HashName, number>> = {
   md5: 32,
   sha1: 40,
@@ -47,14 +44,9 @@ const WRAPPERS: readonly (readonly [SignatureCauseCode, RegExp])[] = [
 /** A part of a list: of `t=1492774577,v1=…`. */
 const TIMESTAMP = /^(?:t|ts|timestamp) ?= ?(\d{1,20})$/i
 
-/** What stands between a timestamp and the body that are signed together. */
 const JOINTS = ['.', ':']
 
-/**
- * Reads a signature that was given. No readings: it is none, and the causes say why.
- *
- * @param causes What is wrong in each reading.
- */
+/** Reads a signature that was given. No readings: it is none, and the causes say why. */
 export function readSignature(signature: string): { readings: readonly Reading[]; causes: readonly SignatureCause[] } {
   const codes = new Set<SignatureCauseCode>()
   const text = signature.length > LONGEST ? '' : unwrap(signature, codes)
@@ -70,7 +62,6 @@ export function readSignature(signature: string): { readings: readonly Reading[]
   return { readings, causes: first.causes.filter(isInAll) }
 }
 
-/** The readings of one value of a list, or of the only one. */
 function readPart(part: string, codesOfAll: ReadonlySet<SignatureCauseCode>, timestamp: string | undefined): Reading[] {
   const codes = new Set(codesOfAll)
   const hex = readHex(unwrap(part, codes), codes)
@@ -91,7 +82,6 @@ function unwrap(text: string, codes: Set<SignatureCauseCode>): string {
   return text
 }
 
-/** The digits that a signature stands for, in lower case. Undefined for what is too short or no digest. */
 function readHex(text: string, codes: Set<SignatureCauseCode>): string | undefined {
   if (/^[0-9a-f]{16,128}$/i.test(text)) {
     if (text !== text.toLowerCase()) codes.add('signature_uppercase')
