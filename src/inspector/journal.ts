@@ -1,12 +1,15 @@
-/** The messages that an inspector keeps: written by what watches the parts, read by the endpoint; and how many there may be. */
+/** The messages that an inspector keeps: written by what watches the parts, read by the endpoint. */
 
 import type { EndpointHeaders } from '../http/endpoint.ts'
+import { isSecretHeader } from '../inbox/envelope.ts'
+import { matchUser } from '../message/identity.ts'
 import { requireOptions, requireText, requireWhole } from '../options/checks.ts'
 import type { Log } from '../options/log.ts'
+import { type LogFile, openLogFile } from '../request-log/log-file.ts'
+import { createRequestLog, type LogBounds } from '../request-log/request-log.ts'
+import { cannotUse } from '../sqlite/advice.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import type { KeepOptions } from './api.ts'
-import { createForgotten } from './forgotten.ts'
-import { openJournalFile } from './journal-file.ts'
 import { bodiesOf } from './lines.ts'
 import {
   addStep,
@@ -45,7 +48,7 @@ export interface Journal {
    * @param version Undefined: all.
    */
   changesSince(version: number | undefined): Changes
-  /** Calls `listener` after a change, at most once until `changesSince` is called again. Returns what stops that. */
+  /** Calls `listener` after each change. Returns what stops that. */
   onChange(listener: () => void): () => void
   /** Everything about a message; undefined when it is not kept any more. */
   detail(id: number): Detail | undefined
@@ -90,7 +93,7 @@ export interface JournalWriter extends Journal {
 }
 
 /** The options of what is kept, checked and complete. */
-export type Keep = Required<Omit<KeepOptions, 'path'>> & Pick<KeepOptions, 'path'>
+export type Keep = LogBounds & Pick<KeepOptions, 'path'>
 
 /**
  * Checks and completes the options.
@@ -113,20 +116,9 @@ const MAX_MESSAGES = 100_000
 /** Holds the largest body that a receiver takes by default. */
 const MIN_BYTES = 1_000_000
 
-/** Messages within bounds, the oldest first. */
-interface Bounded {
-  readonly most: number
-  readonly mostBytes: number
-  bytes: number
-  readonly kept: Map<number, Kept>
-}
-
-/** A message with the version of its latest change, 0 before the first, and its size at that time. */
-interface Kept {
-  readonly logged: LoggedMessage
-  version: number
-  size: number
-}
+/** For how long `forget` is remembered: a message may be under way. And how many calls are. */
+const UNDER_WAY_MS = 600_000
+const MAX_CALLS = 1_000
 
 /**
  * Creates a journal in memory. With `keep.path` it writes all to a file, too, and begins with what earlier processes wrote there.
@@ -135,118 +127,77 @@ interface Kept {
  * @throws TypeError for a file that cannot be used.
  */
 export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock = systemClock): JournalWriter {
-  const file = keep.path === undefined ? undefined : openJournalFile(keep.path, log, machine)
   const parts = new Map<string, PartIndex>()
-  const messages: Bounded = { most: keep.messages, mostBytes: keep.bytes, bytes: 0, kept: new Map() }
-  const refused: Bounded = { most: keep.refused, mostBytes: keep.refusedBytes, bytes: 0, kept: new Map() }
-  const forgotten = createForgotten(machine)
   const listeners = new Set<() => void>()
-  // Versions that are shown are greater than those of earlier processes, which a page may know.
-  const base = Date.now() * 1_000
-  let version = 0
+  const file = keep.path === undefined ? undefined : openFile(keep.path, log, machine)
+  const messages = createRequestLog<LoggedMessage>({ bounds: keep, sizeOf, onDrop, file })
   let resetAt = 0
-  let lastId = 0
-  let hasCalled = false
-
-  const listOf = ({ isRefused }: LoggedMessage): Bounded => (isRefused ? refused : messages)
-  const find = (id: number): LoggedMessage | undefined => (messages.kept.get(id) ?? refused.kept.get(id))?.logged
-  const all = (): Kept[] => [...messages.kept.values(), ...refused.kept.values()]
-
-  function callListeners(): void {
-    if (hasCalled) return
-    hasCalled = true
-    for (const listener of listeners) listener()
-  }
+  /** Calls of `forget`: the events of messages that were under way would bring them back. */
+  let forgotten: readonly { isAbout: (body: Uint8Array) => boolean; source?: string; at: number; until: number }[] = []
 
   function part(name: string): PartIndex {
-    const known = parts.get(name)
-    if (known !== undefined) return known
-    const created: PartIndex = { name, byKey: new Map(), byJob: new Map() }
-    parts.set(name, created)
-    return created
+    const known = parts.get(name) ?? { name, byKey: new Map(), byJob: new Map() }
+    parts.set(name, known)
+    return known
   }
 
-  function insert(logged: LoggedMessage): LoggedMessage {
-    const { id, key, jobId } = logged
+  function index(logged: LoggedMessage): LoggedMessage {
     const { byKey, byJob } = part(logged.part)
-    lastId = id
-    if (key !== undefined) byKey.set(key, logged)
-    if (jobId !== undefined) byJob.set(jobId, logged)
-    listOf(logged).kept.set(id, { logged, version: 0, size: 0 })
-    trim(listOf(logged))
+    if (logged.key !== undefined) byKey.set(logged.key, logged)
+    if (logged.jobId !== undefined) byJob.set(logged.jobId, logged)
     return logged
   }
 
-  function drop(list: Bounded, { logged, size }: Kept): void {
-    const { id, key, jobId } = logged
+  function onDrop(logged: LoggedMessage): void {
     const { byKey, byJob } = part(logged.part)
-    if (key !== undefined && byKey.get(key) === logged) byKey.delete(key)
-    if (jobId !== undefined && byJob.get(jobId) === logged) byJob.delete(jobId)
-    list.kept.delete(id)
-    list.bytes -= size
-    file?.dropped(logged)
+    if (byKey.get(logged.key ?? '') === logged) byKey.delete(logged.key ?? '')
+    if (byJob.get(logged.jobId ?? '') === logged) byJob.delete(logged.jobId ?? '')
   }
 
-  /** Drops the oldest for which there is no room. One stays, however large it is. */
-  function trim(list: Bounded): void {
-    for (const kept of list.kept.values()) {
-      const { size } = list.kept
-      if (size <= list.most && (list.bytes <= list.mostBytes || size === 1)) return
-      drop(list, kept)
-    }
-  }
-
-  function note(logged: LoggedMessage): void {
-    const list = listOf(logged)
-    const kept = list.kept.get(logged.id) as Kept
-    const size = sizeOf(logged)
-    list.bytes += size - kept.size
-    kept.size = size
-    version += 1
-    kept.version = version
-    trim(list)
+  function callListeners(): void {
+    for (const listener of listeners) listener()
   }
 
   function update(logged: LoggedMessage): void {
-    if (find(logged.id) !== logged) return // It was dropped meanwhile.
-    file?.changed(logged)
-    note(logged)
+    messages.put(logged)
     callListeners()
   }
 
-  for (const logged of file?.load() ?? []) note(insert(logged))
+  for (const logged of messages.list().reverse()) index(logged)
 
   return {
     get version() {
-      return version
+      return messages.version
     },
     now: () => clock.now(),
     part,
     update,
-    add: ({ name }, head) => insert(createLogged(lastId + 1, name, head)),
-    isForgotten: forgotten.has,
+    add: ({ name }, head) => index(createLogged(messages.nextId(), name, head)),
+    isForgotten(kind, at, body, source) {
+      const since = forgotten.filter(
+        (call) => at <= call.at && machine.monotonic() < call.until && isOf(call.source, source),
+      )
+      return since.length > 0 && bodiesOf(body, kind).some((each) => since.some(({ isAbout }) => isAbout(each)))
+    },
     setJob(logged, jobId) {
       logged.jobId = jobId
-      part(logged.part).byJob.set(jobId, logged)
+      index(logged)
     },
-    changesSince(shown) {
-      hasCalled = false
-      const since = shown === undefined ? -1 : shown - base
+    changesSince(since = -1) {
+      const { version } = messages
       const isReset = since < resetAt || since > version
-      const from = isReset ? 0 : since
-      const rows = all().flatMap((kept) => (kept.version > from ? [rowOf(kept.logged)] : []))
-      return { version: base + version, isReset, rows: rows.sort((one, other) => other.id - one.id) }
+      return { version, isReset, rows: messages.list(isReset ? -1 : since).map(rowOf) }
     },
     onChange(listener) {
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
     detail(id) {
-      const logged = find(id)
+      const logged = messages.get(id)
       return logged && detailOf(logged)
     },
     refused(id) {
-      const logged = find(id)
+      const logged = messages.get(id)
       if (logged === undefined || !canExplain(logged)) return undefined
       const { part, ownPath: path, headers, body: bytes } = logged
       return { part, path, headers, bytes }
@@ -257,13 +208,12 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
       for (const jobId of jobIds) {
         const logged = byJob.get(jobId)
         if (logged === undefined) continue
-        const { id, state, endedAt = 0 } = logged
-        const changedAt = messages.kept.get(id)?.version ?? 0
+        const { state, endedAt = 0 } = logged
         addStep(logged, { at, what })
         if (what === 'dropped') {
           logged.jobId = undefined
           byJob.delete(jobId)
-        } else if (state === 'dead' && (endedAt < at || (endedAt === at && changedAt <= since))) {
+        } else if (state === 'dead' && (endedAt < at || (endedAt === at && messages.versionOf(logged) <= since))) {
           logged.state = 'waiting'
           logged.code = undefined
         }
@@ -271,21 +221,51 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
       }
     },
     forget(ids, source) {
-      const isAbout = forgotten.note(ids, source, clock.now())
-      const about = all().filter(({ logged: { body, kind, ...logged } }) => {
-        return (source === undefined || logged.source === source) && bodiesOf(body, kind).some(isAbout)
+      const isAbout = matchUser(ids)
+      const [at, now] = [clock.now(), machine.monotonic()]
+      const call = { isAbout, at, until: now + UNDER_WAY_MS, ...(source !== undefined && { source }) }
+      forgotten = [...forgotten.filter(({ until }) => until > now), call].slice(-MAX_CALLS)
+      const about = messages.list().filter(({ body, kind, source: of }) => {
+        return isOf(source, of) && bodiesOf(body, kind).some(isAbout)
       })
-      for (const kept of about) drop(listOf(kept.logged), kept)
-      if (about.length > 0) {
-        file?.purge()
-        resetAt = version += 1
-        callListeners()
-      }
+      if (about.length === 0) return 0
+      messages.delete(about)
+      resetAt = messages.version
+      callListeners()
       return about.length
     },
     close() {
       listeners.clear()
-      file?.close()
+      messages.close()
     },
   }
+}
+
+/** Whether a call for one source, or for all of them, is about a message of a source. */
+function isOf(wanted: string | undefined, source: string | undefined): boolean {
+  return wanted === undefined || wanted === source
+}
+
+function openFile(path: string, log: Log, machine: Clock): LogFile<LoggedMessage> {
+  try {
+    return openLogFile<LoggedMessage>(path, {
+      application: 0x686b_696e, // "hkin"
+      writer: 'an inspector',
+      toStored: withoutSecrets,
+      isEntry: ({ part, steps }) => typeof part === 'string' && Array.isArray(steps),
+      onFailure(error) {
+        const text = `${cannotUse('The inspector', path, error)} Messages are kept in memory meanwhile.`
+        log.write({ level: 'error', code: 'inspector_file', text, fields: { path } })
+      },
+      machine,
+    })
+  } catch (error) {
+    throw new TypeError(cannotUse('`keep.path`: the inspector', path, error))
+  }
+}
+
+/** Only the names of secret headers are written. */
+function withoutSecrets(logged: LoggedMessage): LoggedMessage {
+  const headers = Object.entries(logged.headers).map(([name, value]) => [name, isSecretHeader(name) ? '' : value])
+  return { ...logged, headers: Object.fromEntries(headers) }
 }

@@ -3,6 +3,7 @@
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { RETRY_WINDOW_MS } from '../message/limits.ts'
 import type { Message } from '../message/message.ts'
+import type { LogEntry } from '../request-log/log-file.ts'
 import { cut, linesOf, nameOf, SHORT, showBody, userOf } from './lines.ts'
 import type { Detail, Row, RowState, Step } from './wire.ts'
 
@@ -17,8 +18,7 @@ export interface LoggedHead {
 }
 
 /** What is kept of a message. */
-export interface LoggedMessage extends LoggedHead {
-  readonly id: number
+export interface LoggedMessage extends LogEntry, LoggedHead {
   /** The name of the part. */
   readonly part: string
   /** How many messages that succeeded it stands for, when only a sample of them is kept. */

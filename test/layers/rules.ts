@@ -17,6 +17,7 @@ const LAYERS: Readonly<Record<string, number>> = {
   queues: 2,
   dedupe: 2,
   handling: 2,
+  'request-log': 2,
   inbox: 3,
   sender: 3,
   client: 3,
