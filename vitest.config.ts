@@ -17,6 +17,7 @@ export default defineConfig({
     tags: TAGS,
     exclude: ['test/package/**', 'test/everywhere/**', 'test/browser/**', ...(isCrash ? [] : ['test/crash/**'])],
     execArgv: ['--disable-warning=HOOKLINE_REDIS_PERSISTENCE'], // The Redis of the tests may keep no append-only file.
+    isolate: false, // A worker loads the sources once.
     slowTestThreshold: 10_000, // One line a file.
     testTimeout: 30_000, // It ends what hangs. What has to be quick measures that itself.
     hookTimeout: 60_000,

@@ -9,7 +9,9 @@ import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { numbered, setUp } from './dispatcher.ts'
+
+vi.resetModules() // Clients of other files, left open in this process, would share its listeners.
+const { numbered, setUp } = await import('./dispatcher.ts')
 
 const module = fileURLToPath(new URL('../../src/client/index.ts', import.meta.url))
 let failing = 0
