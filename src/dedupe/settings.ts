@@ -19,11 +19,7 @@ export interface DedupeTimes {
 /** The names of {@link DedupeTimes}. */
 export const SHARED = ['dedupeWindowMs', 'leaseMs', 'clock'] as const satisfies (keyof DedupeTimes)[]
 
-/**
- * Checks and completes the shared options.
- *
- * @throws TypeError that names the option.
- */
+/** Checks and completes the shared options. @throws TypeError that names the option. */
 export function readShared(options: DedupeTimes): Required<DedupeTimes> {
   const { dedupeWindowMs = 24 * 60 * 60_000, leaseMs = 60_000, clock = systemClock } = options
   requireClock(clock)

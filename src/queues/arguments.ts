@@ -8,6 +8,7 @@ import {
   refuseUnknown,
   requireClock,
   requireFunction,
+  requireMethods,
   requireOptions,
   requireText,
   requireWhole,
@@ -59,11 +60,7 @@ interface QueueSettings extends Pick<CreateQueueOptions, 'name' | 'pollMs' | 'de
   readonly clock: Clock
 }
 
-/**
- * Checks and completes the options of a queue.
- *
- * @throws TypeError that names the option.
- */
+/** Checks and completes the options of a queue. @throws TypeError that names the option. */
 export function readOptions(options: CreateQueueOptions): QueueSettings {
   requireOptions('createQueue', options, OPTIONS)
   const { name, pollMs, deadLetterRetentionMs, clock = systemClock } = options
@@ -74,11 +71,7 @@ export function readOptions(options: CreateQueueOptions): QueueSettings {
   return { name, pollMs, deadLetterRetentionMs, clock, report: readOnError(options, clock) }
 }
 
-/**
- * The jobs of a push; the first of those that have the same id.
- *
- * @throws TypeError that names the field.
- */
+/** The jobs of a push; the first of those that have the same id. @throws TypeError that names the field. */
 export function readJobs(jobs: readonly Job[]): readonly Job[] {
   if (!Array.isArray(jobs)) throw invalidOption('jobs', 'must be a list', show(jobs), 'Pass [{ id, body }].')
   for (const job of jobs) requireJob(job)
@@ -183,11 +176,8 @@ export function requireStore(store: QueueStore): void {
   if (typeof store !== 'object' || store === null) {
     throw invalidOption('store', 'must be a QueueStore', String(store), 'Pass an object with its methods.')
   }
-  for (const method of ['push', 'claim', 'finish', 'release', 'nextDueAt', 'counts', 'close'] as const) {
-    requireFunction(`store.${method}`, store[method])
-  }
-  for (const method of ['deadLetters', 'redrive', 'drop', 'jobs', 'remove'] as const)
-    requireFunction(`store.${method}`, store[method])
+  requireMethods('store', store, ['push', 'claim', 'finish', 'release', 'nextDueAt', 'counts', 'close'])
+  requireMethods('store', store, ['deadLetters', 'redrive', 'drop', 'jobs', 'remove'])
   if (store.leaseMs === undefined) return
   requireWhole('store.leaseMs', store.leaseMs, 3)
   requireFunction('store.renew', store.renew)

@@ -1,5 +1,6 @@
 /** createQueue(): everything that queues share; an engine supplies the store. */
 
+import { describeError, HooklineError } from '../message/error.ts'
 import { isThenable } from '../options/callbacks.ts'
 import { requireFunction, requireWhole } from '../options/checks.ts'
 import { TIMED_OUT, within } from '../time/timeout.ts'
@@ -15,7 +16,6 @@ import {
   requireStore,
 } from './arguments.ts'
 import { createRetention, dropMatching, forget, type Stored } from './drop.ts'
-import { hasAnotherHandler, shuttingDown, unavailable } from './errors.ts'
 import type { ClaimedJob, Job, Queue, QueueUse } from './queue.ts'
 import type { Answer, QueueStore } from './store.ts'
 import { occupy, servesOther } from './use.ts'
@@ -49,13 +49,9 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
     report(unavailable(name, error))
   }
 
-  function requireOpen(): void {
-    if (isClosed) throw shuttingDown(name)
-  }
-
-  /** Of a call that adds jobs. */
-  function requireNotClosing(): void {
-    if (closed !== undefined) throw shuttingDown(name)
+  function requireOpen(isOpen = !isClosed): void {
+    if (isOpen) return
+    throw new HooklineError('shutting_down', `Queue ${name} is closed. Got a call after close(). Create a new queue.`)
   }
 
   /** Hot path: with a store that answers without a promise, it runs through. */
@@ -144,7 +140,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
     async push(jobs, options) {
       const checked = readJobs(jobs)
       const db = readDb(options, name, store.hasTransactions)
-      requireNotClosing()
+      requireOpen(closed === undefined)
       if (db !== undefined) {
         // Nothing is due before the caller's transaction commits, and its errors are the caller's.
         return track(store.push(checked, { db }), (error) => error)
@@ -155,7 +151,10 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
       if (store.isOrdered !== true) worker.wake()
     },
     work(handle, options) {
-      if (hasHandler) throw hasAnotherHandler(name)
+      if (hasHandler) {
+        const advice = 'Create a queue for each destination and each inbox.'
+        throw new TypeError(`Queue ${name} can have one handler. Got a second handler. ${advice}`)
+      }
       if (closed !== undefined) {
         throw new TypeError(`Queue ${name} is closed. Got a handler for it. Create a new queue.`)
       }
@@ -173,7 +172,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
     deadLetters: async (page = {}) => stored.deadLetters(page),
     async redrive(ids) {
       const checked = readIds(ids)
-      requireNotClosing()
+      requireOpen(closed === undefined)
       const count = await ask(() => store.redrive(checked))
       worker.wake()
       return count
@@ -198,3 +197,11 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
 
 /** How long closing waits for a durable store to free what it holds, in milliseconds. */
 const CLOSE_MS = 300
+
+/** What the store threw, as one of ours. */
+function unavailable(name: string, error: unknown): HooklineError {
+  if (error instanceof HooklineError) return error
+  const found = describeError(error).replace(/\.$/, '')
+  const message = `Queue ${name}: the engine failed. Got ${found}. Check that it runs and can be reached.`
+  return new HooklineError('queue_unavailable', message, { cause: error })
+}

@@ -75,13 +75,6 @@ export async function forget(stored: Stored, matches: (job: StoredJob) => boolea
   return { deleted: removed + dropped, active: found.size - removed }
 }
 
-/** The drops of a queue, now and then. */
-export interface Retention {
-  /** Drops what is too old now, and from then on in intervals. */
-  start(): void
-  stop(): void
-}
-
 /** Dead letters stay at most so much longer, in milliseconds, and never longer than twice. */
 const EVERY_MS = 60 * 60_000
 
@@ -95,7 +88,7 @@ export function createRetention(
   drop: (olderThan: Date) => Promise<unknown>,
   clock: Clock,
   onError: (error: unknown) => void,
-): Retention {
+) {
   let timer: unknown
   let isStopped = retentionMs === undefined
 
@@ -111,10 +104,11 @@ export function createRetention(
   }
 
   return {
-    start() {
+    /** Drops what is too old now, and from then on in intervals. */
+    start(): void {
       if (retentionMs !== undefined) void dropOld(retentionMs)
     },
-    stop() {
+    stop(): void {
       isStopped = true
       clock.clearTimeout(timer)
     },

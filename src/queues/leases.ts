@@ -6,35 +6,25 @@ import type { Clock } from '../time/clock.ts'
 import type { ClaimedJob } from './queue.ts'
 import type { QueueStore } from './store.ts'
 
-/** The leases that are renewed. */
-export interface Leases<Claim> {
-  add(claims: readonly Claim[]): void
-  remove(claim: Claim): void
-  /** How long the event loop was blocked when an earlier claim of this job lapsed here, in milliseconds. */
-  blockedMsOf(id: string): number | undefined
-  /** Renews nothing more. Resolves when the store has answered. */
-  close(): Promise<void>
-}
-
-/** How leases are renewed. */
-export interface LeasesOptions {
+/** How a part of a queue that works reports errors. */
+export interface ReportOptions {
   /** Names the queue in errors. */
   readonly name: string
   readonly clock: Clock
-  /** Receives the error of each renewal that failed, and a HooklineError `lease_lapsed` when one came too late. */
+  /** Receives the error of each call of the store that failed, and a HooklineError `lease_lapsed`. */
   readonly onError: (error: unknown) => void
 }
 
 /** Of so many jobs it remembers that their claims lapsed here, the latest. */
 const MOST_LAPSED = 1_000
 
-/** Creates an empty set of leases; all of them are renewed together. Does nothing for a store without leases. */
+/** Creates an empty set of leases; all of them are renewed together. Undefined for a store without leases. */
 export function createLeases<Claim extends ClaimedJob>(
   store: QueueStore<Claim>,
-  { name, clock, onError }: LeasesOptions,
-): Leases<Claim> {
+  { name, clock, onError }: ReportOptions,
+) {
   const { leaseMs, renewMs } = store
-  if (leaseMs === undefined) return { add() {}, remove() {}, blockedMsOf: () => undefined, async close() {} }
+  if (leaseMs === undefined) return undefined
   const held = new Map<Claim, number>() // When it was claimed, by the monotonic time.
   const lapsed = new Map<string, number>() // By the id of the job, how long the event loop was blocked.
   const everyMs = renewMs ?? Math.floor(leaseMs / 3)
@@ -84,17 +74,19 @@ export function createLeases<Claim extends ClaimedJob>(
   }
 
   return {
-    add(claims) {
+    add(claims: readonly Claim[]): void {
       const now = clock.monotonic()
       for (const claim of claims) held.set(claim, now)
       setAlarm()
     },
-    remove(claim) {
+    remove(claim: Claim): void {
       held.delete(claim)
       setAlarm()
     },
-    blockedMsOf: (id) => lapsed.get(id),
-    async close() {
+    /** How long the event loop was blocked when an earlier claim of this job lapsed here, in milliseconds. */
+    blockedMsOf: (id: string) => lapsed.get(id),
+    /** Renews nothing more. Resolves when the store has answered. */
+    async close(): Promise<void> {
       held.clear()
       setAlarm()
       await renewal

@@ -1,61 +1,46 @@
 /** The jobs that run in this process: their handlers, leases and outcomes, and their release when the queue closes. */
 
+import { isUint8Array } from 'node:util/types'
 import { createSlots } from '../collections/slots.ts'
+import { backoff } from '../time/backoff.ts'
 import type { Clock } from '../time/clock.ts'
-import { readOutcome } from './handle-job.ts'
-import { createLeases } from './leases.ts'
-import { createRecordOutcome } from './outcomes.ts'
-import type { ClaimedJob, HandleJob } from './queue.ts'
+import { within } from '../time/timeout.ts'
+import { createLeases, type ReportOptions } from './leases.ts'
+import type { ClaimedJob, HandleJob, Outcome } from './queue.ts'
 import type { QueueStore } from './store.ts'
 
+/** While the store fails. */
+export const STORE_BACKOFF = { firstMs: 500, maxMs: 30_000 } as const
+
+/** After a handler that failed. */
+const HANDLER_BACKOFF = { firstMs: 1_000, maxMs: 60_000 } as const
+
 /** How jobs run. */
-export interface RunningOptions {
-  /** Names the queue in errors. */
-  readonly name: string
-  readonly clock: Clock
+interface RunningOptions extends ReportOptions {
   /** Aborts when the grace of a closing queue is over. One for all jobs: creating one costs more than the rest of the loop. */
   readonly signal: AbortSignal
-  /** Receives the error of each call of the store that failed. */
-  readonly onError: (error: unknown) => void
   /** Called when a job makes room for another one. */
   readonly onEnd: () => void
   /** Called when an outcome is recorded that made room before. */
   readonly onRecorded: () => unknown
 }
 
-/** Running jobs. */
-export interface Running<Claim> {
-  /** How many there are, each until its outcome is recorded. */
-  readonly size: number
-  /** How many of them leave no room for another one. */
-  readonly busy: number
-  run(claims: readonly Claim[], handle: HandleJob): void
-  /** Ignores later outcomes, and releases the jobs that still run. Resolves when the store has answered. */
-  close(): Promise<void>
-}
-
 /** Creates it; nothing runs yet. */
 export function createRunning<Claim extends ClaimedJob>(
   store: QueueStore<Claim>,
   { name, clock, signal, onError, onEnd, onRecorded }: RunningOptions,
-): Running<Claim> {
+) {
   const leases = createLeases(store, { name, clock, onError })
   const unrecorded = createSlots<Claim>() // Closing releases them.
   const recordings = createSlots<Promise<void>>()
-  const record = createRecordOutcome(store, {
-    clock,
-    signal,
-    onError,
-    onGivenUp: (claim) => void unrecorded.add(claim),
-  })
   let size = 0
   let leaving = 0 // Their handlers have ended, in a store that is ordered.
   let isClosed = false
 
   /** Awaits only promises: with a store that answers without one, it runs through. */
   async function runOne(claim: Claim, handle: HandleJob): Promise<void> {
-    const place = unrecorded.add(claim)
-    const blockedMs = leases.blockedMsOf(claim.id)
+    const slot = unrecorded.add(claim)
+    const blockedMs = leases?.blockedMsOf(claim.id)
     const job = blockedMs === undefined ? claim : { ...claim, blockedMs }
     let result: unknown
     try {
@@ -64,7 +49,7 @@ export function createRunning<Claim extends ClaimedJob>(
       // The handler reports its own errors.
     }
     if (isClosed) return
-    unrecorded.remove(place)
+    unrecorded.remove(slot)
     const recording = record(claim, readOutcome(result, job, clock))
     const leaves = recording !== undefined && store.isOrdered === true
     if (leaves) {
@@ -76,29 +61,64 @@ export function createRunning<Claim extends ClaimedJob>(
       await recording
       recordings.remove(until)
     }
-    leases.remove(claim)
+    leases?.remove(claim)
     size -= 1
     if (leaves) leaving -= 1
     if (leaves) onRecorded()
     else onEnd()
   }
 
+  /** Returns undefined when the store answered at once, else a promise that never rejects. */
+  function record(claim: Claim, outcome: Outcome): Promise<void> | undefined {
+    try {
+      return store.finish(claim, outcome)?.then(undefined, (error: unknown) => recordAgain(claim, outcome, error))
+    } catch (error) {
+      return recordAgain(claim, outcome, error)
+    }
+  }
+
+  /** Until it works, or the queue is closed: then one last time. */
+  async function recordAgain(claim: Claim, outcome: Outcome, error: unknown): Promise<void> {
+    onError(error)
+    for (let failures = 1; ; failures += 1) {
+      await waitUnlessAborted(backoff(failures, STORE_BACKOFF))
+      try {
+        return await store.finish(claim, outcome)
+      } catch (again) {
+        onError(again)
+        if (signal.aborted) return void unrecorded.add(claim)
+      }
+    }
+  }
+
+  async function waitUnlessAborted(ms: number): Promise<void> {
+    if (signal.aborted) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const stop = (): void => resolve()
+    signal.addEventListener('abort', stop)
+    await within(promise, ms, clock)
+    signal.removeEventListener('abort', stop)
+  }
+
   return {
+    /** How many there are, each until its outcome is recorded. */
     get size() {
       return size
     },
+    /** How many of them leave no room for another one. */
     get busy() {
       return size - leaving
     },
-    run(claims, handle) {
+    run(claims: readonly Claim[], handle: HandleJob): void {
       size += claims.length
-      leases.add(claims)
+      leases?.add(claims)
       for (const claim of claims) void runOne(claim, handle)
     },
-    async close() {
+    /** Ignores later outcomes, and releases the jobs that still run. Resolves when the store has answered. */
+    async close(): Promise<void> {
       isClosed = true
       await Promise.all(recordings.list())
-      await leases.close()
+      await leases?.close()
       if (unrecorded.size === 0) return
       try {
         await store.release(unrecorded.list(), { wereHandled: true })
@@ -107,4 +127,19 @@ export function createRunning<Claim extends ClaimedJob>(
       }
     },
   }
+}
+
+/** The outcome that a handler returned. One that failed, or returned none, is a retry a little later, with the same retry state. */
+function readOutcome(result: unknown, { claimCount, retryState }: ClaimedJob, clock: Clock): Outcome {
+  if (isOutcome(result)) return result
+  const retryAt = new Date(clock.now() + backoff(claimCount, HANDLER_BACKOFF))
+  return retryState === undefined ? { retryAt } : { retryAt, retryState }
+}
+
+function isOutcome(value: unknown): value is Outcome {
+  if (typeof value !== 'object' || value === null) return false
+  if ('complete' in value) return value.complete === true
+  if ('retryState' in value && value.retryState !== undefined && !isUint8Array(value.retryState)) return false
+  if ('retryAt' in value) return value.retryAt instanceof Date && !Number.isNaN(value.retryAt.getTime())
+  return 'deadLetter' in value && typeof value.deadLetter === 'string'
 }

@@ -33,6 +33,22 @@ export function occupy(place: string, name: string): () => void {
   return () => void destinations.delete(place)
 }
 
+/**
+ * Checks the note that a server keeps of a queue. A queue that nothing has reserved yet has none.
+ *
+ * @throws HooklineError when another version wrote it, or when the queue has another use.
+ */
+export function requireNote(name: string, version: number, note: object | undefined, use?: QueueUse): void {
+  if (note === undefined) return
+  const { version: found = 'none', use: foundUse } = note as Readonly<Record<string, unknown>>
+  if (found !== version) {
+    const advice = 'Use the Hookline that wrote it, or give the queue another name.'
+    const message = `Queue ${name}: this Hookline knows version ${version} of its jobs. Got version ${found}. ${advice}`
+    throw new HooklineError('queue_unavailable', message)
+  }
+  if (use !== undefined && foundUse !== use) throw servesOther(name, `${foundUse}`, use)
+}
+
 /** What an observer that finds no queue of its name says of those that it finds. */
 export function listNames(names: readonly string[]): string {
   const most = 10

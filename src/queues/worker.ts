@@ -3,35 +3,16 @@
 import { isThenable } from '../options/callbacks.ts'
 import { createAlarm } from '../time/alarm.ts'
 import { backoff } from '../time/backoff.ts'
-import type { Clock } from '../time/clock.ts'
 import { within } from '../time/timeout.ts'
-import { STORE_BACKOFF } from './outcomes.ts'
+import type { ReportOptions } from './leases.ts'
 import type { ClaimedJob, HandleJob, WorkOptions } from './queue.ts'
-import { createRunning } from './running.ts'
+import { createRunning, STORE_BACKOFF } from './running.ts'
 import type { QueueStore } from './store.ts'
 
 /** How a worker runs. */
-export interface WorkerOptions {
-  /** Names the queue in errors. */
-  readonly name: string
-  readonly clock: Clock
+interface WorkerOptions extends ReportOptions {
   /** How often to look for jobs that another process pushed, in milliseconds. Default: never. */
   readonly pollMs: number | undefined
-  /** Receives the error of each call of the store that failed; the call is made again. */
-  readonly onError: (error: unknown) => void
-}
-
-/** The part of a queue that works. */
-export interface Worker {
-  /** Sets the handler. */
-  start(handle: HandleJob, how: WorkOptions): void
-  setPaused(isPaused: boolean): void
-  /** Looks for jobs: there may be new ones, or ones that are due sooner. */
-  wake(): void
-  /** Resolves when no job is due and none is claimed here, or the worker has ended. */
-  drain(): Promise<void>
-  /** Ends, and releases what is still claimed. Outcomes that come later are ignored. */
-  close(graceMs: number): Promise<void>
 }
 
 /** After so many claims in one turn of the event loop, or more than one answer may bring, it waits for the next turn. */
@@ -40,8 +21,8 @@ const CLAIMS_A_TURN = 256
 /** How long closing waits for a store that does not answer, in milliseconds. Its claims lapse by themselves. */
 export const RELEASE_MS = 400
 
-/** Creates a worker that claims nothing before {@link Worker.start}. */
-export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>, options: WorkerOptions): Worker {
+/** Creates a worker that claims nothing before it gets a handler. */
+export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>, options: WorkerOptions) {
   const { name, clock, pollMs, onError } = options
   const alarm = createAlarm(clock, wake)
   const ending = new AbortController()
@@ -60,6 +41,7 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   let failures = 0
   let drains: (() => void)[] = []
 
+  /** Looks for jobs: there may be new ones, or ones that are due sooner. */
   function wake(): void {
     if (isClaiming) {
       wasWoken = true
@@ -167,6 +149,7 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
     drains = []
   }
 
+  /** Resolves when no job is due and none is claimed here, or the worker has ended. */
   function drain(): Promise<void> {
     if (phase === 'closed') return Promise.resolve()
     wake()
@@ -176,16 +159,17 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   return {
     wake,
     drain,
-    start(handler, options) {
+    start(handler: HandleJob, options: WorkOptions): void {
       handle = handler
       how = options
       wake()
     },
-    setPaused(paused) {
+    setPaused(paused: boolean): void {
       isPaused = paused
       wake()
     },
-    async close(graceMs) {
+    /** Ends, and releases what is still claimed. Outcomes that come later are ignored. */
+    async close(graceMs: number): Promise<void> {
       phase = 'closing'
       if (graceMs > 0) await within(drain(), graceMs, clock)
       ending.abort()

@@ -73,6 +73,41 @@ function requireWal(database: DatabaseSync): void {
   )
 }
 
+/** Tables of Hookline in a file that may hold tables of others, too. */
+export interface Tables {
+  /** What their names begin with. */
+  readonly name: string
+  /** Tables of any other version are refused. */
+  readonly version: number
+  /** Creates them. */
+  readonly sql: string
+}
+
+/** Creates the tables unless the file has them. In a transaction. @throws UnusableFile for those of another version. */
+export function prepareTables(database: DatabaseSync, tables: Tables): void {
+  if (hasTables(database, tables)) return
+  database.exec(`${tables.sql};
+    CREATE TABLE ${tables.name}_schema (version INTEGER NOT NULL) STRICT;
+    INSERT INTO ${tables.name}_schema VALUES (${tables.version})`)
+}
+
+/** Whether a file has the tables. @throws UnusableFile for those of another version. */
+export function hasTables(database: DatabaseSync, { name, version }: Tables): boolean {
+  const list = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE ? || '%'")
+  const names = list.all(name).map((table) => table.name)
+  if (names.length === 0) return false
+  const hasVersion = names.includes(`${name}_schema`)
+  const found = hasVersion ? database.prepare(`SELECT version FROM ${name}_schema`).get()?.version : undefined
+  if (found !== version) throw otherVersion(version, found)
+  return true
+}
+
+/** The error for a file of another version. */
+export function otherVersion(version: number, found: unknown = 'none'): UnusableFile {
+  const rule = `this Hookline knows version ${version} of its tables. Got version ${found}`
+  return new UnusableFile(`${rule}. Use the Hookline that wrote it, or pass the path of a new file.`)
+}
+
 /** Runs a step in a transaction that writes: all of it or nothing. */
 export function inTransaction<T>(database: DatabaseSync, step: () => T): T {
   database.exec('BEGIN IMMEDIATE')
@@ -117,6 +152,6 @@ export const BUSY = 5
 export const CORRUPT = 11
 
 /** The error of SQLite while another connection has the file. */
-export const LOCKED: Error & { readonly errcode: number } = Object.assign(new Error('database is locked'), {
+const LOCKED: Error & { readonly errcode: number } = Object.assign(new Error('database is locked'), {
   errcode: BUSY,
 })

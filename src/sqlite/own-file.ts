@@ -2,7 +2,7 @@
 
 import { chmodSync, existsSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
-import { connectTo, inTransaction, OPENING_MS, openSqlite, retryWhileBusy, UnusableFile } from './file.ts'
+import { connectTo, inTransaction, OPENING_MS, openSqlite, otherVersion, retryWhileBusy, UnusableFile } from './file.ts'
 
 /** What such a file is. */
 export interface OwnFile {
@@ -59,9 +59,7 @@ export function isOwn(database: DatabaseSync, { application, version, writer }: 
     throw new UnusableFile(`it was not written by ${writer}. Got another database. Pass the path of a new file.`)
   }
   if (foundVersion === version) return true
-  throw new UnusableFile(
-    `this Hookline knows version ${version} of its table. Got version ${foundVersion}. Use the Hookline that wrote it, or pass the path of a new file.`,
-  )
+  throw otherVersion(version, foundVersion)
 }
 
 const IDENTITY = `

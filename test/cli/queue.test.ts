@@ -7,6 +7,7 @@ import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createDestination } from '../../src/destination/destination.ts'
@@ -97,7 +98,9 @@ describe('what cannot be looked into: one sentence, and exit code 2', () => {
   it('a file of another kind, and of release 0.1', async () => {
     expect(await refused([join(root, 'package.json')])).toContain('it is not a SQLite database')
     const old = join(folder, 'old.sqlite')
-    await cp(join(root, 'test/queues/sqlite/fixtures/0.1/queue.sqlite'), old)
+    const database = new DatabaseSync(old)
+    database.exec('CREATE TABLE hookline_queue_schema (version); INSERT INTO hookline_queue_schema VALUES (1)')
+    database.close()
     expect(await refused([old])).toContain('Got version 1.')
   })
 

@@ -1,7 +1,7 @@
 /** What createQueue adds to a store: arguments, errors, and the end. How it works is in worker.test.ts. */
 
 import { randomUUID } from 'node:crypto'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { HooklineError } from '../../src/message/error.ts'
 import type { CreateQueueOptions } from '../../src/queues/arguments.ts'
 import { createQueue } from '../../src/queues/create-queue.ts'
@@ -172,25 +172,6 @@ describe('onError', () => {
     expect(errors).toMatchObject([{ code: 'queue_unavailable', cause: fault }])
   })
 
-  it('that throws or rejects is a warning, and changes nothing', async () => {
-    const warn = vi.spyOn(process, 'emitWarning').mockReturnValue()
-    onTestFinished(() => warn.mockRestore())
-    let calls = 0
-    const onError = () => {
-      calls += 1
-      if (calls % 2 === 1) throw new Error('no')
-      return Promise.reject(new Error('no'))
-    }
-    const { clock, watched, queue } = setUp({}, { onError })
-    watched.isAway = true
-    queue.work(async () => complete, { concurrency: 1 })
-    await clock.advance(600)
-    expect([calls, warn.mock.calls.length]).toEqual([2, 2])
-    watched.isAway = false
-    await queue.push([jobOf()])
-    await queue.drain()
-  })
-
   it('by default prints each message, the same one once a minute, and then how many more there were', async () => {
     const printed = watchConsole()
     let attempts = 0
@@ -213,20 +194,6 @@ describe('onError', () => {
     expect([attempts, printed.length]).toEqual([9, 5])
     await queue.close({ graceMs: 0 })
   })
-})
-
-it('a logger gets the errors in place of the console', async () => {
-  const printed = watchConsole()
-  const logged: unknown[] = []
-  const keep = (...call: unknown[]) => void logged.push(call)
-  const logger = { error: keep, warn: keep, info: keep }
-  const claim = () => Promise.reject(new Error('away'))
-  const { clock, queue } = setUp({ claim }, { logger, onError: undefined })
-  queue.work(async () => complete, { concurrency: 1 })
-  await clock.advance(0)
-  const fields = { code: 'queue_unavailable', stack: expect.stringContaining('Error: away') }
-  expect(logged).toEqual([[fields, expect.stringContaining('Queue orders: the engine failed. Got away.')]])
-  expect(printed).toEqual([])
 })
 
 describe('closing', () => {
@@ -316,12 +283,6 @@ describe('closing', () => {
     late.resolve(complete)
     await clock.advance(0)
     expect([watched.released.length, watched.outcomes]).toEqual([1, []])
-  })
-
-  it('of a queue that was never worked on, with due jobs, is over at once', async () => {
-    const { queue } = setUp()
-    await queue.push([jobOf()])
-    await queue.close({ graceMs: 60_000 })
   })
 })
 

@@ -145,21 +145,6 @@ describe('dead letters that are dropped by what they are', () => {
     expect(pages).toEqual([undefined, '498'])
     expect(dropped).toEqual([...new Set(dropped)])
   })
-
-  it('and are listed all the same are passed over', async () => {
-    const letters = ['a', 'b', 'c'].map((id) => letterOf(id, 0))
-    const calls: unknown[] = []
-    const deadLetters = async ({ after }: DeadLetterPage) => {
-      calls.push(after)
-      return letters.slice(letters.findIndex(({ id }) => id === after) + 1)
-    }
-    const drop = async (ids: readonly string[] | 'all') => {
-      calls.push(ids)
-      return 0
-    }
-    expect(await dropMatching({ deadLetters, drop }, { matches: ({ id }) => id !== 'b' })).toBe(0)
-    expect(calls).toEqual([undefined, ['a', 'c'], 'b', 'c'])
-  })
 })
 
 describe('forget', () => {
@@ -196,15 +181,6 @@ describe('forget', () => {
     const before = pages
     await expect(forgotten).rejects.toMatchObject({ code: 'shutting_down' })
     expect(pages).toBe(before)
-  })
-
-  it('takes a list of pages, async or not', async () => {
-    const removed: string[] = []
-    const remove = (ids: readonly string[]) => removed.push(...ids)
-    const jobs = [{ id: 'a', body: Buffer.from('ada') }]
-    const { queue } = setUp({}, { jobs: () => [jobs, [], jobs], remove })
-    expect(await queue.forget(() => true)).toEqual({ deleted: 1, active: 0 })
-    expect(removed).toEqual(['a'])
   })
 
   it('passes on what the function throws', async () => {

@@ -8,9 +8,9 @@ import { DatabaseSync } from 'node:sqlite'
 import { Redis } from 'ioredis'
 import { afterAll, describe, expect, inject, it, onTestFinished } from 'vitest'
 import { bullmqQueue } from '../../src/queues/bullmq/index.ts'
-import { listQueues as listBullmq } from '../../src/queues/bullmq/list.ts'
+import { listQueues as listBullmq } from '../../src/queues/bullmq/server.ts'
 import { pgBossQueue } from '../../src/queues/pg-boss/index.ts'
-import { listQueues as listPgBoss } from '../../src/queues/pg-boss/list.ts'
+import { listQueues as listPgBoss } from '../../src/queues/pg-boss/prepare.ts'
 import type { Outcome, Queue } from '../../src/queues/queue.ts'
 import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import { listQueues as listSqlite } from '../../src/queues/sqlite/store.ts'
@@ -273,7 +273,7 @@ describe('tables that an observer does not know', () => {
 
   it.each([
     ['CREATE TABLE hookline_queue_schema (version); INSERT INTO hookline_queue_schema VALUES (1)', 'Got version 1.'],
-    ['CREATE TABLE hookline_queue_schema (version); INSERT INTO hookline_queue_schema VALUES (3)', 'Got version 3.'],
+    ['CREATE TABLE hookline_queue_schema (version); INSERT INTO hookline_queue_schema VALUES (4)', 'Got version 4.'],
     ['CREATE TABLE theirs (a)', 'it holds no queues. Got none of their tables.'],
   ])('of a SQLite file with %s: refused, and left as they are', async (sql, found) => {
     const file = fileWith(sql)

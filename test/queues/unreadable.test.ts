@@ -112,7 +112,9 @@ async function findUnreadable(queue: Queue, count = 1): Promise<readonly DeadLet
   queue.work(async () => ({ complete: true }), { concurrency: 2, onUnreadable: (one) => void found.push(one) })
   await until(() => found.length === count)
   const listed = await queue.deadLetters()
-  expect(found.map(({ id, reason }) => ({ id, reason }))).toEqual(listed.map(({ id, reason }) => ({ id, reason })))
+  expect(new Map(found.map(({ id, reason }) => [id, reason]))).toEqual(
+    new Map(listed.map(({ id, reason }) => [id, reason])),
+  )
   await queue.close({ graceMs: 1_000 })
   return found
 }

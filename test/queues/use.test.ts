@@ -14,11 +14,11 @@ import { pgBossQueue } from '../../src/queues/pg-boss/index.ts'
 import type { Outcome, Queue, QueueUse } from '../../src/queues/queue.ts'
 import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
-import { capture, fixtures, manualClock } from '../../src/testing.ts'
+import { manualClock } from '../../src/testing.ts'
 import type { Need } from '../support/left-out.ts'
 import { needs } from '../support/needs.ts'
 import { createSchema } from '../support/postgres.ts'
-import { deliver, secret } from '../support/receive.ts'
+import { secret } from '../support/receive.ts'
 import { removeQueue } from '../support/redis.ts'
 import { sqliteQueueHere } from '../support/sqlite.ts'
 import { until } from '../support/until.ts'
@@ -204,48 +204,5 @@ describe('a queue of one process', () => {
     const clock = manualClock()
     const open = () => createQueue(watchStore(clock).store, { name: 'jobs', clock })
     for (const queue of [open(), open()]) queue.reserve?.('destination')
-  })
-})
-
-describe('a queue of release 0.2 with jobs of both', () => {
-  it('a destination posts its messages, and makes the envelopes dead letters, which can be pushed to the inbox', async () => {
-    const path = join(folder, 'both')
-    const queue = sqliteQueue({ path })
-    const { reserve: _, ...unreserved } = queue
-    const receiver = createReceiver({ secret, inbox: unreserved }) // As in 0.2.
-    await deliver(receiver, fixtures.track)
-    const { requests, dispatcher } = capture()
-    const destination = createDestination({ ...options(dispatcher), queue })
-    await destination.track({ userId: 'u1', event: 'E' })
-    await queue.drain()
-    expect(requests.map(({ message }) => message?.type)).toEqual(['track'])
-    expect(requests[0]?.message).toMatchObject({ event: 'E' })
-    expect(await destination.deadLetters()).toMatchObject([{ reason: 'unreadable', message: undefined, attempts: [] }])
-
-    const inbox = sqliteQueue({ path, name: 'inbox' })
-    const next = createReceiver({ secret, inbox })
-    const seen: string[] = []
-    next.on('*', ({ type }) => seen.push(type)).start()
-    await inbox.push(await queue.deadLetters())
-    await inbox.drain()
-    expect(seen).toEqual([fixtures.track.type])
-    await Promise.all([destination.close({ graceMs: 0 }), next.close({ graceMs: 0 })])
-  })
-
-  function options(dispatcher: ReturnType<typeof capture>['dispatcher']) {
-    return { webhooks: [{ url: 'https://shop.example/webhooks' }], dispatcher }
-  }
-
-  it('an inbox handles its messages, and makes the others dead letters', async () => {
-    const queue = memoryQueue()
-    const receiver = createReceiver({ secret, inbox: queue, onError() {} })
-    const seen: string[] = []
-    receiver.on('*', ({ type }) => seen.push(type)).start()
-    await queue.push([{ id: randomUUID(), body: Buffer.from(JSON.stringify(fixtures.page)) }])
-    await deliver(receiver, fixtures.track)
-    await queue.drain()
-    expect(seen).toEqual(['track'])
-    expect(await receiver.deadLetters()).toMatchObject([{ reason: 'unreadable' }])
-    await receiver.close({ graceMs: 0 })
   })
 })

@@ -1,7 +1,6 @@
 /** When a worker claims, what it does with late claims and failing stores, and how it ends. */
 
 import { randomUUID } from 'node:crypto'
-import { getEventListeners } from 'node:events'
 import { describe, expect, it, vi } from 'vitest'
 import type { ClaimedJob, Job, Outcome, Room } from '../../src/queues/queue.ts'
 import type { QueueStore } from '../../src/queues/store.ts'
@@ -158,16 +157,6 @@ describe('claiming', () => {
     held.resolve(complete)
   })
 
-  it('lets everything else have its turn between many jobs', async () => {
-    const { worker, push, work, counts } = setUp()
-    await push(...Array.from({ length: 10_000 }, () => jobOf()))
-    work()
-    await new Promise((resolve) => setImmediate(resolve))
-    expect((await counts()).waiting).toBeGreaterThan(9_000)
-    await worker.drain()
-    expect((await counts()).waiting).toBe(0)
-  })
-
   it('looks again when it was woken while the store answered', async () => {
     const gates: ReturnType<typeof gate>[] = []
     const { worker, push, work, seen, clock } = setUp({
@@ -190,17 +179,6 @@ describe('claiming', () => {
       await clock.advance(0)
     }
     expect(await drain).toBe(1)
-  })
-
-  it('claims at once what comes due while the store answers', async () => {
-    const { clock, push, work, seen } = setUp({ change: (store) => ({ nextDueAt: lateOnce(() => clock, store) }) })
-    const timer = vi.spyOn(clock, 'setTimeout') // Node warns of a negative delay.
-    await push(jobOf({ notBefore: new Date(clock.now() + 5) }))
-    work()
-    await until(() => timer.mock.calls.length > 0)
-    await clock.advance(0)
-    expect(seen).toHaveLength(1)
-    expect(timer.mock.calls.map(([, ms]) => ms)).toEqual([0])
   })
 
   it('polls for the jobs of other processes, with a handler only', async () => {
@@ -282,18 +260,6 @@ describe('a pause', () => {
     expect(seen.map(({ id }) => id)).toEqual([job.id])
   })
 
-  it('that a resume follows at once changes nothing', async () => {
-    const { worker, watched, push, work, seen, open, asked } = setUpGated()
-    await push(jobOf())
-    work()
-    await asked()
-    worker.setPaused(true)
-    worker.setPaused(false)
-    open()
-    await worker.drain()
-    expect([seen.length, watched.released]).toEqual([1, []])
-  })
-
   it('handles claims that it cannot release: no other process would get them', async () => {
     const { worker, errors, push, work, seen, open, asked } = setUpGated({
       change: () => ({ release: () => Promise.reject(new Error('away')) }),
@@ -320,26 +286,6 @@ describe('a pause', () => {
     expect(isDrained).toBe(false)
     worker.setPaused(false)
     await drain
-  })
-
-  it('holds also while a queue closes whose jobs would be lost', async () => {
-    const { worker, push, work, seen } = setUp({ isDurable: false })
-    worker.setPaused(true)
-    work()
-    await push(jobOf())
-    await worker.close(60_000)
-    expect(seen).toEqual([])
-  })
-
-  it('works as ever while a claim of a closing queue is released', async () => {
-    const { clock, worker, watched, push, work, seen, open, asked } = setUpGated()
-    await push(jobOf())
-    work()
-    await asked()
-    const close = worker.close(60_000)
-    open()
-    await close
-    expect([seen, watched.released.map(({ wereHandled }) => wereHandled), clock.timers]).toEqual([[], [false], 0])
   })
 })
 
@@ -385,14 +331,6 @@ describe('drain', () => {
     await clock.advance(30_000)
     await drain
   })
-
-  it('sets no timer that fires at once, over and over, while nothing claims', async () => {
-    const { clock, worker, push } = setUp()
-    await push(jobOf())
-    void worker.drain()
-    await clock.advance(0)
-    expect(clock.timers).toBe(0)
-  })
 })
 
 describe.each([false, true])('a store that fails; slow: %s', (isSlow) => {
@@ -437,22 +375,6 @@ describe.each([false, true])('a store that fails; slow: %s', (isSlow) => {
     await clock.advance(2000)
     expect([seen.length, await counts()]).toMatchObject([2, { waiting: 0, active: 0 }])
     await worker.drain()
-  })
-
-  it('leaves no listener behind on the signal', async () => {
-    const { clock, watched, push, work } = setUp({ isSlow })
-    let signal: AbortSignal | undefined
-    work((_job, given) => {
-      signal = given
-      watched.isAway = true
-      return complete
-    })
-    await push(jobOf())
-    await clock.advance(2000)
-    expect(getEventListeners(signal as AbortSignal, 'abort')).toHaveLength(1)
-    watched.isAway = false
-    await clock.advance(30_000)
-    expect(getEventListeners(signal as AbortSignal, 'abort')).toEqual([])
   })
 
   it('is given an outcome once more when the queue closes, and the job is released', async () => {
@@ -523,27 +445,6 @@ describe('close', () => {
     expect([seen, clock.timers]).toEqual([[], 0])
   })
 
-  it('waits for a question on its way, and does not report that it failed', async () => {
-    const gated = gate()
-    let isAsked = false
-    const { clock, worker, work, errors } = setUp({
-      change: () => ({
-        async nextDueAt() {
-          isAsked = true
-          await gated.opened
-          throw new Error('away')
-        },
-      }),
-    })
-    work()
-    await until(() => isAsked)
-    const close = worker.close(0)
-    await clock.advance(0)
-    gated.open()
-    await close
-    expect([errors, clock.timers]).toEqual([[], 0])
-  })
-
   it('runs no handler with claims that come when the signal has aborted', async () => {
     const gated = gate()
     let claims = 0
@@ -583,48 +484,6 @@ describe('close', () => {
     await worker.close(0)
     expect(watched.released).toEqual([{ id: deaf.id, wereHandled: true }])
     expect(watched.outcomes).toEqual([complete])
-  })
-
-  it('waits for an outcome on its way; one that fails is tried once more, at once, and the job released', async () => {
-    const gated = gate()
-    let attempts = 0
-    const { watched, worker, push, work, clock } = setUp({
-      change: () => ({
-        async finish() {
-          attempts += 1
-          await gated.opened
-          throw new Error('away')
-        },
-      }),
-    })
-    const job = jobOf()
-    await push(job)
-    work()
-    await until(() => attempts === 1)
-    let isClosed = false
-    const close = worker.close(0).then(() => {
-      isClosed = true
-    })
-    await clock.advance(0)
-    expect([isClosed, watched.released]).toEqual([false, []])
-    gated.open()
-    await close
-    expect([attempts, watched.released]).toEqual([2, [{ id: job.id, wereHandled: true }]])
-  })
-
-  it('asks for no release when nothing runs', async () => {
-    let releases = 0
-    const { worker, push, work } = setUp({
-      change: () => ({
-        release() {
-          releases += 1
-        },
-      }),
-    })
-    await push(jobOf())
-    work()
-    await worker.close(1000)
-    expect(releases).toBe(0)
   })
 
   it('ends when the running jobs do, whatever is due', async () => {
@@ -746,50 +605,6 @@ describe('leases', () => {
       await lapse(parts, 500, 2499)
       expect(parts.errors).toEqual([])
       expect(blockedMsOf(parts.seen)).toEqual([undefined, undefined])
-    })
-
-    it('are over only when they were claimed so long ago', async () => {
-      const { push, clock, block, work, errors } = setUpLeases()
-      work(never)
-      await push(jobOf())
-      await clock.advance(900)
-      await push(jobOf())
-      await clock.advance(0)
-      await block(2100)
-      expect(errors).toMatchObject([{ message: expect.stringContaining('blocked for 2.0 s, leases over: 1.') }])
-    })
-
-    it('are not reported when the claims are younger than a lease, however late the timer is', async () => {
-      const { push, clock, block, work, errors } = setUpLeases()
-      const first = Promise.withResolvers<Outcome>()
-      work(({ id }) => (id === old.id ? first.promise : never()))
-      const old = jobOf()
-      await push(old)
-      await clock.advance(500)
-      await push(jobOf())
-      await clock.advance(0)
-      first.resolve(complete)
-      await clock.advance(0)
-      await block(2500)
-      expect(errors).toEqual([])
-    })
-
-    it('are not reported when the store did not take the renewals: that is reported already', async () => {
-      const parts = setUpLeases(() => Promise.reject(new Error('away')))
-      await lapse(parts, 5500, 1)
-      expect(new Set(parts.errors.map((error) => (error as Error).message))).toEqual(new Set(['away']))
-    })
-
-    it('are remembered of the latest thousand jobs', async () => {
-      const { push, clock, block, work, seen } = setUpLeases()
-      const held = Promise.withResolvers<Outcome>()
-      work(({ claimCount }) => (claimCount === 1 ? held.promise : complete), 1_001)
-      await push(...Array.from({ length: 1_001 }, () => jobOf()))
-      await clock.advance(0)
-      await block(5_000)
-      held.resolve({ retryAt: new Date(clock.now()) })
-      await clock.advance(0)
-      expect(blockedMsOf(seen.slice(1_001))).toEqual([undefined, ...Array(1_000).fill(4_000)])
     })
   })
 

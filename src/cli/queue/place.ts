@@ -69,7 +69,7 @@ function createRedis(connection: string, shown: string, prefix: string | undefin
   const load = <T>(make: () => Promise<T>): Promise<T> => loadWith(['bullmq', 'ioredis'], make)
   return {
     shown,
-    list: async () => (await load(() => import('../../queues/bullmq/list.ts'))).listQueues(options),
+    list: async () => (await load(() => import('../../queues/bullmq/server.ts'))).listQueues(options),
     open: async (name) =>
       (await load(() => import('../../queues/bullmq/index.ts'))).bullmqQueue({ name, ...options, observe: true }),
   }
@@ -80,7 +80,7 @@ function createPostgres(connectionString: string, shown: string, schema: string 
   const load = <T>(make: () => Promise<T>): Promise<T> => loadWith(['pg-boss'], make)
   return {
     shown,
-    list: async () => (await load(() => import('../../queues/pg-boss/list.ts'))).listQueues(options),
+    list: async () => (await load(() => import('../../queues/pg-boss/prepare.ts'))).listQueues(options),
     open: async (name) =>
       (await load(() => import('../../queues/pg-boss/index.ts'))).pgBossQueue({ name, ...options, observe: true }),
   }

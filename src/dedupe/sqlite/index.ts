@@ -10,11 +10,10 @@ import { realpathSync } from 'node:fs'
 import { HooklineError } from '../../message/error.ts'
 import { requireOptions, requireText, requireWhole } from '../../options/checks.ts'
 import { cannotUse } from '../../sqlite/advice.ts'
-import { UnusableFile } from '../../sqlite/file.ts'
+import { inTransaction, openSqlite, prepareTables, type Tables, UnusableFile } from '../../sqlite/file.ts'
 import { watchFile } from '../../sqlite/watch.ts'
 import { type DedupeTimes, readShared, requireKey, SHARED } from '../settings.ts'
 import type { Dedupe } from '../store.ts'
-import { openFile } from './file.ts'
 
 export type { DedupeTimes } from '../settings.ts'
 export type { Claim, Claimed, Dedupe } from '../store.ts'
@@ -122,9 +121,29 @@ export function sqliteDedupe(options: SqliteDedupeOptions): Dedupe {
   }
 }
 
+const TABLES: Tables = {
+  name: 'hookline_dedupe',
+  version: 1,
+  sql: `
+    CREATE TABLE hookline_dedupe (
+      name TEXT NOT NULL,
+      key TEXT NOT NULL,
+      token TEXT, -- Of a claim; NULL when the message was handled.
+      until INTEGER NOT NULL, -- When the claim or the dedupe window ends, in milliseconds since the epoch.
+      for_ms INTEGER NOT NULL, -- How long it lasts from its beginning.
+      PRIMARY KEY (name, key)
+    ) WITHOUT ROWID;
+    CREATE INDEX hookline_dedupe_until ON hookline_dedupe (until)`,
+}
+
 /** Opens the file, and prepares what is done with it. */
 function openStatements(path: string, timeoutMs: number) {
-  const database = openFile(path, timeoutMs)
+  // Not FULL: a power cut loses the last claims and confirms, and their messages are handled again.
+  const database = openSqlite(path, (opened) => {
+    opened.exec('PRAGMA synchronous = NORMAL')
+    inTransaction(opened, () => prepareTables(opened, TABLES))
+  })
+  database.exec(`PRAGMA busy_timeout = ${timeoutMs}`)
   const statements = {
     claim: database.prepare(`
       INSERT INTO hookline_dedupe (name, key, token, until, for_ms) VALUES (:name, :key, :token, :now + :leaseMs, :leaseMs)

@@ -6,9 +6,7 @@ import { HooklineError } from '../../message/error.ts'
 import { createPending } from '../../time/pending.ts'
 import { TIMED_OUT } from '../../time/timeout.ts'
 import type { QueueUse } from '../queue.ts'
-import { isRefusal, refused, unavailable } from './error.ts'
 import { type BullmqSettings, isInstance } from './options.ts'
-import { type Check, checkServer } from './server.ts'
 
 /** The two faces of BullMQ, over one connection, and that itself. */
 export interface Engine {
@@ -19,30 +17,17 @@ export interface Engine {
 }
 
 /** A connection that opens and reopens by itself. */
-export interface Connection {
-  /** Where the jobs are, as text. */
-  readonly place: string
-  /** From the next call on, Redis is asked whether the queue has this use. */
-  reserve(use: QueueUse): void
-  /**
-   * Makes a call as soon as Redis is there.
-   *
-   * @param sinceMs By `performance.now()`: when the waiting began. Default: now.
-   * @throws HooklineError `queue_unavailable` when Redis does not answer in time or refuses, or is one that loses jobs; for
-   *   BullMQ's own refusals their error, see `isRefusal`.
-   */
-  call<T>(make: (engine: Engine) => Promise<T>, sinceMs?: number): Promise<T>
-  /** Ends the connection, unless it is an instance of the user. Calls under way reject. */
-  close(): Promise<void>
-}
+export type Connection = ReturnType<typeof connect>
 
-/** Connects. Waits by the machine's clock, as Redis does. What Redis must be like is checked before the first call. */
-export function connect(settings: BullmqSettings, checkOf: Check = checkServer): Connection {
+/** Checks a Redis and the queue in it before the first call, each time that it has connected: it may be another server. */
+export type Check = (engine: Engine, use: QueueUse | undefined) => Promise<void>
+
+/** Connects. Waits by the machine's clock, as Redis does. */
+export function connect(settings: BullmqSettings, checkServer: Check) {
   const { name, prefix, connection, timeoutMs, onError } = settings
   const isTheirs = isInstance(connection)
   const client = isTheirs ? connection : createClient(connection)
   const pending = createPending()
-  const warnings = new Set<string>()
   let engine: Engine | undefined
   let checking: Promise<void> | undefined
   let isChecked = false
@@ -86,9 +71,8 @@ export function connect(settings: BullmqSettings, checkOf: Check = checkServer):
     return opened
   }
 
-  /** Each time that the client has connected: it may be another server, or another setting. */
-  function check({ queue }: Engine): Promise<void> {
-    checking ??= checkOf(client, queue, { ...settings, use, warn })
+  function check(opened: Engine): Promise<void> {
+    checking ??= checkServer(opened, use)
       .then(() => {
         isChecked = true
       })
@@ -98,13 +82,13 @@ export function connect(settings: BullmqSettings, checkOf: Check = checkServer):
     return checking
   }
 
-  /** Once for each trouble. */
-  function warn(code: string, message: string): void {
-    if (warnings.has(code)) return
-    warnings.add(code)
-    process.emitWarning(message, { code })
-  }
-
+  /**
+   * Makes a call as soon as Redis is there.
+   *
+   * @param sinceMs By `performance.now()`: when the waiting began.
+   * @throws HooklineError `queue_unavailable` when Redis does not answer in time or refuses, or is one that loses jobs; for
+   *   BullMQ's own refusals their error, see `isRefusal`.
+   */
   async function call<T>(make: (engine: Engine) => Promise<T>, sinceMs: number = performance.now()): Promise<T> {
     const left = (): number => Math.max(0, sinceMs + timeoutMs - performance.now())
     if (isClosed) {
@@ -128,13 +112,16 @@ export function connect(settings: BullmqSettings, checkOf: Check = checkServer):
   client.on('ready', startAnew)
   const { host, port, path, db, sentinels, name: group } = client.options
   return {
+    /** Where the jobs are, as text. */
     place: JSON.stringify([host, port, path, db, sentinels, group, prefix, name]),
-    reserve(reservedFor) {
+    /** From the next call on, Redis is asked whether the queue has this use. */
+    reserve(reservedFor: QueueUse): void {
       use = reservedFor
       isChecked = false
     },
     call,
-    async close() {
+    /** Ends the connection, unless it is an instance of the user. Calls under way reject. */
+    async close(): Promise<void> {
       isClosed = true
       pending.rejectAll(refused(name, 'it closed before Redis responded', 'no answer', PUSH_AGAIN))
       client.off('ready', startAnew)
@@ -178,3 +165,45 @@ function createEngine({ name, prefix, leaseMs, observe }: BullmqSettings, client
 
 /** For BullMQ's own tools: Hookline does not read the events. */
 const MAX_EVENTS = 1_000
+
+/** What Redis, BullMQ or the connection threw, without commands, which hold passwords and bodies. `undefined`: nothing within the time. */
+function unavailable(name: string, timeoutMs: number, error: unknown): HooklineError {
+  // Its message quotes the data, so it is no cause.
+  if (error instanceof SyntaxError) return refused(name, 'a job is unreadable', 'data that is not JSON', UNREADABLE)
+  const found = codeOf(error) ?? 'no answer'
+  if (isReply(error)) return refused(name, 'Redis refused a command', found, REFUSED, error)
+  return refused(name, `Redis did not respond within ${timeoutMs} ms`, found, UNREACHABLE, error)
+}
+
+/** A `queue_unavailable` in its three parts. */
+export function refused(name: string, what: string, found: string, advice: string, cause?: unknown): HooklineError {
+  const message = `Queue ${name}: ${what}. Got ${found}. ${advice}`
+  return new HooklineError('queue_unavailable', message, cause === undefined ? {} : { cause: withoutCommand(cause) })
+}
+
+const UNREACHABLE = 'Check that `connection` points to a running server, for example redis://localhost:6379.'
+const REFUSED = "Check the password of `connection`, the user's rights, and the server's memory and role."
+const UNREADABLE = "Repair or remove the job with BullMQ's tools."
+
+/** Whether BullMQ refused because the job is not where it was. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && typeof error.code === 'number' && error.code < 0
+}
+
+/** Whether Redis answered, with an error. */
+export function isReply(error: unknown): boolean {
+  return error instanceof Error && error.name === 'ReplyError'
+}
+
+/** The reply of Redis begins with a code; the rest of it may quote the command. */
+function codeOf(error: unknown): string | undefined {
+  if (isReply(error)) return /^[A-Z]+/.exec((error as Error).message)?.[0] ?? 'an error'
+  return error instanceof Error && 'code' in error ? String(error.code) : undefined
+}
+
+/** The error without the command that failed: it holds passwords and bodies. */
+function withoutCommand(error: unknown): unknown {
+  if (!(error instanceof Error) || !('command' in error)) return error
+  const { name, message, stack = '' } = error
+  return Object.assign(new Error(message), { name, stack })
+}

@@ -11,10 +11,6 @@ interface Notes {
   readonly uncounted?: number | undefined
   /** When it came due, if later than it was pushed for. */
   readonly dueAt?: number
-  /** When it became a dead letter, with fractions of a millisecond. */
-  readonly failedAt?: number
-  /** The retry state as release 0.1 wrote it. */
-  readonly state?: string
 }
 
 /** A claim: the job under the lock of a token. Each claim has a token of its own. */
@@ -43,7 +39,7 @@ export function toClaim(job: StoredJob, token: string): BullmqClaim | undefined 
   const claimCount = attemptsStarted - (notes.uncounted ?? 0)
   const firstAt = new Date(notes.firstAt ?? processedOn)
   const dueAt = new Date(dueAtOf(job))
-  return { id, body, claimCount, firstAt, dueAt, retryState: readRetryState(notes), job, token, notes }
+  return { id, body, claimCount, firstAt, dueAt, retryState: decode(notes.retryState), job, token, notes }
 }
 
 /** The body of a job; of one that Hookline did not write, its data as JSON. */
@@ -54,7 +50,13 @@ export function bodyOf({ data }: StoredJob): Uint8Array {
 /** A failed job. */
 export function toDeadLetter(job: StoredJob): DeadLetter {
   const { id = '', finishedOn = 0, failedReason: reason = '' } = job
-  return { id, body: bodyOf(job), reason, retryState: readRetryState(readNotes(job)), failedAt: new Date(finishedOn) }
+  return {
+    id,
+    body: bodyOf(job),
+    reason,
+    retryState: decode(readNotes(job).retryState),
+    failedAt: new Date(finishedOn),
+  }
 }
 
 /** When a job came due, or will. */
@@ -63,9 +65,13 @@ export function dueAtOf(job: StoredJob): number {
 }
 
 /** Ends a claim as its handler decided. BullMQ refuses when the claim is not current any more. */
-export async function finishClaim(claim: BullmqClaim, outcome: Outcome, now: number, windowMs: number): Promise<void> {
-  if ('complete' in outcome) return complete(claim, windowMs)
+export async function finishClaim(claim: BullmqClaim, outcome: Outcome, now: number): Promise<void> {
   const { job, token, notes } = claim
+  if ('complete' in outcome) {
+    job.opts.removeOnComplete = true
+    await job.moveToCompleted(null, token, false)
+    return
+  }
   const { retryState } = outcome
   const kept: Notes = {
     firstAt: claim.firstAt.getTime(),
@@ -75,7 +81,7 @@ export async function finishClaim(claim: BullmqClaim, outcome: Outcome, now: num
   if ('deadLetter' in outcome) return fail(job, token, outcome.deadLetter, kept)
   const dueAt = Math.max(now, outcome.retryAt.getTime())
   const reason = `To be retried at ${new Date(dueAt).toISOString()}.`
-  await retry(claim, { reason, notes: { ...kept, dueAt }, delay: dueAt - now, lifo: false })
+  await retry(claim, reason, { ...kept, dueAt }, { delay: dueAt - now })
 }
 
 /** Ends a claim without an outcome: the job is the first of those that are due. */
@@ -85,30 +91,19 @@ export async function releaseClaim(claim: BullmqClaim, wasHandled: boolean): Pro
   const kept = wasHandled
     ? { ...notes, firstAt: firstAt.getTime() }
     : { ...notes, uncounted: (notes.uncounted ?? 0) + 1 }
-  await retry(claim, { reason: 'Released.', notes: kept, delay: 0, lifo: true })
-}
-
-async function complete({ job, token }: BullmqClaim, windowMs: number): Promise<void> {
-  // Release 0.1 wrote no deduplication: the job itself must stay, for its id.
-  job.opts.removeOnComplete = job.deduplicationId === undefined ? { age: Math.ceil(windowMs / 1000) } : true
-  await job.moveToCompleted(null, token, false)
-}
-
-interface Retry {
-  /** Shown by BullMQ's tools. */
-  readonly reason: string
-  readonly notes: Notes
-  /** In milliseconds. */
-  readonly delay: number
-  /** Without a delay: whether it goes before what is due. */
-  readonly lifo: boolean
+  await retry(claim, 'Released.', kept, { delay: 0, lifo: true })
 }
 
 /**
  * For BullMQ it is a failed attempt of many: that is its one public call that moves a job, under the lock, and stores
- * something with it in the same step. The options are changed in memory only.
+ * something with it in the same step. The options are changed in memory only. `lifo`: the job goes before what is due.
  */
-async function retry({ job, token }: BullmqClaim, { reason, notes, delay, lifo }: Retry): Promise<void> {
+async function retry(
+  { job, token }: BullmqClaim,
+  reason: string,
+  notes: Notes,
+  { delay, lifo = false }: { readonly delay: number; readonly lifo?: boolean },
+): Promise<void> {
   const attempts = Number.MAX_SAFE_INTEGER
   Object.assign(job.opts, { attempts, backoff: { type: 'fixed', delay }, lifo })
   await moveWithNotes(job, token, new Error(reason), notes)
@@ -117,8 +112,7 @@ async function retry({ job, token }: BullmqClaim, { reason, notes, delay, lifo }
 /** Makes a claimed job a dead letter. */
 export async function fail(job: StoredJob, token: string, reason: string, notes: Notes): Promise<void> {
   job.opts.removeOnFail = false
-  const failedAt = performance.timeOrigin + performance.now()
-  await moveWithNotes(job, token, new UnrecoverableError(reason), { ...notes, failedAt })
+  await moveWithNotes(job, token, new UnrecoverableError(reason), notes)
 }
 
 /** The stack of the error is stored with its message. */
@@ -130,17 +124,13 @@ async function moveWithNotes(job: StoredJob, token: string, error: Error, notes:
 
 /**
  * A redrive deletes the reason and the time of the failure, and with them these notes do not count any more. The progress
- * holds what may be lost, and all that release 0.1 kept.
+ * holds what may be lost.
  */
-export function readNotes({ failedReason, finishedOn, stacktrace, progress }: StoredJob): Notes {
+function readNotes({ failedReason, finishedOn, stacktrace, progress }: StoredJob): Notes {
   const kept: Notes = typeof progress === 'object' && progress !== null ? progress : {}
   const text = stacktrace?.at(-1)
   if ((failedReason === undefined && finishedOn === undefined) || !text?.startsWith(NOTES_MARK)) return kept
   return { firstAt: kept.firstAt, ...JSON.parse(text.slice(NOTES_MARK.length)) }
-}
-
-function readRetryState({ retryState, state }: Notes): Uint8Array | undefined {
-  return decode(retryState ?? state)
 }
 
 /** In base64: each of its characters stands for itself in JSON. */

@@ -91,11 +91,7 @@ const OPTIONS = [
   'logger',
 ] as const satisfies (keyof BullmqQueueOptions)[]
 
-/**
- * Checks and completes the options.
- *
- * @throws TypeError that names the option, and never quotes a URL.
- */
+/** Checks and completes the options. @throws TypeError that names the option, and never quotes a URL. */
 export function readOptions(options: BullmqQueueOptions): BullmqSettings {
   requireOptions('bullmqQueue', options, OPTIONS)
   const { name, connection, prefix = 'bull', leaseMs = 20_000, pollMs = 100 } = options

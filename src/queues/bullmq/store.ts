@@ -6,9 +6,7 @@ import { createBatcher } from '../../collections/batcher.ts'
 import type { Clock } from '../../time/clock.ts'
 import type { QueueCounts } from '../health.ts'
 import type { QueueStore } from '../store.ts'
-import { connect, type Engine } from './connection.ts'
-import { drop, readDeadLetters, redrive } from './dead-letters.ts'
-import { isRefusal, isReply } from './error.ts'
+import { connect, type Engine, isRefusal, isReply } from './connection.ts'
 import {
   type BulkJob,
   type BullmqClaim,
@@ -21,8 +19,8 @@ import {
   toDeadLetter,
 } from './job.ts'
 import type { BullmqSettings } from './options.ts'
-import { checkExists, checkServer } from './server.ts'
-import { listJobs, removeJobs } from './stored-jobs.ts'
+import { createCheck } from './server.ts'
+import { createStored } from './stored.ts'
 
 type OnUnreadable = Parameters<QueueStore['claim']>[1]
 
@@ -39,7 +37,7 @@ interface Push {
 /** Creates a store. It connects at the first call. BullMQ takes the time of jobs from the machine, whatever the clock says. */
 export function createBullmqStore(settings: BullmqSettings, clock: Clock): QueueStore<BullmqClaim> {
   const { leaseMs, dedupeWindowMs } = settings
-  const connection = connect(settings, settings.observe ? checkExists : checkServer)
+  const connection = connect(settings, createCheck(settings))
   const pushes = createBatcher<Push>({
     send,
     weigh: ({ jobs }) => jobs.length,
@@ -52,21 +50,19 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
   let tokens = 0
   let isDrained: boolean | undefined // As the last claim found it, until the next call of nextDueAt.
   let reach = 1 // How many jobs to ask for: an idle look costs one command.
-  let upkeepAt = Number.NEGATIVE_INFINITY
+  let freedAt = Number.NEGATIVE_INFINITY
 
   async function send(batch: readonly Push[]): Promise<void> {
     const jobs = batch.flatMap((push) => push.jobs)
     await connection.call(({ queue }) => queue.addBulk(jobs), batch[0]?.since)
   }
 
-  /** Frees the claims of workers that died, and forgets the completed jobs that release 0.1 kept for their ids. */
-  async function keepUp(): Promise<void> {
+  /** Frees the claims of workers that died. */
+  async function freeStalled(): Promise<void> {
     const now = clock.monotonic()
-    if (now - upkeepAt < leaseMs / 4) return
-    await connection.call(({ queue, worker }) =>
-      Promise.all([worker.getBackend().moveStalledJobsToWait(), queue.clean(dedupeWindowMs, 1000, 'completed')]),
-    )
-    upkeepAt = now
+    if (now - freedAt < leaseMs / 4) return
+    await connection.call(({ worker }) => worker.getBackend().moveStalledJobsToWait())
+    freedAt = now
   }
 
   /** Asks for jobs in one round trip. Those that arrive after the timeout are released. */
@@ -154,14 +150,14 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
       return pushes.add({ jobs: bulk, since: performance.now() })
     },
     async claim(limit, onUnreadable) {
-      await keepUp()
+      await freeStalled()
       const claims = await fetch(Math.min(limit, reach), onUnreadable)
       for (const claim of claims) held.add(claim)
       const fresh = claims.filter(({ notes }) => notes.firstAt === undefined)
       if (fresh.length > 0) setImmediate(noteFirst, fresh)
       return claims
     },
-    finish: (claim, outcome) => end(claim, () => finishClaim(claim, outcome, clock.now(), dedupeWindowMs)),
+    finish: (claim, outcome) => end(claim, () => finishClaim(claim, outcome, clock.now())),
     release: (claims, { wereHandled }) => releaseAll(claims, wereHandled),
     async renew(claims) {
       const ids = claims.map(({ id }) => id)
@@ -176,11 +172,7 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
       return wasDrained ? undefined : new Date(0)
     },
     counts,
-    deadLetters: ({ after, limit }) => connection.call(({ queue }) => readDeadLetters(queue, after, limit)),
-    redrive: (ids) => redrive(connection, ids, clock.now()),
-    drop: (ids) => drop(connection, ids),
-    jobs: () => listJobs(connection),
-    remove: (ids) => removeJobs(connection, ids),
+    ...createStored(connection, clock.now),
     async close() {
       await connection.close()
       return []

@@ -43,11 +43,7 @@ const OPTIONS = [
   'clock',
 ] as const satisfies (keyof MemoryQueueOptions)[]
 
-/**
- * Checks and completes the options.
- *
- * @throws TypeError that names the option.
- */
+/** Checks and completes the options. @throws TypeError that names the option. */
 export function readOptions(options: MemoryQueueOptions): Settings {
   requireOptions('memoryQueue', options, OPTIONS)
   const { name = 'memory', maxJobs = 100_000, maxBytes = 256 * 1024 * 1024, maxDeadLetters = 10_000 } = options

@@ -3,10 +3,8 @@
 import { createFifo } from '../../collections/fifo.ts'
 import { createSlots } from '../../collections/slots.ts'
 import { HooklineError } from '../../message/error.ts'
-import type { ClaimedJob, Job } from '../queue.ts'
+import type { ClaimedJob, DeadLetter, Job } from '../queue.ts'
 import type { QueueStore } from '../store.ts'
-import { bytesOf, createDeadLetters, unpooled } from './dead-letters.ts'
-import { createKnownIds } from './known-ids.ts'
 import type { Settings } from './options.ts'
 import { createTimeHeap } from './time-heap.ts'
 
@@ -14,8 +12,8 @@ interface Entry {
   readonly id: string
   /** Counts the entries, so that the oldest has the lowest. */
   readonly order: number
-  /** Its place among the entries. */
-  place: number
+  /** Its slot. */
+  slot: number
   body: Uint8Array
   retryState: Uint8Array | undefined
   claimCount: number
@@ -28,25 +26,41 @@ interface MemoryClaim extends ClaimedJob {
   readonly entry: Entry
 }
 
+const LISTED_AT_ONCE = 500
+
+/** Not the time when it came due: the machine's clock may have been set back since. */
+const LONG_AGO = new Date(0)
+
 /** Creates an empty store. */
 export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
   const { name, maxJobs, maxBytes, maxDeadLetters, dedupeWindowMs, clock } = options
   const entries = createSlots<Entry>() // What waits or is claimed.
   const due = createFifo<Entry>()
   const later = createTimeHeap<Entry>()
-  const deadLetters = createDeadLetters(maxDeadLetters)
-  const known = createKnownIds({ clock, dedupeWindowMs, most: maxJobs })
-  let bytes = 0 // Of entries.
+  const letters = new Map<string, DeadLetter>() // The oldest first.
+  const ids = new Set<string>() // Of entries, and of complete jobs in the dedupe window.
+  const completed = createFifo<{ readonly id: string; readonly until: number }>()
+  let entryBytes = 0
+  let letterBytes = 0
   let order = 0
   let retrying = 0 // Of those that wait.
 
   function isKnown(id: string): boolean {
-    return known.has(id) || deadLetters.has(id)
+    return ids.has(id) || letters.has(id)
   }
 
-  function requireRoom(jobs: number, more: number): void {
+  function forgetCompleted(most: number): void {
+    const now = clock.monotonic()
+    for (let oldest = completed.peek(); oldest !== undefined; oldest = completed.peek()) {
+      if (completed.size <= most && oldest.until > now) return
+      completed.shift()
+      ids.delete(oldest.id)
+    }
+  }
+
+  function requireRoom(jobs: number, bytes: number): void {
     if (entries.size + jobs > maxJobs) throw full('maxJobs', maxJobs, `${entries.size + jobs} jobs`)
-    if (bytes + more > maxBytes) throw full('maxBytes', maxBytes, `${bytes + more} bytes`)
+    if (entryBytes + bytes > maxBytes) throw full('maxBytes', maxBytes, `${entryBytes + bytes} bytes`)
   }
 
   function full(bound: string, most: number, found: string): HooklineError {
@@ -57,10 +71,10 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
   function add({ id, body, notBefore }: Job): void {
     const dueAt = notBefore?.getTime() ?? clock.now()
     order += 1
-    const entry = { id, order, place: 0, body, retryState: undefined, claimCount: 0, firstAt: LONG_AGO, dueAt }
-    entry.place = entries.add(entry)
-    known.add(id)
-    bytes += body.byteLength
+    const entry = { id, order, slot: 0, body, retryState: undefined, claimCount: 0, firstAt: LONG_AGO, dueAt }
+    entry.slot = entries.add(entry)
+    ids.add(id)
+    entryBytes += body.byteLength
     enqueue(entry)
   }
 
@@ -79,8 +93,8 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
   }
 
   function remove(entry: Entry): void {
-    entries.remove(entry.place)
-    bytes -= bytesOf(entry)
+    entries.remove(entry.slot)
+    entryBytes -= bytesOf(entry)
   }
 
   function oldestFirst(): Entry[] {
@@ -96,30 +110,53 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
   }
 
   function retry(entry: Entry, retryAt: Date, retryState: Uint8Array | undefined): void {
-    bytes -= bytesOf(entry)
+    entryBytes -= bytesOf(entry)
     entry.body = unpooled(entry.body)
     entry.retryState = retryState
     entry.dueAt = retryAt.getTime()
-    bytes += bytesOf(entry)
-    deadLetters.shrink(maxBytes - bytes)
+    entryBytes += bytesOf(entry)
+    shrinkLetters(0)
     enqueue(entry)
+  }
+
+  function addLetter(letter: DeadLetter): void {
+    letters.set(letter.id, letter)
+    letterBytes += bytesOf(letter)
+    shrinkLetters(0)
+  }
+
+  function removeLetter(letter: DeadLetter): void {
+    letters.delete(letter.id)
+    letterBytes -= bytesOf(letter)
+  }
+
+  function findLetters(which: readonly string[] | 'all'): DeadLetter[] {
+    return which === 'all' ? [...letters.values()] : which.flatMap((id) => letters.get(id) ?? [])
+  }
+
+  /** Forgets the oldest until so many more bytes fit. */
+  function shrinkLetters(bytes: number): void {
+    for (const letter of letters.values()) {
+      if (letters.size <= maxDeadLetters && entryBytes + letterBytes + bytes <= maxBytes) return
+      removeLetter(letter)
+    }
   }
 
   return {
     isDurable: false,
     push(jobs) {
+      forgetCompleted(maxJobs)
       const fresh = jobs.filter(({ id }) => !isKnown(id))
-      const more = fresh.reduce((sum, { body }) => sum + body.byteLength, 0)
-      requireRoom(fresh.length, more)
-      deadLetters.shrink(maxBytes - bytes - more)
+      const bytes = fresh.reduce((sum, { body }) => sum + body.byteLength, 0)
+      requireRoom(fresh.length, bytes)
+      shrinkLetters(bytes)
       for (const job of fresh) add(job)
     },
     claim(limit) {
       moveDue()
       const claims: MemoryClaim[] = []
-      while (claims.length < limit) {
-        const entry = due.shift()
-        if (entry === undefined) break
+      for (let entry = due.peek(); entry !== undefined && claims.length < limit; entry = due.peek()) {
+        due.shift()
         claims.push(claimEntry(entry))
       }
       return claims
@@ -127,12 +164,15 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
     finish({ entry }, outcome) {
       if ('retryAt' in outcome) return retry(entry, outcome.retryAt, outcome.retryState)
       remove(entry)
-      if ('complete' in outcome) return known.complete(entry.id)
-      known.delete(entry.id)
+      const { id } = entry
+      if ('complete' in outcome) {
+        forgetCompleted(maxJobs - 1)
+        completed.push({ id, until: clock.monotonic() + dedupeWindowMs })
+        return
+      }
+      ids.delete(id)
       const { deadLetter: reason, retryState } = outcome
-      const failedAt = new Date(clock.now())
-      deadLetters.add({ id: entry.id, body: unpooled(entry.body), reason, retryState, failedAt })
-      deadLetters.shrink(maxBytes - bytes)
+      addLetter({ id, body: unpooled(entry.body), reason, retryState, failedAt: new Date(clock.now()) })
     },
     release() {}, // close() returns what is left.
     nextDueAt() {
@@ -147,30 +187,36 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
         waiting,
         retrying,
         active: entries.size - waiting,
-        deadLetters: deadLetters.size,
+        deadLetters: letters.size,
         oldestDueAt: oldest && new Date(oldest.dueAt),
         asOf: new Date(clock.now()),
       }
     },
-    deadLetters: ({ after, limit }) => deadLetters.page(after, limit),
-    redrive(ids) {
-      const found = deadLetters.find(ids)
+    deadLetters({ after, limit }) {
+      const all = [...letters.values()]
+      const start = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1
+      return all.slice(start, start + limit)
+    },
+    redrive(which) {
+      const found = findLetters(which)
       requireRoom(found.length, 0) // Their bytes count already.
-      deadLetters.remove(found)
-      for (const { id, body } of found) add({ id, body })
+      for (const letter of found) {
+        removeLetter(letter)
+        add({ id: letter.id, body: letter.body })
+      }
       return found.length
     },
-    drop(ids) {
-      const found = deadLetters.find(ids)
-      deadLetters.remove(found)
+    drop(which) {
+      const found = findLetters(which)
+      for (const letter of found) removeLetter(letter)
       return found.length
     },
     *jobs() {
       const all = oldestFirst()
       for (let start = 0; start < all.length; start += LISTED_AT_ONCE) yield all.slice(start, start + LISTED_AT_ONCE)
     },
-    remove(ids) {
-      const wanted = new Set(ids)
+    remove(which) {
+      const wanted = new Set(which)
       const found: Entry[] = []
       const stays = (entry: Entry): boolean => !wanted.has(entry.id) || found.push(entry) === 0
       due.filter(stays)
@@ -178,7 +224,7 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
       for (const entry of found) {
         remove(entry)
         if (entry.claimCount > 0) retrying -= 1
-        known.delete(entry.id)
+        ids.delete(entry.id)
       }
       return found.length
     },
@@ -187,13 +233,18 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
       const left = oldestFirst().map(({ id, body, dueAt }) =>
         dueAt > now ? { id, body, notBefore: new Date(dueAt) } : { id, body },
       )
-      for (const { place } of entries.list()) entries.remove(place)
+      for (const { slot } of entries.list()) entries.remove(slot)
       return left
     },
   }
 }
 
-const LISTED_AT_ONCE = 500
+/** The bytes of a job's body and retry state. */
+function bytesOf(job: { readonly body: Uint8Array; readonly retryState?: Uint8Array | undefined }): number {
+  return job.body.byteLength + (job.retryState?.byteLength ?? 0)
+}
 
-/** Not the time when it came due: the machine's clock may have been set back since. */
-const LONG_AGO = new Date(0)
+/** A small Buffer is a view of a pool, all of which it keeps in memory; what stays for long gets bytes of its own. */
+function unpooled(bytes: Uint8Array): Uint8Array {
+  return bytes.byteLength === bytes.buffer.byteLength ? bytes : new Uint8Array(bytes)
+}

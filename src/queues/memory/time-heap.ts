@@ -1,26 +1,13 @@
 /** Things that wait for their time: a binary heap, the earliest on top. */
 
-/** What waits. */
-export interface TimeHeap<T> {
-  readonly size: number
-  /** Puts an item in, until `at`, in milliseconds since the epoch. */
-  push(item: T, at: number): void
-  /** The earliest time, or undefined when nothing waits. */
-  nextAt(): number | undefined
-  /** Takes the earliest; of several at one time, the one that was put in first. Undefined when nothing waits. */
-  pop(): T | undefined
-  /** Removes the items for which it returns false. */
-  filter(stays: (item: T) => boolean): void
-}
-
 interface Node<T> {
   readonly item: T
   readonly at: number
   readonly order: number
 }
 
-/** Makes a heap. */
-export function createTimeHeap<T>(): TimeHeap<T> {
+/** Creates an empty heap. */
+export function createTimeHeap<T>() {
   let nodes: Node<T>[] = []
   let order = 0
 
@@ -28,18 +15,20 @@ export function createTimeHeap<T>(): TimeHeap<T> {
     get size() {
       return nodes.length
     },
-    push(item, at) {
+    push(item: T, at: number): void {
       order += 1
       rise(nodes, { item, at, order })
     },
     nextAt: () => nodes[0]?.at,
-    pop() {
+    /** Of several at one time, the one that was put in first. Undefined when nothing waits. */
+    pop(): T | undefined {
       const [top] = nodes
       const last = nodes.pop()
       if (top !== undefined && last !== undefined && top !== last) sink(nodes, last)
       return top?.item
     },
-    filter(stays) {
+    /** Removes the items for which it returns false. */
+    filter(stays: (item: T) => boolean): void {
       // Sorted, a list is a heap.
       nodes = nodes.filter(({ item }) => stays(item)).sort((one, other) => (isBefore(one, other) ? -1 : 1))
     },

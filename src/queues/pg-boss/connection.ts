@@ -2,11 +2,11 @@
 
 import { Socket } from 'node:net'
 import { type Db, PgBoss } from 'pg-boss'
+import { describeError, HooklineError } from '../../message/error.ts'
 import { systemClock } from '../../time/clock.ts'
 import { createPending } from '../../time/pending.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
 import type { QueueUse } from '../queue.ts'
-import { unavailable } from './error.ts'
 import type { Settings } from './options.ts'
 
 /** How to make a call. */
@@ -18,68 +18,65 @@ interface CallOptions<T> {
 }
 
 /** The connection. Every call rejects with the HooklineError `queue_unavailable`. */
-export interface Connection {
-  /** From the next call on, the queue must have this use. */
-  reserve(use: QueueUse): void
-  call<T>(make: (boss: PgBoss) => Promise<T>, options?: CallOptions<T>): Promise<T>
-  /** Makes calls in one transaction: each takes `{ db }`. */
-  transaction<T>(make: (boss: PgBoss, db: Db) => Promise<T>, options?: CallOptions<T>): Promise<T>
-  /** Rejects the calls under way and all later ones, and ends a pg-boss of ours within {@link CLOSE_MS}. */
-  close(): Promise<void>
-}
+export type Connection = ReturnType<typeof createConnection>
 
 /** Prepares the queue in pg-boss for this use. */
-export type Prepare = (boss: PgBoss, use: QueueUse | undefined) => Promise<void>
+type Prepare = (boss: PgBoss, use: QueueUse | undefined) => Promise<void>
 
 /** The longest that closing waits for PostgreSQL, in milliseconds. */
 const CLOSE_MS = 200
 
+/** To create a schema takes a while. */
+const START_FACTOR = 10
+
+/** How often leases that are over are looked for. */
+const SUPERVISE_SECONDS = 10
+
+const CLOSED = 'the queue closed before PostgreSQL responded'
+
+class NoResponse extends Error {}
+
 /** Creates a connection that is not open yet. `prepare` runs after each start of pg-boss, before the first call. */
-export function createConnection(settings: Settings, prepare: Prepare): Connection {
+export function createConnection(settings: Settings, prepare: Prepare) {
   const { name, timeoutMs, onError } = settings
-  const isOurs = settings.boss === undefined
   const sockets = new Set<Socket>() // Of a pg-boss of ours.
   const pending = createPending()
+  let ours: PgBoss | undefined
+  let starting: Promise<PgBoss> | undefined
   let opening: Promise<PgBoss> | undefined
-  let opened: PgBoss | undefined
   let use: QueueUse | undefined
   let closing: Promise<void> | undefined
 
+  /** Started and prepared; again after a failure. */
   function open(): Promise<PgBoss> {
-    return opening ?? keep(start())
-  }
-
-  /** Until it fails. */
-  function keep(started: Promise<PgBoss>): Promise<PgBoss> {
-    const kept = started.then(
-      (boss) => {
-        if (opening === kept) opened = boss
-        return boss
-      },
-      (error) => {
-        if (opening === kept) opening = undefined
-        throw error
-      },
-    )
-    opening = kept
-    return kept
+    opening ??= prepared().catch((error) => {
+      opening = undefined
+      throw error
+    })
+    return opening
   }
 
   async function start(): Promise<PgBoss> {
-    const boss = settings.boss ?? createBoss(settings, createSocket).on('error', reportError)
-    return ready(boss, isOurs ? boss.start() : Promise.resolve())
+    if (settings.boss !== undefined) return settings.boss
+    ours = createBoss(settings, createSocket).on('error', reportError)
+    return ours.start()
   }
 
-  async function ready(boss: PgBoss, started: Promise<unknown>): Promise<PgBoss> {
+  async function prepared(): Promise<PgBoss> {
+    starting ??= start()
+    const started = starting
     try {
-      await inTime(
-        started.then(() => prepare(boss, use)),
+      return await inTime(
+        started.then(async (running) => {
+          await prepare(running, use)
+          return running
+        }),
         timeoutMs * START_FACTOR,
       )
-      return boss
     } catch (error) {
+      starting = undefined
       destroySockets()
-      stop(boss).catch(() => {})
+      stop().catch(() => {})
       throw error
     }
   }
@@ -88,8 +85,8 @@ export function createConnection(settings: Settings, prepare: Prepare): Connecti
     if (closing === undefined) onError(unavailable(name, error))
   }
 
-  async function stop(boss: PgBoss): Promise<void> {
-    if (isOurs) await boss.stop({ graceful: false })
+  async function stop(): Promise<void> {
+    await ours?.stop({ graceful: false })
   }
 
   /** pg opens its connections over these. */
@@ -118,7 +115,7 @@ export function createConnection(settings: Settings, prepare: Prepare): Connecti
   ): Promise<T> {
     try {
       if (closing !== undefined) throw new Error(CLOSED)
-      const boss = opened ?? (await inTime(open(), limitMs))
+      const boss = await inTime(open(), limitMs)
       const answer = make(boss)
       return await inTime(answer, limitMs).catch((error) => {
         if (error instanceof NoResponse) {
@@ -134,20 +131,23 @@ export function createConnection(settings: Settings, prepare: Prepare): Connecti
 
   async function end(): Promise<void> {
     pending.rejectAll(new Error(CLOSED))
-    const stopped = opening?.then(stop).catch(() => {})
+    const stopped = starting?.then(stop).catch(() => {})
     if (stopped !== undefined) await within(stopped, CLOSE_MS, systemClock)
     destroySockets()
   }
 
   return {
-    reserve(reservedFor) {
+    /** From the next call on, the queue must have this use. */
+    reserve(reservedFor: QueueUse): void {
       use = reservedFor
-      opened = undefined
-      if (opening !== undefined) keep(opening.then((boss) => ready(boss, Promise.resolve()))).catch(() => {}) // Calls reject.
+      opening = undefined
     },
     call,
-    transaction: (make, options) => call((boss) => inTransaction(boss, 'commit', (db) => make(boss, db)), options),
-    close() {
+    /** Makes calls in one transaction: each takes `{ db }`. */
+    transaction: <T>(make: (boss: PgBoss, db: Db) => Promise<T>, options?: CallOptions<T>) =>
+      call((boss) => inTransaction(boss, 'commit', (db) => make(boss, db)), options),
+    /** Rejects the calls under way and all later ones, and ends a pg-boss of ours within {@link CLOSE_MS}. */
+    close(): Promise<void> {
       closing ??= end()
       return closing
     },
@@ -171,13 +171,6 @@ export async function inTransaction<T>(
   }
 }
 
-class NoResponse extends Error {}
-
-const CLOSED = 'the queue closed before PostgreSQL responded'
-
-/** To create a schema, or to migrate one, takes a while. */
-const START_FACTOR = 10
-
 function createBoss({ connectionString, schema, max, timeoutMs, observe }: Settings, stream: () => Socket): PgBoss {
   return new PgBoss({
     connectionString: connectionString as string, // The options require it, or a boss.
@@ -195,5 +188,41 @@ function createBoss({ connectionString, schema, max, timeoutMs, observe }: Setti
   })
 }
 
-/** How often leases that are over are looked for. */
-const SUPERVISE_SECONDS = 10
+/** What PostgreSQL, pg-boss or the connection threw, without the rows, bodies and passwords that it may hold. */
+export function unavailable(name: string, error: unknown): HooklineError {
+  if (error instanceof HooklineError) return error
+  const cause = redact(error)
+  const refused = Object.hasOwn(REFUSED, cause.message) ? REFUSED[cause.message] : undefined
+  if (refused !== undefined)
+    return new HooklineError('queue_unavailable', `Queue ${name} cannot use PostgreSQL: ${refused}`)
+  const found = cause.message.replace(/\.$/, '')
+  const message = `Queue ${name}: PostgreSQL failed. Got ${found}. Check that it runs, can be reached and accepts the user.`
+  return new HooklineError('queue_unavailable', message, { cause })
+}
+
+/** By what pg-boss says to an observer, which creates and migrates nothing. */
+const REFUSED: Readonly<Record<string, string>> = {
+  'pg-boss is not installed':
+    'the schema has no queues. Got no tables of pg-boss. Check the schema, or start what pushes to the queue first.',
+  'pg-boss database requires migrations':
+    'its tables are of another version of pg-boss. Got a version that the pg-boss here does not know. Install the pg-boss of the workers.',
+}
+
+/** Whether the data caused what {@link unavailable} created, so that other data may be accepted. */
+export function isFaultOfData(error: unknown): boolean {
+  return isOfData(((error as HooklineError).cause as { readonly code?: unknown } | undefined)?.code)
+}
+
+/** SQLSTATE: data exceptions, constraints, limits. Messages of the first quote data. */
+function isOfData(code: unknown): boolean {
+  return typeof code === 'string' && /^(?:22|23|54)/.test(code)
+}
+
+function redact(error: unknown): Error {
+  // Several addresses that all refuse come as one error without a message.
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : error
+  if (!(first instanceof Error)) return new Error(describeError(first))
+  const { code, message } = first as Error & { readonly code?: unknown }
+  const text = isOfData(code) ? `SQLSTATE ${code}` : message
+  return Object.assign(new Error(text), code === undefined ? {} : { code })
+}

@@ -110,11 +110,7 @@ const OPTIONS = [
   'clock',
 ] as const satisfies (keyof PgBossQueueOptions)[]
 
-/**
- * Checks and completes the options.
- *
- * @throws TypeError that names the option.
- */
+/** Checks and completes the options. @throws TypeError that names the option. */
 export function readOptions(options: PgBossQueueOptions): Settings {
   requireOptions('pgBossQueue', options, OPTIONS)
   const { connectionString, boss, schema = 'pgboss', clock = systemClock, pollMs = 1_000, leaseMs = 15_000 } = options

@@ -1,17 +1,15 @@
 /** The store of a queue on PostgreSQL: pg-boss keeps the jobs, claims them, and takes them back when a lease is over. */
 
-import type { Job as FetchedJob, JobInsert, JobWithMetadata, PgBoss } from 'pg-boss'
+import { randomUUID } from 'node:crypto'
+import type { Db, Job as FetchedJob, JobInsert, JobWithMetadata, PgBoss } from 'pg-boss'
 import { createBatcher } from '../../collections/batcher.ts'
 import { systemClock } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
 import type { DeadLetter, Job } from '../queue.ts'
 import type { QueueStore, ReleaseOptions } from '../store.ts'
-import { type Connection, inTransaction } from './connection.ts'
-import { createDeadLetters } from './dead-letters.ts'
-import { isFaultOfData, unavailable } from './error.ts'
+import { type Connection, inTransaction, isFaultOfData, unavailable } from './connection.ts'
 import { type Settings, SHORTEST_LEASE_MS } from './options.ts'
 import { deadQueueOf } from './prepare.ts'
-import { createRewrites } from './rewrites.ts'
 import {
   createStamps,
   type Data,
@@ -24,17 +22,36 @@ import {
   secondsUntil,
   stateOf,
   timestampOf,
-} from './row.ts'
-import { createStoredJobs } from './stored-jobs.ts'
+} from './rows.ts'
+import { createStored } from './stored.ts'
 import { insertInto } from './transaction.ts'
+
+/** A push under way. */
+interface Push {
+  readonly jobs: readonly JobInsert[]
+  readonly bytes: number
+}
+
+/** Of a row beside its body. */
+const ROW_BYTES = 100
+
+/** The end of a claim that changes what the row says. */
+interface Rewrite {
+  /** The attempt that ends. Nothing changes when it is over already. */
+  readonly claim: { readonly id: string; readonly retryCount: number }
+  /** What the row of the job says afterwards: the body moves to a dead letter. */
+  readonly data: Data | null
+  /** In how many seconds the job is due. Default: at once. */
+  readonly startAfter?: number
+  /** The dead letter that the job becomes. */
+  readonly letter?: JobInsert
+}
 
 /** Creates the store over a connection. */
 export function createPgBossStore(connection: Connection, settings: Settings): QueueStore<PgBossClaim> {
   const { name, leaseMs, timeoutMs, observe, clock, onError } = settings
   const place = placeOf(settings)
-  const letters = createDeadLetters(connection, settings)
-  const { jobs, remove, count } = createStoredJobs(connection, settings)
-  const rewrites = createRewrites(name, connection)
+  const { count, ...stored } = createStored(connection, settings)
   const pushes = createBatcher<Push>({
     send: (batch) => insert(batch.flatMap(({ jobs }) => jobs)),
     weigh: ({ bytes }) => bytes,
@@ -49,6 +66,13 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     concurrency: 1,
     isFaultOfItems: isFaultOfData,
   })
+  const rewrites = createBatcher<Rewrite>({
+    send: (batch) => connection.transaction((boss, db) => rewrite(batch, boss, db)),
+    weigh: () => 1,
+    maxWeight: 20, // Each takes two round trips: all of them must be over in time.
+    concurrency: 2,
+    isFaultOfItems: isFaultOfData,
+  })
   const stamp = createStamps(clock)
   let foundAll = false // The last claim came short: nothing else was due.
 
@@ -57,6 +81,29 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     const ids = new Set<unknown>()
     const distinct = jobs.filter(({ id }) => ids.size < ids.add(id).size)
     await connection.call((boss) => boss.insert(name, distinct))
+  }
+
+  /**
+   * `fail` makes a job wait that is claimed by this attempt, and locks its row until the transaction ends; the token tells
+   * such rows from those that wait for another reason.
+   */
+  async function rewrite(rewrites: readonly Rewrite[], boss: PgBoss, db: Db): Promise<void> {
+    const token = randomUUID()
+    const attempts = rewrites.map(({ claim: { id, retryCount } }) => ({ id, retryCount }))
+    await boss.fail(name, attempts, { token }, { db })
+    const letters: JobInsert[] = []
+    for (const { claim, data, startAfter = 0, letter } of rewrites) {
+      const { id } = claim
+      const [row] = await boss.findJobs(name, { id, db })
+      if ((row?.output as { readonly token?: unknown } | null | undefined)?.token !== token) continue
+      // The row of a dead letter stays, without an end, so that its id stays known.
+      await boss.update(name, data, letter === undefined ? { id, startAfter, db } : { id, deleteAfterSeconds: 0, db })
+      if (letter !== undefined) letters.push(letter)
+    }
+    if (letters.length === 0) return
+    const ids = letters.map(({ id }) => id as string) // Hookline gives every job one.
+    await boss.cancel(name, ids, { db })
+    await boss.insert(deadQueueOf(name), letters, { db })
   }
 
   function toInsert({ id, body, notBefore }: Job): JobInsert<Data> {
@@ -169,11 +216,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
         asOf: stats?.capturedOn ?? NEVER, // A boss that keeps statistics, and has none yet.
       }
     },
-    deadLetters: ({ after, limit }) => letters.list(after, limit),
-    redrive: letters.redrive,
-    drop: letters.drop,
-    jobs,
-    remove,
+    ...stored,
     async close() {
       await connection.close()
       return []
@@ -187,13 +230,5 @@ function placeOf({ connectionString, schema, name }: Settings): string | undefin
   const { host, pathname, search } = new URL(connectionString)
   return `postgres ${host}${pathname}${search} ${schema} ${name}`
 }
-
-interface Push {
-  readonly jobs: readonly JobInsert[]
-  readonly bytes: number
-}
-
-/** Of a row beside its body. */
-const ROW_BYTES = 100
 
 const NEVER = new Date(0)

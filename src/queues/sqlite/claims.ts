@@ -1,25 +1,44 @@
-/** Claims: which due jobs are claimed next, and how a claim ends. */
+/** Claims: which due jobs are claimed next, when the next one is due, and how a claim ends. */
 
-import { PHASE, type QueueRow } from './counts.ts'
-import type { DueJobs, JobRow } from './due.ts'
-import type { Claim, ClaimedRow, ClaimRef, Claims, Finish, Release, UnreadableRow } from './rpc.ts'
-import { isId, NO_ID, type OpenTables, textOfId } from './tables.ts'
+import type { StatementSync } from 'node:sqlite'
+import type { Claim, Claims, Finish, Release, UnreadableRow } from './messages.ts'
+import { NO_ID, type OpenTables, PHASE, type QueueRow, textOfId } from './tables.ts'
 
-/** Claims, and what ends a claim. */
-export interface ClaimStatements {
-  /** Claims due jobs, those that have been due longest first. */
-  claim(row: QueueRow, request: Claim): Pick<Claims, 'jobs' | 'unreadable'>
-  /** Ends a claim with any outcome but the one that {@link ClaimStatements.complete} records. */
-  finish(row: QueueRow, request: Finish): void
-  /** Ends claims of complete jobs. Jobs that were stored one after the other are deleted by one statement. */
-  complete(row: QueueRow, requests: readonly Finish[]): void
-  release(row: QueueRow, request: Release): void
-  /** Releases all jobs of a claim whose answer was lost: no handler saw them, so it does not count. */
-  undo(row: QueueRow, claim: number): void
-}
+/** How many jobs that wait for their time are counted: that takes about 2 ms. */
+const MAX_COUNTED = 10_000
+
+type Bytes = Uint8Array | null
+/** A row is an array, because an object takes twice as long. */
+type JobRow = readonly [
+  seq: number,
+  id: Bytes,
+  dueAt: number,
+  claimCount: number,
+  firstAt: number | null,
+  retryState: Bytes,
+  body: Bytes,
+]
+const JOB = `seq, id, due_at, claim_count, first_at, retry_state,
+  (SELECT body FROM hookline_queue_bodies AS b WHERE b.seq = j.seq) FROM hookline_queue_jobs AS j`
+
+const DUE = `WHERE queue = ? AND phase = ${PHASE.due} ORDER BY place`
+const LATER = `WHERE queue = ? AND phase = ${PHASE.later}`
+const NOW_DUE = `${LATER} AND due_at <= ? ORDER BY due_at, seq`
 
 /** Prepares the statements on an open file. */
-export function createClaims({ database, owner, damaged }: OpenTables, due: DueJobs): ClaimStatements {
+export function createClaims({ database, owner }: OpenTables) {
+  const due = database.prepare(`SELECT ${JOB} ${DUE} LIMIT ?`)
+  const nowDue = database.prepare(`SELECT ${JOB} ${NOW_DUE} LIMIT ?`)
+  for (const statement of [due, nowDue]) statement.setReturnArrays(true)
+  const firstDue = database.prepare(`SELECT due_at AS dueAt FROM hookline_queue_jobs ${DUE} LIMIT 1`)
+  const firstNowDue = database.prepare(`SELECT due_at AS dueAt FROM hookline_queue_jobs ${NOW_DUE} LIMIT 1`)
+  const firstLater = database.prepare(
+    `SELECT due_at AS dueAt FROM hookline_queue_jobs ${LATER} ORDER BY due_at LIMIT 1`,
+  )
+  const countLater = database.prepare(`
+    SELECT count(*) AS later, count(*) FILTER (WHERE claim_count > 0) AS retrying
+    FROM (SELECT claim_count FROM hookline_queue_jobs ${LATER} LIMIT ${MAX_COUNTED + 1}) AS bounded`)
+
   const markClaimed = database.prepare(`
     UPDATE hookline_queue_jobs
     SET phase = ${PHASE.claimed}, owner = ${owner}, claim = ?, claim_count = claim_count + 1, first_at = coalesce(first_at, ?)
@@ -29,7 +48,6 @@ export function createClaims({ database, owner, damaged }: OpenTables, due: DueJ
 
   // Every statement that ends a claim names it, so a claim that has ended already changes nothing.
   const CLAIMED = `WHERE seq = ? AND phase = ${PHASE.claimed} AND owner = ${owner} AND claim = ?`
-  const UNCOUNTED = 'claim_count = claim_count - 1, first_at = CASE WHEN claim_count > 1 THEN first_at END'
   const CLAIMED_RUN = CLAIMED.replace('seq = ?', 'seq BETWEEN ? AND ?')
   const remember = database.prepare(`
     INSERT OR REPLACE INTO hookline_queue_completed (seq, id, completed_at)
@@ -39,33 +57,32 @@ export function createClaims({ database, owner, damaged }: OpenTables, due: DueJ
     DELETE FROM hookline_queue_bodies AS b
     WHERE seq BETWEEN ? AND ? AND NOT EXISTS (SELECT 1 FROM hookline_queue_jobs WHERE seq = b.seq)`)
   const retry = database.prepare(`
-    UPDATE hookline_queue_jobs SET phase = ?, place = ?, due_at = ?, retry_state = ?, owner = NULL, claim = NULL
-    ${CLAIMED}`)
+    UPDATE hookline_queue_jobs SET phase = ?, place = ?, due_at = ?, retry_state = ?, owner = NULL, claim = NULL ${CLAIMED}`)
   const fail = database.prepare(`
     UPDATE hookline_queue_jobs
     SET phase = ${PHASE.deadLetter}, place = ?, due_at = ?, retry_state = ?, reason = ?, owner = NULL, claim = NULL ${CLAIMED}`)
-  const release = database.prepare(`
-    UPDATE hookline_queue_jobs SET phase = ${PHASE.due}, owner = NULL, claim = NULL ${CLAIMED}`)
-  const releaseUncounted = database.prepare(`
-    UPDATE hookline_queue_jobs SET phase = ${PHASE.due}, owner = NULL, claim = NULL, ${UNCOUNTED} ${CLAIMED}`)
-  const undo = database.prepare(`
-    UPDATE hookline_queue_jobs SET phase = ${PHASE.due}, owner = NULL, claim = NULL, ${UNCOUNTED}
-    WHERE phase = ${PHASE.claimed} AND queue = ? AND owner = ${owner} AND claim = ?`)
+  const RELEASED = `UPDATE hookline_queue_jobs SET phase = ${PHASE.due}, owner = NULL, claim = NULL`
+  const UNCOUNTED = `${RELEASED}, claim_count = claim_count - 1, first_at = CASE WHEN claim_count > 1 THEN first_at END`
+  const release = database.prepare(`${RELEASED} ${CLAIMED}`)
+  const releaseUncounted = database.prepare(`${UNCOUNTED} ${CLAIMED}`)
+  const undo = database.prepare(`${UNCOUNTED} ${CLAIMED.replace('seq', 'queue')}`)
+
+  /** Due jobs, and those whose time has come among them. */
+  function pick(queue: number, now: number, limit: number): readonly JobRow[] {
+    const inOrder = due.all(queue, limit) as unknown as JobRow[]
+    const becameDue = nowDue.all(queue, now, limit) as unknown as JobRow[]
+    if (becameDue.length === 0) return inOrder
+    return [...becameDue, ...inOrder].sort(([, , one], [, , other]) => one - other).slice(0, limit)
+  }
 
   /** A job that cannot be read becomes a dead letter, so that it does not stop those that can. */
-  function readOrFail(row: QueueRow, job: JobRow, now: number): Omit<ClaimedRow, 'claim'> | UnreadableRow {
-    const [seq, idBytes, dueAt, claimCount, firstAt, retryState, body] = job
-    const id = isId(idBytes) ? idBytes : undefined
-    if (id !== undefined && body !== null) {
-      const claimed = { seq, id, claimCount: claimCount + 1, firstAt: firstAt ?? now, dueAt }
-      return { ...claimed, body, retryState: retryState ?? undefined }
-    }
-    const why = damaged.has(seq) ? 'its body is on a damaged page of the file' : id === undefined ? ID : BODY
-    const reason = `unreadable: ${why}`
+  function failUnreadable(row: QueueRow, [seq, bytes]: JobRow, now: number): UnreadableRow {
+    const id = textOfId(bytes)
+    const reason = `unreadable: ${id === undefined ? 'its id is not a UUID of 16 bytes' : 'its body is missing'}`
     setUnreadable.run(row.next++, now, Buffer.from(reason), seq)
     row.waiting -= 1
     row.deadLetters += 1
-    return { id: textOfId(id) ?? NO_ID, reason }
+    return { id: id ?? NO_ID, reason }
   }
 
   function becameDue(row: QueueRow, { changes }: { readonly changes: number | bigint }): void {
@@ -73,53 +90,81 @@ export function createClaims({ database, owner, damaged }: OpenTables, due: DueJ
     row.waiting += Number(changes)
   }
 
+  function dueAtOf(statement: StatementSync, ...values: number[]): number | undefined {
+    return statement.get(...values)?.dueAt as number | undefined
+  }
+
+  /** 0 when a job is due already, even if the clock was set back since. */
+  function nextDueAt(queue: number): number | undefined {
+    return dueAtOf(firstDue, queue) === undefined ? dueAtOf(firstLater, queue) : 0
+  }
+
   return {
-    claim(row, { now, limit, claim: number }) {
-      const jobs: ClaimedRow[] = []
-      const unreadable: UnreadableRow[] = []
-      for (const job of due.pick(row.queue, now, limit)) {
-        const read = readOrFail(row, job, now)
-        if ('reason' in read) {
-          unreadable.push(read)
-          continue
-        }
-        jobs.push({ ...read, claim: number })
-      }
-      for (const [first, last] of runsOf(jobs)) markClaimed.run(number, now, first.seq, last.seq)
+    claim(row: QueueRow, { now, limit, claim }: Claim): Claims {
+      const found = pick(row.queue, now, limit)
+      const [readable, broken] = [found.filter(isReadable), found.filter((job) => !isReadable(job))]
+      const unreadable = broken.map((job) => failUnreadable(row, job, now))
+      const jobs = readable.map(([seq, id, dueAt, claimCount, firstAt, retryState, body]) => ({
+        seq,
+        claim,
+        id: id as Uint8Array,
+        claimCount: claimCount + 1,
+        firstAt: firstAt ?? now,
+        dueAt,
+        body: body as Uint8Array,
+        retryState: retryState ?? undefined,
+      }))
+      for (const [first, last] of runsOf(jobs)) markClaimed.run(claim, now, first.seq, last.seq)
       row.waiting -= jobs.length
       row.active += jobs.length
-      return { jobs, unreadable }
+      return { jobs, unreadable, nextDueAt: nextDueAt(row.queue) }
     },
-    finish(row, { seq, claim, now, outcome, retryAt, reason = null, retryState = null }) {
-      if (outcome === 'retry') {
-        const [phase, dueAt] = retryAt <= now ? [PHASE.due, now] : [PHASE.later, retryAt]
-        if (retry.run(phase, row.next, dueAt, retryState, seq, claim).changes === 0) return
-        row.next += 1
-        row.waiting += 1
-      } else {
-        if (fail.run(row.next, now, retryState, reason, seq, claim).changes === 0) return
-        row.next += 1
-        row.deadLetters += 1
-      }
+    /** Ends a claim with any outcome but `complete`. */
+    finish(row: QueueRow, { seq, claim, now, outcome, retryAt, reason, retryState }: Finish): void {
+      const isRetry = outcome === 'retry'
+      const [phase, dueAt] = retryAt <= now ? [PHASE.due, now] : [PHASE.later, retryAt]
+      const { changes } = isRetry
+        ? retry.run(phase, row.next, dueAt, retryState ?? null, seq, claim)
+        : fail.run(row.next, now, retryState ?? null, reason ?? null, seq, claim)
+      if (changes === 0) return
+      row.next += 1
       row.active -= 1
+      row[isRetry ? 'waiting' : 'deadLetters'] += 1
     },
-    complete(row, requests) {
-      for (const [{ seq: first, claim, now, keepsBody }, { seq: last }] of runsOf(requests)) {
+    /** Jobs that were stored one after the other are deleted by one statement. */
+    complete(row: QueueRow, requests: readonly Finish[]): void {
+      for (const [{ seq: first, claim, now }, { seq: last }] of runsOf(requests)) {
         remember.run(now, first, last, claim)
         row.active -= Number(remove.run(first, last, claim).changes)
-        if (keepsBody !== true) removeBodies.run(first, last)
+        removeBodies.run(first, last)
       }
     },
-    release(row, { claims, wereHandled }) {
+    release(row: QueueRow, { claims, wereHandled }: Release): void {
       const statement = wereHandled ? release : releaseUncounted
       for (const { seq, claim } of claims) becameDue(row, statement.run(seq, claim))
     },
-    undo: (row, number) => becameDue(row, undo.run(row.queue, number)),
+    /** Releases all jobs of a claim whose answer was lost: no handler saw them, so it does not count. */
+    undo: (row: QueueRow, claim: number) => becameDue(row, undo.run(row.queue, claim)),
+    nextDueAt,
+    health(queue: number, now: number) {
+      const times = [dueAtOf(firstDue, queue), dueAtOf(firstNowDue, queue, now)].filter((at) => at !== undefined)
+      const { later, retrying } = countLater.get(queue) as Record<'later' | 'retrying', number>
+      return {
+        oldestDueAt: times.length === 0 ? undefined : Math.min(...times),
+        retrying: later > MAX_COUNTED ? undefined : retrying,
+      }
+    },
   }
 }
 
+function isReadable([, id, , , , , body]: JobRow): boolean {
+  return id?.byteLength === 16 && body !== null
+}
+
 /** The first and the last of jobs that were claimed together and stored one after the other. */
-function runsOf<Job extends ClaimRef>(jobs: readonly Job[]): (readonly [first: Job, last: Job])[] {
+function runsOf<Job extends { readonly seq: number; readonly claim: number }>(
+  jobs: readonly Job[],
+): (readonly [first: Job, last: Job])[] {
   const runs: [first: Job, last: Job][] = []
   for (const job of jobs.toSorted((a, b) => a.claim - b.claim || a.seq - b.seq)) {
     const run = runs.at(-1)
@@ -128,6 +173,3 @@ function runsOf<Job extends ClaimRef>(jobs: readonly Job[]): (readonly [first: J
   }
   return runs
 }
-
-const ID = 'its id is not a UUID of 16 bytes'
-const BODY = 'its body is missing'

@@ -2,15 +2,12 @@
 
 import { existsSync, realpathSync } from 'node:fs'
 import { HooklineError } from '../../message/error.ts'
-import { cannotUse } from '../../sqlite/advice.ts'
 import { UnusableFile } from '../../sqlite/file.ts'
 import { systemClock } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
-import { createCounts } from './counts.ts'
+import { packRequests, type Reply, type ReplyMessage, type Request, unavailable, unpackReplies } from './messages.ts'
 import { isOwnerLost, lockOwner, type OwnerLock } from './owners.ts'
-import { packRequests, unpackReplies } from './packing.ts'
-import type { QueueSettings, Reply, ReplyMessage, Request } from './rpc.ts'
-import { inFile } from './tables.ts'
+import { enterFile } from './tables.ts'
 import type { StartThread, Thread } from './worker-thread.ts'
 
 /** What the queues of a file share. */
@@ -35,8 +32,6 @@ interface Sent {
 
 interface Running {
   readonly thread: Thread
-  /** The queues that it has heard of. */
-  readonly queues: Map<QueueSettings, number>
   /** The requests of the one message that it has not answered. */
   unanswered: readonly Sent[]
   error: unknown
@@ -52,7 +47,7 @@ const connections = new Map<string, ReturnType<typeof createConnection> & { queu
  */
 export function connect(path: string, name: string, startThread: StartThread): Connection {
   if (!existsSync(path) || !connections.has(realpathSync(path))) {
-    inFile(path, (database) => createCounts(database).enter([name])) // So that one that cannot be used is refused at once.
+    enterFile(path, { name }) // So that one that cannot be used is refused at once.
   }
   const realPath = realpathSync(path)
   const entry = connections.get(realPath) ?? { queues: 0, ...createConnection(realPath, startThread) }
@@ -73,7 +68,7 @@ function createConnection(path: string, startThread: StartThread) {
   let lock: OwnerLock | undefined // Of this thread, so that claims outlive a worker thread that dies.
   let running: Running | undefined
   let waiting: Sent[] = []
-  const failed: Request[] = [] // To be sent again.
+  const again: Request[] = [] // Failed, to be sent again.
   let isScheduled = false
   let isEnding = false
   let isLeft = false // Ending takes long.
@@ -85,7 +80,7 @@ function createConnection(path: string, startThread: StartThread) {
       lock = lockOwner(path)
     }
     const thread = startThread({ isHooklineThread: true, path, owner: lock.owner })
-    const mine: Running = { thread, queues: new Map(), unanswered: [], error: undefined }
+    const mine: Running = { thread, unanswered: [], error: undefined }
     thread.on('message', (message: ReplyMessage) => receive(mine, message))
     thread.on('error', (error) => {
       mine.error = error
@@ -98,7 +93,7 @@ function createConnection(path: string, startThread: StartThread) {
   function receive(mine: Running, message: ReplyMessage): void {
     const answered = mine.unanswered
     mine.unanswered = []
-    if (typeof message !== 'number' && message.isLast) {
+    if (message.isLast) {
       running = undefined
       undoClaims(answered)
     }
@@ -114,14 +109,14 @@ function createConnection(path: string, startThread: StartThread) {
     const found = cause instanceof Error ? `'${cause.message}'` : 'no error'
     const message = `its worker thread ended. Got ${found}. Call again: the next call starts another thread.`
     undoClaims(unanswered)
-    for (const { request, reject } of unanswered) reject(unavailable(request, new UnusableFile(message, { cause })))
+    for (const { request, reject } of unanswered) reject(failed(request, new UnusableFile(message, { cause })))
     flush()
   }
 
   /** Undoes claims that the thread may have made without an answer that says so. */
   function undoClaims(sent: readonly Sent[]): void {
     for (const { request } of sent) {
-      if (request.kind === 'claim') failed.push({ kind: 'undoClaim', queue: request.queue, claim: request.claim })
+      if (request.kind === 'claim') again.push({ kind: 'undoClaim', queue: request.queue, claim: request.claim })
     }
   }
 
@@ -133,18 +128,18 @@ function createConnection(path: string, startThread: StartThread) {
       if (isEnding) endThread()
       return
     }
-    for (const request of failed.splice(0)) void sendUntilDone(request)
+    for (const request of again.splice(0)) void sendUntilDone(request)
     const sent = [...waiting.filter((each) => !isClaim(each)), ...waiting.filter(isClaim)] // They find what the others store.
     waiting = []
     try {
       running ??= start()
     } catch (error) {
-      for (const { request, reject } of sent) reject(unavailable(request, error))
+      for (const { request, reject } of sent) reject(failed(request, error))
       flush()
       return
     }
     running.unanswered = sent
-    const message = packRequests(sent, running.queues)
+    const message = packRequests(sent.map(({ request }) => request))
     hold(running.thread)
     running.thread.postMessage(message, [message.buffer])
   }
@@ -164,8 +159,8 @@ function createConnection(path: string, startThread: StartThread) {
     ended.resolve()
   }
 
-  function unavailable({ queue }: Request, cause: unknown): HooklineError {
-    return new HooklineError('queue_unavailable', cannotUse(`Queue ${queue.name}`, path, cause), { cause })
+  function failed({ queue }: Request, cause: unknown): HooklineError {
+    return unavailable(`Queue ${queue.name}`, path, cause)
   }
 
   function send(request: Request): Promise<unknown> {
@@ -181,7 +176,7 @@ function createConnection(path: string, startThread: StartThread) {
   }
 
   async function sendUntilDone(request: Request): Promise<void> {
-    await send(request).catch(() => failed.push(request))
+    await send(request).catch(() => again.push(request))
   }
 
   /** What takes long goes on, and does not keep the process alive. */

@@ -5,18 +5,20 @@
  */
 
 import { existsSync } from 'node:fs'
+import { open, rm } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { HooklineError } from '../../message/error.ts'
-import { cannotUse } from '../../sqlite/advice.ts'
+import { requireText } from '../../options/checks.ts'
 import { requireSqlite, UnusableFile } from '../../sqlite/file.ts'
 import { createQueue } from '../create-queue.ts'
 import type { Queue } from '../queue.ts'
 import { asObserver } from '../use.ts'
-import { type BackupSettings, backUp } from './backup.ts'
 import { connect } from './connection.ts'
-import { readOptions, type SqliteQueueOptions } from './options.ts'
+import { unavailable } from './messages.ts'
+import { readOptions, type Settings, type SqliteQueueOptions } from './options.ts'
 import { createSqliteStore, observeFile } from './store.ts'
-import type { ThreadSettings } from './worker-thread.ts'
+import type { BackupSettings, ThreadSettings } from './worker-thread.ts'
 
 export type { Queue } from '../queue.ts'
 export type { SqliteQueueOptions } from './options.ts'
@@ -44,7 +46,7 @@ export interface SqliteQueue extends Queue {
  * - A job whose row or body cannot be read becomes a dead letter, whose reason begins with `unreadable`.
  * - An idle queue does not keep the process alive. `close()` of the last queue of a file releases the file.
  * - Do not delete, replace or copy the files of a queue in use: see docs/queues.md, and {@link SqliteQueue.backup}.
- * - A file of release 0.1 is brought up to date when it is opened, and refused while a process has it open.
+ * - A file that releases before 1.0 wrote is refused.
  *
  * @throws TypeError that names the option; HooklineError `queue_unavailable` when the file cannot be used.
  * @example
@@ -58,7 +60,7 @@ export function sqliteQueue(options: SqliteQueueOptions): SqliteQueue {
   const shared = { name, pollMs, deadLetterRetentionMs, onError, clock }
   try {
     requireSqlite()
-    const backup = (to: string) => backUp(settings, to, (thread) => startWorker(findProgram(), thread))
+    const backup = (to: string) => backUp(settings, to)
     if (observe) {
       return { ...asObserver(createQueue(createSqliteStore(settings, observeFile(path)), shared), name), backup }
     }
@@ -66,7 +68,32 @@ export function sqliteQueue(options: SqliteQueueOptions): SqliteQueue {
     const connection = connect(path, name, (thread) => startWorker(program, thread))
     return { ...createQueue(createSqliteStore(settings, connection), shared), backup }
   } catch (cause) {
-    throw new HooklineError('queue_unavailable', cannotUse(`Queue ${name}`, path, cause), { cause })
+    throw unavailable(`Queue ${name}`, path, cause)
+  }
+}
+
+/** Writes a backup in a thread of its own, so that neither this one nor that of the queues waits for it. */
+async function backUp({ name, path }: Settings, to: string): Promise<void> {
+  requireText('path', to, 'backup.sqlite')
+  const backupTo = resolve(to)
+  const file = await open(backupTo, 'wx', 0o600).catch((cause: NodeJS.ErrnoException) => {
+    const reason = cause.code === 'EEXIST' ? 'there is a file already' : 'it cannot be created'
+    const advice = 'Pass the path of a new file, in a folder that this process may write to.'
+    const message = `Queue ${name} cannot write a backup to ${backupTo}: ${reason}. Got ${cause.code}. ${advice}`
+    throw new HooklineError('queue_unavailable', message, { cause })
+  })
+  try {
+    await new Promise((done, fail) => {
+      const refuse = (message: string) => fail(new HooklineError('queue_unavailable', message))
+      const thread = startWorker(findProgram(), { isHooklineThread: true, name, path, backupTo })
+      thread.once('message', refuse).once('error', fail).once('exit', done)
+    })
+    await file.sync()
+  } catch (error) {
+    await rm(backupTo, { force: true })
+    throw error
+  } finally {
+    await file.close()
   }
 }
 

@@ -44,7 +44,7 @@ export interface SqliteQueueOptions {
   readonly maxJobs?: number
   /**
    * Opens the queue as an observer: to count its jobs, and to list, redrive and drop its dead letters beside running workers. It
-   * claims, creates and migrates nothing, and `push` and `work` throw a TypeError. Until file and queue exist, each call rejects with
+   * claims and creates nothing, and `push` and `work` throw a TypeError. Until file and queue exist, each call rejects with
    * `queue_unavailable`. Default false.
    */
   readonly observe?: boolean
@@ -86,11 +86,7 @@ const OPTIONS = [
   'clock',
 ] as const satisfies (keyof SqliteQueueOptions)[]
 
-/**
- * Checks and completes the options.
- *
- * @throws TypeError that names the option.
- */
+/** Checks and completes the options. @throws TypeError that names the option. */
 export function readOptions(options: SqliteQueueOptions): Settings {
   requireOptions('sqliteQueue', options, OPTIONS)
   const { path, name = 'default', pollMs = 200, dedupeWindowMs = 24 * 60 * 60_000 } = options

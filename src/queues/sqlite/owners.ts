@@ -7,10 +7,8 @@ import { randomInt } from 'node:crypto'
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import { notingDamage } from '../../sqlite/damage.ts'
 import { connectTo, OPENING_MS, retryWhileBusy } from '../../sqlite/file.ts'
-import { PHASE } from './counts.ts'
-import type { OpenTables } from './tables.ts'
+import { type OpenTables, PHASE } from './tables.ts'
 
 /** The lock of this process. */
 export interface OwnerLock {
@@ -64,18 +62,8 @@ function sideFileOf(path: string, owner: number): string {
   return `${path}-owner-${owner.toString(16)}`
 }
 
-/** The other owners of claims in a file. */
-export interface Owners {
-  /** Looks for owners that have died, twice a second at most. Outside of a transaction, because it touches other files. */
-  findDead(): void
-  /** Whether dead owners were found that have claims. */
-  hasDead(): boolean
-  /** Makes their jobs due again. In a transaction. */
-  releaseDead(): void
-}
-
 /** Creates it over an open file, and removes the side files of processes that died without a claim. */
-export function createOwners({ database, path, owner, counts, damaged }: OpenTables): Owners {
+export function createOwners({ database, path, owner, queues }: OpenTables) {
   const find = database.prepare(`SELECT DISTINCT queue, owner FROM hookline_queue_jobs WHERE phase = ${PHASE.claimed}`)
   // They keep their places: what was claimed first was due first.
   const release = database.prepare(`
@@ -85,7 +73,8 @@ export function createOwners({ database, path, owner, counts, damaged }: OpenTab
   removeStrays(path, owner)
 
   return {
-    findDead() {
+    /** Looks for owners that have died, twice a second at most. Outside of a transaction, because it touches other files. */
+    findDead(): void {
       if (performance.now() - lookedAt < LOOK_EVERY_MS) return
       lookedAt = performance.now()
       const claims = find.all() as unknown as typeof dead
@@ -95,11 +84,11 @@ export function createOwners({ database, path, owner, counts, damaged }: OpenTab
       dead = claims.filter((claim) => deadOwners.has(claim.owner))
     },
     hasDead: () => dead.length > 0,
-    releaseDead() {
+    /** Makes their jobs due again. In a transaction. */
+    releaseDead(): void {
       for (const { queue, owner } of dead) {
-        if (damaged.has(`owner ${owner}`)) continue
-        const count = notingDamage(damaged, `owner ${owner}`, () => Number(release.run(queue, owner).changes))
-        const row = counts.rowAt(queue)
+        const count = Number(release.run(queue, owner).changes)
+        const row = queues.rowAt(queue)
         row.active -= count
         row.waiting += count
       }

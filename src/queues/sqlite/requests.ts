@@ -1,82 +1,61 @@
 /** Carries out requests on an open file. Those that arrive together become one commit. */
 
+import { existsSync } from 'node:fs'
+import type { DatabaseSync } from 'node:sqlite'
 import { HooklineError } from '../../message/error.ts'
-import { cannotUse } from '../../sqlite/advice.ts'
-import { BUSY, CORRUPT, inTransaction, LOCKED, resultOf, retryWhileBusy } from '../../sqlite/file.ts'
+import {
+  BUSY,
+  checkpoint,
+  connectTo,
+  inTransaction,
+  resultOf,
+  retryWhileBusy,
+  UnusableFile,
+} from '../../sqlite/file.ts'
 import { watchFile } from '../../sqlite/watch.ts'
 import { createClaims } from './claims.ts'
-import { createCounts, createReserve } from './counts.ts'
-import { createDueJobs } from './due.ts'
+import { type Claims, type Finish, failureOf, type QueueSettings, type Reply, type Request } from './messages.ts'
 import { createOwners } from './owners.ts'
-import { createPushes } from './pushes.ts'
-import type { Claims, Reply, Request } from './rpc.ts'
-import { alone, CHANGES, createStored, ERASES, eraseLog, type StoredRequest } from './stored.ts'
-import { type OpenTables, openFile } from './tables.ts'
+import { createStored } from './stored.ts'
+import { CHECK_PATH, createQueues, type OpenTables, openFile, prepareObserver } from './tables.ts'
+
+const DONE: Reply = { value: undefined }
+
+/** Their commits do not wait for the disk: after a power cut they are made again. */
+const MAY_BE_LOST: ReadonlySet<Request['kind']> = new Set(['claim', 'nextDueAt', 'counts', 'deadLetters', 'jobs'])
+
+/** What a user has deleted: nothing of it stays in the log either. */
+const ERASES: ReadonlySet<Request['kind']> = new Set(['drop', 'remove'])
 
 /** A file that is open. */
-export interface OpenFile {
-  /**
-   * Carries out requests in their order. One that fails leaves no trace, and the others are carried out.
-   *
-   * @throws UnusableFile when the file was removed or replaced: whether they were carried out is unknown. Close it then.
-   */
-  run(requests: readonly Request[]): Reply[]
-  close(): void
-}
+export type OpenFile = ReturnType<typeof openForRequests>
 
-/**
- * Opens a file.
- *
- * @throws Error of SQLite, or one that says why the file cannot be used.
- */
-export function openForRequests(path: string, owner: number): OpenFile {
+/** Opens a file. @throws Error of SQLite, or UnusableFile. */
+export function openForRequests(path: string, owner: number) {
   const database = openFile(path)
   const file = watchFile(database, path)
-  const counts = createCounts(database)
-  const tables: OpenTables = { database, path, owner, counts, damaged: new Set() }
-  const reserve = createReserve(database)
+  const tables: OpenTables = { database, path, owner, queues: createQueues(database) }
+  const { queues } = tables
   const owners = createOwners(tables)
-  const pushes = createPushes(tables)
-  const due = createDueJobs(tables, pushes)
-  const claims = createClaims(tables, due)
-  const stored = createStored(tables, pushes, due)
+  const jobs = prepareJobs(tables)
   let isDurable = true
-
-  function carryOut(request: Request): unknown {
-    const row = counts.rowOf(request.queue.name)
-    switch (request.kind) {
-      case 'push':
-        return pushes.push(row, request.queue, request)
-      case 'claim':
-        owners.releaseDead()
-        return { ...claims.claim(row, request), nextDueAt: due.nextDueAt(row.queue) } satisfies Claims
-      case 'finish':
-        return claims.finish(row, request)
-      case 'release':
-        return claims.release(row, request)
-      case 'undoClaim':
-        return claims.undo(row, request.claim)
-      default:
-        if (request.kind === 'remove') owners.releaseDead()
-        return stored(row, request)
-    }
-  }
 
   function answer(request: Request): Reply {
     try {
-      return { value: carryOut(request) }
+      if (request.kind === 'claim' || request.kind === 'remove') owners.releaseDead()
+      return { value: jobs.carryOut(request) }
     } catch (error) {
-      if (error instanceof HooklineError) return failureOf(error, request.queue.name, path) // It has changed nothing.
+      if (error instanceof HooklineError) return failureOf(error, request.queue, path) // It has changed nothing.
       throw error
     }
   }
 
   /** The answer to a claim when nothing is due: it need not lock the file. Undefined for any other request. */
-  function answerUnlocked({ kind, queue, now }: Request & { readonly now?: number }): Reply | undefined {
-    if (kind !== 'claim' || owners.hasDead()) return undefined
-    const nextDueAt = due.nextDueAt(counts.numberOf(queue.name))
-    const isDue = nextDueAt !== undefined && nextDueAt <= (now as number)
-    return isDue ? undefined : { value: { jobs: [], unreadable: [], nextDueAt } satisfies Claims }
+  function answerUnlocked(request: Request): Reply | undefined {
+    if (request.kind !== 'claim' || owners.hasDead()) return undefined
+    const nextDueAt = jobs.nextDueAt(queues.numberOf(request.queue.name))
+    if (nextDueAt !== undefined && nextDueAt <= request.now) return undefined
+    return { value: { jobs: [], unreadable: [], nextDueAt } satisfies Claims }
   }
 
   /** Whether a commit waits for the disk. */
@@ -85,63 +64,44 @@ export function openForRequests(path: string, owner: number): OpenFile {
     isDurable = next
   }
 
-  /** Ends the claims of complete jobs, and forgets ids twice as fast as jobs are complete. */
-  function complete(requests: readonly Request[]): void {
-    for (const [name, ofQueue] of Map.groupBy(requests.filter(isComplete), ({ queue }) => queue.name)) {
-      const row = counts.rowOf(name)
-      claims.complete(row, ofQueue)
-      const [{ queue, now }] = ofQueue as [(typeof ofQueue)[number]]
-      pushes.prune(row.queue, 2 * ofQueue.length, queue.dedupeWindowMs, now)
-    }
-  }
-
   function runTogether(requests: readonly Request[]): Reply[] {
-    counts.enter(requests.map(({ queue }) => queue.name))
-    for (const { queue } of requests) reserve(queue)
+    queues.enter(requests.map(({ queue }) => queue))
     if (requests.some(({ kind }) => kind === 'claim' || kind === 'remove')) owners.findDead()
     const unlocked = requests.map(answerUnlocked).filter((reply) => reply !== undefined)
     if (unlocked.length === requests.length) return unlocked
     setDurable(requests.some(({ kind }) => !MAY_BE_LOST.has(kind)))
     return inTransaction(database, () => {
-      counts.begin()
-      complete(requests)
+      queues.begin()
+      jobs.complete(requests.filter(isComplete))
       const replies = requests.map((request) => (isComplete(request) ? DONE : answer(request)))
-      counts.save()
+      queues.save()
       return replies
     })
   }
 
-  function run(requests: readonly Request[]): Reply[] {
-    const known = tables.damaged.size
-    const timeoutMs = Math.max(...requests.map(({ queue }) => queue.timeoutMs))
+  /** When one fails, each alone, so that only the one at fault does. Together they wait as long as the longest. */
+  function run(requests: readonly Request[], endsAt: number): Reply[] {
+    const left = (): number => Math.max(0, endsAt - performance.now())
     try {
-      const replies = retryWhileBusy(() => runTogether(requests), timeoutMs)
-      if (requests.some(({ kind }) => ERASES.has(kind))) eraseLog(database, timeoutMs)
+      const replies = retryWhileBusy(() => runTogether(requests), left())
+      if (requests.some(({ kind }) => ERASES.has(kind))) eraseLog(database, left())
       return replies
     } catch (error) {
-      if (tables.damaged.size > known) return run(requests)
-      const withBody = resultOf(error) === CORRUPT ? keepingBody(requests) : undefined
-      if (withBody !== undefined) return run(withBody)
-      if (requests.length > 1 && resultOf(error) !== BUSY) return runEach(requests)
-      return requests.map(({ queue }) => failureOf(error, queue.name, path))
+      if (requests.length > 1 && resultOf(error) !== BUSY) return requests.flatMap((request) => run([request], endsAt))
+      return requests.map(({ queue }) => failureOf(error, queue, path))
     }
   }
 
-  /** So that only the one at fault fails. While another process keeps the file locked, one of them waits, not each. */
-  function runEach(requests: readonly Request[]): Reply[] {
-    let isBusy = false
-    return requests.map((request) => {
-      if (isBusy) return failureOf(LOCKED, request.queue.name, path)
-      const [reply] = run([request]) as [Reply]
-      isBusy = 'failure' in reply && resultOf(reply.failure) === BUSY
-      return reply
-    })
-  }
-
   return {
-    run(requests) {
+    /**
+     * Carries out requests in their order. One that fails leaves no trace, and the others are carried out.
+     *
+     * @throws UnusableFile when the file was removed or replaced: whether they were carried out is unknown. Close it then.
+     */
+    run(requests: readonly Request[]): Reply[] {
       file.requireUnchanged()
-      const replies = run(requests)
+      const timeoutMs = Math.max(...requests.map(({ queue }) => queue.timeoutMs))
+      const replies = run(requests, performance.now() + timeoutMs)
       file.requireUnchanged()
       return replies
     },
@@ -149,58 +109,100 @@ export function openForRequests(path: string, owner: number): OpenFile {
   }
 }
 
-/**
- * Carries out the request of an observer, which keeps no file open. What is asked for changes the file, and nothing else does.
- *
- * @throws Error of SQLite, or one that says why the file cannot be used.
- */
-export function runAlone(path: string, request: StoredRequest, damaged: OpenTables['damaged'] = new Set()): unknown {
-  const known = damaged.size
-  try {
-    return alone(path, (database) => {
-      const counts = createCounts(database)
-      const tables: OpenTables = { database, path, owner: NO_OWNER, counts, damaged }
-      const pushes = createPushes(tables)
-      const stored = createStored(tables, pushes, createDueJobs(tables, pushes))
-      database.exec(CHANGES.has(request.kind) ? 'BEGIN IMMEDIATE' : 'BEGIN')
-      const answer = stored(counts.find(request.queue.name), request)
-      counts.save()
-      database.exec('COMMIT')
-      if (ERASES.has(request.kind)) eraseLog(database, 0)
-      return answer
-    })
-  } catch (error) {
-    if (damaged.size === known) throw error
-    return runAlone(path, request, damaged) // Around what is damaged.
+/** Prepares what is done with jobs, each within a transaction. */
+function prepareJobs(tables: OpenTables) {
+  const { queues } = tables
+  const claims = createClaims(tables)
+  const stored = createStored(tables)
+
+  function carryOut(request: Request): unknown {
+    const settings = request.queue
+    const row = queues.rowAt(queues.numberOf(settings.name))
+    switch (request.kind) {
+      case 'push':
+        return stored.push(row, settings, request)
+      case 'claim':
+        return claims.claim(row, request)
+      case 'finish':
+        return claims.finish(row, request)
+      case 'release':
+        return claims.release(row, request)
+      case 'undoClaim':
+        return claims.undo(row, request.claim)
+      case 'nextDueAt':
+        return claims.nextDueAt(row.queue)
+      case 'counts':
+        return { ...row, ...claims.health(row.queue, request.now) }
+      case 'deadLetters':
+        return stored.deadLetters(row.queue, request.after, request.limit)
+      case 'redrive':
+        return stored.redrive(row, settings, request.ids, request.now)
+      case 'drop':
+        return stored.drop(row, request.ids, request.limit)
+      case 'jobs':
+        return stored.jobs(row.queue, request.after, request.limit)
+      case 'remove':
+        return stored.remove(row, request.ids)
+    }
+  }
+
+  return {
+    carryOut,
+    nextDueAt: claims.nextDueAt,
+    /** Ends the claims of complete jobs, and forgets ids twice as fast as jobs are complete. */
+    complete(requests: readonly CompleteRequest[]): void {
+      for (const [name, ofQueue] of Map.groupBy(requests, ({ queue }) => queue.name)) {
+        const row = queues.rowAt(queues.numberOf(name))
+        const [{ queue, now }] = ofQueue as [CompleteRequest]
+        claims.complete(row, ofQueue)
+        stored.prune(row.queue, 2 * ofQueue.length, queue, now)
+      }
+    },
   }
 }
 
-/** Lists the queues of a file, as {@link runAlone} opens it. */
-export function namesIn(path: string): string[] {
-  return alone(path, (database) => createCounts(database).names())
-}
+type CompleteRequest = Finish & { readonly queue: QueueSettings }
 
-/** Of what claims nothing. */
-const NO_OWNER = 0
-
-/** A body beside a damaged page cannot be deleted: it stays in the file, and its job is complete nonetheless. */
-function keepingBody([request, ...others]: readonly Request[]): Request[] | undefined {
-  if (others.length > 0 || request?.kind !== 'finish' || request.keepsBody === true) return undefined
-  return [{ ...request, keepsBody: true }]
-}
-
-const DONE: Reply = { value: undefined }
-
-function isComplete(request: Request): request is Extract<Request, { readonly kind: 'finish' }> {
+function isComplete(request: Request): request is CompleteRequest {
   return request.kind === 'finish' && request.outcome === 'complete'
 }
 
-/** Their commits do not wait for the disk: after a power cut they are made again. */
-const MAY_BE_LOST: ReadonlySet<Request['kind']> = new Set(['claim', 'nextDueAt', 'counts', 'deadLetters', 'jobs'])
+/** The log holds older copies of what was deleted. Not while another process reads or writes: a later checkpoint overwrites them. */
+function eraseLog(database: DatabaseSync, timeoutMs: number): void {
+  try {
+    retryWhileBusy(() => checkpoint(database, 'TRUNCATE'), timeoutMs)
+  } catch {
+    // The deletion itself is done.
+  }
+}
 
-/** The reply to a request that failed. Messages of SQLite hold no values. */
-export function failureOf(error: unknown, name: string, path: string): Reply {
-  const errcode = (error as { readonly errcode?: number }).errcode
-  if (error instanceof HooklineError) return { failure: { code: error.code, message: error.message, errcode } }
-  return { failure: { code: 'queue_unavailable', message: cannotUse(`Queue ${name}`, path, error), errcode } }
+/**
+ * Carries out the request of an observer, which keeps no file open. What is asked for changes the file, and nothing else does.
+ *
+ * @throws Error of SQLite, or UnusableFile.
+ */
+export function runAlone(path: string, request: Request): unknown {
+  return alone(path, (database) => {
+    const queues = createQueues(database)
+    database.exec(['redrive', 'drop', 'remove'].includes(request.kind) ? 'BEGIN IMMEDIATE' : 'BEGIN')
+    const answer = prepareJobs({ database, path, owner: NO_OWNER, queues }).carryOut(request)
+    queues.save()
+    database.exec('COMMIT')
+    if (ERASES.has(request.kind)) eraseLog(database, 0)
+    return answer
+  })
+}
+
+const NO_OWNER = 0
+
+/** Opens a file for an observer, and closes it after the step: what that began and has not committed is rolled back. */
+export function alone<T>(path: string, step: (database: DatabaseSync) => T): T {
+  if (!existsSync(path)) throw new UnusableFile(`it does not exist. Got no file. ${CHECK_PATH}`)
+  const database = connectTo(path)
+  try {
+    prepareObserver(database)
+    return step(database)
+  } finally {
+    database.close()
+  }
 }

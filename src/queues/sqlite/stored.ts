@@ -1,189 +1,171 @@
-/** What is stored, as a user sees it: the jobs that wait or are claimed, and the dead letters. Counts, lists and deletes them. */
+/** What is stored: jobs that are pushed, their ids and bodies, lists of them and of the dead letters, and what deletes them. */
 
-import { existsSync } from 'node:fs'
-import type { DatabaseSync } from 'node:sqlite'
-import { checkpoint, connectTo, retryWhileBusy, UnusableFile } from '../../sqlite/file.ts'
-import type { DeadLetter } from '../queue.ts'
-import { PHASE, type QueueRow } from './counts.ts'
-import type { DueJobs } from './due.ts'
-import { type Pushes, requireRoom } from './pushes.ts'
-import type { QueueSettings, Request } from './rpc.ts'
-import { bytesOfId, CHECK_PATH, NO_ID, NUMBERS, type OpenTables, prepareObserver, textOfId } from './tables.ts'
+import { HooklineError } from '../../message/error.ts'
+import type { DeadLetter, StoredJob } from '../queue.ts'
+import type { Push, QueueSettings } from './messages.ts'
+import { bytesOfId, NO_ID, NUMBERS, type OpenTables, PHASE, type QueueRow, textOfId } from './tables.ts'
 
-/** A job, and its number, which stays the same while it is stored. */
-interface StoredRow {
-  readonly seq: number
-  readonly id: string
-  readonly body: Uint8Array
+/** A dead letter, with its time in milliseconds since the epoch. */
+export type DeadLetterRow = Omit<DeadLetter, 'failedAt'> & { readonly failedAt: number }
+
+/** Some jobs, and the `seq` to go on after; undefined at the end. */
+export interface StoredPage {
+  readonly rows: readonly StoredJob[]
+  readonly last: number | undefined
 }
 
-/** What can be done with jobs that wait or are claimed, whatever happens to them meanwhile. Only those that wait are deleted. */
-export interface StoredJobs {
-  /** Those after this `seq`; a job whose id cannot be read is left out. */
-  page(queue: number, after: number, limit: number): { readonly rows: readonly StoredRow[]; readonly last: number }
-  remove(row: QueueRow, ids: readonly string[]): number
-}
+/** Prepares the statements on an open file. */
+export function createStored({ database }: OpenTables) {
+  const insert = database.prepare(`
+    INSERT INTO hookline_queue_jobs (seq, queue, id, phase, place, due_at, claim_count) VALUES (?, ?, ?, ?, ?, ?, 0)`)
+  const insertBody = database.prepare('INSERT INTO hookline_queue_bodies (seq, body) VALUES (?, ?)')
+  const removeJob = database.prepare('DELETE FROM hookline_queue_jobs WHERE seq = ?')
+  const removeBody = database.prepare('DELETE FROM hookline_queue_bodies WHERE seq = ?')
 
-function createStoredJobs({ database }: OpenTables, pushes: Pushes): StoredJobs {
-  const list = database.prepare(`
-    SELECT seq, id FROM hookline_queue_jobs WHERE seq > ? AND seq < ? AND phase <> ${PHASE.deadLetter} ORDER BY seq LIMIT ?`)
-  const remove = database.prepare(`
-    DELETE FROM hookline_queue_jobs WHERE seq = ? AND phase IN (${PHASE.due}, ${PHASE.later})`)
+  const insertId = database.prepare('INSERT OR IGNORE INTO hookline_queue_ids (queue, id, seq) VALUES (?, ?, ?)')
+  const findId = database.prepare('SELECT seq FROM hookline_queue_ids WHERE queue = ? AND id = ?')
+  const assignId = database.prepare('UPDATE hookline_queue_ids SET seq = ? WHERE queue = ? AND id = ?')
+  const removeId = database.prepare('DELETE FROM hookline_queue_ids WHERE queue = ? AND id = ?')
+  const isOver = database.prepare('SELECT 1 FROM hookline_queue_completed WHERE seq = ? AND completed_at <= ?')
+  const removeCompleted = database.prepare('DELETE FROM hookline_queue_completed WHERE seq = ?')
+  const lastCompleted = database.prepare(`
+    SELECT seq FROM hookline_queue_completed WHERE seq > ? AND seq < ? ORDER BY seq LIMIT 1 OFFSET ?`)
+  const forgetCompleted = database.prepare(`
+    DELETE FROM hookline_queue_completed WHERE seq > ? AND seq <= ? AND completed_at <= ? RETURNING id`)
+  const prunedTo = new Map<number, number>() // By queue, the `seq` that was looked at last.
+
+  const listJobs = database.prepare(`
+    SELECT seq, id, (SELECT body FROM hookline_queue_bodies AS b WHERE b.seq = j.seq) AS body FROM hookline_queue_jobs AS j
+    WHERE seq > ? AND seq < ? AND phase <> ${PHASE.deadLetter} ORDER BY seq LIMIT ?`)
+  const findWaiting = database.prepare(`
+    SELECT seq, id FROM hookline_queue_jobs WHERE seq = ? AND phase IN (${PHASE.due}, ${PHASE.later})`)
+  const findLetter = database.prepare(`
+    SELECT seq, id, place FROM hookline_queue_jobs WHERE seq = ? AND phase = ${PHASE.deadLetter}`)
+  const oldestLetters = database.prepare(`
+    SELECT seq, id FROM hookline_queue_jobs WHERE queue = ? AND phase = ${PHASE.deadLetter} ORDER BY place LIMIT ?`)
+  const listLetters = database.prepare(`
+    SELECT id, reason, retry_state AS retryState, due_at AS failedAt,
+      (SELECT body FROM hookline_queue_bodies AS b WHERE b.seq = j.seq) AS body FROM hookline_queue_jobs AS j
+    WHERE queue = ? AND phase = ${PHASE.deadLetter} AND place > ? ORDER BY place LIMIT ?`)
+  const redrive = database.prepare(`
+    UPDATE hookline_queue_jobs
+    SET phase = ${PHASE.due}, place = ?, due_at = ?, claim_count = 0, first_at = NULL, retry_state = NULL, reason = NULL
+    WHERE seq = ?`)
+
+  function seqOf(queue: number, id: Uint8Array): number | null {
+    return (findId.get(queue, id)?.seq as number | undefined) ?? null
+  }
+
+  /** Gives an id to a job. Returns false when it is known. */
+  function addId(queue: number, id: Uint8Array, seq: number, windowStart: number): boolean {
+    if (insertId.run(queue, id, seq).changes === 1) return true
+    const old = seqOf(queue, id)
+    if (isOver.get(old, windowStart) === undefined) return false
+    removeCompleted.run(old)
+    assignId.run(seq, queue, id)
+    return true
+  }
+
+  function isKnown(queue: number, id: Uint8Array, windowStart: number): boolean {
+    const seq = seqOf(queue, id)
+    return seq !== null && isOver.get(seq, windowStart) === undefined
+  }
+
+  function findLetters(row: QueueRow, ids: readonly string[] | 'all', limit: number): readonly JobRef[] {
+    if (ids === 'all') return oldestLetters.all(row.queue, limit) as unknown as JobRef[]
+    const found = ids.map((id) => findLetter.get(seqOf(row.queue, bytesOfId(id))))
+    return found.filter((letter) => letter !== undefined) as unknown as JobRef[]
+  }
+
+  function deleteJobs(queue: number, jobs: readonly JobRef[]): number {
+    for (const { seq, id } of jobs) {
+      removeJob.run(seq)
+      removeBody.run(seq)
+      removeId.run(queue, id)
+    }
+    return jobs.length
+  }
 
   return {
-    page(queue, after, limit) {
-      const found = list.all(Math.max(after, queue * NUMBERS), (queue + 1) * NUMBERS, limit)
-      const rows = found.flatMap(({ seq, id: bytes }) => {
-        const id = textOfId(bytes)
-        return id === undefined
-          ? []
-          : { seq: seq as number, id, body: pushes.bodyOf(seq as number) ?? new Uint8Array() }
-      })
-      return { rows, last: (found.at(-1)?.seq as number | undefined) ?? Number.MAX_SAFE_INTEGER }
-    },
-    remove(row, ids) {
-      let count = 0
-      for (const id of ids.map(bytesOfId)) {
-        const seq = pushes.seqOf(row.queue, id)
-        if (seq === undefined || remove.run(seq).changes === 0) continue
-        pushes.removeBody(seq)
-        pushes.forget(row.queue, id)
-        count += 1
+    push(row: QueueRow, settings: QueueSettings, { ids, notBefore, bodies, now }: Push): void {
+      const { queue } = row
+      const windowStart = now - settings.dedupeWindowMs
+      if (row.waiting + row.active + ids.length > settings.maxJobs) {
+        requireRoom(row, settings, ids.filter((id) => !isKnown(queue, id, windowStart)).length)
       }
+      for (const [index, id] of ids.entries()) {
+        const seq = queue * NUMBERS + row.next
+        if (!addId(queue, id, seq, windowStart)) continue
+        const at = notBefore[index] ?? now
+        insert.run(seq, queue, id, at <= now ? PHASE.due : PHASE.later, row.next, at)
+        insertBody.run(seq, bodies[index] as Uint8Array)
+        row.next += 1
+        row.waiting += 1
+      }
+    },
+    /** Looks at the ids of so many complete jobs, and forgets those whose dedupe window is over. */
+    prune(queue: number, limit: number, { dedupeWindowMs }: QueueSettings, now: number): void {
+      const [start, end] = [queue * NUMBERS, (queue + 1) * NUMBERS]
+      const from = prunedTo.get(queue) ?? start
+      const last = lastCompleted.get(from, end, limit - 1)?.seq as number | undefined
+      for (const { id } of forgetCompleted.all(from, last ?? end, now - dedupeWindowMs)) {
+        removeId.run(queue, id as Uint8Array)
+      }
+      prunedTo.set(queue, last ?? start)
+    },
+    /** Jobs that wait or are claimed; one whose id cannot be read is left out. */
+    jobs(queue: number, after: number, limit: number): StoredPage {
+      const found = listJobs.all(Math.max(after, queue * NUMBERS), (queue + 1) * NUMBERS, limit)
+      const jobs = found.map(({ id, body }) => ({ id: textOfId(id) ?? NO_ID, body: bytesOf(body) }))
+      return { rows: jobs.filter(({ id }) => id !== NO_ID), last: found.at(-1)?.seq as number | undefined }
+    },
+    /** Deletes jobs that wait. */
+    remove(row: QueueRow, ids: readonly string[]): number {
+      const found = ids.map((id) => findWaiting.get(seqOf(row.queue, bytesOfId(id))))
+      const count = deleteJobs(row.queue, found.filter((job) => job !== undefined) as unknown as JobRef[])
       row.waiting -= count
+      return count
+    },
+    deadLetters(queue: number, after: string | undefined, limit: number): DeadLetterRow[] {
+      const last = after === undefined ? undefined : findLetter.get(seqOf(queue, bytesOfId(after)))
+      return listLetters.all(queue, (last?.place as number | undefined) ?? 0, limit).map((letter) => ({
+        id: textOfId(letter.id) ?? NO_ID,
+        body: bytesOf(letter.body),
+        reason: `${Buffer.from(bytesOf(letter.reason))}`,
+        retryState: (letter.retryState ?? undefined) as Uint8Array | undefined,
+        failedAt: letter.failedAt as number,
+      }))
+    },
+    redrive(row: QueueRow, settings: QueueSettings, ids: readonly string[] | 'all', now: number): number {
+      const letters = findLetters(row, ids, row.deadLetters)
+      requireRoom(row, settings, letters.length)
+      for (const { seq } of letters) redrive.run(row.next++, now, seq)
+      row.deadLetters -= letters.length
+      row.waiting += letters.length
+      return letters.length
+    },
+    /** Of all, drops so many of the oldest. */
+    drop(row: QueueRow, ids: readonly string[] | 'all', limit: number): number {
+      const count = deleteJobs(row.queue, findLetters(row, ids, limit))
+      row.deadLetters -= count
       return count
     },
   }
 }
 
-/** A dead letter, with its time in milliseconds since the epoch. */
-export type DeadLetterRow = Omit<DeadLetter, 'failedAt'> & { readonly failedAt: number }
-
-/** What can be done with dead letters. */
-interface DeadLetters {
-  page(queue: number, after: string | undefined, limit: number): DeadLetterRow[]
-  redrive(row: QueueRow, settings: QueueSettings, ids: readonly string[] | 'all', now: number): number
-  /** Drops these ids, and so many of the oldest. */
-  drop(row: QueueRow, ids: readonly string[], oldest: number): number
+interface JobRef {
+  readonly seq: number
+  readonly id: Uint8Array
 }
 
-function createDeadLetters({ database }: OpenTables, pushes: Pushes): DeadLetters {
-  const find = database.prepare(`
-    SELECT seq, place FROM hookline_queue_jobs WHERE seq = ? AND queue = ? AND phase = ${PHASE.deadLetter}`)
-  const page = database.prepare(`
-    SELECT seq, id, reason, retry_state AS retryState, due_at AS failedAt FROM hookline_queue_jobs
-    WHERE queue = ? AND phase = ${PHASE.deadLetter} AND place > ? ORDER BY place LIMIT ?`)
-  const list = database.prepare(`
-    SELECT seq FROM hookline_queue_jobs WHERE queue = ? AND phase = ${PHASE.deadLetter} ORDER BY place LIMIT ?`)
-  const idOf = database.prepare('SELECT id FROM hookline_queue_jobs WHERE seq = ?')
-  const redrive = database.prepare(`
-    UPDATE hookline_queue_jobs
-    SET phase = ${PHASE.due}, place = ?, due_at = ?, claim_count = 0, first_at = NULL, retry_state = NULL, reason = NULL
-    WHERE seq = ?`)
-  const remove = database.prepare('DELETE FROM hookline_queue_jobs WHERE seq = ?')
-
-  function rowOf(queue: number, id: string): { readonly seq: number; readonly place: number } | undefined {
-    const seq = pushes.seqOf(queue, bytesOfId(id))
-    return seq === undefined ? undefined : (find.get(seq, queue) as { seq: number; place: number } | undefined)
-  }
-
-  function seqsOf(queue: number, ids: readonly string[]): number[] {
-    return ids.flatMap((id) => rowOf(queue, id)?.seq ?? [])
-  }
-
-  function seqsOfOldest(queue: number, limit: number): number[] {
-    return (list.all(queue, limit) as { seq: number }[]).map(({ seq }) => seq)
-  }
-
-  return {
-    page(queue, after, limit) {
-      const place = after === undefined ? undefined : rowOf(queue, after)?.place
-      return page.all(queue, place ?? 0, limit).map((row) => ({
-        id: textOfId(row.id) ?? NO_ID,
-        body: pushes.bodyOf(row.seq as number) ?? new Uint8Array(),
-        reason: String(Buffer.from((row.reason ?? '') as Uint8Array)),
-        retryState: (row.retryState ?? undefined) as Uint8Array | undefined,
-        failedAt: row.failedAt as number,
-      }))
-    },
-    redrive(row, settings, ids, now) {
-      const seqs = ids === 'all' ? seqsOfOldest(row.queue, row.deadLetters) : seqsOf(row.queue, ids)
-      requireRoom(row, settings, seqs.length)
-      for (const seq of seqs) redrive.run(row.next++, now, seq)
-      row.deadLetters -= seqs.length
-      row.waiting += seqs.length
-      return seqs.length
-    },
-    drop(row, ids, oldest) {
-      const seqs = [...seqsOf(row.queue, ids), ...seqsOfOldest(row.queue, oldest)]
-      for (const seq of seqs) {
-        pushes.forget(row.queue, idOf.get(seq)?.id as Uint8Array)
-        remove.run(seq)
-        pushes.removeBody(seq)
-      }
-      row.deadLetters -= seqs.length
-      return seqs.length
-    },
-  }
+function bytesOf(column: unknown): Uint8Array {
+  return column instanceof Uint8Array ? column : new Uint8Array()
 }
 
-/** A request about what is stored: those that an observer makes. */
-export type StoredRequest = Extract<
-  Request,
-  { readonly kind: 'nextDueAt' | 'counts' | 'deadLetters' | 'redrive' | 'drop' | 'jobs' | 'remove' }
->
-
-/** Creates the function that carries them out, over an open file. */
-export function createStored(
-  tables: OpenTables,
-  pushes: Pushes,
-  due: DueJobs,
-): (row: QueueRow, request: StoredRequest) => unknown {
-  const deadLetters = createDeadLetters(tables, pushes)
-  const storedJobs = createStoredJobs(tables, pushes)
-  return (row, request) => {
-    switch (request.kind) {
-      case 'nextDueAt':
-        return due.nextDueAt(row.queue)
-      case 'counts':
-        return { ...row, oldestDueAt: due.oldestDueAt(row.queue, request.now), retrying: due.retrying(row.queue) }
-      case 'deadLetters':
-        return deadLetters.page(row.queue, request.after, request.limit)
-      case 'redrive':
-        return deadLetters.redrive(row, request.queue, request.ids, request.now)
-      case 'drop':
-        return deadLetters.drop(row, request.ids, request.oldest)
-      case 'jobs':
-        return storedJobs.page(row.queue, request.after, request.limit)
-      case 'remove':
-        return storedJobs.remove(row, request.ids)
-    }
-  }
-}
-
-/** An observer locks the file for these only. */
-export const CHANGES: ReadonlySet<Request['kind']> = new Set(['redrive', 'drop', 'remove'])
-
-/** What a user has deleted: nothing of it stays in the log either. */
-export const ERASES: ReadonlySet<Request['kind']> = new Set(['drop', 'remove'])
-
-/** It holds older copies of what was deleted. Not while another process reads or writes: a later checkpoint overwrites them. */
-export function eraseLog(database: DatabaseSync, timeoutMs: number): void {
-  try {
-    retryWhileBusy(() => checkpoint(database, 'TRUNCATE'), timeoutMs)
-  } catch {
-    // The deletion itself is done.
-  }
-}
-
-/** Opens a file for an observer, and closes it after the step: what that began and has not committed is rolled back. */
-export function alone<T>(path: string, step: (database: DatabaseSync) => T): T {
-  if (!existsSync(path)) throw new UnusableFile(`it does not exist. Got no file. ${CHECK_PATH}`)
-  const database = connectTo(path)
-  try {
-    prepareObserver(database)
-    return step(database)
-  } finally {
-    database.close()
-  }
+/** @throws HooklineError `queue_full` when so many more jobs do not fit, before anything is written. */
+function requireRoom({ waiting, active }: QueueRow, { name, maxJobs }: QueueSettings, more: number): void {
+  const jobs = waiting + active + more
+  if (more === 0 || jobs <= maxJobs) return
+  const message = `Queue ${name} is full: its maxJobs is ${maxJobs}. Got ${jobs} jobs. Push again later, or raise maxJobs.`
+  throw new HooklineError('queue_full', message)
 }

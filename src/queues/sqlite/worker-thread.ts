@@ -1,12 +1,18 @@
-/** The worker thread of a file: opens the file and answers the requests of one process. */
+/** The worker thread of a file: opens the file and answers the requests of one process; or writes a backup. */
 
 import { type MessagePort, parentPort, type Worker, workerData } from 'node:worker_threads'
 import { UnusableFile } from '../../sqlite/file.ts'
-import { writeBackup } from './backup.ts'
+import {
+  failureOf,
+  packReplies,
+  type Reply,
+  type Request,
+  type RequestMessage,
+  unavailable,
+  unpackRequests,
+} from './messages.ts'
 import { isOwnerLost } from './owners.ts'
-import { packReplies, unpackRequests } from './packing.ts'
-import { failureOf, type OpenFile, openForRequests } from './requests.ts'
-import type { QueueSettings, Reply, Request, RequestMessage } from './rpc.ts'
+import { alone, type OpenFile, openForRequests } from './requests.ts'
 
 /** What the thread gets when it starts. */
 export interface ThreadSettings {
@@ -14,6 +20,14 @@ export interface ThreadSettings {
   readonly path: string
   /** The number of this process, see owners.ts. */
   readonly owner: number
+}
+
+/** What a thread gets that writes a backup: the path of the file, and of a file that is empty. */
+export interface BackupSettings {
+  readonly isHooklineThread: true
+  readonly name: string
+  readonly path: string
+  readonly backupTo: string
 }
 
 /** What is used of the thread. */
@@ -25,7 +39,6 @@ export type StartThread = (settings: ThreadSettings) => Thread
 /** Answers the messages of a port. Ends after `end`, and when the file must be opened anew. */
 export function serve(port: MessagePort, { path, owner }: ThreadSettings): void {
   let file: OpenFile | undefined
-  const queues: QueueSettings[] = []
 
   function run(requests: readonly Request[]): Reply[] {
     file ??= openForRequests(path, owner)
@@ -50,22 +63,31 @@ export function serve(port: MessagePort, { path, owner }: ThreadSettings): void 
       end()
       return
     }
-    const requests = unpackRequests(message, queues)
+    const requests = unpackRequests(message)
     let replies: readonly Reply[]
     let isLast = false
     try {
       replies = run(requests)
     } catch (error) {
-      replies = requests.map(({ queue }) => failureOf(error, queue.name, path))
+      replies = requests.map(({ queue }) => failureOf(error, queue, path))
       isLast = true
       close() // Before another thread opens the file: in one process they would share the index of the log.
     }
     const reply = packReplies(replies, isLast)
-    port.postMessage(reply, typeof reply === 'number' ? [] : [reply.buffer])
+    port.postMessage(reply, [reply.buffer])
     if (isLast) end()
   }
 
   port.on('message', answer)
+}
+
+/** Writes a backup; tells the port why it cannot. */
+function writeBackup(port: MessagePort, { name, path, backupTo }: BackupSettings): void {
+  try {
+    alone(path, (database) => database.prepare('VACUUM INTO ?').run(backupTo))
+  } catch (error) {
+    port.postMessage(unavailable(`Queue ${name}`, path, error).message)
+  }
 }
 
 // Not in a test, which serves in its own thread.

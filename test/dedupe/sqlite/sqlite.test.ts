@@ -1,9 +1,8 @@
 import { once } from 'node:events'
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { type SqliteDedupeOptions, sqliteDedupe } from '../../../src/dedupe/sqlite/index.ts'
@@ -351,55 +350,15 @@ it.each([
   expect(() => sqliteDedupe(options as never)).toThrow(message)
 })
 
-describe('a file of release 0.1', () => {
-  // Written at noon of 2026-01-15: one key confirmed, one claimed by a process that was killed, one released.
-  const NOON = Date.parse('2026-01-15T12:00:03Z')
-
-  function setUpOld(at: number) {
-    const path = newFile()
-    copyFileSync(fileURLToPath(new URL('fixtures/0.1/dedupe.sqlite', import.meta.url)), path)
-    const clock = manualClock(at)
-    const open = (name = 'orders') => {
-      const dedupe = sqliteDedupe({ path, name, clock })
-      onTestFinished(() => void dedupe.close())
-      return dedupe
-    }
-    return { path, clock, open }
-  }
-
-  it('keeps its keys and claims for as long as they were to last', async () => {
-    const { clock, open } = setUpOld(NOON + 59_999)
-    const dedupe = open()
-    expect(['confirmed', 'claimed'].map((key) => dedupe.claim(key))).toEqual(['done', 'in_progress'])
-    expect(dedupe.claim('released')).toBeTypeOf('object')
-    expect(open('users').claim('confirmed')).toBeTypeOf('object')
-    await clock.advance(1)
-    expect(dedupe.claim('claimed')).toBeTypeOf('object')
-    await clock.advance(24 * 60 * 60_000 - 60_001)
-    expect(dedupe.claim('confirmed')).toBe('done')
-    await clock.advance(1)
-    expect(dedupe.claim('confirmed')).toBeTypeOf('object')
-  })
-
-  it('stays one that a process of 0.1 can use at the same time', () => {
-    const { path, open } = setUpOld(NOON)
-    const dedupe = open()
-    const old = new DatabaseSync(path)
-    onTestFinished(() => old.close())
-    old.exec(`
-      INSERT INTO hookline_dedupe (name, key, token, until, for_ms) VALUES ('orders', 'theirs', NULL, ${NOON + 1000}, 1000)
-      ON CONFLICT (name, key) DO UPDATE SET token = NULL, until = excluded.until, for_ms = excluded.for_ms`)
-    expect(dedupe.claim('theirs')).toBe('done')
-  })
-})
-
-it('refuses a file of a newer version', () => {
+it.each([
+  ['a newer version', 'UPDATE hookline_dedupe_schema SET version = 2', '2'],
+  ['no version', 'DELETE FROM hookline_dedupe_schema', 'none'],
+  ['no table of its version', 'DROP TABLE hookline_dedupe_schema', 'none'],
+])('refuses a file with %s', (_case, change, found) => {
   const { path, open, connect } = setUp()
   open().close()
-  connect().exec('UPDATE hookline_dedupe_schema SET version = 2')
+  connect().exec(change)
   expect(() => open()).toThrow(
-    `The dedupe store cannot use ${path}: this Hookline knows version 1 of its table. Got version 2. Use the Hookline that wrote it, or pass the path of a new file.`,
+    `The dedupe store cannot use ${path}: this Hookline knows version 1 of its tables. Got version ${found}. Use the Hookline that wrote it, or pass the path of a new file.`,
   )
-  connect().exec('DELETE FROM hookline_dedupe_schema')
-  expect(() => open()).toThrow('Got version none.')
 })

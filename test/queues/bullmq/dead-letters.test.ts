@@ -1,51 +1,27 @@
 /** Calls about dead letters that meet: in one queue, of two processes, and while it closes. Their order. */
 
-import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Queue as Engine, Job as StoredJob } from 'bullmq'
-import { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it, vi } from 'vitest'
-import { bullmqQueue } from '../../../src/queues/bullmq/index.ts'
-import type { Outcome, Queue } from '../../../src/queues/queue.ts'
+import { Job as StoredJob } from 'bullmq'
+import { describe, expect, it, vi } from 'vitest'
+import type { Outcome } from '../../../src/queues/queue.ts'
 import { systemClock } from '../../../src/time/clock.ts'
 import { needs } from '../../support/needs.ts'
-import { removeQueue } from '../../support/redis.ts'
-
-const redisUrl = inject('redisUrl')
+import { jobOf, work } from '../../support/queues.ts'
+import { useRedis } from './set-up.ts'
 
 describe('the dead letters of a queue on BullMQ', needs('Redis'), () => {
-  const connection = redisUrl ?? ''
-  const open: { queue: Queue; engine: Engine }[] = []
-  let redis: Redis
-
-  beforeAll(() => {
-    redis = new Redis(connection)
-  })
-
-  afterEach(async () => {
-    vi.restoreAllMocks()
-    for (const { queue, engine } of open.splice(0)) {
-      await queue.close({ graceMs: 0 })
-      await removeQueue(redis, engine.name)
-      await engine.close()
-    }
-  })
-
-  afterAll(() => redis.disconnect())
+  const server = useRedis()
 
   /** A queue with so many dead letters, that retries each later from now on. */
   async function setUp(count: number) {
-    const name = randomUUID()
-    const queue = bullmqQueue({ name, connection, pollMs: 10 })
-    const engine = new Engine(name, { connection: redis })
-    open.push({ queue, engine })
-    const ids = Array.from({ length: count }, () => randomUUID())
+    const parts = server.setUp()
+    const jobs = Array.from({ length: count }, () => jobOf())
     let outcome: Outcome = { deadLetter: 'no' }
-    queue.work(async () => outcome, { concurrency: 10 })
-    await queue.push(ids.map((id) => ({ id, body: Buffer.from('body') })))
-    await queue.drain()
+    work(parts.queue, () => outcome)
+    await parts.queue.push(jobs)
+    await parts.queue.drain()
     outcome = { retryAt: new Date(Date.now() + 60_000), retryState: Buffer.from('kept') }
-    return { name, queue, engine, ids, id: ids[0] ?? '' }
+    return { ...parts, ids: jobs.map(({ id }) => id), id: jobs[0]?.id ?? '' }
   }
 
   it('are all redriven by a call that is under way when the queue closes', async () => {
@@ -76,8 +52,8 @@ describe('the dead letters of a queue on BullMQ', needs('Redis'), () => {
   })
 
   it('are redriven or dropped, when two processes do both to all of them', async () => {
-    const { name, queue } = await setUp(300)
-    const other = bullmqQueue({ name, connection })
+    const { queue, another } = await setUp(300)
+    const other = another()
     const [redriven, dropped, again] = await Promise.all([
       queue.redrive('all'),
       other.drop('all'),
@@ -86,12 +62,11 @@ describe('the dead letters of a queue on BullMQ', needs('Redis'), () => {
     expect(redriven + dropped + again).toBe(300)
     await queue.drain()
     expect(await queue.counts()).toMatchObject({ waiting: redriven + again, active: 0, deadLetters: 0 })
-    await other.close({ graceMs: 0 })
   })
 
   it('are redriven or dropped, when two processes do both to each of them', async () => {
-    const { name, queue, ids } = await setUp(300)
-    const other = bullmqQueue({ name, connection })
+    const { queue, another, ids } = await setUp(300)
+    const other = another()
     await other.counts() // It is connected.
     const dropLater = async (id: string, turns: number) => {
       for (let turn = 0; turn < turns; turn++) await nextTurn()
@@ -104,7 +79,6 @@ describe('the dead letters of a queue on BullMQ', needs('Redis'), () => {
     await queue.drain()
     const waiting = counts.filter(([redriven]) => redriven === 1).length
     expect(await queue.counts()).toMatchObject({ waiting, active: 0, deadLetters: 0 })
-    await other.close({ graceMs: 0 })
   })
 
   it('are not dropped by their ids when they wait again', async () => {
@@ -128,87 +102,52 @@ describe('the dead letters of a queue on BullMQ', needs('Redis'), () => {
     await (await engine.getJob(one))?.log('by hand')
     // BullMQ stores more beside a job of a flow.
     const keyOf = (part: string) => engine.toKey(`${one}:${part}`)
-    for (const part of ['processed', 'failed']) await redis.hset(keyOf(part), 'bull:others:1', '1')
-    await redis.sadd(keyOf('dependencies'), 'bull:others:1')
-    await redis.zadd(keyOf('unsuccessful'), 1, 'bull:others:1')
+    for (const part of ['processed', 'failed']) await server.redis.hset(keyOf(part), 'bull:others:1', '1')
+    await server.redis.sadd(keyOf('dependencies'), 'bull:others:1')
+    await server.redis.zadd(keyOf('unsuccessful'), 1, 'bull:others:1')
     expect([await queue.drop([one]), await queue.drop('all')]).toEqual([1, 1])
-    for (const id of ids) expect(await redis.keys(`*${id}*`)).toEqual([])
+    for (const id of ids) expect(await server.redis.keys(`*${id}*`)).toEqual([])
     await queue.push([one, other].map((id) => ({ id, body: Buffer.from('body') })))
     await queue.drain()
     expect((await queue.counts()).waiting).toBe(2)
   })
 
   it('keep their retry state without a reason, until they are redriven', async () => {
-    const name = randomUUID()
-    const queue = bullmqQueue({ name, connection, pollMs: 10 })
-    open.push({ queue, engine: new Engine(name, { connection: redis }) })
-    const states: unknown[] = []
-    queue.work(
-      async ({ retryState }) => {
-        states.push(retryState)
-        return { deadLetter: '', retryState: Buffer.from('kept') }
-      },
-      { concurrency: 1 },
-    )
-    await queue.push([{ id: randomUUID(), body: Buffer.from('body') }])
+    const { queue } = server.setUp()
+    const seen = work(queue, () => ({ deadLetter: '', retryState: Buffer.from('kept') }))
+    await queue.push([jobOf()])
     await queue.drain()
     expect(await queue.deadLetters()).toMatchObject([{ reason: '', retryState: Buffer.from('kept') }])
     await queue.redrive('all')
     await queue.drain()
-    expect(states).toEqual([undefined, undefined])
+    expect(seen.map(({ retryState }) => retryState)).toEqual([undefined, undefined])
   })
 
-  it('come first where their time was lost', async () => {
-    const { queue, engine } = await setUp(3)
-    const [, second, third] = await queue.deadLetters()
-    for (const letter of [second, third]) await redis.hdel(engine.toKey(letter?.id ?? ''), 'finishedOn')
-    const [first, next, last] = await queue.deadLetters()
-    expect([first, next]).toMatchObject([
-      { id: second?.id, failedAt: new Date(0) },
-      { id: third?.id, failedAt: new Date(0) },
-    ])
-    expect(last?.failedAt.getTime()).toBeGreaterThan(0)
-  })
-
-  it('of one millisecond are listed in the order in which they failed, in pages too', async () => {
-    const { queue, engine } = await setUp(9)
-    const ids = (await queue.deadLetters()).map(({ id }) => id)
-    for (const id of ids) {
-      await redis.zadd(engine.toKey('failed'), 5000, id)
-      await redis.hset(engine.toKey(id), 'finishedOn', 5000)
+  it('are listed in the order of their times, in pages too, also where several have one', async () => {
+    const { queue, engine } = await setUp(6)
+    const ids = (await queue.deadLetters()).map(({ id }) => id).sort()
+    for (const [index, id] of ids.entries()) {
+      const at = index < 3 ? 7000 : 6000
+      await server.redis.zadd(engine.toKey('failed'), at, id)
+      await server.redis.hset(engine.toKey(id), 'finishedOn', at)
     }
+    const expected = [...ids.slice(3), ...ids.slice(0, 3)]
     const paged: string[] = []
     for (let after: string | undefined; ; after = paged.at(-1)) {
       const page = await queue.deadLetters(after === undefined ? { limit: 4 } : { after, limit: 4 })
       if (page.length === 0) break
       paged.push(...page.map(({ id }) => id))
     }
-    expect(paged).toEqual(ids)
-    expect((await queue.deadLetters({ after: ids[0] ?? '', limit: 1 })).map(({ id }) => id)).toEqual([ids[1]])
-  })
-
-  it('of two milliseconds are listed in the order of their times', async () => {
-    const { queue, engine } = await setUp(6)
-    const ids = (await queue.deadLetters()).map(({ id }) => id)
-    const times = [7000, 7000, 7000, 6000, 6000, 6000]
-    for (const [index, id] of ids.entries()) {
-      await redis.zadd(engine.toKey('failed'), times[index] ?? 0, id)
-      await redis.hset(engine.toKey(id), 'finishedOn', times[index] ?? 0)
-    }
-    const expected = [...ids.slice(3), ...ids.slice(0, 3)]
-    const first = await queue.deadLetters({ limit: 2 })
-    const second = await queue.deadLetters({ after: expected[1] ?? '', limit: 2 })
-    const third = await queue.deadLetters({ after: expected[3] ?? '', limit: 5 })
-    expect([...first, ...second, ...third].map(({ id }) => id)).toEqual(expected)
+    expect(paged).toEqual(expected)
+    expect((await queue.deadLetters({ after: expected[0] ?? '', limit: 1 })).map(({ id }) => id)).toEqual([expected[1]])
   })
 
   it('count as due since their redrive', async () => {
-    const { name, queue } = await setUp(1)
+    const { queue, another } = await setUp(1)
     await queue.close({ graceMs: 0 })
-    const again = bullmqQueue({ name, connection })
+    const again = another()
     const before = Date.now()
     expect(await again.redrive('all')).toBe(1)
     expect((await again.counts()).oldestDueAt?.getTime()).toBeGreaterThanOrEqual(before)
-    await again.close({ graceMs: 0 })
   })
 })

@@ -11,17 +11,13 @@ import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { HooklineError } from '../../../src/message/error.ts'
 import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues/bullmq/index.ts'
-import { readOptions } from '../../../src/queues/bullmq/options.ts'
-import { createBullmqStore } from '../../../src/queues/bullmq/store.ts'
-import type { ClaimedJob, Forgotten, Outcome, Queue } from '../../../src/queues/queue.ts'
-import { systemClock } from '../../../src/time/clock.ts'
+import type { Forgotten, Outcome, Queue } from '../../../src/queues/queue.ts'
 import { needs } from '../../support/needs.ts'
+import { complete, jobOf, work } from '../../support/queues.ts'
 import { freePort, openProxy, type PrivateRedis, privateRedis, type RedisProxy } from '../../support/redis.ts'
 import { until } from '../../support/until.ts'
 
-const complete: Outcome = { complete: true }
 const dead: Outcome = { deadLetter: 'no' }
-const jobOf = () => ({ id: randomUUID(), body: Buffer.from('body') })
 const unavailable = { code: 'queue_unavailable', status: 503 }
 const open: Queue[] = []
 const fail = () => expect.fail('it was not rejected')
@@ -34,16 +30,6 @@ function openQueue(options: Partial<BullmqQueueOptions> & Pick<BullmqQueueOption
   const queue = bullmqQueue({ name: randomUUID(), timeoutMs: 2000, onError() {}, ...options })
   open.push(queue)
   return queue
-}
-
-function work(queue: Queue, decide: (job: ClaimedJob) => Outcome | Promise<Outcome> = () => complete) {
-  const seen: ClaimedJob[] = []
-  const handle = async (job: ClaimedJob) => {
-    seen.push(job)
-    return decide(job)
-  }
-  queue.work(handle, { concurrency: 10 })
-  return seen
 }
 
 function dropUnanswered(queue: Queue, ids: string[], proxy: RedisProxy): Promise<number> {
@@ -94,34 +80,6 @@ describe('an unreachable Redis', () => {
     server.close()
   })
 
-  it('that never answered: closing ends soon after the grace all the same, and so does the process', async () => {
-    const port = await freePort()
-    const server = createServer(() => {}).listen(port, '127.0.0.1')
-    const child = await runUntil(
-      'waiting',
-      `const queue = bullmqQueue({ name: '${randomUUID()}', connection: { port: ${port} }, onError() {} })
-      queue.work(() => new Promise(() => {}), { concurrency: 2 })
-      queue.push([{ id: crypto.randomUUID(), body: new Uint8Array(1) }]).catch(() => {})
-      console.log('waiting')
-      process.stdin.once('data', async () => {
-        process.stdin.unref()
-        const began = performance.now()
-        await queue.close({ graceMs: 200 })
-        console.log('closed after ' + (performance.now() - began))
-      })`,
-    )
-    await endsSoon(child)
-    expect(Number(/closed after (\S+)/.exec(child.output)?.[1])).toBeLessThan(200 + 1000)
-    server.close()
-  }, 20_000)
-
-  it('delays no call of a store that is closed', async () => {
-    const settings = readOptions({ name: 'orders', connection: { port: await freePort() }, timeoutMs: 60_000 })
-    const store = createBullmqStore(settings, systemClock)
-    await store.close()
-    await expect(store.claim(1)).rejects.toMatchObject({ code: 'shutting_down' })
-  })
-
   it('is not connected to before the first call: a build may import the module', async () => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
@@ -143,12 +101,6 @@ describe('an unreachable Redis', () => {
     await expect(queue.push([jobOf()])).rejects.toMatchObject(unavailable)
     expect(connections).toBe(4)
     server.close()
-  })
-
-  it('is found by a lazy connection of the user, too', async () => {
-    const connection = new Redis({ port: await freePort(), lazyConnect: true, retryStrategy: null })
-    const queue = openQueue({ connection, timeoutMs: 300 })
-    await expect(queue.push([jobOf()])).rejects.toMatchObject({ ...unavailable, cause: { code: 'ECONNREFUSED' } })
   })
 })
 
@@ -201,7 +153,7 @@ describe('a redis-server', needs('redis-server'), () => {
   it('cut off during pushes: acknowledged jobs are stored, and rejected ones can be pushed again', async () => {
     const proxy = await openProxy(redis.port)
     const queue = openQueue({ connection: `redis://127.0.0.1:${proxy.port}` })
-    const jobs = Array.from({ length: 300 }, jobOf)
+    const jobs = Array.from({ length: 300 }, () => jobOf())
     await queue.push([jobOf()])
     const pushes = jobs.map((job) => queue.push([job]))
     await Promise.resolve()
@@ -353,25 +305,6 @@ describe('a redis-server', needs('redis-server'), () => {
         console.log('closed')
       })`,
     )
-    await endsSoon(child)
-  }, 20_000)
-
-  it('stopped before the queue closes: the process ends, too', async () => {
-    const stopped = await privateRedis()
-    await stopped.start()
-    const child = await runUntil(
-      'working',
-      `const queue = bullmqQueue({ name: '${randomUUID()}', connection: '${stopped.url}', timeoutMs: 1000, onError() {} })
-      queue.work(() => new Promise(() => {}), { concurrency: 2 })
-      await queue.push([{ id: crypto.randomUUID(), body: new Uint8Array(1) }])
-      console.log('working')
-      process.stdin.once('data', async () => {
-        process.stdin.unref()
-        await queue.close({ graceMs: 100 })
-        console.log('closed')
-      })`,
-    )
-    await stopped.dispose()
     await endsSoon(child)
   }, 20_000)
 

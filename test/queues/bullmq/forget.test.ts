@@ -2,77 +2,41 @@
 
 import { randomUUID } from 'node:crypto'
 import { Queue as Engine } from 'bullmq'
-import { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it, vi } from 'vitest'
-import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues/bullmq/index.ts'
-import type { ClaimedJob, Outcome, Queue, StoredJob } from '../../../src/queues/queue.ts'
+import { describe, expect, it, vi } from 'vitest'
+import type { Outcome, StoredJob } from '../../../src/queues/queue.ts'
 import { needs } from '../../support/needs.ts'
-import { removeQueue } from '../../support/redis.ts'
+import { jobOf, work } from '../../support/queues.ts'
 import { until } from '../../support/until.ts'
+import { useRedis } from './set-up.ts'
 
-const redisUrl = inject('redisUrl')
-const jobOf = (body: string) => ({ id: randomUUID(), body: Buffer.from(body) })
 const isOfAda = ({ body }: StoredJob) => Buffer.from(body).includes('ada')
 
 describe('a queue on BullMQ that forgets', needs('Redis'), () => {
-  const connection = redisUrl ?? ''
-  const open: { queue: Queue; engine: Engine }[] = []
-  let redis: Redis
-
-  beforeAll(() => {
-    redis = new Redis(connection)
-  })
-
-  afterEach(async () => {
-    vi.restoreAllMocks()
-    for (const { queue, engine } of open.splice(0)) {
-      await queue.close({ graceMs: 0 })
-      await removeQueue(redis, engine.name)
-      await engine.close()
-    }
-  })
-
-  afterAll(() => redis.disconnect())
-
-  function setUp(options: Partial<BullmqQueueOptions> = {}) {
-    const name = randomUUID()
-    const queue = bullmqQueue({ name, connection, pollMs: 10, ...options })
-    const engine = new Engine(name, { connection: redis })
-    open.push({ queue, engine })
-    const work = (decide: (job: ClaimedJob) => Outcome | Promise<Outcome>) => {
-      const seen: ClaimedJob[] = []
-      const handle = async (job: ClaimedJob) => {
-        seen.push(job)
-        return decide(job)
-      }
-      queue.work(handle, { concurrency: 1 })
-      return seen
-    }
-    return { name, queue, engine, work }
-  }
+  const server = useRedis()
+  const { setUp } = server
 
   /** Everything that Redis has of a queue, as text. */
   async function everything(name: string): Promise<string> {
-    const keys = await redis.keys(`bull:${name}:*`)
+    const keys = await server.redis.keys(`bull:${name}:*`)
     const values = keys.map(async (key) => {
-      const type = await redis.type(key)
-      if (type === 'hash') return redis.hgetall(key)
-      if (type === 'stream') return redis.xrange(key, '-', '+')
-      if (type === 'zset') return redis.zrange(key, 0, '-1')
-      return type === 'list' ? redis.lrange(key, 0, -1) : redis.get(key)
+      const type = await server.redis.type(key)
+      if (type === 'hash') return server.redis.hgetall(key)
+      if (type === 'stream') return server.redis.xrange(key, '-', '+')
+      if (type === 'zset') return server.redis.zrange(key, 0, '-1')
+      return type === 'list' ? server.redis.lrange(key, 0, -1) : server.redis.get(key)
     })
     return JSON.stringify([keys, await Promise.all(values)])
   }
 
   it('keeps nothing of a body, of a retry state or of a reason', async () => {
-    const { name, queue, work } = setUp()
+    const { name, queue } = setUp()
     const traces = (who: string) => [who, `${who} why`].map((text) => Buffer.from(text).toString('base64').slice(0, -4))
     const later = new Date(Date.now() + 60 * 60_000)
-    work(({ body }) => {
+    work(queue, ({ body }) => {
       const retryState = Buffer.from(`${body} why`)
       return `${body}`.endsWith('fails') ? { deadLetter: `${body} reason`, retryState } : { retryAt: later, retryState }
     })
-    await queue.push(['ada fails', 'bob fails', 'ada waits', 'bob waits'].map(jobOf))
+    await queue.push(['ada fails', 'bob fails', 'ada waits', 'bob waits'].map((body) => jobOf(body)))
     await queue.drain()
     queue.pause()
     await queue.push([jobOf('ada due'), { ...jobOf('ada later'), notBefore: later }, jobOf('bob due')])
@@ -92,21 +56,21 @@ describe('a queue on BullMQ that forgets', needs('Redis'), () => {
   })
 
   it('deletes the job of a worker that died, when its lease is over', async () => {
-    const { queue, engine, work } = setUp()
-    const seen = work(() => new Promise(() => {}))
+    const { queue, engine } = setUp()
+    const seen = work(queue, () => new Promise(() => {}))
     const job = jobOf('ada')
     await queue.push([job])
     await until(() => seen.length === 1)
     expect(await queue.forget(isOfAda)).toEqual({ deleted: 0, active: 1 })
-    await redis.del(`${engine.toKey(job.id)}:lock`)
+    await server.redis.del(`${engine.toKey(job.id)}:lock`)
     expect(await queue.forget(isOfAda)).toEqual({ deleted: 1, active: 0 })
     expect(await engine.getActiveCount()).toBe(0)
   })
 
   it('counts a job that is handled meanwhile as active', async () => {
-    const { queue, engine, work } = setUp()
+    const { queue, engine } = setUp()
     const held = Promise.withResolvers<Outcome>()
-    const seen = work(() => held.promise)
+    const seen = work(queue, () => held.promise)
     await queue.push([jobOf('ada')])
     await until(() => seen.length === 1)
     const { remove } = Engine.prototype
@@ -129,8 +93,8 @@ describe('a queue on BullMQ that forgets', needs('Redis'), () => {
   })
 
   it('drops dead letters by itself when their retention is over', async () => {
-    const { queue, work } = setUp({ deadLetterRetentionMs: 50 })
-    work(() => ({ deadLetter: 'no' }))
+    const { queue } = setUp({ deadLetterRetentionMs: 50 })
+    work(queue, () => ({ deadLetter: 'no' }))
     await queue.push([jobOf('ada')])
     await queue.drain()
     let left = 1

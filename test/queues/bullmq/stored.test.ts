@@ -2,87 +2,33 @@
 
 import { randomUUID } from 'node:crypto'
 import { inspect } from 'node:util'
-import { Queue as Engine, Worker } from 'bullmq'
-import { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it, vi } from 'vitest'
+import { Worker } from 'bullmq'
+import { describe, expect, it, vi } from 'vitest'
 import type { HooklineError } from '../../../src/message/error.ts'
-import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues/bullmq/index.ts'
-import type { ClaimedJob, Outcome, Queue } from '../../../src/queues/queue.ts'
+import type { Outcome } from '../../../src/queues/queue.ts'
 import { createReceiver } from '../../../src/receiver/receiver.ts'
 import { fixtures } from '../../../src/testing/fixtures.ts'
 import { signedRequest } from '../../../src/testing/signed-request.ts'
 import { needs } from '../../support/needs.ts'
-import { removeQueue } from '../../support/redis.ts'
+import { complete, jobOf, work } from '../../support/queues.ts'
 import { until } from '../../support/until.ts'
-
-const redisUrl = inject('redisUrl')
-const complete: Outcome = { complete: true }
-const jobOf = (body = 'body') => ({ id: randomUUID(), body: Buffer.from(body) })
+import { useRedis } from './set-up.ts'
 
 describe('a queue on BullMQ', needs('Redis'), () => {
-  const connection = redisUrl ?? ''
-  const open: { queue: Queue; engine: Engine }[] = []
-  let redis: Redis
-
-  beforeAll(() => {
-    redis = new Redis(connection)
-  })
-
-  afterEach(async () => {
-    vi.restoreAllMocks()
-    for (const { queue, engine } of open.splice(0)) {
-      await queue.close({ graceMs: 0 })
-      await removeQueue(redis, engine.name, engine.opts.prefix)
-      await engine.close()
-    }
-  })
-
-  afterAll(() => redis.disconnect())
-
-  function setUp(options: Partial<BullmqQueueOptions> = {}) {
-    const name = randomUUID()
-    const errors: unknown[] = []
-    const onError = (error: unknown) => errors.push(error)
-    const queue = bullmqQueue({ name, connection, pollMs: 10, onError, ...options })
-    const engine = new Engine(name, { connection: redis, prefix: options.prefix ?? 'bull' })
-    open.push({ queue, engine })
-    const seen: ClaimedJob[] = []
-    const work = (decide: (job: ClaimedJob) => Outcome | Promise<Outcome> = () => complete, concurrency = 1) =>
-      queue.work(
-        async (job) => {
-          seen.push(job)
-          return decide(job)
-        },
-        { concurrency },
-      )
-    return { name, queue, engine, errors, seen, work }
-  }
+  const server = useRedis()
+  const { setUp } = server
 
   it('keeps of a complete job its id, for the dedupe window from its push on', async () => {
-    const { name, queue, work } = setUp({ dedupeWindowMs: 60_000 })
+    const { name, queue } = setUp({ dedupeWindowMs: 60_000 })
     const job = jobOf('x'.repeat(10_000))
-    work()
+    work(queue)
     await queue.push([job])
     await queue.drain()
     const key = `bull:${name}:de:${job.id}`
-    expect(await redis.keys(`*${job.id}*`)).toEqual([key])
-    expect(await redis.pttl(key)).toBeGreaterThan(50_000)
-    expect(await redis.pttl(key)).toBeLessThanOrEqual(60_000)
-    expect(await redis.memory('USAGE', key)).toBeLessThan(250)
-  })
-
-  it('forgets the id after the dedupe window, not before the job is complete', async () => {
-    const { queue, seen, work } = setUp({ dedupeWindowMs: 50 })
-    const job = jobOf()
-    await queue.push([job])
-    await new Promise((resolve) => setTimeout(resolve, 100))
-    await queue.push([job])
-    expect((await queue.counts()).waiting).toBe(1)
-    work()
-    await queue.drain()
-    await queue.push([job])
-    await queue.drain()
-    expect(seen).toHaveLength(2)
+    expect(await server.redis.keys(`*${job.id}*`)).toEqual([key])
+    expect(await server.redis.pttl(key)).toBeGreaterThan(50_000)
+    expect(await server.redis.pttl(key)).toBeLessThanOrEqual(60_000)
+    expect(await server.redis.memory('USAGE', key)).toBeLessThan(250)
   })
 
   it('keeps its keys under its prefix', async () => {
@@ -90,35 +36,41 @@ describe('a queue on BullMQ', needs('Redis'), () => {
     const { name, queue } = setUp({ prefix })
     const job = jobOf()
     await queue.push([job])
-    expect(await redis.exists(`${prefix}:${name}:${job.id}`)).toBe(1)
+    expect(await server.redis.exists(`${prefix}:${name}:${job.id}`)).toBe(1)
   })
 
   it('makes dead letters of jobs that Hookline did not write, and goes on', async () => {
-    const { queue, engine, seen, work } = setUp()
+    const { queue, engine } = setUp()
     const [foreign, fragile, bare] = [randomUUID(), randomUUID(), randomUUID()]
     await engine.add('foreign', { to: 'others' }, { jobId: foreign })
     await engine.add('fragile', 'text', { jobId: fragile, removeOnFail: true, attempts: 5, backoff: 1000 })
-    await redis.lpush(engine.toKey('wait'), bare)
-    work()
+    await server.redis.lpush(engine.toKey('wait'), bare)
+    const seen = work(queue)
     const job = jobOf()
     await queue.push([job])
     await queue.drain()
     expect(seen.map(({ id }) => id)).toEqual([job.id])
     const letters = await queue.deadLetters()
-    expect(letters.map(({ id }) => id)).toEqual([foreign, fragile, bare])
     for (const { reason, retryState } of letters) {
       expect([reason, retryState]).toEqual(['Hookline did not write this job.', undefined])
     }
-    expect(letters.map(({ body }) => Buffer.from(body).toString())).toEqual(['{"to":"others"}', '"text"', '{}'])
+    const found = new Map(letters.map(({ id, body }) => [id, `${Buffer.from(body)}`]))
+    expect(found).toEqual(
+      new Map([
+        [foreign, '{"to":"others"}'],
+        [fragile, '"text"'],
+        [bare, '{}'],
+      ]),
+    )
     expect(await queue.drop('all')).toBe(3)
   })
 
   it('goes on beside a job whose data is damaged, and reports it without the data', async () => {
-    const { queue, engine, errors, seen, work } = setUp({ leaseMs: 100 })
+    const { queue, engine, errors } = setUp({ leaseMs: 100 })
     const damaged = randomUUID()
     await engine.add('damaged', {}, { jobId: damaged })
-    await redis.hset(engine.toKey(damaged), 'data', '{"secret')
-    work()
+    await server.redis.hset(engine.toKey(damaged), 'data', '{"secret')
+    const seen = work(queue)
     await until(() => errors.length > 0)
     await queue.push([jobOf()])
     await until(() => seen.length === 1)
@@ -126,29 +78,15 @@ describe('a queue on BullMQ', needs('Redis'), () => {
     expect(inspect(errors, { depth: 9 })).not.toContain('secret')
   })
 
-  it('ignores a retry by a worker whose lease another one has now, and what it wants to keep', async () => {
-    const { queue, engine, seen, work } = setUp()
-    const job = jobOf()
-    work(async ({ id }) => {
-      await redis.set(`${engine.toKey(id)}:lock`, 'another')
-      return { retryAt: new Date(0), retryState: Buffer.from('late') }
-    })
-    await queue.push([job])
-    await until(() => seen.length === 1)
-    await queue.drain()
-    const stored = await engine.getJob(job.id)
-    expect([await stored?.getState(), stored?.failedReason, stored?.stacktrace]).toEqual(['active', undefined, []])
-  })
-
   it.each<[string, Outcome]>([
     ['complete', complete],
     ['a retry', { retryAt: new Date(0), retryState: Buffer.from('late') }],
     ['a dead letter', { deadLetter: 'late' }],
   ])('ignores an outcome after the lease, and claims the job again: %s', async (_what, outcome) => {
-    const { queue, engine, errors, seen, work } = setUp({ leaseMs: 400 })
-    work(async ({ id, claimCount }) => {
+    const { queue, engine, errors } = setUp({ leaseMs: 400 })
+    const seen = work(queue, async ({ id, claimCount }) => {
       if (claimCount > 1) return complete
-      await redis.del(`${engine.toKey(id)}:lock`)
+      await server.redis.del(`${engine.toKey(id)}:lock`)
       return outcome
     })
     await queue.push([jobOf()])
@@ -159,11 +97,11 @@ describe('a queue on BullMQ', needs('Redis'), () => {
   })
 
   it('renews the leases of jobs that take long', async () => {
-    const { queue, engine, seen, work } = setUp({ leaseMs: 1500 })
+    const { queue, engine } = setUp({ leaseMs: 1500 })
     const held = Promise.withResolvers<Outcome>()
     const jobs = [jobOf(), jobOf()]
-    const leftMs = () => Promise.all(jobs.map(({ id }) => redis.pttl(`${engine.toKey(id)}:lock`)))
-    work(() => held.promise, 10)
+    const leftMs = () => Promise.all(jobs.map(({ id }) => server.redis.pttl(`${engine.toKey(id)}:lock`)))
+    const seen = work(queue, () => held.promise, 10)
     await queue.push(jobs)
     await until(async () => (await leftMs()).every((ms) => ms > 0 && ms < 1200))
     await until(async () => (await leftMs()).every((ms) => ms > 1300))
@@ -199,51 +137,20 @@ describe('a queue on BullMQ', needs('Redis'), () => {
     for (const error of errors) expect(error).toMatchObject({ code: 'lease_lapsed' })
   }, 20_000)
 
-  it('stores pushes that are under way when it closes', async () => {
-    const { queue, engine } = setUp()
-    const push = queue.push([jobOf()])
-    await queue.close({ graceMs: 0 })
-    await push
-    expect(await engine.getWaitingCount()).toBe(1)
-  })
-
   it('stores more jobs at once than one batch holds', async () => {
-    const { queue, seen, work } = setUp()
+    const { queue } = setUp()
     const jobs = Array.from({ length: 1200 }, () => jobOf())
     await Promise.all([queue.push(jobs), ...jobs.map((job) => queue.push([job]))])
     expect((await queue.counts()).waiting).toBe(1200)
-    work(() => complete, 100)
+    const seen = work(queue, () => complete, 100)
     await queue.drain()
     expect(new Set(seen.map(({ id }) => id)).size).toBe(1200)
   })
 
-  it('counts only claims that a handler saw, however soon it is closed', async () => {
-    const { queue, name } = setUp()
-    await queue.push([jobOf()])
-    let seen = 0
-    for (let waitMs = 0; waitMs < 12; waitMs += 1) {
-      const another = bullmqQueue({ name, connection })
-      another.work(async () => ({ retryAt: new Date(++seen) }), { concurrency: 1 })
-      await new Promise((resolve) => setTimeout(resolve, waitMs))
-      await another.close({ graceMs: 0 })
-    }
-    const claimCount = await new Promise((resolve) => {
-      queue.work(
-        async (job) => {
-          resolve(job.claimCount)
-          return complete
-        },
-        { concurrency: 1 },
-      )
-    })
-    expect(claimCount).toBe(seen + 1)
-    await queue.drain()
-  })
-
   it('asks Redis once a look while it is idle, and for more jobs as it finds more', async () => {
-    const { queue, seen, work } = setUp({ pollMs: 50 })
+    const { queue } = setUp({ pollMs: 50 })
     const asked = vi.spyOn(Worker.prototype, 'getNextJob')
-    work(() => complete, 50)
+    const seen = work(queue, () => complete, 50)
     await until(() => asked.mock.calls.length > 1)
     await new Promise((resolve) => setTimeout(resolve, 500))
     expect(asked.mock.calls.length).toBeLessThan(15)
@@ -254,32 +161,12 @@ describe('a queue on BullMQ', needs('Redis'), () => {
     expect(asked.mock.calls.length).toBeLessThan(150)
   })
 
-  it('waits in drain for jobs that are due while it is paused', async () => {
-    const { name, queue, seen, work } = setUp()
-    work()
-    await queue.push([jobOf()])
-    await queue.drain()
-    queue.pause()
-    const other = bullmqQueue({ name, connection })
-    await other.push([jobOf()])
-    await other.close({ graceMs: 0 })
-    let isDrained = false
-    const drain = queue.drain().then(() => {
-      isDrained = true
-    })
-    await new Promise((resolve) => setTimeout(resolve, 100))
-    expect([isDrained, seen.length]).toEqual([false, 1])
-    queue.resume()
-    await drain
-    expect(seen).toHaveLength(2)
-  })
-
   it('claims nothing while the queue is paused through BullMQ, and neither spins nor waits in drain', async () => {
-    const { queue, engine, seen, work } = setUp({ pollMs: 50 })
+    const { queue, engine } = setUp({ pollMs: 50 })
     await engine.pause()
     await queue.push([jobOf()])
     const asked = vi.spyOn(Worker.prototype, 'getNextJob')
-    work(() => complete, 10)
+    const seen = work(queue, () => complete, 10)
     await queue.drain()
     await new Promise((resolve) => setTimeout(resolve, 300))
     expect([seen.length, asked.mock.calls.length < 15]).toEqual([0, true])

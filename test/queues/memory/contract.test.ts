@@ -4,6 +4,7 @@ import { type MemoryQueueOptions, memoryQueue } from '../../../src/queues/memory
 import type { ClaimedJob, Job, Outcome } from '../../../src/queues/queue.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { testQueue } from '../../contracts/queue.ts'
+import { type Decide, complete as done, work } from '../../support/queues.ts'
 
 function create() {
   const clock = manualClock()
@@ -14,7 +15,6 @@ function create() {
 
 testQueue('memory', create, { isDurable: false })
 
-const done: Outcome = { complete: true }
 const jobOf = (size = 1, more: Partial<Job> = {}): Job => ({ id: randomUUID(), body: new Uint8Array(size), ...more })
 const full = { code: 'queue_full', status: 503 }
 
@@ -22,15 +22,7 @@ function setUp(options: MemoryQueueOptions = {}) {
   const clock = manualClock()
   const queue = memoryQueue({ clock, ...options })
   const seen: ClaimedJob[] = []
-  const work = (decide: (job: ClaimedJob) => Outcome | Promise<Outcome>, concurrency = 10) =>
-    queue.work(
-      async (job) => {
-        seen.push(job)
-        return decide(job)
-      },
-      { concurrency },
-    )
-  return { clock, queue, seen, work }
+  return { clock, queue, seen, work: (decide: Decide, concurrency?: number) => work(queue, decide, concurrency, seen) }
 }
 
 it('holds on to no pool of small buffers for a job that waits for long, or is dead', async () => {
@@ -224,35 +216,6 @@ describe('the time of a queue in memory', () => {
     expect([clock.timers, (await queue.counts()).waiting]).toEqual([1, 2])
     await clock.advance(2000)
     expect([clock.timers, (await queue.counts()).waiting]).toEqual([0, 0])
-  })
-
-  it('leaves no timer behind when it is closed', async () => {
-    const { clock, queue, work } = setUp()
-    work(() => done)
-    await queue.push([jobOf(1, { notBefore: new Date(clock.now() + 1000) })])
-    await clock.advance(0)
-    await queue.close({ graceMs: 1000 })
-    expect(clock.timers).toBe(0)
-  })
-
-  it('goes past what a timer holds', async () => {
-    const { clock, queue, seen, work } = setUp()
-    const [monthMs, most] = [31 * 24 * 60 * 60_000, 2 ** 31 - 1]
-    const set: number[] = []
-    const { setTimeout } = clock
-    Object.assign(clock, {
-      setTimeout: (callback: () => void, ms: number) => {
-        set.push(ms)
-        return setTimeout(callback, ms)
-      },
-    })
-    work(() => done)
-    await queue.push([jobOf(1, { notBefore: new Date(clock.now() + monthMs) })])
-    await clock.advance(monthMs - 1)
-    expect(seen).toEqual([])
-    await clock.advance(1)
-    expect(seen).toHaveLength(1)
-    expect(set).toEqual([most, monthMs - most])
   })
 
   it('hands out what was due already when somebody sets the clock back', async () => {

@@ -8,18 +8,17 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vi
 import type { HooklineError } from '../../../src/message/error.ts'
 import type { PgBossQueueOptions } from '../../../src/queues/pg-boss/index.ts'
 import { pgBossQueue } from '../../../src/queues/pg-boss/index.ts'
-import type { ClaimedJob, Job, Outcome, Queue } from '../../../src/queues/queue.ts'
+import type { Job, Outcome, Queue } from '../../../src/queues/queue.ts'
 import { needs } from '../../support/needs.ts'
 import { createSchema, type Schema } from '../../support/postgres.ts'
 import { createProxy } from '../../support/postgres-proxy.ts'
 import { createPostgres, findPostgres, type PostgresServer } from '../../support/postgres-server.ts'
+import { complete, jobOf, work } from '../../support/queues.ts'
 import { until } from '../../support/until.ts'
 
 const databaseUrl = inject('databaseUrl')
 const programs = findPostgres()
-const complete: Outcome = { complete: true }
 const away = { code: 'queue_unavailable', status: 503 }
-const jobOf = (text = 'body'): Job => ({ id: randomUUID(), body: Buffer.from(text) })
 
 const open: Queue[] = []
 afterEach(async () => {
@@ -30,18 +29,6 @@ function create(options: Partial<PgBossQueueOptions>): Queue {
   const queue = pgBossQueue({ name: randomUUID(), pollMs: 50, onError: () => {}, ...options })
   open.push(queue)
   return queue
-}
-
-function work(queue: Queue, decide: (job: ClaimedJob) => Outcome | Promise<Outcome> = () => complete): ClaimedJob[] {
-  const seen: ClaimedJob[] = []
-  queue.work(
-    async (job) => {
-      seen.push(job)
-      return decide(job)
-    },
-    { concurrency: 10 },
-  )
-  return seen
 }
 
 describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL'), () => {
@@ -118,22 +105,6 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
     await proxy.close()
   })
 
-  it('a start that is cut off from its answers: tried again', async () => {
-    const proxy = await createProxy(databaseUrl as string)
-    proxy.cutAfter('create_queue')
-    const queue = create({ connectionString: proxy.url, schema: schema.name, timeoutMs: 400 })
-    await expect(queue.push([jobOf()])).rejects.toMatchObject(away)
-    await untilPushed(queue, jobOf())
-    await queue.close({ graceMs: 0 })
-    proxy.swallow(true, 'create_queue')
-    const other = create({ connectionString: proxy.url, schema: schema.name, timeoutMs: 400 })
-    await expect(other.push([jobOf()])).rejects.toMatchObject(away)
-    proxy.swallow(false)
-    await untilPushed(other, jobOf())
-    await other.close({ graceMs: 0 })
-    await proxy.close()
-  }, 15_000)
-
   function startWorker(options: object) {
     const program = fileURLToPath(new URL('../../support/postgres-worker.ts', import.meta.url))
     const child = spawn(process.execPath, [program, JSON.stringify(options)], { stdio: ['pipe', 'pipe', 'inherit'] })
@@ -202,22 +173,6 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
     await proxy.close()
   })
 
-  it('a process whose PostgreSQL never answered closes its queue, and ends', { timeout: 30_000 }, async () => {
-    const proxy = await createProxy(databaseUrl as string)
-    proxy.swallow(true)
-    const accepted = proxy.accepted()
-    const options = { name: randomUUID(), connectionString: proxy.url, schema: schema.name }
-    const { child, ended, nextLine } = startWorker(options)
-    await accepted
-    const closed = nextLine()
-    child.stdin.write('close\n')
-    expect(Number((await closed).match(/closed after (\d+)/)?.[1])).toBeLessThan(300 + 1000)
-    const start = performance.now()
-    expect(await ended).toBe(0)
-    expect(performance.now() - start).toBeLessThan(1500)
-    await proxy.close()
-  })
-
   it('closing while PostgreSQL is silent reports nothing', async () => {
     const proxy = await createProxy(databaseUrl as string)
     const errors: unknown[] = []
@@ -229,19 +184,6 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
     await proxy.close()
     await new Promise((resolve) => setTimeout(resolve, 100))
     expect(errors).toEqual([])
-  })
-
-  it('closing twice, with another grace, waits for the first', async () => {
-    const queue = create({ connectionString: databaseUrl as string, schema: schema.name })
-    const held = Promise.withResolvers<Outcome>()
-    const seen = work(queue, () => held.promise)
-    await queue.push([jobOf()])
-    await until(() => seen.length === 1)
-    const [first, second] = [queue.close({ graceMs: 5000 }), queue.close({ graceMs: 0 })]
-    setTimeout(() => held.resolve(complete), 1000)
-    await Promise.all([first, second])
-    const states = await schema.run('SELECT state FROM schema.job WHERE id = $1', [seen[0]?.id])
-    expect(states).toEqual([{ state: 'completed' }])
   })
 
   it('a user that PostgreSQL does not know: says so, and no password', async () => {

@@ -1,20 +1,19 @@
 /** What is left of a user in PostgreSQL when a queue has forgotten them. */
 
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
 import { createConnection } from '../../../src/queues/pg-boss/connection.ts'
 import { type PgBossQueueOptions, pgBossQueue } from '../../../src/queues/pg-boss/index.ts'
 import { readOptions } from '../../../src/queues/pg-boss/options.ts'
 import { prepareQueues } from '../../../src/queues/pg-boss/prepare.ts'
 import { createPgBossStore } from '../../../src/queues/pg-boss/store.ts'
-import type { ClaimedJob, Outcome, StoredJob } from '../../../src/queues/queue.ts'
+import type { StoredJob } from '../../../src/queues/queue.ts'
 import { needs } from '../../support/needs.ts'
 import { createSchema, type Schema, startVirtualBoss, type VirtualBoss } from '../../support/postgres.ts'
+import { complete, type Decide, jobOf, work } from '../../support/queues.ts'
 import { until } from '../../support/until.ts'
 
 const databaseUrl = inject('databaseUrl')
-const complete: Outcome = { complete: true }
-const jobOf = (body: string) => ({ id: randomUUID(), body: Buffer.from(body) })
 const isOfAda = ({ body }: StoredJob) => Buffer.from(body).includes('ada')
 
 describe('a queue on pg-boss that forgets', needs('PostgreSQL'), () => {
@@ -34,22 +33,14 @@ describe('a queue on pg-boss that forgets', needs('PostgreSQL'), () => {
     const { boss, clock, now, advance } = virtual
     const name = randomUUID()
     const queue = pgBossQueue({ name, boss, clock, schema: schema.name, pollMs: 20, ...options })
-    const work = (decide: (job: ClaimedJob) => Outcome | Promise<Outcome>) => {
-      const seen: ClaimedJob[] = []
-      const handle = async (job: ClaimedJob) => {
-        seen.push(job)
-        return decide(job)
-      }
-      queue.work(handle, { concurrency: 10 })
-      return seen
-    }
+    onTestFinished(async () => void (await queue.close({ graceMs: 0 })))
     /** Every table of pg-boss as text. */
     const everything = async () => {
       const tables = await schema.run('SELECT tablename AS name FROM pg_tables WHERE schemaname = $1', [schema.name])
       const texts = tables.map(({ name }) => schema.run(`SELECT t::text FROM schema.${name} AS t`))
       return JSON.stringify(await Promise.all(texts))
     }
-    return { queue, work, boss, name, now, advance, everything }
+    return { queue, work: (decide: Decide) => work(queue, decide), boss, name, now, advance, everything }
   }
 
   const trace = (text: string) => Buffer.from(text).toString('base64').slice(0, -4)
@@ -62,7 +53,7 @@ describe('a queue on pg-boss that forgets', needs('PostgreSQL'), () => {
       if (`${body}`.endsWith('fails')) return { deadLetter: 'reason: ada', retryState }
       return { retryAt: new Date(now() + 60_000), retryState }
     })
-    await queue.push(['ada is done', 'ada fails', 'ada waits', 'bob is done', 'bob waits'].map(jobOf))
+    await queue.push(['ada is done', 'ada fails', 'ada waits', 'bob is done', 'bob waits'].map((body) => jobOf(body)))
     await until(() => seen.length === 5)
     await queue.drain()
     queue.pause()
@@ -76,7 +67,6 @@ describe('a queue on pg-boss that forgets', needs('PostgreSQL'), () => {
     expect(after).toContain(trace('bob is done'))
     expect(after).toContain(trace('bob waits'))
     expect(await queue.forget(isOfAda)).toEqual({ deleted: 0, active: 0 })
-    await queue.close({ graceMs: 0 })
   })
 
   it('knows the id of a complete job still, for the dedupe window', async () => {
@@ -129,7 +119,6 @@ describe('a queue on pg-boss that forgets', needs('PostgreSQL'), () => {
     const results = await Promise.all([queue.forget(isOfAda), queue.forget(isOfAda)])
     expect(results.reduce((sum, { deleted }) => sum + deleted, 0)).toBe(121)
     expect((await queue.forget(() => true)).deleted).toBe(0)
-    await queue.close({ graceMs: 0 })
   })
 
   it('drops dead letters by itself when their retention is over', async () => {
@@ -139,6 +128,5 @@ describe('a queue on pg-boss that forgets', needs('PostgreSQL'), () => {
     while ((await queue.deadLetters()).length === 0);
     await advance(2500)
     while ((await queue.deadLetters()).length > 0) await advance(1000)
-    await queue.close({ graceMs: 0 })
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { isFaultOfData, unavailable } from '../../../src/queues/pg-boss/error.ts'
-import { createStamps, decode, encode, secondsOf, secondsUntil, timestampOf } from '../../../src/queues/pg-boss/row.ts'
+import { isFaultOfData, unavailable } from '../../../src/queues/pg-boss/connection.ts'
+import { createStamps, decode, encode, secondsOf, secondsUntil, timestampOf } from '../../../src/queues/pg-boss/rows.ts'
 import { systemClock } from '../../../src/time/clock.ts'
 
 const clock = { ...systemClock, now: () => 5.5 }

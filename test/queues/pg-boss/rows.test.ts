@@ -1,36 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { inspect } from 'node:util'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import { createConnection } from '../../../src/queues/pg-boss/connection.ts'
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
 import { type PgBossQueueOptions, pgBossQueue } from '../../../src/queues/pg-boss/index.ts'
-import { readRows } from '../../../src/queues/pg-boss/internals.ts'
-import { readOptions } from '../../../src/queues/pg-boss/options.ts'
-import { prepareQueues } from '../../../src/queues/pg-boss/prepare.ts'
-import { createPgBossStore } from '../../../src/queues/pg-boss/store.ts'
-import type { ClaimedJob, Job, Outcome, Queue } from '../../../src/queues/queue.ts'
-import { createReceiver } from '../../../src/receiver/receiver.ts'
-import { fixtures } from '../../../src/testing/fixtures.ts'
-import { signedRequest } from '../../../src/testing/signed-request.ts'
+import { readRows } from '../../../src/queues/pg-boss/rows.ts'
+import type { Outcome } from '../../../src/queues/queue.ts'
 import { needs } from '../../support/needs.ts'
 import { createSchema, type Schema, startVirtualBoss, type VirtualBoss } from '../../support/postgres.ts'
+import { complete, type Decide, jobOf, work } from '../../support/queues.ts'
 import { until } from '../../support/until.ts'
 
 const databaseUrl = inject('databaseUrl')
-const complete: Outcome = { complete: true }
-const jobOf = (text: string, more: Partial<Job> = {}): Job => ({ id: randomUUID(), body: Buffer.from(text), ...more })
 const YEAR = 365 * 24 * 60 * 60_000
-
-type Decide = (job: ClaimedJob) => Outcome | Promise<Outcome>
-
-function work(queue: Queue, decide: Decide, concurrency = 10): ClaimedJob[] {
-  const seen: ClaimedJob[] = []
-  const handle = async (job: ClaimedJob) => {
-    seen.push(job)
-    return decide(job)
-  }
-  queue.work(handle, { concurrency })
-  return seen
-}
 
 describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
   let schema: Schema
@@ -52,6 +32,7 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       const errors: unknown[] = []
       const onError = (error: unknown) => errors.push(error)
       const queue = pgBossQueue({ name, boss, clock, schema: schema.name, pollMs: 20, onError, ...options, ...more })
+      onTestFinished(async () => void (await queue.close({ graceMs: 0 })))
       return { queue, errors, work: (decide: Decide, concurrency?: number) => work(queue, decide, concurrency) }
     }
     const rows = (queue = name) => schema.run('SELECT * FROM schema.job WHERE name = $1 ORDER BY created_on', [queue])
@@ -102,33 +83,6 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       await advance(1)
       expect(await queue.drop('all')).toBe(junk.length - 1)
       expect(errors).toEqual([])
-      await queue.close({ graceMs: 0 })
-    })
-
-    it('are handled when they are written as Hookline writes them', async () => {
-      const { queue, work, boss, name } = setUp()
-      await queue.counts()
-      await boss.send(name, { at: 1, body: 'Zm9yZWlnbg==' })
-      const seen = work(() => complete)
-      await queue.drain()
-      expect(seen.map(({ body, claimCount }) => [String(body), claimCount])).toEqual([['foreign', 1]])
-      await queue.close({ graceMs: 0 })
-    })
-
-    it('have no retries left: become dead letters at the next start, and can be redriven', async () => {
-      const { queue, work, boss, name, another, rows } = setUp()
-      await queue.counts()
-      await boss.send(name, { at: 1, body: 'Zm9yZWlnbg==' }, { retryLimit: 0 })
-      work(() => ({ retryAt: new Date(0) }))
-      await queue.drain()
-      expect(await rows()).toMatchObject([{ state: 'failed' }])
-      await queue.close({ graceMs: 0 }) // Only the next one claims it.
-      const next = another()
-      expect(await next.queue.deadLetters()).toMatchObject([{ body: Buffer.from('foreign') }])
-      const seen = next.work(() => complete)
-      expect(await next.queue.redrive('all')).toBe(1)
-      await until(() => seen.length === 1)
-      await next.queue.close({ graceMs: 1000 })
     })
 
     it.each([null, {}, { body: 5 }, 'text'])('are listed among the dead letters: %j', async (data) => {
@@ -141,7 +95,6 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       const seen = work(queue, () => complete)
       await queue.drain()
       expect(seen.map(({ body, claimCount }) => [String(body), claimCount])).toEqual([[JSON.stringify(data), 1]])
-      await queue.close({ graceMs: 0 })
     })
   })
 
@@ -159,7 +112,6 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       await supervise()
       expect((await rows()).map(({ state }) => state).sort()).toEqual(['cancelled', 'created', 'created'])
       expect(await rows(`${name}-dead`)).toHaveLength(1)
-      await other.close({ graceMs: 0 })
     })
 
     it('keep the body of a dead letter once, and none of the job', async () => {
@@ -170,14 +122,6 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       await queue.drain()
       expect(await rows()).toMatchObject([{ id: job.id, state: 'cancelled', data: null, deletion_seconds: 0 }])
       expect(await rows(`${name}-dead`)).toMatchObject([{ id: job.id, state: 'created' }])
-      await queue.close({ graceMs: 0 })
-    })
-
-    it('wait no longer than the dates of PostgreSQL last', async () => {
-      const { queue, counts } = setUp()
-      await queue.push([jobOf('never', { notBefore: new Date(8_640_000_000_000_000) })])
-      expect(await counts()).toMatchObject({ waiting: 1, oldestDueAt: undefined })
-      await queue.close({ graceMs: 0 })
     })
 
     it('are claimed for as long as a handler runs, up to 24 hours', async () => {
@@ -194,7 +138,6 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       held.resolve(complete)
       await queue.drain()
       expect(seen).toHaveLength(1)
-      await queue.close({ graceMs: 0 })
     })
 
     it('come back when their worker died, counted, with the time of the first claim from then on', async () => {
@@ -214,41 +157,6 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       for (const job of seen) expect(Math.abs(job.firstAt.getTime() - firstAt)).toBeLessThan(6000)
       const times = new Set(seen.map((job) => `${job.id} ${job.firstAt.getTime()}`))
       expect(times.size).toBe(2)
-      await queue.close({ graceMs: 0 })
-    })
-
-    it('of an inbox become dead letters after 5 lapsed leases, whose processes may have lived', async () => {
-      const { queue, lapse, boss, name, advance } = setUp()
-      const receiver = createReceiver({ allowUnsigned: true, inbox: queue, onError() {} })
-      const { bytes, headers } = signedRequest(fixtures.track, 'unused')
-      await receiver.receive(bytes, headers)
-      for (let round = 0; round < 5; round += 1) {
-        await boss.fetch(name)
-        await advance(2_000) // pg-boss looks once a second.
-        await lapse()
-      }
-      receiver.on('*', () => {}).start()
-      await queue.drain()
-      const [letter] = await receiver.deadLetters()
-      expect(letter).toMatchObject({ reason: 'lease_lapsed', attempts: 0, error: { code: 'lease_lapsed' } })
-      expect(letter?.error.message).toContain(
-        'Got 5 claims that ended before: the process died, blocked its event loop or lost',
-      )
-      await receiver.close({ graceMs: 0 })
-    })
-
-    it('were not claimed before they were pushed, however often they lapsed', async () => {
-      const { queue, work, boss, name, now, advance, supervise } = setUp({ leaseMs: 24 * 60 * 60_000 })
-      const pushedAt = now()
-      await queue.push([jobOf('a')])
-      await schema.run('UPDATE schema.job SET heartbeat_seconds = 10 WHERE name = $1', [name])
-      await boss.fetch(name)
-      await advance(11_000)
-      await supervise()
-      const seen = work(() => complete)
-      await queue.drain()
-      expect(seen.map(({ firstAt }) => firstAt.getTime())).toEqual([pushedAt])
-      await queue.close({ graceMs: 0 })
     })
   })
 
@@ -269,7 +177,6 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       held.resolve(complete)
       await queue.drain()
       expect([seen.length, others]).toEqual([1, []])
-      for (const each of [queue, next.queue]) await each.close({ graceMs: 0 })
     })
 
     it('together are handled in the order of their pushes, whatever order PostgreSQL returns them in', async () => {
@@ -280,38 +187,6 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       const seen = work(() => complete)
       await queue.drain()
       expect(seen.map(({ body }) => String(body))).toEqual(['a', 'b', 'c'])
-      await queue.close({ graceMs: 0 })
-    })
-
-    it('keep the time of their first claim when they are released', async () => {
-      const { queue, work, another, advance, now } = setUp()
-      await queue.push([jobOf('a')])
-      await advance(60 * 60_000)
-      const firstAt = now()
-      const first = work(() => new Promise(() => {}))
-      await until(() => first.length === 1)
-      await queue.close({ graceMs: 0 })
-      await advance(60_000)
-      const next = another()
-      const second = next.work(() => complete)
-      await until(() => second.length === 1)
-      expect(second[0]).toMatchObject({ claimCount: 2, firstAt: new Date(firstAt) })
-      await next.queue.close({ graceMs: 1000 })
-    })
-
-    it('are all that is due only when fewer were found than were asked for, and only at that moment', async () => {
-      const { boss, clock } = virtual
-      const settings = readOptions({ name: randomUUID(), boss, clock, schema: schema.name })
-      const connection = createConnection(settings, (boss) => prepareQueues(boss, settings))
-      const store = createPgBossStore(connection, settings)
-      await store.push([jobOf('a'), jobOf('b')])
-      expect(await store.claim(1)).toHaveLength(1)
-      expect(await store.nextDueAt()).toBeInstanceOf(Date)
-      expect(await store.claim(2)).toHaveLength(1)
-      expect(await store.nextDueAt()).toBeUndefined()
-      await boss.send(settings.name, {})
-      expect(await store.nextDueAt()).toBeInstanceOf(Date)
-      await store.close()
     })
   })
 
@@ -339,7 +214,6 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       expect(await counts(other.queue)).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
       expect(second[0]?.claimCount).toBe(2)
       expect(errors).toEqual([])
-      await other.queue.close({ graceMs: 0 })
     })
 
     it.each<[string, Outcome]>([
@@ -455,7 +329,6 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       await queue.drain()
       expect(seen).toHaveLength(3)
       expect(await counts()).toMatchObject({ waiting: 0, active: 0 })
-      await queue.close({ graceMs: 0 })
     })
 
     it('of which one is refused: the others become dead letters, and it is tried again', async () => {
@@ -474,7 +347,6 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       await advance(500)
       await queue.drain()
       expect((await queue.deadLetters()).map(({ id }) => id).sort()).toEqual(jobs.map(({ id }) => id).sort())
-      await queue.close({ graceMs: 0 })
     })
   })
 
@@ -501,7 +373,6 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       await until(() => seen.length === 240)
       await queue.drain()
       expect(seen).toHaveLength(240)
-      for (const each of [queue, other]) await each.close({ graceMs: 0 })
     })
 
     it('are dropped by two queues at the same time, each once', async () => {
@@ -511,7 +382,6 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       const counts = await Promise.all([queue.drop(ids), other.drop(ids.toReversed())])
       expect((counts[0] ?? 0) + (counts[1] ?? 0)).toBe(60)
       expect(await rows()).toEqual([])
-      for (const each of [queue, other]) await each.close({ graceMs: 0 })
     })
 
     it('that become ones again during a redrive of all are left alone', async () => {
@@ -519,7 +389,6 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       expect(await queue.redrive('all')).toBe(60)
       await until(async () => (await queue.counts()).deadLetters >= 60)
       expect(seen).toHaveLength(120)
-      await queue.close({ graceMs: 0 })
     })
 
     it('are redriven also when the row of the job is gone', async () => {
@@ -543,8 +412,6 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       const page = { schema: schema.name, queue: `${name}-dead`, state: 'waiting', limit: 10 } as const
       expect(await readRows(boss.getDb(), page)).toEqual(ids.map((id) => ({ id, data: { id }, startAfter })))
       expect(await readRows(boss.getDb(), { ...page, after: ids[0] })).toMatchObject([{ id: ids[1] }])
-      expect(await readRows(boss.getDb(), { ...page, state: 'failed' })).toEqual([])
-      await queue.close({ graceMs: 0 })
     })
 
     it('are not there when a release of pg-boss has another table: the queue does not open', async () => {
@@ -555,7 +422,6 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       ).rejects.toThrow('start_after')
       await expect(queue.counts()).rejects.toMatchObject({ code: 'queue_unavailable' })
       await schema.run('ALTER TABLE schema.job RENAME COLUMN due_at TO start_after')
-      await queue.close({ graceMs: 0 })
     })
   })
 
@@ -568,22 +434,6 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       await advance(30_000)
       expect(await queue.counts()).toMatchObject({ waiting: 0, asOf: new Date(countedAt) })
       expect(await counts()).toMatchObject({ waiting: 1, asOf: new Date(now()) })
-      await queue.close({ graceMs: 0 })
-    })
-
-    it('are not counted yet by a boss that keeps statistics: asOf says so', async () => {
-      const { PgBoss } = await import('pg-boss')
-      const boss = new PgBoss({
-        connectionString: databaseUrl as string,
-        schema: schema.name,
-        supervise: false,
-        persistQueueStats: true,
-      })
-      await boss.start()
-      const queue = pgBossQueue({ name: randomUUID(), boss, schema: schema.name })
-      expect(await queue.counts()).toMatchObject({ waiting: 0, asOf: new Date(0) })
-      await queue.close({ graceMs: 0 })
-      await boss.stop({ graceful: false })
     })
   })
 })

@@ -5,11 +5,9 @@
 
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { createReceiver } from '../../../src/index.ts'
 import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
 
 const [, , path = '', what = '', count = '0'] = process.argv
-if (count === 'tell') tellWaits()
 const queue = sqliteQueue({
   path,
   pollMs: 20,
@@ -35,16 +33,6 @@ async function handle(job: { readonly id: string }): Promise<{ readonly complete
   return { complete: true }
 }
 
-/** Prints `waits` whenever it waits for another process, from now on. */
-function tellWaits(): void {
-  const { wait } = Atomics
-  const tell = (...args: Parameters<typeof wait>) => {
-    console.log('waits')
-    return wait(...args)
-  }
-  Object.assign(Atomics, { wait: tell })
-}
-
 /** Stops the event loop. */
 function block(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
@@ -54,14 +42,6 @@ function block(ms: number): void {
 if (what === 'push') for (let index = 0; index < Number(count); index += 1) await push()
 if (what === 'hold' || what === 'work') queue.work(handle, { concurrency: 20 })
 if (what === 'block') queue.work(handle, { concurrency: 1 })
-if (what === 'inbox') {
-  const receiver = createReceiver({ allowUnsigned: true, inbox: queue })
-  receiver.on('*', ({ userId }) => {
-    console.log('got', userId)
-    block(Number(count))
-  })
-  receiver.start()
-}
 if (what === 'close') {
   await push()
   queue.work(handle, { concurrency: 20 })

@@ -1,5 +1,4 @@
-import { testDurableQueue } from '../../contracts/durable-queue.ts'
-import { testQueue } from '../../contracts/queue.ts'
+import { testDurableQueue, testQueue } from '../../contracts/queue.ts'
 import { sqliteQueueHere, testedSqliteQueue } from '../../support/sqlite.ts'
 
 testQueue('a SQLite file', () => testedSqliteQueue())

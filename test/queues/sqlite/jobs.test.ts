@@ -35,27 +35,6 @@ describe('a clock that is set', () => {
   })
 })
 
-describe('a clock that is set back', () => {
-  it('remembers the id of a complete job for the dedupe window from then on, and no longer', async () => {
-    const { open, setClock, clock, see } = setUp({ isHere: true })
-    const queue = open({ dedupeWindowMs: 1_000 })
-    const seen = work(queue)
-    const job = jobOf('a')
-    await queue.push([job])
-    await queue.drain()
-    setClock(-HOURS_3)
-    await queue.push([job])
-    await queue.drain()
-    await clock.advance(999)
-    await queue.push([job])
-    await queue.drain()
-    expect(seen).toHaveLength(1)
-    await clock.advance(1)
-    await queue.push([job])
-    await see(() => seen.length === 2)
-  })
-})
-
 describe('order', () => {
   it('of a thousand that come due at once: as they came due, with those that are due already among them', async () => {
     const { open, setClock, clock } = setUp({ isHere: true })
@@ -111,26 +90,6 @@ describe('a queue that holds more than its maxJobs, since that was lowered', () 
   })
 })
 
-describe('a paused queue', () => {
-  it('is not drained while a job is due that was pushed since its last claim', async () => {
-    const { open } = setUp({ isHere: true })
-    const queue = open()
-    const seen = work(queue)
-    await queue.drain()
-    queue.pause()
-    await queue.push([jobOf('a')])
-    let isDrained = false
-    const drain = queue.drain().then(() => {
-      isDrained = true
-    })
-    for (let trip = 0; trip < 3; trip += 1) await queue.counts()
-    expect([isDrained, seen]).toEqual([false, []])
-    queue.resume()
-    await drain
-    expect(bodiesOf(seen)).toEqual(['a'])
-  })
-})
-
 describe('dropping all', () => {
   it('drops more than one request does', async () => {
     const { open } = setUp({ isHere: true })
@@ -140,19 +99,5 @@ describe('dropping all', () => {
     await queue.drain()
     expect(await queue.drop('all')).toBe(1_001)
     expect(await queue.counts()).toMatchObject({ deadLetters: 0 })
-  })
-})
-
-describe('times that a Date cannot hold', () => {
-  it('become the latest that it can', async () => {
-    const { open, connect } = setUp({ isHere: true })
-    const queue = open()
-    await queue.push([jobOf('later', { notBefore: new Date(8.64e15) }), jobOf('a')])
-    connect().exec('UPDATE hookline_queue_jobs SET due_at = (1 << 53) - 1 WHERE phase = 1')
-    const seen = work(queue, () => ({ deadLetter: 'no' }))
-    await queue.drain()
-    expect(bodiesOf(seen)).toEqual(['a'])
-    connect().exec('UPDATE hookline_queue_jobs SET due_at = 1 - (1 << 53) WHERE phase = 3')
-    expect(await queue.deadLetters()).toMatchObject([{ failedAt: new Date(-8.64e15) }])
   })
 })

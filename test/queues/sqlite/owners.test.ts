@@ -1,10 +1,9 @@
-import fs, { existsSync, rmSync, writeFileSync } from 'node:fs'
-import { syncBuiltinESMExports } from 'node:module'
+import fs, { rmSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { Claims, Finish, Reply, Request } from '../../../src/queues/sqlite/messages.ts'
 import { lockOwner } from '../../../src/queues/sqlite/owners.ts'
 import { type OpenFile, openForRequests } from '../../../src/queues/sqlite/requests.ts'
-import type { Claims, Finish, Reply, Request } from '../../../src/queues/sqlite/rpc.ts'
 import { HOURS_3, hurryTime, newFile, requestsOf, sideFilesOf } from './set-up.ts'
 
 const { push, claim, counts, queue } = requestsOf()
@@ -77,14 +76,6 @@ describe('an owner', () => {
     expect(jobsOf(other.run([claim(3)]))).toMatchObject([{ claimCount: 2 }])
   })
 
-  it('never looks at its own lock', () => {
-    const path = newFile()
-    const file = open(path, 5) // Without a lock: any other owner would take it for dead.
-    file.run([push('a')])
-    hurryTime()
-    expect([claim(1), claim(2)].map((request) => jobsOf(file.run([request])).length)).toEqual([1, 0])
-  })
-
   it('that died with claims in several queues loses all of them', () => {
     const path = newFile()
     const users = { ...queue, name: 'users' }
@@ -126,21 +117,6 @@ describe('an owner', () => {
   })
 })
 
-describe('a process that claimed a job for the second time', () => {
-  it.each([true, false])('cannot end its first claim any more, released as handled: %j', (wereHandled) => {
-    const file = open(newFile(), 5)
-    file.run([push('a')])
-    const [first] = jobsOf(file.run([claim(1)]))
-    if (first === undefined) throw new Error('it is claimed')
-    file.run([{ kind: 'release', queue, claims: [first], wereHandled }])
-    const [second] = jobsOf(file.run([claim(2, { now: 7 })]))
-    expect(second).toMatchObject(wereHandled ? { claimCount: 2, firstAt: 0 } : { claimCount: 1, firstAt: 7 })
-    file.run([{ kind: 'release', queue, claims: [first], wereHandled }])
-    for (const outcome of ['complete', 'retry', 'deadLetter'] as const) file.run([finish(first, outcome)])
-    expect(file.run([counts()])).toMatchObject([{ value: { waiting: 0, active: 1, deadLetters: 0 } }])
-  })
-})
-
 describe('a claim whose answer was lost', () => {
   it('is undone: its jobs wait as if it had never been made, and other claims stay', () => {
     const file = open(newFile(), 5)
@@ -176,23 +152,5 @@ describe('side files', () => {
     expect(sideFilesOf(path)).toEqual([`jobs.db-owner-${lock.owner.toString(16)}`])
     lock.release()
     expect(sideFilesOf(path)).toEqual([])
-  })
-
-  it('that cannot be removed stay, and their owners are dead all the same', () => {
-    const path = newFile()
-    const dead = open(path, 0xabc)
-    dead.run([push('a')])
-    dead.run([claim(1)])
-    const other = open(path, 5)
-    writeFileSync(`${path}-owner-abc`, '')
-    const spy = vi.spyOn(fs, 'rmSync').mockImplementation(() => {
-      throw new Error('EPERM')
-    })
-    syncBuiltinESMExports()
-    const jobs = jobsOf(other.run([claim(1)]))
-    spy.mockRestore()
-    syncBuiltinESMExports()
-    expect(jobs).toMatchObject([{ claimCount: 2 }])
-    expect(existsSync(`${path}-owner-abc`)).toBe(true)
   })
 })

@@ -1,8 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
-import { createReceiver } from '../../../src/receiver/receiver.ts'
-import { fixtures } from '../../../src/testing/fixtures.ts'
-import { signedRequest } from '../../../src/testing/signed-request.ts'
 import { until } from '../../support/until.ts'
 import { done, jobOf, setUp, sideFilesOf, start, work } from './set-up.ts'
 
@@ -87,26 +84,6 @@ describe('processes', () => {
     expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
   }, 60_000)
 
-  it('four that share an inbox, whose handler blocks the event loop: one of them handles the message, once', async () => {
-    const { path } = setUp()
-    const queue = sqliteQueue({ path })
-    const receiver = createReceiver({ allowUnsigned: true, inbox: queue })
-    onTestFinished(async () => void (await receiver.close({ graceMs: 0 })))
-    const children = Array.from({ length: 4 }, () => start(path, 'inbox', '2600'))
-    await until(() => children.every(({ lines }) => lines.includes('open')))
-    for (const { child } of children) child.stdin?.write('go\n')
-    const { bytes, headers } = signedRequest(fixtures.track, 'unused')
-    await receiver.receive(bytes, headers)
-    const lines = () => children.flatMap((each) => each.lines)
-    await until(() => lines().includes('unblocked'))
-    for (let left = 1; left > 0; ) {
-      const { waiting, active } = await queue.counts()
-      left = waiting + active
-    }
-    expect(lines().filter((line) => line.startsWith('got'))).toHaveLength(1)
-    expect(await receiver.health()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
-  }, 60_000)
-
   it('one that is idle ends by itself', async () => {
     const { path, open } = setUp()
     const { child, lines } = start(path, 'idle')
@@ -115,26 +92,6 @@ describe('processes', () => {
     expect([child.exitCode, lines.at(-1)?.slice(0, 6)]).toEqual([0, 'pushed'])
     expect(await open().counts()).toMatchObject({ waiting: 1 })
     expect(sideFilesOf(path)).toHaveLength(1)
-  }, 60_000)
-
-  it('two that share a file under load get every job once', async () => {
-    const { path, open } = setUp()
-    const children = [start(path, 'work'), start(path, 'work')]
-    await until(() => children.every(({ lines }) => lines.includes('open')))
-    for (const { child } of children) child.stdin?.write('go\n')
-    const queue = open({ timeoutMs: 10_000 })
-    const jobs = Array.from({ length: 2_000 }, () => jobOf('x'.repeat(1_000)))
-    await Promise.all(jobs.map((job) => queue.push([job])))
-    const got = () => children.map(({ lines }) => lines.filter((line) => line.startsWith('got')))
-    await until(() => got().flat().length >= 2_000)
-    let left = 1
-    while (left > 0) {
-      const { waiting, active } = await queue.counts()
-      left = waiting + active
-    }
-    expect(got().flat().sort()).toEqual(jobs.map(({ id }) => `got ${id}`).sort())
-    expect(got().map((lines) => lines.length > 0)).toEqual([true, true])
-    expect(children.flatMap(({ lines }) => lines).filter((line) => line.startsWith('error'))).toEqual([])
   }, 60_000)
 
   it('one whose last act is to close its queue lives until that is done', async () => {

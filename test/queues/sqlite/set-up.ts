@@ -7,21 +7,18 @@ import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, vi } from 'vitest'
-import type { ClaimedJob, Outcome, Queue } from '../../../src/queues/queue.ts'
+import type { Queue } from '../../../src/queues/queue.ts'
 import { type SqliteQueueOptions, sqliteQueue } from '../../../src/queues/sqlite/index.ts'
-import type { Request } from '../../../src/queues/sqlite/rpc.ts'
+import type { Request } from '../../../src/queues/sqlite/messages.ts'
 import { bytesOfId } from '../../../src/queues/sqlite/tables.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { startProgram } from '../../support/program.ts'
 import { sqliteQueueHere, sqliteQueueWith } from '../../support/sqlite.ts'
 import { until } from '../../support/until.ts'
 
-export const done: Outcome = { complete: true }
+export { bodiesOf, complete as done, jobOf, work } from '../../support/queues.ts'
 export const HOURS_3 = 3 * 60 * 60_000
 export const unavailable = expect.objectContaining({ name: 'HooklineError', code: 'queue_unavailable' })
-export const jobOf = (body = 'job', more = {}) => ({ id: randomUUID(), body: Buffer.from(body), ...more })
-export const bodiesOf = (jobs: readonly { readonly body: Uint8Array }[]) =>
-  jobs.map(({ body }) => `${Buffer.from(body)}`)
 
 /** A path in a folder that is removed when the test ends. */
 export function newFile(): string {
@@ -103,23 +100,6 @@ export function setUp({ path = newFile(), isWhole = true, isHere = false } = {})
 
 const PROGRAM = new URL('../../../src/queues/sqlite/worker-thread.ts', import.meta.url)
 
-/** Works on a queue; the jobs that were claimed so far are in the list. */
-export function work(
-  queue: Queue,
-  decide: (job: ClaimedJob) => Outcome | Promise<Outcome> = () => done,
-  concurrency = 10,
-) {
-  const seen: ClaimedJob[] = []
-  queue.work(
-    async (job) => {
-      seen.push(job)
-      return decide(job)
-    },
-    { concurrency },
-  )
-  return seen
-}
-
 /** Requests of one queue, as its store sends them. */
 export function requestsOf(settings: { readonly maxJobs?: number } = {}) {
   const queue = { name: 'default', dedupeWindowMs: 1, maxJobs: 10, timeoutMs: 0, ...settings }
@@ -145,7 +125,7 @@ export function sideFilesOf(path: string): string[] {
 
 /** Makes every wait for a locked file end at its first look, for this test. */
 export function hurryTime(): void {
-  let now = 0
+  let now = performance.now()
   const spy = vi.spyOn(performance, 'now').mockImplementation(() => {
     now += 60_000
     return now

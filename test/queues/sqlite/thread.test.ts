@@ -9,7 +9,7 @@ import { openForRequests } from '../../../src/queues/sqlite/requests.ts'
 import type { ThreadSettings } from '../../../src/queues/sqlite/worker-thread.ts'
 import { serveHere, sqliteQueueWith } from '../../support/sqlite.ts'
 import { until } from '../../support/until.ts'
-import { bodiesOf, HOURS_3, hurryTime, jobOf, requestsOf, setUp, sideFilesOf, unavailable, work } from './set-up.ts'
+import { bodiesOf, HOURS_3, jobOf, requestsOf, setUp, sideFilesOf, unavailable, work } from './set-up.ts'
 
 describe('the worker thread', () => {
   it('that ends in the middle: calls on their way are refused, and the next ones start another', async () => {
@@ -27,18 +27,6 @@ describe('the worker thread', () => {
     expect(bodiesOf(seen).filter((body) => body !== 'meanwhile')).toEqual(['before', 'after'])
     expect(threads).toHaveLength(2)
     expect(errors).toEqual([])
-  })
-
-  it('that ends: calls that wait for it go to another one', async () => {
-    const { openMortal } = setUp()
-    const program = "require('node:worker_threads').parentPort.once('message', () => setTimeout(process.exit, 50))"
-    const { queue } = openMortal(() => new Worker(program, { eval: true }))
-    const lost = queue.push([jobOf('lost')])
-    lost.catch(() => {})
-    await new Promise((resolve) => setImmediate(resolve))
-    await queue.push([jobOf('waits')])
-    await expect(lost).rejects.toThrow('its worker thread ended. Got no error. Call again')
-    expect(await queue.counts()).toMatchObject({ waiting: 1 })
   })
 
   it('that fails: calls on their way are refused with the reason', async () => {
@@ -106,19 +94,6 @@ describe('the worker thread', () => {
     await new Promise((resolve) => setImmediate(resolve))
     await connection.close()
     expect(calls).toEqual(['unref', 'ref', 'postMessage', 'unref'])
-  })
-
-  it('that ends while a queue closes: another one does what is left', async () => {
-    const { openMortal, open } = setUp()
-    const { queue, threads } = openMortal()
-    await queue.push([jobOf('a')])
-    const counting = queue.counts()
-    counting.catch(() => {})
-    await new Promise((resolve) => setImmediate(resolve))
-    const closing = queue.close({ graceMs: 0 })
-    await threads[0]?.terminate()
-    await closing
-    expect(await open().counts()).toMatchObject({ waiting: 1, active: 0 })
   })
 })
 
@@ -272,31 +247,6 @@ describe('calls that share a commit', () => {
     expect(await queue.counts()).toMatchObject({ waiting: 1 })
   })
 
-  it('one that fails while another process locks the file: one waits for it, and the others fail with that', () => {
-    const { path, connect } = setUp()
-    const file = openForRequests(path, 1)
-    file.run([requestsOf().counts()]) // Adds the queue to the file.
-    const other = connect()
-    other.exec("CREATE TRIGGER refuse BEFORE INSERT ON hookline_queue_bodies BEGIN SELECT RAISE(ABORT, 'no'); END")
-    const { exec } = DatabaseSync.prototype
-    let begun = 0
-    const spy = vi.spyOn(DatabaseSync.prototype, 'exec').mockImplementation(function (this: DatabaseSync, sql) {
-      if (sql === 'BEGIN IMMEDIATE') begun += 1
-      exec.call(this, sql)
-      if (sql === 'ROLLBACK') exec.call(other, 'BEGIN IMMEDIATE')
-    })
-    onTestFinished(() => spy.mockRestore())
-    hurryTime()
-    const pushes = Array.from({ length: 4 }, () => requestsOf().push('job'))
-    const replies = file.run(pushes)
-    expect(replies).toEqual(Array(4).fill({ failure: expect.objectContaining({ errcode: 5 }) }))
-    expect(begun).toBe(2)
-    spy.mockRestore()
-    other.exec('ROLLBACK; DROP TRIGGER refuse')
-    expect(file.run(pushes)).toEqual(Array(4).fill({ value: undefined }))
-    file.close()
-  })
-
   it('wait once, together, while another process locks the file', () => {
     const { path, connect } = setUp()
     const file = openForRequests(path, 1)
@@ -305,7 +255,7 @@ describe('calls that share a commit', () => {
     const exec = vi.spyOn(DatabaseSync.prototype, 'exec')
     onTestFinished(() => exec.mockRestore())
     const replies = file.run(Array.from({ length: 4 }, () => requestsOf().push('job')))
-    expect(replies).toEqual(Array(4).fill({ failure: expect.objectContaining({ errcode: 5 }) }))
+    expect(replies).toEqual(Array(4).fill({ failure: expect.objectContaining({ code: 'queue_unavailable' }) }))
     expect(exec.mock.calls.filter(([sql]) => sql === 'BEGIN IMMEDIATE')).toHaveLength(1)
     file.close()
   })

@@ -1,10 +1,12 @@
-/** How a job lies in the `data` of a row of pg-boss: its bytes as base64, because U+0000 in JSON fails an insert. */
+/** The rows of pg-boss: what Hookline writes into their `data`, and the statements of our own that read them. */
 
-import type { Job as FetchedJob } from 'pg-boss'
+import { randomUUID } from 'node:crypto'
+import type { Db, Job as FetchedJob } from 'pg-boss'
 import type { Clock } from '../../time/clock.ts'
+import type { QueueCounts } from '../health.ts'
 import type { ClaimedJob, DeadLetter } from '../queue.ts'
 
-/** The `data` of a job and of a dead letter. Release 0.1 wrote the same names, so its rows are read as they are. */
+/** The `data` of a job and of a dead letter. Bytes are base64, because U+0000 in JSON fails an insert. */
 export interface Data {
   /** When the job was pushed, in microseconds since the epoch: orders jobs that are claimed together. */
   readonly at: number
@@ -63,23 +65,13 @@ export function readBody(value: unknown): Uint8Array {
 /** Reads a dead letter. */
 export function readLetter(id: string, value: unknown, failedAt: Date): DeadLetter {
   const { reason, state } = (value ?? {}) as Partial<Record<keyof Data, unknown>>
-  return {
-    id,
-    body: readBody(value),
-    reason: readText(reason) ?? FOREIGN_REASON,
-    retryState: decode(state),
-    failedAt,
-  }
+  const text = decode(reason)?.toString() ?? FOREIGN_REASON
+  return { id, body: readBody(value), reason: text, retryState: decode(state), failedAt }
 }
 
 /** What Hookline did not write, as a body. */
 export function foreignBody(value: unknown): Uint8Array {
   return Buffer.from(JSON.stringify(value ?? null))
-}
-
-function readText(base64: unknown): string | undefined {
-  const bytes = decode(base64)
-  return bytes && Buffer.from(bytes).toString()
 }
 
 /** Bytes, or text, as base64. */
@@ -89,12 +81,10 @@ export function encode(bytes: Uint8Array | string): string {
 }
 
 /** The bytes of base64; undefined for anything else. */
-export function decode(text: unknown): Uint8Array | undefined {
-  if (typeof text !== 'string' || text.length % 4 !== 0 || !BASE64.test(text)) return undefined
+export function decode(text: unknown): Buffer | undefined {
+  if (typeof text !== 'string' || text.length % 4 !== 0 || !/^[\w+/]*={0,2}$/.test(text)) return undefined
   return Buffer.from(text, 'base64')
 }
-
-const BASE64 = /^[\w+/]*={0,2}$/
 
 /** Times that are never the same, in microseconds since the epoch. */
 export function createStamps(clock: Clock): () => number {
@@ -126,3 +116,68 @@ export function secondsOf(ms: number): number {
 
 /** 68 years, the most that a column of whole numbers takes. */
 export const FOREVER_SECONDS: number = 2 ** 31 - 1
+
+/** A row as the statement returns it. */
+export interface Row {
+  readonly id: string
+  readonly data: unknown
+  /** Of a dead letter: when it became one. */
+  readonly startAfter: Date
+}
+
+/** Which rows to read, the oldest first. */
+export interface RowsPage {
+  readonly schema: string
+  readonly queue: string
+  /** `waiting` is what pg-boss would let workers fetch, `any` whatever is stored. */
+  readonly state: 'waiting' | 'any'
+  /** Reads those after this id; from the oldest on when it is not among them. */
+  readonly after?: string | undefined
+  readonly limit: number
+}
+
+/**
+ * Reads a page of the rows of one queue, with a statement of our own that only reads: `findJobs` returns all jobs at once, in no order.
+ * {@link requireReadable} fails when pg-boss changes what it reads.
+ */
+export async function readRows(db: Db, { schema, queue, state, after, limit }: RowsPage): Promise<readonly Row[]> {
+  const isRead = (row: string): string => `${row}.name = $1${state === 'any' ? '' : ` AND ${row}.state < 'active'`}`
+  // What comes in any state goes by what never changes, so that nothing is missed while its state does.
+  const order = (row: string): string => `${row}.created_on, ${state === 'any' ? '' : `${row}.start_after, `}${row}.id`
+  const statement = `SELECT job.id::text, job.data, job.start_after AS "startAfter" FROM ${schema}.job AS job
+    LEFT JOIN ${schema}.job AS last ON last.id = $2 AND ${isRead('last')}
+    WHERE ${isRead('job')} AND (last.id IS NULL OR (${order('job')}) > (${order('last')}))
+    ORDER BY ${order('job')} LIMIT $3`
+  const { rows } = await db.executeSql(statement, [queue, after ?? null, limit])
+  return rows
+}
+
+/** Counts the jobs of one queue, now. `getQueueStats` would store what it counts, and return what it has stored for a minute. */
+export async function countRows(db: Db, schema: string, queue: string): Promise<Omit<QueueCounts, 'deadLetters'>> {
+  const statement = `SELECT count(*) FILTER (WHERE state < 'active')::int AS waiting,
+    count(*) FILTER (WHERE state = 'retry')::int AS retrying,
+    count(*) FILTER (WHERE state = 'active')::int AS active,
+    min(start_after) FILTER (WHERE state < 'active' AND start_after <= now()) AS "oldestDueAt", now() AS "asOf"
+    FROM ${schema}.job WHERE name = $1 AND state <= 'active'`
+  const [counts] = (await db.executeSql(statement, [queue])).rows
+  return { ...counts, oldestDueAt: counts.oldestDueAt ?? undefined }
+}
+
+/**
+ * Checks that the statement sees what pg-boss inserts. Leaves a job behind: call it in a transaction, and roll that back.
+ *
+ * @param insert Lets pg-boss insert a job with this id into the queue.
+ * @throws Error when it does not: the schema is another one, or the table has changed.
+ */
+export async function requireReadable(
+  db: Db,
+  page: Pick<RowsPage, 'schema' | 'queue'>,
+  insert: (id: string) => Promise<unknown>,
+): Promise<void> {
+  const id = randomUUID()
+  await insert(id)
+  const read = (after?: string) => readRows(db, { ...page, state: 'waiting', after, limit: 1 })
+  const [[first], [next]] = [await read(), await read(id)]
+  // Nothing is both the first of all and the first after the job, unless the job is not among them.
+  if (first === undefined || first.id === next?.id) throw new Error(`no job of this pg-boss in schema ${page.schema}`)
+}

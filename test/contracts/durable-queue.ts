@@ -1,1 +1,0 @@
-export { testDurableQueue } from './queue.ts'

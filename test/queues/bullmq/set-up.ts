@@ -1,0 +1,52 @@
+/** Queues on the Redis of the tests, and BullMQ's own view of them. Both are gone when a test has ended. */
+
+import { randomUUID } from 'node:crypto'
+import { Queue as Engine } from 'bullmq'
+import { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, inject, vi } from 'vitest'
+import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues/bullmq/index.ts'
+import type { Queue } from '../../../src/queues/queue.ts'
+import { removeQueue } from '../../support/redis.ts'
+
+/** Call it in a `describe`. */
+export function useRedis() {
+  const connection = inject('redisUrl') ?? ''
+  const open: { readonly queues: Queue[]; readonly engine: Engine }[] = []
+  let redis: Redis
+
+  beforeAll(() => {
+    redis = new Redis(connection)
+  })
+
+  afterEach(async () => {
+    vi.restoreAllMocks()
+    for (const { queues, engine } of open.splice(0)) {
+      await Promise.all(queues.map((queue) => queue.close({ graceMs: 0 })))
+      await removeQueue(redis, engine.name, engine.opts.prefix)
+      await engine.close()
+    }
+  })
+
+  afterAll(() => redis.disconnect())
+
+  return {
+    get redis() {
+      return redis
+    },
+    setUp(options: Partial<BullmqQueueOptions> = {}) {
+      const name = randomUUID()
+      const errors: unknown[] = []
+      const onError = (error: unknown) => errors.push(error)
+      const queues: Queue[] = []
+      const engine = new Engine(name, { connection: redis, prefix: options.prefix ?? 'bull' })
+      open.push({ queues, engine })
+      /** Opens the same queue, as another process does. */
+      function another(more: Partial<BullmqQueueOptions> = {}): Queue {
+        const queue = bullmqQueue({ name, connection, pollMs: 10, onError, ...options, ...more })
+        queues.push(queue)
+        return queue
+      }
+      return { name, engine, errors, another, queue: another() }
+    },
+  }
+}
