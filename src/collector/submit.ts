@@ -1,25 +1,23 @@
 /** Submits messages to the queues of several destinations. */
 
 import type { Queued, Submission } from '../destination/api.ts'
-import { type ComposedSubmission, findSubmitComposed } from '../destination/composed.ts'
 import { serialise } from '../message/compose.ts'
 import { HooklineError } from '../message/error.ts'
 import { jobIdFromKey } from '../queues/job-id.ts'
-import { shareBytes } from '../sender/signer.ts'
+import { type MaySubmitComposed, SUBMIT_COMPOSED } from '../sender/compose-call.ts'
 import type { CollectorDestination } from './api.ts'
 
 /**
  * Submits the same messages to every destination at once, and waits for all of them. They are serialised once for all
- * of `createDestination`, before any destination of yours may change them, and signed once for those of one secret.
+ * of `createDestination`, before any destination of yours may change them.
  */
 export async function submitToAll(
   destinations: readonly CollectorDestination[],
   submissions: readonly Submission[],
 ): Promise<readonly (readonly Queued[])[]> {
   if (submissions.length === 0) return []
-  const ours = destinations.map(({ submit }) => findSubmitComposed(submit))
+  const ours = destinations.map(({ submit }) => (submit as MaySubmitComposed<Queued>)[SUBMIT_COMPOSED])
   const composed = ours.some((submit) => submit !== undefined) ? submissions.map(composeSubmission) : []
-  if (destinations.length > 1) for (const { bytes } of composed) shareBytes(bytes)
   const settled = await Promise.allSettled(
     destinations.map(async (destination, index) => ours[index]?.(composed) ?? destination.submit(submissions)),
   )
@@ -28,7 +26,7 @@ export async function submitToAll(
   return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
 }
 
-function composeSubmission({ message, key }: Submission): ComposedSubmission {
+function composeSubmission({ message, key }: Submission) {
   return { message, bytes: serialise(message), id: key === undefined ? undefined : jobIdFromKey(key) }
 }
 

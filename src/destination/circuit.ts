@@ -7,7 +7,6 @@ import { isTransient } from '../http/retry.ts'
 import { requireOptions, requireWhole } from '../options/checks.ts'
 import type { Attempt } from '../sender/api.ts'
 import { backoff } from '../time/backoff.ts'
-import { createPace, UNLIMITED } from './pace.ts'
 
 /**
  * The state of a URL. `closed`: messages are sent. `open`: they are held, because the URL failed too often in a row or asked to
@@ -157,4 +156,34 @@ export function readCircuitOptions(circuit: CircuitOptions | false = {}): Readon
   requireWhole('circuit.maxProbeMs', maxProbeMs, FIRST_PROBE_MS)
   requireWhole('circuit.lastAttemptsPerSecond', lastAttemptsPerSecond, 1)
   return { failures, maxProbeMs, lastAttemptsPerSecond }
+}
+
+/** How many may begin. Every time is in milliseconds, by the monotonic clock. */
+interface Pace {
+  room(now: number): number
+  roomAt(now: number): number
+  take(now: number): void
+}
+
+const UNLIMITED: Pace = { room: () => Number.POSITIVE_INFINITY, roomAt: (now) => now, take() {} }
+
+export function createPace(perSecond: number): Pace {
+  const most = Math.max(1, perSecond / 10)
+  let left = most
+  let at = Number.NEGATIVE_INFINITY
+
+  function refill(now: number): number {
+    left = Math.min(most, left + ((now - at) * perSecond) / 1_000)
+    at = now
+    return left + 1e-6 // Parts that were added may sum up to a little less.
+  }
+
+  return {
+    room: (now) => Math.max(0, Math.floor(refill(now))),
+    roomAt: (now) => now + Math.max(0, Math.ceil(((1 - refill(now)) * 1_000) / perSecond)),
+    take(now) {
+      refill(now)
+      left -= 1
+    },
+  }
 }

@@ -3,9 +3,8 @@
 import type { ClaimedJob, Room } from '../queues/queue.ts'
 import type { Attempt } from '../sender/api.ts'
 import type { Target } from '../sender/webhooks.ts'
-import { type Circuit, type CircuitStatus, createCircuit } from './circuit.ts'
+import { type Circuit, type CircuitStatus, createCircuit, createPace } from './circuit.ts'
 import type { DestinationSettings } from './options.ts'
-import { createPace } from './pace.ts'
 import { LAST_START_MS, LONGEST_DELAY_MS } from './schedule.ts'
 
 /** The circuits. They measure by the monotonic clock: one that is set does not end an outage, or a message's time. */

@@ -2,29 +2,31 @@
 
 import { HooklineError } from '../message/error.ts'
 import { matchUser } from '../message/identity.ts'
-import { RESPONSE_TIME_MS } from '../message/limits.ts'
+import { isMeantFor } from '../message/integrations.ts'
+import { INTEGRATION_NAME, RESPONSE_TIME_MS } from '../message/limits.ts'
 import type { Message } from '../message/message.ts'
 import { createMethods, MESSAGE_TYPES } from '../message/type-table.ts'
-import { notify } from '../options/callbacks.ts'
 import { invalidOption, kindOf, refuseUnknown, requireText, requireWhole } from '../options/checks.ts'
-import { createWarning } from '../options/warning.ts'
 import { byListedReason } from '../queues/drop.ts'
 import { checkHealth } from '../queues/health.ts'
 import { jobIdFromKey, newJobId } from '../queues/job-id.ts'
 import type { DeadLetter, Job, PushOptions } from '../queues/queue.ts'
-import { type Composed, composeCall, composeMessage } from '../sender/compose-call.ts'
-import type { Destination, DestinationDeadLetter, Queued } from './api.ts'
+import {
+  type Composed,
+  composeCall,
+  composeMessage,
+  type MaySubmitComposed,
+  SUBMIT_COMPOSED,
+} from '../sender/compose-call.ts'
+import type { Destination, DestinationDeadLetter, Queued, Submission } from './api.ts'
 import { createAudienceSync } from './audience-sync.ts'
 import { createCircuits } from './circuits.ts'
-import { offerComposed } from './composed.ts'
 import { createJobHandler } from './job-handler.ts'
 import { createLive } from './live.ts'
-import type { FailureReason } from './observer.ts'
-import { createDestinationObservers } from './observer.ts'
-import type { DestinationOptions } from './options.ts'
-import { createCircuitReport, createReport, readMessage, UNREADABLE } from './reports.ts'
+import type { FailureReason, SkipReason } from './observer.ts'
+import type { DestinationOptions, DestinationSettings } from './options.ts'
+import { createDestinationEvents, JobReport, readMessage, UNREADABLE } from './reports.ts'
 import { readRetryState } from './retry-state.ts'
-import { createSkipCounter, findSkipReason } from './skips.ts'
 
 /**
  * Creates a destination ("Outbound event delivery"): it delivers each queued message to at least one of its URLs, or reports it
@@ -39,11 +41,10 @@ import { createSkipCounter, findSkipReason } from './skips.ts'
  */
 export function createDestination(options: DestinationOptions): Destination {
   const live = createLive(options)
-  const { clock, queue, concurrency, onAttempt, onCircuit, onDeadLetter, log } = live.settings
-  const observers = createDestinationObservers(clock)
-  const circuits = createCircuits(live.settings, createCircuitReport(onCircuit, log, observers))
-  const skipped = createSkipCounter()
-  const warn = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
+  const { clock, queue, concurrency, onDeadLetter, log } = live.settings
+  const events = createDestinationEvents(live.settings, (letter) => onDeadLetter?.(readDeadLetter(letter)))
+  const circuits = createCircuits(live.settings, (status, cause) => events.publish('circuit', { ...status, cause }))
+  const skipped: Record<SkipReason, number> = { switched_off: 0, not_selected: 0, historical: 0 }
   let isClosed = false
 
   function refuseWhenClosed(): void {
@@ -52,50 +53,46 @@ export function createDestination(options: DestinationOptions): Destination {
     throw new HooklineError('shutting_down', message)
   }
 
-  async function push(
-    composed: readonly Composed[],
-    idOf: (index: number) => string = newJobId,
-    options?: PushOptions,
-  ): Promise<readonly Queued[]> {
+  async function push(composed: readonly Composed[], options?: PushOptions): Promise<readonly Queued[]> {
     refuseWhenClosed()
     const jobs: Job[] = []
-    const results = composed.map(({ message, bytes, at }, index): Queued => {
+    const results = composed.map(({ message, bytes, at, id = newJobId() }): Queued => {
       const reason = findSkipReason(message, live.settings, at)
       if (reason !== undefined) return { queued: false, reason }
-      const id = idOf(index)
       jobs.push({ id, body: bytes })
       return { queued: true, id }
     })
     if (jobs.length > 0) await queue.push(jobs, options)
     for (const [index, { message, bytes, at }] of composed.entries()) {
       const result = results[index] as Queued
-      if (result.queued) {
-        observers.publish('queued', { id: result.id, message, bytes, at })
-      } else {
-        skipped.add(message, result.reason)
-        observers.publish('skipped', { message, reason: result.reason })
+      if (result.queued) events.publish('queued', { id: result.id, message, bytes, at })
+      else {
+        skipped[result.reason] += 1
+        events.publish('skipped', { message, reason: result.reason })
       }
     }
     return results
   }
 
   async function pushOne(compose: () => Composed, options?: PushOptions): Promise<Queued> {
-    const [result] = await push([compose()], newJobId, options)
+    const [result] = await push([compose()], options)
     return result as Queued
   }
 
-  const submit: Destination['submit'] = async (submissions, options) => {
+  const submit: Destination['submit'] & MaySubmitComposed<Queued> = async (submissions, options) => {
     if (!Array.isArray(submissions)) {
       throw invalidOption('submissions', 'must be a list', kindOf(submissions), 'Pass [{ message }].')
     }
-    const composed = submissions.map(({ message }) => composeMessage(message, clock))
-    return push(composed, (index) => createId(submissions[index]?.key), options)
+    const composed = (submissions as readonly Submission[]).map(({ message, key }) => {
+      if (key !== undefined) requireText('key', key)
+      return { ...composeMessage(message, clock), id: key && jobIdFromKey(key) }
+    })
+    return push(composed, options)
   }
-  offerComposed(submit, async (submissions) => {
+  submit[SUBMIT_COMPOSED] = async (composed) => {
     const at = clock.now()
-    const composed = submissions.map(({ message, bytes }) => ({ message, bytes, at }))
-    return push(composed, (index) => submissions[index]?.id ?? newJobId())
-  })
+    return push(composed.map((each) => ({ ...each, at })))
+  }
 
   async function isEmpty(): Promise<boolean> {
     const { waiting, active } = await queue.counts()
@@ -103,27 +100,17 @@ export function createDestination(options: DestinationOptions): Destination {
   }
 
   function readDeadLetter({ id, body, reason, retryState, failedAt }: DeadLetter): DestinationDeadLetter {
-    return {
-      id,
-      message: tryReadMessage(body),
-      reason: readReason(reason),
-      attempts: readRetryState(retryState, live.settings.targets).attempts,
-      failedAt,
-    }
-  }
-
-  function giveDeadLetter(letter: DeadLetter): void {
-    notify(() => onDeadLetter?.(readDeadLetter(letter)), warn)
+    const { attempts } = readRetryState(retryState, live.settings.targets)
+    return { id, message: tryReadMessage(body), reason: readReason(reason), attempts, failedAt }
   }
 
   queue.reserve?.('destination')
-  const report = createReport(onAttempt, log, observers)
-  const wake = queue.work(createJobHandler(live, circuits, report, giveDeadLetter), {
+  const wake = queue.work(createJobHandler(live, circuits, events), {
     concurrency,
     room: circuits.room,
     onUnreadable(letter) {
-      report(letter, UNREADABLE)
-      giveDeadLetter(letter)
+      events.publish('attempted', new JobReport(letter, UNREADABLE))
+      events.publish('deadLetter', letter)
     },
   })
 
@@ -145,17 +132,17 @@ export function createDestination(options: DestinationOptions): Destination {
       circuits.update(live.settings)
       wake()
     },
-    observe: (observer) => observers.add(observer),
+    observe: (observer) => events.add(observer),
     health: async () => {
       const health = await checkHealth(() => queue.counts(), isClosed, clock)
-      return { ...health, circuits: circuits.statuses, skipped: { ...skipped.counts } }
+      return { ...health, circuits: circuits.statuses, skipped: { ...skipped } }
     },
     deadLetters: async (page) => (await queue.deadLetters(page)).map(readDeadLetter),
     redrive: (ids) => queue.redrive(ids),
     drop: async (which) => queue.drop(byListedReason(which, ({ reason }) => readReason(reason), REASONS)),
     async forget(ids) {
       const isAbout = matchUser(ids)
-      observers.publish('forgotten', { ids })
+      events.publish('forgotten', { ids })
       return queue.forget(({ body }) => isAbout(body))
     },
     close: async (options = {}) => {
@@ -172,6 +159,18 @@ export function createDestination(options: DestinationOptions): Destination {
   }
 }
 
+/** @param now When the message was composed, so that one without a timestamp is new. */
+function findSkipReason(
+  { type, timestamp, integrations }: Message,
+  { enabled, historicalAfterMs }: DestinationSettings,
+  now: number,
+): SkipReason | undefined {
+  if (!enabled) return 'switched_off'
+  if (!isMeantFor(INTEGRATION_NAME, integrations)) return 'not_selected'
+  if (historicalAfterMs === undefined || type === 'delete') return undefined // The request to delete is new, whatever its timestamp.
+  return now - Date.parse(String(timestamp)) > historicalAfterMs ? 'historical' : undefined
+}
+
 const REASONS: readonly FailureReason[] = ['refused', 'window_over', 'switched_off', 'circuit_open', 'unreadable']
 
 /** The reasons of the job handler. Any other is from the queue, for a job that it cannot read. */
@@ -185,10 +184,4 @@ function tryReadMessage(body: Uint8Array): Message | undefined {
   } catch {
     return undefined
   }
-}
-
-function createId(key: string | undefined): string {
-  if (key === undefined) return newJobId()
-  requireText('key', key)
-  return jobIdFromKey(key)
 }

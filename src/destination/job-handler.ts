@@ -1,12 +1,12 @@
 /** Handles the jobs of a destination: one round each time a job is claimed, until a URL accepts it or four hours are over. */
 
 import { RETRY_WINDOW_MS } from '../message/limits.ts'
-import type { ClaimedJob, DeadLetter, HandleJob, Outcome } from '../queues/queue.ts'
+import type { ClaimedJob, HandleJob, Outcome } from '../queues/queue.ts'
 import type { Attempt } from '../sender/api.ts'
 import type { Circuits } from './circuits.ts'
 import type { Live } from './live.ts'
 import type { FailureReason } from './observer.ts'
-import { type Report, UNREADABLE } from './reports.ts'
+import { type DestinationEvents, JobReport, UNREADABLE } from './reports.ts'
 import { type RetryState, readRetryState, writeRetryState } from './retry-state.ts'
 import { chooseTargets, findNextTime, LAST_START_MS, planNextStep } from './schedule.ts'
 
@@ -19,12 +19,7 @@ const LINE_FEED = 0x0a
  * Creates the handler. A round uses the settings in force when it begins, and what follows it those in force when it
  * ends.
  */
-export function createJobHandler(
-  live: Live,
-  circuits: Circuits,
-  report: Report,
-  onDeadLetter: (letter: DeadLetter) => void,
-): HandleJob {
+export function createJobHandler(live: Live, circuits: Circuits, events: DestinationEvents): HandleJob {
   const { clock, random } = live.settings
   let watched: AbortSignal | undefined
 
@@ -34,7 +29,7 @@ export function createJobHandler(
     const { transport, settings } = live
     const { targets, enabled } = settings
     if (job.body.includes(LINE_FEED)) {
-      report(job, UNREADABLE)
+      events.publish('attempted', new JobReport(job, UNREADABLE))
       return giveUp(job, 'unreadable')
     }
     const before = readRetryState(job.retryState, targets)
@@ -56,7 +51,10 @@ export function createJobHandler(
     const latest = await new Promise<readonly Attempt[]>((end) => transport.postRound(job.body, chosen, end))
     for (const [index, attempt] of latest.entries()) ends[index]?.(attempt)
     if (latest.some(({ ok }) => ok)) {
-      report(job, { status: 'delivered', latest, attempts: [...before.attempts, ...latest] })
+      events.publish(
+        'attempted',
+        new JobReport(job, { status: 'delivered', latest, attempts: [...before.attempts, ...latest] }),
+      )
       return { complete: true }
     }
     if (signal.aborted) return retryUnchanged(job, now)
@@ -68,7 +66,7 @@ export function createJobHandler(
       return fail(job, step.state, latest, isSwitchedOff ? 'switched_off' : step.failure)
     }
     const { retryAt, state } = step
-    report(job, { status: 'retrying', latest, attempts: state.attempts, retryAt })
+    events.publish('attempted', new JobReport(job, { status: 'retrying', latest, attempts: state.attempts, retryAt }))
     return { retryAt, retryState: writeRetryState(state, live.settings.targets) }
   }
 
@@ -99,12 +97,12 @@ export function createJobHandler(
   }
 
   function fail(job: ClaimedJob, state: RetryState, latest: readonly Attempt[], reason: FailureReason): Outcome {
-    report(job, { status: 'failed', latest, attempts: state.attempts, reason })
+    events.publish('attempted', new JobReport(job, { status: 'failed', latest, attempts: state.attempts, reason }))
     return giveUp(job, reason, writeRetryState(state, live.settings.targets))
   }
 
   function giveUp({ id, body }: ClaimedJob, reason: FailureReason, retryState?: Uint8Array): Outcome {
-    onDeadLetter({ id, body, reason, retryState, failedAt: new Date(clock.now()) })
+    events.publish('deadLetter', { id, body, reason, retryState, failedAt: new Date(clock.now()) })
     return retryState === undefined ? { deadLetter: reason } : { deadLetter: reason, retryState }
   }
 }

@@ -17,6 +17,7 @@ export interface Live {
   setEnabled(isEnabled: boolean): void
   /** Changes settings, all or none. Attempts under way end on the transport that they began with. */
   update(changes: DestinationChanges): void
+  /** Ends every attempt under way, also of transports that an update replaced. */
   abort(): void
   close(): Promise<void>
 }
@@ -28,18 +29,11 @@ export function createLive(options: DestinationOptions): Live {
   const retired = new Map<Transport, Promise<void>>()
   warnOfSecret('sharedSecret', options.sharedSecret)
 
-  /** The settings as options: copies of what the caller may have changed in place, and what was not given. */
+  /** The options in force: copies of what the caller may have changed in place, and the queue that was not given. */
   function current(): DestinationOptions {
     const { targets, enabled, queue, ca } = settings
     const webhooks = targets.map(({ url, headers }) => ({ url, headers }))
     return { ...given, webhooks, enabled, queue, ...(ca && { ca: [...ca] }) }
-  }
-
-  function retire(old: Transport): void {
-    retired.set(
-      old,
-      old.close().finally(() => retired.delete(old)),
-    )
   }
 
   return {
@@ -55,9 +49,10 @@ export function createLive(options: DestinationOptions): Live {
     update(changes) {
       const changed = applyChanges(current(), changes)
       const next = readDestinationOptions(changed)
-      const nextTransport = createTransport(next)
-      retire(transport)
-      transport = nextTransport
+      const [old, replacement] = [transport, createTransport(next)]
+      const closing = old.close().finally(() => retired.delete(old))
+      retired.set(old, closing)
+      transport = replacement
       settings = next
       given = changed
       warnOfSecret('sharedSecret', changes.sharedSecret)

@@ -1,9 +1,7 @@
 /** What is reported of a destination: to its callbacks, on diagnostics channels, and to the observers of one destination. */
 
 import type { Message } from '../message/message.ts'
-import { createObservers, type Observers } from '../options/observers.ts'
 import type { Attempt } from '../sender/api.ts'
-import type { Clock } from '../time/clock.ts'
 import type { CircuitEvent } from './circuit.ts'
 
 /** Why a message is not queued. */
@@ -75,10 +73,4 @@ export interface DestinationObserver {
   circuit?(event: CircuitEvent): void
   /** `forget` was called: an observer forgets the messages of these users, too. */
   forgotten?(event: { readonly ids: string | readonly string[] }): void
-}
-
-export type DestinationObservers = Observers<DestinationObserver>
-
-export function createDestinationObservers(clock: Clock): DestinationObservers {
-  return createObservers(clock, ['queued', 'skipped', 'attempted', 'circuit', 'forgotten'])
 }

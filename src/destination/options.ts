@@ -1,17 +1,20 @@
 /** The options of createDestination(), checked once. */
 
 import {
+  anything,
+  checkOptions,
   invalidOption,
   kindOf,
+  type OptionChecks,
   requireBoolean,
   requireFunction,
   requireOptions,
-  requireWhole,
+  whole,
 } from '../options/checks.ts'
 import { createLog, type Log, type Logger } from '../options/log.ts'
 import { memoryQueue } from '../queues/memory/index.ts'
 import type { Queue } from '../queues/queue.ts'
-import { readSenderOptions, SENDER_OPTIONS, type SenderOptions, type SenderSettings } from '../sender/options.ts'
+import { readSenderOptions, SENDER_CHECKS, type SenderOptions, type SenderSettings } from '../sender/options.ts'
 import type { DestinationChanges, DestinationDeadLetter, RemovableOption } from './api.ts'
 import { type CircuitEvent, type CircuitOptions, readCircuitOptions } from './circuit.ts'
 import type { DeliveryReport } from './observer.ts'
@@ -75,22 +78,20 @@ export interface DestinationSettings extends SenderSettings {
   readonly log: Log
 }
 
-const KNOWN: readonly string[] = [
-  ...SENDER_OPTIONS,
-  ...([
-    'enabled',
-    'historicalAfterMs',
-    'queue',
-    'concurrency',
-    'maxPerSecond',
-    'circuit',
-    'random',
-    'onAttempt',
-    'onCircuit',
-    'onDeadLetter',
-    'logger',
-  ] satisfies (keyof DestinationOptions)[]),
-]
+const CHECKS: OptionChecks<DestinationOptions> = {
+  ...SENDER_CHECKS,
+  enabled: requireBoolean,
+  historicalAfterMs: whole(1, Number.MAX_SAFE_INTEGER),
+  queue: requireQueue,
+  concurrency: whole(1),
+  maxPerSecond: whole(1),
+  circuit: anything,
+  random: requireFunction,
+  onAttempt: requireFunction,
+  onCircuit: requireFunction,
+  onDeadLetter: requireFunction,
+  logger: anything,
+}
 
 /** The options of the process rather than of the customer. They cannot change while the destination runs. */
 const FIXED: readonly string[] = [
@@ -106,8 +107,6 @@ const FIXED: readonly string[] = [
   'logger',
 ] satisfies Exclude<keyof DestinationOptions, keyof DestinationChanges>[]
 
-const CHANGEABLE = KNOWN.filter((name) => !FIXED.includes(name))
-
 const REMOVABLE: readonly string[] = [
   'sharedSecret',
   'ca',
@@ -115,28 +114,22 @@ const REMOVABLE: readonly string[] = [
   'maxPerSecond',
 ] satisfies RemovableOption[]
 
+function requireQueue(name: string, value: unknown): void {
+  const queue = value as Partial<Queue> | null
+  if (typeof queue?.push === 'function' && typeof queue.work === 'function') return
+  const advice = "Pass one, for example memoryQueue({ name: 'outbox' }) from hookline/queues/memory."
+  throw invalidOption(name, 'must be a queue', kindOf(queue), advice)
+}
+
 export function readDestinationOptions(options: DestinationOptions): DestinationSettings {
-  requireOptions('createDestination', options, KNOWN)
+  checkOptions('createDestination', options, CHECKS)
   const sender = readSenderOptions(options)
   const { enabled = true, historicalAfterMs, concurrency = 50, random = Math.random, maxPerSecond, circuit } = options
   const { onAttempt, onCircuit, onDeadLetter } = options
   const { queue = memoryQueue({ name: 'destination', clock: sender.clock }) } = options
-  requireBoolean('enabled', enabled)
-  if (historicalAfterMs !== undefined) requireWhole('historicalAfterMs', historicalAfterMs, 1, Number.MAX_SAFE_INTEGER)
-  if (typeof queue?.push !== 'function' || typeof queue.work !== 'function') {
-    const advice = "Pass one, for example memoryQueue({ name: 'outbox' }) from hookline/queues/memory."
-    throw invalidOption('queue', 'must be a queue', kindOf(queue), advice)
-  }
-  requireWhole('concurrency', concurrency, 1)
-  requireFunction('random', random)
-  if (maxPerSecond !== undefined) requireWhole('maxPerSecond', maxPerSecond, 1)
-  if (onAttempt !== undefined) requireFunction('onAttempt', onAttempt)
-  if (onCircuit !== undefined) requireFunction('onCircuit', onCircuit)
-  if (onDeadLetter !== undefined) requireFunction('onDeadLetter', onDeadLetter)
-  const connections = Math.max(sender.connections, concurrency * sender.targets.length)
   return {
     ...sender,
-    connections,
+    connections: Math.max(sender.connections, concurrency * sender.targets.length),
     enabled,
     historicalAfterMs,
     queue,
@@ -153,9 +146,8 @@ export function readDestinationOptions(options: DestinationOptions): Destination
 
 /** A copy of the options that are there, inherited ones too: the caller may change its object later. */
 export function copyOptions(options: DestinationOptions): DestinationOptions {
-  const names = KNOWN.filter((name) => name in options)
-  const copy = names.map((name) => [name, options[name as keyof DestinationOptions]])
-  return Object.fromEntries(copy) as unknown as DestinationOptions
+  const names = Object.keys(CHECKS).filter((name) => name in options)
+  return Object.fromEntries(names.map((name) => [name, Reflect.get(options, name)])) as unknown as DestinationOptions
 }
 
 /** Applies changes to options. The result is still to be read, as the options at creation are. */
@@ -165,7 +157,8 @@ export function applyChanges(options: DestinationOptions, changes: DestinationCh
     const advice = 'Close the destination and create another.'
     throw invalidOption(fixed, 'cannot change while the destination runs', 'a new value', advice)
   }
-  requireOptions('update', changes, CHANGEABLE)
+  const changeable = Object.keys(CHECKS).filter((name) => !FIXED.includes(name))
+  requireOptions('update', changes, changeable)
   const changed = new Map(Object.entries(options))
   for (const [name, value] of Object.entries(changes)) {
     if (value === undefined) {

@@ -1,71 +1,69 @@
-/** Reports of a destination: to `onAttempt`, to the log, and to the diagnostics channel `hookline:attempt`. */
+/** The one place where a destination tells what happens: to its observers, of which channels, callbacks and the log are the first. */
 
 import { channel } from 'node:diagnostics_channel'
 import { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import { notify } from '../options/callbacks.ts'
-import type { Line, Log } from '../options/log.ts'
+import type { Line } from '../options/log.ts'
+import { createObservers, type Observers } from '../options/observers.ts'
 import { createWarning } from '../options/warning.ts'
-import type { StoredJob } from '../queues/queue.ts'
+import type { DeadLetter, StoredJob } from '../queues/queue.ts'
 import type { Attempt } from '../sender/api.ts'
 import type { CircuitEvent } from './circuit.ts'
-import type { OnCircuitChange } from './circuits.ts'
-import type * as observer from './observer.ts'
+import type { DestinationObserver, FailureReason, ObservedReport } from './observer.ts'
+import type { DestinationSettings } from './options.ts'
 
-/** Reports what happened to the message of a job. Never throws, and nothing waits for it. */
-export type Report = (job: StoredJob, details: ReportDetails) => void
+/** An observer of a user, and what only the callbacks hear. */
+interface Events extends DestinationObserver {
+  deadLetter?(letter: DeadLetter): void
+}
 
-type ReportDetails = Omit<observer.DeliveryReport, 'id' | 'message'>
-
-export const UNREADABLE: ReportDetails = { status: 'failed', latest: [], attempts: [], reason: 'unreadable' }
+export type DestinationEvents = Observers<Events>
 
 const attemptChannel = channel('hookline:attempt')
 const circuitChannel = channel('hookline:circuit')
+const skippedChannel = channel('hookline:skipped')
 
-export function createReport(
-  onAttempt: ((report: observer.DeliveryReport) => unknown) | undefined,
-  log: Log,
-  observers: observer.DestinationObservers,
-): Report {
-  const warn = createWarning('onAttempt', 'HOOKLINE_ON_ATTEMPT')
-  return ({ id, body }, details) => {
-    const report = new DeliveryReport(id, body, details)
-    attemptChannel.publish(report)
-    observers.publish('attempted', report)
-    if (onAttempt !== undefined) notify(() => onAttempt(report), warn)
-    if (details.status !== 'delivered') log.write(lineOf(report))
-  }
+/** @param onDeadLetter Gets a dead letter as the queue has it. */
+export function createDestinationEvents(
+  { clock, onAttempt, onCircuit, log }: DestinationSettings,
+  onDeadLetter: (letter: DeadLetter) => unknown,
+): DestinationEvents {
+  const warnOfAttempt = createWarning('onAttempt', 'HOOKLINE_ON_ATTEMPT')
+  const warnOfCircuit = createWarning('onCircuit', 'HOOKLINE_ON_CIRCUIT')
+  const warnOfDeadLetter = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
+  return createObservers<Events>(clock, ['queued', 'skipped', 'attempted', 'circuit', 'forgotten'], {
+    skipped: (event) => skippedChannel.publish(event),
+    attempted(report) {
+      attemptChannel.publish(report)
+      if (onAttempt !== undefined) notify(() => onAttempt(report), warnOfAttempt)
+      if (report.status !== 'delivered') log.write(lineOf(report))
+    },
+    circuit(event) {
+      circuitChannel.publish(event)
+      if (onCircuit !== undefined) notify(() => onCircuit(event), warnOfCircuit)
+      log.write(circuitLine(event))
+    },
+    deadLetter: (letter) => void notify(() => onDeadLetter(letter), warnOfDeadLetter),
+  })
 }
 
-export function createCircuitReport(
-  onCircuit: ((event: CircuitEvent) => unknown) | undefined,
-  log: Log,
-  observers: observer.DestinationObservers,
-): OnCircuitChange {
-  const warn = createWarning('onCircuit', 'HOOKLINE_ON_CIRCUIT')
-  return (status, cause) => {
-    const event: CircuitEvent = { ...status, cause }
-    circuitChannel.publish(event)
-    observers.publish('circuit', event)
-    if (onCircuit !== undefined) notify(() => onCircuit(event), warn)
-    log.write(circuitLine(event))
-  }
-}
+/** A report without what the job says itself. */
+type ReportDetails = Omit<ObservedReport, 'id' | 'message' | 'bytes'>
 
-/**
- * Parses its message only when it is read, which most callbacks do not. Hot path: an object literal with a getter cost a
- * destination some 8 % of its processor time in a laboratory loop.
- */
-class DeliveryReport implements observer.ObservedReport {
+export const UNREADABLE: ReportDetails = { status: 'failed', latest: [], attempts: [], reason: 'unreadable' }
+
+/** Parses its message only when it is read. A class: an object literal with a getter cost a destination 8 % of its processor time. */
+export class JobReport implements ObservedReport {
   readonly #body: Uint8Array
   readonly status: ReportDetails['status']
   readonly id: string
   readonly latest: readonly Attempt[]
   readonly attempts: readonly Attempt[]
   declare readonly retryAt?: Date
-  declare readonly reason?: observer.FailureReason
+  declare readonly reason?: FailureReason
 
-  constructor(id: string, body: Uint8Array, { status, latest, attempts, retryAt, reason }: ReportDetails) {
+  constructor({ id, body }: StoredJob, { status, latest, attempts, retryAt, reason }: ReportDetails) {
     this.#body = body
     this.status = status
     this.id = id
@@ -93,7 +91,7 @@ export function readMessage(body: Uint8Array): Message {
 }
 
 /** The line of a failed round: which message, what follows, and what each URL answered ("Outbound event delivery", Errors). */
-function lineOf({ id, latest, attempts, retryAt, reason }: observer.DeliveryReport): Line {
+function lineOf({ id, latest, attempts, retryAt, reason }: ObservedReport): Line {
   const found = latest.map(describe).join('; ')
   if (reason === undefined) {
     const at = retryAt?.toISOString()
@@ -118,7 +116,7 @@ function circuitLine({ url, state, probeAt, cause }: CircuitEvent): Line {
   return { level: 'warn', code: 'circuit_open', text, fields: { url, probeAt: at } }
 }
 
-const WHY: Readonly<Record<observer.FailureReason, string>> = {
+const WHY: Readonly<Record<FailureReason, string>> = {
   refused: 'every URL gave a final response',
   window_over: 'its four hours are over',
   switched_off: 'the destination was disabled when its four hours ended',

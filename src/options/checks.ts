@@ -40,6 +40,35 @@ export function requireOptions(caller: string, options: unknown, known: readonly
   refuseUnknown(options, known)
 }
 
+/** What each option must be. Its names are all that there are. */
+export type OptionChecks<Options> = {
+  readonly [Name in keyof Required<Options>]: (name: string, value: unknown) => unknown
+}
+
+/** Checks the options that are there, each by its check. */
+export function checkOptions<Options extends object>(
+  caller: string,
+  options: Options,
+  checks: OptionChecks<Options>,
+): void {
+  const names = Object.keys(checks) as (keyof Options & string)[]
+  requireOptions(caller, options, names)
+  for (const name of names) if (options[name] !== undefined) checks[name](name, options[name])
+}
+
+/** A check that accepts whole numbers from `least` to `most`. */
+export function whole(least: number, most?: number): (name: string, value: unknown) => number {
+  return (name, value) => requireWhole(name, value, least, most)
+}
+
+/** The check of the option `clock`. */
+export function aClock(_name: string, clock: unknown): void {
+  requireClock(clock as Clock)
+}
+
+/** The check of an option that is checked where it is read. */
+export function anything(): void {}
+
 export function refuseUnknown(options: object, known: readonly string[], prefix = ''): void {
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue

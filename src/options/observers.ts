@@ -16,10 +16,16 @@ export interface Observers<Observer> {
   publish<Name extends keyof Observer>(name: Name, event: EventOf<Observer, Name>): void
 }
 
-/** Creates them: none yet. `methods` are all that an observer may have. */
+/**
+ * Creates an empty list.
+ *
+ * @param methods All that an observer of a user may have.
+ * @param own Is called before all others, and needs no `current`: what passes events on to callbacks, channels and the log.
+ */
 export function createObservers<Observer extends object>(
   clock: Clock,
   methods: readonly (keyof Observer & string)[],
+  own?: Observer,
 ): Observers<Observer> {
   const warn = createWarning('An observer', 'HOOKLINE_OBSERVER')
   let registered: readonly { readonly observer: Observer }[] = []
@@ -50,6 +56,7 @@ export function createObservers<Observer extends object>(
       }
     },
     publish(name, event) {
+      if (own !== undefined) call(own, name, event)
       for (const { observer } of registered) call(observer, name, event)
     },
   }

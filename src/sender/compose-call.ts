@@ -11,7 +11,21 @@ import { distinctTime } from '../time/distinct.ts'
 export interface Composed {
   readonly message: Message
   readonly bytes: Buffer
+  /** When it was composed, in milliseconds since the epoch. */
   readonly at: number
+  /** The id of its job. Default: a new one. */
+  readonly id?: string | undefined
+}
+
+/**
+ * Names a method of the `submit` of a destination, with which a collector gives several destinations the same messages, composed and
+ * serialised once. It is on the function, so that one that was wrapped or replaced is called instead.
+ */
+export const SUBMIT_COMPOSED: unique symbol = Symbol('submit composed')
+
+/** The `submit` of a destination, or of an object of the user. */
+export interface MaySubmitComposed<Result> {
+  [SUBMIT_COMPOSED]?(composed: readonly Omit<Composed, 'at'>[]): Promise<readonly Result[]>
 }
 
 /**

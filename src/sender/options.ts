@@ -3,18 +3,20 @@
 import type { ConnectionOptions } from 'node:tls'
 import type { DispatcherLike } from '../http/post.ts'
 import { RESPONSE_TIME_MS, USER_AGENT } from '../message/limits.ts'
+import { createKeys, type Key } from '../message/signature.ts'
 import {
+  aClock,
+  anything,
   invalidOption,
   isToken,
+  type OptionChecks,
   requireBoolean,
-  requireClock,
   requireSecret,
-  requireWhole,
   show,
+  whole,
 } from '../options/checks.ts'
 import { readCertificates, requireDispatcher } from '../options/transport.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
-import { createSigner, type Signer } from './signer.ts'
 import { readWebhooks, type Target, type Webhook } from './webhooks.ts'
 
 /** Options of `createSender`. */
@@ -45,7 +47,7 @@ export interface SenderOptions {
 
 export interface SenderSettings {
   readonly targets: readonly Target[]
-  readonly signer: Signer | undefined
+  readonly key: Key | undefined
   readonly userAgent: string
   readonly timeoutMs: number
   readonly connections: number
@@ -58,31 +60,31 @@ export interface SenderSettings {
 /** The most connections to one origin. Further attempts wait, and their timeout begins afterwards. */
 const CONNECTIONS = 128
 
-export const SENDER_OPTIONS = [
-  'webhooks',
-  'sharedSecret',
-  'userAgent',
-  'timeoutMs',
-  'ca',
-  'allowPrivateAddresses',
-  'dispatcher',
-  'clock',
-] as const satisfies (keyof SenderOptions)[]
+export const SENDER_CHECKS: OptionChecks<SenderOptions> = {
+  webhooks: anything,
+  sharedSecret: anything,
+  userAgent: requireProduct,
+  timeoutMs: whole(1, RESPONSE_TIME_MS),
+  ca: anything,
+  allowPrivateAddresses: requireBoolean,
+  dispatcher: anything,
+  clock: aClock,
+}
 
+function requireProduct(name: string, value: unknown): void {
+  if (isToken(value)) return
+  const advice = "Pass a name without a version, for example 'Hookline'."
+  throw invalidOption(name, 'must be a product token', show(value), advice)
+}
+
+/** @param options Checked by {@link SENDER_CHECKS}. */
 export function readSenderOptions(options: SenderOptions): SenderSettings {
   const { userAgent, timeoutMs = RESPONSE_TIME_MS, allowPrivateAddresses = true } = options
   const { ca, dispatcher, clock = systemClock } = options
-  if (userAgent !== undefined && !isToken(userAgent)) {
-    const advice = "Pass a name without a version, for example 'Hookline'."
-    throw invalidOption('userAgent', 'must be a product token', show(userAgent), advice)
-  }
-  requireWhole('timeoutMs', timeoutMs, 1, RESPONSE_TIME_MS)
-  requireBoolean('allowPrivateAddresses', allowPrivateAddresses)
   requireDispatcher(dispatcher, { ca: ca !== undefined, 'allowPrivateAddresses: false': !allowPrivateAddresses })
-  requireClock(clock)
   return {
     targets: readWebhooks(options.webhooks),
-    signer: readSigner(options),
+    key: readKey(options),
     userAgent: userAgent === undefined ? USER_AGENT : `${userAgent}/1.0`,
     timeoutMs,
     connections: CONNECTIONS,
@@ -94,9 +96,9 @@ export function readSenderOptions(options: SenderOptions): SenderSettings {
 }
 
 /** An option that is present and undefined is an unset variable, not the wish to send unsigned. */
-function readSigner(options: SenderOptions): Signer | undefined {
+function readKey(options: SenderOptions): Key | undefined {
   if (!('sharedSecret' in options)) return undefined
   const { sharedSecret } = options
   requireSecret('sharedSecret', sharedSecret, 'the secret, or leave the option out to send unsigned')
-  return createSigner(sharedSecret)
+  return createKeys(sharedSecret)[0]
 }

@@ -3,10 +3,10 @@
 import { Readable } from 'node:stream'
 import { HooklineError } from '../message/error.ts'
 import { createMethods, MESSAGE_TYPES } from '../message/type-table.ts'
-import { refuseUnknown, requireOptions, requireWhole, warnOfSecret } from '../options/checks.ts'
+import { checkOptions, refuseUnknown, requireWhole, warnOfSecret } from '../options/checks.ts'
 import type { Attempt, Round, Sender, SendOptions } from './api.ts'
 import { type Composed, composeCall, composeMessage } from './compose-call.ts'
-import { readSenderOptions, SENDER_OPTIONS, type SenderOptions } from './options.ts'
+import { readSenderOptions, SENDER_CHECKS, type SenderOptions } from './options.ts'
 import { type Tampering, tamper } from './tamper.ts'
 import { createTransport } from './transport.ts'
 import type { Target } from './webhooks.ts'
@@ -21,7 +21,7 @@ import type { Target } from './webhooks.ts'
  * const round = await sender.track({ userId: 'user-1', event: 'Order Completed', properties: { total: 12 } })
  */
 export function createSender(options: SenderOptions): Sender {
-  requireOptions('createSender', options, SENDER_OPTIONS)
+  checkOptions('createSender', options, SENDER_CHECKS)
   const settings = readSenderOptions(options)
   const { targets, clock } = settings
   warnOfSecret('sharedSecret', options.sharedSecret)

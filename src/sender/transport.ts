@@ -24,7 +24,7 @@ export interface Transport {
 }
 
 export function createTransport(settings: SenderSettings): Transport {
-  const { targets, signer, userAgent, timeoutMs, clock, dispatcher, connections } = settings
+  const { targets, key, userAgent, timeoutMs, clock, dispatcher, connections } = settings
   const timing = { clock, deadlines: createDeadlines(timeoutMs, clock) }
   const limiters = new Map<string, OriginLimiter>()
   for (const origin of new Set(targets.map((target) => target.origin))) {
@@ -39,7 +39,7 @@ export function createTransport(settings: SenderSettings): Transport {
       const headers = fixed.get(target) as readonly string[]
       return signature === undefined ? headers : [...headers, 'X-Signature', signature]
     },
-    sign: (bytes) => signer?.sign(bytes),
+    sign: (bytes) => key?.sign(bytes),
     postRound(bytes, chosen, done) {
       const signature = transport.sign(bytes)
       const attempts: Attempt[] = []

@@ -124,12 +124,6 @@ describe('syncAudience', () => {
     )
   })
 
-  it('of a destination that closes: throws, and the sync before stands', async () => {
-    const { destination } = setUp()
-    await destination.close()
-    await expect(destination.syncAudience('Beta', ['ada'])).rejects.toMatchObject({ code: 'shutting_down' })
-  })
-
   it.each([
     ['a name without letters', '!!', ['ada'], /name .*letter/],
     [
@@ -211,15 +205,6 @@ describe('syncTrait', () => {
     expect(identifies()[1]).toEqual(['identify', 'ada', { favourites: ['a', 'b', 'c'] }])
   })
 
-  it('takes null for a value like any other', async () => {
-    const { clock, destination, identifies } = setUp()
-    const kept = await destination.syncTrait('Plan', [['ada', null]])
-    expect(await destination.syncTrait('Plan', [['ada', null]], { previous: kept })).toEqual(new Map([['ada', null]]))
-    await clock.advance(0)
-
-    expect(identifies()).toEqual([['identify', 'ada', { plan: null }]])
-  })
-
   it.each([
     [['ada', 'bob'], 'an entry that is a string'],
     [new Set(['ada']), 'an entry that is a string'],
@@ -230,20 +215,4 @@ describe('syncTrait', () => {
       `\`values\` must be a Map or a list of pairs. Got ${found}. Pass pairs, for example [['user-1', 12]].`,
     )
   })
-
-  it('previous without pairs is a TypeError', async () => {
-    const { destination } = setUp()
-    const options = { previous: [5] } as never
-    await expect(destination.syncTrait('Plan', [], options)).rejects.toThrow(
-      /^`previous` must be a Map .* is a number\./,
-    )
-  })
-})
-
-test('what a sync returns can be stored as JSON', async () => {
-  const { destination } = setUp()
-  const kept = await destination.syncAudience('Beta', ['ada'])
-  const stored = JSON.parse(JSON.stringify([...kept]))
-
-  expect(await destination.syncAudience('Beta', ['ada'], { previous: stored })).toEqual(kept)
 })

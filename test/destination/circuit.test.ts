@@ -59,12 +59,6 @@ describe('a closed circuit', () => {
     expect(circuit.room(0)).toBe(50)
   })
 
-  it('has as much room after a failure as before', () => {
-    const { circuit, once } = setUp()
-    once(failed)
-    expect(circuit.room(0)).toBe(50)
-  })
-
   it.each([
     ['a 429', { status: 429 }, 1_000],
     ['a Retry-After', { status: 503, retryAfterMs: 90_000 }, 90_000],

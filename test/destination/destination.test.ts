@@ -35,14 +35,6 @@ describe('a message', () => {
     expect(reports[0]).toMatchObject({ id: (queued as { id: string }).id, message: request?.message })
   })
 
-  it.each(Object.entries(fixtures))('%s goes out', async (type, fixture) => {
-    const { clock, captured, destination } = setUp()
-    await destination.send(fixture)
-    await clock.advance(0)
-
-    expect(captured.messages).toMatchObject([{ ...fixture, type }])
-  })
-
   it('is the same bytes on every attempt', async () => {
     const { clock, captured, destination } = setUp([500, 500, 200])
     await destination.identify({ userId: 'u', traits: { a: 1 } })
@@ -154,17 +146,6 @@ describe('the schedule', () => {
     expect((attempt?.at.getTime() ?? 0) + (attempt?.durationMs ?? 0)).toBeLessThanOrEqual(start + RETRY_WINDOW_MS)
   })
 
-  it('begins with the first attempt, not when the message was queued', async () => {
-    const { clock, destination, captured } = setUp([500], { enabled: true })
-    await clock.advance(HOUR)
-    await destination.delete({ userId: 'u' })
-    await clock.advance(RETRY_WINDOW_MS - HOUR / 2)
-    const count = captured.requests.length
-    await clock.advance(HOUR)
-
-    expect(captured.requests.length).toBeGreaterThan(count)
-  })
-
   it('waits as long as Retry-After asks, within the four hours', async () => {
     const asks = { status: 429, headers: { 'retry-after': '3600' } }
     const { clock, destination, last, startsOf } = setUp([asks, { ...asks, headers: { 'retry-after': '999999' } }, 200])
@@ -173,24 +154,6 @@ describe('the schedule', () => {
 
     expect(startsOf(last())).toEqual([0, HOUR, LAST_START_MS])
     expect(last()).toMatchObject({ status: 'delivered' })
-  })
-
-  it('reads a Retry-After that is a date by the clock', async () => {
-    const at = new Date(manualClock().now() + 2 * HOUR).toUTCString()
-    const { clock, destination, last, startsOf } = setUp([{ status: 503, headers: { 'retry-after': at } }, 200])
-    await destination.delete({ userId: 'u' })
-    await clock.advance(3 * HOUR)
-
-    expect(startsOf(last())).toEqual([0, 2 * HOUR])
-  })
-
-  it.each([300, 302, 400, 401, 404, 410, 413, 422])('takes %i as final', async (status) => {
-    const { clock, captured, destination, reports } = setUp([status])
-    await destination.delete({ userId: 'u' })
-    await clock.advance(5 * HOUR)
-
-    expect(captured.requests).toHaveLength(1)
-    expect(reports).toMatchObject([{ status: 'failed', reason: 'refused', latest: [{ status }] }])
   })
 })
 
@@ -224,26 +187,9 @@ describe('several URLs', () => {
     await clock.advance(5 * HOUR)
     expect(last()).toMatchObject({ status: 'failed', reason: 'window_over' })
   })
-
-  it('all final: the message has failed', async () => {
-    const { clock, destination, reports } = setUp([404], { webhooks })
-    await destination.delete({ userId: 'u' })
-    await clock.advance(5 * HOUR)
-
-    expect(reports).toMatchObject([{ status: 'failed', reason: 'refused', attempts: { length: 5 } }])
-  })
 })
 
 describe('the switch', () => {
-  it('off: nothing is queued', async () => {
-    const { clock, captured, destination } = setUp([200], { enabled: false })
-
-    expect(destination.enabled).toBe(false)
-    expect(await destination.track({ userId: 'u', event: 'E' })).toEqual({ queued: false, reason: 'switched_off' })
-    await clock.advance(5 * HOUR)
-    expect(captured.requests).toHaveLength(0)
-  })
-
   it('on again: messages are queued', async () => {
     const { clock, captured, destination } = setUp([200], { enabled: false })
     destination.enable()
@@ -290,27 +236,6 @@ describe('the switch', () => {
     await clock.advance(HOUR)
 
     expect(last()).toMatchObject({ status: 'failed', reason: 'switched_off', latest: [{ error: 'timeout' }] })
-  })
-})
-
-describe('the integrations of a message', () => {
-  test.each([
-    [undefined, true],
-    [{ Webhooks: true }, true],
-    [{ Webhooks: false }, false],
-    [{ All: false }, false],
-    [{ All: false, Webhooks: true }, true],
-    [{ All: false, webhooks: true }, false],
-    [{ All: true, Webhooks: false }, false],
-    [{ all: false }, true],
-    [{ Other: false }, true],
-  ])('%j', async (integrations, queued) => {
-    const { destination } = setUp()
-    const call = { userId: 'u', event: 'E', ...(integrations && { integrations }) }
-    const answer = await destination.track(call)
-
-    expect(answer.queued).toBe(queued)
-    if (!answer.queued) expect(answer.reason).toBe('not_selected')
   })
 })
 

@@ -44,15 +44,6 @@ describe('by default a destination prints', () => {
     expect(await destination.redrive([String(id)])).toBe(1)
   })
 
-  it('each URL of a round', async () => {
-    const webhooks = [{ url: 'https://a.example/' }, { url: 'https://b.example/' }]
-    const { clock, lines, destination } = setUp([500, 404], { webhooks })
-    await destination.track(call)
-    await clock.advance(0)
-    expect(lines()).toHaveLength(1)
-    expect(lines()[0]).toMatch(/POST https:\/\/a\.example\/: status \d+ .*; POST https:\/\/b\.example\/: status \d+ /)
-  })
-
   it('why a message is a dead letter: the four hours are over, or it was disabled then', async () => {
     const { clock, lines, destination } = setUp([500])
     await destination.track(call)
@@ -65,15 +56,6 @@ describe('by default a destination prints', () => {
     destination.disable()
     await clock.advance(5 * HOUR)
     expect(lines().at(-1)).toMatch(/: switched_off, because the destination was disabled when its four hours ended\./)
-  })
-
-  it('of 500 messages that fail a handful, and then how many more there were', async () => {
-    const { clock, lines, destination } = setUp([400])
-    for (let index = 0; index < 500; index++) await destination.track(call)
-    await clock.advance(60_000)
-    expect(lines()).toHaveLength(6)
-    expect(lines()[5]).toBe('hookline: 495 more dead_letter in the last minute.')
-    expect(lines().join('\n').length).toBeLessThan(2_500)
   })
 
   it('nothing for a message that any URL accepted', async () => {

@@ -60,15 +60,6 @@ it('a message that is not queued is skipped, in the order of a submission', asyn
   ])
 })
 
-it('what a queue refuses is not queued', async () => {
-  const clock = manualClock()
-  const push = (): Promise<void> => Promise.reject(new HooklineError('queue_full', 'no'))
-  const { destination } = setUp([200], { clock, queue: { ...memoryQueue({ clock }), push } })
-  const { events } = observe(destination)
-  await expect(destination.track({ userId: 'u', event: 'E' })).rejects.toThrow('no')
-  expect(events).toEqual([])
-})
-
 it('the messages of a collector are queued, too', async () => {
   const { destination } = setUp()
   const { events } = observe(destination)
@@ -141,18 +132,6 @@ it('one that throws is a process warning and changes nothing', async () => {
   await clock.advance(0)
   expect(last()?.status).toBe('delivered')
   expect(emit.mock.calls).toEqual(Array(2).fill(['An observer failed', { code: 'HOOKLINE_OBSERVER', detail: 'no' }]))
-})
-
-it('reports on the channel look as before', async () => {
-  const published: object[] = []
-  const hear = (report: unknown) => void published.push(report as object)
-  subscribe('hookline:attempt', hear)
-  onTestFinished(() => void unsubscribe('hookline:attempt', hear))
-  const { destination, clock } = setUp()
-  observe(destination)
-  await destination.track({ userId: 'u', event: 'E' })
-  await clock.advance(0)
-  expect(Object.keys(published[0] ?? {})).toEqual(['status', 'id', 'latest', 'attempts'])
 })
 
 it.each([

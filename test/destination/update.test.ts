@@ -117,16 +117,6 @@ describe('an attempt under way', () => {
     server.close()
   })
 
-  it('that fails is followed at once by one to the new URLs', async () => {
-    const { clock, captured, destination } = setUp(['hang', 200])
-    await destination.delete({ userId: 'u' })
-    await clock.advance(0)
-    destination.update({ webhooks: at('new') })
-    await clock.advance(5_000)
-
-    expect(captured.requests.map(({ url }) => url)).toEqual(['https://shop.example/webhooks', 'https://new.example/'])
-  })
-
   it('ends when the grace of close() is over', async () => {
     const { clock, captured, destination } = setUp(['hang'])
     await destination.track({ userId: 'u', event: 'E' })
@@ -182,14 +172,6 @@ describe('the URLs of a message in retry', () => {
     destination.update({ webhooks: at('a', 'b') })
     await clock.advance(60_000)
     expect(new Set(hosts())).toEqual(new Set(['b']))
-  })
-
-  test('all replaced: the new ones get it, and it fails only when they do', async () => {
-    const { clock, destination, hosts, last } = await inRetry()
-    destination.update({ webhooks: at('x', 'y') })
-    await clock.advance(5_000)
-    expect(hosts()).toEqual(['x', 'y'])
-    expect(last()).toMatchObject({ status: 'retrying' })
   })
 
   test('only those left that gave a final response: it has failed, refused, without another attempt', async () => {
@@ -296,16 +278,6 @@ describe('what is left out stays', () => {
     await destination.delete({ userId: 'u' })
     await until(() => endpoint.requests.length === 1)
   })
-
-  it('also the queue that it made itself', async () => {
-    const { clock, captured, destination } = setUp([500, 200])
-    await destination.delete({ userId: 'u' })
-    await clock.advance(0)
-    destination.update({ webhooks: at('new') })
-    expect(await destination.health()).toMatchObject({ waiting: 1 })
-    await clock.advance(HOUR)
-    expect(captured.requests).toHaveLength(2)
-  })
 })
 
 it('warns of a secret that looks as if it was read wrongly when it is given, and not again', () => {
@@ -398,13 +370,5 @@ describe('a wrong update changes nothing', () => {
     await clock.advance(HOUR)
     const [first, second] = captured.requests
     expect(second).toMatchObject({ url: first?.url, headers: first?.headers })
-  })
-
-  it('after close(): it is refused', async () => {
-    const { destination } = setUp()
-    await destination.close()
-    const update = () => destination.update({ enabled: false } satisfies DestinationChanges)
-    expect(update).toThrow(HooklineError)
-    expect(update).toThrow('The destination is closed. Got a call after close().')
   })
 })
