@@ -9,7 +9,7 @@ import { backoff } from '../time/backoff.ts'
 import type { Clock } from '../time/clock.ts'
 import { BatchError, type BatchFailure, count, readFailures } from './batch-result.ts'
 import type { BufferedCall } from './call.ts'
-import { log } from './log.ts'
+import { log } from './report.ts'
 
 export interface BatchRoute {
   readonly dispatcher: DispatcherLike

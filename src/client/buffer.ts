@@ -5,9 +5,8 @@ import { HooklineError } from '../message/error.ts'
 import { type BatchRoute, type PendingBatch, postBatch } from './batch.ts'
 import { BatchError, type BatchFailure, count } from './batch-result.ts'
 import type { BufferedCall } from './call.ts'
-import { log } from './log.ts'
 import type { ClientSettings } from './options.ts'
-import type { Report } from './report.ts'
+import { log, type Report } from './report.ts'
 
 export interface CallBuffer {
   readonly size: number

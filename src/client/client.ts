@@ -12,10 +12,9 @@ import type { Client, CloseOptions, RecordedCall } from './api.ts'
 import { createCallBuffer } from './buffer.ts'
 import { createCallWriter, readCall } from './call.ts'
 import { createConnections } from './connections.ts'
-import { log } from './log.ts'
 import { type ClientOptions, readOptions } from './options.ts'
 import { type Undelivered, unwatch, watch } from './process-end.ts'
-import { createReports } from './report.ts'
+import { createReports, log } from './report.ts'
 
 const CLOSE_TIMEOUT_MS = 10_000
 

@@ -4,16 +4,18 @@ import type { ConnectionOptions } from 'node:tls'
 import type { DispatcherLike } from '../http/post.ts'
 import { CALL_LIMIT, FLUSH_AFTER_MS, FLUSH_AT } from '../message/limits.ts'
 import {
+  aClock,
+  anything,
+  checkOptions,
   invalidOption,
-  requireClock,
+  type OptionChecks,
   requireFunction,
   requireOneOf,
-  requireOptions,
   requireSecret,
   requireUrl,
-  requireWhole,
   show,
   warnOfSecret,
+  whole,
 } from '../options/checks.ts'
 import { createLog, type Log, type Logger } from '../options/log.ts'
 import { readCertificates, requireDispatcher } from '../options/transport.ts'
@@ -86,48 +88,43 @@ export interface ClientSettings
   readonly dispatcher: DispatcherLike | undefined
 }
 
-const KNOWN: readonly string[] = [
-  'endpoint',
-  'flushAt',
-  'size',
-  'flushAfterMs',
-  'maxQueued',
-  'maxQueuedBytes',
-  'whenFull',
-  'maxRetries',
-  'maxInFlight',
-  'timeoutMs',
-  'onError',
-  'logger',
-  'ca',
-  'dispatcher',
-  'clock',
-  'random',
-] satisfies (keyof ClientOptions)[]
+const CHECKS: OptionChecks<ClientOptions> = {
+  endpoint: anything,
+  flushAt: whole(1),
+  size: whole(1),
+  flushAfterMs: whole(1),
+  maxQueued: whole(1),
+  maxQueuedBytes: whole(CALL_LIMIT),
+  whenFull: (name, value) => requireOneOf(name, value, WHEN_FULL),
+  maxRetries: whole(0),
+  maxInFlight: whole(1),
+  timeoutMs: whole(1),
+  onError: requireFunction,
+  logger: anything,
+  ca: anything,
+  dispatcher: anything,
+  clock: aClock,
+  random: requireFunction,
+}
 
 export function readOptions(writeKey: string | undefined, options: ClientOptions): ClientSettings {
   const authorization = readWriteKey(writeKey)
-  requireOptions('createClient', options, KNOWN)
-  const { clock = systemClock, random = Math.random, onError, whenFull = 'throw', dispatcher, ca } = options
-  const { flushAfterMs = FLUSH_AFTER_MS, timeoutMs = 10_000, maxRetries = 10, maxInFlight = 4 } = options
-  const { maxQueued = 10_000, maxQueuedBytes = 32 * 1024 * 1024 } = options
-  requireClock(clock)
-  requireFunction('random', random)
-  if (onError !== undefined) requireFunction('onError', onError)
+  checkOptions('createClient', options, CHECKS)
+  const { clock = systemClock, random = Math.random, onError, logger, dispatcher, ca, maxQueued = 10_000 } = options
   requireDispatcher(dispatcher, { ca: ca !== undefined })
   return {
     authorization,
     ...readEndpoint(options.endpoint),
-    flushAt: readFlushAt(options, requireWhole('maxQueued', maxQueued, 1)),
-    flushAfterMs: requireWhole('flushAfterMs', flushAfterMs, 1),
+    flushAt: readFlushAt(options, maxQueued),
+    flushAfterMs: options.flushAfterMs ?? FLUSH_AFTER_MS,
     maxQueued,
-    maxQueuedBytes: requireWhole('maxQueuedBytes', maxQueuedBytes, CALL_LIMIT),
-    whenFull: requireOneOf('whenFull', whenFull, WHEN_FULL),
-    maxRetries: requireWhole('maxRetries', maxRetries, 0),
-    maxInFlight: requireWhole('maxInFlight', maxInFlight, 1),
-    timeoutMs: requireWhole('timeoutMs', timeoutMs, 1),
+    maxQueuedBytes: options.maxQueuedBytes ?? 32 * 1024 * 1024,
+    whenFull: options.whenFull ?? 'throw',
+    maxRetries: options.maxRetries ?? 10,
+    maxInFlight: options.maxInFlight ?? 4,
+    timeoutMs: options.timeoutMs ?? 10_000,
     onError,
-    log: createLog(options.logger, onError, clock),
+    log: createLog(logger, onError, clock),
     ca: readCertificates(ca),
     dispatcher,
     clock,
@@ -140,12 +137,8 @@ function readWriteKey(writeKey: unknown): string {
   requireSecret('writeKey', writeKey, 'the write key of the source')
   warnOfSecret('writeKey', writeKey)
   if (writeKey.includes(':')) {
-    throw invalidOption(
-      'writeKey',
-      'must not contain a colon',
-      'one that does',
-      'Pass the write key of the source alone.',
-    )
+    const advice = 'Pass the write key of the source alone.'
+    throw invalidOption('writeKey', 'must not contain a colon', 'one that does', advice)
   }
   return `Basic ${Buffer.from(`${writeKey}:`).toString('base64')}`
 }
@@ -165,11 +158,8 @@ function readFlushAt({ flushAt, size }: ClientOptions, maxQueued: number): numbe
   if (flushAt !== undefined && size !== undefined && flushAt !== size) {
     throw invalidOption('size', 'must equal `flushAt`, of which it is another name', show(size), 'Pass one of the two.')
   }
-  const name = flushAt === undefined && size !== undefined ? 'size' : 'flushAt'
-  const value = requireWhole(name, flushAt ?? size ?? Math.min(FLUSH_AT, maxQueued), 1)
-  if (value > maxQueued) {
-    const rule = `must be at most \`maxQueued\`, which is ${maxQueued}`
-    throw invalidOption(name, rule, show(value), 'Lower it, or raise `maxQueued`.')
-  }
-  return value
+  const value = flushAt ?? size ?? Math.min(FLUSH_AT, maxQueued)
+  if (value <= maxQueued) return value
+  const rule = `must be at most \`maxQueued\`, which is ${maxQueued}`
+  throw invalidOption(flushAt === undefined ? 'size' : 'flushAt', rule, show(value), 'Lower it, or raise `maxQueued`.')
 }

@@ -1,10 +1,17 @@
-/** Reports calls that were not delivered: to `onError`, and to the log. */
+/** What a client tells: of calls that were not delivered, to `onError` and the log; of all else, to the debug log. */
 
+import debug from 'debug'
 import { notify } from '../options/callbacks.ts'
 import { createWarning } from '../options/warning.ts'
 import { type BatchFailure, count } from './batch-result.ts'
 import { readCall } from './call.ts'
 import type { ClientSettings } from './options.ts'
+
+/**
+ * The debug log ("Go client library", What the service does 6): on while the environment's DEBUG names `analytics`. Check `enabled`
+ * first: computing arguments costs also while it is off. Never pass the write key or contents of a call.
+ */
+export const log: debug.Debugger = debug('analytics')
 
 export type Report = (failure: BatchFailure) => void
 
@@ -15,7 +22,7 @@ export interface Reports {
 }
 
 /** Creates the reports. A line shows the number of calls and the error, and nothing of the calls. */
-export function createReports({ onError, log }: Pick<ClientSettings, 'onError' | 'log'>): Reports {
+export function createReports({ onError, log: lines }: Pick<ClientSettings, 'onError' | 'log'>): Reports {
   const running = new Set<Promise<unknown>>()
   const warn = createWarning('onError', 'HOOKLINE_ON_ERROR')
 
@@ -23,7 +30,7 @@ export function createReports({ onError, log }: Pick<ClientSettings, 'onError' |
     report({ error, calls }) {
       const { reason: code, message, status } = error
       const text = `${count(calls.length, 'call')} not delivered: ${message}`
-      log.write({ level: 'warn', code, text, fields: { calls: calls.length, status }, count: calls.length })
+      lines.write({ level: 'warn', code, text, fields: { calls: calls.length, status }, count: calls.length })
       if (onError === undefined) return
       const returned = notify(() => onError(error, calls.map(readCall)), warn)
       if (returned === undefined) return

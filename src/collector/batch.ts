@@ -53,15 +53,12 @@ export function readBatch(body: Json, arrival: Omit<Arrival, 'shared'>): SortedC
   }
   checkShared({ context, integrations }, batch.length)
 
-  return withoutStacks(() => readCalls(batch, { ...arrival, shared: { context, integrations, sentAt } }))
-}
-
-function readCalls(batch: readonly unknown[], arrival: Arrival): SortedCalls {
+  const shared = { context, integrations, sentAt }
   const accepted: Submission[] = []
   const refused: RefusedCall[] = []
   for (const [index, call] of batch.entries()) {
     try {
-      accepted.push(readCall(call, arrival))
+      accepted.push(readCall(call, { ...arrival, shared }))
     } catch (error) {
       if (!(error instanceof HooklineError)) throw error
       if (refused.length === REFUSED_LIMIT) {
@@ -72,17 +69,6 @@ function readCalls(batch: readonly unknown[], arrival: Arrival): SortedCalls {
     }
   }
   return { accepted, refused, refusedCount: refused.length }
-}
-
-/** Records no stacks meanwhile: those of refused calls are not shown, and would make each cost more than an accepted one. */
-function withoutStacks<T>(work: () => T): T {
-  const { stackTraceLimit } = Error
-  Reflect.set(Error, 'stackTraceLimit', 0) // Has no effect where Error is frozen.
-  try {
-    return work()
-  } finally {
-    Reflect.set(Error, 'stackTraceLimit', stackTraceLimit)
-  }
 }
 
 function refusalOfRest(index: number, count: number): RefusedCall {

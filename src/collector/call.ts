@@ -34,8 +34,8 @@ export function readCall(value: unknown, arrival: Arrival): Submission {
     )
   }
   const call = withShared(value, arrival.shared)
-  const { lasting, changing } = serialise(call)
-  requireSize(lasting, changing)
+  const { whole, lasting } = serialise(call)
+  requireSize(whole)
   const type = readType(call, arrival.route)
   const message = toMessage(type, call, arrival)
   if (!call.messageId) return { message }
@@ -43,18 +43,18 @@ export function readCall(value: unknown, arrival: Arrival): Submission {
 }
 
 /**
- * The JSON of a call, each part of it written once: `changing` is what analytics.js changes when it sends a call again,
- * `sentAt`, and `_metadata`, which counts the attempts.
+ * The JSON of a call, and of what lasts of it: analytics.js changes `sentAt` when it sends a call again, and `_metadata`, which
+ * counts the attempts.
  */
-function serialise(call: Json): { readonly lasting: string; readonly changing: string } {
+function serialise(call: Json): { readonly whole: string; readonly lasting: string } {
   const { sentAt, _metadata } = call
-  const isLasting = sentAt === undefined && _metadata === undefined
   try {
-    const lasting = JSON.stringify(isLasting ? call : { ...call, sentAt: undefined, _metadata: undefined })
-    // A comma in place of a brace joins them.
-    const changing = isLasting ? '' : JSON.stringify({ sentAt, _metadata }).slice(1)
-    const isShallow = lasting.length + changing.length <= 2 * NESTING_LIMIT // Each level takes two brackets.
-    if (isShallow || !nestsTooDeep(call)) return { lasting, changing }
+    const whole = JSON.stringify(call)
+    const isShallow = whole.length <= 2 * NESTING_LIMIT // Each level takes two brackets.
+    if (isShallow || !nestsTooDeep(call)) {
+      if (sentAt === undefined && _metadata === undefined) return { whole, lasting: whole }
+      return { whole, lasting: JSON.stringify({ ...call, sentAt: undefined, _metadata: undefined }) }
+    }
   } catch (error) {
     if (!(error instanceof RangeError)) throw error // The stack ended before the JSON did.
   }
@@ -65,15 +65,13 @@ function serialise(call: Json): { readonly lasting: string; readonly changing: s
 }
 
 /** Measures only what may be too large: a character of a string is three bytes of UTF-8 at most. */
-function requireSize(lasting: string, changing: string): void {
-  if (3 * (lasting.length + changing.length) <= CALL_LIMIT) return
-  const bytes = Buffer.byteLength(lasting) + Buffer.byteLength(changing)
-  if (bytes > CALL_LIMIT) {
-    throw new HooklineError(
-      'call_too_large',
-      `A call must be at most ${CALL_LIMIT} bytes of JSON, what its batch adds included. Got ${bytes} bytes. Send fewer or shorter fields.`,
-    )
-  }
+function requireSize(json: string): void {
+  const bytes = 3 * json.length <= CALL_LIMIT ? 0 : Buffer.byteLength(json)
+  if (bytes <= CALL_LIMIT) return
+  throw new HooklineError(
+    'call_too_large',
+    `A call must be at most ${CALL_LIMIT} bytes of JSON, what its batch adds included. Got ${bytes} bytes. Send fewer or shorter fields.`,
+  )
 }
 
 function withShared(call: Json, { context, integrations }: Json): Json {

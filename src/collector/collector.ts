@@ -9,12 +9,11 @@ import { collected, failed, preflight } from './answers.ts'
 import type { Collector } from './api.ts'
 import { readBatch, readSingle, type SortedCalls } from './batch.ts'
 import { readCalls } from './body.ts'
-import { createDeletion } from './deletion.ts'
 import { type CollectorOptions, readChanges, readOptions } from './options.ts'
 import { readAddress, readUserName, readWriteKey } from './request.ts'
 import { ROUTES, type Route } from './routes.ts'
 import type { ReadySource } from './sources.ts'
-import { submitToAll } from './submit.ts'
+import { requestDeletion, submitToAll } from './submit.ts'
 
 /**
  * Creates a collector: the collection API for the clients of its sources. It answers a request when every destination of
@@ -26,11 +25,10 @@ import { submitToAll } from './submit.ts'
  * app.use('/analytics', serve(collector))
  */
 export function createCollector(options: CollectorOptions): Collector {
-  const { ipHeader, deadlineMs, report, observers, clock, ...settings } = readOptions(options)
+  const { ipHeader, deadlineMs, observers, clock, ...settings } = readOptions(options)
   let { sources } = settings
   for (const [index, { writeKey }] of options.sources.entries()) warnOfSecret(`sources[${index}].writeKey`, writeKey)
   const deadlines = createDeadlines(deadlineMs, clock)
-  const deleteUser = createDeletion(clock)
 
   return {
     routes: [...ROUTES.keys()],
@@ -53,48 +51,30 @@ export function createCollector(options: CollectorOptions): Collector {
 
     async delete(userId, scope = {}) {
       requireOptions('delete', scope, ['sources'])
-      return deleteUser(userId, sources.named(scope.sources))
+      return requestDeletion(clock, userId, sources.named(scope.sources))
     },
   }
 
   async function exchange(request: EndpointRequest, route: Route): Promise<TextAnswer> {
     if (request.method === 'OPTIONS') return preflight
-    const at = clock.now()
-    const seen: Seen = { at, startedAt: observers.current && clock.monotonic(), bytes: NO_BYTES, source: undefined }
-    try {
-      const calls = await collect(request, route, seen)
-      const answer = collected(calls)
-      publish(request, seen, answer, undefined, calls)
-      return answer
-    } catch (thrown) {
-      const error = thrown instanceof HooklineError ? thrown : internal(thrown)
-      const { path, headers, remoteAddress } = request
-      report(error, { path, headers, remoteAddress }, { fields: { path } })
-      const answer = failed(error)
-      publish(request, seen, answer, error)
-      return answer
-    }
-  }
-
-  function publish(
-    { path, headers, remoteAddress }: EndpointRequest,
-    { at, startedAt, bytes, source }: Seen,
-    { status }: TextAnswer,
-    error: HooklineError | undefined,
-    calls?: SortedCalls,
-  ): void {
-    if (startedAt === undefined) return
+    const { path, headers, remoteAddress } = request
+    const seen: Seen = { at: clock.now(), bytes: NO_BYTES, source: undefined }
+    const startedAt = clock.monotonic()
+    const result = await collect(request, route, seen).catch(toError)
+    const error = result instanceof HooklineError ? result : undefined
+    const answer = result instanceof HooklineError ? failed(result) : collected(result)
     observers.publish('answered', {
       request: { path, headers, remoteAddress },
-      bytes,
-      source,
-      status,
+      bytes: seen.bytes,
+      source: seen.source,
+      status: answer.status,
       error,
-      accepted: calls?.accepted.length ?? 0,
-      refused: calls?.refusedCount ?? 0,
-      at,
+      accepted: result instanceof HooklineError ? 0 : result.accepted.length,
+      refused: result instanceof HooklineError ? 0 : result.refusedCount,
+      at: seen.at,
       durationMs: clock.monotonic() - startedAt,
     })
+    return answer
   }
 
   /** The steps, in the order that decides which error a request with several faults is answered. */
@@ -132,11 +112,9 @@ export function createCollector(options: CollectorOptions): Collector {
 
 const NO_BYTES = new Uint8Array()
 
-/** What is published of a request beside its answer: filled in step by step. */
+/** What is observed of a request: filled in step by step. */
 interface Seen {
   readonly at: number
-  /** On a monotonic clock; undefined when nothing observes the collector. */
-  readonly startedAt: number | undefined
   bytes: Uint8Array
   source: string | undefined
 }
@@ -154,7 +132,8 @@ function isOfUser({ kind }: ReadySource, { headers }: EndpointRequest): boolean 
   return kind === undefined ? headers.origin !== undefined : kind !== 'server'
 }
 
-function internal(cause: unknown): HooklineError {
+function toError(cause: unknown): HooklineError {
+  if (cause instanceof HooklineError) return cause
   return new HooklineError(
     'internal',
     'The collector failed. Got an unexpected error. Look at the `cause` of this error in `onError`.',

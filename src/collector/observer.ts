@@ -2,8 +2,6 @@
 
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import type { HooklineError } from '../message/error.ts'
-import { createObservers, type Observers } from '../options/observers.ts'
-import type { Clock } from '../time/clock.ts'
 
 /** A request, without its body. */
 export interface CollectorRequest {
@@ -37,10 +35,4 @@ export interface CollectedEvent {
 /** Observes one collector. Its method is called at once, before the answer goes out: keep it short. What it throws becomes a process warning. */
 export interface CollectorObserver {
   answered?(event: CollectedEvent): void
-}
-
-export type CollectorObservers = Observers<CollectorObserver>
-
-export function createCollectorObservers(clock: Clock): CollectorObservers {
-  return createObservers(clock, ['answered'])
 }

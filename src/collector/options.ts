@@ -1,12 +1,24 @@
 /** Reads the options of a collector: checks them once and completes them. */
 
 import type { HooklineError } from '../message/error.ts'
-import { invalidOption, isToken, requireClock, requireOptions, requireWhole, show } from '../options/checks.ts'
+import {
+  aClock,
+  anything,
+  checkOptions,
+  invalidOption,
+  isToken,
+  type OptionChecks,
+  requireFunction,
+  requireOptions,
+  show,
+  whole,
+} from '../options/checks.ts'
 import type { Logger } from '../options/log.ts'
-import { createReport, type Report } from '../options/report.ts'
+import { createObservers, type Observers } from '../options/observers.ts'
+import { createReport } from '../options/report.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import type { CollectorChanges, Source } from './api.ts'
-import { type CollectorObservers, type CollectorRequest, createCollectorObservers } from './observer.ts'
+import type { CollectorObserver, CollectorRequest } from './observer.ts'
 import { createSources, type Sources } from './sources.ts'
 
 /** Options of `createCollector`. */
@@ -39,42 +51,43 @@ export interface CollectorSettings {
   readonly sources: Sources
   readonly ipHeader: string | undefined
   readonly deadlineMs: number
-  readonly report: Report<CollectorRequest>
-  readonly observers: CollectorObservers
+  readonly observers: Observers<CollectorObserver>
   readonly clock: Clock
 }
 
-const OPTIONS = [
-  'sources',
-  'ipHeader',
-  'deadlineMs',
-  'onError',
-  'logger',
-  'clock',
-] as const satisfies (keyof CollectorOptions)[]
+const CHECKS: OptionChecks<CollectorOptions> = {
+  sources: anything,
+  ipHeader: requireHeaderName,
+  deadlineMs: whole(1),
+  onError: requireFunction,
+  logger: anything,
+  clock: aClock,
+}
+
+function requireHeaderName(name: string, value: unknown): void {
+  if (isToken(value)) return
+  throw invalidOption(name, 'must be the name of a header', show(value), "Pass a name, for example 'x-forwarded-for'.")
+}
 
 export function readOptions(options: CollectorOptions): CollectorSettings {
-  requireOptions('createCollector', options, OPTIONS)
+  checkOptions('createCollector', options, CHECKS)
   const { ipHeader, deadlineMs = 30_000, clock = systemClock } = options
-  if (ipHeader !== undefined && !isToken(ipHeader)) {
-    const advice = "Pass a name, for example 'x-forwarded-for'."
-    throw invalidOption('ipHeader', 'must be the name of a header', show(ipHeader), advice)
-  }
-  requireWhole('deadlineMs', deadlineMs, 1)
-  requireClock(clock)
-  const { report } = createReport(options, clock)
+  const { report } = createReport<CollectorRequest>(options, clock)
   return {
     sources: createSources(options.sources),
     ipHeader: ipHeader?.toLowerCase(),
     deadlineMs,
-    report,
-    observers: createCollectorObservers(clock),
+    observers: createObservers<CollectorObserver>(clock, ['answered'], {
+      answered({ error, request }) {
+        if (error !== undefined) report(error, request, { fields: { path: request.path } })
+      },
+    }),
     clock,
   }
 }
 
 export function readChanges(changes: CollectorChanges): Sources {
-  const fixed = OPTIONS.find((name) => name !== 'sources' && Object.hasOwn(Object(changes), name))
+  const fixed = Object.keys(CHECKS).find((name) => name !== 'sources' && Object.hasOwn(Object(changes), name))
   if (fixed !== undefined) {
     const advice = 'Create another collector.'
     throw invalidOption(fixed, 'cannot change while the collector runs', 'a new value', advice)

@@ -1,11 +1,15 @@
-/** Submits messages to the queues of several destinations. */
+/** Submits messages to the queues of several destinations: collected ones, and the notifications that delete a user. */
 
 import type { Queued, Submission } from '../destination/api.ts'
-import { serialise } from '../message/compose.ts'
+import { compose, serialise } from '../message/compose.ts'
 import { HooklineError } from '../message/error.ts'
+import { requireText } from '../options/checks.ts'
 import { jobIdFromKey } from '../queues/job-id.ts'
 import { type MaySubmitComposed, SUBMIT_COMPOSED } from '../sender/compose-call.ts'
-import type { CollectorDestination } from './api.ts'
+import type { Clock } from '../time/clock.ts'
+import { distinctTime } from '../time/distinct.ts'
+import type { CollectorDestination, QueuedDeletion } from './api.ts'
+import type { ReadySource } from './sources.ts'
 
 /**
  * Submits the same messages to every destination at once, and waits for all of them. They are serialised once for all
@@ -45,4 +49,20 @@ function summarise(failures: readonly unknown[]): HooklineError {
 /** Whether the client should send the request again. */
 function isTemporary(failure: unknown): boolean {
   return failure instanceof HooklineError && failure.status === 503
+}
+
+/** Submits one notification for each source, each with a time of its own. */
+export async function requestDeletion(
+  clock: Clock,
+  userId: string,
+  sources: readonly ReadySource[],
+): Promise<readonly QueuedDeletion[]> {
+  requireText('userId', userId, 'user-1')
+  const notifications = sources.map(async ({ name, destinations }): Promise<QueuedDeletion> => {
+    const message = compose('delete', { userId }, distinctTime(clock, userId))
+    const answers = await submitToAll(destinations, [{ message }])
+    return { source: name, queued: answers.flat().filter(({ queued }) => queued).length }
+  })
+  await Promise.allSettled(notifications) // Wait for all of them before the first failure is thrown.
+  return Promise.all(notifications)
 }

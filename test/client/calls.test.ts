@@ -43,48 +43,6 @@ function refusal(method: Method, call: unknown): unknown {
 
 describe('the message table', () => {
   it.each<[string, Method, object, object]>([
-    ['Identify · UserId', 'identify', { userId: 'user-1' }, { userId: 'user-1' }],
-    ['Identify · AnonymousId in its place', 'identify', { anonymousId: 'a-1' }, { anonymousId: 'a-1' }],
-    ['Identify · Traits', 'identify', { userId: 'u', traits: { plan: 'pro' } }, { traits: { plan: 'pro' } }],
-    ['Track · Event', 'track', { userId: 'u', event: 'Signed Up' }, { event: 'Signed Up' }],
-    ['Track · UserId', 'track', { userId: 'user-1', event: 'E' }, { userId: 'user-1' }],
-    ['Track · AnonymousId in its place', 'track', { anonymousId: 'a-1', event: 'E' }, { anonymousId: 'a-1' }],
-    ['Track · Properties', 'track', { userId: 'u', event: 'E', properties: { n: 1 } }, { properties: { n: 1 } }],
-    ['Page · UserId', 'page', { userId: 'user-1' }, { userId: 'user-1' }],
-    ['Page · Category', 'page', { userId: 'u', category: 'Docs' }, { category: 'Docs' }],
-    ['Page · Name', 'page', { userId: 'u', name: 'Home' }, { name: 'Home' }],
-    [
-      'Page · Traits url, title, referrer, path and others, which travel as properties',
-      'page',
-      { userId: 'u', traits: { url: 'https://x.test/', title: 'X', referrer: 'https://y.test/', path: '/', width: 7 } },
-      { properties: { url: 'https://x.test/', title: 'X', referrer: 'https://y.test/', path: '/', width: 7 } },
-    ],
-    [
-      'Page · Traits, by the name properties',
-      'page',
-      { userId: 'u', properties: { path: '/' } },
-      { properties: { path: '/' } },
-    ],
-    [
-      'Page · Timestamp, ISO 8601',
-      'page',
-      { userId: 'u', timestamp: '2020-02-03T04:05:06+01:00' },
-      { timestamp: '2020-02-03T03:05:06.000Z' },
-    ],
-    ['Page · Timestamp, defaults to the time of the call', 'page', { userId: 'u' }, { timestamp: NOW }],
-    ['Page · Context', 'page', { userId: 'u', context: { ip: '203.0.113.7' } }, { context: { ip: '203.0.113.7' } }],
-    ['Page · AnonymousId while the user is unknown', 'page', { anonymousId: 'a-1' }, { anonymousId: 'a-1' }],
-    ['Group · UserId', 'group', { userId: 'user-1', groupId: 'g' }, { userId: 'user-1' }],
-    ['Group · AnonymousId in its place', 'group', { anonymousId: 'a-1', groupId: 'g' }, { anonymousId: 'a-1' }],
-    ['Group · GroupId', 'group', { userId: 'u', groupId: 'group-1' }, { groupId: 'group-1' }],
-    [
-      'Group · Traits',
-      'group',
-      { userId: 'u', groupId: 'g', traits: { 'Head Count': 7 } },
-      { traits: { 'Head Count': 7 } },
-    ],
-    ['Alias · UserId', 'alias', { userId: 'user-1', previousId: 'p' }, { userId: 'user-1' }],
-    ['Alias · PreviousId', 'alias', { userId: 'u', previousId: 'user-0' }, { previousId: 'user-0' }],
     [
       'Alias · PreviousId, its other spelling empty or the same',
       'alias',
@@ -99,15 +57,6 @@ describe('the message table', () => {
     ],
   ])('%s', async (_row, method, call, expected) => {
     expect(await travel(method, call)).toMatchObject({ type: method, ...expected })
-  })
-
-  it('Page · Traits are not sent under their own name', async () => {
-    expect(await travel('page', { userId: 'u', traits: { path: '/' } })).not.toHaveProperty('traits')
-  })
-
-  it.each(METHODS)('%s · Integrations', async (method) => {
-    const integrations = { All: false, Webhooks: true, 'Another One': { key: 'value' } }
-    expect(await travel(method, { ...COMPLETE[method], integrations })).toMatchObject({ integrations })
   })
 
   it.each(METHODS)(
@@ -231,14 +180,6 @@ describe('what is filled in', () => {
     client.identify({ userId: 'u' })
     await client.flush()
     expect(dispatcher.calls.map(({ timestamp }) => timestamp)).toEqual(times)
-  })
-
-  it.each([
-    [new Date(Date.UTC(2020, 0, 2, 3, 4, 5, 6)), '2020-01-02T03:04:05.006Z'],
-    ['2020-01-02', '2020-01-02T00:00:00.000Z'],
-    ['2020-01-02T03:04:05', '2020-01-02T03:04:05.000Z'],
-  ])('a timestamp of the past travels in UTC: %o', async (timestamp, expected) => {
-    expect(await travel('track', { ...COMPLETE.track, timestamp })).toMatchObject({ timestamp: expected })
   })
 })
 

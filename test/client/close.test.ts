@@ -17,23 +17,6 @@ function watch(promise: Promise<unknown>) {
 }
 
 describe('flush', () => {
-  it('sends what is queued, and resolves when it is delivered', async () => {
-    const { client, clock, sent } = setUp(['silence'], { timeoutMs: 100 })
-    client.track(numbered(0))
-    const flushed = watch(client.flush())
-    await settle()
-    expect(sent).toHaveLength(1)
-    expect(flushed.done).toBe(false)
-    await clock.advance(1100)
-    expect(flushed.done).toBe(true)
-  })
-
-  it('resolves at once when there is nothing to wait for', async () => {
-    const { client, sent } = setUp()
-    await client.flush()
-    expect(sent).toHaveLength(0)
-  })
-
   it('waits for what was on its way before', async () => {
     const { client, clock } = setUp(['silence'], { flushAt: 1, timeoutMs: 100 })
     client.track(numbered(0))
@@ -78,14 +61,6 @@ describe('flush', () => {
 })
 
 describe('close', () => {
-  it('sends the rest and resolves to nothing when all of it was delivered', async () => {
-    const { client, clock, sent } = setUp()
-    client.track(numbered(0))
-    expect(await client.close()).toEqual([])
-    expect(sent).toHaveLength(1)
-    expect(clock.timers).toBeLessThanOrEqual(1) // The deadline of the request, which keeps nothing alive.
-  })
-
   it('takes no more calls', async () => {
     const { client } = setUp()
     const closed = client.close()

@@ -146,13 +146,4 @@ describe('default flush interval, 5 seconds since the last flush', () => {
     await clock.advance(1)
     expect(sent).toHaveLength(1)
   })
-
-  it('comes again and again', async () => {
-    const { client, clock, sent } = setUp()
-    for (let index = 0; index < 3; index++) {
-      client.track(numbered(index))
-      await clock.advance(5000)
-    }
-    expect(sent.map(({ calls }) => eventsOf(calls))).toEqual([['Event 0'], ['Event 1'], ['Event 2']])
-  })
 })

@@ -2,7 +2,7 @@
 
 import { format, stripVTControlCharacters } from 'node:util'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { log } from '../../src/client/log.ts'
+import { log } from '../../src/client/report.ts'
 import { numbered, settle, setUp } from './dispatcher.ts'
 
 let lines: string[] = []

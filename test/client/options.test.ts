@@ -10,40 +10,6 @@ const create = (options: object, writeKey: unknown = 'write-key') =>
 
 describe('client settings', () => {
   it.each([
-    ['Size', { size: 3 }],
-    ['FlushAt', { flushAt: 3 }],
-    ['both alike', { size: 3, flushAt: 3 }],
-  ])('%s · messages queued before a flush', async (_name, options) => {
-    const { client, sent } = setUp([], options)
-    for (let index = 0; index < 2; index++) client.track(numbered(index))
-    await settle()
-    expect(sent).toHaveLength(0)
-    client.track(numbered(2))
-    await settle()
-    expect(sent.map(({ calls }) => calls.length)).toEqual([3])
-  })
-
-  it.each([
-    ['Size', { size: 1 }],
-    ['FlushAt', { flushAt: 1 }],
-  ])('%s · 1 flushes on every message', async (_name, options) => {
-    const { client, sent } = setUp([], options)
-    for (let index = 0; index < 3; index++) client.track(numbered(index))
-    await settle()
-    expect(sent.map(({ calls }) => calls.length)).toEqual([1, 1, 1])
-  })
-
-  it('FlushAt · default 20 messages', async () => {
-    const { client, sent } = setUp()
-    for (let index = 0; index < 19; index++) client.track(numbered(index))
-    await settle()
-    expect(sent).toHaveLength(0)
-    client.track(numbered(19))
-    await settle()
-    expect(sent.map(({ calls }) => calls.length)).toEqual([20])
-  })
-
-  it.each([
     ['FlushAfter · default 5 seconds', {}, 5000],
     ['FlushAfter · as given', { flushAfterMs: 700 }, 700],
   ])('%s', async (_name, options, ms) => {

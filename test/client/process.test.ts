@@ -219,37 +219,3 @@ describe('the process waits', () => {
     expect(failing).toBeLessThan(0)
   })
 })
-
-describe('DEBUG=analytics', () => {
-  it('tells what happens to a call, and neither the write key nor what is in the call', async () => {
-    failing = 1
-    const { stderr } = await run('client.track(call); await client.close()', { DEBUG: 'analytics' })
-    expect(stderr).toMatch(/analytics track: enqueued, \d+ bytes/)
-    expect(stderr).toMatch(/analytics batch 1: flushed, calls 1, bytes \d+/)
-    expect(stderr).toMatch(/analytics batch 1: attempt 1: status 500/)
-    expect(stderr).toMatch(/analytics batch 1: retried in \d+ ms/)
-    expect(stderr).toMatch(/analytics batch 1: attempt 2: status 200/)
-    expect(stderr).not.toMatch(/secret/i)
-    expect(stderr).not.toContain(Buffer.from('secret-write-key:').toString('base64'))
-  })
-
-  it('tells what is given up and what is dropped', async () => {
-    failing = 1
-    const program = `
-      const options = { maxRetries: 0, maxQueued: 1, flushAt: 1, whenFull: 'drop_oldest', onError() {} }
-      const other = createClient('k', { endpoint: process.env.ENDPOINT, ...options })
-      other.track(call)
-      other.track(call)
-      await other.close()`
-    const { port } = server.address() as AddressInfo
-    const { stderr } = await run(program, { DEBUG: 'analytics', ENDPOINT: `http://127.0.0.1:${port}/` })
-    expect(stderr).toMatch(/analytics dropped 1, while 1 wait to be delivered/)
-    expect(stderr).toMatch(/analytics batch 1: given up, out_of_retries/)
-  })
-
-  it.each([{}, { DEBUG: 'other' }])('is off with %o', async (env) => {
-    failing = 0
-    const { stderr } = await run('client.track(call); await client.close()', env)
-    expect(stderr).toBe('')
-  })
-})

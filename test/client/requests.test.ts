@@ -1,7 +1,4 @@
-/** What a batch request looks like, and when it is sent again. */
-
-import type { Dispatcher } from 'undici'
-import { describe, expect, it, test, vi } from 'vitest'
+import { describe, expect, it, test } from 'vitest'
 import { type Answer, eventsOf, numbered, settle, setUp } from './dispatcher.ts'
 
 describe('a batch request', () => {
@@ -82,34 +79,6 @@ describe('what is tried again', () => {
     expect(aborted).toHaveLength(1)
     await clock.advance(1000)
     expect(sent).toHaveLength(2)
-  })
-
-  it('no connection in timeoutMs: the request is not begun any more', async () => {
-    const { client, clock, dispatcher } = setUp([], { flushAt: 1 })
-    const { dispatch } = dispatcher
-    const late: Dispatcher.DispatchHandler[] = []
-    dispatcher.dispatch = (_options, handler) => late.push(handler) > 0
-    client.track(numbered(0))
-    await clock.advance(10_000)
-    const abort = vi.fn()
-    late[0]?.onRequestStart?.({ abort } as unknown as Dispatcher.DispatchController, {})
-    expect(abort).toHaveBeenCalledOnce()
-    dispatcher.dispatch = dispatch
-    await clock.advance(1000)
-    expect(eventsOf(dispatcher.calls)).toEqual(['Event 0'])
-  })
-
-  it('a dispatcher that throws', async () => {
-    const { client, clock, dispatcher } = setUp([], { flushAt: 1 })
-    const { dispatch } = dispatcher
-    dispatcher.dispatch = () => {
-      throw new Error('not now')
-    }
-    client.track(numbered(0))
-    await settle()
-    dispatcher.dispatch = dispatch
-    await clock.advance(1000)
-    expect(eventsOf(dispatcher.calls)).toEqual(['Event 0'])
   })
 })
 
@@ -235,12 +204,5 @@ describe('an answer that is too long', () => {
     await client.flush()
     expect(aborted).toHaveLength(1)
     expect(failures).toEqual([])
-  })
-
-  it('1 MiB is read', async () => {
-    const { client, aborted } = setUp([{ status: 200, body: chunks.slice(1) }])
-    client.track(numbered(0))
-    await client.flush()
-    expect(aborted).toHaveLength(0)
   })
 })

@@ -154,15 +154,6 @@ it('a server that never answers is left after timeoutMs, and its calls are repor
   await client.close()
 })
 
-it('a server that never ends its answer is left after timeoutMs', async () => {
-  const { endpoint } = await serve((_request, response) => response.writeHead(200).write('{'))
-  const { client, failures } = clientOf(endpoint, { timeoutMs: 100, maxRetries: 0 })
-  client.track(numbered(0))
-  await client.flush()
-  expect(failures).toEqual([[expect.stringContaining('Got no complete answer in time after 1 attempt.'), ['Event 0']]])
-  await client.close()
-})
-
 it('close stops pending batches, and returns their calls', async () => {
   const { received, endpoint } = await serve(() => {})
   const { client, failures } = clientOf(endpoint)
@@ -172,23 +163,4 @@ it('close stops pending batches, and returns their calls', async () => {
   expect(eventsOf(await client.close({ timeoutMs: 1 }))).toEqual(['Event 0'])
   await flushed
   expect(failures).toEqual([])
-})
-
-it('an unreachable server is a failure like others, reported by its code', async () => {
-  const { server, endpoint } = await serve()
-  server.close()
-  const { client, failures } = clientOf(endpoint, { maxRetries: 1 })
-  client.track(numbered(0))
-  await client.flush()
-  expect(failures).toEqual([[expect.stringContaining('Got ECONNREFUSED after 2 attempts.'), ['Event 0']]])
-  await client.close()
-})
-
-it('a redirect is not followed', async () => {
-  const { received, endpoint } = await serve((_request, response) => response.writeHead(307, { location: '/v2' }).end())
-  const { client, failures } = clientOf(endpoint)
-  client.track(numbered(0))
-  await client.close()
-  expect(received).toHaveLength(1)
-  expect(failures).toEqual([[expect.stringContaining('Got status 307 after 1 attempt.'), ['Event 0']]])
 })

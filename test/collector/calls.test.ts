@@ -84,10 +84,6 @@ describe('Go client library, Message types: each call, and the message it become
     expect(message).not.toHaveProperty('writeKey')
   })
 
-  it('says version 1, whatever the call says', async () => {
-    expect(await deliver({ ...who, type: 'page', version: 7 })).toMatchObject({ version: 1 })
-  })
-
   it('makes a random messageId where there is none', async () => {
     const first = await deliver({ ...who, type: 'page' })
     const second = await deliver({ ...who, type: 'page', messageId: null })
@@ -313,25 +309,5 @@ describe('context.ip', () => {
     ],
   ])('%s', async (_row, call, options, changes, ip) => {
     expect(await ipOf(call, options, changes)).toBe(ip)
-  })
-})
-
-describe('Go client library, Selecting destinations', () => {
-  it.each<[string, unknown, boolean]>([
-    ['1: true', { Webhooks: true }, true],
-    ['1: false', { Webhooks: false }, false],
-    ['2: names are case sensitive', { webhooks: false }, true],
-    ['2: All is, too', { all: false }, true],
-    ['3: by default', undefined, true],
-    ['3: by default, among others', { Amplitude: false }, true],
-    ['4: All false', { All: false }, false],
-    ['4: All false, another true', { All: false, Amplitude: true }, false],
-    ['5: All false, Webhooks true', { All: false, Webhooks: true }, true],
-    ['All true, Webhooks false', { All: true, Webhooks: false }, false],
-  ])('%s', async (_row, integrations, isDelivered) => {
-    const { post, destination } = setUpCollector()
-    const { json } = await post('/v1/batch', { batch: [{ ...who, type: 'page', integrations }] })
-    expect(json).toEqual({ success: true, accepted: 1, refused: [] })
-    expect(destination.messages).toHaveLength(isDelivered ? 1 : 0)
   })
 })

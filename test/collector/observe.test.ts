@@ -2,7 +2,6 @@ import { gzipSync } from 'node:zlib'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import type { Collector } from '../../src/collector/api.ts'
 import type { CollectedEvent } from '../../src/collector/observer.ts'
-import { HooklineError } from '../../src/message/error.ts'
 import { basic, request, setUpCollector, writeKey } from '../support/collect.ts'
 
 const call = { userId: 'u', event: 'E' }
@@ -47,13 +46,6 @@ it('the body is the inflated one', async () => {
   expect(events).toMatchObject([{ status: 200, text: JSON.stringify(call) }])
 })
 
-it('the source of a write key in the body', async () => {
-  const { collector, post } = setUpCollector()
-  const { events } = observe(collector)
-  await post('/v1/track', { ...call, writeKey }, { headers: { 'content-type': 'application/json' } })
-  expect(events).toMatchObject([{ source: 'shop', accepted: 1 }])
-})
-
 it('requests that fail as a whole: why, and what was read by then', async () => {
   const { collector, clock, post } = setUpCollector({ deadlineMs: 100 })
   const { events } = observe(collector)
@@ -77,15 +69,6 @@ it('requests that fail as a whole: why, and what was read by then', async () => 
     [503, 'body_timeout', '', 'shop', 100],
   ])
   for (const { accepted, refused } of events) expect([accepted, refused]).toEqual([0, 0])
-})
-
-it('a destination that has no room', async () => {
-  const submit = () => Promise.reject(new HooklineError('queue_full', 'no'))
-  const sources = [{ name: 'shop', writeKey, destinations: [{ submit }] }]
-  const { collector, post } = setUpCollector({ sources })
-  const { events } = observe(collector)
-  await post('/v1/track', call)
-  expect(events).toMatchObject([{ status: 503, error: { code: 'queue_full' }, source: 'shop', accepted: 0 }])
 })
 
 it('neither preflight requests nor other paths', async () => {

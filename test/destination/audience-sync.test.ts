@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished, test } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { createDestination } from '../../src/destination/destination.ts'
 import type { DestinationOptions } from '../../src/destination/options.ts'
 import { memberships } from '../../src/message/audience.ts'

@@ -78,7 +78,7 @@ export const client: readonly Patch[] = [
   },
   {
     fault: 'another name turns the debug log on',
-    file: 'src/client/log.ts',
+    file: 'src/client/report.ts',
     from: "debug('analytics')",
     to: "debug('hookline')",
     rows: ['Client · What it does · 6'],
@@ -106,9 +106,9 @@ export const client: readonly Patch[] = [
   },
   {
     fault: 'a destination that does not accept historical data gets it',
-    file: 'src/destination/skips.ts',
-    from: "return isHistorical(message, now, historicalAfterMs) ? 'historical' : undefined",
-    to: 'return undefined',
+    file: 'src/destination/destination.ts',
+    from: "> historicalAfterMs ? 'historical' : undefined",
+    to: '> historicalAfterMs ? undefined : undefined',
     rows: ['Client · What it does · 7'],
   },
   {
@@ -142,7 +142,7 @@ export const client: readonly Patch[] = [
   {
     fault: 'FlushAfter is ignored',
     file: 'src/client/options.ts',
-    from: "requireWhole('flushAfterMs', flushAfterMs, 1)",
+    from: 'options.flushAfterMs ?? FLUSH_AFTER_MS',
     to: 'FLUSH_AFTER_MS',
     rows: ['Client · Settings · FlushAfter'],
   },
@@ -226,9 +226,9 @@ export const client: readonly Patch[] = [
   },
   {
     fault: 'the integrations of an alias are ignored',
-    file: 'src/destination/skips.ts',
+    file: 'src/destination/destination.ts',
     from: 'if (!isMeantFor(',
-    to: "if (message.type !== 'alias' && !isMeantFor(",
+    to: "if (type !== 'alias' && !isMeantFor(",
     rows: ['Client · Messages · all five'],
   },
   {
@@ -315,15 +315,15 @@ export const client: readonly Patch[] = [
   {
     fault: 'the collector refuses a call of 32 KB',
     file: 'src/collector/call.ts',
-    from: 'if (bytes > CALL_LIMIT)',
-    to: 'if (bytes >= CALL_LIMIT)',
+    from: 'if (bytes <= CALL_LIMIT) return',
+    to: 'if (bytes < CALL_LIMIT) return',
     rows: ['Client · Limits · Maximum size of one call'],
   },
   {
     fault: 'the collector accepts a call of 32 KB and a byte',
     file: 'src/collector/call.ts',
-    from: 'if (bytes > CALL_LIMIT)',
-    to: 'if (bytes > CALL_LIMIT + 1)',
+    from: 'if (bytes <= CALL_LIMIT) return',
+    to: 'if (bytes <= CALL_LIMIT + 1) return',
     rows: ['Client · Limits · Maximum size of one call'],
   },
   {
@@ -343,8 +343,8 @@ export const client: readonly Patch[] = [
   {
     fault: 'the collector counts characters of a call, not bytes',
     file: 'src/collector/call.ts',
-    from: 'const bytes = Buffer.byteLength(lasting) + Buffer.byteLength(changing)',
-    to: 'const bytes = lasting.length + changing.length',
+    from: '? 0 : Buffer.byteLength(json)',
+    to: '? 0 : json.length',
     rows: ['Client · Limits · Maximum size of one call'],
   },
   {
@@ -388,9 +388,9 @@ export const client: readonly Patch[] = [
   },
   {
     fault: 'recent data is historical',
-    file: 'src/destination/skips.ts',
-    from: '> afterMs',
-    to: '> 0',
+    file: 'src/destination/destination.ts',
+    from: '> historicalAfterMs ?',
+    to: '> 0 ?',
     rows: ['Client · What it does · 7'],
   },
   {

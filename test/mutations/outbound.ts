@@ -51,7 +51,7 @@ export const outbound: readonly Patch[] = [
   },
   {
     fault: 'a destination that is disabled queues messages',
-    file: 'src/destination/skips.ts',
+    file: 'src/destination/destination.ts',
     from: "if (!enabled) return 'switched_off'",
     to: '',
     rows: ['Outbound · What it does · 5', 'Outbound · States', 'Outbound · Events · delete'],
@@ -84,8 +84,8 @@ export const outbound: readonly Patch[] = [
   {
     fault: 'a deletion is queued for one source only',
     file: 'src/collector/collector.ts',
-    from: 'deleteUser(userId, sources.named(scope.sources))',
-    to: 'deleteUser(userId, sources.named(scope.sources).slice(0, 1))',
+    from: 'requestDeletion(clock, userId, sources.named(scope.sources))',
+    to: 'requestDeletion(clock, userId, sources.named(scope.sources).slice(0, 1))',
     rows: ['Outbound · Events · delete'],
   },
   {
