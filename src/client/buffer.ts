@@ -8,17 +8,7 @@ import type { BufferedCall } from './call.ts'
 import type { ClientSettings } from './options.ts'
 import { log, type Report } from './report.ts'
 
-export interface CallBuffer {
-  readonly size: number
-  /** Adds a call, and flushes when `flushAt` calls wait. Returns whether it was added. */
-  add(call: BufferedCall): boolean
-  /** Flushes. Resolves when every call added before is delivered, given up or dropped. Never rejects. */
-  flush(): Promise<void>
-  /** Stops posting: calls on their way wait again, before the others, for the next flush. */
-  suspend(): void
-  /** Stops posting. Returns the calls that are neither delivered nor given up, in order. */
-  abort(): readonly BufferedCall[]
-}
+export type CallBuffer = ReturnType<typeof createCallBuffer>
 
 interface NumberedBatch extends PendingBatch {
   readonly first: number
@@ -38,12 +28,7 @@ type Settings = Pick<
  * Creates an empty buffer. It posts in a microtask of its own: adding a call is never slower, and never fails, because
  * of it.
  */
-export function createCallBuffer(
-  settings: Settings,
-  route: BatchRoute,
-  report: Report,
-  onEmpty: () => void,
-): CallBuffer {
+export function createCallBuffer(settings: Settings, route: BatchRoute, report: Report, onEmpty: () => void) {
   const { flushAt, flushAfterMs, maxInFlight, maxQueued, maxQueuedBytes, whenFull } = settings
   const { clock } = route
   const waiting = createFifo<BufferedCall>()
@@ -139,10 +124,12 @@ export function createCallBuffer(
   }
 
   return {
-    get size() {
+    /** Number of calls that are neither delivered nor given up. */
+    get size(): number {
       return held
     },
-    add(call) {
+    /** Adds a call, and flushes when `flushAt` calls wait. Returns whether it was added. @throws HooklineError `queue_full`. */
+    add(call: BufferedCall): boolean {
       let dropped: readonly BufferedCall[] = []
       if (isFull(call)) {
         // A call that onError records while calls are dropped would be dropped and reported in turn, without end.
@@ -163,19 +150,22 @@ export function createCallBuffer(
       if (waiters.length > 0) resolveWaiters() // A flush may have waited for calls that were dropped.
       return true
     },
-    flush() {
+    /** Flushes. Resolves when every call added before is delivered, given up or dropped. Never rejects. */
+    flush(): Promise<void> {
       startFlush()
       return new Promise((resolve) => {
         waiters = [...waiters, { before: added, resolve }]
         resolveWaiters()
       })
     },
-    suspend() {
+    /** Stops posting: calls on their way wait again, before the others, for the next flush. */
+    suspend(): void {
       for (const call of stop()) waiting.push(call)
       dueBefore = firstWaiting()
       if (waiting.size > 0) timer ??= clock.setTimeout(startFlush, untilNextFlush())
     },
-    abort() {
+    /** Stops posting. Returns the calls that are neither delivered nor given up, in order. */
+    abort(): readonly BufferedCall[] {
       const calls = stop()
       release(calls)
       resolveWaiters()

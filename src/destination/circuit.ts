@@ -46,28 +46,18 @@ export interface CircuitPolicy extends Required<Pick<CircuitOptions, 'failures' 
   readonly random: () => number
 }
 
-/** A circuit. Every time is by the monotonic clock, in milliseconds. */
-export interface Circuit {
-  readonly state: CircuitState
-  readonly openSince: number | undefined
-  readonly probeAt: number | undefined
-  room(now: number): number
-  /** When there is room although no attempt has ended; undefined when one has to end first. */
-  roomAt(now: number): number | undefined
-  /** Begins an attempt, also without room. The result must be called when it ends, and says whether the circuit opened or closed. */
-  begin(now: number): (attempt: Attempt, now: number) => boolean
-  setPace(perSecond: number | undefined): void
-}
+export type Circuit = ReturnType<typeof createCircuit>
 
 const FIRST_PROBE_MS = 1_000
 
 /** The longest `Retry-After` that holds a URL, in milliseconds. A message of its own may wait longer. */
 const LONGEST_PAUSE_MS = 30 * 60_000
 
-export function createCircuit({ failures: most, maxProbeMs, concurrency, random }: CircuitPolicy): Circuit {
+/** Every time is by the monotonic clock, in milliseconds. */
+export function createCircuit({ failures: most, maxProbeMs, concurrency, random }: CircuitPolicy) {
   let pace = UNLIMITED
   let paced: number | undefined
-  let state: CircuitState = 'closed'
+  let state = 'closed' as CircuitState
   let openSince: number | undefined
   let probeAt = 0
   let openings = 0 // Since the last success.
@@ -113,22 +103,27 @@ export function createCircuit({ failures: most, maxProbeMs, concurrency, random 
     get state() {
       return state
     },
-    get openSince() {
+    /** Since when it is not closed. */
+    get openSince(): number | undefined {
       return openSince
     },
-    get probeAt() {
+    /** When it probes next; set while it is open. */
+    get probeAt(): number | undefined {
       return state === 'open' ? probeAt : undefined
     },
-    room(now) {
+    /** How many attempts may begin now. */
+    room(now: number): number {
       if (state === 'half_open') return 0
       if (state === 'open') return now >= probeAt ? Math.min(1, pace.room(now)) : 0
       return Math.max(0, Math.min(Math.floor(bearable) - active, pace.room(now)))
     },
-    roomAt(now) {
+    /** When there is room although no attempt has ended; undefined when one has to end first. */
+    roomAt(now: number): number | undefined {
       if (state === 'half_open' || (state === 'closed' && active >= Math.floor(bearable))) return undefined
       return Math.max(pace.roomAt(now), state === 'open' ? probeAt : now)
     },
-    begin(now) {
+    /** Begins an attempt, also without room. The result must be called when it ends, and says whether the circuit opened or closed. */
+    begin(now: number): (attempt: Attempt, now: number) => boolean {
       pace.take(now)
       active += 1
       if (state === 'open') state = 'half_open'
@@ -140,7 +135,8 @@ export function createCircuit({ failures: most, maxProbeMs, concurrency, random 
         return before === undefined ? openSince !== undefined : openSince === undefined
       }
     },
-    setPace(perSecond) {
+    /** @param perSecond The most attempts a second. */
+    setPace(perSecond: number | undefined): void {
       if (perSecond === paced) return // A new pace has all its room again.
       paced = perSecond
       pace = perSecond === undefined ? UNLIMITED : createPace(perSecond)

@@ -1,32 +1,13 @@
 /** The circuits of a destination, one for each URL: where a message may be posted now, how many more, and how each stands. */
 
-import type { ClaimedJob, Room } from '../queues/queue.ts'
+import type { ClaimedJob } from '../queues/queue.ts'
 import type { Attempt } from '../sender/api.ts'
 import type { Target } from '../sender/webhooks.ts'
 import { type Circuit, type CircuitStatus, createCircuit, createPace } from './circuit.ts'
 import type { DestinationSettings } from './options.ts'
 import { LAST_START_MS, LONGEST_DELAY_MS } from './schedule.ts'
 
-/** The circuits. They measure by the monotonic clock: one that is set does not end an outage, or a message's time. */
-export interface Circuits {
-  readonly room: Room
-  readonly statuses: readonly CircuitStatus[]
-  readonly areOpen: boolean
-  admit(targets: readonly Target[]): readonly Target[]
-  /** Begins an attempt, also at a URL that may not be tried. The result must be called when it ends. */
-  begin(target: Target): (attempt: Attempt) => void
-  /**
-   * When the four hours of a message begin that was not tried yet: with its first claim, or now if it was held then;
-   * while all circuits are open, a minute after it arrived or after the last of them opened.
-   */
-  windowStart(job: ClaimedJob, before: number | undefined): number
-  /** Whether a message that runs out may be tried once more, although no URL may be tried. */
-  admitLast(): boolean
-  /** How long a message waits that these URLs hold, in milliseconds: up to half as long as one of them has been open. */
-  holdMs(targets: readonly Target[]): number
-  /** Takes new settings. The circuit of a URL that stays goes on. */
-  update(settings: DestinationSettings): void
-}
+export type Circuits = ReturnType<typeof createCircuits>
 
 /** How long a held message waits beyond its four hours: a URL that came back within them is noticed meanwhile, in milliseconds. */
 const NOTICE_MS = 60_000
@@ -35,7 +16,8 @@ const SHORTEST_HOLD_MS = 10_000
 
 export type OnCircuitChange = (status: CircuitStatus, cause: Attempt) => void
 
-export function createCircuits(settings: DestinationSettings, onChange: OnCircuitChange): Circuits {
+/** They measure by the monotonic clock: one that is set does not end an outage, or a message's time. */
+export function createCircuits(settings: DestinationSettings, onChange: OnCircuitChange) {
   const { clock, random } = settings
   const lastAttempts = createPace(settings.circuit.lastAttemptsPerSecond)
   let circuits = new Map<string, readonly [Target, Circuit]>()
@@ -83,45 +65,57 @@ export function createCircuits(settings: DestinationSettings, onChange: OnCircui
 
   update(settings)
   return {
+    /** How many messages may be claimed now. */
     room: {
       count: findRoom,
-      nextAt() {
+      nextAt(): Date | undefined {
         const now = clock.monotonic()
         let at = sweepAt()
         for (const [, circuit] of circuits.values()) at = Math.min(at, circuit.roomAt(now) ?? at)
         return at === Number.POSITIVE_INFINITY ? undefined : dateOf(at)
       },
     },
-    get areOpen() {
+    /** Whether all are open, or half-open. */
+    get areOpen(): boolean {
       return heldSince() !== undefined
     },
-    get statuses() {
+    get statuses(): readonly CircuitStatus[] {
       return [...circuits.values()].map(statusOf)
     },
-    admit(targets) {
+    /** Those of these URLs that may be tried now. */
+    admit(targets: readonly Target[]): readonly Target[] {
       const now = clock.monotonic()
       return targets.filter((target) => (circuitOf(target)?.room(now) ?? 0) > 0)
     },
-    begin(target) {
+    /** Begins an attempt, also at a URL that may not be tried. The result must be called when it ends. */
+    begin(target: Target): (attempt: Attempt) => void {
       const entry = circuits.get(target.id)
       const end = entry?.[1].begin(clock.monotonic())
       return (attempt) => {
         if (entry !== undefined && end?.(attempt, clock.monotonic())) onChange(statusOf(entry), attempt)
       }
     },
-    windowStart({ dueAt, firstAt }, before) {
+    /**
+     * When the four hours of a message begin that was not tried yet: with its first claim, or now if it was held then; while all
+     * circuits are open, a minute after it arrived or after the last of them opened.
+     *
+     * @param before What this was when the message was held before.
+     */
+    windowStart({ dueAt, firstAt }: ClaimedJob, before: number | undefined): number {
       const since = heldSince()
       if (since === undefined) return before === undefined ? firstAt.getTime() : clock.now()
       const arrived = before ?? (dueAt ?? firstAt).getTime() + NOTICE_MS
       return Math.max(arrived, dateOf(since).getTime() + NOTICE_MS)
     },
-    admitLast() {
+    /** Whether a message that runs out may be tried once more, although no URL may be tried. */
+    admitLast(): boolean {
       const now = clock.monotonic()
       const isAdmitted = lastAttempts.room(now) > 0
       if (isAdmitted) lastAttempts.take(now)
       return isAdmitted
     },
-    holdMs(targets) {
+    /** How long a message waits that these URLs hold, in milliseconds: up to half as long as one of them has been open. */
+    holdMs(targets: readonly Target[]): number {
       const now = clock.monotonic()
       const openMs = targets.map((target) => now - (circuitOf(target)?.openSince ?? now))
       const waitMs = Math.min(LONGEST_DELAY_MS, Math.max(SHORTEST_HOLD_MS, Math.min(...openMs) / 2))

@@ -11,18 +11,9 @@ import {
   readDestinationOptions,
 } from './options.ts'
 
-export interface Live {
-  readonly settings: DestinationSettings
-  readonly transport: Transport
-  setEnabled(isEnabled: boolean): void
-  /** Changes settings, all or none. Attempts under way end on the transport that they began with. */
-  update(changes: DestinationChanges): void
-  /** Ends every attempt under way, also of transports that an update replaced. */
-  abort(): void
-  close(): Promise<void>
-}
+export type Live = ReturnType<typeof createLive>
 
-export function createLive(options: DestinationOptions): Live {
+export function createLive(options: DestinationOptions) {
   let settings = readDestinationOptions(options)
   let given = copyOptions(options)
   let transport = createTransport(settings)
@@ -37,16 +28,17 @@ export function createLive(options: DestinationOptions): Live {
   }
 
   return {
-    get settings() {
+    get settings(): DestinationSettings {
       return settings
     },
-    get transport() {
+    get transport(): Transport {
       return transport
     },
-    setEnabled(enabled) {
+    setEnabled(enabled: boolean): void {
       settings = { ...settings, enabled }
     },
-    update(changes) {
+    /** Changes settings, all or none. Attempts under way end on the transport that they began with. */
+    update(changes: DestinationChanges): void {
       const changed = applyChanges(current(), changes)
       const next = readDestinationOptions(changed)
       const [old, replacement] = [transport, createTransport(next)]
@@ -57,10 +49,11 @@ export function createLive(options: DestinationOptions): Live {
       given = changed
       warnOfSecret('sharedSecret', changes.sharedSecret)
     },
-    abort() {
+    /** Ends every attempt under way, also of transports that an update replaced. */
+    abort(): void {
       for (const each of [transport, ...retired.keys()]) each.abort()
     },
-    async close() {
+    async close(): Promise<void> {
       await Promise.all([transport.close(), ...retired.values()])
     },
   }

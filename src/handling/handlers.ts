@@ -13,22 +13,7 @@ export interface AudienceHandlers<M = Message> {
   readonly exited?: Handler<M>
 }
 
-export interface Handlers {
-  readonly size: number
-  readonly takeUnverified: boolean
-  add(selection: readonly unknown[]): void
-  remove(selection: readonly unknown[]): void
-  addAudience(name: string, handlers: AudienceHandlers, options?: HandlerOptions): void
-  /** Whether a handler is for a message; of those that no signature covers, one that asks for such. */
-  match(wire: Message, delivery: OpenDelivery): boolean
-  /** Refuses handlers for what never had one: from now on the inbox completes its messages. */
-  start(): void
-  /**
-   * Calls every handler that matches, all at once. `wire` is the message before its schema, which may drop the trait of
-   * an audience.
-   */
-  dispatch(message: Message, wire: Message, delivery: OpenDelivery): Promise<void> | undefined
-}
+export type Handlers = ReturnType<typeof createHandlers>
 
 const SIDES = ['entered', 'exited'] as const
 
@@ -40,7 +25,7 @@ interface Registered {
   readonly order: number
 }
 
-export function createHandlers(): Handlers {
+export function createHandlers() {
   const byType = new Map<string, Registered[]>()
   const byEvent = new Map<string, Registered[]>()
   const byAudience = { entered: new Map<string, Registered[]>(), exited: new Map<string, Registered[]>() }
@@ -50,14 +35,15 @@ export function createHandlers(): Handlers {
   let size = 0
 
   return {
-    get size() {
+    get size(): number {
       return size
     },
-    get takeUnverified() {
+    get takeUnverified(): boolean {
       return takeUnverified
     },
 
-    add(selection) {
+    /** Accepts the arguments of `on`. */
+    add(selection: readonly unknown[]): void {
       const { by, keys, handler, isUnverified } = readSelection('on', selection)
       const registry = by === 'type' ? byType : byEvent
       for (const key of keys) if (!registry.has(key)) refuseAfterStart('on', key)
@@ -68,7 +54,8 @@ export function createHandlers(): Handlers {
       size += keys.size
     },
 
-    remove(selection) {
+    /** Accepts the arguments of `off`. */
+    remove(selection: readonly unknown[]): void {
       const { by, keys, handler } = readSelection('off', selection)
       const registry = by === 'type' ? byType : byEvent
       for (const key of keys) {
@@ -80,7 +67,7 @@ export function createHandlers(): Handlers {
       }
     },
 
-    addAudience(name, handlers, options = {}) {
+    addAudience(name: string, handlers: AudienceHandlers, options: HandlerOptions = {}): void {
       const trait = traitName(name)
       requireOptions('onAudience', handlers, ['entered', 'exited'])
       const sides = SIDES.filter((side) => handlers[side] !== undefined)
@@ -99,17 +86,21 @@ export function createHandlers(): Handlers {
       size++
     },
 
-    start() {
+    /** Refuses handlers for what never had one: from now on the inbox completes its messages. */
+    start(): void {
       isStarted = true
       for (const registry of [byType, byEvent]) {
         for (const [key, { length }] of registry) if (length === 0) registry.delete(key) // Removed before.
       }
     },
 
-    match: (wire, delivery) => handlersFor(wire, delivery).length > 0,
+    /** Whether a handler is for a message; of those that no signature covers, one that asks for such. */
+    match: (wire: Message, delivery: OpenDelivery): boolean => handlersFor(wire, delivery).length > 0,
 
-    // Collected before the first call: a handler may change the message and the registry.
-    dispatch: (message, wire, delivery) => runAll(handlersFor(wire, delivery), message, delivery),
+    /** Calls every handler that matches, all at once. `wire` is the message before its schema, which may drop the trait of an audience. */
+    dispatch: (message: Message, wire: Message, delivery: OpenDelivery) =>
+      // Collected before the first call: a handler may change the message and the registry.
+      runAll(handlersFor(wire, delivery), message, delivery),
   }
 
   function handlersFor(wire: Message, { isUncovered }: OpenDelivery): Registered[] {

@@ -25,56 +25,37 @@ const stored = channel('hookline:stored')
 const handled = channel('hookline:handled')
 const failed = channel('hookline:failed')
 
-export interface Tap {
-  /** When storing or handling starts; undefined while nothing needs its duration. */
-  startOf(step: 'stored' | 'handled', delivery: OpenDelivery | undefined): number | undefined
-  received(message: Message, delivery: OpenDelivery): void
-  /** @param message Undefined for an authentic one that is invalid: channels leave it out. */
-  stored(message: Message | undefined, delivery: OpenDelivery, jobId: string, startedAt: number): void
-  /** Every handler succeeded. Tells nothing when they started before anything needed it. */
-  handled(delivery: OpenDelivery, attempt?: number): void
-  /** A request failed, or a message of it: it is rejected unless handlers saw it. */
-  refused(delivery: OpenDelivery, error: HooklineError, request: FailedRequest, line: Partial<Line>): void
-  /** Handlers of a message failed. Without a line, the log has it already. */
-  failed(delivery: OpenDelivery, failure: Failure, line?: Partial<Line>): void
-  /** Something failed after the answer, or beside it. */
-  failedLate(delivery: OpenDelivery, error: HooklineError, request?: FailedRequest): void
-  /** The queue made a dead letter by itself: channels leave it out. */
-  unreadable(delivery: OpenDelivery, error: HooklineError, line: Partial<Line>): void
-  answered(
-    delivery: OpenDelivery,
-    request: FailedRequest,
-    result: BatchResult & { readonly status: number },
-    since: number,
-  ): void
-}
+export type Tap = ReturnType<typeof createTap>
 
 type Failure = Pick<FailedEvent, 'error' | 'next' | 'attempt'>
 
-export function createTap(report: Report<FailedRequest>, clock: Clock): Tap {
+export function createTap(report: Report<FailedRequest>, clock: Clock) {
   function observeFailed(event: FailedEvent, { observed }: OpenDelivery): void {
     if (observed === undefined) return
     const { observers, runs, jobId } = observed
     observers.publish('failed', { ...event, runs, jobId })
   }
 
-  const tap: Tap = {
-    startOf(step, delivery) {
+  const tap = {
+    /** When storing or handling starts; undefined while nothing needs its duration. */
+    startOf(step: 'stored' | 'handled', delivery: OpenDelivery | undefined): number | undefined {
       const isHeard = step === 'stored' ? stored.hasSubscribers : handled.hasSubscribers || failed.hasSubscribers
       return isHeard || delivery?.observed !== undefined ? clock.monotonic() : undefined
     },
 
-    received(message, delivery) {
+    received(message: Message, delivery: OpenDelivery): void {
       if (received.hasSubscribers) received.publish({ message, delivery } satisfies ReceivedEvent)
     },
 
-    stored(message, delivery, jobId, startedAt) {
+    /** @param message Undefined for an authentic one that is invalid: channels leave it out. */
+    stored(message: Message | undefined, delivery: OpenDelivery, jobId: string, startedAt: number): void {
       const durationMs = clock.monotonic() - startedAt
       if (message !== undefined) stored.publish({ message, delivery, durationMs } satisfies StoredEvent)
       delivery.observed?.observers.publish('stored', { message, delivery, durationMs, jobId })
     },
 
-    handled(delivery, attempt = 1) {
+    /** Every handler succeeded. Tells nothing when they started before anything needed it. */
+    handled(delivery: OpenDelivery, attempt = 1): void {
       const { dispatched, startedAt, observed } = delivery
       if (startedAt === undefined) return
       const message = dispatched as Message
@@ -85,13 +66,15 @@ export function createTap(report: Report<FailedRequest>, clock: Clock): Tap {
       observers.publish('handled', { ...event, runs, jobId })
     },
 
-    refused(delivery, error, request, line) {
+    /** A request failed, or a message of it: it is rejected unless handlers saw it. */
+    refused(delivery: OpenDelivery, error: HooklineError, request: FailedRequest, line: Partial<Line>): void {
       report(error, request, line)
       if (delivery.dispatched !== undefined) tap.failed(delivery, { error, next: 'sender', attempt: 1 })
       else if (rejected.hasSubscribers) rejected.publish({ error, request } satisfies RejectedEvent)
     },
 
-    failed(delivery, failure, line) {
+    /** Handlers of a message failed. Without a line, the log has it already. */
+    failed(delivery: OpenDelivery, failure: Failure, line?: Partial<Line>): void {
       if (line !== undefined) report(failure.error, requestOf(delivery), line)
       const { dispatched: message, startedAt } = delivery
       const now = clock.monotonic()
@@ -100,17 +83,24 @@ export function createTap(report: Report<FailedRequest>, clock: Clock): Tap {
       observeFailed(event, delivery)
     },
 
-    failedLate(delivery, error, request = requestOf(delivery)) {
+    /** Something failed after the answer, or beside it. */
+    failedLate(delivery: OpenDelivery, error: HooklineError, request = requestOf(delivery)): void {
       report(error, request, describe(error, delivery))
     },
 
-    unreadable(delivery, error, line) {
+    /** The queue made a dead letter by itself: channels leave it out. */
+    unreadable(delivery: OpenDelivery, error: HooklineError, line: Partial<Line>): void {
       report(error, requestOf(delivery), line)
       const event = { message: undefined, delivery, attempt: 0, durationMs: 0, error, next: 'dead_letter' } as const
       observeFailed(event, delivery)
     },
 
-    answered(delivery, request, { status, error, elements }, since) {
+    answered(
+      delivery: OpenDelivery,
+      request: FailedRequest,
+      { status, error, elements }: BatchResult & { readonly status: number },
+      since: number,
+    ): void {
       const { observed, dispatched, wire } = delivery
       if (observed === undefined) return
       const { headers, path, remoteAddress, method, originalPath } = request as FailedRequest & Partial<EndpointRequest>

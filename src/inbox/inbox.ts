@@ -18,7 +18,7 @@ import { bodyOf, sourceOf, writeEnvelope } from './envelope.ts'
 import { createJobHandler, type HandlingSettings } from './job-handler.ts'
 import type { InboxSettings } from './options.ts'
 import type { DeadLetterReason } from './retry-state.ts'
-import { type DeadLetterMessage, readDeadLetter, readStored, type StoredMessage } from './stored.ts'
+import { type DeadLetterMessage, readDeadLetter, readStored } from './stored.ts'
 
 interface Prepared {
   readonly job: Job
@@ -26,19 +26,7 @@ interface Prepared {
   readonly message: Message | undefined
 }
 
-export interface Inbox {
-  /** Prepares a delivery to be stored. */
-  prepare(delivery: OpenDelivery, message: Message | undefined): Prepared
-  /** Stores deliveries, in one push. Resolves when they are as safe as the queue stores them. */
-  store(prepared: readonly Prepared[]): Promise<void>
-  start(): void
-  counts(): Promise<QueueCounts>
-  deadLetters(page?: DeadLetterPage): Promise<readonly DeadLetterMessage[]>
-  redrive(ids: readonly string[] | 'all'): Promise<number>
-  drop(which: readonly string[] | 'all' | DeadLetterFilter<DeadLetterReason>): Promise<number>
-  forget(ids: string | readonly string[], source: string | undefined): Promise<Forgotten>
-  close(graceMs: number): Promise<readonly StoredMessage[]>
-}
+export type Inbox = ReturnType<typeof createInbox>
 
 export interface InboxReceiver extends HandlingSettings {
   readonly onDeadLetter: ((letter: DeadLetterMessage) => unknown) | undefined
@@ -48,7 +36,7 @@ export interface InboxReceiver extends HandlingSettings {
 /** How long after the first message `start` may be called without a line in the log. */
 const START_MS = 10_000
 
-export function createInbox(settings: InboxSettings, receiver: InboxReceiver, handlers: Handlers): Inbox {
+export function createInbox(settings: InboxSettings, receiver: InboxReceiver, handlers: Handlers) {
   const { queue, concurrency, key } = settings
   const { onDeadLetter, log, tap, clock, observers } = receiver
   const warn = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
@@ -91,12 +79,14 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
   }
 
   return {
-    prepare: (delivery, message) => ({
+    /** @param message Undefined when the bytes are authentic but not a valid message: the worker makes it a dead letter. */
+    prepare: (delivery: OpenDelivery, message: Message | undefined): Prepared => ({
       job: { id: idOf(delivery, message), body: writeEnvelope(delivery) },
       delivery,
       message,
     }),
-    async store(prepared) {
+    /** Stores deliveries, in one push. Resolves when they are as safe as the queue stores them. */
+    async store(prepared: readonly Prepared[]): Promise<void> {
       const startedAt = tap.startOf('stored', prepared[0]?.delivery)
       try {
         await queue.push(prepared.map(({ job }) => job))
@@ -110,23 +100,24 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
         if (delivery.expired === undefined) tap.stored(message, delivery, job.id, startedAt)
       }
     },
-    start() {
+    start(): void {
       const handle = createJobHandler(settings, receiver, handlers, giveDeadLetter)
       queue.work(handle, { concurrency, onUnreadable: reportUnreadable })
       clock.clearTimeout(watch)
       watch = 'over'
     },
     counts: () => queue.counts(),
-    deadLetters: async (page) => (await queue.deadLetters(page)).map(readDeadLetter),
-    redrive: (ids) => queue.redrive(ids),
-    drop: (which) => queue.drop(byListedReason(which, (letter) => readDeadLetter(letter).reason)),
-    async forget(ids, source) {
+    deadLetters: async (page?: DeadLetterPage) => (await queue.deadLetters(page)).map(readDeadLetter),
+    redrive: (ids: readonly string[] | 'all') => queue.redrive(ids),
+    drop: (which: readonly string[] | 'all' | DeadLetterFilter<DeadLetterReason>) =>
+      queue.drop(byListedReason(which, (letter) => readDeadLetter(letter).reason)),
+    async forget(ids: string | readonly string[], source: string | undefined): Promise<Forgotten> {
       const isAbout = matchUser(ids)
       observers.publish('forgotten', { ids, source })
       const isOf = (body: Uint8Array): boolean => source === undefined || sourceOf(body) === source
       return queue.forget(({ body }) => isAbout(bodyOf(body)) && isOf(body))
     },
-    close: async (graceMs) => (await queue.close({ graceMs })).map(readStored),
+    close: async (graceMs: number) => (await queue.close({ graceMs })).map(readStored),
   }
 }
 

@@ -28,17 +28,12 @@ export interface OpenRequest {
 
 type Run = (open: OpenRequest, read: ReadBody) => Steps<void>
 
-export interface Receive {
-  handle(request: EndpointRequest): Promise<Received>
-  answer(request: FailedRequest, read: ReadBody): Promise<Received>
-  /** Answers every later request `shutting_down`. Resolves when all earlier ones are answered. */
-  stop(): Promise<void>
-}
+export type Receive = ReturnType<typeof createAnswer>
 
 export function createAnswer(
   { limit, deadlineMs, inbox, onRejected, tap, clock, observers }: ReceiverSettings,
   run: Run,
-): Receive {
+) {
   const deadlines = createDeadlines(deadlineMs, clock)
   let inFlight = 0
   let onIdle = (): void => {}
@@ -102,9 +97,12 @@ export function createAnswer(
   }
 
   return {
-    handle: (request) => answer(request, () => readJson(request, limit), request.remainingMs),
+    /** Answers a request of a host. Never rejects. */
+    handle: (request: EndpointRequest): Promise<Received> =>
+      answer(request, () => readJson(request, limit), request.remainingMs),
     answer,
-    stop: async () => {
+    /** Answers every later request `shutting_down`. Resolves when all earlier ones are answered. */
+    stop: async (): Promise<void> => {
       isStopped = true
       if (inFlight > 0) await new Promise<void>((resolve) => (onIdle = resolve))
     },

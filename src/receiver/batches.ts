@@ -13,23 +13,13 @@ import { checkMessage } from '../message/parse.ts'
 import type { Key } from '../message/signature.ts'
 import type { ReceiverSettings } from './options.ts'
 
-export interface Batches {
-  /** Says of a body that is a batch what its signature may cover. Returns whether it is one. */
-  open(batch: OpenDelivery): boolean
-  /**
-   * Makes a delivery for each element. A batch that cannot be split is one message that is invalid: `body_not_json`,
-   * `batch_empty` or `batch_too_large`.
-   */
-  split(batch: OpenDelivery, drop: (element: OpenDelivery) => void): readonly OpenDelivery[]
-  /** Where elements that are not signed are claimed: anyone can send these, and would push out of `dedupe` what is signed. */
-  readonly unverified: Dedupe
-}
+export type Batches = ReturnType<typeof createBatches>
 
 export function createBatches(
   { batches, batchLimit, clock }: ReceiverSettings,
   handlers: Handlers,
   inbox: Inbox | undefined,
-): Batches {
+) {
   let hasWarned = false
 
   function isWanted(element: OpenDelivery): boolean {
@@ -44,13 +34,22 @@ export function createBatches(
   }
 
   return {
-    unverified: memoryDedupe({ clock }),
-    open(batch) {
+    /** Where elements that are not signed are claimed: anyone can send these, and would push out of `dedupe` what is signed. */
+    unverified: memoryDedupe({ clock }) as Dedupe,
+    /** Says of a body that is a batch what its signature may cover. Returns whether it is one. */
+    open(batch: OpenDelivery): boolean {
       if (!isArray(batch.bytes)) return false
       if (batches === 'first_signed') batch.isSignedBy = (key, signature) => isSigned(batch, key, signature)
       return true
     },
-    split(batch, drop) {
+    /**
+     * Makes a delivery for each element. A batch that cannot be split is one message that is invalid: `body_not_json`, `batch_empty`
+     * or `batch_too_large`.
+     *
+     * @param drop Ends an element that is not signed and that no handler asks for. It leaves nothing behind: no claim, no job,
+     *   nothing that an observer keeps.
+     */
+    split(batch: OpenDelivery, drop: (element: OpenDelivery) => void): readonly OpenDelivery[] {
       const elements = trySplit(batch, batchLimit)
       if (batch.isUncovered && elements.length > 1) warnUnlessTaken()
       for (const element of elements) {

@@ -21,20 +21,7 @@ export interface ReceiverDedupeOptions {
   readonly key?: (message: Message, delivery: Delivery) => string
 }
 
-export interface Deduplication {
-  /**
-   * Calls `handle` unless the message was handled before. Holds the claim until `handle` is done, also past the
-   * deadline.
-   */
-  run(
-    message: Message,
-    delivery: OpenDelivery,
-    request: FailedRequest,
-    handle: () => unknown,
-    store?: Dedupe,
-  ): Promise<void>
-  close(graceMs: number): Promise<void>
-}
+export type Deduplication = ReturnType<typeof createDeduplication>
 
 export function readDedupe(dedupe: Dedupe | ReceiverDedupeOptions): ReceiverDedupeOptions {
   if (isStore(dedupe)) return { store: dedupe }
@@ -53,7 +40,7 @@ function isStore(value: Dedupe | ReceiverDedupeOptions): value is Dedupe {
   return ['claim', 'close'].every((name) => typeof value?.[name as never] === 'function')
 }
 
-export function createDeduplication({ store, key }: ReceiverDedupeOptions, clock: Clock, tap: Tap): Deduplication {
+export function createDeduplication({ store, key }: ReceiverDedupeOptions, clock: Clock, tap: Tap) {
   let held = 0
   let onIdle = (): void => {}
 
@@ -88,7 +75,14 @@ export function createDeduplication({ store, key }: ReceiverDedupeOptions, clock
   }
 
   return {
-    async run(message, delivery, request, handle, from = store) {
+    /** Calls `handle` unless the message was handled before. Holds the claim until it is done, also past the deadline. */
+    async run(
+      message: Message,
+      delivery: OpenDelivery,
+      request: FailedRequest,
+      handle: () => unknown,
+      from: Dedupe = store,
+    ): Promise<void> {
       const id = keyOf(message, delivery)
       delivery.enter('dedupe')
       const claimed = await claim(id, from)
@@ -110,7 +104,7 @@ export function createDeduplication({ store, key }: ReceiverDedupeOptions, clock
         if (--held === 0) onIdle()
       }
     },
-    async close(graceMs) {
+    async close(graceMs: number): Promise<void> {
       if (held > 0) await within(new Promise<void>((resolve) => (onIdle = resolve)), graceMs, clock)
       await store.close()
     },
