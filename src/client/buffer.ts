@@ -8,7 +8,7 @@ import type { BufferedCall } from './call.ts'
 import type { ClientSettings } from './options.ts'
 import { log, type Report } from './report.ts'
 
-export type CallBuffer = ReturnType<typeof createCallBuffer>
+type CallBuffer = ReturnType<typeof createCallBuffer>
 
 interface NumberedBatch extends PendingBatch {
   readonly first: number

@@ -45,7 +45,8 @@ export function createJobHandler(
   onDeadLetter: (letter: DeadLetter) => void,
 ): HandleJob {
   const deadlines = createDeadlines(timeoutMs, clock)
-  const stopsBySignal = new WeakMap<AbortSignal, Set<() => void>>()
+  const stops = new Set<() => void>()
+  let watched: AbortSignal | undefined
 
   return async (job, signal) => {
     const before = readRetryState(job)
@@ -78,8 +79,8 @@ export function createJobHandler(
 
   function attempt(claimed: Claimed, signal: AbortSignal): Promise<Outcome> {
     const { delivery, before } = claimed
+    watch(signal)
     return new Promise((resolve) => {
-      const stops = stopsOf(signal)
       let isReleased = false
       const end = (outcome: Outcome): void => {
         deadlines.clear(deadline)
@@ -154,13 +155,10 @@ export function createJobHandler(
     return { retryAt: new Date(clock.now()), retryState: writeRetryState({ ...before, releases: before.releases + 1 }) }
   }
 
-  /** What a signal stops. One listener serves the many jobs that share a signal. */
-  function stopsOf(signal: AbortSignal): Set<() => void> {
-    const known = stopsBySignal.get(signal)
-    if (known !== undefined) return known
-    const stops = new Set<() => void>()
-    stopsBySignal.set(signal, stops)
+  /** The queue passes the same signal with every job. */
+  function watch(signal: AbortSignal): void {
+    if (signal === watched) return
+    watched = signal
     signal.addEventListener('abort', () => [...stops].forEach((stop) => void stop()), { once: true })
-    return stops
   }
 }

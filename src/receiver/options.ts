@@ -5,25 +5,27 @@ import type { FailedRequest } from '../handling/diagnostics.ts'
 import { createReceiverObservers, type ReceiverObservers } from '../handling/observer.ts'
 import { createValidate, type EventSchemas, type TraitSchemas, type Validate } from '../handling/schema.ts'
 import { createTap, type Tap } from '../handling/tap.ts'
+import type { EndpointHeaders } from '../http/endpoint.ts'
 import { type InboxOptions, type InboxSettings, readInboxOptions } from '../inbox/options.ts'
 import type { DeadLetterMessage } from '../inbox/stored.ts'
 import type { HooklineError } from '../message/error.ts'
 import { BODY_LIMIT, DEADLINE_MS, ELEMENTS_LIMIT } from '../message/limits.ts'
 import {
+  aClock,
+  anything,
+  checkOptions,
   invalidOption,
   kindOf,
-  refuseUnknown,
-  requireClock,
+  type OptionChecks,
   requireFunction,
   requireOneOf,
-  requireWhole,
+  whole,
 } from '../options/checks.ts'
 import type { Log, Logger } from '../options/log.ts'
 import { createReport } from '../options/report.ts'
 import type { Queue } from '../queues/queue.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { type ReceiverDedupeOptions, readDedupe } from './deduplication.ts'
-import type { OnRejected } from './rejected.ts'
 import { type MatchSecret, readSecret, type SecretProvider, type Secrets, type SourceSecrets } from './secrets.ts'
 
 /** The options of `createReceiver`. Pass `secret`, or `allowUnsigned: true`. */
@@ -94,6 +96,19 @@ export interface ReceiverOptions<
   readonly clock?: Clock
 }
 
+/** An authentic message that is invalid or does not match its schema. */
+export interface RejectedMessage {
+  /** The exact bytes of the body, or of the element of a batch; their signature was checked. */
+  readonly bytes: Uint8Array
+  /** The headers of the request, names in lower case. */
+  readonly headers: EndpointHeaders
+  /** The source of the message, of a receiver with many. */
+  readonly source: string | undefined
+}
+
+/** Receives such a message. */
+export type OnRejected = (error: HooklineError, message: RejectedMessage) => unknown
+
 /** Which batches a receiver takes. */
 export type BatchMode = 'refuse' | 'signed' | 'first_signed'
 
@@ -114,23 +129,23 @@ export interface ReceiverSettings {
   readonly clock: Clock
 }
 
-const KNOWN = [
-  'secret',
-  'allowUnsigned',
-  'events',
-  'traits',
-  'limit',
-  'batches',
-  'batchLimit',
-  'deadlineMs',
-  'inbox',
-  'dedupe',
-  'onRejected',
-  'onError',
-  'onDeadLetter',
-  'logger',
-  'clock',
-] as const satisfies (keyof ReceiverOptions)[]
+const CHECKS: OptionChecks<ReceiverOptions> = {
+  secret: anything,
+  allowUnsigned: anything,
+  events: anything,
+  traits: anything,
+  limit: whole(1),
+  batches: (name, value) => requireOneOf(name, value, BATCH_MODES),
+  batchLimit: whole(1),
+  deadlineMs: whole(1),
+  inbox: anything,
+  dedupe: anything,
+  onRejected: requireFunction,
+  onError: anything,
+  onDeadLetter: requireFunction,
+  logger: anything,
+  clock: aClock,
+}
 
 const BATCH_MODES: readonly BatchMode[] = ['refuse', 'signed', 'first_signed']
 
@@ -138,11 +153,8 @@ export function readOptions(options: ReceiverOptions): ReceiverSettings {
   if (typeof options !== 'object' || options === null) {
     throw invalidOption('createReceiver: options', 'must be an object', kindOf(options), 'Pass at least { secret }.')
   }
-  refuseUnknown(options, KNOWN)
-  const { clock = systemClock, onRejected, onDeadLetter } = options
-  const { limit = BODY_LIMIT, deadlineMs = DEADLINE_MS, inbox, dedupe } = options
-  const { batches = 'refuse', batchLimit = ELEMENTS_LIMIT } = options
-  if (onRejected !== undefined) requireFunction('onRejected', onRejected)
+  checkOptions('createReceiver', options, CHECKS)
+  const { clock = systemClock, onRejected, onDeadLetter, inbox, dedupe } = options
   if (inbox !== undefined && onRejected !== undefined) {
     const advice = 'Remove `onRejected`: the inbox makes such messages dead letters.'
     throw invalidOption('onRejected', 'cannot be combined with `inbox`', 'both', advice)
@@ -151,19 +163,17 @@ export function readOptions(options: ReceiverOptions): ReceiverSettings {
     const advice = 'Remove `dedupe`: the inbox handles a message once by itself.'
     throw invalidOption('dedupe', 'cannot be combined with `inbox`', 'both', advice)
   }
-  if (onDeadLetter !== undefined) requireFunction('onDeadLetter', onDeadLetter)
   if (onDeadLetter !== undefined && inbox === undefined) {
     throw invalidOption('onDeadLetter', 'needs an `inbox`', 'none', 'Pass a queue as `inbox`.')
   }
-  requireClock(clock)
   const { report, log } = createReport<FailedRequest>(options, clock)
   return {
     matchSecret: readSecret(options, clock),
     validate: createValidate(options.events, options.traits),
-    limit: requireWhole('limit', limit, 1),
-    batches: requireOneOf('batches', batches, BATCH_MODES),
-    batchLimit: requireWhole('batchLimit', batchLimit, 1),
-    deadlineMs: requireWhole('deadlineMs', deadlineMs, 1),
+    limit: options.limit ?? BODY_LIMIT,
+    batches: options.batches ?? 'refuse',
+    batchLimit: options.batchLimit ?? ELEMENTS_LIMIT,
+    deadlineMs: options.deadlineMs ?? DEADLINE_MS,
     inbox: inbox === undefined ? undefined : readInboxOptions(inbox),
     dedupe: dedupe === undefined ? undefined : readDedupe(dedupe),
     onRejected,

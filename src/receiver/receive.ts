@@ -14,8 +14,7 @@ import { isWellFormed } from '../message/signature.ts'
 import { createAnswer, type OpenRequest, type ReadBody, type Receive } from './answer.ts'
 import type { Batches, createBatches } from './batches.ts'
 import type { Deduplication } from './deduplication.ts'
-import type { ReceiverSettings } from './options.ts'
-import { reject } from './rejected.ts'
+import type { OnRejected, ReceiverSettings } from './options.ts'
 import type { Steps } from './steps.ts'
 
 export function createReceive(
@@ -159,4 +158,22 @@ function hasNotEnded({ result }: OpenDelivery): boolean {
 /** Whether an authentic message cannot be used: the inbox stores it, or `onRejected` gets it. */
 function isKept(error: HooklineError, { verified }: OpenDelivery): boolean {
   return verified && isUnusable(error)
+}
+
+/**
+ * Gives the message to the function, if there is one. Returns the error of the delivery: `handler_failed` when the
+ * function fails, so that the sender sends the message again.
+ */
+async function reject(
+  onRejected: OnRejected | undefined,
+  error: HooklineError,
+  { bytes, headers, source }: OpenDelivery,
+): Promise<HooklineError> {
+  try {
+    await onRejected?.(error, { bytes, headers, source })
+    return error
+  } catch (cause) {
+    const text = '`onRejected` must not fail. Got an error from it. See `cause`; the sender sends the message again.'
+    return new HooklineError('handler_failed', text, { cause })
+  }
 }

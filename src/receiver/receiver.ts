@@ -15,7 +15,7 @@ import type { ForgetOptions, HeadersLike, ReceiveOptions, Receiver, ReceiverClos
 import { createDeduplication } from './deduplication.ts'
 import { type ReceiverOptions, readOptions } from './options.ts'
 import { createReceive } from './receive.ts'
-import { noteSecret } from './secrets-of.ts'
+import { tellSecrets } from './secrets.ts'
 
 /**
  * Creates a receiver of webhook messages.
@@ -98,7 +98,7 @@ export function createReceiver<
       return closed
     },
   }
-  noteSecret(receiver, options.secret)
+  tellSecrets(receiver, options.secret)
   return receiver
 
   function inboxFor(call: string): Inbox {

@@ -1,9 +1,15 @@
-/** The shared secret in each form of the option: constant, from a provider, or one for each source. */
+/** The shared secret in each form of the option: constant, from a provider whose answer is cached, or one for each source. */
 
 import type { OpenDelivery } from '../handling/open-delivery.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { HooklineError } from '../message/error.ts'
-import { SOURCE_NAME_LIMIT, SOURCES_LIMIT } from '../message/limits.ts'
+import {
+  SECRET_COOLDOWN_MS,
+  SECRET_MAX_AGE_MS,
+  SECRET_RETRY_MS,
+  SOURCE_NAME_LIMIT,
+  SOURCES_LIMIT,
+} from '../message/limits.ts'
 import { createKeys, type Key } from '../message/signature.ts'
 import {
   invalidOption,
@@ -13,8 +19,8 @@ import {
   requireFunction,
   warnOfSecret,
 } from '../options/checks.ts'
-import type { Clock } from '../time/clock.ts'
-import { createSecretCache, indexOfMatch, type SecretCache } from './secret-cache.ts'
+import { type Clock, inBackground } from '../time/clock.ts'
+import { TIMED_OUT, within } from '../time/timeout.ts'
 
 /** One shared secret, or several while one replaces another. */
 export type Secrets = string | readonly (string | undefined)[]
@@ -160,4 +166,103 @@ function nameOf(source: SourceSecrets['source'], request: SourceRequest): string
       'The source of the request must have a name. Got an error or another value. See `cause` of this error in `onError`.'
     throw new HooklineError('secret_unavailable', text, { cause })
   }
+}
+
+type Signed = Pick<OpenDelivery, 'isSignedBy'>
+
+type SecretCache = ReturnType<typeof createSecretCache>
+
+/** Asks a provider when its answer is needed, once for all requests that wait, and keeps the answer for a while. */
+export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Clock): SecretCache {
+  let keys: readonly Key[] = []
+  let loadedAt = Number.NEGATIVE_INFINITY
+  let askedAt = Number.NEGATIVE_INFINITY
+  let failure: HooklineError | undefined
+  let pending: Promise<void> | undefined
+
+  const isWithin = (ms: number, since: number): boolean => clock.monotonic() - since < ms
+
+  async function loadOnce(): Promise<void> {
+    const time = clock.monotonic()
+    askedAt = time
+    try {
+      const loaded = await load()
+      if (time < loadedAt) return // A later call was answered first.
+      keys = loaded
+      loadedAt = time
+      failure = undefined
+    } catch (cause) {
+      const text =
+        'The secret provider must return a secret. Got an error or no secret. See `cause` of this error in `onError`.'
+      const error = new HooklineError('secret_unavailable', text, { cause })
+      if (time >= loadedAt) failure = error
+      throw error
+    }
+  }
+
+  /** Shares one call among all requests that wait. Of a call that hangs nothing is left after the cooldown but itself. */
+  function ask(): Promise<void> {
+    if (pending !== undefined && isWithin(SECRET_COOLDOWN_MS, askedAt)) return pending
+    const asked = askInTime().finally(() => {
+      if (pending === asked) pending = undefined
+    })
+    pending = asked
+    return asked
+  }
+
+  async function askInTime(): Promise<void> {
+    if ((await within(loadOnce(), SECRET_COOLDOWN_MS, inBackground(clock))) !== TIMED_OUT) return
+    const text = 'The secret provider must answer in time. Got no answer. Make it answer or fail sooner.'
+    throw new HooklineError('secret_unavailable', text)
+  }
+
+  return {
+    get isKnown() {
+      return keys.length > 0
+    },
+    get isAsking() {
+      return pending !== undefined
+    },
+    /** Finds the secret of a signature. Reads the bytes after the provider has answered: a delivery that is answered before that holds none. */
+    match(delivery: Signed, signature: string): number | Promise<number> {
+      const find = (): number => indexOfMatch(keys, delivery, signature)
+      if (!isWithin(SECRET_MAX_AGE_MS, loadedAt)) {
+        if (failure !== undefined && isWithin(SECRET_RETRY_MS, askedAt)) throw failure
+        return ask().then(find)
+      }
+      const index = find()
+      if (index !== -1) return index
+      if (pending !== undefined || !isWithin(SECRET_COOLDOWN_MS, askedAt)) return ask().then(find)
+      if (failure !== undefined) throw failure // A newer secret may exist that the provider could not return.
+      return -1
+    },
+  }
+}
+
+function indexOfMatch(keys: readonly Key[], delivery: Signed, signature: string): number {
+  return keys.findIndex((key) => delivery.isSignedBy(key, signature))
+}
+
+const SECRETS = Symbol('secrets')
+
+/** Lets {@link secretsOf} read the secrets of a receiver: nothing that a copy or a console shows. */
+export function tellSecrets(receiver: object, secret: Secrets | SecretProvider | SourceSecrets | undefined): void {
+  async function read(request: SourceRequest): Promise<Secrets | undefined> {
+    if (typeof secret === 'function') return secret()
+    if (!isSourceSecrets(secret)) return secret
+    const name = secret.source(request)
+    return name && name.length <= SOURCE_NAME_LIMIT ? secret.secrets(name) : undefined
+  }
+  Object.defineProperty(receiver, SECRETS, { value: read })
+}
+
+/**
+ * Reads the secrets that a request to the receiver may be signed with, in the order of `delivery.secretIndex`: calls
+ * the functions that it was given, past its cache. Rejects when one of them fails, and waits for as long as it takes.
+ * An empty list for a receiver of unsigned messages, for a source that is unknown, and for what `createReceiver` did
+ * not make.
+ */
+export async function secretsOf(receiver: object, request: SourceRequest): Promise<readonly string[]> {
+  const { [SECRETS]: read }: { [SECRETS]?: (request: SourceRequest) => Promise<Secrets | undefined> } = receiver
+  return [await read?.(request)].flat().filter((secret) => secret !== undefined)
 }

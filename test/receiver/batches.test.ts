@@ -165,13 +165,6 @@ describe.each(WAYS)('a batch, %s', (way) => {
     expect(set.seen).toEqual([])
   })
 
-  it('that is no UTF-8 is refused as a whole', async () => {
-    const set = setUpBatches(way)
-    const body = Buffer.from([...Buffer.from('[{"type":"'), 0xff, ...Buffer.from('"}]')])
-    const received = await set.receiver.receive(body, { 'x-signature': sign(body, secret) })
-    expect(received).toMatchObject({ ok: false, error: { code: 'body_not_json' } })
-  })
-
   it('of another secret, in another order, or with another byte is refused', async () => {
     const set = setUpBatches(way, { batches: 'signed' })
     set.receiver.on('*', set.handle, { unverified: true })
@@ -205,14 +198,6 @@ describe.each(WAYS)('a batch, %s', (way) => {
     await set.post([track('ada', { properties: { total: 1 } }), track('ben')])
     expect(set.seen.map(({ message }) => message)).toMatchObject([{ userId: 'ada', properties: { total: 2 } }])
     expect(set.errors.map(({ code }) => code)).toEqual(['schema_mismatch'])
-  })
-
-  it('calls the handlers of audiences', async () => {
-    const set = setUpBatches(way)
-    const entered = vi.fn()
-    set.receiver.onAudience('vip', { entered })
-    await set.post([{ type: 'identify', userId: 'ada', traits: { vip: true } }])
-    expect(entered).toHaveBeenCalledOnce()
   })
 
   it('drops keys that could reach a prototype', async () => {
@@ -411,11 +396,6 @@ describe('the options', () => {
     const received = await set.post(messages.slice(1))
     expect(received).toMatchObject({ ok: true })
     expect(received.elements).toHaveLength(1_000)
-  })
-
-  it('change nothing for a message that is delivered alone', async () => {
-    const set = setUpBatches('inline')
-    expect(await deliver(set.receiver, fixtures.track)).toMatchObject({ ok: true })
   })
 })
 

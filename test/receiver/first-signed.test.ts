@@ -314,13 +314,6 @@ describe('unverified messages', () => {
     warn.mockRestore()
   })
 
-  it('are counted like others', async () => {
-    const set = setUp('inline')
-    const events = countEvents()
-    await set.post(some, 'first')
-    expect(events).toEqual({ received: 3, rejected: 0, stored: 0, handled: 3, failed: 0 })
-  })
-
   it('have keys of their own in an inbox', async () => {
     const queue = memoryQueue()
     const key = ({ messageId }: { messageId?: string }): string => String(messageId)

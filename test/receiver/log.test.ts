@@ -64,18 +64,6 @@ describe('by default a receiver prints', () => {
     expect(printed.map(({ level }) => level)).toEqual(['warn', 'warn'])
   })
 
-  it('for 500 requests behind a parser two lines, and no stack', async () => {
-    const { clock, lines, receiver } = setUp()
-    for (let index = 0; index < 500; index++) {
-      expect(await receiver.handle(consumed())).toMatchObject({ error: { code: 'body_consumed' } })
-    }
-    await clock.advance(60_000)
-    expect(lines()).toEqual([
-      expect.stringMatching(/^hookline: body_consumed: [^\n]* Mount the webhook route before [^\n]*$/),
-      'hookline: 499 more body_consumed in the last minute.',
-    ])
-  })
-
   it('for an authentic message that does not match its schema: which one, and that it is lost', async () => {
     const { printed, receiver } = setUp({ events: { 'Order Completed': refusing } })
     await deliver(receiver, fixtures.track)
@@ -101,23 +89,6 @@ describe('by default a receiver prints', () => {
     expect(printed[0]?.level).toBe('error')
     expect(printed[0]?.text).toContain(`handler_failed in delivery ${idOf(fixtures.page)} (page): Every handler must`)
     expect(printed[0]?.text).toMatch(/\n {4}Error: down\n {8}at .*log\.test\.ts/)
-  })
-
-  it('for a handler that fails after the deadline: the same', async () => {
-    const { clock, lines, receiver } = setUp()
-    let fail = (_error: Error): void => {}
-    receiver.on('page', () => new Promise((_resolve, reject) => (fail = reject)))
-    const received = deliver(receiver, fixtures.page)
-    await clock.advance(4_500)
-    expect(await received).toMatchObject({ status: 503 })
-    fail(new Error('late'))
-    await clock.advance(0)
-    const delivery = `in delivery ${idOf(fixtures.page)} (page):`
-    expect(lines()).toEqual([
-      expect.stringMatching(`^hookline: handler_timeout ${delivery.replace(/[()]/g, '\\$&')}`),
-      expect.stringContaining(`handler_failed ${delivery}`),
-    ])
-    expect(lines()[1]).toContain('\n    Error: late\n')
   })
 
   it('nothing for a request that comes while it closes, or after', async () => {
@@ -169,33 +140,6 @@ describe('with an inbox it prints', () => {
       { level: 'error', text: expect.stringMatching(`^hookline: dead letter ${jobId(id)}: ${what}: .*redrive`) },
     ])
   })
-
-  it('dead letters also after many failed attempts', async () => {
-    const { clock, lines, receiver } = setUpInbox()
-    receiver.on('page', () => Promise.reject(new Error('down'))).start()
-    for (let index = 0; index < 7; index++) await deliver(receiver, { ...fixtures.page, index })
-    await clock.advance(2_000)
-    expect(lines().filter((line) => line.startsWith('hookline: handler_failed in'))).toHaveLength(5)
-    expect(lines().filter((line) => line.startsWith('hookline: dead letter'))).toHaveLength(5)
-    await clock.advance(60_000)
-    expect(lines().slice(-2)).toEqual([
-      'hookline: 2 more handler_failed in the last minute.',
-      'hookline: 2 more dead_letter in the last minute.',
-    ])
-  })
-
-  it('a handler that fails after its time', async () => {
-    const { clock, lines, receiver, queue } = setUpInbox({})
-    let fail = (_error: Error): void => {}
-    const slow = createReceiver({ secret, clock, inbox: { queue, timeoutMs: 5 } })
-    slow.on('page', () => new Promise((_resolve, reject) => (fail = reject))).start()
-    await deliver(receiver, fixtures.page)
-    await clock.advance(5)
-    fail(new Error('late'))
-    await clock.advance(0)
-    expect(lines()[0]).toMatch(/^hookline: handler_timeout in delivery \w+ \(page\): .* Attempt 1; the next follows/)
-    expect(lines()[1]).toMatch(/^hookline: handler_failed in delivery \w+ \(page\): .*\n {4}Error: late\n/)
-  })
 })
 
 describe('an inbox that is not started', () => {
@@ -244,18 +188,6 @@ describe('an inbox that is not started', () => {
     queue.work(async () => ({ complete: true }), { concurrency: 1 }) // As a worker process does.
     await deliver(receiver, fixtures.page)
     await clock.advance(10_000)
-    expect(printed).toEqual([])
-  })
-
-  it('says nothing of a message that has just come', async () => {
-    const { clock, printed, receiver, queue } = setUpInbox()
-    queue.work(async () => ({ complete: true }), { concurrency: 1 })
-    await deliver(receiver, fixtures.page)
-    await clock.advance(9_999)
-    queue.pause()
-    await deliver(receiver, fixtures.track)
-    await clock.advance(1)
-    expect(await queue.counts()).toMatchObject({ waiting: 1 })
     expect(printed).toEqual([])
   })
 
@@ -362,14 +294,6 @@ describe('onDeadLetter', () => {
     const warning = { code: 'HOOKLINE_ON_DEAD_LETTER', detail: 'mine' }
     expect(emit).toHaveBeenCalledExactlyOnceWith('onDeadLetter failed', warning)
     emit.mockRestore()
-  })
-
-  it('is not awaited', async () => {
-    const { clock, receiver } = setUpInbox({ onDeadLetter: () => new Promise(() => {}), onError: () => {} })
-    receiver.on('page', () => {}).start()
-    await deliver(receiver, { type: 'page' })
-    await clock.advance(0)
-    expect(await receiver.deadLetters()).toHaveLength(1)
   })
 })
 

@@ -386,13 +386,6 @@ it('a batch that is cut short by its deadline: its elements as they stand', asyn
   ])
 })
 
-it('a batch that is refused as a whole has no elements', async () => {
-  const { receiver, ...set } = setUpBatches('inline')
-  const { events } = observe(receiver)
-  await set.post([])
-  expect(events).toMatchObject([['answered', { status: 400, message: undefined, elements: [] }]])
-})
-
 it('forget: the ids as they were passed, once they are checked', async () => {
   const { receiver } = setUpInbox()
   const { events } = observe(receiver)
@@ -403,18 +396,6 @@ it('forget: the ids as they were passed, once they are checked', async () => {
     ['forgotten', { ids: 'user-1', source: undefined }],
     ['forgotten', { ids: ['a', 'b'], source: 'shop' }],
   ])
-})
-
-it('without an observer, nothing of a request is read for one', async () => {
-  const { receiver } = setUp()
-  receiver.on('*', () => {})
-  const remoteAddress = vi.fn(() => '192.0.2.1')
-  const given = Object.defineProperty(request(fixtures.track), 'remoteAddress', { get: remoteAddress })
-  await receiver.handle(given)
-  expect(remoteAddress).not.toHaveBeenCalled()
-  observe(receiver)
-  await receiver.handle(given)
-  expect(remoteAddress).toHaveBeenCalledOnce()
 })
 
 it('several observers, of this receiver alone, until each is removed', async () => {
@@ -428,17 +409,6 @@ it('several observers, of this receiver alone, until each is removed', async () 
   second.stop()
   await deliver(receiver, fixtures.page)
   expect([first.events.length, second.events.length]).toEqual([2, 4])
-})
-
-it('one that is removed while a handler runs sees no end', async () => {
-  const { receiver, clock } = setUp()
-  receiver.on('*', () => wait(clock, 70))
-  const { events, stop } = observe(receiver)
-  const received = deliver(receiver, fixtures.track)
-  stop()
-  await clock.advance(70)
-  expect(await received).toMatchObject({ ok: true })
-  expect(events).toEqual([])
 })
 
 it('a request that arrived before the first observer is not observed', async () => {
@@ -466,20 +436,6 @@ it('one that throws or rejects is a process warning, at most five a minute, and 
   expect(errors).toEqual([])
   expect(emitted).toHaveLength(5)
   expect(emitted[0]).toEqual(['An observer failed', { code: 'HOOKLINE_OBSERVER', detail: 'no' }])
-})
-
-it('keeps its object: methods of a class see their own fields', async () => {
-  class Counter {
-    declare answers: number
-    answered() {
-      this.answers = (this.answers ?? 0) + 1
-    }
-  }
-  const counter = new Counter()
-  const { receiver } = setUp()
-  receiver.observe(counter)
-  await deliver(receiver, fixtures.track)
-  expect(counter.answers).toBe(1)
 })
 
 it('leaves no trace on what handlers print', async () => {

@@ -397,8 +397,4 @@ describe('close', () => {
     await Promise.all([underWay, ...closed])
     expect(order).toEqual(['answered 200', 'closed', 'closed'])
   })
-
-  it('is done at once when nothing is under way', async () => {
-    await expect(setUp().receiver.close()).resolves.toEqual([])
-  })
 })

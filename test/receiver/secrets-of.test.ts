@@ -1,6 +1,6 @@
 import { expect, it, vi } from 'vitest'
 import { createReceiver } from '../../src/receiver/receiver.ts'
-import { secretsOf } from '../../src/receiver/secrets-of.ts'
+import { secretsOf } from '../../src/receiver/secrets.ts'
 
 const request = { path: '/webhooks/shop', headers: { 'x-shop': 'a' } }
 

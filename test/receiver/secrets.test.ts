@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createReceiver } from '../../src/receiver/receiver.ts'
-import { createSecretCache } from '../../src/receiver/secret-cache.ts'
+import { createSecretCache } from '../../src/receiver/secrets.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { deliver, secret, setUp } from '../support/receive.ts'
@@ -163,12 +163,6 @@ describe('a secret provider', () => {
     expect(provider).toHaveBeenCalledOnce()
     await clock.advance(1)
     expect(await deliver(receiver, track)).toMatchObject({ status: 200 })
-  })
-
-  it('may give several', async () => {
-    const { receiver } = setUp({ secret: () => ['new', secret] })
-    const received = await deliver(receiver, track)
-    expect(received.ok && received.delivery.secretIndex).toBe(1)
   })
 })
 

@@ -1,10 +1,8 @@
 /** Finds what an endpoint verifies in place of the HMAC-SHA1 of the bytes, from what it takes and refuses. */
 
 import { createHmac } from 'node:crypto'
-import { changeBody } from '../../message/explain/bodies.ts'
-import { WRONG_DIGESTS } from '../../message/explain/digests.ts'
+import { changeBody, listSecrets, WRONG_DIGESTS } from '../../message/explain/deviations.ts'
 import { type JsonWriter, rewriterOf, WRITERS } from '../../message/explain/json-writers.ts'
-import { listSecrets } from '../../message/explain/secrets.ts'
 
 /** A body that was signed over its bytes, and whether it was refused. */
 export interface Sample {

@@ -109,17 +109,11 @@ function requireSignature(signature: unknown): void {
 
 function readExpected(options: unknown): boolean {
   const { expected = false, ...others } = Object(options)
-  const unknown =
-    typeof options !== 'object' || options === null
-      ? kindOf(options)
-      : Object.keys(others).map((name) => `an option \`${name}\``)[0]
-  if (unknown !== undefined) {
-    throw new TypeError(
-      `explainSignature: options must be an object with \`expected\`. Got ${unknown}. Pass { expected: true }.`,
-    )
-  }
-  if (typeof expected === 'boolean') return expected
+  const isObject = typeof options === 'object' && options !== null
+  if (isObject && Object.keys(others).length === 0 && typeof expected === 'boolean') return expected
+  const [unknown] = Object.keys(others)
+  const found = !isObject ? kindOf(options) : unknown === undefined ? kindOf(expected) : `an option \`${unknown}\``
   throw new TypeError(
-    `\`expected\` must be true or false. Got ${kindOf(expected)}. Pass true to see the right signature.`,
+    `explainSignature: options must be an object with \`expected\`, true or false. Got ${found}. Pass { expected: true }.`,
   )
 }

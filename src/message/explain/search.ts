@@ -1,11 +1,9 @@
 /** Looks for what was signed: what differs in one way first, then in two, until a fixed amount of work is done. */
 
 import { createHash } from 'node:crypto'
-import { changeBody } from './bodies.ts'
 import { causeOf, reserialisedBy, type SignatureCause } from './causes.ts'
-import { type Digest, HMAC, WRONG_DIGESTS } from './digests.ts'
+import { changeBody, type Digest, HMAC, listSecrets, WRONG_DIGESTS } from './deviations.ts'
 import { rewriterOf, WRITERS } from './json-writers.ts'
-import { listSecrets } from './secrets.ts'
 import type { Reading } from './signature-forms.ts'
 
 export interface SearchResult {

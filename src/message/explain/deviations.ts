@@ -1,8 +1,57 @@
-/** The bytes that a signer may have signed instead of the body that was passed. */
+/** What people do wrong: the ways to combine a secret and a body, and the secrets and the bytes that may have been signed instead. */
 
 import { isUtf8 } from 'node:buffer'
+import { createHash, createHmac } from 'node:crypto'
 import { firstElement, trim } from '../elements.ts'
 import type { SignatureCauseCode } from './causes.ts'
+import type { HashName } from './signature-forms.ts'
+
+export interface Digest {
+  compute(hash: HashName, key: Uint8Array, bytes: Uint8Array): string
+}
+
+export const HMAC: Digest = {
+  compute: (hash, key, bytes) => createHmac(hash, key).update(bytes).digest('hex'),
+}
+
+export const WRONG_DIGESTS: readonly (Digest & { readonly code: SignatureCauseCode })[] = [
+  { code: 'key_unused', compute: (hash, _key, bytes) => createHash(hash).update(bytes).digest('hex') },
+  { code: 'key_before_body', compute: (hash, key, bytes) => createHash(hash).update(key).update(bytes).digest('hex') },
+  { code: 'key_behind_body', compute: (hash, key, bytes) => createHash(hash).update(bytes).update(key).digest('hex') },
+  { code: 'key_and_body_swapped', compute: (hash, key, bytes) => HMAC.compute(hash, bytes, key) },
+]
+
+type SecretChange = readonly [code: SignatureCauseCode, change: (secret: string) => string | Uint8Array | undefined]
+
+const SECRET_CHANGES: readonly SecretChange[] = [
+  ['secret_space_extra', (secret) => secret.trim()],
+  ['secret_line_break_lost', (secret) => `${secret}\n`],
+  ['secret_line_break_lost', (secret) => `${secret}\r\n`],
+  ['secret_space_lost', (secret) => `${secret} `],
+  ['secret_space_lost', (secret) => ` ${secret}`],
+  ['secret_quotes_extra', (secret) => /^(["'`])(.*)\1$/s.exec(secret)?.[2]],
+  ['secret_quotes_lost', (secret) => `"${secret}"`],
+  ['secret_quotes_lost', (secret) => `'${secret}'`],
+  ['secret_label_extra', (secret) => /^(?:export )?[A-Za-z_][A-Za-z0-9_]*=(.*)$/s.exec(secret)?.[1]],
+  ['secret_hex_decoded', (secret) => (/^(?:[0-9a-f]{2})+$/i.test(secret) ? Buffer.from(secret, 'hex') : undefined)],
+  ['secret_base64_decoded', decodeBase64],
+  ['secret_hex_encoded', (secret) => Buffer.from(secret).toString('hex')],
+  ['secret_hex_encoded', (secret) => Buffer.from(secret).toString('hex').toUpperCase()],
+  ['secret_base64_encoded', (secret) => Buffer.from(secret).toString('base64')],
+  ['secret_base64_encoded', (secret) => Buffer.from(secret).toString('base64url')],
+  ['secret_latin1', (secret) => Buffer.from(secret, 'latin1')],
+]
+
+/** The keys that a signer may have used instead of the secret, each once. */
+export function listSecrets(secret: string) {
+  const variants = SECRET_CHANGES.map(([code, change]) => ({ code, key: Buffer.from(change(secret) ?? '') }))
+  return variants.filter(
+    ({ key }, index) =>
+      key.length > 0 &&
+      !key.equals(Buffer.from(secret)) &&
+      variants.findIndex((earlier) => earlier.key.equals(key)) === index,
+  )
+}
 
 interface Body {
   readonly bytes: Buffer
@@ -25,7 +74,7 @@ const MARK = Buffer.from('\ufeff')
 const NOT_ASCII = /[^\0-\x7f]/gu
 const NOT_LATIN1 = /[^\0-\xff]/gu
 
-const CHANGES: readonly BodyChange[] = [
+const BODY_CHANGES: readonly BodyChange[] = [
   { code: 'body_line_break_lost', change: ({ bytes }) => Buffer.concat([bytes, Buffer.from('\n')]) },
   { code: 'body_line_break_lost', change: ({ bytes }) => Buffer.concat([bytes, Buffer.from('\r\n')]) },
   { code: 'body_line_break_extra', change: ({ bytes }) => (bytes.at(-1) === LF ? bytes.subarray(0, -1) : undefined) },
@@ -45,7 +94,7 @@ const CHANGES: readonly BodyChange[] = [
   { code: 'body_first_element', inner: true, change: ({ bytes }) => readFirstElement(bytes) },
   { code: 'body_empty', change: () => '' },
   { code: 'body_object_text', change: () => '[object Object]' },
-  { code: 'body_base64_received', inner: true, change: ({ bytes }) => decodeBase64(bytes) },
+  { code: 'body_base64_received', inner: true, change: ({ bytes }) => decodeBase64(bytes.toString('latin1').trim()) },
   { code: 'body_base64_signed', change: ({ bytes }) => bytes.toString('base64') },
   { code: 'body_json_string_received', inner: true, change: ({ text }) => text && readJsonString(text) },
   { code: 'body_json_string_signed', change: ({ text }) => text && JSON.stringify(text) },
@@ -64,16 +113,10 @@ const CHANGES: readonly BodyChange[] = [
   { code: 'body_utf8_repaired', change: ({ bytes, text }) => text ?? bytes.toString() },
 ]
 
-export interface ChangedBody {
-  readonly code: SignatureCauseCode
-  /** Whether a serialiser may have worked on it. */
-  readonly isInner: boolean
-  readonly bytes: Buffer
-}
-
-export function* changeBody(bytes: Buffer, withInner: boolean): Generator<ChangedBody> {
+/** The bytes that a signer may have signed instead of the body; with `isInner` when a serialiser may have worked on them. */
+export function* changeBody(bytes: Buffer, withInner: boolean) {
   const body = { bytes, text: isUtf8(bytes) ? bytes.toString() : undefined }
-  for (const { code, inner: isInner = false, change } of CHANGES) {
+  for (const { code, inner: isInner = false, change } of BODY_CHANGES) {
     if (isInner && !withInner) continue
     const signed = change(body)
     if (signed === undefined) continue
@@ -105,8 +148,7 @@ function readJsonString(text: string): string | undefined {
   }
 }
 
-function decodeBase64(bytes: Buffer): Buffer | undefined {
-  const text = bytes.toString('latin1').trim()
+function decodeBase64(text: string): Buffer | undefined {
   return /^[A-Za-z0-9+/_-]+={0,2}$/.test(text) ? Buffer.from(text, 'base64') : undefined
 }
 
