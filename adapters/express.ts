@@ -8,11 +8,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Endpoint } from '../src/http/endpoint.ts'
 import { mount, type ServeOptions } from './shared/mount.ts'
 import { send } from './shared/node-answer.ts'
-import { NodeRequest } from './shared/node-request.ts'
-import type { ParsedBody } from './shared/read-body.ts'
+import { NodeRequest, type ParsedBody } from './shared/node-request.ts'
 
 export type { ServeOptions } from './shared/mount.ts'
-export type { ParsedBody } from './shared/read-body.ts'
+export type { ParsedBody } from './shared/node-request.ts'
 
 /**
  * Returns an Express handler. A request for another path goes on to the next handler; an error never does.

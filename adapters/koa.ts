@@ -8,8 +8,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Endpoint, EndpointAnswer } from '../src/http/endpoint.ts'
 import { mount, type ServeOptions } from './shared/mount.ts'
 import { headersFor, isStreamed, send, toNodeBody } from './shared/node-answer.ts'
-import { NodeRequest } from './shared/node-request.ts'
-import type { ParsedBody } from './shared/read-body.ts'
+import { NodeRequest, type ParsedBody } from './shared/node-request.ts'
 
 export type { ServeOptions } from './shared/mount.ts'
 

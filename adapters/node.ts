@@ -7,8 +7,7 @@
 import type { Endpoint } from '../src/http/endpoint.ts'
 import { mount, type ServeOptions } from './shared/mount.ts'
 import { type NodeOutgoing, send } from './shared/node-answer.ts'
-import { type NodeIncoming, NodeRequest } from './shared/node-request.ts'
-import type { ParsedBody } from './shared/read-body.ts'
+import { type NodeIncoming, NodeRequest, type ParsedBody } from './shared/node-request.ts'
 
 export type { ServeOptions } from './shared/mount.ts'
 export type { NodeOutgoing } from './shared/node-answer.ts'

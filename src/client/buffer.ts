@@ -8,8 +8,6 @@ import type { BufferedCall } from './call.ts'
 import type { ClientSettings } from './options.ts'
 import { log, type Report } from './report.ts'
 
-type CallBuffer = ReturnType<typeof createCallBuffer>
-
 interface NumberedBatch extends PendingBatch {
   readonly first: number
 }

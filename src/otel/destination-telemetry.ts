@@ -5,29 +5,13 @@ import type { CircuitEvent } from '../destination/circuit.ts'
 import type { DeliveryReport, SkippedEvent } from '../destination/observer.ts'
 import type { Attempt } from '../sender/api.ts'
 
-export interface DestinationTelemetry {
-  attempt(report: DeliveryReport): void
-  skipped(event: SkippedEvent): void
-  circuit(event: CircuitEvent): void
-}
-
-export function createDestinationTelemetry(tracer: Tracer, meter: Meter): DestinationTelemetry {
-  const rounds = meter.createCounter('hookline.destination.rounds', {
-    description: 'Rounds of attempts, by their result: delivered, retrying or failed.',
-    unit: '{round}',
-  })
-  const attempts = meter.createCounter('hookline.destination.attempts', {
-    description: 'Attempts to post a message to a URL.',
-    unit: '{attempt}',
-  })
-  const skips = meter.createCounter('hookline.destination.skipped', {
-    description: 'Messages that were not queued, by the reason.',
-    unit: '{message}',
-  })
-  const circuits = meter.createCounter('hookline.destination.circuits', {
-    description: 'Circuits that opened or closed, by the new state.',
-    unit: '{circuit}',
-  })
+export function createDestinationTelemetry(tracer: Tracer, meter: Meter) {
+  const count = (name: string, unit: string, description: string) =>
+    meter.createCounter(`hookline.destination.${name}`, { unit, description })
+  const rounds = count('rounds', '{round}', 'Rounds of attempts, by their result: delivered, retrying or failed.')
+  const attempts = count('attempts', '{attempt}', 'Attempts to post a message to a URL.')
+  const skips = count('skipped', '{message}', 'Messages that were not queued, by the reason.')
+  const circuits = count('circuits', '{circuit}', 'Circuits that opened or closed, by the new state.')
 
   function addAttempt(attempt: Attempt, report: DeliveryReport): void {
     const attributes = attributesOf(attempt)
@@ -52,13 +36,13 @@ export function createDestinationTelemetry(tracer: Tracer, meter: Meter): Destin
   }
 
   return {
-    attempt(report) {
+    attempt(report: DeliveryReport): void {
       const { status, reason, latest } = report
       rounds.add(1, { 'hookline.delivery.status': status, ...(reason === undefined ? {} : { 'error.type': reason }) })
       for (const attempt of latest) addAttempt(attempt, report)
     },
-    skipped: ({ reason }) => skips.add(1, { 'hookline.skip.reason': reason }),
-    circuit: ({ url, state }) => circuits.add(1, { ...serverOf(url), 'hookline.circuit.state': state }),
+    skipped: ({ reason }: SkippedEvent) => skips.add(1, { 'hookline.skip.reason': reason }),
+    circuit: ({ url, state }: CircuitEvent) => circuits.add(1, { ...serverOf(url), 'hookline.circuit.state': state }),
   }
 }
 

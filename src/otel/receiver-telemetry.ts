@@ -16,14 +16,6 @@ import type { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import { contextOf } from './in-trace.ts'
 
-export interface ReceiverTelemetry {
-  received(event: ReceivedEvent): void
-  rejected(event: RejectedEvent): void
-  stored(event: StoredEvent): void
-  handled(event: HandledEvent): void
-  failed(event: FailedEvent): void
-}
-
 interface Work {
   readonly message: Message | undefined
   readonly delivery: Delivery
@@ -37,35 +29,18 @@ const SECONDS: MetricOptions = {
   advice: { explicitBucketBoundaries: [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10] },
 }
 
-export function createReceiverTelemetry(tracer: Tracer, meter: Meter): ReceiverTelemetry {
-  const received = meter.createCounter('messaging.client.consumed.messages', {
-    description: 'Valid messages that went to their handlers or into the inbox.',
-    unit: '{message}',
-  })
-  const rejected = meter.createCounter('hookline.receiver.rejected', {
-    description: 'Requests that were refused or failed.',
-    unit: '{request}',
-  })
-  const stored = meter.createCounter('hookline.receiver.stored', {
-    description: 'Messages that were stored in the inbox.',
-    unit: '{message}',
-  })
-  const handled = meter.createCounter('hookline.receiver.handled', {
-    description: 'Messages whose handlers succeeded.',
-    unit: '{message}',
-  })
-  const failed = meter.createCounter('hookline.receiver.failed', {
-    description: 'Attempts to handle a message that failed or took too long.',
-    unit: '{message}',
-  })
-  const storeDuration = meter.createHistogram('hookline.receiver.store.duration', {
-    description: 'Duration of storing a message in the inbox.',
-    ...SECONDS,
-  })
-  const processDuration = meter.createHistogram('messaging.process.duration', {
-    description: 'Duration of the handlers of a message.',
-    ...SECONDS,
-  })
+export function createReceiverTelemetry(tracer: Tracer, meter: Meter) {
+  const count = (name: string, description: string, unit = '{message}') =>
+    meter.createCounter(name, { description, unit })
+  const time = (name: string, description: string) => meter.createHistogram(name, { description, ...SECONDS })
+  const consumed = 'Valid messages that went to their handlers or into the inbox.'
+  const received = count('messaging.client.consumed.messages', consumed)
+  const rejected = count('hookline.receiver.rejected', 'Requests that were refused or failed.', '{request}')
+  const stored = count('hookline.receiver.stored', 'Messages that were stored in the inbox.')
+  const handled = count('hookline.receiver.handled', 'Messages whose handlers succeeded.')
+  const failed = count('hookline.receiver.failed', 'Attempts to handle a message that failed or took too long.')
+  const storeDuration = time('hookline.receiver.store.duration', 'Duration of storing a message in the inbox.')
+  const processDuration = time('messaging.process.duration', 'Duration of the handlers of a message.')
 
   function addSpan(name: string, kind: SpanKind, work: Work, attributes: Attributes): void {
     const { message, delivery, durationMs, error } = work
@@ -91,40 +66,39 @@ export function createReceiverTelemetry(tracer: Tracer, meter: Meter): ReceiverT
     span.end(endTime)
   }
 
+  function addProcess(event: HandledEvent | FailedEvent, attributes: Attributes, more: Attributes = {}): void {
+    processDuration.record(event.durationMs / 1000, attributes)
+    addSpan('process', SpanKind.CONSUMER, event, {
+      ...attributes,
+      ...more,
+      'messaging.operation.type': 'process',
+      'hookline.attempt': event.attempt,
+    })
+  }
+
   return {
-    received(event) {
+    received(event: ReceivedEvent): void {
       received.add(1, operation('process', event))
     },
-    rejected({ error }) {
+    rejected({ error }: RejectedEvent): void {
       rejected.add(1, { 'error.type': error.code, 'http.response.status_code': error.status })
     },
-    stored(event) {
+    stored(event: StoredEvent): void {
       const attributes = operation('store', event)
       stored.add(1, attributes)
       storeDuration.record(event.durationMs / 1000, attributes)
       addSpan('store', SpanKind.CLIENT, event, { ...attributes, 'messaging.operation.type': 'send' })
     },
-    handled(event) {
+    handled(event: HandledEvent): void {
       const attributes = operation('process', event)
       handled.add(1, attributes)
-      processDuration.record(event.durationMs / 1000, attributes)
-      addSpan('process', SpanKind.CONSUMER, event, {
-        ...attributes,
-        'messaging.operation.type': 'process',
-        'hookline.attempt': event.attempt,
-      })
+      addProcess(event, attributes)
     },
-    failed(event) {
+    failed(event: FailedEvent): void {
       const attributes = { ...operation('process', event), 'error.type': event.error.code }
       const next = { 'hookline.next': typeof event.next === 'string' ? event.next : 'retry' }
       failed.add(1, { ...attributes, ...next })
-      processDuration.record(event.durationMs / 1000, attributes)
-      addSpan('process', SpanKind.CONSUMER, event, {
-        ...attributes,
-        ...next,
-        'messaging.operation.type': 'process',
-        'hookline.attempt': event.attempt,
-      })
+      addProcess(event, attributes, next)
     },
   }
 }

@@ -11,11 +11,10 @@ import type { Inbox } from '../inbox/inbox.ts'
 import { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import { isWellFormed } from '../message/signature.ts'
-import { createAnswer, type OpenRequest, type ReadBody, type Receive } from './answer.ts'
+import { createAnswer, type OpenRequest, type ReadBody, type Receive, type Steps } from './answer.ts'
 import type { Batches, createBatches } from './batches.ts'
 import type { Deduplication } from './deduplication.ts'
 import type { OnRejected, ReceiverSettings } from './options.ts'
-import type { Steps } from './steps.ts'
 
 export function createReceive(
   settings: ReceiverSettings,

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import { readArrived } from '../../adapters/shared/read-body.ts'
+import { readArrived } from '../../adapters/shared/node-request.ts'
 
 describe('a body that has arrived', () => {
   const streamOfText = (text: string): Readable => {

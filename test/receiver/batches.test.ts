@@ -3,7 +3,7 @@ import { sign } from '../../src/message/signature.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { countEvents, setUpBatches, track, WAYS } from '../support/batches.ts'
-import { deliver, secret } from '../support/receive.ts'
+import { secret } from '../support/receive.ts'
 import { until } from '../support/until.ts'
 
 const some = ['ada', 'ben', 'cy'].map((user) => track(user))

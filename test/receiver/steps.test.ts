@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { expect, it } from 'vitest'
-import { runSteps, type Steps } from '../../src/receiver/steps.ts'
+import { runSteps, type Steps } from '../../src/receiver/answer.ts'
 
 /** Runs it, and keeps how it ended. */
 function run<T>(steps: Steps<T>): unknown[] {

@@ -334,7 +334,10 @@ describe('wrong arguments', () => {
     [[BODY, RIGHT, undefined], /^`secret` must be a non-empty string\. Got undefined\. /],
     [[BODY, RIGHT, SECRET, null], /^explainSignature: options must be an object with `expected`\. Got null\. /],
     [[BODY, RIGHT, SECRET, { expcted: true }], /^explainSignature: options must be .*\. Got an option `expcted`\. /],
-    [[BODY, RIGHT, SECRET, { expected: 'yes' }], /^explainSignature: options must be an object with `expected`, true or false\. Got a string\. /],
+    [
+      [BODY, RIGHT, SECRET, { expected: 'yes' }],
+      /^explainSignature: options must be an object with `expected`, true or false\. Got a string\. /,
+    ],
   ])('%#', (args, message) => {
     expect(() => Reflect.apply(explainSignature, undefined, args)).toThrow(TypeError)
     expect(() => Reflect.apply(explainSignature, undefined, args)).toThrow(message)
