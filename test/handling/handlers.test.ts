@@ -46,20 +46,6 @@ describe('on', () => {
     expect(handler).toHaveBeenCalledTimes(3 + 1)
   })
 
-  it('costs as much for the last of many handlers as for the first', () => {
-    const cost = (count: number) => {
-      const { receiver } = setUp()
-      const { user, system } = process.cpuUsage()
-      for (let i = 0; i < count; i++) receiver.on('track', 'Order Completed', () => {}).onAudience('VIP', { entered })
-      const after = process.cpuUsage()
-      return (after.user + after.system - user - system) / count
-    }
-    const entered = () => {}
-    const least = (count: number) => Math.min(...[1, 2, 3].map(() => cost(count)))
-    least(2_000)
-    expect(least(20_000)).toBeLessThan(4 * least(2_000))
-  })
-
   it('takes the name of an event literally, also one that every object has', async () => {
     const { receiver } = setUp()
     const handler = vi.fn()
@@ -217,19 +203,6 @@ describe('dispatch', () => {
     receiver.onAudience('High Value Users', { entered })
     await deliver(receiver, identify)
     expect(entered).toHaveBeenCalledOnce()
-  })
-
-  it('counts the handlers that it called, none that one of them added', async () => {
-    const { receiver, errors } = setUp()
-    const last = vi.fn()
-    receiver.on('track', () => {
-      receiver.on('track', () => {}).off('track', last)
-      throw new Error('thrown')
-    })
-    receiver.on('track', last)
-    await deliver(receiver, track)
-    expect(last).toHaveBeenCalledOnce()
-    expect(errors[0]?.message).toBe('Every handler must succeed. Got 1 of 2 that failed. See `cause`.')
   })
 
   it('is not changed by handlers that come and go while it runs', async () => {

@@ -255,16 +255,3 @@ it('inTrace: what the handler throws is what the receiver sees, and it runs once
   expect(await deliver(fixtures.track)).toMatchObject({ status: 500, error: { code: 'handler_failed' } })
   expect(runs).toBe(1)
 })
-
-it('each element of a batch is counted, and has a span', async () => {
-  const { receiver, deliver, spans, collect } = setUp({ batches: 'signed' })
-  const ids: string[] = []
-  receiver.on('track', (_message, delivery) => void ids.push(delivery.id))
-  await deliver([fixtures.track, { type: 'purchase' }, fixtures.track])
-  expect(spans().map(({ name, attributes }) => [name, attributes['messaging.message.id']])).toEqual(
-    ids.map((id) => ['process track', id]),
-  )
-  const metrics = await collect()
-  expect(count(metrics.get('messaging.client.consumed.messages'))).toEqual([[track, 2]])
-  expect(metrics.get('hookline.receiver.rejected')?.map(({ value }) => value)).toEqual([1])
-})

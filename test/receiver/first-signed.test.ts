@@ -1,11 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
-import { sqliteDedupe } from '../../src/dedupe/sqlite/index.ts'
 import type { Dedupe } from '../../src/dedupe/store.ts'
 import type { Delivery } from '../../src/handling/delivery.ts'
 import { readEnvelope } from '../../src/inbox/envelope.ts'
@@ -179,18 +174,6 @@ describe.each(WAYS)('a batch that signs its first element, %s', (way) => {
     expect(set.strict()).toEqual([first, real])
   })
 
-  it('asks a provider of secrets once, however many come', async () => {
-    const provider = vi.fn(async () => ['older', secret])
-    const set = setUp(way, { secret: provider })
-    for (const rest of [[], [texts[1]], [texts[2]]]) {
-      const body = Buffer.from(`[${[first, ...rest]}]`)
-      const received = await set.receiver.receive(body, { 'x-signature': signature })
-      expect(received.elements?.[0]?.delivery).toMatchObject({ verified: true, secretIndex: 1 })
-      await set.clock.advance(15_000)
-    }
-    expect(provider).toHaveBeenCalledOnce()
-  })
-
   it('looks the same from outside, whichever of the two is signed or neither', async () => {
     const { createKeys } = await import('../../src/message/signature.ts')
     const { isSigned } = await import('../../src/receiver/batches.ts')
@@ -283,13 +266,6 @@ describe('unverified messages', () => {
     const ofOthers = calls.slice(4) // Of the page, which is verified.
     expect(calls.slice(0, 4).sort()).toEqual(['all asks', 'all does not', 'list asks', 'list does not'])
     expect(ofOthers.sort()).toEqual(['all asks', 'all asks', 'audience asks', 'event asks', 'list asks', 'type asks'])
-  })
-
-  it('stop reaching a handler that is removed', async () => {
-    const set = setUpBatches('inline', { batches: 'first_signed' })
-    set.receiver.on('track', set.handle, { unverified: true }).off('track', set.handle)
-    await set.post(some, 'first')
-    expect(set.seen).toEqual([])
   })
 
   it('that no handler takes are answered, with a warning once', async () => {
@@ -435,22 +411,6 @@ describe('elements that nothing signs and no handler takes', () => {
     expect(kept).toEqual([1])
   })
 
-  it('in a file of handled messages, too', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'hookline-unsigned-'))
-    onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
-    const path = join(directory, 'handled.sqlite')
-    const set = setUpBatches('inline', { batches: 'first_signed', dedupe: sqliteDedupe({ path }) })
-    set.receiver.on('*', set.handle).on('page', set.handle, { unverified: true })
-    const aliases = forge(20, (index) => `{"type":"alias","userId":"x","previousId":"${index}"}`)
-    const pages = forge(20, (index) => `{"type":"page","userId":"${index}"}`)
-    for (const body of [aliases, pages]) expect(await set.send(body, signature)).toMatchObject({ ok: true })
-    expect(set.users()).toHaveLength(21)
-    await set.receiver.close()
-    const file = new DatabaseSync(path, { readOnly: true })
-    expect(file.prepare('SELECT key FROM hookline_dedupe').all()).toEqual([{ key: signature }])
-    file.close()
-  })
-
   it('are not stored by a process without handlers, which says so once', async () => {
     const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     onTestFinished(() => warn.mockRestore())
@@ -484,32 +444,11 @@ describe('a captured message with junk behind it, sent until a store of 100 000 
   const signed = (set: ReturnType<typeof setUpBatches>): number =>
     set.seen.filter(({ delivery }) => delivery.verified).length
 
-  it('is handled once, and no handler takes the junk', async () => {
-    const set = setUpBatches('dedupe', { batches: 'first_signed' })
-    set.receiver.on('*', set.handle).on('group', set.handle, { unverified: true })
-    await flood(set)
-    expect(set.seen).toHaveLength(1)
-  })
-
   it('is handled once, and a handler takes the junk', async () => {
     const set = setUpBatches('dedupe', { batches: 'first_signed' })
     set.receiver.on('*', set.handle, { unverified: true })
     await flood(set)
     expect([signed(set), set.seen.length]).toEqual([1, 1 + 102 * 999])
-  })
-
-  it('is handled once, from an inbox', async () => {
-    const set = setUpBatches('inbox', { batches: 'first_signed' })
-    set.receiver.on('*', set.handle).on('group', set.handle, { unverified: true })
-    set.receiver.start()
-    await flood(set)
-    await until(async () => {
-      await set.clock.advance(0)
-      const { waiting, active } = await set.queue.counts()
-      return waiting + active === 0
-    })
-    expect(set.seen).toHaveLength(1)
-    await set.receiver.close()
   })
 })
 
