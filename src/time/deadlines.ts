@@ -6,6 +6,8 @@ import { isWorkerd } from './workerd.ts'
 export interface Deadline {
   readonly at: number
   readonly pass: () => void
+  /** Its own timer, where each has one. */
+  readonly timer?: unknown
 }
 
 export interface Deadlines {
@@ -63,14 +65,9 @@ export function createDeadlines(ms: number, clock: Clock): Deadlines {
 
 /** A timer each: workerd would end a shared one with the request that set it. Its clock stands still while code runs: `since` is now. */
 function createSeparateDeadlines(ms: number, clock: Clock): Deadlines {
-  const timers = new WeakMap<Deadline, unknown>()
   return {
-    set(pass) {
-      const deadline = { at: clock.monotonic() + ms, pass }
-      timers.set(deadline, clock.setTimeout(pass, ms))
-      return deadline
-    },
-    clear: (deadline) => clock.clearTimeout(timers.get(deadline)),
+    set: (pass) => ({ at: clock.monotonic() + ms, pass, timer: clock.setTimeout(pass, ms) }),
+    clear: ({ timer }) => clock.clearTimeout(timer),
   }
 }
 
