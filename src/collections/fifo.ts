@@ -1,34 +1,28 @@
 /** A queue in memory: first in, first out, of any length. */
 
-export interface Fifo<T> {
-  readonly size: number
-  push(item: T): void
-  shift(): T | undefined
-  peek(): T | undefined
-  filter(stays: (item: T) => boolean): void
-}
+export type Fifo<T> = ReturnType<typeof createFifo<T>>
 
 /** Creates an empty queue. Each method is O(1) on average, unlike `Array.prototype.shift`, which moves all later items. */
-export function createFifo<T>(): Fifo<T> {
+export function createFifo<T>() {
   let incoming: T[] = []
   let outgoing: T[] = [] // Reversed: the first item comes last.
 
   return {
-    get size() {
+    get size(): number {
       return incoming.length + outgoing.length
     },
-    push(item) {
+    push(item: T): void {
       incoming.push(item)
     },
-    shift() {
+    shift(): T | undefined {
       if (outgoing.length === 0) {
         outgoing = incoming.reverse()
         incoming = []
       }
       return outgoing.pop()
     },
-    peek: () => outgoing.at(-1) ?? incoming[0],
-    filter(stays) {
+    peek: (): T | undefined => outgoing.at(-1) ?? incoming[0],
+    filter(stays: (item: T) => boolean): void {
       incoming = incoming.filter(stays)
       outgoing = outgoing.filter(stays)
     },

@@ -20,23 +20,20 @@ export interface ReadySource {
   readonly destinations: readonly CollectorDestination[]
 }
 
-export interface Sources {
-  /** Finds the source of a write key. How long it takes says nothing about the keys. */
-  withKey(writeKey: string): ReadySource | undefined
-  named(names?: readonly string[]): readonly ReadySource[]
-}
+export type Sources = ReturnType<typeof createSources>
 
-export function createSources(given: unknown): Sources {
+export function createSources(given: unknown) {
   const sources = readSources(given)
   const byName = new Map(sources.map((source) => [source.name, source]))
-  let withKey: Sources['withKey'] | undefined
+  let find: FindSource | undefined
 
   return {
-    withKey(writeKey) {
-      withKey ??= indexKeys(sources) // Not before the first request, when workerd has no random values.
-      return withKey(writeKey)
+    /** Finds the source of a write key. How long it takes says nothing about the keys. */
+    withKey(writeKey: string): ReadySource | undefined {
+      find ??= indexKeys(sources) // Not before the first request, when workerd has no random values.
+      return find(writeKey)
     },
-    named(names = [...byName.keys()]) {
+    named(names: readonly string[] = [...byName.keys()]): readonly ReadySource[] {
       if (!Array.isArray(names) || names.length === 0) {
         throw invalidOption('sources', 'must be a non-empty list', kindOf(names), 'Pass names of sources.')
       }
@@ -49,7 +46,9 @@ export function createSources(given: unknown): Sources {
   }
 }
 
-function indexKeys(sources: readonly ReadySource[]): Sources['withKey'] {
+type FindSource = (writeKey: string) => ReadySource | undefined
+
+function indexKeys(sources: readonly ReadySource[]): FindSource {
   const salt = randomUUID()
   // Looking up or comparing the keys themselves takes longer, the more of a guess is right.
   const digest = (writeKey: string): string => hash('sha256', salt + writeKey)

@@ -14,14 +14,7 @@ export interface Connection extends DispatcherLike {
   destroy?(): Promise<void>
 }
 
-export interface OriginLimiter {
-  /** Makes an attempt. It begins, and its timeout with it, when fewer than the limit are under way. */
-  post(target: Target, request: AttemptRequest, done: (attempt: Attempt) => void): void
-  abort(): void
-  /** Resolves when no attempt is under way or waiting. */
-  drain(): Promise<void>
-  destroy(): Promise<void>
-}
+export type OriginLimiter = ReturnType<typeof createOriginLimiter>
 
 /** A place for one attempt at a time. There are as many as were ever needed at once: nothing comes and goes with an attempt. */
 interface Slot {
@@ -29,7 +22,7 @@ interface Slot {
   underWay: PendingPost | undefined
 }
 
-export function createOriginLimiter(open: () => Connection, limit: number, timing: PostTiming): OriginLimiter {
+export function createOriginLimiter(open: () => Connection, limit: number, timing: PostTiming) {
   const { clock } = timing
   const slots: Slot[] = []
   const idle: Slot[] = [] // The one that was used last on top: its connection is the least likely to have gone.
@@ -79,18 +72,20 @@ export function createOriginLimiter(open: () => Connection, limit: number, timin
   }
 
   return {
-    post(target, request, done) {
+    /** Makes an attempt. It begins, and its timeout with it, when fewer than the limit are under way. */
+    post(target: Target, request: AttemptRequest, done: (attempt: Attempt) => void): void {
       const slot = findSlot()
       if (slot === undefined) waiting.push((free) => start(free, target, request, done))
       else start(slot, target, request, done)
     },
-    abort() {
+    abort(): void {
       for (const { underWay } of slots) underWay?.stop(CLOSED)
     },
-    async drain() {
+    /** Resolves when no attempt is under way or waiting. */
+    async drain(): Promise<void> {
       if (idle.length < slots.length) await new Promise<void>((resolve) => drains.push(resolve))
     },
-    async destroy() {
+    async destroy(): Promise<void> {
       await Promise.all(slots.map(({ connection }) => connection?.destroy?.()))
     },
   }

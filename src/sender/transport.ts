@@ -11,19 +11,9 @@ import { type AttemptRequest, type Connection, createOriginLimiter, type OriginL
 import { createGuardedLookup, guardConnector } from './private-address.ts'
 import type { Target } from './webhooks.ts'
 
-export interface Transport {
-  /** The headers of a request: names and values in turns. */
-  headersFor(target: Target, signature: string | undefined): readonly string[]
-  sign(bytes: Uint8Array): string | undefined
-  /** Signs the bytes once and posts them to all these targets, at least one, at once. Calls `done` afterwards, maybe inside undici. */
-  postRound(bytes: Uint8Array, targets: readonly Target[], done: (attempts: readonly Attempt[]) => void): void
-  post(target: Target, request: AttemptRequest): Promise<Attempt>
-  /** Ends every attempt under way with the error `closed`. */
-  abort(): void
-  close(): Promise<void>
-}
+export type Transport = ReturnType<typeof createTransport>
 
-export function createTransport(settings: SenderSettings): Transport {
+export function createTransport(settings: SenderSettings) {
   const { targets, key, userAgent, timeoutMs, clock, dispatcher, connections } = settings
   const timing = { clock, deadlines: createDeadlines(timeoutMs, clock) }
   const limiters = new Map<string, OriginLimiter>()
@@ -34,18 +24,25 @@ export function createTransport(settings: SenderSettings): Transport {
   const common = ['Content-Type', 'application/json', 'User-Agent', userAgent]
   const fixed = new Map(targets.map((target) => [target, [...common, ...Object.entries(target.headers).flat()]]))
 
-  const transport: Transport = {
-    headersFor(target, signature) {
-      const headers = fixed.get(target) as readonly string[]
-      return signature === undefined ? headers : [...headers, 'X-Signature', signature]
-    },
-    sign: (bytes) => key?.sign(bytes),
-    postRound(bytes, chosen, done) {
-      const signature = transport.sign(bytes)
+  const sign = (bytes: Uint8Array): string | undefined => key?.sign(bytes)
+  const limiterOf = ({ origin }: Target): OriginLimiter => limiters.get(origin) as OriginLimiter
+
+  /** The headers of a request: names and values in turns. */
+  function headersFor(target: Target, signature: string | undefined): readonly string[] {
+    const headers = fixed.get(target) as readonly string[]
+    return signature === undefined ? headers : [...headers, 'X-Signature', signature]
+  }
+
+  return {
+    headersFor,
+    sign,
+    /** Signs the bytes once and posts them to all these targets, at least one, at once. Calls `done` afterwards, maybe inside undici. */
+    postRound(bytes: Uint8Array, chosen: readonly Target[], done: (attempts: readonly Attempt[]) => void): void {
+      const signature = sign(bytes)
       const attempts: Attempt[] = []
       let left = chosen.length
       for (const [index, target] of chosen.entries()) {
-        const request = { headers: transport.headersFor(target, signature), body: bytes }
+        const request = { headers: headersFor(target, signature), body: bytes }
         limiterOf(target).post(target, request, (attempt) => {
           attempts[index] = attempt
           left -= 1
@@ -53,22 +50,18 @@ export function createTransport(settings: SenderSettings): Transport {
         })
       }
     },
-    post: (target, request) => new Promise((resolve) => limiterOf(target).post(target, request, resolve)),
-    abort() {
+    post: (target: Target, request: AttemptRequest): Promise<Attempt> =>
+      new Promise((resolve) => limiterOf(target).post(target, request, resolve)),
+    /** Ends every attempt under way with the error `closed`. */
+    abort(): void {
       for (const limiter of limiters.values()) limiter.abort()
     },
-    async close() {
+    async close(): Promise<void> {
       const all = [...limiters.values()]
       await Promise.all(all.map((limiter) => limiter.drain()))
       await Promise.all(all.map((limiter) => limiter.destroy()))
     },
   }
-
-  function limiterOf({ origin }: Target): OriginLimiter {
-    return limiters.get(origin) as OriginLimiter
-  }
-
-  return transport
 }
 
 /** A dispatcher of the caller's: closing a sender leaves it open. */

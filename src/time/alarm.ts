@@ -2,13 +2,8 @@
 
 import { type Clock, LONGEST_TIMER_MS } from './clock.ts'
 
-export interface Alarm {
-  /** Fires at this time, in milliseconds since the epoch, instead of at the time set before; undefined: not at all. */
-  set(at: number | undefined): void
-}
-
 /** Creates an alarm that is not set. While it is set it keeps the process alive: a job that waits would be lost with it. */
-export function createAlarm(clock: Clock, onTime: () => void): Alarm {
+export function createAlarm(clock: Clock, onTime: () => void) {
   let current: { readonly at: number; readonly timer: unknown } | undefined
 
   function fire(): void {
@@ -17,7 +12,8 @@ export function createAlarm(clock: Clock, onTime: () => void): Alarm {
   }
 
   return {
-    set(at) {
+    /** Fires at this time, in milliseconds since the epoch, instead of at the time set before; undefined: not at all. */
+    set(at: number | undefined): void {
       if (at === current?.at) return
       if (current !== undefined) clock.clearTimeout(current.timer)
       current = undefined

@@ -3,16 +3,11 @@
 import { systemClock } from './clock.ts'
 import { type TIMED_OUT, within } from './timeout.ts'
 
-export interface Pending {
-  /** As `within`, by the machine's clock, as sockets wait. Rejects when {@link rejectAll} is called before. */
-  wait<T>(answer: Promise<T>, ms: number): Promise<T | typeof TIMED_OUT>
-  rejectAll(error: Error): void
-}
-
-export function createPending(): Pending {
+export function createPending() {
   const rejects = new Set<(error: Error) => void>()
   return {
-    async wait(answer, ms) {
+    /** As `within`, by the machine's clock, as sockets wait. Rejects when `rejectAll` is called before. */
+    async wait<T>(answer: Promise<T>, ms: number): Promise<T | typeof TIMED_OUT> {
       const { promise: ended, reject } = Promise.withResolvers<never>()
       rejects.add(reject)
       try {
@@ -21,7 +16,7 @@ export function createPending(): Pending {
         rejects.delete(reject)
       }
     },
-    rejectAll(error) {
+    rejectAll(error: Error): void {
       for (const reject of rejects) reject(error)
     },
   }

@@ -10,8 +10,8 @@ export const outbound: readonly Patch[] = [
   {
     fault: 'a round goes to the first URL only',
     file: 'src/sender/transport.ts',
-    from: 'postRound(bytes, chosen, done) {',
-    to: 'postRound(bytes, all, done) { const chosen = all.slice(0, 1)',
+    from: 'chosen: readonly Target[], done: (attempts: readonly Attempt[]) => void): void {',
+    to: 'all: readonly Target[], done: (attempts: readonly Attempt[]) => void): void { const chosen = all.slice(0, 1)',
     rows: ['Outbound · What it does · 1', 'Outbound · Settings · the service list'],
   },
   {
@@ -535,8 +535,8 @@ export const outbound: readonly Patch[] = [
   {
     fault: 'only the first URL gets a signature',
     file: 'src/sender/transport.ts',
-    from: 'transport.headersFor(target, signature), body',
-    to: 'transport.headersFor(target, target === chosen[0] ? signature : undefined), body',
+    from: 'headersFor(target, signature), body',
+    to: 'headersFor(target, target === chosen[0] ? signature : undefined), body',
     rows: ['Outbound · Settings · sharedSecret'],
   },
   {
