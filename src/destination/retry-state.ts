@@ -15,7 +15,7 @@ export interface RetryState {
 
 const INITIAL: RetryState = { rounds: 0, attempts: [], next: {} }
 
-/** The JSON in the queue, unchanged since 0.1. Compact: while an endpoint is unreachable, it stays there for hours. */
+/** The JSON in the queue. Compact: while an endpoint is unreachable, it stays there for hours. */
 interface StoredState {
   readonly rounds: number
   readonly ids: readonly string[]

@@ -1,9 +1,8 @@
-/** What release 0.1 stored is read right: the literals are the bytes that its code wrote. */
+/** What an inbox has stored is read by later releases: the literals are the bytes that it writes. */
 
-import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
 import type { Delivery } from '../../src/handling/delivery.ts'
-import { handleJob, setUpInbox } from '../support/inbox.ts'
+import { handleJob } from '../support/inbox.ts'
 
 const body = '{"type":"track","userId":"ü1","event":"Order Completed","properties":{"total":39.0}}'
 const message = { type: 'track', userId: 'ü1', event: 'Order Completed', properties: { total: 39 } }
@@ -51,33 +50,4 @@ it('a retry state counts its attempts and releases, which are no crashes', async
 it('a retry state goes on where it was', async () => {
   const { state } = await handleJob({ body: signed, retryState: failedOnce }, AbortSignal.abort())
   expect(state).toEqual({ ...JSON.parse(failedOnce.toString()), releases: 2 })
-})
-
-it.each([
-  [
-    'handler_failed',
-    failedOnce,
-    { attempts: 1, error: { code: 'handler_failed', causes: [{ name: 'TypeError', message: 'no' }] } },
-  ],
-  [
-    'message_invalid',
-    '{"attempts":1,"releases":0,"error":{"code":"message_invalid","message":"event must be a string that is not empty.","path":"event","causes":[]}}',
-    { attempts: 1, error: { code: 'message_invalid', path: 'event' } },
-  ],
-  [
-    'crashed',
-    '{"attempts":1,"releases":1,"error":{"code":"internal","message":"The process died 6 times while it handled this message.","causes":[]}}',
-    { attempts: 1, error: { code: 'internal' } },
-  ],
-  [
-    'unreadable',
-    '{"attempts":0,"releases":0,"error":{"code":"internal","message":"What is in the inbox cannot be read: parts of it are missing.","causes":[]}}',
-    { attempts: 0, error: { code: 'internal' } },
-  ],
-])('a dead letter with the reason %s is listed with its error', async (reason, retryState, expected) => {
-  const letter = { id: randomUUID(), body: signed, reason, retryState: Buffer.from(retryState), failedAt: new Date(5) }
-  const { receiver } = setUpInbox({}, {}, { deadLetters: async () => [letter] })
-  const [listed] = await receiver.deadLetters()
-  expect(listed).toMatchObject({ ...expected, id: letter.id, reason, message, failedAt: new Date(5) })
-  expect(listed?.headers).toMatchObject({ 'x-list': ['a', 'b'] })
 })
