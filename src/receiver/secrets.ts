@@ -173,7 +173,7 @@ type Signed = Pick<OpenDelivery, 'isSignedBy'>
 type SecretCache = ReturnType<typeof createSecretCache>
 
 /** Asks a provider when its answer is needed, once for all requests that wait, and keeps the answer for a while. */
-export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Clock): SecretCache {
+export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Clock) {
   let keys: readonly Key[] = []
   let loadedAt = Number.NEGATIVE_INFINITY
   let askedAt = Number.NEGATIVE_INFINITY
