@@ -2,8 +2,7 @@
 
 import { createServer } from 'node:http'
 import { serve } from '../../adapters/node.ts'
-import { createEndpoint } from '../inspector/endpoint/endpoint.ts'
-import type { EndpointOptions } from '../inspector/endpoint/routes.ts'
+import { createEndpoint, type EndpointOptions } from '../inspector/endpoint/endpoint.ts'
 import { createLog } from '../options/log.ts'
 import { systemClock } from '../time/clock.ts'
 import { listenOn } from './server.ts'

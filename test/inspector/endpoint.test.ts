@@ -11,7 +11,7 @@ import { serve } from '../../adapters/node.ts'
 import manifest from '../../package.json' with { type: 'json' }
 import { createCollector } from '../../src/collector/index.ts'
 import { createReceiver } from '../../src/index.ts'
-import { partOfQueue } from '../../src/inspector/endpoint/parts.ts'
+import { partOfQueue } from '../../src/inspector/endpoint/queues.ts'
 import type { SeriesRecorder } from '../../src/inspector/series.ts'
 import type { StreamEvents } from '../../src/inspector/wire.ts'
 import { createInspector, type Inspector } from '../../src/inspector.ts'

@@ -1,7 +1,7 @@
 /** `hookline queue … --ui`: the queues and their dead letters on a page. */
 
 import { once } from 'node:events'
-import { partOfQueue } from '../../inspector/endpoint/parts.ts'
+import { partOfQueue } from '../../inspector/endpoint/queues.ts'
 import { createJournal, readKeep } from '../../inspector/journal.ts'
 import { createSeries } from '../../inspector/series.ts'
 import { createLog } from '../../options/log.ts'

@@ -85,21 +85,20 @@ const ANSWER_MS = 10_000
 
 /** Asks the app. */
 function createAuthorizeGuard(authorize: Authorize, log: Log, clock: Clock): Guard {
+  function report(text: string, thrown?: unknown): false {
+    log.write({ level: 'error', code: 'authorize_failed', text: `${text} The request was refused.`, thrown })
+    return false
+  }
+
   async function ask(request: AccessRequest): Promise<Access | false> {
-    const fault = { level: 'error', code: 'authorize_failed' } as const
     try {
       const access: unknown = await within(Promise.resolve(authorize(request)), ANSWER_MS, clock)
       if (access === 'read' || access === 'write' || access === false) return access
-      if (access === TIMED_OUT) {
-        log.write({ ...fault, text: '`authorize` did not answer within 10 seconds, so the request was refused.' })
-        return false
-      }
-      const text = `\`authorize\` must return false, 'read' or 'write'. Got ${kindOf(access)}. The request was refused.`
-      log.write({ ...fault, text })
+      if (access === TIMED_OUT) return report('`authorize` did not answer within 10 seconds.')
+      return report(`\`authorize\` must return false, 'read' or 'write'. Got ${kindOf(access)}.`)
     } catch (thrown) {
-      log.write({ ...fault, text: '`authorize` failed, so the request was refused.', thrown })
+      return report('`authorize` failed.', thrown)
     }
-    return false
   }
 
   return {
@@ -127,9 +126,7 @@ const INSTEAD = 'Pass `authorize` to createInspector to decide who may see it.'
  * @throws Refusal that says what to do.
  */
 function requireLocal({ remoteAddress, headers }: AccessRequest): string {
-  if (remoteAddress === undefined) {
-    throw closed('an address that this host does not know')
-  }
+  if (remoteAddress === undefined) throw closed('an address that this host does not know')
   if (!LOOPBACK_ADDRESS.test(remoteAddress)) throw closed('a connection of another machine')
   const proxy = Object.keys(headers).find((name) => PROXY_HEADER.test(name) && headers[name] !== undefined)
   if (proxy !== undefined) throw closed(`a request with ${titleCase(proxy)}, so it came through a proxy`)

@@ -11,16 +11,9 @@ export const pageFiles: Readonly<Record<'html' | 'script' | 'style', string>> = 
 
 /** Of every answer: the page runs its own script and no other, in no frame, and nothing of it is stored. */
 const HEADERS: Readonly<Record<string, string>> = {
-  'content-security-policy': [
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "img-src 'self' data:",
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; '),
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',
   'referrer-policy': 'no-referrer',
@@ -66,19 +59,27 @@ export function json(value: unknown): EndpointAnswer {
   return answer(200, 'application/json', JSON.stringify(value))
 }
 
-/** The answer to what was thrown; undefined when that is a fault of the inspector. For the page itself it is a page. */
+/** The answer to what was thrown; undefined when that is a fault of the inspector. Renders HTML when `/` is requested. */
 export function refused(thrown: unknown, { path }: EndpointRequest): EndpointAnswer | undefined {
-  const refusal = thrown instanceof HooklineError ? ofError(thrown) : thrown
-  if (!(refusal instanceof Refusal)) return undefined
-  const { status, message, headers } = refusal
+  if (!(thrown instanceof HooklineError || thrown instanceof Refusal)) return undefined
+  const { status, message } = thrown
+  const headers = thrown instanceof Refusal ? thrown.headers : UNREAD.has(thrown.code) ? { connection: 'close' } : {}
   if (path === '/') return answer(status, 'text/html; charset=utf-8', toPage(message), headers)
   return answer(status, 'application/json', JSON.stringify({ error: message } satisfies Problem), headers)
 }
 
-/** The rest of a body that is too large or too slow is not read, so the connection cannot carry another request. */
-function ofError({ status, code, message }: HooklineError): Refusal {
-  const isLeft = code === 'body_too_large' || code === 'body_timeout'
-  return new Refusal(status, message, isLeft ? { connection: 'close' } : {})
+/** The rest of such a body is not read, so the connection cannot carry another request. */
+const UNREAD: ReadonlySet<string> = new Set(['body_too_large', 'body_timeout'])
+
+/**
+ * Returns a whole number that the page sent.
+ *
+ * @throws Refusal
+ */
+export function requireBetween(name: string, value: unknown, least: number, most: number): number {
+  if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most) return value as number
+  const text = `\`${name}\` must be a whole number from ${least} to ${most}. Got something else. Send a number.`
+  throw new Refusal(400, text)
 }
 
 function toPage(message: string): string {

@@ -1,35 +1,85 @@
-/** The endpoint of an inspector: the order in which a request is checked. It needs a journal and parts, whatever fills them. */
+/** The endpoint of an inspector: the order in which a request is checked, and its routes. It needs a journal and parts, whatever fills them. */
 
+import manifest from '../../../package.json' with { type: 'json' }
 import type { EndpointAnswer, EndpointRequest } from '../../http/endpoint.ts'
 import { readJson } from '../../http/read-json.ts'
 import { HooklineError } from '../../message/error.ts'
-import { parseObject } from '../../message/json.ts'
-import { inBackground } from '../../time/clock.ts'
+import { type Json, parseObject } from '../../message/json.ts'
+import type { Message } from '../../message/message.ts'
+import type { Sender } from '../../sender/api.ts'
+import { TAMPERINGS, type Tampering } from '../../sender/tamper.ts'
+import type { ManualClock } from '../../testing/manual-clock.ts'
+import { type Clock, inBackground } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
 import type { Inspector } from '../api.ts'
-import { createGuard, requireOwnHeader, requireSameOrigin } from './access.ts'
-import { json, Refusal, redirect, refused } from './answers.ts'
-import { createRoutes, type EndpointOptions } from './routes.ts'
+import type { Journal, Refused } from '../journal.ts'
+import { attemptLine } from '../lines.ts'
+import type { SeriesRecorder } from '../series.ts'
+import type { Access, Changed, Explanation, Sent, Setup } from '../wire.ts'
+import { createGuard, type GuardOptions, requireOwnHeader, requireSameOrigin } from './access.ts'
+import { answer, json, pageFiles, Refusal, redirect, refused, requireBetween } from './answers.ts'
+import type { Faults } from './faults.ts'
+import { createLetters, type QueuedPart } from './letters.ts'
+import { createSampler, type WatchedPart } from './queues.ts'
+import { createStreams } from './stream.ts'
+import { createTimeControl } from './time.ts'
 
 /** An inspector of a journal that is filled elsewhere. */
 export type InspectorEndpoint = Omit<Inspector, 'forget' | 'withFaults'>
 
-/** The most bytes of a body. */
+/** What the endpoint shows, and what it can do. */
+export interface EndpointOptions extends GuardOptions {
+  readonly journal: Journal
+  readonly series: SeriesRecorder
+  readonly parts: readonly WatchedPart[]
+  /** How many messages are kept. */
+  readonly keep: Setup['keep']
+  /** The clock of the parts. */
+  readonly clock: Clock
+  /** By name. Default: nothing can be sent. */
+  readonly senders?: ReadonlyMap<string, Sender>
+  /** Says why a signature was refused. Default: it cannot. */
+  readonly explain?: (refused: Refused) => Promise<string>
+  /** Default: no faults can be set. */
+  readonly faults?: Faults | undefined
+  /** The clock, when it may be moved. */
+  readonly movable?: ManualClock | undefined
+  /** What serves the page, when it is no app. */
+  readonly command?: Setup['command']
+}
+
+/** The most bytes of a body, and how long it may take. */
 const BODY_LIMIT = 1_000_000
-/** How long a body may take. */
 const BODY_MS = 10_000
+/** Of a plot. */
+const MAX_MINUTES = 240
+/** How many messages are sent at a time. */
+const MAX_SENDING = 4
 
 /** Creates the endpoint. It reads nothing of the parts before the first request. */
 export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
+  const { journal, series, parts, clock, machine, senders = new Map(), faults, movable, log } = options
+  const background = inBackground(machine)
   const guard = createGuard(options)
-  const routes = createRoutes(options, guard.isAskedAgain ? isAllowed : undefined, report)
-  const clock = inBackground(options.machine)
-  const paths = [...routes.gets.keys(), ...routes.posts.keys()]
+  const letters = createLetters(journal, clock, machine)
+  const wake = (): void => streams.wake()
+  const isOpen = (): boolean => streams.isOpen
+  const queues = createSampler({ parts, series, isOpen, onSample: wake, report, clock: background })
+  const time = movable && createTimeControl(movable, isActive, wake, background)
+  faults?.onChange(wake)
+  const sources = [queues, faults, time].filter((source) => source !== undefined)
+  const streams = createStreams(journal, sources, background)
+  const stopLooking = journal.onChange(queues.look) // The plots begin with the first message, not with the first page.
+  let sending = 0
   let isClosed = false
 
   function report(thrown: unknown): void {
     const text = 'The inspector failed. Got an unexpected error. Report it with its stack.'
-    options.log.write({ level: 'error', code: 'inspector_failed', text, thrown })
+    log.write({ level: 'error', code: 'inspector_failed', text, thrown })
+  }
+
+  async function isActive(): Promise<boolean> {
+    return sending > 0 || (await queues.isActive())
   }
 
   function isAllowed(request: EndpointRequest): Promise<boolean> {
@@ -39,12 +89,150 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
     )
   }
 
+  type Get = (
+    request: EndpointRequest,
+    query: URLSearchParams,
+    access: Access,
+  ) => EndpointAnswer | Promise<EndpointAnswer>
+  const gets = new Map<string, Get>(
+    Object.entries({
+      '/': () => answer(200, 'text/html; charset=utf-8', pageFiles.html),
+      '/page.js': () => answer(200, 'text/javascript; charset=utf-8', pageFiles.script),
+      '/page.css': () => answer(200, 'text/css; charset=utf-8', pageFiles.style),
+      '/api/setup': async (_request, _query, access) => json(await readSetup(access)),
+      '/api/stream': (request) => {
+        const stream = streams.open(request, guard.isAskedAgain ? () => isAllowed(request) : undefined)
+        queues.look()
+        return stream
+      },
+      '/api/message': (_request, query) => json(kept(journal.detail(readId(query)))),
+      '/api/explanation': async (_request, query) => {
+        const refused = kept(options.explain && journal.refused(readId(query)))
+        return json({ message: (await options.explain?.(refused)) ?? '' } satisfies Explanation)
+      },
+      '/api/series': (_request, query) => {
+        const minutes = requireBetween('minutes', Number(query.get('minutes')), 1, MAX_MINUTES)
+        return json(series.read(partOf(query.get('part')).name, minutes))
+      },
+      '/api/dead-letters': async (_request, query) => {
+        const part = await queuedPartOf(query.get('part'))
+        return json(await letters.list(part, query.get('reason') ?? undefined, query.get('after') ?? undefined))
+      },
+    } satisfies Record<string, Get>),
+  )
+
+  /** What one returns is the answer, as JSON. */
+  type Post = (body: Json, request: EndpointRequest) => unknown
+  const posts = new Map<string, Post>(
+    Object.entries({
+      '/api/redrive': (body, request) => change('redrive', body, request),
+      '/api/drop': (body, request) => change('drop', body, request),
+      '/api/send': send,
+      '/api/faults': (body) => {
+        if (faults !== undefined) return faults.set(body)
+        throw new Refusal(
+          403,
+          'Faults need development. Got an inspector without it. Pass `development: true` to createInspector.',
+        )
+      },
+      '/api/time': (body) => {
+        if (time !== undefined) return time.change(body)
+        const advice = 'Pass `development: true` and the `manualClock()` of the parts as `clock` to createInspector.'
+        throw new Refusal(403, `Time needs a clock that can be moved. Got another one. ${advice}`)
+      },
+    } satisfies Record<string, Post>),
+  )
+
+  async function change(what: 'redrive' | 'drop', body: Json, { signal }: EndpointRequest): Promise<Changed> {
+    const changed = await letters.change(what, await queuedPartOf(body.part), body, signal)
+    queues.look()
+    return changed
+  }
+
+  /** Sends a message, with a sender of the app: to its URLs and to no other. */
+  async function send({ sender: name, message, tamper }: Json): Promise<Sent> {
+    const sender = senders.get(name as string)
+    if (sender === undefined) {
+      throw new Refusal(404, 'The sender must be one that the inspector has. Got another name. Reload the page.')
+    }
+    if (sending >= MAX_SENDING) {
+      const text = `The inspector sends ${MAX_SENDING} messages at a time. Got one more. Wait for the others.`
+      throw new Refusal(429, text, { 'retry-after': '1' })
+    }
+    sending += 1
+    try {
+      const how = tamper === undefined ? undefined : { tamper: tamper as Tampering }
+      const { ok, attempts } = await sender.send(message as Message, how)
+      return { ok, attempts: attempts.map(attemptLine) }
+    } catch (thrown) {
+      // A field of the message, or the tampering, is wrong.
+      throw thrown instanceof TypeError ? new Refusal(400, thrown.message) : thrown
+    } finally {
+      sending -= 1
+    }
+  }
+
+  async function readSetup(access: Access): Promise<Setup> {
+    const named = parts.map(async ({ name, kind, queue }) => ({ name, kind, hasQueue: await queues.has(queue) }))
+    return {
+      version: manifest.version,
+      access,
+      parts: await Promise.all(named),
+      ...(options.command !== undefined && { command: options.command }),
+      senders: [...senders.keys()],
+      tamperings: TAMPERINGS,
+      development: faults !== undefined,
+      ...(time !== undefined && { time: time.read() }),
+      keep: options.keep,
+    }
+  }
+
+  function partOf(name: unknown): WatchedPart {
+    const part = parts.find((each) => each.name === name)
+    if (part !== undefined) return part
+    throw new Refusal(404, 'The part must be one that the inspector watches. Got another name. Reload the page.')
+  }
+
+  async function queuedPartOf(name: unknown): Promise<QueuedPart> {
+    const part = partOf(name)
+    if (await queues.has(part.queue)) return part as QueuedPart
+    throw new Refusal(
+      404,
+      'The part must have a queue. Got one without. Choose a receiver with an inbox, or a destination.',
+    )
+  }
+
+  /** The steps, in the order that decides which fault of a request with several is answered. */
+  async function respond(request: EndpointRequest): Promise<EndpointAnswer> {
+    const { path, method, headers, query } = request
+    if (path === '/') {
+      const folder = folderOf(request)
+      if (folder !== undefined) return redirect(308, folder)
+      const cookie = method === 'GET' ? guard.cookieFor(request) : undefined
+      if (cookie !== undefined) return redirect(302, './', { 'set-cookie': cookie })
+    }
+    const access = await guard.check(request)
+    if (path.startsWith('/api/')) requireSameOrigin(headers, method)
+    const [get, post] = [gets.get(path), posts.get(path)]
+    const allow = post === undefined ? 'GET, HEAD' : 'POST'
+    if (!allow.split(', ').includes(method)) {
+      throw new Refusal(405, `The method must be ${allow}. Got another one. Use the page.`, { allow })
+    }
+    if (get !== undefined) return get(request, new URLSearchParams(query), access)
+    if (access !== 'write') {
+      throw new Refusal(403, "Changes need the access 'write'. Got 'read'. Return 'write' from `authorize`.")
+    }
+    requireOwnHeader(headers)
+    const body = await within(Promise.resolve(readJson(request, BODY_LIMIT)), BODY_MS, background)
+    if (body !== TIMED_OUT) return json(await post?.(parseObject(body.bytes), request))
+    const text = `The body must arrive within ${BODY_MS} ms. Got an incomplete one. Send the request again.`
+    throw new HooklineError('body_timeout', text)
+  }
+
   async function exchange(request: EndpointRequest): Promise<EndpointAnswer> {
     try {
-      if (isClosed) {
-        throw new Refusal(503, 'The inspector must be open. Got a request after close(). Create a new inspector.')
-      }
-      return await respond(request)
+      if (!isClosed) return await respond(request)
+      throw new Refusal(503, 'The inspector must be open. Got a request after close(). Create a new inspector.')
     } catch (thrown) {
       const known = refused(thrown, request)
       if (known !== undefined) return known
@@ -54,44 +242,18 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
     }
   }
 
-  /** The steps, in the order that decides which fault of a request with several is answered. */
-  async function respond(request: EndpointRequest): Promise<EndpointAnswer> {
-    const { path, method, headers } = request
-    if (path === '/') {
-      const folder = folderOf(request)
-      if (folder !== undefined) return redirect(308, folder)
-      const cookie = method === 'GET' ? guard.cookieFor(request) : undefined
-      if (cookie !== undefined) return redirect(302, './', { 'set-cookie': cookie })
-    }
-    const access = await guard.check(request)
-    if (path.startsWith('/api/')) requireSameOrigin(headers, method)
-    const [get, act] = [routes.gets.get(path), routes.posts.get(path)]
-    const allow = act === undefined ? 'GET, HEAD' : 'POST'
-    if (!allow.split(', ').includes(method)) {
-      throw new Refusal(405, `The method must be ${allow}. Got another one. Use the page.`, { allow })
-    }
-    if (get !== undefined) return get(request, access)
-    if (access !== 'write') {
-      throw new Refusal(403, "Changes need the access 'write'. Got 'read'. Return 'write' from `authorize`.")
-    }
-    requireOwnHeader(headers)
-    return json(await act?.(parseObject(await readInTime(request)), request))
-  }
-
-  async function readInTime(request: EndpointRequest): Promise<Uint8Array> {
-    const body = await within(Promise.resolve(readJson(request, BODY_LIMIT)), BODY_MS, clock)
-    if (body !== TIMED_OUT) return body.bytes
-    const text = `The body must arrive within ${BODY_MS} ms. Got an incomplete one. Send the request again.`
-    throw new HooklineError('body_timeout', text)
-  }
-
+  const routes = [...gets.keys(), ...posts.keys()]
   return {
-    routes: paths,
-    handle: (request) => (paths.includes(request.path) ? exchange(request) : undefined),
+    routes,
+    handle: (request) => (routes.includes(request.path) ? exchange(request) : undefined),
     url: guard.url,
     async close() {
       isClosed = true
-      routes.close()
+      stopLooking()
+      queues.close()
+      faults?.close()
+      time?.close()
+      streams.close()
     },
   }
 }
@@ -101,4 +263,18 @@ function folderOf({ originalPath, query }: EndpointRequest): string | undefined 
   if (originalPath === undefined || originalPath.endsWith('/')) return undefined
   const last = originalPath.slice(originalPath.lastIndexOf('/') + 1)
   return `./${last}/${query === '' ? '' : `?${query}`}`
+}
+
+/** @throws Refusal for anything but an id. */
+function readId(query: URLSearchParams): number {
+  const id = query.get('id') ?? ''
+  if (/^\d{1,15}$/.test(id)) return Number(id)
+  throw new Refusal(400, '`id` must be the id of a message. Got something else. Open the message from the list.')
+}
+
+/** @throws Refusal for what is not kept. */
+function kept<Found>(found: Found | undefined): Found {
+  if (found !== undefined) return found
+  const text = 'The message must be kept. Got the id of one that is not, or not any more. Choose another one.'
+  throw new Refusal(404, text)
 }

@@ -18,7 +18,7 @@ export interface Explanations {
 /** How long a provider of secrets may take. */
 const SECRETS_MS = 5_000
 /** The most secrets that are tried: each takes up to a second. */
-const MOST_SECRETS = 3
+const MAX_SECRETS = 3
 
 /**
  * @param receivers By name.
@@ -32,7 +32,7 @@ export function createExplanations(receivers: ReadonlyMap<string, Receiver>, mac
     if (receiver === undefined) return []
     // What a provider throws may hold anything: the receiver has reported it where the app wants that.
     const secrets = await within(secretsOf(receiver, { path, headers }), SECRETS_MS, machine).catch(() => TIMED_OUT)
-    if (typeof secrets !== 'symbol') return secrets.filter((secret) => secret !== '').slice(0, MOST_SECRETS)
+    if (typeof secrets !== 'symbol') return secrets.filter((secret) => secret !== '').slice(0, MAX_SECRETS)
     const text = 'The secret of the receiver cannot be read. Its provider failed, or took too long. Try again later.'
     throw new Refusal(503, text)
   }

@@ -4,9 +4,10 @@ import type { Endpoint, EndpointAnswer } from '../../http/endpoint.ts'
 import { invalidOption } from '../../options/checks.ts'
 import type { Receiver } from '../../receiver/api.ts'
 import type { Clock } from '../../time/clock.ts'
+import { within } from '../../time/timeout.ts'
 import type { Fault } from '../wire.ts'
-import { Refusal } from './answers.ts'
-import type { Source } from './reader.ts'
+import { Refusal, requireBetween } from './answers.ts'
+import type { Source } from './stream.ts'
 
 /** The faults of all receivers. */
 export interface Faults extends Source {
@@ -24,8 +25,8 @@ export interface Faults extends Source {
   close(): void
 }
 
-const MOST_REQUESTS = 10_000
-const LONGEST_DELAY_MS = 60_000
+const MAX_REQUESTS = 10_000
+const MAX_DELAY_MS = 60_000
 
 /** @param clock The clock of the parts: a delay lasts as long for the receiver as for its sender. */
 export function createFaults(receivers: ReadonlyMap<string, Receiver>, clock: Clock): Faults {
@@ -42,17 +43,10 @@ export function createFaults(receivers: ReadonlyMap<string, Receiver>, clock: Cl
     onChange()
   }
 
-  function wait(ms: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const end = (): void => {
-        clock.clearTimeout(timer)
-        signal.removeEventListener('abort', end)
-        resolve()
-      }
-      const timer = clock.setTimeout(end, ms)
-      if (signal.aborted) end()
-      else signal.addEventListener('abort', end)
-    })
+  /** Ends early when the client leaves. */
+  async function wait(ms: number, signal: AbortSignal): Promise<void> {
+    const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+    if (!signal.aborted) await within(aborted, ms, clock)
   }
 
   return {
@@ -95,9 +89,9 @@ export function createFaults(receivers: ReadonlyMap<string, Receiver>, clock: Cl
       }
       const fault: Fault = {
         part,
-        count: requireBetween('count', count, 0, MOST_REQUESTS),
+        count: requireBetween('count', count, 0, MAX_REQUESTS),
         ...(status !== undefined && { status: requireBetween('status', status, 200, 599) }),
-        ...(delayMs !== undefined && { delayMs: requireBetween('delayMs', delayMs, 0, LONGEST_DELAY_MS) }),
+        ...(delayMs !== undefined && { delayMs: requireBetween('delayMs', delayMs, 0, MAX_DELAY_MS) }),
       }
       note(fault)
       return fault
@@ -106,19 +100,6 @@ export function createFaults(receivers: ReadonlyMap<string, Receiver>, clock: Cl
       inForce.clear()
     },
   }
-}
-
-/**
- * Lets a whole number pass that the page sent.
- *
- * @throws Refusal
- */
-export function requireBetween(name: string, value: unknown, least: number, most: number): number {
-  if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most) return value as number
-  throw new Refusal(
-    400,
-    `\`${name}\` must be a whole number from ${least} to ${most}. Got something else. Send a number.`,
-  )
 }
 
 function toAnswer(status: number): EndpointAnswer {

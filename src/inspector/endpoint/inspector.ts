@@ -10,7 +10,7 @@ import { createEndpoint } from './endpoint.ts'
 import { createExplanations } from './explanations.ts'
 import { createFaults } from './faults.ts'
 import { readOptions } from './options.ts'
-import { partOfDestination, partOfReceiver, type WatchedPart } from './parts.ts'
+import { partOfDestination, partOfReceiver, type WatchedPart } from './queues.ts'
 
 /**
  * Creates an inspector: a page that shows the messages of receivers, destinations and collectors, their queues and dead letters.

@@ -6,33 +6,33 @@ import type { Clock } from '../../time/clock.ts'
 import type { Journal } from '../journal.ts'
 import type { Change, Changed, DeadLetters, Letter } from '../wire.ts'
 import { Refusal } from './answers.ts'
-import type { PartLetter, PartQueue, WatchedPart } from './parts.ts'
-
-/** Which dead letters to list. */
-interface LettersQuery {
-  readonly reason?: string | undefined
-  readonly after?: string | undefined
-}
-
-/** The dead letters of all parts. */
-export interface Letters {
-  list(part: QueuedPart, query: LettersQuery): Promise<DeadLetters>
-  /** Redrives or drops. With `dryRun` it counts only. */
-  change(what: 'redrive' | 'drop', part: QueuedPart, change: Selection, signal: AbortSignal): Promise<Changed>
-}
-
-/** Which dead letters to change. */
-export type Selection = Omit<Change, 'part'>
+import type { PartLetter, PartQueue, WatchedPart } from './queues.ts'
 
 /** A part with a queue. */
 export type QueuedPart = WatchedPart & { readonly queue: PartQueue }
 
+/** Which dead letters to change. */
+type Selection = Omit<Change, 'part'>
+
+/** The dead letters of all parts. */
+export interface Letters {
+  list(part: QueuedPart, reason: string | undefined, after: string | undefined): Promise<DeadLetters>
+  /**
+   * Redrives or drops. With `dryRun` it counts only.
+   *
+   * @throws Refusal (as a rejection) for a wrong change, and while another changes the queue.
+   */
+  change(what: 'redrive' | 'drop', part: QueuedPart, body: Unread, signal: AbortSignal): Promise<Changed>
+}
+
+type Unread = { readonly [field in keyof Change]?: unknown }
+
 /** The bodies of so many are in memory at once. */
 const PAGE = 100
 /** How many are read for groups and for a page. */
-const MOST_READ = 10_000
+const MAX_READ = 10_000
 /** How many are listed at once. */
-const MOST_LISTED = 50
+const MAX_LISTED = 50
 /** How many are changed at once. */
 const SLICE = 500
 /** How long groups are good for: reading them again for each page would cost the engine much. */
@@ -63,46 +63,56 @@ export function createLetters(journal: Journal, clock: Clock, machine: Clock): L
     return { id, reason, failedAt: failedAt.getTime(), ...details(), ...(row !== undefined && { row }) }
   }
 
+  async function change(
+    what: 'redrive' | 'drop',
+    { name, queue }: QueuedPart,
+    change: Selection,
+    signal: AbortSignal,
+  ): Promise<Changed> {
+    const selected = await select(queue, change, signal)
+    const groups = Map.groupBy(selected, ({ reason }) => reason)
+    const reasons = [...groups].map(([reason, { length: count }]) => ({ reason, count }))
+    if (change.dryRun) return { count: selected.length, reasons, dryRun: true }
+    const done = what === 'redrive' ? 'redriven' : 'dropped'
+    let count = 0
+    for (let from = 0; from < selected.length && !signal.aborted; from += SLICE) {
+      const ids = selected.slice(from, from + SLICE).map(({ id }) => id)
+      // A worker may end a redriven job before the queue has answered.
+      const [at, { version }] = [clock.now(), journal]
+      count += await queue[what](ids).catch((error: unknown) => {
+        if (!(error instanceof HooklineError)) throw error
+        throw new Refusal(error.status, `${error.message} ${count} of ${selected.length} were ${done} before.`)
+      })
+      journal.changed(name, ids, done, at, version)
+    }
+    return { count, reasons, dryRun: false }
+  }
+
   return {
-    async list(part, { reason, after }) {
-      const { groups, isWhole } = await readGroups(part)
+    async list(part, reason, after) {
+      const page = { part: part.name, ...(await readGroups(part)) }
       const letters: Letter[] = []
-      let [last, count]: [string | undefined, number] = [undefined, 0]
+      let [last, count] = ['', 0]
       for await (const letter of readLetters(part.queue, after)) {
-        if (letters.length === MOST_LISTED || count === MOST_READ) {
-          return { part: part.name, groups, isWhole, letters, ...(last !== undefined && { next: last }) }
-        }
+        if (letters.length === MAX_LISTED || count === MAX_READ) return { ...page, letters, next: last }
         count += 1
         last = letter.id
         if (reason !== undefined && letter.reason !== reason) continue
         letters.push(toLetter(part.name, letter))
         await setImmediate() // A body was parsed: other requests go first.
       }
-      return { part: part.name, groups, isWhole, letters }
+      return { ...page, letters }
     },
 
-    async change(what, { name, queue }, change, signal) {
+    async change(what, part, body, signal) {
+      const { name } = part
+      const wanted = readChange(body)
       if (changing.has(name)) {
-        throw new Refusal(409, 'A queue takes one change at a time. Got another one. Wait until the first has ended.')
+        throw new Refusal(409, 'A queue accepts one change at a time. Got another one. Wait until the first has ended.')
       }
       changing.add(name)
       try {
-        const selected = await select(queue, change, signal)
-        const reasons = [...countReasons(selected.values())].map(([reason, count]) => ({ reason, count }))
-        if (change.dryRun) return { count: selected.size, reasons, dryRun: true }
-        const done = what === 'redrive' ? 'redriven' : 'dropped'
-        let count = 0
-        for (let ids = [...selected.keys()]; ids.length > 0 && !signal.aborted; ids = ids.slice(SLICE)) {
-          const slice = ids.slice(0, SLICE)
-          // A worker may end a redriven job before the queue has answered.
-          const [at, { version }] = [clock.now(), journal]
-          count += await queue[what](slice).catch((error: unknown) => {
-            if (!(error instanceof HooklineError)) throw error
-            throw new Refusal(error.status, `${error.message} ${count} of ${selected.size} were ${done} before.`)
-          })
-          journal.changed(name, slice, done, at, version)
-        }
-        return { count, reasons, dryRun: false }
+        return await change(what, part, wanted, signal)
       } finally {
         changing.delete(name)
         kept.delete(name)
@@ -111,12 +121,8 @@ export function createLetters(journal: Journal, clock: Clock, machine: Clock): L
   }
 }
 
-/**
- * Reads what the page asks to change.
- *
- * @throws Refusal
- */
-export function readChange({ ids, reason, dryRun }: { readonly [field in keyof Change]?: unknown }): Selection {
+/** Reads what the page asks to change. */
+function readChange({ ids, reason, dryRun }: Unread): Selection {
   if (typeof dryRun !== 'boolean') {
     throw new Refusal(400, '`dryRun` must be true or false. Got something else. Send true to see what would happen.')
   }
@@ -127,11 +133,11 @@ export function readChange({ ids, reason, dryRun }: { readonly [field in keyof C
     )
   }
   if (ids === undefined) return { dryRun, ...(reason !== undefined && { reason }) }
-  const isList = Array.isArray(ids) && ids.length > 0 && ids.length <= MOST_READ
+  const isList = Array.isArray(ids) && ids.length > 0 && ids.length <= MAX_READ
   if (isList && ids.every((id) => typeof id === 'string')) return { ids, dryRun }
   throw new Refusal(
     400,
-    `\`ids\` must be a list of 1 to ${MOST_READ} ids. Got something else. Send the ids of dead letters.`,
+    `\`ids\` must be a list of 1 to ${MAX_READ} ids. Got something else. Send the ids of dead letters.`,
   )
 }
 
@@ -147,21 +153,18 @@ async function* readLetters(queue: PartQueue, from?: string): AsyncGenerator<Par
 }
 
 async function group(queue: PartQueue): Promise<Groups> {
-  const groups = new Map<string, { readonly reason: string; count: number; latestAt: number }>()
-  let count = 0
+  const read: Pick<PartLetter, 'reason' | 'failedAt'>[] = []
+  let isWhole = true
   for await (const { reason, failedAt } of readLetters(queue)) {
-    if (count === MOST_READ) return { groups: largestFirst(groups.values()), isWhole: false }
-    count += 1
-    const group = groups.get(reason) ?? { reason, count: 0, latestAt: 0 }
-    groups.set(reason, group)
-    group.count += 1
-    group.latestAt = Math.max(group.latestAt, failedAt.getTime())
+    isWhole = read.length < MAX_READ
+    if (!isWhole) break
+    read.push({ reason, failedAt })
   }
-  return { groups: largestFirst(groups.values()), isWhole: true }
-}
-
-function largestFirst<Group extends { readonly count: number }>(groups: Iterable<Group>): Group[] {
-  return [...groups].sort((one, other) => other.count - one.count)
+  const groups = [...Map.groupBy(read, ({ reason }) => reason)].map(([reason, letters]) => {
+    const latestAt = letters.reduce((latest, { failedAt }) => Math.max(latest, failedAt.getTime()), 0)
+    return { reason, count: letters.length, latestAt }
+  })
+  return { groups: groups.sort((one, other) => other.count - one.count), isWhole }
 }
 
 /** Finds what is to change before anything does: those that become dead letters meanwhile again are left alone. */
@@ -169,19 +172,13 @@ async function select(
   queue: PartQueue,
   { ids, reason }: Selection,
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, string>> {
+): Promise<readonly Pick<PartLetter, 'id' | 'reason'>[]> {
   const wanted = ids && new Set(ids)
-  const selected = new Map<string, string>()
+  const selected: Pick<PartLetter, 'id' | 'reason'>[] = []
   for await (const letter of readLetters(queue)) {
-    if (wanted?.size === selected.size || signal.aborted) break
+    if (wanted?.size === selected.length || signal.aborted) break
     const isMeant = wanted === undefined ? reason === undefined || letter.reason === reason : wanted.has(letter.id)
-    if (isMeant) selected.set(letter.id, letter.reason)
+    if (isMeant) selected.push({ id: letter.id, reason: letter.reason })
   }
   return selected
-}
-
-function countReasons(reasons: Iterable<string>): ReadonlyMap<string, number> {
-  const counts = new Map<string, number>()
-  for (const reason of reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1)
-  return counts
 }

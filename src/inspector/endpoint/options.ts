@@ -50,7 +50,7 @@ const OPTIONS = [
 ] as const satisfies (keyof InspectorOptions)[]
 
 /** The most characters of a name. */
-const LONGEST_NAME = 60
+const MAX_NAME = 60
 
 /**
  * Checks and completes the options.
@@ -127,9 +127,9 @@ function readParts<Part extends object>(
 }
 
 function requireName(option: string, name: string, names: Set<string>): void {
-  if (name.length < 1 || name.length > LONGEST_NAME) {
+  if (name.length < 1 || name.length > MAX_NAME) {
     const advice = "Pass a short name, for example 'shop'."
-    throw invalidOption(option, `must have names of 1 to ${LONGEST_NAME} characters`, show(name), advice)
+    throw invalidOption(option, `must have names of 1 to ${MAX_NAME} characters`, show(name), advice)
   }
   if (names.has(name)) {
     throw invalidOption(option, 'must have names that no other part has', `${show(name)} again`, 'Pass another name.')

@@ -1,13 +1,157 @@
-/** Samples the queues of the parts for the page and its plots: often while a page is open, else now and then. */
+/** The queues of the parts, all in one form; and their counts, sampled for the page and its plots. */
 
-import { type Clock, inBackground } from '../../time/clock.ts'
+import type { Destination, DestinationDeadLetter, DestinationHealth } from '../../destination/api.ts'
+import { readRetryState } from '../../destination/retry-state.ts'
+import { type DeadLetterMessage, readDeadLetter } from '../../inbox/stored.ts'
+import { HooklineError } from '../../message/error.ts'
+import { isObject } from '../../message/json.ts'
+import type { Message } from '../../message/message.ts'
+import { checkHealth, type Health } from '../../queues/health.ts'
+import type { DeadLetter, DeadLetterPage, Queue } from '../../queues/queue.ts'
+import type { Receiver } from '../../receiver/api.ts'
+import type { Attempt } from '../../sender/api.ts'
+import type { Clock } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
+import { cut, nameOf, SHORT, userOf } from '../lines.ts'
 import type { SeriesRecorder } from '../series.ts'
-import type { QueueStatus } from '../wire.ts'
-import type { PartQueue, WatchedPart } from './parts.ts'
-import type { Source } from './reader.ts'
+import type { ErrorLine, Letter, Part, QueueStatus } from '../wire.ts'
+import type { Source } from './stream.ts'
 
-/** The samples, for the stream. */
+/** A part that is watched. */
+export interface WatchedPart extends Pick<Part, 'name' | 'kind'> {
+  /** Undefined for a part that never has one. */
+  readonly queue?: PartQueue
+}
+
+/** The queue of a part. */
+export interface PartQueue {
+  /** Whether the part has one: a receiver may be without an inbox. */
+  exists(): Promise<boolean>
+  /** Never rejects. */
+  health(): Promise<Health & Partial<Pick<DestinationHealth, 'circuits'>>>
+  deadLetters(page: DeadLetterPage): Promise<readonly PartLetter[]>
+  redrive(ids: readonly string[]): Promise<number>
+  drop(ids: readonly string[]): Promise<number>
+}
+
+type Details = Omit<Letter, 'id' | 'reason' | 'failedAt' | 'row'>
+
+/** A dead letter, whose details are read when they are shown. */
+export interface PartLetter {
+  readonly id: string
+  readonly reason: string
+  readonly failedAt: Date
+  details(): Details
+}
+
+/** A receiver. */
+export function partOfReceiver(name: string, receiver: Receiver): WatchedPart {
+  let found: Promise<boolean> | undefined
+  /** Without an inbox this is a mistake of the caller; a queue that does not answer is another error. */
+  const look = (): Promise<boolean> =>
+    receiver.deadLetters({ limit: 1 }).then(
+      () => true,
+      (error: unknown) => error instanceof HooklineError,
+    )
+  return {
+    name,
+    kind: 'receiver',
+    queue: {
+      exists() {
+        found ??= look()
+        return found
+      },
+      health: () => receiver.health(),
+      deadLetters: async (page) => (await receiver.deadLetters(page)).map(ofInbox),
+      redrive: (ids) => receiver.redrive(ids),
+      drop: (ids) => receiver.drop(ids),
+    },
+  }
+}
+
+/** A destination. */
+export function partOfDestination(name: string, destination: Destination): WatchedPart {
+  return {
+    name,
+    kind: 'destination',
+    queue: {
+      exists: async () => true,
+      health: () => destination.health(),
+      deadLetters: async (page) => (await destination.deadLetters(page)).map(ofDestination),
+      redrive: (ids) => destination.redrive(ids),
+      drop: (ids) => destination.drop(ids),
+    },
+  }
+}
+
+/** A queue by itself, of an inbox or of a destination: its jobs tell which. */
+export function partOfQueue(name: string, queue: Queue, clock: Clock): WatchedPart {
+  return {
+    name,
+    kind: 'queue',
+    queue: {
+      exists: async () => true,
+      health: () => checkHealth(() => queue.counts(), false, clock),
+      deadLetters: async (page) => (await queue.deadLetters(page)).map(ofQueue),
+      redrive: (ids) => queue.redrive(ids),
+      drop: (ids) => queue.drop(ids),
+    },
+  }
+}
+
+function ofInbox({ id, reason, failedAt, bytes, attempts, error }: DeadLetterMessage): PartLetter {
+  function details(): Details {
+    const { code, causes } = error
+    const [cause] = causes
+    const message = cause === undefined ? error.message : `${error.message} ${cause.name}: ${cause.message}`
+    const stack = cause?.stack
+    return { attempts, error: { code, message, ...(stack !== undefined && { stack }) }, ...describeBytes(bytes) }
+  }
+  return { id, reason, failedAt, details }
+}
+
+function ofDestination({ id, reason, failedAt, attempts, message }: DestinationDeadLetter): PartLetter {
+  const details = (): Details => detailsOf(Buffer.from(JSON.stringify(message) ?? ''), attempts)
+  return { id, reason, failedAt, details }
+}
+
+function ofQueue(letter: DeadLetter): PartLetter {
+  const { id, reason, failedAt, body, retryState } = letter
+  const stored = readDeadLetter(letter)
+  if (stored.receivedAt !== undefined) return ofInbox(stored)
+  return { id, reason, failedAt, details: () => detailsOf(body, readRetryState(retryState, []).attempts) }
+}
+
+function detailsOf(bytes: Uint8Array, attempts: readonly Attempt[]): Details {
+  const last = attempts.at(-1)
+  const error: ErrorLine | undefined = last && {
+    code: last.error ?? `HTTP ${last.status}`,
+    message: last.reason ?? last.body,
+  }
+  return { attempts: attempts.length, ...(error !== undefined && { error }), ...describeBytes(bytes) }
+}
+
+const decoder = new TextDecoder()
+
+/** The beginning of a message, and what it says of itself, also when it is not valid. */
+function describeBytes(bytes: Uint8Array): Pick<Letter, 'type' | 'name' | 'user' | 'excerpt'> {
+  const excerpt = decoder.decode(bytes.subarray(0, 400))
+  let message: unknown
+  try {
+    message = JSON.parse(decoder.decode(bytes))
+  } catch {}
+  if (!isObject(message)) return { excerpt }
+  const described = message as unknown as Message
+  const fields = {
+    type: cut(message.type, SHORT),
+    name: cut(nameOf(described), SHORT),
+    user: cut(userOf(described), SHORT),
+  }
+  // Fields that are undefined are left out when it is sent.
+  return { ...fields, excerpt } as Pick<Letter, 'type' | 'name' | 'user' | 'excerpt'>
+}
+
+/** The counts, for the stream. */
 export interface QueueSampler extends Source {
   /** Samples soon, and then again and again. */
   look(): void
@@ -18,17 +162,16 @@ export interface QueueSampler extends Source {
   close(): void
 }
 
-/** What the sampler needs. */
-export interface SamplerOptions {
+interface SamplerOptions {
   readonly parts: readonly WatchedPart[]
   readonly series: SeriesRecorder
-  /** Whether a page is open. */
+  /** Whether a page is open: it is sampled often then, else now and then. */
   readonly isOpen: () => boolean
   readonly onSample: () => void
   /** Receives what fails. */
   readonly report: (thrown: unknown) => void
-  /** The clock of the machine. */
-  readonly machine: Clock
+  /** The clock of the machine, in the background. */
+  readonly clock: Clock
 }
 
 const OPEN_MS = 2_000
@@ -41,11 +184,11 @@ type PartHealth = Awaited<ReturnType<PartQueue['health']>>
 const UNAVAILABLE = { status: 'unavailable', waiting: 0, active: 0, deadLetters: 0, oldestDueAgeMs: 0 } as const
 
 /** Creates a sampler that has not begun. */
-export function createSampler({ parts, series, isOpen, onSample, report, machine }: SamplerOptions): QueueSampler {
-  const clock = inBackground(machine)
+export function createSampler({ parts, series, isOpen, onSample, report, clock }: SamplerOptions): QueueSampler {
   let statuses: readonly QueueStatus[] = []
   let version = 0
   let timer: unknown
+  let dueAt = Number.POSITIVE_INFINITY
   let isSampling = false
   let isClosed = false
   let sampledAt = Number.NEGATIVE_INFINITY
@@ -54,7 +197,7 @@ export function createSampler({ parts, series, isOpen, onSample, report, machine
     isSampling = true
     sampledAt = clock.monotonic()
     try {
-      const read = await readAll()
+      const read = (await Promise.all(parts.map(readStatus))).filter((status) => status !== undefined)
       if (isClosed || read.length === 0) return
       statuses = read
       version += 1
@@ -66,21 +209,16 @@ export function createSampler({ parts, series, isOpen, onSample, report, machine
       report(thrown)
     } finally {
       isSampling = false
-      schedule(isOpen() ? OPEN_MS : CLOSED_MS)
+      dueAt = Number.POSITIVE_INFINITY
+      schedule(clock.monotonic() + (isOpen() ? OPEN_MS : CLOSED_MS))
     }
   }
 
-  function schedule(ms: number): void {
+  function schedule(at: number): void {
+    if (isClosed || at >= dueAt) return
+    dueAt = at
     clock.clearTimeout(timer)
-    if (!isClosed) timer = clock.setTimeout(() => void sample(), ms)
-  }
-
-  async function readAll(): Promise<readonly QueueStatus[]> {
-    const read = parts.map(async ({ name, queue }) => {
-      const health = await readHealth(queue)
-      return health === undefined ? [] : statusOf(name, health)
-    })
-    return (await Promise.all(read)).flat()
+    timer = clock.setTimeout(() => void sample(), Math.max(0, at - clock.monotonic()))
   }
 
   async function has(queue: PartQueue | undefined): Promise<boolean> {
@@ -88,26 +226,14 @@ export function createSampler({ parts, series, isOpen, onSample, report, machine
   }
 
   /** Undefined without a queue. */
-  async function readHealth(queue: PartQueue | undefined): Promise<PartHealth | typeof TIMED_OUT | undefined> {
+  async function readHealth({ queue }: WatchedPart): Promise<PartHealth | typeof TIMED_OUT | undefined> {
     return (await has(queue)) ? within((queue as PartQueue).health(), TIMEOUT_MS, clock) : undefined
   }
 
-  function statusOf(part: string, health: PartHealth | typeof TIMED_OUT): QueueStatus {
-    if (health === TIMED_OUT) return { part, ...UNAVAILABLE }
-    const { status, waiting, active, retrying, deadLetters, oldestDueAgeMs, asOf, circuits } = health
-    return {
-      ...{ part, status, waiting, active, deadLetters, oldestDueAgeMs },
-      ...(retrying !== undefined && { retrying }),
-      ...(asOf !== undefined && { asOf: asOf.getTime() }),
-      ...(circuits !== undefined && {
-        circuits: circuits.map(({ url, state, openSince, probeAt }) => ({
-          url,
-          state,
-          ...(openSince !== undefined && { openSince: openSince.getTime() }),
-          ...(probeAt !== undefined && { probeAt: probeAt.getTime() }),
-        })),
-      }),
-    }
+  async function readStatus(part: WatchedPart): Promise<QueueStatus | undefined> {
+    const health = await readHealth(part)
+    if (health === undefined) return undefined
+    return { part: part.name, ...(health === TIMED_OUT ? UNAVAILABLE : toStatus(health)) }
   }
 
   return {
@@ -117,11 +243,11 @@ export function createSampler({ parts, series, isOpen, onSample, report, machine
     },
     read: () => statuses,
     look() {
-      if (!isSampling) schedule(Math.max(0, sampledAt + OPEN_MS - clock.monotonic()))
+      if (!isSampling) schedule(sampledAt + OPEN_MS)
     },
     has,
     async isActive() {
-      const all = await Promise.all(parts.map(({ queue }) => readHealth(queue)))
+      const all = await Promise.all(parts.map(readHealth))
       return all.some((health) => health !== undefined && (health === TIMED_OUT || health.active > 0))
     },
     close() {
@@ -129,4 +255,14 @@ export function createSampler({ parts, series, isOpen, onSample, report, machine
       clock.clearTimeout(timer)
     },
   }
+}
+
+/** For JSON: times in milliseconds. Fields that are undefined are left out when it is sent. */
+function toStatus(health: PartHealth): Omit<QueueStatus, 'part'> {
+  const { status, waiting, active, retrying, deadLetters, oldestDueAgeMs, asOf, circuits } = health
+  const lines = circuits?.map(({ url, state, openSince, probeAt }) => {
+    return { url, state, openSince: openSince?.getTime(), probeAt: probeAt?.getTime() }
+  })
+  const counts = { status, waiting, active, retrying, deadLetters, oldestDueAgeMs }
+  return { ...counts, asOf: asOf?.getTime(), circuits: lines } as Omit<QueueStatus, 'part'>
 }

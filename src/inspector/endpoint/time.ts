@@ -1,11 +1,10 @@
 /** Moves the clock of the app over the real retries: timer by timer, and never past an answer that is on its way. */
 
 import type { ManualClock } from '../../testing/manual-clock.ts'
-import { type Clock, inBackground } from '../../time/clock.ts'
+import type { Clock } from '../../time/clock.ts'
 import type { Time, TimeChange } from '../wire.ts'
-import { Refusal } from './answers.ts'
-import { requireBetween } from './faults.ts'
-import type { Source } from './reader.ts'
+import { Refusal, requireBetween } from './answers.ts'
+import type { Source } from './stream.ts'
 
 /** The clock of the app, as the page moves it. */
 export interface TimeControl extends Source {
@@ -19,40 +18,40 @@ export interface TimeControl extends Source {
   close(): void
 }
 
-/** What moving needs. */
-export interface TimeOptions {
-  readonly movable: ManualClock
-  /** Whether anything is under way in the parts. */
-  readonly isActive: () => Promise<boolean>
-  readonly onChange: () => void
-  /** The clock of the machine. */
-  readonly machine: Clock
-}
-
-const LONGEST_MS = 7 * 24 * 60 * 60 * 1_000
+const MAX_MS = 7 * 24 * 60 * 60 * 1_000
 /** How far it moves at once while something is under way. */
 const STEP_MS = 1_000
 /** How long it waits for that before each step, by the clock of the machine. */
-const MOST_WAIT_MS = 2_000
+const MAX_WAIT_MS = 2_000
 const LOOK_MS = 10
-/** How often its time is sent. */
+/** How often its time is sent: the app may move the clock, too. */
 const BEAT_MS = 1_000
 
-/** Creates the control of a clock. */
-export function createTimeControl({ movable, isActive, onChange, machine }: TimeOptions): TimeControl {
-  const clock = inBackground(machine)
+/**
+ * Creates the control of a clock.
+ *
+ * @param isActive Whether anything is under way in the parts.
+ * @param clock The clock of the machine, in the background.
+ */
+export function createTimeControl(
+  movable: ManualClock,
+  isActive: () => Promise<boolean>,
+  onChange: () => void,
+  clock: Clock,
+): TimeControl {
   let version = 1
   let isMoving = false
   let isClosed = false
-  let beat: unknown
+  let beat = clock.setTimeout(repeat, BEAT_MS)
+
+  function repeat(): void {
+    changed()
+    beat = clock.setTimeout(repeat, BEAT_MS)
+  }
 
   function changed(): void {
     version += 1
     onChange()
-  }
-
-  function read(): Time {
-    return { now: movable.now(), isMoving }
   }
 
   async function move(ms: number): Promise<void> {
@@ -76,21 +75,13 @@ export function createTimeControl({ movable, isActive, onChange, machine }: Time
   /** Waits until nothing is under way, but not for ever. Returns whether that is so. */
   async function settle(): Promise<boolean> {
     for (const since = clock.monotonic(); await isActive(); ) {
-      if (clock.monotonic() - since >= MOST_WAIT_MS || isClosed) return false
+      if (clock.monotonic() - since >= MAX_WAIT_MS || isClosed) return false
       await new Promise<void>((resolve) => void clock.setTimeout(resolve, LOOK_MS))
     }
     return true
   }
 
-  /** The app may move the clock, too. */
-  function repeat(): void {
-    beat = clock.setTimeout(() => {
-      changed()
-      repeat()
-    }, BEAT_MS)
-  }
-  repeat()
-
+  const read = (): Time => ({ now: movable.now(), isMoving })
   return {
     name: 'time',
     get version() {
@@ -98,7 +89,7 @@ export function createTimeControl({ movable, isActive, onChange, machine }: Time
     },
     read,
     async change({ advanceMs }) {
-      const ms = requireBetween('advanceMs', advanceMs, 1, LONGEST_MS)
+      const ms = requireBetween('advanceMs', advanceMs, 1, MAX_MS)
       if (isMoving) {
         throw new Refusal(409, 'The clock is moved once at a time. Got another move. Wait until the first has ended.')
       }
