@@ -4,15 +4,15 @@ import { isUtf8 } from 'node:buffer'
 import type { HandlerRun } from '../handling/observer.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { isSecretHeader } from '../inbox/envelope.ts'
-import { HooklineError } from '../message/error.ts'
+import { describeError, HooklineError } from '../message/error.ts'
 import { isObject, parseObject } from '../message/json.ts'
 import type { Message } from '../message/message.ts'
 import type { Attempt } from '../sender/api.ts'
 import type { AttemptLine, Body, ErrorLine, RequestLine, Row, RunLine } from './wire.ts'
 
 /** The most characters of an error's message and of its stack. */
-const MOST_MESSAGE = 2_000
-const MOST_STACK = 4_000
+const MAX_MESSAGE = 2_000
+const MAX_STACK = 4_000
 
 /** The most characters of a name or a user. */
 export const SHORT = 200
@@ -44,21 +44,16 @@ export function linesOf(headers: EndpointHeaders): RequestLine['headers'] {
  * cause does.
  */
 export function errorLine(thrown: unknown): ErrorLine {
+  const message = copy(describeError(thrown), MAX_MESSAGE)
   try {
-    if (!(thrown instanceof Error)) return { code: typeof thrown, message: copy(String(thrown), MOST_MESSAGE) }
-    const { message } = thrown
     const isOurs = thrown instanceof HooklineError
-    const stack = isOurs ? stackOf(thrown.cause) : stackOf(thrown)
-    const code = isOurs ? thrown.code : copy(thrown.name, 100)
-    return { code, message: copy(message, MOST_MESSAGE), ...(stack !== undefined && { stack }) }
+    const failed = isOurs ? thrown.cause : thrown
+    const code = isOurs ? thrown.code : thrown instanceof Error ? copy(thrown.name, 100) : typeof thrown
+    const hasStack = failed instanceof Error && !(failed instanceof AggregateError)
+    return { code, message, ...(hasStack && { stack: copy(failed.stack ?? '', MAX_STACK) }) }
   } catch {
-    return { code: 'error', message: 'A value that cannot be shown was thrown.' }
+    return { code: 'error', message } // A getter of it throws.
   }
-}
-
-function stackOf(thrown: unknown): string | undefined {
-  if (!(thrown instanceof Error) || thrown instanceof AggregateError) return undefined
-  return copy(thrown.stack ?? '', MOST_STACK)
 }
 
 /** What handlers ran. The name of a function may be anything. */
@@ -90,15 +85,13 @@ function copy(text: string, length: number): string {
 /** @param hasKeys Whether it may hold a write key: that reads `…` then. */
 export function showBody(bytes: Uint8Array, size: number, hasKeys: boolean): Body {
   if (bytes.length === 0) return { size }
-  const isText = isUtf8(bytes)
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  if (!hasKeys) return isText ? { size, text: buffer.toString() } : { size, base64: buffer.toString('base64') }
+  const text = isUtf8(bytes) ? buffer.toString() : undefined
+  if (!hasKeys) return text === undefined ? { size, base64: buffer.toString('base64') } : { size, text }
   // What is not UTF-8 may hold a key in another encoding, or compressed.
-  if (!isText) return { size, isRedacted: true }
-  const text = buffer.toString()
-  const shown = withoutWriteKeys(text)
+  const shown = text === undefined ? undefined : withoutWriteKeys(text)
   if (shown === undefined) return { size, isRedacted: true }
-  return shown === text ? { size, text } : { size, text: shown, isRedacted: true }
+  return { size, text: shown, ...(shown !== text && { isRedacted: true }) }
 }
 
 /** A string of JSON, whether it is the name of a field, and whether that holds an object or a list. */

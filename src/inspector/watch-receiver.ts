@@ -11,12 +11,10 @@ import { errorLine, runLines } from './lines.ts'
 import { addStep, describeMessage, type LoggedMessage, setBody } from './logged-message.ts'
 import { createSample, type Sample } from './sample.ts'
 import type { SeriesRecorder } from './series.ts'
-import type { RowState, Step } from './wire.ts'
+import type { Step } from './wire.ts'
 
-/** One message of a request, with its answer. */
-interface Answer extends Pick<AnsweredEvent, 'delivery' | 'message' | 'error'> {
-  readonly event: AnsweredEvent
-}
+/** One message of a request, and why it was refused. */
+type Answer = Pick<AnsweredEvent, 'delivery' | 'message' | 'error'>
 
 /**
  * Keeps what happens at a receiver. Its events come in any order: a worker of the same process may handle a message before it is
@@ -82,53 +80,52 @@ export function watchReceiver(
     journal.update(logged)
   }
 
-  function handled({ delivery, message, attempt, durationMs, runs, jobId }: ObservedHandled): void {
-    series.done(name, durationMs)
-    const logged = open(delivery, message, attempt === 1 ? samples.handled : undefined, jobId)
-    if (logged === undefined) return
-    end(logged, 'done', jobId === undefined ? logged.attempts + 1 : attempt, durationMs)
-    logged.code = logged.retryAt = undefined
-    const step = { attempt: logged.attempts, durationMs, runs: runLines(runs) }
-    addStep(logged, { at: logged.endedAt as number, what: 'handled', ...step })
-    journal.update(logged)
+  function handled(event: ObservedHandled): void {
+    series.done(name, event.durationMs)
+    const sample = event.attempt === 1 ? samples.handled : undefined
+    end(event, sample, { state: 'done', code: undefined, retryAt: undefined }, { what: 'handled' })
   }
 
-  function failed({ delivery, message, attempt, durationMs, runs, jobId, error, next }: ObservedFailed): void {
-    const logged = open(delivery, message, undefined, jobId)
-    if (logged === undefined) return
+  function failed(event: ObservedFailed): void {
+    const { error, next, runs, durationMs } = event
     const retryAt = typeof next === 'string' ? undefined : next.retryAt.getTime()
     const state = next === 'sender' ? 'failed' : next === 'dead_letter' ? 'dead' : 'waiting'
-    end(logged, state, jobId === undefined ? logged.attempts + 1 : attempt, durationMs)
-    logged.code = error.code
-    logged.retryAt = retryAt
-    const then = retryAt ?? (next as 'sender' | 'dead_letter')
-    const step = { attempt: logged.attempts, durationMs, runs: runLines(runs), error: errorLine(error), next: then }
-    addStep(logged, { at: logged.endedAt as number, what: 'failed', ...step })
-    journal.update(logged)
+    const step = {
+      what: 'failed',
+      error: errorLine(error),
+      next: retryAt ?? (next as 'sender' | 'dead_letter'),
+    } as const
+    end(event, undefined, { state, code: error.code, retryAt }, step)
     series.failed(name, runs.length === 0 ? undefined : durationMs)
     counted.add(error)
   }
 
-  function end(logged: LoggedMessage, state: RowState, attempts: number, durationMs: number): void {
-    logged.state = state
-    logged.attempts = attempts
-    logged.durationMs = durationMs
-    logged.endedAt = journal.now()
+  /** Notes that the handlers of a message have ended. */
+  function end(
+    { delivery, message, attempt, durationMs, runs, jobId }: ObservedHandled | ObservedFailed,
+    sample: Sample | undefined,
+    change: Partial<LoggedMessage>,
+    step: Pick<Extract<Step, { what: 'handled' | 'failed' }>, 'what' | 'error' | 'next'>,
+  ): void {
+    const logged = open(delivery, message, sample, jobId)
+    if (logged === undefined) return
+    const at = journal.now()
+    const attempts = jobId === undefined ? logged.attempts + 1 : attempt
+    Object.assign(logged, { ...change, attempts, durationMs, endedAt: at } satisfies Partial<LoggedMessage>)
+    addStep(logged, { at, attempt: attempts, durationMs, runs: runLines(runs), ...step })
+    journal.update(logged)
   }
 
   function answered(event: AnsweredEvent): void {
-    const { delivery, message, error, elements } = event
-    if (elements.length === 0) answerOne({ event, delivery, message, error })
-    for (const element of elements) {
-      const { delivery } = element
-      if (element.ok) answerOne({ event, delivery, message: element.message, error: undefined })
-      else answerOne({ event, delivery, message: undefined, error: element.error })
+    if (event.elements.length === 0) answerOne(event, event)
+    for (const element of event.elements) {
+      answerOne(event, element.ok ? { ...element, error: undefined } : { ...element, message: undefined })
     }
   }
 
-  function answerOne(answer: Answer): void {
-    const { event, delivery, message, error } = answer
-    // A signature covers it, or nothing does and it was taken as a message all the same.
+  function answerOne(event: AnsweredEvent, answer: Answer): void {
+    const { delivery, message, error } = answer
+    // A signature covers it, or nothing does and it was handled as a message all the same.
     const isKnown = delivery.verified || message !== undefined || part.byKey.has(delivery.id)
     const sample = error === undefined ? samples.answered : undefined
     const logged = isKnown ? open(delivery, message, sample) : create(delivery, undefined, true)
@@ -137,8 +134,8 @@ export function watchReceiver(
     const { method = 'POST', path = '', originalPath = path, remoteAddress, headers } = request
     Object.assign(logged, { method, path: originalPath, ownPath: path, remoteAddress, headers, status })
     if (logged.jobId === undefined) settle(logged, error, isKnown ? error?.status : status)
-    else if (logged.state === 'waiting') logged.code ??= error?.code // It is stored, and the worker says what becomes of it.
-    addSteps(logged, answer)
+    else if (logged.state === 'waiting') logged.code ??= error?.code // It is stored, and the worker says what follows.
+    addSteps(logged, event, answer)
     journal.update(logged)
     const isStored = logged.jobId !== undefined && status < 400
     if (error !== undefined && !counted.has(error) && !isStored) series.failed(name, undefined)
@@ -151,21 +148,18 @@ export function watchReceiver(
     logged.code = error?.code
   }
 
-  function addSteps(logged: LoggedMessage, { event, delivery, message, error }: Answer): void {
+  function addSteps(logged: LoggedMessage, event: AnsweredEvent, { delivery, message, error }: Answer): void {
     const { receivedAt, bytes, secretIndex, source, verified: isVerified } = delivery
     const { request, status, durationMs } = event
     const at = receivedAt.getTime()
     const isCopy = logged.steps.some(({ what }) => what === 'arrived')
+    const shown = error === undefined || counted.has(error) ? undefined : errorLine(error)
     // Fields that are undefined are left out when it is sent.
     if (secretIndex !== undefined || message !== undefined) {
       addStep(logged, { at, what: 'checked', isVerified, secretIndex, source } as Step, true)
     }
-    addStep(
-      logged,
-      { at, what: 'arrived', bytes: bytes.length, isCopy, remoteAddress: request.remoteAddress } as Step,
-      true,
-    )
-    const shown = error === undefined || counted.has(error) ? undefined : errorLine(error)
+    const { remoteAddress } = request
+    addStep(logged, { at, what: 'arrived', bytes: bytes.length, isCopy, remoteAddress } as Step, true)
     addStep(logged, { at: journal.now(), what: 'answered', status, durationMs, error: shown } as Step)
   }
 

@@ -36,11 +36,9 @@ export interface InspectorSettings {
   readonly log: Log
 }
 
+const PARTS = ['receiver', 'destinations', 'collector', 'senders'] as const
 const OPTIONS = [
-  'receiver',
-  'destinations',
-  'collector',
-  'senders',
+  ...PARTS,
   'authorize',
   'token',
   'keep',
