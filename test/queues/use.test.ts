@@ -11,13 +11,14 @@ import { bullmqQueue } from '../../src/queues/bullmq/index.ts'
 import { createQueue } from '../../src/queues/create-queue.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { pgBossQueue } from '../../src/queues/pg-boss/index.ts'
-import type { Outcome, Queue, QueueUse } from '../../src/queues/queue.ts'
+import type { Queue, QueueUse } from '../../src/queues/queue.ts'
 import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
 import { manualClock } from '../../src/testing.ts'
 import type { Need } from '../support/left-out.ts'
 import { needs } from '../support/needs.ts'
 import { createSchema } from '../support/postgres.ts'
+import { work } from '../support/queues.ts'
 import { secret } from '../support/receive.ts'
 import { removeQueue } from '../support/redis.ts'
 import { sqliteQueueHere } from '../support/sqlite.ts'
@@ -76,16 +77,6 @@ for (const { open: openOn, engine, needed } of engines) {
         return queue
       }
       return { name, open, errors }
-    }
-
-    function work(queue: Queue): string[] {
-      const seen: string[] = []
-      const handle = async ({ id }: { readonly id: string }): Promise<Outcome> => {
-        seen.push(id)
-        return { complete: true }
-      }
-      queue.work(handle, { concurrency: 5 })
-      return seen
     }
 
     it.each([

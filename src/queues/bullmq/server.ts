@@ -84,12 +84,10 @@ async function findNames(client: Redis, prefix: string): Promise<string[]> {
   const [start, end] = [`${prefix}:`, ':meta']
   const pattern = `${start.replace(/[\\*?[\]]/g, '\\$&')}*${end}`
   const names = new Set<string>()
-  for (let cursor = '0'; ; ) {
-    const [next, keys] = await client.scan(cursor, 'MATCH', pattern, 'COUNT', SCANNED_AT_ONCE)
-    for (const key of keys) names.add(key.slice(start.length, -end.length))
-    if (next === '0') return [...names].filter((name) => !name.includes(':')).sort()
-    cursor = next
+  for await (const keys of client.scanStream({ match: pattern, count: SCANNED_AT_ONCE })) {
+    for (const key of keys as string[]) names.add(key.slice(start.length, -end.length))
   }
+  return [...names].filter((name) => !name.includes(':')).sort()
 }
 
 const SCANNED_AT_ONCE = 10_000

@@ -11,7 +11,10 @@ import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import type { HooklineError } from '../../../src/message/error.ts'
 import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues/bullmq/index.ts'
+import { readOptions } from '../../../src/queues/bullmq/options.ts'
+import { createBullmqStore } from '../../../src/queues/bullmq/store.ts'
 import type { Forgotten, Outcome, Queue } from '../../../src/queues/queue.ts'
+import { systemClock } from '../../../src/time/clock.ts'
 import { needs } from '../../support/needs.ts'
 import { complete, jobOf, work } from '../../support/queues.ts'
 import { freePort, openProxy, type PrivateRedis, privateRedis, type RedisProxy } from '../../support/redis.ts'
@@ -78,6 +81,13 @@ describe('an unreachable Redis', () => {
     expect(pushes).toMatchObject([{ reason: unavailable }, { reason: unavailable }])
     expect(String((pushes[0] as PromiseRejectedResult).reason)).toContain('Got no answer.')
     server.close()
+  })
+
+  it('delays no call of a store that is closed', async () => {
+    const settings = readOptions({ name: 'orders', connection: { port: await freePort() }, timeoutMs: 60_000 })
+    const store = createBullmqStore(settings, systemClock)
+    await store.close()
+    await expect(store.claim(1)).rejects.toMatchObject({ code: 'shutting_down' })
   })
 
   it('is not connected to before the first call: a build may import the module', async () => {

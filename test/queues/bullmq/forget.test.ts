@@ -91,14 +91,4 @@ describe('a queue on BullMQ that forgets', needs('Redis'), () => {
     expect(await queue.forget(isOfAda)).toEqual({ deleted: 1, active: 0 })
     expect(await engine.getWaitingCount()).toBe(0)
   })
-
-  it('drops dead letters by itself when their retention is over', async () => {
-    const { queue } = setUp({ deadLetterRetentionMs: 50 })
-    work(queue, () => ({ deadLetter: 'no' }))
-    await queue.push([jobOf('ada')])
-    await queue.drain()
-    let left = 1
-    while (left > 0) left = (await queue.counts()).deadLetters
-    expect(await queue.deadLetters()).toEqual([])
-  })
 })

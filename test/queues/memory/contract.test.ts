@@ -40,34 +40,6 @@ it('holds on to no pool of small buffers for a job that waits for long, or is de
   for (const body of [...again, ...dead]) expect(body.buffer.byteLength).toBe(body.byteLength)
 })
 
-describe('memoryQueue tells the developer', () => {
-  it.each([
-    ['name', { name: '' }],
-    ['name', { name: 5 }],
-    ['maxJobs', { maxJobs: 0 }],
-    ['maxJobs', { maxJobs: Number.POSITIVE_INFINITY }],
-    ['maxBytes', { maxBytes: 1.5 }],
-    ['maxDeadLetters', { maxDeadLetters: '5' }],
-    ['dedupeWindowMs', { dedupeWindowMs: -1 }],
-    ['deadLetterRetentionMs', { deadLetterRetentionMs: 0 }],
-    ['clock.now', { clock: null }],
-    ['clock.setTimeout', { clock: { now: () => 0, monotonic: () => 0 } }],
-    ['maxjobs', { maxjobs: 5 }],
-    ['memoryQueue', null],
-    ['memoryQueue', 'orders'],
-  ])('%s: %j', (option, options) => {
-    expect(() => memoryQueue(options as never)).toThrow(TypeError)
-    expect(() => memoryQueue(options as never)).toThrow(option)
-  })
-
-  it('nothing when it needs nothing', async () => {
-    const queue = memoryQueue()
-    await queue.push([jobOf()])
-    expect(await queue.counts()).toMatchObject({ waiting: 1, active: 0, deadLetters: 0 })
-    expect(await queue.close({ graceMs: 0 })).toHaveLength(1)
-  })
-})
-
 describe('the bounds of a queue in memory', () => {
   it('maxJobs: what waits and what is handed out, all of a push or nothing', async () => {
     const { queue, clock, work } = setUp({ name: 'orders', maxJobs: 3 })

@@ -113,6 +113,22 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
     return { child, ended, nextLine }
   }
 
+  it('a start that is cut off from its answers: tried again', async () => {
+    const proxy = await createProxy(databaseUrl as string)
+    proxy.cutAfter('create_queue')
+    const queue = create({ connectionString: proxy.url, schema: schema.name, timeoutMs: 400 })
+    await expect(queue.push([jobOf()])).rejects.toMatchObject(away)
+    await untilPushed(queue, jobOf())
+    await queue.close({ graceMs: 0 })
+    proxy.swallow(true, 'create_queue')
+    const other = create({ connectionString: proxy.url, schema: schema.name, timeoutMs: 400 })
+    await expect(other.push([jobOf()])).rejects.toMatchObject(away)
+    proxy.swallow(false)
+    await untilPushed(other, jobOf())
+    await other.close({ graceMs: 0 })
+    await proxy.close()
+  }, 15_000)
+
   it('a worker that was killed: its job comes back, counted, with its first time', { timeout: 20_000 }, async () => {
     const options = { name: randomUUID(), connectionString: databaseUrl as string, schema: schema.name }
     const queue = create(options)

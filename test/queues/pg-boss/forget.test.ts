@@ -120,13 +120,4 @@ describe('a queue on pg-boss that forgets', needs('PostgreSQL'), () => {
     expect(results.reduce((sum, { deleted }) => sum + deleted, 0)).toBe(121)
     expect((await queue.forget(() => true)).deleted).toBe(0)
   })
-
-  it('drops dead letters by itself when their retention is over', async () => {
-    const { queue, work, advance } = setUp({ deadLetterRetentionMs: 1000 })
-    work(() => ({ deadLetter: 'no' }))
-    await queue.push([jobOf('ada')])
-    while ((await queue.deadLetters()).length === 0);
-    await advance(2500)
-    while ((await queue.deadLetters()).length > 0) await advance(1000)
-  })
 })

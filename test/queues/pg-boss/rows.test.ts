@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { inspect } from 'node:util'
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
+import { createConnection } from '../../../src/queues/pg-boss/connection.ts'
 import { type PgBossQueueOptions, pgBossQueue } from '../../../src/queues/pg-boss/index.ts'
+import { readOptions } from '../../../src/queues/pg-boss/options.ts'
+import { prepareQueues } from '../../../src/queues/pg-boss/prepare.ts'
 import { readRows } from '../../../src/queues/pg-boss/rows.ts'
+import { createPgBossStore } from '../../../src/queues/pg-boss/store.ts'
 import type { Outcome } from '../../../src/queues/queue.ts'
 import { needs } from '../../support/needs.ts'
 import { createSchema, type Schema, startVirtualBoss, type VirtualBoss } from '../../support/postgres.ts'
@@ -161,6 +165,21 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
   })
 
   describe('that are claimed', () => {
+    it('are all that is due only when fewer were found than were asked for, and only at that moment', async () => {
+      const { boss, clock } = virtual
+      const settings = readOptions({ name: randomUUID(), boss, clock, schema: schema.name })
+      const connection = createConnection(settings, (boss) => prepareQueues(boss, settings))
+      const store = createPgBossStore(connection, settings)
+      await store.push([jobOf('a'), jobOf('b')])
+      expect(await store.claim(1)).toHaveLength(1)
+      expect(await store.nextDueAt()).toBeInstanceOf(Date)
+      expect(await store.claim(2)).toHaveLength(1)
+      expect(await store.nextDueAt()).toBeUndefined()
+      await boss.send(settings.name, {})
+      expect(await store.nextDueAt()).toBeInstanceOf(Date)
+      await store.close()
+    })
+
     it('stay with their worker when another process has opened the queue with a shorter lease', async () => {
       const { queue, work, another, advance, supervise } = setUp({ leaseMs: 24 * 60 * 60_000 })
       await queue.counts()
@@ -425,7 +444,32 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
     })
   })
 
+  it('of a queue that another version reserved are left alone', async () => {
+    const { queue, another, name } = setUp()
+    queue.reserve?.('inbox')
+    await queue.counts()
+    await schema.run(`UPDATE schema.job SET data = '{"use":"inbox"}' WHERE name = $1`, [name])
+    const message = `Queue ${name}: this Hookline knows version 1 of its jobs. Got version none.`
+    await expect(another().queue.counts()).rejects.toThrow(message)
+    await expect(another({ observe: true }).queue.counts()).rejects.toThrow(message)
+  })
+
   describe('that are counted', () => {
+    it('are not counted yet by a boss that keeps statistics: asOf says so', async () => {
+      const { PgBoss } = await import('pg-boss')
+      const boss = new PgBoss({
+        connectionString: databaseUrl as string,
+        schema: schema.name,
+        supervise: false,
+        persistQueueStats: true,
+      })
+      await boss.start()
+      const queue = pgBossQueue({ name: randomUUID(), boss, schema: schema.name })
+      expect(await queue.counts()).toMatchObject({ waiting: 0, asOf: new Date(0) })
+      await queue.close({ graceMs: 0 })
+      await boss.stop({ graceful: false })
+    })
+
     it('are counted when pg-boss counted last: asOf says when', async () => {
       const { queue, advance, now, counts } = setUp()
       await queue.counts()

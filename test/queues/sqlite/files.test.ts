@@ -88,6 +88,17 @@ describe('a file that cannot be used is refused when the queue is created', () =
     )
   })
 
+  it('not where the system lists neither mounts nor locks', async () => {
+    const { open } = setUp({ isHere: true })
+    await open().close({ graceMs: 0 })
+    replaceInFs('readFileSync', () => {
+      throw new Error('ENOENT')
+    })
+    const queue = open()
+    await queue.push([jobOf()])
+    expect(await queue.counts()).toMatchObject({ waiting: 1 })
+  })
+
   it('when the program of its thread is missing, before a file is created', () => {
     const path = newFile()
     replaceInFs('existsSync', (file) => !`${file}`.endsWith('sqlite/worker-thread.ts'))
@@ -108,35 +119,6 @@ describe('a file that cannot be used is refused when the queue is created', () =
       /: this runtime has no SQLite\. Got one without the module node:sqlite\. Run on Node, Bun .* another engine\.$/
     expect(refusal(path).message).toMatch(advice)
     expect(() => sqliteDedupe({ path })).toThrow(advice)
-  })
-
-  it('no options', () => {
-    expect(() => sqliteQueue(null as never)).toThrow(TypeError)
-    expect(() => sqliteQueue('jobs.db' as never)).toThrow('`sqliteQueue: options` must be an object.')
-  })
-
-  it.each([
-    [{ path: undefined }, '`path` must be a non-empty string. Got undefined.'],
-    [
-      { path: ':memory:' },
-      "`path` must be the path of a file. Got ':memory:'. Pass a path, for example 'jobs.sqlite'; for a queue in memory, use memoryQueue",
-    ],
-    [{ path: 'file:jobs.db' }, '`path` must be the path of a file.'],
-    [{ name: '' }, '`name` must be a non-empty string.'],
-    [{ leaseMs: 1000 }, '`leaseMs` is not an option.'],
-    [{ pollMs: 0 }, '`pollMs` must be a whole number from 1'],
-    [{ dedupeWindowMs: 0.5 }, '`dedupeWindowMs` must be a whole number from 1'],
-    [{ deadLetterRetentionMs: 0 }, '`deadLetterRetentionMs` must be a whole number from 1'],
-    [{ maxJobs: 0 }, '`maxJobs` must be a whole number from 1'],
-    [{ timeoutMs: 60_001 }, '`timeoutMs` must be a whole number from 0 to 60000.'],
-    [{ onError: 'print' }, '`onError` must be a function.'],
-    [{ logger: {} }, '`logger.error` must be a function.'],
-    [{ clock: {} }, '`clock.now` must be a function.'],
-  ])('wrong options: %j', (options, message) => {
-    const path = newFile()
-    expect(() => sqliteQueue({ path, ...options } as never)).toThrow(TypeError)
-    expect(() => sqliteQueue({ path, ...options } as never)).toThrow(message)
-    expect(statSync(path, { throwIfNoEntry: false })).toBeUndefined()
   })
 
   it('a folder', () => {
