@@ -70,8 +70,7 @@ export function capture(options: CaptureOptions = {}): Capture {
     dispatcher: {
       dispatch(options, handler) {
         requireUndici8(handler)
-        const controller = new Controller(handler, clock)
-        void decide(script.next(), options).then((step) => controller.respond(step))
+        void decide(script.next(), options).then((step) => respondTo(handler, step, clock))
         return true
       },
     },
@@ -97,12 +96,8 @@ async function collect(body: unknown): Promise<Buffer> {
   const chunks: Buffer[] = []
   for await (const chunk of body as AsyncIterable<unknown>) {
     if (typeof chunk !== 'string' && !isUint8Array(chunk)) {
-      throw invalidOption(
-        'body',
-        'must be text or bytes, or an iterable of them',
-        `${kindOf(chunk)} in it`,
-        'Send text or bytes instead.',
-      )
+      const rule = 'must be text or bytes, or an iterable of them'
+      throw invalidOption('body', rule, `${kindOf(chunk)} in it`, 'Send text or bytes instead.')
     }
     chunks.push(Buffer.from(chunk))
   }
@@ -121,109 +116,84 @@ function listHeaders(headers: unknown): string[] {
 /** How undici reports a reset: while it reads an answer, by what the answer lacks. */
 const RESETS = { headers: 'reset', body: 'reset', answer: 'cut_off', chunk: 'cut_off_chunk' } as const
 
-/** Responds to one captured request through the handler of undici 8, which is given this with each call. */
-class Controller implements Dispatcher.DispatchController {
-  readonly #handler: Dispatcher.DispatchHandler
-  readonly #clock: Clock
-  #timer: unknown
-  #isOver = false
-  aborted = false
-  paused = false
-  reason: Error | null = null
-  rawHeaders: string[] = []
+/** Responds to one captured request through the handler of undici 8. One that fails before it is sent never starts. */
+function respondTo(handler: Dispatcher.DispatchHandler, step: Response, clock: Clock): void {
+  let timer: unknown
+  let isOver = false
+  const controller = {
+    aborted: false as boolean,
+    paused: false as boolean,
+    reason: null as Error | null,
+    rawHeaders: [] as string[],
+    abort(reason?: Error): void {
+      if (isOver) return
+      controller.aborted = true
+      controller.reason = reason ?? createFailure('aborted')
+      fail(controller.reason)
+    },
+    pause(): void {
+      controller.paused = true
+    },
+    resume(): void {
+      controller.paused = false
+    },
+  } satisfies Dispatcher.DispatchController
 
-  constructor(handler: Dispatcher.DispatchHandler, clock: Clock) {
-    this.#handler = handler
-    this.#clock = clock
+  function end(): void {
+    isOver = true
+    clock.clearTimeout(timer)
   }
 
-  /** Answers, or fails to. A request that fails before it is sent never starts. */
-  respond(step: Response): void {
-    if (step.kind !== 'fail') this.#call(() => this.#handler.onRequestStart?.(this, {}))
-    switch (step.kind) {
-      case 'fail':
-        this.fail(step.error())
-        break
-      case 'answer':
-        this.#wait(step.delayMs, () => this.#answer(step.answer, step.dripMs))
-        break
-      case 'reset':
-        if (step.half !== undefined) this.#begin(step.half)
-        this.fail(createFailure(RESETS[step.after]))
-        break
-      case 'close':
-      case 'garbage':
-        this.fail(createFailure(step.kind))
-    }
-  }
-
-  /** Ends the request with this error. */
-  fail(error: Error): void {
-    if (this.#isOver) return
-    this.#end()
-    this.#handler.onResponseError?.(this, error)
-  }
-
-  abort(reason?: Error): void {
-    if (this.#isOver) return
-    this.aborted = true
-    this.reason = reason ?? createFailure('aborted')
-    this.fail(this.reason)
-  }
-
-  pause(): void {
-    this.paused = true
-  }
-
-  resume(): void {
-    this.paused = false
-  }
-
-  #answer(answer: Answer, dripMs: number | undefined): void {
-    this.#begin(answer)
-    if (dripMs === undefined) this.#finish()
-    else this.#drip(dripMs)
-  }
-
-  #begin({ status, headers, body }: Answer): void {
-    const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
-    this.rawHeaders = Object.entries(headers).flat()
-    this.#call(() => this.#handler.onResponseStart?.(this, status, Object.fromEntries(named), ''))
-    if (body.length > 0) this.#call(() => this.#handler.onResponseData?.(this, body))
-  }
-
-  #finish(): void {
-    if (this.#isOver) return
-    this.#end()
-    this.#handler.onResponseEnd?.(this, {})
-  }
-
-  #drip(dripMs: number): void {
-    this.#wait(dripMs, () => {
-      this.#call(() => this.#handler.onResponseData?.(this, Buffer.from('.')))
-      this.#drip(dripMs)
-    })
+  function fail(error: Error): void {
+    if (isOver) return
+    end()
+    handler.onResponseError?.(controller, error)
   }
 
   /** A handler that throws ends the request, as in undici. */
-  #call(callback: () => void): void {
-    if (this.#isOver) return
+  function call(callback: () => void): void {
+    if (isOver) return
     try {
       callback()
     } catch (error) {
-      this.abort(error as Error)
+      controller.abort(error as Error)
     }
   }
 
-  #wait(ms: number, callback: () => void): void {
-    if (this.#isOver) return
+  function wait(ms: number, callback: () => void): void {
+    if (isOver) return
     if (ms === 0) callback()
-    else this.#timer = this.#clock.setTimeout(callback, ms)
+    else timer = clock.setTimeout(callback, ms)
   }
 
-  #end(): void {
-    this.#isOver = true
-    this.#clock.clearTimeout(this.#timer)
+  function begin({ status, headers, body }: Answer): void {
+    const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
+    controller.rawHeaders = Object.entries(headers).flat()
+    call(() => handler.onResponseStart?.(controller, status, Object.fromEntries(named), ''))
+    if (body.length > 0) call(() => handler.onResponseData?.(controller, body))
+  }
+
+  function drip(ms: number): void {
+    wait(ms, () => {
+      call(() => handler.onResponseData?.(controller, Buffer.from('.')))
+      drip(ms)
+    })
+  }
+
+  if (step.kind !== 'fail') call(() => handler.onRequestStart?.(controller, {}))
+  if (step.kind === 'fail') fail(step.error())
+  else if (step.kind === 'close' || step.kind === 'garbage') fail(createFailure(step.kind))
+  else if (step.kind === 'reset') {
+    if (step.half !== undefined) begin(step.half)
+    fail(createFailure(RESETS[step.after]))
+  } else if (step.kind === 'answer') {
+    wait(step.delayMs, () => {
+      begin(step.answer)
+      if (step.dripMs !== undefined) return drip(step.dripMs)
+      if (isOver) return
+      end()
+      handler.onResponseEnd?.(controller, {})
+    })
   }
 }
 
@@ -251,18 +221,13 @@ const ERRORS = {
   aborted: { code: 'UND_ERR_ABORTED', message: 'Request aborted', name: 'AbortError' },
 } as const satisfies Readonly<Record<string, { code?: string; message: string; name?: string }>>
 
-const NETWORK_FAILURES: readonly unknown[] = [
-  'refused',
-  'dns',
-  'timeout',
-  ...CERTIFICATE_FAULTS,
-] satisfies NetworkFailure[]
+const NETWORK_FAILURES: readonly NetworkFailure[] = ['refused', 'dns', 'timeout', ...CERTIFICATE_FAULTS]
 
 /** The response of a step that is a failure; undefined for every other. */
 function readFailure(step: unknown): Response | undefined {
   if (step instanceof Error) return { kind: 'fail', error: () => step }
-  if (!NETWORK_FAILURES.includes(step)) return undefined
-  return { kind: 'fail', error: () => createFailure(step as NetworkFailure) }
+  const failure = NETWORK_FAILURES.find((name) => name === step)
+  return failure && { kind: 'fail', error: () => createFailure(failure) }
 }
 
 /** A new error with the code, name and message of the real one. */

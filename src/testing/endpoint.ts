@@ -61,7 +61,13 @@ export interface SecureEndpoint extends ScriptedEndpoint {
 export async function startEndpoint(options: EndpointOptions & { tls: CertificateFault }): Promise<SecureEndpoint>
 export async function startEndpoint(options?: EndpointOptions): Promise<ScriptedEndpoint>
 export async function startEndpoint(options: EndpointOptions = {}): Promise<ScriptedEndpoint> {
-  const { script: steps, path, port, tls } = readOptions(options)
+  requireOptions('startEndpoint', options, ['script', 'path', 'port', 'tls'])
+  const { script: steps, path = '/webhooks', port = 0, tls } = options
+  if (typeof path !== 'string' || !path.startsWith('/')) {
+    throw invalidOption('path', "must begin with '/'", show(path), "Pass a path, for example '/webhooks'.")
+  }
+  requireWhole('port', port, 0, 65_535)
+  if (tls !== undefined) requireOneOf('tls', tls, CERTIFICATE_FAULTS)
   const script = createScript(steps)
   const recorder = createRecorder()
   const faults: unknown[] = []
@@ -116,21 +122,4 @@ export async function startEndpoint(options: EndpointOptions = {}): Promise<Scri
     close,
     [Symbol.asyncDispose]: close,
   }
-}
-
-/** @throws TypeError that names the option. */
-function readOptions(options: EndpointOptions): {
-  script: Script | undefined
-  path: string
-  port: number
-  tls: CertificateFault | undefined
-} {
-  requireOptions('startEndpoint', options, ['script', 'path', 'port', 'tls'])
-  const { script, path = '/webhooks', port = 0, tls } = options
-  if (typeof path !== 'string' || !path.startsWith('/')) {
-    throw invalidOption('path', "must begin with '/'", show(path), "Pass a path, for example '/webhooks'.")
-  }
-  requireWhole('port', port, 0, 65_535)
-  if (tls !== undefined) requireOneOf('tls', tls, CERTIFICATE_FAULTS)
-  return { script, path, port, tls }
 }

@@ -34,7 +34,7 @@ export function manualClock(start: number = Date.UTC(2026, 0, 15, 9, 30)): Manua
 /** Creates a manual clock. `runEffects` lets the effects of a timer take place, and those of what was done before the clock moves. */
 export function createManualClock(start: number, runEffects: () => Promise<void>): ManualClock {
   let now = start
-  /** In the order in which they fire. Sorted as they are set, because tests set thousands. */
+  /** In the order in which they fire. */
   const timers: Timer[] = []
 
   return {
@@ -42,7 +42,7 @@ export function createManualClock(start: number, runEffects: () => Promise<void>
     monotonic: () => now - start,
     setTimeout(callback, ms) {
       const timer = { at: now + Math.max(0, ms), callback }
-      timers.splice(countUntil(timers, timer.at), 0, timer)
+      timers.splice(timers.findLastIndex(({ at }) => at <= timer.at) + 1, 0, timer) // Behind those of the same time.
       return timer
     },
     clearTimeout(timer) {
@@ -67,17 +67,6 @@ export function createManualClock(start: number, runEffects: () => Promise<void>
       now = Math.max(now, end) // Another move may have gone further meanwhile.
     },
   }
-}
-
-/** How many timers fire at this time or before: the index of a new one, behind those of the same time. */
-function countUntil(timers: readonly Timer[], at: number): number {
-  let [low, high] = [0, timers.length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if ((timers[middle] as Timer).at <= at) low = middle + 1
-    else high = middle
-  }
-  return low
 }
 
 /** Two turns of the event loop: code that yields for one turn goes on in the second. */

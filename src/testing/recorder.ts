@@ -70,12 +70,10 @@ export interface Recorded {
   received(count: number, options?: { readonly timeoutMs?: number }): Promise<readonly RecordedRequest[]>
 }
 
-/** Records requests. */
 export interface Recorder extends Recorded {
   add(parts: RequestParts): RecordedRequest
 }
 
-/** Creates an empty record. */
 export function createRecorder(): Recorder {
   const requests: RecordedRequest[] = []
   const waiting = new Set<() => void>()
@@ -96,19 +94,18 @@ export function createRecorder(): Recorder {
       const { timeoutMs = 5000 } = options
       requireWhole('count', count, 1)
       requireWhole('timeoutMs', timeoutMs, 1)
-      return new Promise((resolve, reject) => {
-        const timer = setTimeout(() => {
-          waiting.delete(check)
-          reject(new Error(`Waited ${timeoutMs} ms for ${count} requests. Got ${requests.length}.`))
-        }, timeoutMs)
-        const check = (): void => {
-          if (requests.length < count) return
-          clearTimeout(timer)
-          waiting.delete(check)
-          resolve(requests.slice(0, count))
-        }
-        waiting.add(check)
-        check()
+      const { promise, resolve, reject } = Promise.withResolvers<readonly RecordedRequest[]>()
+      const check = (): void => {
+        if (requests.length >= count) resolve(requests.slice(0, count))
+      }
+      const late = (): void =>
+        reject(new Error(`Waited ${timeoutMs} ms for ${count} requests. Got ${requests.length}.`))
+      const timer = setTimeout(late, timeoutMs)
+      waiting.add(check)
+      check()
+      return promise.finally(() => {
+        clearTimeout(timer)
+        waiting.delete(check)
       })
     },
   }
@@ -116,11 +113,10 @@ export function createRecorder(): Recorder {
 
 /** A flat list of names and values as one object. */
 export function joinHeaders(list: readonly string[]): Readonly<Record<string, string>> {
-  const headers = new Map<string, string>()
+  const headers = new Map<string, string[]>()
   for (let index = 0; index + 1 < list.length; index += 2) {
-    const [name, value] = [String(list[index]).toLowerCase(), String(list[index + 1])]
-    const before = headers.get(name)
-    headers.set(name, before === undefined ? value : `${before}, ${value}`)
+    const name = String(list[index]).toLowerCase()
+    headers.set(name, [...(headers.get(name) ?? []), String(list[index + 1])])
   }
-  return Object.fromEntries(headers)
+  return Object.fromEntries([...headers].map(([name, values]) => [name, values.join(', ')]))
 }

@@ -59,9 +59,7 @@ export interface Answer {
 /** A response, or a function that decides on one when the request was read. */
 export type PlannedResponse = Response | ((request: RecordedRequest) => Promise<Response>)
 
-/** A script in use. */
 export interface ActiveScript {
-  /** The response to the next request. */
   next(): PlannedResponse
   /** Goes on with these steps instead. @throws TypeError that names the step. */
   replace(script: readonly unknown[]): void
@@ -156,13 +154,8 @@ function requireHeaders(name: string, headers: unknown): void {
       validateHeaderName(header)
       validateHeaderValue(header, value)
     } catch (error) {
-      const advice = 'Use the characters that HTTP allows.'
-      throw invalidOption(
-        name,
-        'must hold headers that can be sent',
-        `one that Node refuses: ${(error as Error).message}`,
-        advice,
-      )
+      const found = `one that Node refuses: ${(error as Error).message}`
+      throw invalidOption(name, 'must hold headers that can be sent', found, 'Use the characters that HTTP allows.')
     }
   }
 }

@@ -5,7 +5,6 @@ import type { Server } from 'node:http'
 import https from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 
-/** A server that listens. */
 export interface Listening {
   /** `http://127.0.0.1:<port>`, or `https://localhost:<port>`: certificates for tests are for that name. */
   readonly origin: string
@@ -55,11 +54,9 @@ export function watchConnections(server: Server) {
   })
 
   return {
-    /** How many were opened so far. */
     get count(): number {
       return count
     },
-    /** How many bytes were received so far; over TLS the decrypted ones. */
     get bytes(): number {
       return bytes
     },

@@ -122,30 +122,6 @@ it('refuses a handler of another undici, such as the fetch that Node brings', as
 })
 
 describe('the script', () => {
-  it('is 200 without one, has a step for each request, repeats the last, and can be replaced', async () => {
-    const statuses = async (captured: Capture) => [(await send(captured)).status, (await send(captured)).status]
-    expect(await statuses(capture())).toEqual([200, 200])
-    const captured = capture({ script: [500, 204] })
-    expect(await statuses(captured)).toEqual([500, 204])
-    expect(await statuses(captured)).toEqual([204, 204])
-    captured.script([503, 200])
-    expect(await statuses(captured)).toEqual([503, 200])
-  })
-
-  it('gives status, headers by lower case and body', async () => {
-    const captured = capture({ script: [{ status: 503, headers: { 'Retry-After': '120' }, body: 'later' }] })
-    expect(await send(captured)).toEqual({ status: 503, headers: { 'retry-after': '120' }, body: 'later' })
-  })
-
-  it('is asked for the step of a request, and waited for', async () => {
-    const gate = Promise.withResolvers<CapturedStep>()
-    const captured = capture({ script: [(request) => (request.url === url ? gate.promise : 404)] })
-    const sent = errorOf(send(captured))
-    await captured.received(1)
-    gate.resolve('refused')
-    expect(await sent).toMatchObject({ code: 'ECONNREFUSED' })
-  })
-
   it('fails with what a function throws, and with an Error that it holds', async () => {
     const broken = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
     const thrown = new Error('not this one')

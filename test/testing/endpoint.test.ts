@@ -30,31 +30,6 @@ async function statuses(url: string, count: number): Promise<number[]> {
 }
 
 describe('the script', () => {
-  it('is 200 for everything when there is none', async () => {
-    const { url } = await start()
-    expect(await statuses(url, 3)).toEqual([200, 200, 200])
-  })
-
-  it('has a step for each request, and repeats the last', async () => {
-    const { url } = await start({ script: [500, 429, 204] })
-    expect(await statuses(url, 5)).toEqual([500, 429, 204, 204, 204])
-  })
-
-  it('can be replaced on the way', async () => {
-    const endpoint = await start({ script: [500] })
-    expect(await statuses(endpoint.url, 1)).toEqual([500])
-    endpoint.script([503, 200])
-    expect(await statuses(endpoint.url, 3)).toEqual([503, 200, 200])
-  })
-
-  it('is asked for the step of a request, and waited for', async () => {
-    const { url } = await start({
-      script: [async (request) => (request.path.endsWith('?a') ? 201 : { status: 202, body: request.bytes })],
-    })
-    expect(await post(`${url}?a`)).toMatchObject({ status: 201, body: '' })
-    expect(await post(url, 'hello')).toMatchObject({ status: 202, body: 'hello' })
-  })
-
   it('answers 500 for a function that throws, and close() says why', async () => {
     const endpoint = await startEndpoint({
       script: [
@@ -89,13 +64,6 @@ describe('the script', () => {
 })
 
 describe('a step', () => {
-  it('gives status, headers and body', async () => {
-    const { url } = await start({ script: [{ status: 503, headers: { 'Retry-After': '120' }, body: 'later' }] })
-    const answer = await post(url)
-    expect(answer).toMatchObject({ status: 503, body: 'later' })
-    expect(answer.headers['retry-after']).toBe('120')
-  })
-
   it('delayMs holds the answer back', async () => {
     const { url } = await start({ script: [{ delayMs: 40 }] })
     const before = performance.now()

@@ -8,21 +8,29 @@ import { serve } from '../../../adapters/node.ts'
 import { createCollector } from '../../collector/collector.ts'
 import { createDestination } from '../../destination/destination.ts'
 import type { DeliveryReport, SkipReason } from '../../destination/observer.ts'
+import type { DestinationOptions } from '../../destination/options.ts'
 import { readMessage } from '../../destination/reports.ts'
 import type { EndpointRequest, TextAnswer } from '../../http/endpoint.ts'
 import type { Message } from '../../message/message.ts'
-import { invalidOption, kindOf, requireOptions, requireWhole } from '../../options/checks.ts'
+import {
+  invalidOption,
+  kindOf,
+  requireOptions,
+  requireSecret,
+  requireText,
+  requireUrl,
+  requireWhole,
+} from '../../options/checks.ts'
 import { memoryQueue } from '../../queues/memory/index.ts'
-import type { HandleJob, Job, Queue } from '../../queues/queue.ts'
+import type { Job, Queue } from '../../queues/queue.ts'
+import type { Webhook } from '../../sender/webhooks.ts'
 import type { Clock } from '../../time/clock.ts'
 import { within } from '../../time/timeout.ts'
 import { createManualClock } from '../manual-clock.ts'
 import { listen } from '../server.ts'
 import type { Platform, PlatformMessage, PlatformOptions, RefusedCall } from './api.ts'
 import { describeFailure, findDifference } from './describe.ts'
-import { readOptions } from './options.ts'
 
-/** Starts a platform. */
 export async function createPlatform(options: PlatformOptions): Promise<Platform> {
   const { writeKey, port, timeoutMs, ...settings } = readOptions(options)
   const activity = createActivity()
@@ -38,24 +46,25 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       return onAttempt?.(report)
     },
   })
+  const submit: typeof destination.submit = async (...args) => {
+    const results = await destination.submit(...args)
+    for (const [index, { message }] of args[0].entries()) {
+      const result = results[index]
+      if (result?.queued === false) ledger.skipped(message, result.reason)
+    }
+    return results
+  }
+  const routed = {
+    submit,
+    get enabled() {
+      return destination.enabled
+    },
+  }
   const collector = createCollector({
     onError: () => {}, // The ledger has it.
     ...settings.collector,
     clock,
-    sources: [
-      {
-        name: 'test',
-        writeKey,
-        destinations: [
-          {
-            submit,
-            get enabled() {
-              return destination.enabled
-            },
-          },
-        ],
-      },
-    ],
+    sources: [{ name: 'test', writeKey, destinations: [routed] }],
   })
   const server = createServer(serve({ handle: (request) => activity.track(answer(request)) }))
   const { origin, close: stop } = await listen(server, port).catch(async (error) => {
@@ -64,7 +73,6 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
   })
   const endpoint = `${origin}/v1/batch`
 
-  /** Notes what the collector refuses. */
   async function answer(request: EndpointRequest): Promise<TextAnswer> {
     const { path } = request
     const { status, headers, body } = (await collector.handle(request)) ?? unknownPath(path, collector.routes)
@@ -80,39 +88,24 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
         ledger.queued(jobs)
         return queue.push(jobs, options)
       },
-      work(handle, how) {
-        const tracked: HandleJob = (job, signal) => activity.track(handle(job, signal))
-        return queue.work(tracked, how)
-      },
+      work: (handle, how) => queue.work((job, signal) => activity.track(handle(job, signal)), how),
     }
-  }
-
-  async function submit(...args: Parameters<typeof destination.submit>): ReturnType<typeof destination.submit> {
-    const results = await destination.submit(...args)
-    for (const [index, { message }] of args[0].entries()) {
-      const result = results[index]
-      if (result?.queued === false) ledger.skipped(message, result.reason)
-    }
-    return results
   }
 
   /** The first message that was delivered; or undefined, when nothing more comes before the clock moves or the time is over. */
   async function findDelivered(pattern: object, ms: number): Promise<PlatformMessage | undefined> {
     const end = machineClock.monotonic() + ms
     let calm: Promise<boolean> | undefined
-    let isCalm = false
-    for (;;) {
+    for (let isCalm = false; ; ) {
       const { changed, messages } = ledger
       const matching = messages.filter(({ message }) => findDifference(message, pattern) === undefined)
       const found = matching.find(({ status }) => status === 'delivered')
       const leftMs = end - machineClock.monotonic()
       if (found !== undefined || leftMs <= 0 || (isCalm && matching.length > 0)) return found
       const change = changed.then(nextTurn).then(() => false) // With all others of this turn.
-      if (!isCalm) calm ??= activity.calm(ms).then(() => true)
-      isCalm =
-        (await within(isCalm ? change : Promise.race([change, calm as Promise<boolean>]), leftMs, machineClock)) ===
-        true
-      if (isCalm) calm = undefined
+      calm = isCalm ? undefined : (calm ?? activity.calm(ms).then(() => true))
+      const next: Promise<boolean> = calm === undefined ? change : Promise.race([change, calm])
+      isCalm = (await within(next, leftMs, machineClock)) === true
     }
   }
 
@@ -120,12 +113,8 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     const failure = new Error('not delivered')
     Error.captureStackTrace(failure, delivered) // Its first line is the one of the test.
     if (typeof pattern !== 'object' || pattern === null) {
-      throw invalidOption(
-        'pattern',
-        'must be an object',
-        kindOf(pattern),
-        "Pass fields, for example { type: 'track' }.",
-      )
+      const advice = "Pass fields, for example { type: 'track' }."
+      throw invalidOption('pattern', 'must be an object', kindOf(pattern), advice)
     }
     requireOptions('delivered', options, ['timeoutMs'])
     const ms = requireWhole('timeoutMs', options.timeoutMs ?? timeoutMs, 1)
@@ -183,11 +172,11 @@ function listRefused(path: string, status: number, body: string): RefusedCall[] 
 function createLedger() {
   const messages = new Map<string, PlatformMessage>()
   const refused: RefusedCall[] = []
-  let change: PromiseWithResolvers<void> | undefined
+  let change = Promise.withResolvers<void>()
 
   function notify(): void {
-    change?.resolve()
-    change = undefined
+    change.resolve()
+    change = Promise.withResolvers()
   }
 
   return {
@@ -197,9 +186,7 @@ function createLedger() {
     get refused(): readonly RefusedCall[] {
       return [...refused]
     },
-    /** Resolves at the next change. */
     get changed(): Promise<void> {
-      change ??= Promise.withResolvers()
       return change.promise
     },
     queued(jobs: readonly Job[]): void {
@@ -244,7 +231,6 @@ function createActivity() {
     get isBusy(): boolean {
       return works.size > 0
     },
-    /** Notes work until it ends. */
     async track<T>(work: Promise<T>): Promise<T> {
       works.set(work, machineClock.monotonic())
       try {
@@ -256,16 +242,13 @@ function createActivity() {
     /** Resolves when nothing is under way but what has taken so many milliseconds, and nothing follows from what has ended. */
     async calm(timeoutMs: number): Promise<void> {
       for (let turns = 0; turns < CALM_TURNS; turns += 1) {
-        const ages = [...works].map(([work, since]) => [work, machineClock.monotonic() - since] as const)
-        const [work, age] = ages.find(([, age]) => age < timeoutMs) ?? []
+        const now = machineClock.monotonic()
+        const [work, since = 0] = [...works].find(([, since]) => now - since < timeoutMs) ?? []
         if (work === undefined) await nextTurn()
         else {
           turns = -1
-          await within(
-            work.catch(() => {}),
-            timeoutMs - (age ?? 0),
-            machineClock,
-          )
+          const ended = work.catch(() => {})
+          await within(ended, timeoutMs - (now - since), machineClock)
         }
       }
     },
@@ -278,4 +261,53 @@ const machineClock: Clock = {
   monotonic: () => performance.now(),
   setTimeout: (callback, ms) => setTimeout(callback, ms),
   clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
+}
+
+const OPTIONS = [
+  'to',
+  'secret',
+  'writeKey',
+  'port',
+  'timeoutMs',
+  'destination',
+  'collector',
+] as const satisfies (keyof PlatformOptions)[]
+
+/** The options that the platform gives itself, and what to pass instead. */
+const OWN: Readonly<Record<string, string>> = {
+  webhooks: 'Pass the URLs as `to`.',
+  sharedSecret: 'Pass it as `secret`.',
+  queue: 'The platform has a queue in memory.',
+  sources: 'The platform has one source.',
+  clock: 'The platform has its own clock: move it by `advance`.',
+}
+
+/** Checks the options that the platform itself reads. @throws TypeError that names the option. */
+function readOptions(options: PlatformOptions) {
+  requireOptions('startPlatform', options, OPTIONS)
+  const { to, writeKey = 'test-write-key', port = 0, timeoutMs = 4_000, destination = {}, collector = {} } = options
+  requireText('writeKey', writeKey, 'test-write-key')
+  requireWhole('port', port, 0, 65_535)
+  requireWhole('timeoutMs', timeoutMs, 1)
+  for (const [name, given] of Object.entries({ destination, collector })) {
+    if (typeof given !== 'object' || given === null) {
+      throw invalidOption(name, 'must be an object', kindOf(given), 'Pass options, or leave it out.')
+    }
+    const own = Object.keys(given).find((key) => Object.hasOwn(OWN, key))
+    if (own !== undefined) throw invalidOption(`${name}.${own}`, 'cannot be set', 'a value', OWN[own] as string)
+  }
+  if ('secret' in options) requireSecret('secret', options.secret, 'the shared secret of the endpoint')
+  const secret = 'secret' in options ? { sharedSecret: options.secret } : {}
+  const webhooks = Array.isArray(to) ? to.map((one, index) => readTo(one, `to[${index}]`)) : [readTo(to, 'to')]
+  const full: DestinationOptions = { random: () => 0.5, ...destination, ...secret, webhooks }
+  return { writeKey, port, timeoutMs, collector, destination: full }
+}
+
+function readTo(to: unknown, name: string): Webhook {
+  if (typeof to === 'string' || to instanceof URL) {
+    requireUrl(name, String(to), 'Pass { url, headers } with an Authorization header.')
+    return { url: String(to) }
+  }
+  if (typeof to === 'object' && to !== null) return to as Webhook
+  throw invalidOption(name, 'must be a URL', kindOf(to), "Pass one, for example 'http://localhost:3000/webhooks'.")
 }

@@ -1,21 +1,17 @@
 /** What close promises: running jobs get their grace, then their signal; nothing is claimed afterwards; no job is lost. */
 
-import { deepEqual, equal, ok, rejects } from 'node:assert/strict'
-import type { Outcome } from '../../queues/queue.ts'
+import { deepEqual, equal, ok, rejects, throws } from 'node:assert/strict'
+import type { Outcome, Queue } from '../../queues/queue.ts'
 import { bodiesOf, type Cases, complete, jobOf, never, text } from './context.ts'
 
 export const closeCases: Cases = {
-  'close: an empty queue closes at once, whatever the grace': async ({ work, close }) => {
-    work(() => complete)
-    const closing = close(60_000)
-    deepEqual(
-      await closing.end('an empty queue must close before its grace is over'),
-      [],
-      'an empty queue must return no jobs',
-    )
+  'close: an empty queue closes at once, whatever the grace': async ({ queue, work, begin }) => {
+    work()
+    deepEqual(await begin(queue.close({ graceMs: 60_000 })).end(), [])
   },
 
-  'close: waits for a running job during the grace, without aborting it': async ({ advance, work, run, close }) => {
+  'close: waits for a running job during the grace, without aborting it': async (context) => {
+    const { queue, advance, work, run, begin } = context
     const held = Promise.withResolvers<Outcome>()
     const signals: AbortSignal[] = []
     const seen = work((_job, signal) => {
@@ -23,22 +19,17 @@ export const closeCases: Cases = {
       return held.promise
     })
     await run(seen)
-    const closing = close(5000)
+    const closing = begin(queue.close({ graceMs: 5000 }))
     await advance(4000)
-    equal(closing.left, undefined, 'close() must wait for a running job while the grace lasts')
-    equal(signals[0]?.aborted, false, 'the signal must not abort while the grace lasts')
-    held.resolve(complete)
-    deepEqual(
-      await closing.end('close() must resolve when the running jobs are complete'),
-      [],
-      'a job that completed during the grace must not be returned',
-    )
+    deepEqual([closing.isOver, signals[0]?.aborted], [false, false])
+    held.resolve(complete())
+    deepEqual(await closing.end(), [])
   },
 
   'close: aborts the signal when the grace is over, and records the outcome of a handler that obeys': async (
     context,
   ) => {
-    const { queue, advance, isDurable, work, run, close, expectCounts } = context
+    const { queue, advance, isDurable, work, run, begin, expectCounts } = context
     const seen = work((_job, signal) => {
       const { promise, resolve } = Promise.withResolvers<Outcome>()
       signal.addEventListener('abort', () => resolve({ deadLetter: 'aborted' }))
@@ -46,94 +37,73 @@ export const closeCases: Cases = {
     }, 1)
     await run(seen, 'obeys')
     await queue.push([jobOf('waits')])
-    const closing = close(5000)
+    const closing = begin(queue.close({ graceMs: 5000 }))
     await advance(4999)
-    await expectCounts({ active: 1 }, 'the signal must not abort while the grace lasts')
+    await expectCounts({ active: 1 })
     await advance(1)
-    const expected = isDurable ? [] : ['waits']
-    deepEqual(bodiesOf(await closing.end()), expected, 'a job whose outcome came upon the abort must not be returned')
-    deepEqual(bodiesOf(seen), ['obeys'], 'nothing may be claimed when the grace is over')
+    deepEqual(bodiesOf(await closing.end()), isDurable ? [] : ['waits'])
+    deepEqual(bodiesOf(seen), ['obeys'])
   },
 
-  'close: aborts at once without a grace': async ({ work, run, close }) => {
-    let isAborted = false
+  'close: aborts at once without a grace': async ({ queue, work, run, begin }) => {
+    const signals: AbortSignal[] = []
     const seen = work((_job, signal) => {
-      signal.addEventListener('abort', () => {
-        isAborted = true
-      })
+      signals.push(signal)
       return never()
     })
     await run(seen, 'ignores its signal')
-    const closing = close(0)
-    await closing.end('close() must not wait for a handler that ignores its signal')
-    ok(isAborted, 'the signal must abort when the grace is over')
+    await begin(queue.close({ graceMs: 0 })).end()
+    equal(signals[0]?.aborted, true)
   },
 
   'close: claims nothing afterwards': async ({ queue, now, advance, work }) => {
-    const seen = work(() => complete)
+    const seen = work()
     await queue.push([jobOf('later', { notBefore: new Date(now() + 5000) })])
     await queue.close({ graceMs: 1000 })
     await advance(10_000)
-    equal(seen.length, 0, 'a closed queue must claim nothing')
+    equal(seen.length, 0)
   },
 
-  'close: pushes and redrives are refused as soon as it begins': async ({ queue, advance, work, run, close }) => {
-    const seen = work(never)
-    await run(seen)
-    const closing = close(5000)
-    const expected = { code: 'shutting_down' }
-    await rejects(queue.push([jobOf('late')]), expected, 'push() must be refused while the queue closes')
-    await rejects(queue.redrive('all'), expected, 'redrive() must be refused while the queue closes')
+  'close: pushes and redrives are refused as soon as it begins': async ({ queue, advance, work, run, begin }) => {
+    await run(work(never))
+    const closing = begin(queue.close({ graceMs: 5000 }))
+    await rejects(queue.push([jobOf('late')]), { code: 'shutting_down' })
+    await rejects(queue.redrive('all'), { code: 'shutting_down' })
     await advance(5000)
     await closing.end()
   },
 
-  'close: a second call waits for the end of the first': async ({ advance, work, run, close }) => {
-    const seen = work(never)
-    await run(seen, 'ignores its signal')
-    const [first, second] = [close(5000), close(0)]
+  'close: a second call waits for the end of the first': async ({ queue, advance, work, run, begin }) => {
+    await run(work(never), 'ignores its signal')
+    const [first, second] = [begin(queue.close({ graceMs: 5000 })), begin(queue.close({ graceMs: 0 }))]
     await advance(4000)
-    equal(second.left, undefined, 'a second close() must not cut the grace of the first short')
+    ok(!second.isOver, 'a second close() must not cut the grace of the first short')
     await advance(1000)
-    await second.end('a second close() must resolve when the first does')
-    deepEqual(second.left, first.left, 'a second close() must return the same jobs')
+    deepEqual(await second.end(), await first.end())
   },
 
   'close: returns exactly the jobs that would be lost with the process': async (context) => {
-    const { queue, now, advance, isDurable, work, claimed, close } = context
+    const { queue, now, advance, isDurable, work, claimed, begin } = context
     const seen = work((job) => (text(job.body) === 'fails' ? { deadLetter: 'no' } : never()), 2)
-    const [fails, running, later] = [
-      jobOf('fails'),
-      jobOf('running'),
-      jobOf('later', { notBefore: new Date(now() + 60_000) }),
-    ]
-    const due = jobOf('due')
-    for (const job of [fails, running, later, jobOf('runs too'), due]) await queue.push([job])
-    await claimed(seen, 3, 'due jobs must be claimed up to the concurrency')
-    const closing = close(1000)
+    const later = { notBefore: new Date(now() + 60_000) }
+    const jobs = [jobOf('fails'), jobOf('running'), jobOf('later', later), jobOf('runs too'), jobOf('due')]
+    for (const job of jobs) await queue.push([job])
+    await claimed(seen, 3)
+    const closing = begin(queue.close({ graceMs: 1000 }))
     await advance(1000)
-    const left = await closing.end()
-    const expected = isDurable ? [] : ['running', 'later', 'runs too', 'due']
-    deepEqual(bodiesOf(left), expected, 'close() must return the jobs that would be lost, the oldest first')
-    if (isDurable) return
-    deepEqual([left[0], left[1], left[3]], [running, later, due], 'close() must return jobs that can be pushed again')
+    deepEqual(await closing.end(), isDurable ? [] : jobs.slice(1), 'jobs that can be pushed again, the oldest first')
   },
 
   'close: goes on with what is due during the grace when it would be lost': async (context) => {
-    const { queue, advance, isDurable, hold, run, close } = context
+    const { queue, advance, isDurable, hold, run, begin } = context
     const { seen, end } = hold(1)
     await run(seen, 'a')
     for (const body of ['b', 'c']) await queue.push([jobOf(body)])
-    const closing = close(5000)
+    const closing = begin(queue.close({ graceMs: 5000 }))
     await advance(0)
-    end(complete)
-    deepEqual(
-      await closing.end('close() must resolve when nothing is left to wait for'),
-      [],
-      'jobs that are complete or durable must not be returned',
-    )
-    const rule = 'during the grace, due jobs must be claimed when they would be lost, and else left to other processes'
-    deepEqual(bodiesOf(seen), isDurable ? ['a'] : ['a', 'b', 'c'], rule)
+    end(complete())
+    deepEqual(await closing.end(), [])
+    deepEqual(bodiesOf(seen), isDurable ? ['a'] : ['a', 'b', 'c'], 'durable jobs are left to other processes')
   },
 
   'close: an outcome after the end changes nothing': async ({ queue, advance, hold, run }) => {
@@ -142,6 +112,27 @@ export const closeCases: Cases = {
     const left = await queue.close({ graceMs: 0 })
     end({ deadLetter: 'too late' })
     await advance(0)
-    deepEqual(await queue.close({ graceMs: 0 }), left, 'an outcome after close() must change nothing')
+    deepEqual(await queue.close({ graceMs: 0 }), left)
+  },
+
+  'close: each later call but drain and close is refused with shutting_down': async ({ queue }) => {
+    await queue.close({ graceMs: 0 })
+    for (const call of CALLS) {
+      await rejects(call(queue), { code: 'shutting_down', status: 503 }, `${call} must be refused after close()`)
+    }
+    throws(() => queue.work(async () => complete(), { concurrency: 1 }), TypeError)
+    await queue.drain()
+    await queue.close({ graceMs: 0 })
   },
 }
+
+const CALLS: readonly ((queue: Queue) => Promise<unknown>)[] = [
+  (queue) => queue.push([jobOf('late')]),
+  (queue) => queue.push([]),
+  (queue) => queue.counts(),
+  (queue) => queue.deadLetters(),
+  (queue) => queue.redrive('all'),
+  (queue) => queue.drop('all'),
+  (queue) => queue.drop({ reason: 'no' }),
+  (queue) => queue.forget(() => true),
+]

@@ -1,13 +1,11 @@
 /** testQueue(): the contract of queues as tests, for any test runner. */
 
 import { requireOptions } from '../../options/checks.ts'
-import { argumentCases } from './arguments.ts'
 import { closeCases } from './close.ts'
 import { type Cases, type QueueTest, runCase, type TestedQueue, type TestQueueOptions } from './context.ts'
 import { deadLetterCases } from './dead-letters.ts'
 import { durableCases, leaseCases } from './durable.ts'
-import { pushCases } from './push.ts'
-import { retryCases, workCases } from './work.ts'
+import { pushCases, retryCases, workCases } from './work.ts'
 
 const OPTIONS = ['isDurable', 'leaseMs'] as const satisfies (keyof TestQueueOptions)[]
 
@@ -33,7 +31,6 @@ export function testQueue(
     ...retryCases,
     ...deadLetterCases,
     ...closeCases,
-    ...argumentCases,
     ...(isDurable && durableCases),
     ...(leaseMs !== undefined && leaseCases),
   }

@@ -1,0 +1,73 @@
+/** Wrong arguments of a queue: each is a TypeError that names what is wrong, and changes nothing. */
+
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
+import type { Outcome, Queue } from '../../src/queues/queue.ts'
+
+const complete = async (): Promise<Outcome> => ({ complete: true })
+const jobOf = () => ({ id: randomUUID(), body: new Uint8Array(1) })
+
+/** The values of an argument that are wrong, and what the error must name. */
+type Wrong = readonly [name: string, ...values: unknown[]]
+
+const BAD_IDS: Wrong = ['ids', undefined, 'some', randomUUID(), ['x'], [undefined]]
+const { NaN: nan, POSITIVE_INFINITY: infinity } = Number
+
+const CALLS: Readonly<Record<string, readonly [call: (queue: Queue, wrong: never) => unknown, ...Wrong[]]>> = {
+  'a field of a job beside a good one': [
+    (queue, wrong: object) => queue.push([jobOf(), { ...jobOf(), ...wrong }]),
+    ['id', ...['order-1', 5, randomUUID().toUpperCase(), `${randomUUID()}\n`].map((id) => ({ id }))],
+    ['body', { body: 'text' }, { body: undefined }],
+    ['notBefore', { notBefore: new Date(nan) }, { notBefore: '2026-01-15' }],
+  ],
+  'a list of jobs': [(queue, wrong) => queue.push(wrong), ['jobs', undefined, {}], ['id', [undefined]]],
+  'options of a push': [(queue, wrong) => queue.push([jobOf()], wrong), ['options', null, 5], ['bd', { bd: {} }]],
+  'a handler': [(queue, wrong) => queue.work(wrong, { concurrency: 1 }), ['handle', undefined]],
+  'a concurrency': [
+    (queue, wrong) => queue.work(complete, wrong),
+    ['concurrency', undefined, ...[0, 1.5, infinity].map((concurrency) => ({ concurrency }))],
+  ],
+  'a page': [
+    (queue, wrong) => queue.deadLetters(wrong),
+    ['limit', { limit: 0 }, { limit: 1.5 }],
+    ['after', { after: 'the last' }],
+  ],
+  'ids to redrive': [(queue, wrong) => queue.redrive(wrong), BAD_IDS],
+  'ids to drop': [(queue, wrong) => queue.drop(wrong), BAD_IDS],
+  'a filter, and one that would drop everything': [
+    (queue, wrong) => queue.drop(wrong),
+    ['olderThan', {}, ...[undefined, new Date(nan), 5].map((olderThan) => ({ olderThan }))],
+    ['reason', { reason: '' }, { reason: 5 }],
+    ['matches', { matches: 'all' }],
+    ['before', { before: new Date() }],
+  ],
+  'what to forget': [(queue, wrong) => queue.forget(wrong), ['matches', undefined, 'user-1', ['user-1']]],
+  'a grace': [
+    (queue, wrong) => queue.close(wrong),
+    ['graceMs', undefined, {}, ...[-1, 0.5, 2 ** 31].map((graceMs) => ({ graceMs }))],
+  ],
+}
+
+describe.each(Object.entries(CALLS))('%s', (_what, [call, ...wrong]) => {
+  it.each(wrong.flatMap(([name, ...values]) => values.map((value) => [name, value] as const)))(
+    'must have a right `%s`: not %j',
+    async (name, value) => {
+      const queue = memoryQueue()
+      onTestFinished(async () => void (await queue.close({ graceMs: 0 })))
+      const called = async () => call(queue, value as never)
+      await expect(called()).rejects.toThrow(TypeError)
+      await expect(called()).rejects.toThrow(name)
+      expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
+      queue.work(complete, { concurrency: 1 }) // Nothing was taken for its handler.
+    },
+  )
+})
+
+it('a second handler is refused, and one of a queue that is closed', async () => {
+  const [queue, closed] = [memoryQueue(), memoryQueue()]
+  queue.work(complete, { concurrency: 1 })
+  expect(() => queue.work(complete, { concurrency: 1 })).toThrow(/second handler/)
+  await Promise.all([queue, closed].map((each) => each.close({ graceMs: 0 })))
+  expect(() => closed.work(complete, { concurrency: 1 })).toThrow(/closed/)
+})
