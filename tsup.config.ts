@@ -42,7 +42,7 @@ export default defineConfig({
   // node:sqlite and others exist under their prefix only.
   removeNodeProtocol: false,
   define: { HOOKLINE_PAGE: JSON.stringify(JSON.stringify(await buildPage())) },
-  noExternal: ['commander', 'cli-table3', 'cli-progress'],
+  noExternal: ['commander', 'cli-progress'],
   esbuildPlugins: [
     {
       // A CommonJS package that is built in cannot require() in an ES module.

@@ -1,4 +1,4 @@
-/** Arguments that subcommands share: the secret, addresses, files, numbers, and the examples of their help. */
+/** Arguments that subcommands share: the secret, addresses, headers, files, numbers, and the examples of their help. */
 
 import { isUtf8 } from 'node:buffer'
 import { lookup } from 'node:dns/promises'
@@ -7,16 +7,15 @@ import { open } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { createInterface } from 'node:readline/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { nearest } from '../options/checks.ts'
+import { isToken, nearest } from '../options/checks.ts'
+import { RESERVED_HEADERS } from '../sender/webhooks.ts'
 import { note, UsageError } from './terminal.ts'
 
-/** The options of a subcommand that takes the secret. */
 export interface SecretOptions {
   readonly secret?: string
   readonly secretFile?: string
 }
 
-/** Adds `--secret` and `--secret-file`. */
 export function addSecretOptions(command: Command, what = 'the shared secret'): Command {
   return command
     .option('--secret <text>', `${what}; other users of this machine can see it in the list of processes`)
@@ -80,7 +79,6 @@ export async function readInput(option: string, path: string, limit: number): Pr
   return Buffer.concat(chunks)
 }
 
-/** The error for a file that cannot be read. */
 export function cannotRead(option: string, path: string, error: unknown): UsageError {
   const { code, message } = error as NodeJS.ErrnoException
   const reason = code === 'ENOENT' ? 'it does not exist' : code === 'EISDIR' ? 'it is a directory' : message
@@ -91,7 +89,6 @@ function named(path: string): string {
   return path === '-' ? 'stdin' : path
 }
 
-/** An option that takes one of some values. */
 export function choice<Value extends string>(flags: string, what: string, values: readonly Value[]): Option {
   return new Option(flags, what).choices(values).argParser((text) => {
     const found = values.find((value) => value === text)
@@ -103,7 +100,6 @@ export function choice<Value extends string>(flags: string, what: string, values
   })
 }
 
-/** Makes the parser of an option that takes a whole number. */
 export function whole(least: number, most: number): (text: string) => number {
   return (text) => {
     const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
@@ -162,6 +158,23 @@ export async function confirm(question: string): Promise<boolean> {
   } finally {
     terminal.close()
   }
+}
+
+export type Headers = Readonly<Record<string, string>>
+
+export function addHeaderOption(command: Command): Command {
+  return command.option('--header <header>', 'a header more, as "Name: value"; repeatable', addHeader)
+}
+
+/** Its errors never show a value, which may be a token. */
+function addHeader(text: string, headers: Headers = {}): Headers {
+  const [, name = '', value = ''] = /^([^:]*):[ \t]*(.*)$/s.exec(text) ?? []
+  if (!isToken(name)) throw new InvalidArgumentError('It must be a name, a colon and a value: "X-Team: growth".')
+  if (RESERVED_HEADERS.has(name.toLowerCase())) throw new InvalidArgumentError(`The command sets ${name} itself.`)
+  if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) {
+    throw new InvalidArgumentError(`The value of ${name} must be Latin-1 text without control characters.`)
+  }
+  return { ...headers, [name]: value }
 }
 
 /** Adds examples to the help. Each is one line of a shell. */

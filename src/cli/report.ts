@@ -1,48 +1,91 @@
-/** The results of a check of an endpoint or a sender: printed as they come, counted, and kept for a report of JUnit. */
+/** What checks of endpoints and of senders share: which cases run, and the results, printed as they come and written as JUnit does. */
 
 import { openSync, writeSync } from 'node:fs'
 import type { Command } from 'commander'
-import type { CaseFacts, Result, Verdict } from './cases.ts'
+import { nearest } from '../options/checks.ts'
 import { escaped, note, paint, print, printJson, UsageError } from './terminal.ts'
 
-/** The options of a report. */
+/** What is known of a case before it runs. The table of the documentation has a row for each. */
+export interface CaseFacts {
+  /** In kebab-case. It never changes: users select by it. */
+  readonly id: string
+  /** What is sent to an endpoint, or done to a sender. */
+  readonly sends: string
+  readonly expects: string
+  /** The section of "Outbound event delivery" that it follows from, and its rule: `Authentication 2`. */
+  readonly section: string
+  /** The result when something else comes back. */
+  readonly severity: 'fail' | 'warn'
+}
+
+export interface Result {
+  readonly id: string
+  readonly result: Verdict
+  /** What was sent or expected, what came, what that means and what to do. It may quote strangers. */
+  readonly sentence: string
+  readonly section: string
+  readonly durationMs?: number
+}
+
+/** With `--strict`, a run is good only when all pass. */
+export type Verdict = keyof typeof STYLES
+
+const STYLES = { pass: 'green', fail: 'red', warn: 'yellow', skip: 'dim' } as const
+
 export interface ReportOptions {
+  readonly only?: readonly string[]
+  readonly list?: boolean
   readonly json?: boolean
   readonly junit?: string
   readonly strict?: boolean
 }
 
-/** Takes the results of one run. */
-export interface Report {
-  /** Prints a result. */
-  add(result: Result): void
-  /**
-   * Prints how many there were of each, writes the file, and sets the exit code: 1 when one failed.
-   *
-   * @param isInterrupted Whether the user ended the run: then it is 1 as well.
-   */
-  finish(isInterrupted: boolean): void
-}
-
-/** The document that sections are of. */
-const SPECIFICATION = 'Outbound event delivery'
-
-const STYLES = { pass: 'green', fail: 'red', warn: 'yellow', skip: 'dim' } as const
-
-/** Adds `--json`, `--junit` and `--strict`. */
 export function addReportOptions(command: Command): Command {
   return command
+    .option('--only <ids>', 'run these cases only: ids, with commas between them', addIds)
+    .option('--list', 'print the cases and send nothing')
     .option('--json', 'print one JSON object a line')
     .option('--junit <file>', 'also write the results as XML, as JUnit does')
     .option('--strict', 'let a warning fail, and a case that was skipped')
 }
 
+function addIds(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, ...text.split(',').map((id) => id.trim())]
+}
+
 /**
- * Opens a report.
+ * Selects cases, in their own order.
  *
- * @param cases Of the run.
- * @throws UsageError for a file that cannot be written.
+ * @throws UsageError for an id that no case has.
  */
+export function select<Case extends CaseFacts>(cases: readonly Case[], { only }: ReportOptions): readonly Case[] {
+  if (only === undefined) return cases
+  const ids = cases.map(({ id }) => id)
+  for (const id of only) {
+    if (ids.includes(id)) continue
+    const near = nearest(id, ids) ?? ids.find((each) => id.length > 2 && each.includes(id.toLowerCase()))
+    throw new UsageError(
+      `--only: no case has the id '${id}'. ${near === undefined ? '' : `Did you mean ${near}? `}--list prints all.`,
+    )
+  }
+  return cases.filter(({ id }) => only.includes(id))
+}
+
+export function list(cases: readonly CaseFacts[], { json }: ReportOptions): void {
+  const width = Math.max(...cases.map(({ id }) => id.length))
+  for (const { id, sends, expects, section, severity } of cases) {
+    if (json) printJson({ id, sends, expects, section, severity })
+    else print(`${severity}  ${id.padEnd(width)}  ${sends}: ${expects} (${section})`)
+  }
+}
+
+export interface Report {
+  add(result: Result): void
+  /** Prints how many there were of each, writes the file, and sets the exit code: 1 when one failed, or the user ended the run. */
+  finish(isInterrupted: boolean): void
+}
+
+/** @throws UsageError for a file that cannot be written. */
 export function openReport(
   { json, junit, strict = false }: ReportOptions,
   cases: readonly Pick<CaseFacts, 'id'>[],
@@ -53,7 +96,8 @@ export function openReport(
 
   return {
     add(found) {
-      const result = { ...found, sentence: escaped(found.sentence), section: `${SPECIFICATION}, ${found.section}` }
+      const section = `Outbound event delivery, ${found.section}`
+      const result = { ...found, sentence: escaped(found.sentence), section }
       results.push(result)
       if (json) return printJson(result)
       const { id, result: verdict, sentence } = result
@@ -78,7 +122,7 @@ function openFile(path: string): number {
   }
 }
 
-/** Writes one test suite. With `isStrict`, warnings and skipped cases are failures. */
+/** One test suite. With `isStrict`, warnings and skipped cases are failures. */
 function writeJunit(results: readonly Result[], isStrict: boolean): string {
   const verdictOf = ({ result }: Result): string => (isStrict && result !== 'pass' ? 'fail' : result)
   const count = (verdict: string): number => results.filter((result) => verdictOf(result) === verdict).length

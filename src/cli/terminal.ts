@@ -2,6 +2,7 @@
 
 import { styleText } from 'node:util'
 import { describeError, HooklineError } from '../message/error.ts'
+import { readJsonText, twoSpaces, writeJson } from '../message/explain/json-text.ts'
 import { escaped } from '../options/warning.ts'
 
 /** Wrong usage, or an address that does not respond: one sentence on stderr, and exit code 2. */
@@ -12,7 +13,6 @@ export class UsageError extends Error {
 /** Text of strangers on one line: control characters and escape sequences are written as `\u{1b}`. */
 export { escaped }
 
-/** Prints a line of data. */
 export function print(line: string): void {
   process.stdout.write(`${line}\n`)
 }
@@ -29,7 +29,6 @@ function asUnits(char: string): string {
     .join('')
 }
 
-/** Prints a line that is no data: to stderr. */
 export function note(line: string): void {
   process.stderr.write(`${line}\n`)
 }
@@ -86,4 +85,21 @@ export function interruption(): AbortSignal {
   }
   process.on('SIGINT', interrupt).on('SIGTERM', interrupt)
   return controller.signal
+}
+
+/** A longer text is shown as it came: the indentation of what is nested deep makes it hundreds of times as long. */
+const MOST_GROWTH = 20
+
+/** JSON on many lines, each number and string as it is written; anything else as text. */
+export function prettyOf(body: Uint8Array): string {
+  const text = Buffer.from(body).toString()
+  const json = readJsonText(text)
+  const most = MOST_GROWTH * text.length + 1_000
+  const written = json && writeJson(json.root, json.tokens, twoSpaces, most)
+  return escapedLines(written ?? text)
+}
+
+/** Lines of strangers: each is escaped, and the line breaks between them stay. */
+export function escapedLines(text: string): string {
+  return text.split(/\r?\n/).map(escaped).join('\n')
 }

@@ -15,7 +15,6 @@ interface Options extends SecretOptions {
   readonly json?: boolean
 }
 
-/** Declares the subcommand. */
 export function define(command: Command): void {
   command
     .requiredOption('--body <file>', 'the body, exactly as it arrived; - reads stdin')

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { describe, expect, it, vi } from 'vitest'
-import { ENDPOINT_CASES } from '../../src/cli/check/index.ts'
+import { ENDPOINT_CASES } from '../../src/cli/check/cases.ts'
 import { startEndpoint } from '../../src/testing/endpoint.ts'
 import { needs } from '../support/needs.ts'
 import { until } from '../support/until.ts'

@@ -2,6 +2,7 @@
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -26,12 +27,25 @@ export interface Ran {
   readonly stderr: string
 }
 
+/** Reads what `--json` printed: an object a line. */
+export function jsonLines<T = unknown>(stdout: string): T[] {
+  const lines = stdout.split('\n').filter(Boolean)
+  return lines.map((line) => JSON.parse(line))
+}
+
 /** A run of the command that has not ended. */
 export interface Started {
   readonly child: ChildProcess
   /** What it has printed so far. */
   readonly printed: { stdout: string; stderr: string }
   readonly ended: Promise<Ran>
+}
+
+/** A new folder that is removed when the test ends. */
+export async function createFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'hookline-cli-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return folder
 }
 
 /** Runs the command until it ends. */

@@ -1,22 +1,21 @@
 /** `hookline listen`. */
 
 import { once } from 'node:events'
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { readdir, rm, stat, writeFile } from 'node:fs/promises'
 import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { failScript } from '../../src/cli/requests/listen/fail-script.ts'
+import { failScript } from '../../src/cli/requests/listen/endpoint.ts'
 import { openStore } from '../../src/cli/requests/store.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 import { needs } from '../support/needs.ts'
 import { until } from '../support/until.ts'
-import { hookline, type Ran, type Running, type Started, start } from './command.ts'
+import { createFolder, hookline, type Ran, type Running, type Started, start } from './command.ts'
 
 const secret = 'a secret'
 const withSecret = { env: { HOOKLINE_SECRET: secret } }
@@ -417,12 +416,6 @@ async function listen(args: readonly string[] = [], running: Running = {}): Prom
       return ended
     },
   }
-}
-
-async function createFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'hookline-listen-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  return folder
 }
 
 async function post(url: string, request: RequestInit): Promise<number> {

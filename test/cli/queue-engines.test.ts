@@ -18,7 +18,7 @@ import { needs } from '../support/needs.ts'
 import { createSchema } from '../support/postgres.ts'
 import { removeQueue } from '../support/redis.ts'
 import { until } from '../support/until.ts'
-import { hookline, start } from './command.ts'
+import { hookline, jsonLines, start } from './command.ts'
 import { openPage } from './open-page.ts'
 
 const redisUrl = inject('redisUrl')
@@ -91,10 +91,7 @@ for (const { engine, needed, location = '', flags, open } of engines) {
       hookline(['queue', ...action, '--name', name, ...flags], { env: { HOOKLINE_QUEUE: location }, ...more })
     const lettersOf = async (): Promise<{ id: string; failedAt: string }[]> => {
       const { stdout } = await run(['dead', '--json'])
-      return stdout
-        .split('\n')
-        .filter(Boolean)
-        .flatMap((line) => JSON.parse(line).letters)
+      return jsonLines<{ letters: { id: string; failedAt: string }[] }>(stdout).flatMap(({ letters }) => letters)
     }
     const json = async (action: readonly string[]) => JSON.parse((await run([...action, '--json'])).stdout)
 

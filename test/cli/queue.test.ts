@@ -15,7 +15,7 @@ import type { Queue } from '../../src/queues/queue.ts'
 import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import { freePort } from '../support/redis.ts'
 import { until } from '../support/until.ts'
-import { findBin, hookline } from './command.ts'
+import { findBin, hookline, jsonLines } from './command.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const folder = await mkdtemp(join(tmpdir(), 'hookline-cli-queue-'))
@@ -66,11 +66,8 @@ describe('in a SQLite file', () => {
 
   it('shows what a destination could not deliver, and what is no message', async () => {
     const { stdout } = await hookline(['queue', twoQueues, 'dead', '--name', 'outbox', '--json'])
-    const groups = stdout
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => JSON.parse(line))
-    const idOf = (reason: string) => groups.find((group) => group.reason === reason).letters[0].id
+    const groups = jsonLines<{ reason: string; letters: { id: string }[] }>(stdout)
+    const idOf = (reason: string) => groups.find((group) => group.reason === reason)?.letters[0]?.id ?? ''
     const show = (reason: string) => hookline(['queue', twoQueues, 'show', idOf(reason), '--name', 'outbox'])
     const refused = await show('refused')
     expect(refused.stdout).toContain('message   track Order Completed, user u1\nreason    refused\n')

@@ -5,8 +5,7 @@ import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, it, vi } from 'vitest'
-import type { Result } from '../../src/cli/cases.ts'
-import { openReport, type ReportOptions } from '../../src/cli/report.ts'
+import { openReport, type ReportOptions, type Result } from '../../src/cli/report.ts'
 import { needs } from '../support/needs.ts'
 
 const out = vi.spyOn(process.stdout, 'write').mockReturnValue(true)

@@ -8,11 +8,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { listFields } from '../../src/cli/requests/diff.ts'
-import { createStore, MOST_BYTES, MOST_REQUESTS, openStore } from '../../src/cli/requests/store.ts'
+import { createStore, MAX_BYTES, MAX_REQUESTS, openStore } from '../../src/cli/requests/store.ts'
 import { sign } from '../../src/message/signature.ts'
 import { startEndpoint } from '../../src/testing/endpoint.ts'
 import { needs } from '../support/needs.ts'
-import { findBin, hookline, start } from './command.ts'
+import { createFolder, findBin, hookline, start } from './command.ts'
 import { keptRequest } from './kept-request.ts'
 
 const secret = 'a secret'
@@ -322,8 +322,7 @@ it.each([
     'a request in it is damaged',
   ],
 ])('a store of strangers: %s', async (_case, sql, sentence) => {
-  const path = join(await mkdtemp(join(tmpdir(), 'hookline-strange-')), 'listen.sqlite')
-  onTestFinished(() => rm(join(path, '..'), { recursive: true }))
+  const path = join(await createFolder(), 'listen.sqlite')
   const kept = createStore(path)
   kept.add(keptRequest('aaaa00000001'))
   kept.close()
@@ -340,8 +339,7 @@ it.each([
 })
 
 it('names a store whose file is damaged', async () => {
-  const path = join(await mkdtemp(join(tmpdir(), 'hookline-damaged-')), 'listen.sqlite')
-  onTestFinished(() => rm(join(path, '..'), { recursive: true }))
+  const path = join(await createFolder(), 'listen.sqlite')
   const kept = createStore(path)
   kept.add(keptRequest('aaaa00000001', { body: Buffer.alloc(20_000) }))
   kept.close()
@@ -356,8 +354,7 @@ it('names a store whose file is damaged', async () => {
 
 describe('the bounds of the store', () => {
   it('count what is kept beside the bodies', async () => {
-    const path = join(await mkdtemp(join(tmpdir(), 'hookline-bounds-')), 'listen.sqlite')
-    onTestFinished(() => rm(join(path, '..'), { recursive: true }))
+    const path = join(await createFolder(), 'listen.sqlite')
     const kept = createStore(path)
     kept.add(keptRequest('aaaa00000001', { headers: ['X-Large', 'x'.repeat(9_000)], body: Buffer.alloc(1_000) }))
     kept.close()
@@ -367,20 +364,19 @@ describe('the bounds of the store', () => {
   })
 
   it('drops the oldest past a number of requests, and past a number of bytes', async () => {
-    const path = join(await mkdtemp(join(tmpdir(), 'hookline-bounds-')), 'listen.sqlite')
-    onTestFinished(() => rm(join(path, '..'), { recursive: true }))
+    const path = join(await createFolder(), 'listen.sqlite')
     const kept = createStore(path)
     onTestFinished(() => kept.close())
     const ids = (count: number, start: number) =>
       Array.from({ length: count }, (_, at) => (start + at).toString(16).padStart(12, '0'))
     for (const id of ids(12_500, 0)) kept.add(keptRequest(id))
-    const list = kept.list(MOST_REQUESTS)
-    expect(list).toHaveLength(MOST_REQUESTS)
+    const list = kept.list(MAX_REQUESTS)
+    expect(list).toHaveLength(MAX_REQUESTS)
     expect(list.at(-1)?.id).toBe((12_499).toString(16).padStart(12, '0'))
     expect(openStore(path).find('last').id).toBe(list.at(-1)?.id)
 
     const large = Buffer.alloc(5_000_000, 'x')
     for (const id of ids(22, 0x10_0000)) kept.add(keptRequest(id, { body: large }))
-    expect(kept.list(MOST_REQUESTS)).toHaveLength(MOST_BYTES / large.length - 1) // What is kept of each beside its body.
+    expect(kept.list(MAX_REQUESTS)).toHaveLength(MAX_BYTES / large.length - 1) // What is kept of each beside its body.
   })
 })

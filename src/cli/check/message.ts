@@ -1,7 +1,9 @@
-/** The messages that a check sends, written member by member, so that each byte of them is chosen. */
+/** The messages that a check sends, written member by member, so that each byte of them is chosen; and their signed requests. */
 
 import { randomBytes } from 'node:crypto'
 import { readJsonText, spaced, writeJson } from '../../message/explain/json-text.ts'
+import { USER_AGENT } from '../../message/limits.ts'
+import { sign } from '../../message/signature.ts'
 
 /** What messages look like. A serialiser that writes one again, from its default form, changes nothing in it. */
 export interface Form {
@@ -15,7 +17,26 @@ export interface Form {
 /** The JSON of the values by key; undefined leaves a key out. */
 export type Members = Readonly<Record<string, string | undefined>>
 
-/** As the specification shows them. */
+/** What all requests of a run have in common. */
+export interface Base {
+  /** The form of messages that the endpoint accepts. */
+  readonly form: Form
+  readonly secret: string
+  /** Static headers. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export interface CaseRequest {
+  readonly body: Buffer
+  readonly headers: Readonly<Record<string, string>>
+  /** Whether any answer is right, whatever the case expects. */
+  readonly isOpen?: boolean
+  /** What the answer must not hold: the right signature of a forged body. */
+  readonly secret?: string
+  /** Default POST. */
+  readonly method?: 'POST' | 'PUT'
+}
+
 export const DEFAULT_FORM: Form = { type: 'track', isSpaced: false, changes: () => ({}) }
 
 /** No user has this id, and no two messages the same. */
@@ -23,7 +44,11 @@ export function newId(): string {
   return `hookline-check-${randomBytes(8).toString('hex')}`
 }
 
-/** JSON text. */
+/** The time of a message, as JSON. */
+export function now(agoMs = 0): string {
+  return quote(new Date(Date.now() - agoMs).toISOString())
+}
+
 export function quote(text: string): string {
   return JSON.stringify(text)
 }
@@ -31,32 +56,35 @@ export function quote(text: string): string {
 /** Writes an object without white space, with sorted keys: what sorts them leaves it as it is. */
 export function object(members: Members): string {
   const keys = Object.keys(members).filter((key) => members[key] !== undefined)
-  keys.sort()
-  return `{${keys.map((key) => `${quote(key)}:${members[key]}`).join(',')}}`
+  return `{${keys
+    .sort()
+    .map((key) => `${quote(key)}:${members[key]}`)
+    .join(',')}}`
 }
 
-/** An object of the context that every message has but a `delete`. */
-export const CONTEXT: string = object({
-  device: object({ model: quote('hookline-check'), type: quote('check') }),
-  ip: quote('192.0.2.1'),
-})
+/** An object of texts. */
+export function texts(members: Readonly<Record<string, string>>): string {
+  return object(Object.fromEntries(Object.entries(members).map(([key, text]) => [key, quote(text)])))
+}
+
+const DEVICE = texts({ model: 'hookline-check', type: 'check' })
+
+/** The context that every message has but a `delete`. */
+export const CONTEXT: string = object({ device: DEVICE, ip: quote('192.0.2.1') })
+
+/** The context of a screen. */
+export function screenContext(name: string): string {
+  return object({
+    app: texts({ build: '1', name, version: '1' }),
+    device: DEVICE,
+    os: texts({ name: 'hookline-check', version: '1' }),
+  })
+}
 
 /** Fields that no part of the specification shows, and that senders add. */
 export function extras(): Members {
-  const at = now()
-  return {
-    channel: quote('server'),
-    integrations: object({ All: 'true' }),
-    messageId: quote(newId()),
-    originalTimestamp: at,
-    receivedAt: at,
-    sentAt: at,
-  }
-}
-
-/** The time of a message, as JSON. */
-export function now(agoMs = 0): string {
-  return quote(new Date(Date.now() - agoMs).toISOString())
+  const times = { originalTimestamp: now(), receivedAt: now(), sentAt: now() }
+  return { ...times, channel: quote('server'), integrations: '{"All":true}', messageId: quote(newId()) }
 }
 
 /** The members that every message has; a `delete` has neither `version` nor `context`. */
@@ -65,32 +93,37 @@ export function common({ changes }: Form, type: string): Members {
   return { ...members, ...changes() }
 }
 
-/**
- * The members of a message.
- *
- * @param fields The JSON of its properties or traits.
- */
-export function messageOf(form: Form, fields: string): Members {
+/** Writes a message in the white space of the form. `fields` is the JSON of its properties or traits. */
+export function write(form: Form, fields: string, changes: Members = {}): string {
   const { type } = form
-  const members = common(form, type)
-  if (type === 'track') return { ...members, event: quote('Hookline Check'), properties: fields }
-  if (type === 'page') return { ...members, properties: fields }
-  return { ...members, ...(type === 'group' ? { groupId: quote(newId()) } : {}), traits: fields }
-}
-
-/** Writes a message in the white space of the form. */
-export function write(form: Form, members: Members): string {
-  return arrange(form, object(members))
+  const own: Members = {
+    ...(type === 'track' && { event: quote('Hookline Check') }),
+    ...(type === 'group' && { groupId: quote(newId()) }),
+    [type === 'track' || type === 'page' ? 'properties' : 'traits']: fields,
+  }
+  return arrange(form, object({ ...common(form, type), ...own, ...changes }))
 }
 
 /** A plain message that says which case it is of. */
 export function plainText(form: Form, id: string, changes: Members = {}): string {
-  return write(form, { ...messageOf(form, object({ check: quote(id) })), ...changes })
+  return write(form, texts({ check: id }), changes)
 }
 
 /** Gives a text the white space of the form. Everything else stays as it is written. */
 export function arrange({ isSpaced }: Pick<Form, 'isSpaced'>, text: string): string {
   const json = isSpaced ? readJsonText(text) : undefined
-  if (json === undefined) return text
-  return writeJson(json.root, json.tokens, spaced) ?? text
+  return (json && writeJson(json.root, json.tokens, spaced)) ?? text
+}
+
+/** The request of a body. A signature of null leaves the header out. */
+export function signed(
+  { secret, headers }: Base,
+  text: string | Buffer,
+  signature: string | null = sign(text, secret),
+): CaseRequest {
+  const own = { 'Content-Type': 'application/json', 'User-Agent': USER_AGENT }
+  return {
+    body: Buffer.from(text),
+    headers: { ...headers, ...own, ...(signature !== null && { 'X-Signature': signature }) },
+  }
 }

@@ -48,7 +48,7 @@ function reserialises(writers: readonly JsonWriter[]): string {
 
 /** A signature that an endpoint may expect by mistake. */
 interface Mistake {
-  /** What it means when it is taken, and what to do. */
+  /** What it means when it is accepted, and what to do. */
   readonly meaning: string
   /** The signature of a text of the same form. */
   sign(text: string, secret: string): string
@@ -65,19 +65,19 @@ export function listMistakes(text: string, secret: string): readonly Mistake[] {
   })
   const known = listSignatures(text, secret).flatMap(([code], index): Mistake[] => {
     const meaning = MEANINGS[code]
-    if (meaning === undefined) return []
-    return [{ meaning, sign: (other, secret) => listSignatures(other, secret)[index]?.[1] ?? '' }]
+    return meaning ? [{ meaning, sign: (other, secret) => listSignatures(other, secret)[index]?.[1] ?? '' }] : []
   })
   return [...known, ...reserialised]
 }
 
-/** What may be expected in place of the signature: the deviations that `explainSignature` knows, and what only endpoints do. */
+/** The deviations that `explainSignature` knows, and what only endpoints do. */
 function listSignatures(text: string, secret: string): (readonly [code: string, signature: string])[] {
   const [key, body] = [Buffer.from(secret), Buffer.from(text)]
-  const right = hmac('sha1', key, body)
-  const ofSha256 = hmac('sha256', key, body)
+  const [right, ofSha256] = [hmac('sha1', key, body), hmac('sha256', key, body)]
   return [
-    ...(['sha256', 'sha512', 'md5'] as const).map((hash) => [`hash_${hash}`, hmac(hash, key, body)] as const),
+    ['hash_sha256', ofSha256],
+    ['hash_sha512', hmac('sha512', key, body)],
+    ['hash_md5', hmac('md5', key, body)],
     ['signature_base64', toBase64(right)],
     ['signature_labelled', `sha1=${right}`],
     ['signature_uppercase', right.toUpperCase()],

@@ -1,11 +1,9 @@
 /** `hookline queue … counts`: what waits in each queue, since when, and why there are dead letters. */
 
-import Table from 'cli-table3'
 import type { Queue } from '../../queues/queue.ts'
 import { escaped, print, printJson } from '../terminal.ts'
-import { ageOf, groupLetters, listReasons } from './letters.ts'
+import { ageOf, countReasons, listReasons } from './letters.ts'
 
-/** Prints a line, or an object, for each queue. */
 export async function printCounts(
   names: readonly string[],
   open: (name: string) => Promise<Queue>,
@@ -16,7 +14,7 @@ export async function printCounts(
     const queue = await open(name)
     try {
       const { waiting, retrying, active, deadLetters, oldestDueAt, asOf } = await queue.counts()
-      const groups = deadLetters === 0 ? [] : await groupLetters(queue, 0)
+      const groups = deadLetters === 0 ? [] : await countReasons(queue)
       const ageMs = oldestDueAt && Math.max(0, asOf.getTime() - oldestDueAt.getTime())
       if (json) {
         const reasons = groups.map(({ reason, count }) => ({ reason, count }))
@@ -34,24 +32,11 @@ export async function printCounts(
   if (!json) printTable(rows)
 }
 
-/** Columns without lines, two spaces apart. */
-function printTable([head = [], ...rows]: readonly (readonly string[])[]): void {
-  const chars = Object.fromEntries(LINES.map((line) => [line, '']))
-  const style = { head: [], border: [], 'padding-left': 0, 'padding-right': 2 }
-  const table = new Table({ head: [...head], chars, style })
-  table.push(...rows.map((row) => [...row]))
-  for (const line of table.toString().split('\n')) print(line.trimEnd())
+/** Columns two spaces apart. */
+function printTable(rows: readonly (readonly string[])[]): void {
+  const widths = rows.reduce<number[]>((all, row) => row.map((cell, at) => Math.max(all[at] ?? 0, cell.length)), [])
+  for (const row of rows) {
+    const cells = row.map((cell, at) => cell.padEnd(widths[at] ?? 0))
+    print(cells.join('  ').trimEnd())
+  }
 }
-
-const SIDES = ['top', 'bottom', 'left', 'right'] as const
-const LINES = [
-  ...SIDES,
-  ...SIDES.map((side) => `${side}-mid`),
-  'mid',
-  'mid-mid',
-  'middle',
-  'top-left',
-  'top-right',
-  'bottom-left',
-  'bottom-right',
-]

@@ -7,25 +7,18 @@ import type { Queue } from '../../queues/queue.ts'
 import type { SqliteQueue } from '../../queues/sqlite/index.ts'
 import { addExamples, whole } from '../arguments.ts'
 import { escaped, print, printJson, UsageError } from '../terminal.ts'
-import { change } from './change.ts'
 import { printCounts } from './counts.ts'
-import { printDead, showLetter } from './letters.ts'
+import { change, type LetterOptions, printDead, showLetter } from './letters.ts'
 import { createPlace, type PlaceOptions } from './place.ts'
 
-interface Options extends PlaceOptions {
+interface Options extends PlaceOptions, LetterOptions {
   readonly name?: string
-  readonly reason?: string
-  readonly limit?: number
-  readonly dryRun?: boolean
-  readonly yes?: boolean
-  readonly json?: boolean
   readonly ui?: number | true
 }
 
 const ACTIONS = ['counts', 'dead', 'show', 'redrive', 'drop', 'backup'] as const
 type Action = (typeof ACTIONS)[number]
 
-/** Declares the subcommand. */
 export function define(command: Command): void {
   command
     .usage('[LOCATION] [counts | dead | show ID | redrive [ID…] | drop [ID…] | backup FILE] [options]')
@@ -61,7 +54,7 @@ async function run(words: readonly string[], options: Options): Promise<void> {
   try {
     const names = options.name === undefined ? await place.list() : [options.name]
     if (names.length === 0) throw new UsageError(`${place.shown} holds no queues. Start what pushes to one first.`)
-    if (options.ui !== undefined) return await (await import('./page.ts')).showQueues(names, place.open, options.ui)
+    if (options.ui !== undefined) return await (await import('../page.ts')).showQueues(names, place.open, options.ui)
     if (action === 'counts') return await printCounts(names, place.open, options)
     const [name = ''] = names
     if (names.length > 1 && action !== 'backup')
@@ -71,7 +64,7 @@ async function run(words: readonly string[], options: Options): Promise<void> {
       if (action === 'dead') await printDead(queue, options)
       else if (action === 'show') await showLetter(queue, ids[0] ?? '', options)
       else if (action === 'backup') await backUp(queue, ids[0] ?? '', options)
-      else await change(queue, { ...options, action, ids, name })
+      else await change(queue, name, action, ids, options)
     } finally {
       await queue.close({ graceMs: 0 })
     }
@@ -118,7 +111,6 @@ function reword(message: string, shown: string): string {
     .replace('`connection`', 'LOCATION')
 }
 
-/** What the words behind `hookline queue` say. */
 interface Words {
   readonly location: string
   readonly action: Action

@@ -1,17 +1,20 @@
-/** Dead letters: read page by page, grouped by their reasons (`dead`), and one in full (`show`). */
+/** Dead letters of `hookline queue`: counted and listed by their reasons, one in full, and redriven or dropped. */
 
 import { isUtf8 } from 'node:buffer'
 import { readRetryState } from '../../destination/retry-state.ts'
-import { bodyOf, isSecretHeader, readEnvelope } from '../../inbox/envelope.ts'
-import { type DeadLetterMessage, readDeadLetter } from '../../inbox/stored.ts'
+import { isSecretHeader } from '../../inbox/envelope.ts'
+import { type DeadLetterMessage, readDeadLetter, readStored } from '../../inbox/stored.ts'
 import { isObject } from '../../message/json.ts'
 import type { DeadLetter, Queue } from '../../queues/queue.ts'
 import type { Attempt } from '../../sender/api.ts'
-import { prettyOf } from '../body.ts'
-import { escaped, note, paint, print, printJson } from '../terminal.ts'
+import { confirm } from '../arguments.ts'
+import { escaped, interruption, note, paint, prettyOf, print, printJson, UsageError } from '../terminal.ts'
+
+/** The bodies of so many are in memory at once. */
+const PAGE = 500
 
 /** Reads all of them, the oldest first. Those that arrive meanwhile may be among them. */
-export async function* readLetters(queue: Queue): AsyncGenerator<DeadLetter> {
+async function* readLetters(queue: Queue): AsyncGenerator<DeadLetter> {
   for (let after: string | undefined; ; ) {
     const page = await queue.deadLetters({ limit: PAGE, ...(after !== undefined && { after }) })
     yield* page
@@ -20,44 +23,19 @@ export async function* readLetters(queue: Queue): AsyncGenerator<DeadLetter> {
   }
 }
 
-/** The bodies of so many are in memory at once. */
-const PAGE = 500
+const IDENTITY = ['type', 'event', 'userId', 'anonymousId', 'groupId'] as const
 
-/** What a message says of itself, as far as it can be read. */
-interface Identity {
-  readonly type?: string
-  readonly event?: string
-  readonly userId?: string
-  readonly anonymousId?: string
-  readonly groupId?: string
-}
+/** What a message says of itself, as far as it can be read: also one that is not valid. */
+type Identity = { readonly [name in (typeof IDENTITY)[number]]?: string }
 
-/** The bytes of the message: of an inbox, without the envelope. */
-function messageOf({ body }: DeadLetter): Uint8Array {
-  return isOfInbox(body) ? bodyOf(body) : body
-}
-
-/** Whether an inbox stored it: a destination stores the message alone. */
-function isOfInbox(body: Uint8Array): boolean {
-  try {
-    readEnvelope(body)
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** Reads what identifies a message, also one that is not valid. */
 function identify(bytes: Uint8Array): Identity {
   let message: unknown
   try {
     message = JSON.parse(Buffer.from(bytes).toString())
-  } catch {
-    return {}
-  }
+  } catch {}
   if (!isObject(message)) return {}
-  const names = ['type', 'event', 'userId', 'anonymousId', 'groupId'] as const
-  return Object.fromEntries(names.flatMap((name) => (typeof message[name] === 'string' ? [[name, message[name]]] : [])))
+  const fields = IDENTITY.map((name) => [name, message[name]] as const)
+  return Object.fromEntries(fields.filter(([, value]) => typeof value === 'string'))
 }
 
 /** `track Order Completed, user u1`. */
@@ -67,7 +45,6 @@ function nameOf({ type, event, userId, anonymousId, groupId }: Identity): string
   return escaped([what, groupId && `group ${groupId}`, who].filter(Boolean).join(', '))
 }
 
-/** The dead letters of one reason. */
 interface Group {
   readonly reason: string
   count: number
@@ -77,16 +54,16 @@ interface Group {
 }
 
 /** Groups them by reason, the largest group first, with at most so many of each in the list. */
-export async function groupLetters(queue: Queue, limit: number): Promise<readonly Group[]> {
+async function groupLetters(letters: AsyncIterable<DeadLetter>, limit: number): Promise<readonly Group[]> {
   const groups = new Map<string, Group>()
-  for await (const letter of readLetters(queue)) {
+  for await (const letter of letters) {
     const { id, reason, failedAt } = letter
     const group = groups.get(reason) ?? { reason, count: 0, oldest: failedAt, newest: failedAt, letters: [] }
     groups.set(reason, group)
     group.count += 1
     if (failedAt < group.oldest) group.oldest = failedAt
     if (failedAt > group.newest) group.newest = failedAt
-    if (group.letters.length < limit) group.letters.push({ id, failedAt, ...identify(messageOf(letter)) })
+    if (group.letters.length < limit) group.letters.push({ id, failedAt, ...identify(readStored(letter).bytes) })
   }
   return [...groups.values()].sort((one, other) => other.count - one.count)
 }
@@ -105,95 +82,101 @@ export function ageOf(ms: number): string {
   return `${Math.round(seconds / 86_400)} days`
 }
 
+function agoOf(at: Date): string {
+  return `${ageOf(Date.now() - at.getTime())} ago`
+}
+
+export interface LetterOptions {
+  readonly reason?: string
+  readonly limit?: number
+  readonly dryRun?: boolean
+  readonly yes?: boolean
+  readonly json?: boolean
+}
+
 /** Prints the dead letters, at most `limit` of each reason. */
-export async function printDead(
-  queue: Queue,
-  { limit = 3, json = false }: { readonly limit?: number; readonly json?: boolean },
-): Promise<void> {
-  const groups = await groupLetters(queue, limit)
+export async function printDead(queue: Queue, { limit = 3, json = false }: LetterOptions): Promise<void> {
+  const groups = await groupLetters(readLetters(queue), limit)
   if (json) return groups.forEach(printJson)
   if (groups.length === 0) note('No dead letters.')
-  const ago = (at: Date): string => `${ageOf(Date.now() - at.getTime())} ago`
   for (const { reason, count, oldest, newest, letters } of groups) {
-    print(`${paint('bold', escaped(reason))}: ${count}, the oldest ${ago(oldest)}, the newest ${ago(newest)}`)
-    for (const { id, failedAt, ...identity } of letters)
-      print(`  ${escaped(id)}  ${ago(failedAt)}  ${nameOf(identity)}`)
+    print(`${paint('bold', escaped(reason))}: ${count}, the oldest ${agoOf(oldest)}, the newest ${agoOf(newest)}`)
+    for (const { id, failedAt, ...identity } of letters) {
+      print(`  ${escaped(id)}  ${agoOf(failedAt)}  ${nameOf(identity)}`)
+    }
     if (count > letters.length && letters.length > 0) print(`  and ${count - letters.length} more: see --limit`)
   }
 }
 
 /** Prints one dead letter. Sets exit code 1 when it does not exist. */
-export async function showLetter(
-  queue: Queue,
-  given: string,
-  { json = false }: { readonly json?: boolean },
-): Promise<void> {
-  const letter = await find(queue, given.toLowerCase())
-  if (letter === undefined) {
-    note(`No dead letter has the id ${escaped(given)}.`)
-    process.exitCode = 1
-  } else if (json) {
-    printJson(jsonOf(letter))
-  } else {
-    print(textOf(letter))
+export async function showLetter(queue: Queue, given: string, { json = false }: LetterOptions): Promise<void> {
+  for await (const letter of readLetters(queue)) {
+    if (letter.id !== given.toLowerCase()) continue
+    if (json) printJson(jsonOf(letter))
+    else print(textOf(letter))
+    return
   }
+  noteMissing(given)
 }
 
-async function find(queue: Queue, id: string): Promise<DeadLetter | undefined> {
-  for await (const letter of readLetters(queue)) if (letter.id === id) return letter
-  return undefined
+function noteMissing(id: string): void {
+  note(`No dead letter has the id ${escaped(id)}.`)
+  process.exitCode = 1
+}
+
+/** What an inbox stored beside the message; of a destination, which stores the message alone, its attempts. */
+function detailsOf(letter: DeadLetter): DeadLetterMessage | readonly Omit<Attempt, 'url'>[] {
+  if (readStored(letter).receivedAt !== undefined) return readDeadLetter(letter)
+  return readRetryState(letter.retryState, []).attempts.map(({ url: _, ...attempt }) => attempt)
 }
 
 function jsonOf(letter: DeadLetter): object {
-  const { id, reason, failedAt, body: stored } = letter
-  const bytes = messageOf(letter)
-  const body = isUtf8(bytes)
-    ? { body: Buffer.from(bytes).toString() }
-    : { bodyBase64: Buffer.from(bytes).toString('base64') }
+  const { id, reason, failedAt } = letter
+  const { bytes } = readStored(letter)
+  const text = Buffer.from(bytes)
+  const body = isUtf8(bytes) ? { body: text.toString() } : { bodyBase64: text.toString('base64') }
   const common = { id, reason, failedAt, ...identify(bytes), ...body }
-  if (!isOfInbox(stored)) return { ...common, attempts: attemptsOf(letter) }
-  const { attempts, error, receivedAt, verified, source, headers } = readDeadLetter(letter)
+  const details = detailsOf(letter)
+  if (!('error' in details)) return { ...common, attempts: details }
+  const { attempts, error, receivedAt, verified, source, headers } = details
   return { ...common, attempts, error, receivedAt, verified, source, headers: shown(headers) }
 }
 
 function textOf(letter: DeadLetter): string {
-  const { id, reason, failedAt, body: stored } = letter
-  const bytes = messageOf(letter)
+  const { id, reason, failedAt } = letter
+  const { bytes } = readStored(letter)
+  const details = detailsOf(letter)
   const lines = [
     `id        ${escaped(id)}`,
     `message   ${nameOf(identify(bytes))}`,
     `reason    ${escaped(reason)}`,
     `failed    ${timeOf(failedAt)}`,
-    ...(isOfInbox(stored) ? linesOfInbox(readDeadLetter(letter)) : attemptsOf(letter).map(lineOf)),
+    ...('error' in details ? linesOfInbox(details) : details.map(lineOf)),
     `\nbody, ${bytes.length} bytes\n${prettyOf(bytes)}`,
   ]
   return lines.join('\n')
 }
 
 function linesOfInbox({ attempts, error, receivedAt, verified, source, headers }: DeadLetterMessage): string[] {
-  const causes = error.causes.map(({ name, message }) => escaped(`          ${name}: ${message}`))
+  const received = receivedAt === undefined ? 'unknown' : timeOf(receivedAt)
   return [
     `attempts  ${attempts}`,
     `error     ${escaped(error.message)}`,
-    ...causes,
-    `received  ${receivedAt === undefined ? 'unknown' : timeOf(receivedAt)}, ${verified ? 'with a right signature' : 'unverified'}`,
+    ...error.causes.map(({ name, message }) => escaped(`          ${name}: ${message}`)),
+    `received  ${received}, ${verified ? 'with a right signature' : 'unverified'}`,
     ...(source === undefined ? [] : [`source    ${escaped(source)}`]),
     '\nheaders',
     ...Object.entries(shown(headers)).map(([name, value]) => escaped(`  ${name}: ${value}`)),
   ]
 }
 
-/** The attempts of a destination, without their URLs, which are not in the queue. */
-function attemptsOf({ retryState }: DeadLetter): Omit<Attempt, 'url'>[] {
-  return readRetryState(retryState, []).attempts.map(({ url: _, ...attempt }) => attempt)
-}
-
+/** An attempt of a destination, without its URL, which is not in the queue. */
 function lineOf({ at, status, error, reason, durationMs, body }: Omit<Attempt, 'url'>): string {
   const outcome = status === undefined ? `${error}${reason === undefined ? '' : `: ${reason}`}` : `status ${status}`
   return escaped(`attempt   ${at.toISOString()}  ${outcome}, after ${Math.round(durationMs)} ms${body && `: ${body}`}`)
 }
 
-/** Releases before this one may have stored headers that this one leaves out. */
+/** Another release may have stored headers that this one leaves out. */
 function shown(headers: DeadLetterMessage['headers']): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name, isSecretHeader(name) ? '(hidden)' : value]),
@@ -201,5 +184,73 @@ function shown(headers: DeadLetterMessage['headers']): Record<string, unknown> {
 }
 
 function timeOf(at: Date): string {
-  return `${at.toISOString()}, ${ageOf(Date.now() - at.getTime())} ago`
+  return `${at.toISOString()}, ${agoOf(at)}`
+}
+
+const WORDS = {
+  redrive: { ask: 'Redrive', would: 'Would redrive', done: 'Redriven' },
+  drop: { ask: 'Drop', would: 'Would drop', done: 'Dropped' },
+} as const
+
+/** So many at once: between them a Ctrl-C is heard. */
+const AT_ONCE = 500
+
+/**
+ * Redrives or drops dead letters, after a question when they are more than one. Sets exit code 1 when an id is that of no
+ * dead letter.
+ *
+ * @param given Their ids. None: all, or those with the reason.
+ */
+export async function change(
+  queue: Queue,
+  name: string,
+  action: 'redrive' | 'drop',
+  given: readonly string[],
+  options: LetterOptions,
+): Promise<void> {
+  const { dryRun = false, yes = false, json = false } = options
+  const words = WORDS[action]
+  const ids: string[] = []
+  const groups = await groupLetters(select(queue, given, options.reason, ids), 0)
+  const reasons = groups.map(({ reason, count }) => ({ reason, count }))
+  const found = `${ids.length} dead letter${ids.length === 1 ? '' : 's'} of queue ${escaped(name)}`
+  const what = reasons.length === 0 ? found : `${found}: ${listReasons(reasons)}`
+  const report = { queue: name, action, dryRun, found: ids.length, reasons }
+  if (dryRun || ids.length === 0) {
+    if (json) return printJson({ ...report, done: 0 })
+    return print(ids.length === 0 ? 'No dead letters to change.' : `${words.would} ${what}.`)
+  }
+  if (ids.length > 1 && !yes && !(await confirm(`${words.ask} ${what}?`))) {
+    throw new UsageError('Nothing was changed.')
+  }
+  const signal = interruption()
+  let done = 0
+  for (let start = 0; start < ids.length && !signal.aborted; start += AT_ONCE) {
+    done += await queue[action](ids.slice(start, start + AT_ONCE))
+  }
+  if (done < ids.length) note(`${ids.length - done} of ${found} were left: interrupted, or changed meanwhile.`)
+  if (json) printJson({ ...report, done })
+  else print(`${words.done}: ${done === ids.length ? what : `${done} of ${what}`}.`)
+}
+
+/** Reads the dead letters that are meant, and adds their ids. */
+async function* select(
+  queue: Queue,
+  given: readonly string[],
+  wanted: string | undefined,
+  ids: string[],
+): AsyncGenerator<DeadLetter> {
+  const missing = new Set(given.map((id) => id.toLowerCase()))
+  for await (const letter of readLetters(queue)) {
+    if (given.length > 0 && !missing.delete(letter.id)) continue
+    if (wanted !== undefined && letter.reason !== wanted) continue
+    ids.push(letter.id)
+    yield letter
+    if (given.length > 0 && missing.size === 0) break
+  }
+  for (const id of missing) noteMissing(id)
+}
+
+export function countReasons(queue: Queue): Promise<readonly Group[]> {
+  return groupLetters(readLetters(queue), 0)
 }

@@ -7,37 +7,33 @@ import { pathToFileURL } from 'node:url'
 import type { Queue } from '../../queues/queue.ts'
 import { UsageError } from '../terminal.ts'
 
-/** What a location leaves open. */
 export interface PlaceOptions {
   readonly prefix?: string
   readonly schema?: string
 }
 
-/** A file or a server. */
 export interface Place {
   /** As it may be printed: without user, password and query. */
   readonly shown: string
   list(): Promise<readonly string[]>
-  /** Opens a queue as an observer. */
   readonly open: (name: string) => Promise<Queue>
 }
 
 /** How long a server may take to answer, in milliseconds. pg-boss connects twice. */
 const TIMEOUT_MS = 2_500
 /** The engines report what goes on in the background; the command sees it in its own calls. */
-const onError = (): void => {}
-const SERVER = { timeoutMs: TIMEOUT_MS, onError }
+const OPTIONS = { timeoutMs: TIMEOUT_MS, onError: () => {} }
 
 /** @throws UsageError for a URL of something else. It is never quoted. */
 export function createPlace(location: string, { prefix, schema }: PlaceOptions): Place {
   const [, scheme = ''] = /^([a-z][a-z\d+.-]+):/i.exec(location) ?? []
-  const engine = ENGINES[scheme.toLowerCase()]
-  if (engine === undefined && scheme !== '' && !existsSync(location)) {
+  const isRedis = /^rediss?$/i.test(scheme)
+  if (!isRedis && !/^postgres(ql)?$/i.test(scheme)) {
+    if (scheme === '' || existsSync(location)) return createFile(resolve(location))
     throw new UsageError(
       'LOCATION must be a SQLite file, redis://…, rediss://… or postgres://…. Got another kind of URL.',
     )
   }
-  if (engine === undefined) return createFile(resolve(location))
   const url = URL.parse(location)
   if (url === null || !location.slice(scheme.length).startsWith('://') || url.hostname === '') {
     throw new UsageError(
@@ -45,39 +41,18 @@ export function createPlace(location: string, { prefix, schema }: PlaceOptions):
     )
   }
   const shown = `${url.protocol}//${url.host}`
-  return engine === 'redis' ? createRedis(location, shown, prefix) : createPostgres(location, shown, schema)
-}
-
-const ENGINES: Readonly<Record<string, 'redis' | 'postgres'>> = {
-  redis: 'redis',
-  rediss: 'redis',
-  postgres: 'postgres',
-  postgresql: 'postgres',
-}
-
-function createFile(path: string): Place {
-  return {
-    shown: path,
-    list: async () => (await import('../../queues/sqlite/store.ts')).listQueues(path, TIMEOUT_MS),
-    open: async (name) =>
-      (await import('../../queues/sqlite/index.ts')).sqliteQueue({ path, name, observe: true, onError }),
+  if (isRedis) {
+    const options = { connection: location, ...OPTIONS, ...(prefix !== undefined && { prefix }) }
+    const load = loaderOf('bullmq', 'ioredis')
+    return {
+      shown,
+      list: async () => (await load(() => import('../../queues/bullmq/server.ts'))).listQueues(options),
+      open: async (name) =>
+        (await load(() => import('../../queues/bullmq/index.ts'))).bullmqQueue({ name, ...options, observe: true }),
+    }
   }
-}
-
-function createRedis(connection: string, shown: string, prefix: string | undefined): Place {
-  const options = { connection, ...SERVER, ...(prefix !== undefined && { prefix }) }
-  const load = <T>(make: () => Promise<T>): Promise<T> => loadWith(['bullmq', 'ioredis'], make)
-  return {
-    shown,
-    list: async () => (await load(() => import('../../queues/bullmq/server.ts'))).listQueues(options),
-    open: async (name) =>
-      (await load(() => import('../../queues/bullmq/index.ts'))).bullmqQueue({ name, ...options, observe: true }),
-  }
-}
-
-function createPostgres(connectionString: string, shown: string, schema: string | undefined): Place {
-  const options = { connectionString, ...SERVER, ...(schema !== undefined && { schema }) }
-  const load = <T>(make: () => Promise<T>): Promise<T> => loadWith(['pg-boss'], make)
+  const options = { connectionString: location, ...OPTIONS, ...(schema !== undefined && { schema }) }
+  const load = loaderOf('pg-boss')
   return {
     shown,
     list: async () => (await load(() => import('../../queues/pg-boss/prepare.ts'))).listQueues(options),
@@ -86,30 +61,20 @@ function createPostgres(connectionString: string, shown: string, schema: string 
   }
 }
 
-/** Loads an engine whose packages are in the working directory, or else beside this package. */
-async function loadWith<T>(packages: readonly string[], load: () => Promise<T>): Promise<T> {
-  resolveHere(packages)
-  try {
-    return await load()
-  } catch (error) {
-    const [names, line] = [packages.join(' and '), packages.map((name) => `-p ${name}`).join(' ')]
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'ERR_MODULE_NOT_FOUND') {
-      throw new UsageError(
-        `This LOCATION needs ${names}, not installed here. Run npx -p hookline ${line} hookline queue …`,
-      )
-    }
-    if (!(error instanceof SyntaxError)) throw error
-    throw new UsageError(
-      `This LOCATION needs a newer ${names} than what is installed here. Run npx -p hookline ${line} hookline queue …`,
-    )
+function createFile(path: string): Place {
+  const { onError } = OPTIONS
+  return {
+    shown: path,
+    list: async () => (await import('../../queues/sqlite/store.ts')).listQueues(path, TIMEOUT_MS),
+    open: async (name) =>
+      (await import('../../queues/sqlite/index.ts')).sqliteQueue({ path, name, observe: true, onError }),
   }
 }
 
-/** What the packages themselves import stays theirs. */
-function resolveHere(packages: readonly string[]): void {
+/** Loads an engine whose packages are in the working directory, or else beside this package. */
+function loaderOf(...packages: readonly string[]) {
   const parentURL = pathToFileURL(join(process.cwd(), 'package.json')).href
-  const isTheirs = /\/node_modules\/(bullmq|ioredis|pg-boss)\//
+  const isTheirs = /\/node_modules\/(bullmq|ioredis|pg-boss)\// // What the packages themselves import stays theirs.
   module.registerHooks?.({
     resolve(specifier, context, next) {
       if (!packages.includes(specifier) || isTheirs.test(context.parentURL ?? '')) return next(specifier, context)
@@ -120,4 +85,16 @@ function resolveHere(packages: readonly string[]): void {
       }
     },
   })
+  return async <T>(load: () => Promise<T>): Promise<T> => {
+    try {
+      return await load()
+    } catch (error) {
+      const isMissing = (error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND'
+      if (!isMissing && !(error instanceof SyntaxError)) throw error
+      const names = packages.join(' and ')
+      const needed = isMissing ? `${names}, not installed here` : `a newer ${names} than what is installed here`
+      const line = packages.map((name) => `-p ${name}`).join(' ')
+      throw new UsageError(`This LOCATION needs ${needed}. Run npx -p hookline ${line} hookline queue …`)
+    }
+  }
 }

@@ -4,11 +4,9 @@ import type { Command } from 'commander'
 import { type JsonNode, readJsonText } from '../../message/explain/json-text.ts'
 import { addExamples } from '../arguments.ts'
 import { escaped, paint, print } from '../terminal.ts'
-import { type KeptRequest, pairsOf } from './kept.ts'
-import { shownValue, timeOf } from './shown.ts'
-import { addStoreOption, openStore, REFERENCE } from './store.ts'
+import { shownValue, timeOf } from './list.ts'
+import { addStoreOption, findRequests, groupHeaders, type KeptRequest, REFERENCE } from './store.ts'
 
-/** Declares the subcommand. */
 export function define(command: Command): void {
   command.argument('<id>', REFERENCE).argument('<other>', 'another one').action(diff)
   addStoreOption(command).addHelpText(
@@ -22,9 +20,7 @@ export function define(command: Command): void {
 }
 
 function diff(reference: string, otherReference: string, { store: path }: { readonly store: string }): void {
-  const store = openStore(path)
-  const [one, other] = [store.find(reference), store.find(otherReference)]
-  store.close()
+  const [one, other] = findRequests(path, [reference, otherReference]) as [KeptRequest, KeptRequest]
   const isSame = Buffer.from(one.body).equals(other.body)
   process.exitCode = isSame ? 0 : 1
   print(paint('red', `- ${one.id}  ${timeOf(one.receivedAt)}`))
@@ -46,13 +42,12 @@ function printBodies(body: Uint8Array, otherBody: Uint8Array): void {
   section(`bytes: ${body.length} and ${otherBody.length}, and the first that differs is byte ${at + 1}`, lines)
 }
 
-/** More changes are counted. */
-const MOST_CHANGES = 100
+const MAX_CHANGES = 100
 
 function section(title: string, lines: readonly string[]): void {
   if (lines.length === 0) return
   const shown = lines
-    .slice(0, 2 * MOST_CHANGES)
+    .slice(0, 2 * MAX_CHANGES)
     .map((line) => paint(line.startsWith('-') ? 'red' : 'green', escaped(line)))
   const more = lines.length > shown.length ? [`… ${lines.length - shown.length} more`] : []
   print(['', title, ...shown, ...more].join('\n'))
@@ -72,17 +67,16 @@ function compare(
 }
 
 /** Longer values are cut: the bytes show where they differ. */
-const LONGEST = 200
+const MAX_VALUE_LENGTH = 200
 
 function lineOf(sign: string, name: string, value: string | undefined): string[] {
   if (value === undefined) return []
-  const shown = value.length > LONGEST ? `${value.slice(0, LONGEST)}…` : value
+  const shown = value.length > MAX_VALUE_LENGTH ? `${value.slice(0, MAX_VALUE_LENGTH)}…` : value
   return [`${sign} ${name || '(all)'}: ${shown}`]
 }
 
 function headersOf({ headers }: KeptRequest): ReadonlyMap<string, string> {
-  const byName = Map.groupBy(pairsOf(headers), ([name]) => name.toLowerCase())
-  return new Map([...byName].map(([name, pairs]) => [name, pairs.map(([, value]) => value).join(', ')]))
+  return new Map([...groupHeaders(headers)].map(([name, values]) => [name, values.join(', ')]))
 }
 
 function firstDifference(one: Uint8Array, other: Uint8Array): number {
@@ -91,7 +85,6 @@ function firstDifference(one: Uint8Array, other: Uint8Array): number {
   return at
 }
 
-/** Bytes of both sides of the difference. */
 const AROUND = 24
 
 function excerptOf(bytes: Uint8Array, at: number): string {

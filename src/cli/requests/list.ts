@@ -1,11 +1,11 @@
-/** `hookline list`: the requests that `hookline listen` has kept. */
+/** What is shown of kept requests, escaped and without what could log someone in; and `hookline list`. */
 
 import type { Command } from 'commander'
+import { isSecretHeader } from '../../inbox/envelope.ts'
 import { MESSAGE_TYPES } from '../../message/type-table.ts'
 import { addExamples, choice, whole } from '../arguments.ts'
-import { print, printJson } from '../terminal.ts'
-import { jsonOf, lineOf } from './shown.ts'
-import { addStoreOption, MOST_REQUESTS, openStore } from './store.ts'
+import { escaped, paint, print, printJson } from '../terminal.ts'
+import { addStoreOption, type KeptSummary, MAX_REQUESTS, openStore, pairsOf, SHOWN_DIGITS } from './store.ts'
 
 interface Options {
   readonly store: string
@@ -14,11 +14,10 @@ interface Options {
   readonly json?: boolean
 }
 
-/** Declares the subcommand. */
 export function define(command: Command): void {
   addStoreOption(command)
     .addOption(choice('--type <type>', 'only messages of this type', MESSAGE_TYPES))
-    .option('--limit <number>', 'how many, the newest last', whole(1, MOST_REQUESTS), 50)
+    .option('--limit <number>', 'how many, the newest last', whole(1, MAX_REQUESTS), 50)
     .option('--json', 'print one JSON object a line: all that is kept but the bodies')
     .action(list)
   addExamples(command, [
@@ -34,4 +33,73 @@ function list({ store: path, type, limit, json = false }: Options): void {
     else print(lineOf(summary, true))
   }
   store.close()
+}
+
+function jsonOf({ receivedAt, target, headers, size, message, answer, ...others }: KeptSummary): object {
+  return {
+    ...others,
+    receivedAt: new Date(receivedAt).toISOString(),
+    path: pathOf(target),
+    headers: shownHeaders(headers),
+    bytes: size,
+    ...message,
+    answer: { ...answer, headers: shownHeaders(answer.headers) },
+  }
+}
+
+export function lineOf(request: KeptSummary, withDate = false): string {
+  const { id, receivedAt, method, target, message, size, answer } = request
+  const { status, durationMs, note } = answer
+  const isFine = status !== undefined && status < 300
+  const fault = message.fault && `No message: ${message.fault}`
+  const columns = [
+    timeOf(receivedAt, withDate),
+    id.slice(0, SHOWN_DIGITS),
+    cell(`${method} ${pathOf(target)}`, 14),
+    cell(message.type, 8),
+    cell(message.name, 15),
+    cell(message.user, 8),
+    `${size} B`.padStart(8),
+    paint(isFine ? 'green' : 'red', String(status ?? '---')),
+    `${Math.round(durationMs)} ms`.padStart(7),
+    verificationOf(request),
+    ...(note || fault ? [escaped([note, fault].filter(Boolean).join(' '))] : []),
+  ]
+  return columns.join('  ')
+}
+
+/** A longer path, event or user is cut, so that the rest can be seen. */
+const MAX_CELL_LENGTH = 40
+
+function cell(text = '', width: number): string {
+  const chars = [...text.slice(0, 2 * MAX_CELL_LENGTH)]
+  const shown = chars.length > MAX_CELL_LENGTH ? `${chars.slice(0, MAX_CELL_LENGTH - 1).join('')}…` : text
+  return escaped(shown).padEnd(width)
+}
+
+/** The local time: `14:03:22`, behind `2026-11-22` where asked. */
+export function timeOf(ms: number, withDate = true): string {
+  const [date, time] = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().split('T')
+  return withDate ? `${date} ${time?.slice(0, 8)}` : String(time?.slice(0, 8))
+}
+
+/** The path of a request; of a query only that it is there, because it may hold a token. */
+export function pathOf(target: string): string {
+  const end = target.indexOf('?')
+  return end === -1 ? target : `${target.slice(0, end)}?…`
+}
+
+export function verificationOf({ verification, reason }: KeptSummary): string {
+  if (verification === 'verified') return paint('green', 'verified')
+  if (verification === 'unchecked') return 'not verified'
+  return paint('red', escaped(`not verified: ${reason ?? 'The signature does not match.'}`))
+}
+
+/** The value of a header, unless it may be a secret. */
+export function shownValue(name: string, value: string): string {
+  return isSecretHeader(name.toLowerCase()) ? '(hidden)' : value
+}
+
+export function shownHeaders(headers: readonly string[]): (readonly [name: string, value: string])[] {
+  return pairsOf(headers).map(([name, value]) => [name, shownValue(name, value)])
 }

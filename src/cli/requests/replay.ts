@@ -11,9 +11,8 @@ import {
   type SecretOptions,
 } from '../arguments.ts'
 import { escaped, interruption, paint, print } from '../terminal.ts'
-import { type KeptRequest, pairsOf, SHOWN_DIGITS } from './kept.ts'
-import { createPassage, type PassedAnswer } from './pass-on.ts'
-import { addStoreOption, openStore, REFERENCE } from './store.ts'
+import { createForwarder, type ForwardedAnswer } from './forward.ts'
+import { addStoreOption, findRequests, type KeptRequest, pairsOf, REFERENCE, SHOWN_DIGITS } from './store.ts'
 
 interface Options extends SecretOptions {
   readonly to: URL
@@ -22,7 +21,6 @@ interface Options extends SecretOptions {
   readonly yes?: boolean
 }
 
-/** Declares the subcommand. */
 export function define(command: Command): void {
   command
     .argument('<id...>', REFERENCE)
@@ -45,17 +43,15 @@ async function replay(references: readonly string[], options: Options): Promise<
   const { to, store: path, sign: signsAnew = false, yes = false, ...secrets } = options
   const needsSecret = signsAnew || secrets.secret !== undefined || secrets.secretFile !== undefined
   const secret = needsSecret ? requireSecret(secrets) : undefined
-  const store = openStore(path)
-  const requests = references.map((reference) => store.find(reference))
-  store.close()
+  const requests = findRequests(path, references)
   await confirmRemote(to, requests.length === 1 ? '1 request' : `${requests.length} requests`, yes)
 
   const interrupted = interruption()
-  const passage = createPassage(to, 1)
+  const forwarder = createForwarder(to, 1)
   for (const request of requests) {
     if (interrupted.aborted) break
     const answer = request.isComplete
-      ? await passage.pass(secret === undefined ? request : signed(request, secret), interrupted)
+      ? await forwarder.forward(secret === undefined ? request : signed(request, secret), interrupted)
       : undefined
     const isFine = answer?.status !== undefined && answer.status >= 200 && answer.status < 300
     if (!isFine) process.exitCode = 1
@@ -63,10 +59,10 @@ async function replay(references: readonly string[], options: Options): Promise<
       `${request.id.slice(0, SHOWN_DIGITS)}  ${paint(isFine ? 'green' : 'red', resultOf(answer, interrupted.aborted))}`,
     )
   }
-  await passage.close()
+  await forwarder.close()
 }
 
-function resultOf(answer: PassedAnswer | undefined, isInterrupted: boolean): string {
+function resultOf(answer: ForwardedAnswer | undefined, isInterrupted: boolean): string {
   if (answer === undefined) return 'not sent: not all of its body is kept'
   const { status, durationMs, reason = '' } = answer
   if (status === undefined && isInterrupted) return 'interrupted: it may have been taken'

@@ -4,18 +4,15 @@ import { isUtf8 } from 'node:buffer'
 import type { Command } from 'commander'
 import { explainSignature } from '../../message/explain/explain-signature.ts'
 import { addExamples, addSecretOptions, findSecret, type SecretOptions } from '../arguments.ts'
-import { escapedLines, prettyOf } from '../body.ts'
-import { escaped, print, UsageError } from '../terminal.ts'
-import { headerOf, type KeptRequest } from './kept.ts'
-import { pathOf, shownHeaders, timeOf, verificationOf } from './shown.ts'
-import { addStoreOption, openStore, REFERENCE } from './store.ts'
+import { escaped, escapedLines, prettyOf, print, UsageError } from '../terminal.ts'
+import { pathOf, shownHeaders, timeOf, verificationOf } from './list.ts'
+import { addStoreOption, findRequests, headerOf, type KeptRequest, REFERENCE } from './store.ts'
 
 interface Options extends SecretOptions {
   readonly store: string
   readonly raw?: boolean
 }
 
-/** Declares the subcommand. */
 export function define(command: Command): void {
   command
     .argument('<id>', REFERENCE)
@@ -35,9 +32,7 @@ function show(reference: string, { store: path, raw = false, ...secrets }: Optio
     )
   }
   const secret = findSecret(secrets)
-  const store = openStore(path)
-  const request = store.find(reference)
-  store.close()
+  const [request] = findRequests(path, [reference]) as [KeptRequest]
   if (raw) process.stdout.write(request.body)
   else print(describe(request, secret))
 }
@@ -52,7 +47,7 @@ function describe(request: KeptRequest, secret: string | undefined): string {
     `signature  ${explain(request, secret)}`,
     ...(message.fault ? [`message    ${escaped(message.fault)}`] : []),
     `\nheaders\n${headersOf(headers)}`,
-    `\nbody, ${size} bytes${isComplete ? '' : ` of which ${body.length} are kept`}${formOf(body)}\n${prettyOf(body)}`,
+    `\nbody, ${size} bytes${isComplete ? '' : ` of which ${body.length} are kept`}${isUtf8(body) ? '' : ', which are not UTF-8: --raw writes them as they are'}\n${prettyOf(body)}`,
   ]
   if (answer.by === 'forward' && answer.status !== undefined) {
     parts.push(`\nheaders of the answer\n${headersOf(answer.headers)}`, `\nbody of the answer\n${prettyOf(answerBody)}`)
@@ -79,8 +74,4 @@ function headersOf(headers: readonly string[]): string {
   return shownHeaders(headers)
     .map(([name, value]) => escaped(`  ${name}: ${value}`))
     .join('\n')
-}
-
-function formOf(body: Uint8Array): string {
-  return isUtf8(body) ? '' : ', which are not UTF-8: --raw writes them as they are'
 }

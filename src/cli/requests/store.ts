@@ -1,18 +1,117 @@
-/** The SQLite file in which `hookline listen` keeps requests. */
+/** Requests as `hookline listen` keeps them, and the SQLite file in which it does. */
 
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Command } from 'commander'
+import { isObject, parseJson } from '../../message/json.ts'
+import { checkMessage } from '../../message/parse.ts'
 import { cannotUse } from '../../sqlite/advice.ts'
 import { OPENING_MS, UnusableFile } from '../../sqlite/file.ts'
 import { connectToOwn, isOwn, type OwnFile, openOwn } from '../../sqlite/own-file.ts'
 import { UsageError } from '../terminal.ts'
-import type { KeptRequest, KeptSummary } from './kept.ts'
+
+/** All but the bytes. */
+export interface KeptSummary {
+  /** 12 hexadecimal digits. */
+  readonly id: string
+  /** In milliseconds since the epoch. */
+  readonly receivedAt: number
+  readonly method: string
+  /** The path and the query. */
+  readonly target: string
+  /** Names and values in turns, as they came. */
+  readonly headers: readonly string[]
+  /** How many bytes of the body came. More than are kept when it was over the limit. */
+  readonly size: number
+  /** Whether the body came to its end, and all of it is kept. */
+  readonly isComplete: boolean
+  readonly message: MessageFields
+  /** `unchecked`: no secret was passed. */
+  readonly verification: 'verified' | 'mismatched' | 'unchecked'
+  /** Why it does not match, in a sentence or two. */
+  readonly reason?: string | undefined
+  readonly answer: KeptAnswer
+}
+
+/** A request with its exact bytes, and the beginning of the body that it was answered with. */
+export interface KeptRequest extends KeptSummary {
+  readonly body: Uint8Array
+  readonly answerBody: Uint8Array
+}
+
+/** What a line shows of a message. Strangers wrote it: escape it. */
+export interface MessageFields {
+  readonly type?: string | undefined
+  /** The event of a track, the group of a group, the name of a page or a screen. */
+  readonly name?: string | undefined
+  readonly user?: string | undefined
+  /** Why the body is no message; undefined for a message, and for no body. */
+  readonly fault?: string | undefined
+}
+
+/** What a request was answered. */
+export interface KeptAnswer {
+  /** Undefined when it was not answered. */
+  readonly status?: number | undefined
+  /** Names and values in turns. */
+  readonly headers: readonly string[]
+  readonly by: 'listen' | 'script' | 'forward'
+  readonly durationMs: number
+  /** Why there was no answer, or no normal one. It may quote a server: escape it. */
+  readonly note?: string | undefined
+}
+
+/** How many digits of an id a line shows. */
+export const SHOWN_DIGITS = 8
+
+export const BODY_LIMIT = 5_000_000
+
+/** Names and values, in pairs. */
+export function pairsOf(headers: readonly string[]): (readonly [name: string, value: string])[] {
+  return headers.flatMap((name, at) => (at % 2 === 0 ? [[name, headers[at + 1] ?? ''] as const] : []))
+}
+
+/** The values of headers by their names in lower case. */
+export function groupHeaders(headers: readonly string[]): Map<string, string[]> {
+  const byName = Map.groupBy(pairsOf(headers), ([name]) => name.toLowerCase())
+  return new Map([...byName].map(([name, pairs]) => [name, pairs.map(([, value]) => value)]))
+}
+
+/** The value of a header, by its name in lower case: the values of repeated ones together; undefined when it is missing. */
+export function headerOf(headers: readonly string[], name: string): string | undefined {
+  return groupHeaders(headers).get(name)?.join(', ')
+}
+
+/** Fields are kept up to so many characters. */
+const MAX_FIELD_LENGTH = 200
+
+/** Reads the fields. Never throws. */
+export function readFields(body: Uint8Array): MessageFields {
+  if (body.length === 0) return {}
+  let fields: MessageFields = {}
+  try {
+    const json = parseJson(body)
+    if (Array.isArray(json)) return { type: `batch of ${json.length}` }
+    if (!isObject(json)) return { fault: 'The body must be a JSON object.' }
+    const { type, event, groupId, name, userId = json['User ID'], anonymousId } = json
+    fields = { type: text(type), name: text(event ?? groupId ?? name), user: text(userId ?? anonymousId) }
+    checkMessage(json)
+    return fields
+  } catch (error) {
+    const [rule = '', found = ''] = (error as Error).message.split(/(?<=\.) /)
+    return { ...fields, fault: `${rule} ${found}` }
+  }
+}
+
+function text(value: unknown): string | undefined {
+  if (value === undefined || value === null) return undefined
+  return (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, MAX_FIELD_LENGTH)
+}
 
 /** The oldest requests are dropped past either of these. */
-export const MOST_REQUESTS = 10_000
-export const MOST_BYTES = 100_000_000
+export const MAX_REQUESTS = 10_000
+export const MAX_BYTES = 100_000_000
 
 /** How many requests, or bytes, are added before the oldest are dropped. */
 const REQUESTS_A_PRUNING = 500
@@ -20,6 +119,14 @@ const BYTES_A_PRUNING = 5_000_000
 
 /** In the working directory, so that each project has its own. */
 const DEFAULT_STORE: string = join('.hookline', 'listen.sqlite')
+
+/** How a kept request is named, for the help. */
+export const REFERENCE = 'an id, the beginning of one, last, or last~1 for the one before it'
+
+/** Adds `--store`. */
+export function addStoreOption(command: Command): Command {
+  return command.option('--store <file>', 'where `hookline listen` keeps requests', DEFAULT_STORE)
+}
 
 const FILE: OwnFile = {
   application: 0x686b_6c6e, // "hkln"
@@ -39,16 +146,15 @@ const FILE: OwnFile = {
   pragmas: 'PRAGMA synchronous = NORMAL',
 }
 
-/** Kept requests. Each method throws a UsageError that names the file when it cannot be used. */
+/** Kept requests. Processes share the file. Each method throws a UsageError that names the file when it cannot be used. */
 export interface Store {
   /** Adds a request, and drops the oldest kept ones when they are too many. */
   add(request: KeptRequest): void
   /** The newest, the oldest of them first. */
-  list(most: number, type?: string): readonly KeptSummary[]
+  list(limit: number, type?: string): readonly KeptSummary[]
   /**
-   * Finds one request.
+   * Finds one request by what {@link REFERENCE} says.
    *
-   * @param reference An id, the beginning of one, `last`, or `last~1` for the one before it.
    * @throws UsageError when it names none, or several.
    */
   find(reference: string): KeptRequest
@@ -62,7 +168,11 @@ export interface Store {
  */
 export function createStore(path: string): Store {
   return attempt(path, () => {
-    if (path === DEFAULT_STORE) createFolder(dirname(path))
+    const folder = dirname(path)
+    if (path === DEFAULT_STORE && !existsSync(folder)) {
+      mkdirSync(folder, { mode: 0o700 })
+      writeFileSync(join(folder, '.gitignore'), '*\n') // Messages hold personal data.
+    }
     return useStore(path, openOwn(path, FILE))
   })
 }
@@ -86,15 +196,14 @@ export function openStore(path: string): Store {
   })
 }
 
-/** How a kept request is named, for the help. */
-export const REFERENCE = 'an id, the beginning of one, last, or last~1 for the one before it'
-
-/** Adds `--store`. */
-export function addStoreOption(command: Command): Command {
-  return command.option('--store <file>', 'where `hookline listen` keeps requests', DEFAULT_STORE)
+/** Finds requests in a store that exists. */
+export function findRequests(path: string, references: readonly string[]): readonly KeptRequest[] {
+  const store = openStore(path)
+  const found = references.map((reference) => store.find(reference))
+  store.close()
+  return found
 }
 
-/** Uses a database that has the table. */
 function useStore(path: string, database: DatabaseSync): Store {
   database.exec(`PRAGMA busy_timeout = ${OPENING_MS}`)
   const insert = database.prepare(`
@@ -104,9 +213,9 @@ function useStore(path: string, database: DatabaseSync): Store {
       SELECT max(seq) FROM (
         SELECT seq, row_number() OVER newest AS count, sum(bytes) OVER newest AS total FROM requests
         WINDOW newest AS (ORDER BY seq DESC)
-      ) WHERE count > ${MOST_REQUESTS} OR total > ${MOST_BYTES})`)
+      ) WHERE count > ${MAX_REQUESTS} OR total > ${MAX_BYTES})`)
   const listed = database.prepare(`
-    SELECT summary FROM (SELECT seq, summary FROM requests WHERE :type IS NULL OR type = :type ORDER BY seq DESC LIMIT :most)
+    SELECT summary FROM (SELECT seq, summary FROM requests WHERE :type IS NULL OR type = :type ORDER BY seq DESC LIMIT :limit)
     ORDER BY seq`)
   const newest = database.prepare('SELECT * FROM requests ORDER BY seq DESC LIMIT 1 OFFSET ?')
   const named = database.prepare("SELECT * FROM requests WHERE id >= :start AND id < :start || 'g' LIMIT 2")
@@ -124,22 +233,21 @@ function useStore(path: string, database: DatabaseSync): Store {
         prune.run()
         ;[added, bytes] = [0, 0]
       }),
-    list: (most, type) =>
-      attempt(path, () => listed.all({ most, type: type ?? null }).map(({ summary }) => readSummary(summary))),
-    find: (reference) => attempt(path, () => find(reference)),
+    list: (limit, type) =>
+      attempt(path, () => listed.all({ limit, type: type ?? null }).map(({ summary }) => readSummary(summary))),
+    find: (reference) =>
+      attempt(path, () => {
+        const position = /^last(?:~(\d{1,6}))?$/.exec(reference)
+        const start = reference.toLowerCase()
+        if (!position && !/^[0-9a-f]{1,12}$/.test(start)) throw unknown(reference, 'an id has hexadecimal digits')
+        const [row, another] = position ? newest.all(Number(position[1] ?? 0)) : named.all({ start })
+        if (row === undefined) throw unknown(reference, 'no such request is kept')
+        if (another !== undefined) throw unknown(reference, 'several ids begin with that')
+        return { ...readSummary(row.summary), body: row.body as Uint8Array, answerBody: row.answer_body as Uint8Array }
+      }),
     close() {
       if (database.isOpen) database.close()
     },
-  }
-
-  function find(reference: string): KeptRequest {
-    const position = /^last(?:~(\d{1,6}))?$/.exec(reference)
-    const start = reference.toLowerCase()
-    if (!position && !/^[0-9a-f]{1,12}$/.test(start)) throw unknown(reference, 'an id has hexadecimal digits')
-    const [row, another] = position ? newest.all(Number(position[1] ?? 0)) : named.all({ start })
-    if (row === undefined) throw unknown(reference, 'no such request is kept')
-    if (another !== undefined) throw unknown(reference, 'several ids begin with that')
-    return { ...readSummary(row.summary), body: row.body as Uint8Array, answerBody: row.answer_body as Uint8Array }
   }
 }
 
@@ -158,12 +266,6 @@ function readSummary(text: unknown): KeptSummary {
   throw new UnusableFile(
     'a request in it is damaged. Got other fields than `listen` writes. Pass the path of a new file.',
   )
-}
-
-function createFolder(folder: string): void {
-  if (existsSync(folder)) return
-  mkdirSync(folder, { mode: 0o700 })
-  writeFileSync(join(folder, '.gitignore'), '*\n') // Messages hold personal data.
 }
 
 function attempt<T>(path: string, step: () => T): T {

@@ -1,26 +1,29 @@
 /** `hookline send`: sends messages to an endpoint, signed as the destination signs them. */
 
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Command } from 'commander'
+import { USER_AGENT } from '../../message/limits.ts'
+import { sign } from '../../message/signature.ts'
 import { MESSAGE_TYPES } from '../../message/type-table.ts'
-import { TAMPERINGS, type Tampering } from '../../sender/tamper.ts'
+import { TAMPERINGS, type Tampering, tamper } from '../../sender/tamper.ts'
 import {
   addExamples,
+  addHeaderOption,
   address,
   addSecretOptions,
   choice,
   confirmRemote,
   findSecret,
+  type Headers,
   requireSecret,
   type SecretOptions,
   whole,
 } from '../arguments.ts'
-import { createPoster } from '../exchange.ts'
-import { addHeaderOption, type Headers } from '../headers.ts'
+import { createPoster, type Exchange } from '../exchange.ts'
 import { interruption } from '../terminal.ts'
-import { postAll } from './post-all.ts'
 import { addEdit, type Edit } from './prepare.ts'
-import { createReport } from './report.ts'
-import { openSource } from './source.ts'
+import { createReport, type Result } from './report.ts'
+import { type Item, openSource } from './source.ts'
 
 interface Options extends SecretOptions {
   readonly to: URL
@@ -28,13 +31,13 @@ interface Options extends SecretOptions {
   readonly header?: Headers
   readonly tamper?: Tampering
   readonly count: number
+  /** Posts in a second. Default: as many as the endpoint takes. */
   readonly rate?: number
   readonly concurrency: number
   readonly json?: boolean
   readonly yes?: boolean
 }
 
-/** Declares the subcommand. */
 export function define(command: Command): void {
   command
     .argument('<source>', `a type (${MESSAGE_TYPES.join(', ')}), a file, or - for messages from stdin, one a line`)
@@ -66,19 +69,71 @@ export function define(command: Command): void {
   ])
 }
 
+/** Posts no faster than messages are read. When the user ends it, the attempts under way are given up. */
 async function send(name: string, options: Options): Promise<void> {
-  const { to, set: edits = [], header: headers = {}, tamper: tampering, count, rate, concurrency } = options
+  const { to, set: edits = [], header: headers = {}, tamper: tampering, count, rate, concurrency, json } = options
   const secret = tampering === 'no-signature' ? findSecret(options) : requireSecret(options)
   const source = await openSource(name, { count, edits })
   await confirmRemote(to, source.what, options.yes)
   const signal = interruption()
+  const items = source.items(signal)
   const poster = createPoster(to, concurrency)
-  const report = createReport(options.json ?? false)
-  const settings = { secret, headers, tampering, rate, concurrency, signal }
+  const report = createReport(json ?? false)
+  const pace = createPace(rate, signal)
+  let givenUp = 0
+
+  async function post({ line, share, prepared, fault }: Item): Promise<void> {
+    const place = line === undefined ? {} : { line }
+    if (prepared === undefined) {
+      return report.add({ ...place, ok: false, error: 'no_message', ...(fault && { reason: fault }) }, share)
+    }
+    const { bytes, message } = prepared
+    const sent = tamper(bytes, secret === undefined ? undefined : sign(bytes, secret), tampering)
+    const signature = sent.signature === undefined ? {} : { 'x-signature': sent.signature }
+    const all = { ...headers, 'content-type': 'application/json', 'user-agent': USER_AGENT, ...signature }
+    const { type, messageId } = message
+    for (let copy = 0; copy < sent.copies; copy += 1) {
+      await pace()
+      if (signal.aborted) return
+      const exchange = await poster.post(sent.bytes, all, { isChunked: sent.isChunked, signal })
+      if (signal.aborted && exchange.error !== undefined) givenUp += 1
+      else await report.add({ ...place, type, messageId, ...toResult(exchange) }, share)
+    }
+  }
+
+  async function work(): Promise<void> {
+    for await (const item of items) {
+      if (signal.aborted) return
+      await post(item)
+    }
+  }
+
   try {
-    const givenUp = await postAll(source.items(signal), poster, settings, report.add)
+    await Promise.all(Array.from({ length: concurrency }, work))
     if (!report.end(givenUp, signal.aborted)) process.exitCode = 1
   } finally {
     await poster.close()
+  }
+}
+
+const ANSWER_LENGTH = 300
+
+function toResult({ status, body, durationMs, error, reason }: Exchange): Result {
+  if (status === undefined) return { ok: false, durationMs, ...(error && { error }), ...(reason && { reason }) }
+  const ok = status >= 200 && status < 300
+  const answer = body.toString().slice(0, ANSWER_LENGTH)
+  return { ok, status, durationMs, ...(!ok && answer !== '' && { answer }) }
+}
+
+/** What a late timer may make up for. */
+const BURST_MS = 100
+
+function createPace(rate: number | undefined, signal: AbortSignal): () => Promise<void> {
+  let turn = 0
+  return async () => {
+    if (rate === undefined) return
+    const now = performance.now()
+    turn = Math.max(turn + 1000 / rate, now - BURST_MS)
+    if (turn > now) await delay(turn - now, undefined, { signal }).catch(() => {})
   }
 }

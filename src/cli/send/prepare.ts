@@ -8,13 +8,11 @@ import { systemClock } from '../../time/clock.ts'
 import { distinctTime } from '../../time/distinct.ts'
 import { UsageError } from '../terminal.ts'
 
-/** A message that is ready to be signed and sent. */
 export interface Prepared {
   readonly bytes: Buffer
   readonly message: Json
 }
 
-/** How to change each message. */
 export interface Changes {
   readonly edits: readonly Edit[]
   /** Whether to give it a `messageId` and a `timestamp` of its own: a receiver takes identical bytes for one message. */
@@ -42,7 +40,6 @@ function ownFields({ type, userId }: Json): Json {
   return { timestamp: new Date(distinctTime(systemClock, String(userId))).toISOString() }
 }
 
-/** A field, and its new value. */
 export interface Edit {
   /** `['properties', 'products', '0', 'price']` */
   readonly path: readonly string[]

@@ -3,10 +3,24 @@
 import { once } from 'node:events'
 import { createHistogram } from 'node:perf_hooks'
 import { Format, SingleBar } from 'cli-progress'
+import type { AttemptError } from '../../http/connection-error.ts'
 import { escaped, note, paint, print, printJson } from '../terminal.ts'
-import type { Result } from './post-all.ts'
 
-/** Prints results. */
+/** One attempt, or a line that is no message. */
+export interface Result {
+  readonly line?: number
+  readonly type?: unknown
+  readonly messageId?: unknown
+  /** Whether the endpoint took it: any 2xx. */
+  readonly ok: boolean
+  readonly status?: number
+  readonly error?: AttemptError | 'no_message'
+  readonly reason?: string
+  /** The beginning of the body of an answer that is not 2xx. */
+  readonly answer?: string
+  readonly durationMs?: number
+}
+
 export interface Report {
   /** @param share How much of everything is sent, from 0 to 1. Returns a promise while stdout is full. */
   add(result: Result, share: number | undefined): Promise<void> | undefined
@@ -14,7 +28,6 @@ export interface Report {
   end(givenUp: number, isInterrupted: boolean): boolean
 }
 
-/** Creates a report. */
 export function createReport(isJson: boolean): Report {
   const statistics = createStatistics()
   const hasBar = process.stderr.isTTY && !(isJson && process.stdout.isTTY)

@@ -11,13 +11,11 @@ import { cannotRead, readInput } from '../arguments.ts'
 import { UsageError } from '../terminal.ts'
 import { type Changes, type Prepared, prepare } from './prepare.ts'
 
-/** The most bytes of a message, and so of a line. */
 const LIMIT = 5_000_000
 
 /** A message to send, or a line that is none. */
 export interface Item {
   readonly prepared?: Prepared
-  /** Why the line is no message. */
   readonly fault?: string
   /** The number of the line, from 1. */
   readonly line?: number
@@ -25,9 +23,7 @@ export interface Item {
   readonly share?: number
 }
 
-/** Messages to send. */
 export interface Source {
-  /** For a question to the user: `3 messages`. */
   readonly what: string
   /**
    * @param signal Ends them.
@@ -36,15 +32,13 @@ export interface Source {
   items(signal: AbortSignal): AsyncGenerator<Item>
 }
 
-/** How often each message is sent, and with which changes. */
-export interface Copies extends Omit<Changes, 'isCopy'> {
+interface Copies extends Omit<Changes, 'isCopy'> {
   readonly count: number
 }
 
 /**
- * Opens a source.
+ * Opens a source: a type, a file, or `-`.
  *
- * @param name A type, a file, or `-`.
  * @throws UsageError for a file that cannot be read.
  */
 export async function openSource(name: string, copies: Copies): Promise<Source> {
@@ -65,24 +59,19 @@ function single(bytes: Buffer, { count, edits }: Copies, isCopy: boolean): Sourc
     what: count === 1 ? '1 message' : `${count} messages`,
     async *items() {
       for (let copy = 1; copy <= count; copy += 1) {
-        yield { prepared: prepareOne(bytes, { edits, isCopy }), share: copy / count }
+        try {
+          yield { prepared: prepare(bytes, { edits, isCopy }), share: copy / count }
+        } catch (error) {
+          throw error instanceof HooklineError ? new UsageError(`The file holds no message: ${error.message}`) : error
+        }
       }
     },
   }
 }
 
-function prepareOne(bytes: Buffer, changes: Changes): Prepared {
-  try {
-    return prepare(bytes, changes)
-  } catch (error) {
-    if (error instanceof HooklineError) throw new UsageError(`The file holds no message: ${error.message}`)
-    throw error
-  }
-}
-
 function lines(name: string, input: Readable | FileHandle, { count, edits }: Copies): Source {
   return {
-    what: name === '-' ? 'the messages of stdin' : `the messages of ${name}`,
+    what: `the messages of ${name === '-' ? 'stdin' : name}`,
     async *items(signal) {
       const isFile = 'createReadStream' in input
       const size = isFile ? (await input.stat()).size : 0 // 0 for a pipe, too.
@@ -94,8 +83,8 @@ function lines(name: string, input: Readable | FileHandle, { count, edits }: Cop
           if (bytes?.toString('latin1').trim() === '') continue
           isEmpty = false
           for (let copy = 1; copy <= count; copy += 1) {
-            const item = { line, ...(size > 0 && { share: end / size }) }
-            yield { ...item, ...prepareLine(bytes, { edits, isCopy: count > 1 }) }
+            const share = size > 0 ? { share: end / size } : {}
+            yield { line, ...share, ...prepareLine(bytes, { edits, isCopy: count > 1 }) }
           }
         }
       } catch (error) {
@@ -117,7 +106,6 @@ function prepareLine(bytes: Buffer | undefined, changes: Changes): Pick<Item, 'p
 
 /** A line without its line break. */
 interface Line {
-  /** From 1. */
   readonly number: number
   /** Undefined for a line over the limit. */
   readonly bytes: Buffer | undefined
@@ -129,11 +117,7 @@ const LINE_FEED = 10
 const CARRIAGE_RETURN = 13
 const BYTE_ORDER_MARK = Buffer.from('\ufeff')
 
-/**
- * Splits it. A byte order mark at its beginning is of no line.
- *
- * @param limit The most bytes of a line.
- */
+/** Splits a stream into lines of at most `limit` bytes. A byte order mark at its beginning is of no line. */
 export async function* splitLines(stream: AsyncIterable<Buffer>, limit: number): AsyncGenerator<Line> {
   let parts: Buffer[] = []
   let [number, size, end] = [0, 0, 0]
@@ -145,8 +129,9 @@ export async function* splitLines(stream: AsyncIterable<Buffer>, limit: number):
     else parts = []
   }
   const finish = (): Line => {
-    const whole = size > limit ? undefined : withoutReturn(Buffer.concat(parts, size))
-    const bytes = number === 0 && whole?.subarray(0, 3).equals(BYTE_ORDER_MARK) ? whole.subarray(3) : whole
+    let bytes = size > limit ? undefined : Buffer.concat(parts, size)
+    if (bytes?.at(-1) === CARRIAGE_RETURN) bytes = bytes.subarray(0, -1)
+    if (number === 0 && bytes?.subarray(0, 3).equals(BYTE_ORDER_MARK)) bytes = bytes.subarray(3)
     number += 1
     parts = []
     size = 0
@@ -164,8 +149,4 @@ export async function* splitLines(stream: AsyncIterable<Buffer>, limit: number):
     if (from < chunk.length) add(chunk.subarray(from))
   }
   if (size > 0) yield finish()
-}
-
-function withoutReturn(bytes: Buffer): Buffer {
-  return bytes.at(-1) === CARRIAGE_RETURN ? bytes.subarray(0, -1) : bytes
 }

@@ -2,21 +2,18 @@
 
 import type { Command } from 'commander'
 import { addExamples, addSecretOptions, requireSecret, type SecretOptions, whole } from '../arguments.ts'
-import { addSelectionOptions, list, type SelectionOptions, select } from '../cases.ts'
-import { addReportOptions, openReport, type Report, type ReportOptions } from '../report.ts'
+import { addReportOptions, list, openReport, type ReportOptions, select } from '../report.ts'
 import { interruption, UsageError } from '../terminal.ts'
 import { SELF_SIGNED, SENDER_CASES } from './cases.ts'
-import type { Place } from './endpoint.ts'
-import { type RunSettings, runCases, runHandshake } from './run.ts'
+import { runCases, runHandshake } from './run.ts'
 
-interface Options extends SecretOptions, SelectionOptions, ReportOptions, Place {
-  readonly json?: boolean
+interface Options extends SecretOptions, ReportOptions {
+  readonly host: string
+  readonly port: number
   readonly tls?: boolean
-  /** In seconds. */
   readonly wait: number
 }
 
-/** Declares the subcommand. */
 export function define(command: Command): void {
   command
     .summary('judge a sender in any language')
@@ -26,7 +23,6 @@ export function define(command: Command): void {
     .option('--wait <seconds>', 'how long to wait for a message or a retry', whole(1, 4 * 60 * 60), 300)
     .option('--tls', 'listen on https with a self-signed certificate, and expect that nothing is sent')
     .action(check)
-  addSelectionOptions(command)
   addReportOptions(command)
   addSecretOptions(command)
   command.addHelpText('after', '\nExit codes: 0 nothing failed, 1 a case failed, 2 wrong usage, or nothing came.')
@@ -44,23 +40,22 @@ export function define(command: Command): void {
 }
 
 async function check(options: Options): Promise<void> {
+  const { host, port, wait, tls = false } = options
   const chosen = select([...SENDER_CASES, SELF_SIGNED], options)
   if (options.list) return list(chosen, options)
-  const cases = chosen.filter((each) => (each === SELF_SIGNED) === (options.tls ?? false))
-  if (cases.length === 0)
+  const cases = chosen.filter((each) => (each === SELF_SIGNED) === tls)
+  if (cases.length === 0) {
     throw new UsageError(`With --tls, the case ${SELF_SIGNED.id} runs alone; without it, the others.`)
-  const secret = options.tls ? '' : requireSecret(options)
+  }
+  const secret = tls ? '' : requireSecret(options)
   const report = openReport(options, cases)
-  const settings = { place: options, waitMs: options.wait * 1_000, signal: interruption() }
-  if (options.tls) await checkHandshake(settings, report)
-  else {
+  const settings = { host, port, waitMs: wait * 1_000, signal: interruption() }
+  if (tls) {
+    const [result, sentence] = await runHandshake(settings)
+    report.add({ id: SELF_SIGNED.id, section: SELF_SIGNED.section, result, sentence })
+  } else {
     const senderCases = SENDER_CASES.filter((each) => cases.includes(each))
     for (const result of await runCases(senderCases, secret, settings)) report.add(result)
   }
   report.finish(settings.signal.aborted)
-}
-
-async function checkHandshake(settings: RunSettings, report: Report): Promise<void> {
-  const [result, sentence] = await runHandshake(settings)
-  report.add({ id: SELF_SIGNED.id, section: SELF_SIGNED.section, result, sentence })
 }

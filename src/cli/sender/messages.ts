@@ -1,18 +1,16 @@
-/** Which requests of a sender carry the same message, and what each is answered. */
+/** Which requests of a sender carry the same message, what each is answered, and what is still waited for. */
 
 import { createHash } from 'node:crypto'
 import { isObject } from '../../message/json.ts'
 
-/** What a request is answered. */
-export interface Answer {
-  /** Undefined: nothing, until the sender gives up. */
+/** What a request is answered, after `delayMs`. Without a status: nothing, until the sender gives up. */
+interface Answer {
   readonly status?: number
-  /** How long it takes. Default: no time. */
   readonly delayMs?: number
 }
 
 /** Messages with one script of answers: for the first attempt, the second and so on. The last is repeated. */
-export const SCENARIOS = {
+const SCENARIOS = {
   taken: [{ status: 200 }],
   slow: [{ status: 200, delayMs: 4_000 }, { status: 200 }],
   failed: [{ status: 500 }, { status: 500 }, { status: 200 }],
@@ -23,11 +21,16 @@ export const SCENARIOS = {
   missing: [{ status: 404 }, { status: 200 }],
 } as const satisfies Readonly<Record<string, readonly Answer[]>>
 
-/** The name of a scenario. */
 export type Scenario = keyof typeof SCENARIOS
 
+/** The scenarios that are needed, in their order; one message without any. */
+export function listScenarios(needed: readonly Scenario[]): readonly Scenario[] {
+  const names = Object.keys(SCENARIOS) as Scenario[]
+  return needed.length === 0 ? ['taken'] : names.filter((name) => needed.includes(name))
+}
+
 /** One request of a sender that was read to its end. */
-export interface Request {
+interface Request {
   readonly method: string
   /** Without the query, which may be the user's own, or hold a token. */
   readonly path: string
@@ -41,6 +44,8 @@ export interface Request {
 /** A request and its end. */
 export interface Arrival extends Request {
   readonly answer: Answer
+  /** Undefined for a request without a message. */
+  readonly message: SeenMessage | undefined
   /** When the answer was written, or the connection ended before; undefined while it waits. */
   endedAt?: number
   /** Whether the sender got the answer. */
@@ -49,7 +54,6 @@ export interface Arrival extends Request {
 
 /** A message and its attempts. */
 export interface SeenMessage {
-  /** From 1. */
   readonly number: number
   /** Undefined for one more than there are scenarios. */
   readonly scenario: Scenario | undefined
@@ -58,11 +62,11 @@ export interface SeenMessage {
 
 /** Everything that arrived. */
 export interface Ledger {
+  /** The path of the URL. Requests to others carry no message. */
+  readonly path: string
   readonly messages: readonly SeenMessage[]
   /** All requests, those without a message included. */
   readonly arrivals: readonly Arrival[]
-  /** The message of each request; undefined for a request without one. */
-  messageOf(arrival: Arrival): SeenMessage | undefined
   /** Notes a request, and decides what it is answered. */
   add(request: Request): Arrival
 }
@@ -70,40 +74,35 @@ export interface Ledger {
 /** The most requests that are kept. The rest is answered 200 and forgotten. */
 const LIMIT = 1_000
 
-/**
- * Creates an empty ledger.
- *
- * @param scenarios What happens to the first new message, the second and so on.
- * @param path The path of the URL. Requests to others carry no message.
- */
+/** Creates an empty ledger. `scenarios`: what happens to the first new message, the second and so on. */
 export function createLedger(scenarios: readonly Scenario[], path: string): Ledger {
   const messages: SeenMessage[] = []
   const arrivals: Arrival[] = []
   const known = new Map<string, SeenMessage>()
-  const owners = new Map<Arrival, SeenMessage>()
 
   function find(bytes: Buffer): SeenMessage {
     const keys = identify(bytes)
-    const found = keys.map((key) => known.get(key)).find((message) => message !== undefined)
-    const scenario = scenarios[messages.length]
-    const message = found ?? { number: messages.length + 1, scenario, arrivals: [] }
-    if (found === undefined) messages.push(message)
+    let message = keys.map((key) => known.get(key)).find((found) => found !== undefined)
+    if (message === undefined) {
+      message = { number: messages.length + 1, scenario: scenarios[messages.length], arrivals: [] }
+      messages.push(message)
+    }
     for (const key of keys) known.set(key, message)
     return message
   }
 
   return {
+    path,
     messages,
     arrivals,
-    messageOf: (arrival) => owners.get(arrival),
     add(request) {
-      if (arrivals.length === LIMIT) return { ...request, answer: { status: 200 } }
+      if (arrivals.length === LIMIT) return { ...request, message: undefined, answer: { status: 200 } }
       const refusal = refuse(request, path)
       const message = refusal === undefined ? find(request.bytes) : undefined
-      const answer = refusal ?? answerOf(message as SeenMessage)
-      const arrival: Arrival = { ...request, answer }
+      const script: readonly Answer[] = SCENARIOS[message?.scenario ?? 'taken']
+      const answer = refusal ?? script[Math.min(message?.arrivals.length ?? 0, script.length - 1)] ?? {}
+      const arrival: Arrival = { ...request, message, answer }
       arrivals.push(arrival)
-      if (message !== undefined) owners.set(arrival, message)
       message?.arrivals.push(arrival)
       return arrival
     },
@@ -114,11 +113,6 @@ function refuse({ method, path, bytes }: Request, expected: string): Answer | un
   if (path !== expected) return { status: 404 }
   if (method !== 'POST') return { status: 405 }
   return bytes.length === 0 ? { status: 400 } : undefined
-}
-
-function answerOf({ scenario, arrivals }: SeenMessage): Answer {
-  const answers: readonly Answer[] = scenario === undefined ? SCENARIOS.taken : SCENARIOS[scenario]
-  return answers[Math.min(arrivals.length, answers.length - 1)] ?? { status: 200 }
 }
 
 /**
@@ -145,4 +139,44 @@ function sortFields(_key: string, value: unknown): unknown {
 
 function digest(content: Buffer | string): string {
   return createHash('sha256').update(content).digest('hex')
+}
+
+/** The longest that a sender is left without an answer. */
+export const SILENCE_MS = 10_000
+/** Even of a sender whose retries come at once, how long none must come that should not. */
+const LEAST_QUIET_MS = 2_000
+
+/** What is waited for, until a time of the clock of the arrivals. */
+export interface Wait {
+  readonly what: string
+  readonly until: number
+}
+
+/** Returns what is still waited for; nothing when the run is over. `waitMs` is the longest time in which nothing happens. */
+export function findWaits(
+  { messages }: Ledger,
+  { count, startedAt, waitMs }: { readonly count: number; readonly startedAt: number; readonly waitMs: number },
+  now: number,
+): readonly Wait[] {
+  const waits: Wait[] = []
+  const missing = count - messages.length
+  if (missing > 0) {
+    const latest = Math.max(startedAt, ...messages.map(({ arrivals }) => arrivals.at(-1)?.at ?? 0))
+    waits.push({ what: `${missing} more ${missing === 1 ? 'message' : 'messages'}`, until: latest + waitMs })
+  }
+  const known = messages.filter(({ scenario }) => scenario !== undefined)
+  for (const { number, arrivals, scenario } of known) {
+    const { at, endedAt, answer } = arrivals.at(-1) as Arrival
+    const isRetryDue = scenario !== 'taken' && (answer.status ?? 500) >= 500
+    if (endedAt === undefined) waits.push({ what: `the end of message ${number}`, until: at + SILENCE_MS + 1_000 })
+    else if (isRetryDue) waits.push({ what: `a retry of message ${number}`, until: endedAt + waitMs })
+  }
+  const gaps = known.flatMap(({ arrivals }) =>
+    arrivals.slice(1).map(({ at }, index) => at - (arrivals[index]?.endedAt ?? at)),
+  )
+  const longestRetry = gaps.length === 0 ? waitMs : Math.max(...gaps)
+  const quietMs = Math.min(waitMs, LEAST_QUIET_MS + 2 * longestRetry)
+  const lastEnd = Math.max(...known.map(({ arrivals }) => arrivals.at(-1)?.endedAt ?? 0))
+  waits.push({ what: 'retries that should not come', until: lastEnd + quietMs })
+  return waits.filter(({ until }) => until > now)
 }

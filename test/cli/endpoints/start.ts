@@ -5,11 +5,11 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
-import type { Result } from '../../../src/cli/cases.ts'
-import { ENDPOINT_CASES } from '../../../src/cli/check/index.ts'
+import { ENDPOINT_CASES } from '../../../src/cli/check/cases.ts'
 import { run as runCases } from '../../../src/cli/check/run.ts'
+import type { Result } from '../../../src/cli/report.ts'
 import type { Need } from '../../support/left-out.ts'
-import { hookline } from '../command.ts'
+import { hookline, jsonLines } from '../command.ts'
 
 export const SECRET = 'the secret of the test'
 
@@ -68,8 +68,7 @@ function run(program: string, args: readonly string[], fault: string, onEnd: OnE
 /** Checks an endpoint with the command. */
 export async function check(url: string, ...args: string[]) {
   const ran = await hookline(['check', url, '--json', ...args], { env: { HOOKLINE_SECRET: SECRET } })
-  const lines = ran.stdout.split('\n').filter((line) => line !== '')
-  const results = lines.map((line): Result => JSON.parse(line))
+  const results = jsonLines<Result>(ran.stdout)
   return { ...ran, results, bad: results.filter(({ result }) => result !== 'pass') }
 }
 

@@ -1,10 +1,9 @@
 /** `hookline send`, as a process. */
 
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createReceiver, verify } from 'hookline'
@@ -13,7 +12,7 @@ import { type RecordedRequest, type Script, startEndpoint } from 'hookline/testi
 import { expect, it, onTestFinished } from 'vitest'
 import { needs } from '../../support/needs.ts'
 import { until } from '../../support/until.ts'
-import { findBin, hookline, start } from '../command.ts'
+import { createFolder, findBin, hookline, start } from '../command.ts'
 
 const env = { HOOKLINE_SECRET: 'a secret' }
 const track = '{"type":"track","userId":"u1","event":"Order Completed"}'
@@ -25,10 +24,9 @@ async function listen(script?: Script) {
 }
 
 async function file(name: string, content: string | Uint8Array): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'hookline-send-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
-  await writeFile(join(folder, name), content)
-  return join(folder, name)
+  const path = join(await createFolder(), name)
+  await writeFile(path, content)
+  return path
 }
 
 /** A correct receiver that takes each message once. */

@@ -8,9 +8,10 @@ import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { createDestination } from 'hookline/sender'
 import { expect, it, onTestFinished } from 'vitest'
+import type { CaseFacts } from '../../../src/cli/report.ts'
 import { needs } from '../../support/needs.ts'
 import { until } from '../../support/until.ts'
-import { hookline, type Started, start } from '../command.ts'
+import { hookline, jsonLines, type Started, start } from '../command.ts'
 import { SECRET, sendAll } from './senders.ts'
 
 const env = { HOOKLINE_SECRET: SECRET }
@@ -53,12 +54,7 @@ it('fails for a fault, as JSON', async () => {
   await sendAll(url, count, { sign: () => 'x'.repeat(40) })
   const { code, stdout } = await ended
   expect(count).toBe(1)
-  expect(
-    stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line)),
-  ).toMatchObject([
+  expect(jsonLines(stdout)).toMatchObject([
     { id: 'method', result: 'pass', section: 'Outbound event delivery, Outbound delivery' },
     { id: 'signature', result: 'fail', section: 'Outbound event delivery, Authentication 2' },
   ])
@@ -126,10 +122,7 @@ it('lists its cases, as the guide does', async () => {
   const guide = readFileSync(new URL('../../../docs/command.md', import.meta.url), 'utf8')
   const [, section = ''] = guide.split('\n## `hookline check --sender`')
   const rows = section.split('\n## ', 1)[0]?.match(/^\| `[a-z].*/gm)
-  const cases = stdout
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line))
+  const cases = jsonLines<CaseFacts>(stdout)
   expect(rows).toEqual(
     cases.map((each) => `| \`${each.id}\` | ${each.sends} | ${each.expects} | ${each.severity} | ${each.section} |`),
   )

@@ -1,14 +1,13 @@
 /** Which requests are one message, and what a run waits for. */
 
 import { describe, expect, it } from 'vitest'
-import { type Arrival, createLedger, type Scenario } from '../../../src/cli/sender/messages.ts'
-import { findWaits } from '../../../src/cli/sender/waits.ts'
+import { type Arrival, createLedger, findWaits, type Scenario } from '../../../src/cli/sender/messages.ts'
 
 const WAIT_MS = 60_000
 
 function setUp(...scenarios: Scenario[]) {
   const ledger = createLedger(scenarios, '/webhooks')
-  const settings = { scenarios, startedAt: 0, waitMs: WAIT_MS }
+  const settings = { count: scenarios.length, startedAt: 0, waitMs: WAIT_MS }
   return {
     ledger,
     /** A request that is answered at once. */

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
+import { InvalidArgumentError } from 'commander'
 import { MISMATCH } from '../../../handling/lines.ts'
 import { accepted, problem } from '../../../http/answer.ts'
 import { bodyTooLarge } from '../../../http/body.ts'
@@ -12,29 +13,26 @@ import { HooklineError } from '../../../message/error.ts'
 import { RESPONSE_LIMIT } from '../../../message/limits.ts'
 import { verify } from '../../../message/signature.ts'
 import { respond } from '../../../testing/respond.ts'
-import { type Answer, BODY_LIMIT, headerOf, type KeptRequest, readFields } from '../kept.ts'
-import type { Passage } from '../pass-on.ts'
-import type { FailScript } from './fail-script.ts'
+import { createScript, type Response, type Step } from '../../../testing/script.ts'
+import type { Forwarder } from '../forward.ts'
+import { BODY_LIMIT, headerOf, type KeptAnswer, type KeptRequest, readFields } from '../store.ts'
 import type { Reasons } from './reasons.ts'
 
-/** How requests are answered, and what gets them. Without a script and a passage: 401 for a wrong signature, and 200. */
+/** How requests are answered, and what gets them. Without a script and a forwarder: 401 for a wrong signature, and 200. */
 export interface EndpointSettings {
-  /** Without one, nothing is verified. */
   readonly verifier?: { readonly secret: string; readonly reasons: Reasons } | undefined
   readonly script?: FailScript | undefined
-  readonly passage?: Passage | undefined
+  readonly forwarder?: Forwarder | undefined
   /** Gets each request once it was answered, or is not to be. */
   keep(request: KeptRequest): void
 }
 
-/** A server that does not listen yet. */
 export interface Endpoint {
   readonly server: Server
   /** Resolves when each request that came has been given to `keep`. */
   settled(): Promise<unknown>
 }
 
-/** Creates the endpoint. */
 export function createEndpoint(settings: EndpointSettings): Endpoint {
   const { verifier, keep } = settings
   const pending = new Set<Promise<void>>()
@@ -47,14 +45,16 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
     const { method = '', url: target = '', rawHeaders: headers } = request
     const signature = request.headers['x-signature']?.toString()
     const isComplete = upload.end === 'whole'
-    const verification = isComplete && verifier ? verdictOf(verify(body, signature, verifier.secret)) : 'unchecked'
+    const isChecked = isComplete && verifier !== undefined
+    const isRight = isChecked && verify(body, signature, verifier.secret)
+    const verification = isChecked ? (isRight ? 'verified' : 'mismatched') : 'unchecked'
     const arrived = { ...upload, method, target, headers, verification } as const
     const { body: answerBody = Buffer.alloc(0), ...answered } = await answer(arrived, settings, response)
     const durationMs = performance.now() - started
 
     const id = randomUUID().slice(0, 13).replace('-', '')
     const reason = verification === 'mismatched' ? await verifier?.reasons.find(id, body, signature) : undefined
-    const summary = { id, receivedAt, method, target, headers, size, isComplete, verification, reason }
+    const summary = { id, receivedAt, method, target, headers, size, isComplete, verification, reason } as const
     const message = isComplete ? readFields(body) : {}
     const kept = { ...summary, message, answer: { ...answered, durationMs } }
     keep({ ...kept, body, answerBody: answerBody.subarray(0, RESPONSE_LIMIT) })
@@ -75,15 +75,9 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
   return { server, settled: () => Promise.all(pending) }
 }
 
-function verdictOf(isRight: boolean): KeptRequest['verification'] {
-  return isRight ? 'verified' : 'mismatched'
-}
-
-/** A body as far as it came. */
+/** A body as far as it came: at most the limit. `size` is how many bytes came. */
 interface Upload {
-  /** At most the limit. */
   readonly body: Buffer
-  /** How many bytes came. */
   readonly size: number
   readonly end: 'whole' | 'too_large' | 'aborted'
 }
@@ -105,16 +99,16 @@ async function readUpload(request: IncomingMessage): Promise<Upload> {
   return { body: Buffer.concat(chunks), size, end }
 }
 
-/** The parts of a request that decide about its answer. */
 type Arrived = Upload & Pick<KeptRequest, 'method' | 'target' | 'headers' | 'verification'>
 
-/** What was answered, and the body of the answer. */
-type Answered = Omit<Answer, 'durationMs'> & { readonly body?: Uint8Array }
+type Answered = Omit<KeptAnswer, 'durationMs'> & { readonly body?: Uint8Array }
+
+const GONE = 'The sender left before the answer.'
 
 /** Answers a request, or does not. Never rejects. */
 async function answer(
   arrived: Arrived,
-  { script, passage }: EndpointSettings,
+  { script, forwarder }: EndpointSettings,
   response: ServerResponse,
 ): Promise<Answered> {
   if (arrived.end === 'aborted') return unanswered('listen', 'The upload ended early.')
@@ -125,35 +119,30 @@ async function answer(
     const status = step.response.kind === 'answer' ? step.response.answer.status : undefined
     return { ...unanswered('script', `--fail: ${step.name}.`), status }
   }
-  if (step !== undefined) await delay(step.delayMs, undefined, { signal: whenGone(response) }).catch(() => {})
+  const gone = new AbortController()
+  response.on('close', () => response.writableFinished || gone.abort())
+  if (step !== undefined) await delay(step.delayMs, undefined, { signal: gone.signal }).catch(() => {})
   if (response.destroyed) return unanswered('listen', GONE)
-  if (passage !== undefined) return passOn(passage, arrived, response)
+  if (forwarder !== undefined) return forward(forwarder, arrived, response, gone.signal)
   return write(response, arrived.verification === 'mismatched' ? problem(refusalOf(arrived)) : accepted)
 }
 
-async function passOn(passage: Passage, arrived: Arrived, response: ServerResponse): Promise<Answered> {
-  const { status, headers, body, error, reason } = await passage.pass(arrived, whenGone(response))
+async function forward(
+  forwarder: Forwarder,
+  arrived: Arrived,
+  response: ServerResponse,
+  gone: AbortSignal,
+): Promise<Answered> {
+  const { status, headers, body, error, reason } = await forwarder.forward(arrived, gone)
   if (response.destroyed) return unanswered('forward', GONE)
   if (status === undefined) return writeGatewayError(response, error === 'timeout' ? 504 : 502, reason)
   try {
     response.writeHead(status, headers as string[]).end(body)
   } catch (thrown) {
-    return writeGatewayError(
-      response,
-      502,
-      `The answer must be HTTP that Node sends. Got ${(thrown as Error).message}.`,
-    )
+    const detail = `The answer must be HTTP that Node sends. Got ${(thrown as Error).message}.`
+    return writeGatewayError(response, 502, detail)
   }
   return { status, headers, by: 'forward', body }
-}
-
-const GONE = 'The sender left before the answer.'
-
-/** Fires when the sender ends the connection before it is answered. */
-function whenGone(response: ServerResponse): AbortSignal {
-  const controller = new AbortController()
-  response.on('close', () => response.writableFinished || controller.abort())
-  return controller.signal
 }
 
 function writeGatewayError(response: ServerResponse, status: number, detail = ''): Answered {
@@ -168,7 +157,7 @@ function write(response: ServerResponse, { status, headers, body }: TextAnswer):
   return { status, headers: Object.entries(sent).flat(), by: 'listen', body: Buffer.from(body) }
 }
 
-function unanswered(by: Answer['by'], note: string): Answered {
+function unanswered(by: KeptAnswer['by'], note: string): Answered {
   return { headers: [], by, note }
 }
 
@@ -176,4 +165,46 @@ function refusalOf({ headers }: Arrived): HooklineError {
   if (headerOf(headers, 'x-signature') !== undefined) return new HooklineError('signature_mismatch', MISMATCH)
   const text = 'The request must be signed. Got no X-Signature header. Sign the body with the shared secret.'
   return new HooklineError('signature_missing', text)
+}
+
+/** What happens to one request. Without a response: a normal answer, after `delayMs`. */
+interface FailStep {
+  readonly name: string
+  readonly response?: Response
+  readonly delayMs: number
+}
+
+/** The script of `--fail` in use: the step of the next request, and undefined when it is over. */
+export type FailScript = () => FailStep | undefined
+
+const NAMED = new Map<string, Step>([
+  ['timeout', 'hang'],
+  ['reset', 'reset'],
+  ['close', 'close'],
+])
+const VALID =
+  'Steps are a status from 200 to 599, timeout, reset, close and slow:MILLISECONDS, each with a count: 3x500,1xtimeout,2xreset,1xslow:3000.'
+
+/** Parses `--fail`. @throws InvalidArgumentError that shows valid steps. */
+export function failScript(text: string): FailScript {
+  const parts = text.split(',').map(readPart)
+  let [part, used] = [0, 0]
+  return () => {
+    while (parts[part]?.count === used) [part, used] = [part + 1, 0]
+    used += 1
+    return parts[part]?.step
+  }
+}
+
+function readPart(text: string): { readonly count: number; readonly step: FailStep } {
+  const pattern = /^\s*(?:(\d{1,6})\s*x\s*)?([a-z]+|slow:(\d{1,6})|[2-5]\d\d)\s*$/i
+  const [, count = '1', word = '', ms] = pattern.exec(text) ?? []
+  const name = word.toLowerCase()
+  const step = NAMED.get(name) ?? Number(name || Number.NaN)
+  if (Number(count) === 0 || (ms === undefined && Number.isNaN(step))) {
+    throw new InvalidArgumentError(`'${text.slice(0, 40)}' is no step. ${VALID}`)
+  }
+  if (ms !== undefined) return { count: Number(count), step: { name, delayMs: Number(ms) } }
+  const response = createScript([step]).next() as Response // Not a function, so it is planned at once.
+  return { count: Number(count), step: { name, response, delayMs: 0 } }
 }

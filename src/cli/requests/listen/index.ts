@@ -14,14 +14,12 @@ import {
   type SecretOptions,
   whole,
 } from '../../arguments.ts'
-import { listenOn } from '../../server.ts'
+import { listenOn } from '../../exchange.ts'
 import { interruption, note, print, UsageError } from '../../terminal.ts'
-import type { KeptRequest } from '../kept.ts'
-import { createPassage } from '../pass-on.ts'
-import { lineOf } from '../shown.ts'
-import { addStoreOption, createStore, MOST_BYTES, MOST_REQUESTS } from '../store.ts'
-import { createEndpoint } from './endpoint.ts'
-import { type FailScript, failScript } from './fail-script.ts'
+import { createForwarder } from '../forward.ts'
+import { lineOf } from '../list.ts'
+import { addStoreOption, createStore, type KeptRequest, MAX_BYTES, MAX_REQUESTS } from '../store.ts'
+import { createEndpoint, type FailScript, failScript } from './endpoint.ts'
 import { createReasons } from './reasons.ts'
 
 interface Options extends SecretOptions {
@@ -33,7 +31,6 @@ interface Options extends SecretOptions {
   readonly ui?: number | true
 }
 
-/** Declares the subcommand. */
 export function define(command: Command): void {
   command
     .option('--port <number>', 'the port; 0 takes a free one', whole(0, 65_535), 4000)
@@ -49,7 +46,7 @@ export function define(command: Command): void {
   addSecretOptions(addStoreOption(command))
   command.addHelpText(
     'after',
-    `\nWithout a secret, nothing is verified. The newest ${MOST_REQUESTS} requests are kept, and at most ${MOST_BYTES / 1e6} MB of them.`,
+    `\nWithout a secret, nothing is verified. The newest ${MAX_REQUESTS} requests are kept, and at most ${MAX_BYTES / 1e6} MB of them.`,
   )
   command.addHelpText('after', '\nExit codes: 0 ended by Ctrl-C, 2 wrong usage.')
   addExamples(command, [
@@ -73,12 +70,12 @@ async function listen({ port, host, forward, store: path, fail, ui, ...secrets }
   let store = createStore(path)
   const page = ui === undefined ? undefined : await (await import('./page.ts')).showRequests(ui, path, secret)
   const verifier = secret === undefined ? undefined : { secret, reasons: createReasons(secret) }
-  const passage = forward && createPassage(forward)
+  const forwarder = forward && createForwarder(forward)
   const count = { verified: 0, mismatched: 0, unchecked: 0, lost: 0 }
   const { server, settled } = createEndpoint({
     verifier,
     script: fail,
-    passage,
+    forwarder,
     keep(request) {
       count[request.verification] += 1
       try {
@@ -111,7 +108,7 @@ async function listen({ port, host, forward, store: path, fail, ui, ...secrets }
   await close()
   await verifier?.reasons.close()
   await settled()
-  await passage?.close()
+  await forwarder?.close()
   store.close()
   await page?.close()
   screen.close()
@@ -125,7 +122,7 @@ function isOwn(url: URL): boolean {
 
 const UNVERIFIED = 'Nothing is verified: no secret was passed. '
 
-/** Notes what is no request, which has no line: at most once a second. */
+/** Notes what is no request: at most once a second. */
 function noteFaults(server: Server): void {
   let last = Number.NEGATIVE_INFINITY
   server.on('clientError', ({ code = '', rawPacket }: ClientError, socket) => {
@@ -179,11 +176,9 @@ function createScreen(isTerminal: boolean) {
         print(line)
       }
     },
-    /** How many lines were left out. */
     get leftOut(): number {
       return leftOut
     },
-    /** Says what was left out since the last time it said so. */
     close: endSecond,
   }
 }

@@ -1,24 +1,14 @@
 /** `hookline listen --ui`: the requests on a page. */
 
 import { createExplainer } from '../../../inspector/explainer.ts'
-import { createJournal, type JournalWriter, readKeep } from '../../../inspector/journal.ts'
+import type { JournalWriter } from '../../../inspector/journal.ts'
 import { addStep, setBody } from '../../../inspector/logged-message.ts'
-import { createSeries, type SeriesRecorder } from '../../../inspector/series.ts'
 import type { RowState, Step } from '../../../inspector/wire.ts'
-import { createLog } from '../../../options/log.ts'
-import { systemClock } from '../../../time/clock.ts'
-import { openPage, type Page } from '../../page.ts'
-import { headerOf, type KeptRequest, pairsOf } from '../kept.ts'
-import { pathOf } from '../shown.ts'
-import { openStore } from '../store.ts'
+import { openPage } from '../../page.ts'
+import { pathOf } from '../list.ts'
+import { groupHeaders, headerOf, type KeptRequest, openStore } from '../store.ts'
 
-/** A page that shows requests. */
-export interface RequestPage extends Page {
-  add(request: KeptRequest): void
-}
-
-/** So many of the store are shown at first. */
-const MOST_AT_FIRST = 500
+const MAX_AT_FIRST = 500
 const PART = 'listen'
 
 /**
@@ -27,38 +17,28 @@ const PART = 'listen'
  * @param port True: any free one.
  * @throws UsageError (as a rejection) for a port that cannot be listened on.
  */
-export async function showRequests(
-  port: number | true,
-  path: string,
-  secret: string | undefined,
-): Promise<RequestPage> {
-  const keep = readKeep()
-  const journal = createJournal(keep, systemClock, createLog(undefined, undefined, systemClock))
-  const series = createSeries(systemClock)
+export async function showRequests(port: number | true, path: string, secret: string | undefined) {
   const explainer = createExplainer()
-  const store = openStore(path)
-  for (const { id } of store.list(MOST_AT_FIRST)) addRow(journal, store.find(id))
-  store.close()
   const page = await openPage(port, {
     command: PART,
-    journal,
-    series,
     parts: [{ name: PART, kind: 'receiver' }],
-    keep,
     async explain({ headers, bytes }) {
       const signature = headers['x-signature']?.toString()
       const explanation = secret === undefined ? undefined : await explainer.explain(bytes, signature, secret)
       return explanation?.message ?? 'It cannot be explained now. Run `hookline show` with the secret.'
     },
   })
+  const store = openStore(path)
+  for (const { id } of store.list(MAX_AT_FIRST)) addRow(page.journal, store.find(id))
+  store.close()
   return {
-    add(request) {
-      addRow(journal, request)
-      count(series, request)
+    add(request: KeptRequest): void {
+      addRow(page.journal, request)
+      const record = stateOf(request) === 'done' ? page.series.done : page.series.failed
+      record(PART, request.answer.durationMs)
     },
-    async close() {
+    async close(): Promise<void> {
       await Promise.all([page.close(), explainer.close()])
-      journal.close()
     },
   }
 }
@@ -70,7 +50,14 @@ function addRow(journal: JournalWriter, request: KeptRequest): void {
   const logged = journal.add(journal.part(PART), { kind: 'received', at: receivedAt, isRefused })
   setBody(logged, body)
   const { status, durationMs } = answer
-  Object.assign(logged, { method, path: pathOf(target), headers: toHeaders(headers), bytes: size, status, durationMs })
+  Object.assign(logged, {
+    method,
+    path: pathOf(target),
+    headers: Object.fromEntries(groupHeaders(headers)),
+    bytes: size,
+    status,
+    durationMs,
+  })
   Object.assign(logged, {
     type: type?.startsWith('batch of ') ? 'batch' : type,
     name,
@@ -109,20 +96,4 @@ function stepsOf(request: KeptRequest): readonly Step[] {
     ...(verification === 'unchecked' && isComplete ? [{ at, what: 'unchecked' } as const] : []),
     { at: at + durationMs, what: 'answered', status, durationMs, ...error },
   ]
-}
-
-function count(series: SeriesRecorder, request: KeptRequest): void {
-  const { durationMs } = request.answer
-  if (stateOf(request) === 'done') series.done(PART, durationMs)
-  else series.failed(PART, durationMs)
-}
-
-/** Names in lower case, as node:http gives them. */
-function toHeaders(headers: readonly string[]): Record<string, string[]> {
-  const lists: Record<string, string[]> = Object.create(null)
-  for (const [name, value] of pairsOf(headers)) {
-    const key = name.toLowerCase()
-    lists[key] = [...(lists[key] ?? []), value]
-  }
-  return lists
 }

@@ -3,9 +3,8 @@
 import { createExplainer } from '../../../inspector/explainer.ts'
 import { causeOf } from '../../../message/explain/causes.ts'
 import type { SignatureExplanation } from '../../../message/explain/explain-signature.ts'
-import { SHOWN_DIGITS } from '../kept.ts'
+import { SHOWN_DIGITS } from '../store.ts'
 
-/** Says why signatures do not match. */
 export interface Reasons {
   /** In a sentence or two; of a large body, and in a flood of requests, without the cause. Never rejects. */
   find(id: string, body: Uint8Array, signature: string | undefined): Promise<string>
@@ -14,28 +13,27 @@ export interface Reasons {
 }
 
 /** A larger body takes more than half a second. */
-const LARGEST = 100_000
+const MAX_BODY_BYTES = 100_000
 /** Of each second. One of a small body takes a tenth of a second. */
-const MOST_A_SECOND = 5
+const MAX_A_SECOND = 5
 /** The most characters of a reason: names of serialisers are many. */
-const LONGEST = 300
+const MAX_LENGTH = 300
 
-/** Creates it for one secret. */
 export function createReasons(secret: string): Reasons {
-  const explainer = createExplainer({ mostWaiting: MOST_A_SECOND - 1 })
+  const explainer = createExplainer({ mostWaiting: MAX_A_SECOND - 1 })
   let [second, count] = [0, 0]
 
   function isFree(): boolean {
     const now = performance.now()
     if (now - second > 1_000) [second, count] = [now, 0]
     count += 1
-    return count <= MOST_A_SECOND
+    return count <= MAX_A_SECOND
   }
 
   return {
     async find(id, body, signature) {
       if (signature === undefined) return firstSentences(causeOf('signature_missing').message, 2)
-      const isTaken = body.length <= LARGEST && isFree()
+      const isTaken = body.length <= MAX_BODY_BYTES && isFree()
       const explanation = isTaken ? await explainer.explain(body, signature, secret) : undefined
       if (explanation !== undefined) return inShort(explanation)
       return `The signature does not match. \`hookline show ${id.slice(0, SHOWN_DIGITS)}\` explains it.`
@@ -54,5 +52,5 @@ function firstSentences(text: string, count: number): string {
   return text
     .split(/(?<=\.) /, count)
     .join(' ')
-    .slice(0, LONGEST)
+    .slice(0, MAX_LENGTH)
 }

@@ -1,0 +1,122 @@
+/** Finds the plain message that an endpoint accepts, which all other cases change; or why it accepts none. */
+
+import { sign } from '../../message/signature.ts'
+import type { Exchange } from '../exchange.ts'
+import { describe, kindOf, LOST } from './judge.ts'
+import { type Base, type CaseRequest, DEFAULT_FORM, extras, type Form, now, plainText, signed } from './message.ts'
+import { listMistakes } from './mistakes.ts'
+
+export interface Found {
+  /** Undefined when no plain message is accepted: no other case says anything then. */
+  readonly form?: Form
+  readonly isGood: boolean
+  /** What came back, what that means and what to do. */
+  readonly sentence: string
+  readonly forgedStatus?: number | undefined
+  readonly exchange: Exchange
+}
+
+/** A form to try, and what it means when the form before was refused and this one is accepted. */
+type Try = readonly [change: Partial<Form>, isGood: boolean, meaning: string]
+
+/** Where the signature was refused, and not the content. */
+const SPACED: Try = [
+  { isSpaced: true },
+  false,
+  'With a space after each comma and colon, it got a 2xx. It re-serialises the body before it verifies it, as json.dumps of Python does, and most senders write no spaces. Verify the bytes as they arrived, before they are decoded or parsed.',
+]
+
+const TRIES: readonly Try[] = [
+  [
+    { changes: () => ({ context: undefined }) },
+    true,
+    'Without a context object, it got a 2xx. All other cases go on with it.',
+  ],
+  [
+    { changes: () => ({ timestamp: now().replace(/\.\d+/, '') }) },
+    false,
+    'With a timestamp without milliseconds, it got a 2xx. A timestamp is ISO 8601 with milliseconds and a Z: parse it so.',
+  ],
+  [
+    { changes: extras },
+    false,
+    'With messageId, receivedAt and others, it got a 2xx. The specification does not show these fields: do not require them.',
+  ],
+  ...(['identify', 'page', 'group'] as const).map((type): Try => {
+    return [{ type }, true, `${type === 'identify' ? 'An' : 'A'} ${type} got a 2xx. All other cases go on with it.`]
+  }),
+]
+
+const OF_STATUS: Readonly<Record<number, string>> = {
+  404: 'Nothing is at this path. Check the path of the URL, and that the endpoint is mounted there for POST.',
+  405: 'It takes no POST at this path. Check the path of the URL, and that the endpoint is mounted for POST.',
+  415: 'It refuses the content type application/json. Take it.',
+  429: 'It limits how many requests it takes. Let it take those of a check, and those of a sender.',
+}
+
+/** Headers that other services put the signature in. */
+const OTHER_HEADERS = ['X-Hub-Signature', 'X-Signature-SHA1', 'X-Webhook-Signature', 'X-Segment-Signature', 'Signature']
+
+/** Sends the plain message in its forms until one is accepted. */
+export async function findPlain(
+  send: (request: CaseRequest) => Promise<Exchange>,
+  given: Omit<Base, 'form'>,
+): Promise<Found> {
+  const { secret } = given
+  const sendAs = (form: Form, signText: (text: string, secret: string) => string = sign): Promise<Exchange> => {
+    const text = plainText(form, 'plain-message')
+    return send(signed({ ...given, form }, text, signText(text, secret)))
+  }
+  const exchange = await sendAs(DEFAULT_FORM)
+  const got = `Sent a signed message. Got ${describe(exchange)}.`
+  if (exchange.error === 'timeout' || exchange.error === 'http') {
+    return { isGood: false, exchange, sentence: `${got} ${LOST[kindOf(exchange)]}` }
+  }
+  const forgedStatus = (await sendAs(DEFAULT_FORM, () => '0'.repeat(40))).status
+  const found = { exchange, forgedStatus }
+  if (isAccepted(exchange)) return { ...found, form: DEFAULT_FORM, isGood: true, sentence: got }
+
+  const isOfContent = exchange.status !== forgedStatus
+  for (const [change, isGood, meaning] of isOfContent ? TRIES : [SPACED, ...TRIES]) {
+    const form = { ...DEFAULT_FORM, ...change }
+    if (isAccepted(await sendAs(form))) return { ...found, form, isGood, sentence: `${got} ${meaning}` }
+  }
+  return { ...found, isGood: false, sentence: `${got} ${await findReason()}` }
+
+  /** Says why no plain message is accepted, as far as other signatures show it. */
+  async function findReason(): Promise<string> {
+    const { status = 0, headers } = exchange
+    const meaning = LOST[kindOf(exchange)]
+    const isRefusal = kindOf(exchange) === 'refusal'
+    if (isOfContent) {
+      if (!isRefusal) return meaning
+      return `${meaning} A forged message gets ${forgedStatus}: here the signature was right, but not the content. Take a message that has no more than the specification shows.`
+    }
+    const known = OF_STATUS[status]
+    if (known !== undefined) return known
+    for (const mistake of listMistakes(plainText(DEFAULT_FORM, 'plain-message'), secret)) {
+      if (isAccepted(await sendAs(DEFAULT_FORM, mistake.sign))) return `${meaning} ${mistake.meaning}`
+    }
+    if (isAccepted(await send(elsewhere(given)))) {
+      return `${meaning} It reads the signature from another header. Read X-Signature.`
+    }
+    if (!isRefusal) return meaning
+    const [scheme] = /^(basic|bearer|digest)\b/i.exec(String(headers['www-authenticate'] ?? '')) ?? []
+    if (scheme !== undefined) {
+      return `${meaning} It asks for ${scheme} authentication. Pass what the sender passes: --header "Authorization: …".`
+    }
+    const before = status === 403 ? ' Or something before it refuses: a firewall, or a check of CSRF tokens.' : ''
+    return `${meaning} A forged message gets the same: it has another secret, or verifies other bytes than those that arrive. Compare the secret at both ends, and log the body and the signature that it verifies: \`hookline verify\` says what is wrong with them.${before}`
+  }
+}
+
+function isAccepted(exchange: Exchange): boolean {
+  return kindOf(exchange) === 'success'
+}
+
+/** A message with its signature in headers that other services use. */
+function elsewhere(given: Omit<Base, 'form'>): CaseRequest {
+  const { body, headers } = signed({ ...given, form: DEFAULT_FORM }, plainText(DEFAULT_FORM, 'plain-message'))
+  const { 'X-Signature': signature = '', ...others } = headers
+  return { body, headers: { ...others, ...Object.fromEntries(OTHER_HEADERS.map((name) => [name, signature])) } }
+}
