@@ -37,7 +37,6 @@ export function findSecret({ secret, secretFile }: SecretOptions): string | unde
   return found
 }
 
-/** Reads the secret that a subcommand cannot do without. */
 export function requireSecret(options: SecretOptions): string {
   const secret = findSecret(options)
   if (secret !== undefined) return secret
@@ -120,7 +119,6 @@ export function address(text: string): URL {
   return url
 }
 
-/** Whether only this machine can answer there. */
 export function isLoopback({ hostname }: URL): boolean {
   return /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
 }

@@ -30,17 +30,14 @@ export interface Poster {
   close(): Promise<void>
 }
 
-/** Options of {@link Poster.post}. Default for `path`: with its query, that of the URL. */
 interface PostOptions extends Partial<Pick<PostRequest, 'method' | 'path' | 'responseLimit'>> {
   readonly signal?: AbortSignal
-  /** Whether to send the body in chunks, without its length. */
   readonly isChunked?: boolean
 }
 
 /** From connecting to the last byte, as the destination has it ("Outbound event delivery", Errors). */
 const TIMEOUT_MS = 5_000
 
-/** Creates a poster. Connections open with the first posts and are kept. */
 export function createPoster(url: URL, connections = 1): Poster {
   const { origin, pathname, search } = url
   const pool = new Pool(origin, { connections })

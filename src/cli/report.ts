@@ -5,16 +5,13 @@ import type { Command } from 'commander'
 import { nearest } from '../options/checks.ts'
 import { escaped, note, paint, print, printJson, UsageError } from './terminal.ts'
 
-/** What is known of a case before it runs. The table of the documentation has a row for each. */
 export interface CaseFacts {
   /** In kebab-case. It never changes: users select by it. */
   readonly id: string
-  /** What is sent to an endpoint, or done to a sender. */
   readonly sends: string
   readonly expects: string
   /** The section of "Outbound event delivery" that it follows from, and its rule: `Authentication 2`. */
   readonly section: string
-  /** The result when something else comes back. */
   readonly severity: 'fail' | 'warn'
 }
 
@@ -122,7 +119,6 @@ function openFile(path: string): number {
   }
 }
 
-/** One test suite. With `isStrict`, warnings and skipped cases are failures. */
 function writeJunit(results: readonly Result[], isStrict: boolean): string {
   const verdictOf = ({ result }: Result): string => (isStrict && result !== 'pass' ? 'fail' : result)
   const count = (verdict: string): number => results.filter((result) => verdictOf(result) === verdict).length

@@ -60,7 +60,6 @@ function linesOf({ verdict, message, causes, tried, expected }: SignatureExplana
   return [paint('red', `The signature does not match. ${causes.length} things are wrong:`), ...found, ...last]
 }
 
-/** What the codes of deviations have in common, in words. */
 const TRIED: readonly (readonly [codes: RegExp, words: string])[] = [
   [/^key_/, 'the digest without the secret, of both one after the other, and with the two exchanged'],
   [/^secret_/, 'the secret with and without white space and quotation marks, and encoded otherwise'],

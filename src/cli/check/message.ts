@@ -17,12 +17,9 @@ export interface Form {
 /** The JSON of the values by key; undefined leaves a key out. */
 export type Members = Readonly<Record<string, string | undefined>>
 
-/** What all requests of a run have in common. */
 export interface Base {
-  /** The form of messages that the endpoint accepts. */
   readonly form: Form
   readonly secret: string
-  /** Static headers. */
   readonly headers: Readonly<Record<string, string>>
 }
 
@@ -33,7 +30,6 @@ export interface CaseRequest {
   readonly isOpen?: boolean
   /** What the answer must not hold: the right signature of a forged body. */
   readonly secret?: string
-  /** Default POST. */
   readonly method?: 'POST' | 'PUT'
 }
 
@@ -62,7 +58,6 @@ export function object(members: Members): string {
     .join(',')}}`
 }
 
-/** An object of texts. */
 export function texts(members: Readonly<Record<string, string>>): string {
   return object(Object.fromEntries(Object.entries(members).map(([key, text]) => [key, quote(text)])))
 }
@@ -72,7 +67,6 @@ const DEVICE = texts({ model: 'hookline-check', type: 'check' })
 /** The context that every message has but a `delete`. */
 export const CONTEXT: string = object({ device: DEVICE, ip: quote('192.0.2.1') })
 
-/** The context of a screen. */
 export function screenContext(name: string): string {
   return object({
     app: texts({ build: '1', name, version: '1' }),
@@ -104,7 +98,6 @@ export function write(form: Form, fields: string, changes: Members = {}): string
   return arrange(form, object({ ...common(form, type), ...own, ...changes }))
 }
 
-/** A plain message that says which case it is of. */
 export function plainText(form: Form, id: string, changes: Members = {}): string {
   return write(form, texts({ check: id }), changes)
 }

@@ -32,7 +32,6 @@ export async function printCounts(
   if (!json) printTable(rows)
 }
 
-/** Columns two spaces apart. */
 function printTable(rows: readonly (readonly string[])[]): void {
   const widths = rows.reduce<number[]>((all, row) => row.map((cell, at) => Math.max(all[at] ?? 0, cell.length)), [])
   for (const row of rows) {

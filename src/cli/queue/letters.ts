@@ -94,7 +94,6 @@ export interface LetterOptions {
   readonly json?: boolean
 }
 
-/** Prints the dead letters, at most `limit` of each reason. */
 export async function printDead(queue: Queue, { limit = 3, json = false }: LetterOptions): Promise<void> {
   const groups = await groupLetters(readLetters(queue), limit)
   if (json) return groups.forEach(printJson)
@@ -108,7 +107,6 @@ export async function printDead(queue: Queue, { limit = 3, json = false }: Lette
   }
 }
 
-/** Prints one dead letter. Sets exit code 1 when it does not exist. */
 export async function showLetter(queue: Queue, given: string, { json = false }: LetterOptions): Promise<void> {
   for await (const letter of readLetters(queue)) {
     if (letter.id !== given.toLowerCase()) continue
@@ -170,7 +168,6 @@ function linesOfInbox({ attempts, error, receivedAt, verified, source, headers }
   ]
 }
 
-/** An attempt of a destination, without its URL, which is not in the queue. */
 function lineOf({ at, status, error, reason, durationMs, body }: Omit<Attempt, 'url'>): string {
   const outcome = status === undefined ? `${error}${reason === undefined ? '' : `: ${reason}`}` : `status ${status}`
   return escaped(`attempt   ${at.toISOString()}  ${outcome}, after ${Math.round(durationMs)} ms${body && `: ${body}`}`)
@@ -233,7 +230,6 @@ export async function change(
   else print(`${words.done}: ${done === ids.length ? what : `${done} of ${what}`}.`)
 }
 
-/** Reads the dead letters that are meant, and adds their ids. */
 async function* select(
   queue: Queue,
   given: readonly string[],

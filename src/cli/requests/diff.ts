@@ -53,7 +53,6 @@ function section(title: string, lines: readonly string[]): void {
   print(['', title, ...shown, ...more].join('\n'))
 }
 
-/** A line for each value that is gone or came. */
 function compare(
   one: ReadonlyMap<string, string>,
   other: ReadonlyMap<string, string>,

@@ -3,11 +3,9 @@
 import { createPoster, type Exchange } from '../exchange.ts'
 import { BODY_LIMIT, headerOf, type KeptRequest, pairsOf } from './store.ts'
 
-/** An answer of the other endpoint; without a status, the reason why it has none. */
 export type ForwardedAnswer = Omit<Exchange, 'headers'> & { readonly headers: readonly string[] }
 
 export interface Forwarder {
-  /** Never rejects. Does not follow redirects. */
   forward(
     request: Pick<KeptRequest, 'method' | 'target' | 'headers' | 'body'>,
     signal: AbortSignal,

@@ -95,7 +95,6 @@ export function verificationOf({ verification, reason }: KeptSummary): string {
   return paint('red', escaped(`not verified: ${reason ?? 'The signature does not match.'}`))
 }
 
-/** The value of a header, unless it may be a secret. */
 export function shownValue(name: string, value: string): string {
   return isSecretHeader(name.toLowerCase()) ? '(hidden)' : value
 }

@@ -69,7 +69,6 @@ function resultOf(answer: ForwardedAnswer | undefined, isInterrupted: boolean): 
   return status === undefined ? escaped(reason) : `${status} after ${Math.round(durationMs)} ms`
 }
 
-/** The same request with another signature, where the first one was. */
 function signed(request: KeptRequest, secret: string): KeptRequest {
   const others = pairsOf(request.headers).filter(([name]) => name.toLowerCase() !== 'x-signature')
   return { ...request, headers: [...others.flat(), 'X-Signature', sign(request.body, secret)] }

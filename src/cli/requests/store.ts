@@ -50,7 +50,6 @@ export interface MessageFields {
   readonly fault?: string | undefined
 }
 
-/** What a request was answered. */
 export interface KeptAnswer {
   /** Undefined when it was not answered. */
   readonly status?: number | undefined
@@ -67,7 +66,6 @@ export const SHOWN_DIGITS = 8
 
 export const BODY_LIMIT = 5_000_000
 
-/** Names and values, in pairs. */
 export function pairsOf(headers: readonly string[]): (readonly [name: string, value: string])[] {
   return headers.flatMap((name, at) => (at % 2 === 0 ? [[name, headers[at + 1] ?? ''] as const] : []))
 }
@@ -123,7 +121,6 @@ const DEFAULT_STORE: string = join('.hookline', 'listen.sqlite')
 /** How a kept request is named, for the help. */
 export const REFERENCE = 'an id, the beginning of one, last, or last~1 for the one before it'
 
-/** Adds `--store`. */
 export function addStoreOption(command: Command): Command {
   return command.option('--store <file>', 'where `hookline listen` keeps requests', DEFAULT_STORE)
 }

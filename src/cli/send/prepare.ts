@@ -46,7 +46,6 @@ export interface Edit {
   readonly value: unknown
 }
 
-/** Adds `properties.total=12` to the edits. */
 export function addEdit(text: string, edits: readonly Edit[] = []): readonly Edit[] {
   const [, field = '', value = ''] = /^([^=]*)=(.*)$/s.exec(text) ?? []
   const path = field.split('.')

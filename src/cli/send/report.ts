@@ -6,17 +6,14 @@ import { Format, SingleBar } from 'cli-progress'
 import type { AttemptError } from '../../http/connection-error.ts'
 import { escaped, note, paint, print, printJson } from '../terminal.ts'
 
-/** One attempt, or a line that is no message. */
 export interface Result {
   readonly line?: number
   readonly type?: unknown
   readonly messageId?: unknown
-  /** Whether the endpoint took it: any 2xx. */
   readonly ok: boolean
   readonly status?: number
   readonly error?: AttemptError | 'no_message'
   readonly reason?: string
-  /** The beginning of the body of an answer that is not 2xx. */
   readonly answer?: string
   readonly durationMs?: number
 }

@@ -13,11 +13,9 @@ import { type Changes, type Prepared, prepare } from './prepare.ts'
 
 const LIMIT = 5_000_000
 
-/** A message to send, or a line that is none. */
 export interface Item {
   readonly prepared?: Prepared
   readonly fault?: string
-  /** The number of the line, from 1. */
   readonly line?: number
   /** How much of everything is sent with it, from 0 to 1; undefined where the end is unknown. */
   readonly share?: number
@@ -104,10 +102,8 @@ function prepareLine(bytes: Buffer | undefined, changes: Changes): Pick<Item, 'p
   }
 }
 
-/** A line without its line break. */
 interface Line {
   readonly number: number
-  /** Undefined for a line over the limit. */
   readonly bytes: Buffer | undefined
   /** How many bytes of the stream end with it. */
   readonly end: number

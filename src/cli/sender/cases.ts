@@ -19,7 +19,6 @@ export type Finding = readonly [verdict: Verdict, sentence: string]
 type Judge = (seen: Seen) => Finding
 
 export interface SenderCase extends CaseFacts {
-  /** The messages that it needs. Without any, it judges every request. */
   readonly scenarios: readonly Scenario[]
   readonly judge: Judge
 }
@@ -152,7 +151,6 @@ function seconds(ms: number): string {
   return `${Number((ms / 1000).toFixed(ms < 1_000 ? 2 : 1))} s`
 }
 
-/** Judges whether a message came again after its attempt number `attempt`. */
 function retried(scenario: Scenario, attempt: number, what: string): Judge {
   return (seen) => {
     const message = find(seen, scenario)
@@ -169,7 +167,6 @@ function retried(scenario: Scenario, attempt: number, what: string): Judge {
   }
 }
 
-/** Judges whether messages that were answered for good stayed away. */
 function left(scenarios: readonly Scenario[], what: string): Judge {
   return (seen) => {
     const messages = scenarios.flatMap((scenario) => find(seen, scenario) ?? [])
@@ -184,7 +181,6 @@ function left(scenarios: readonly Scenario[], what: string): Judge {
   }
 }
 
-/** Nothing that was accepted comes again, also after its retries. */
 const takenOnce: Judge = (seen) => {
   for (const { number, arrivals } of seen.ledger.messages) {
     const taken = arrivals.findIndex(({ answer, isAnswered }) => answer.status === 200 && isAnswered === true)

@@ -41,7 +41,6 @@ interface Request {
   readonly at: number
 }
 
-/** A request and its end. */
 export interface Arrival extends Request {
   readonly answer: Answer
   /** Undefined for a request without a message. */
@@ -52,7 +51,6 @@ export interface Arrival extends Request {
   isAnswered?: boolean
 }
 
-/** A message and its attempts. */
 export interface SeenMessage {
   readonly number: number
   /** Undefined for one more than there are scenarios. */
@@ -60,7 +58,6 @@ export interface SeenMessage {
   readonly arrivals: Arrival[]
 }
 
-/** Everything that arrived. */
 export interface Ledger {
   /** The path of the URL. Requests to others carry no message. */
   readonly path: string

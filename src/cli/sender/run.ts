@@ -16,7 +16,6 @@ import { type Arrival, createLedger, findWaits, type Ledger, listScenarios, SILE
 export interface RunSettings {
   readonly host: string
   readonly port: number
-  /** The longest time in which nothing happens. */
   readonly waitMs: number
   readonly signal: AbortSignal
   readonly onListening?: (url: string) => void
