@@ -88,13 +88,13 @@ export function interruption(): AbortSignal {
 }
 
 /** A longer text is shown as it came: the indentation of what is nested deep makes it hundreds of times as long. */
-const MOST_GROWTH = 20
+const MAX_GROWTH = 20
 
 /** JSON on many lines, each number and string as it is written; anything else as text. */
 export function prettyOf(body: Uint8Array): string {
   const text = Buffer.from(body).toString()
   const json = readJsonText(text)
-  const most = MOST_GROWTH * text.length + 1_000
+  const most = MAX_GROWTH * text.length + 1_000
   const written = json && writeJson(json.root, json.tokens, twoSpaces, most)
   return escapedLines(written ?? text)
 }

@@ -41,15 +41,12 @@ async function startFetch(endpoint: Endpoint): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-it.each(starts)('%s', async (_name, start) => {
-  const receiver = createReceiver({ secret: SECRET, onError: () => {} }).on('*', () => {})
-  onTestFinished(async () => void (await receiver.close()))
-  expect(await findFaults(`http://127.0.0.1:${await start(receiver)}/webhooks`)).toEqual({})
-})
-
-it.each(starts)('%s, with an inbox', async (_name, start) => {
-  const inbox = memoryQueue({ name: 'inbox' })
-  const receiver = createReceiver({ secret: SECRET, inbox, onError: () => {} }).on('*', () => {})
-  onTestFinished(async () => void (await receiver.close()))
-  expect(await findFaults(`http://127.0.0.1:${await start(receiver)}/webhooks`)).toEqual({})
-})
+it.each(starts.flatMap(([name, start]) => [[name, false, start] as const, [name, true, start] as const]))(
+  '%s, with an inbox: %s',
+  async (_name, hasInbox, start) => {
+    const inbox = hasInbox ? { inbox: memoryQueue({ name: 'inbox' }) } : {}
+    const receiver = createReceiver({ secret: SECRET, onError: () => {}, ...inbox }).on('*', () => {})
+    onTestFinished(async () => void (await receiver.close()))
+    expect(await findFaults(`http://127.0.0.1:${await start(receiver)}/webhooks`)).toEqual({})
+  },
+)

@@ -21,11 +21,11 @@ const CHANGES: readonly (readonly [sentence: string, change: (text: string) => s
 ]
 
 /** Fewer bodies fit too many serialisers. */
-const LEAST_SAMPLES = 10
+const MIN_SAMPLES = 10
 
 /** Says what changes bodies: what changes all that are refused, and none that are taken. Undefined when nothing known does. */
 export function findCulprit(samples: readonly Sample[]): string | undefined {
-  if (samples.length < LEAST_SAMPLES || !samples.some(({ isRefused }) => isRefused)) return undefined
+  if (samples.length < MIN_SAMPLES || !samples.some(({ isRefused }) => isRefused)) return undefined
   const change = CHANGES.find(([, apply]) =>
     samples.every(({ text, isRefused }) => (apply(text) !== text) === isRefused),
   )

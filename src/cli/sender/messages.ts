@@ -141,7 +141,7 @@ function digest(content: Buffer | string): string {
 /** The longest that a sender is left without an answer. */
 export const SILENCE_MS = 10_000
 /** Even of a sender whose retries come at once, how long none must come that should not. */
-const LEAST_QUIET_MS = 2_000
+const MIN_QUIET_MS = 2_000
 
 /** What is waited for, until a time of the clock of the arrivals. */
 export interface Wait {
@@ -172,7 +172,7 @@ export function findWaits(
     arrivals.slice(1).map(({ at }, index) => at - (arrivals[index]?.endedAt ?? at)),
   )
   const longestRetry = gaps.length === 0 ? waitMs : Math.max(...gaps)
-  const quietMs = Math.min(waitMs, LEAST_QUIET_MS + 2 * longestRetry)
+  const quietMs = Math.min(waitMs, MIN_QUIET_MS + 2 * longestRetry)
   const lastEnd = Math.max(...known.map(({ arrivals }) => arrivals.at(-1)?.endedAt ?? 0))
   waits.push({ what: 'retries that should not come', until: lastEnd + quietMs })
   return waits.filter(({ until }) => until > now)
