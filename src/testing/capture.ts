@@ -223,14 +223,12 @@ const ERRORS = {
 
 const NETWORK_FAILURES: readonly NetworkFailure[] = ['refused', 'dns', 'timeout', ...CERTIFICATE_FAULTS]
 
-/** The response of a step that is a failure; undefined for every other. */
 function readFailure(step: unknown): Response | undefined {
   if (step instanceof Error) return { kind: 'fail', error: () => step }
   const failure = NETWORK_FAILURES.find((name) => name === step)
   return failure && { kind: 'fail', error: () => createFailure(failure) }
 }
 
-/** A new error with the code, name and message of the real one. */
 function createFailure(failure: keyof typeof ERRORS): Error {
   const { message, ...rest } = ERRORS[failure]
   return Object.assign(new Error(message), rest)

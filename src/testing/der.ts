@@ -25,7 +25,6 @@ export function bitString(bytes: Uint8Array, unusedBits = 0): Buffer {
   return der(0x03, Buffer.from([unusedBits]), bytes)
 }
 
-/** An object identifier in dots, for example '2.5.4.3'. */
 export function objectId(dotted: string): Buffer {
   const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number)
   return der(0x06, Buffer.from([first * 40 + second, ...rest].flatMap(base128)))

@@ -111,7 +111,6 @@ export function createRecorder(): Recorder {
   }
 }
 
-/** A flat list of names and values as one object. */
 export function joinHeaders(list: readonly string[]): Readonly<Record<string, string>> {
   const headers = new Map<string, string[]>()
   for (let index = 0; index + 1 < list.length; index += 2) {

@@ -42,7 +42,6 @@ export type Step = number | ScriptedAnswer | ScriptedReset | 'hang' | 'drip' | '
 /** One step for each request; the last is repeated. A function is called with the request and returns its step. */
 export type Script<Steps = Step> = readonly (Steps | ((request: RecordedRequest) => Steps | Promise<Steps>))[]
 
-/** A step that was checked, with its defaults. */
 export type Response =
   | { readonly kind: 'answer'; readonly answer: Answer; readonly delayMs: number; readonly dripMs: number | undefined }
   | { readonly kind: 'reset'; readonly after: ScriptedReset['reset']; readonly half?: Answer }
@@ -56,7 +55,6 @@ export interface Answer {
   readonly body: Buffer
 }
 
-/** A response, or a function that decides on one when the request was read. */
 export type PlannedResponse = Response | ((request: RecordedRequest) => Promise<Response>)
 
 export interface ActiveScript {
@@ -144,7 +142,6 @@ function readAnswer(step: ScriptedAnswer, name: string): Response {
   return { kind: 'answer', answer: { status, headers: { ...headers }, body: Buffer.from(body) }, delayMs, dripMs }
 }
 
-/** Lets headers pass that Node sends. */
 function requireHeaders(name: string, headers: unknown): void {
   if (typeof headers !== 'object' || headers === null || !Object.values(headers).every((x) => typeof x === 'string')) {
     throw invalidOption(name, 'must be an object of strings', show(headers), "Pass { 'Retry-After': '120' }.")

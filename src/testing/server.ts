@@ -34,7 +34,6 @@ export async function listen(server: Server, port: number, host = '127.0.0.1'): 
   }
 }
 
-/** Watches the connections of a server that does not listen yet. */
 export function watchConnections(server: Server) {
   // A TLS socket cannot send RST, but the socket below it can: both have the same remote port.
   const sockets = new Map<number | undefined, Socket>()
@@ -60,7 +59,6 @@ export function watchConnections(server: Server) {
     get bytes(): number {
       return bytes
     },
-    /** Ends the connection of this socket with RST. */
     reset: ({ remotePort }: Socket): void => void sockets.get(remotePort)?.resetAndDestroy(),
     /** Ends all, also those whose TLS handshake has not ended. */
     end(): void {

@@ -80,7 +80,6 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     return { status, headers, body }
   }
 
-  /** Notes what is pushed, and the rounds. */
   function watch(queue: Queue): Queue {
     return {
       ...queue,
@@ -168,7 +167,6 @@ function listRefused(path: string, status: number, body: string): RefusedCall[] 
   return refused.map((call: RefusedCall) => ({ path, status, code: call.code, detail: call.detail, index: call.index }))
 }
 
-/** What became of each message, and what was refused. */
 function createLedger() {
   const messages = new Map<string, PlatformMessage>()
   const refused: RefusedCall[] = []
@@ -273,7 +271,6 @@ const OPTIONS = [
   'collector',
 ] as const satisfies (keyof PlatformOptions)[]
 
-/** The options that the platform gives itself, and what to pass instead. */
 const OWN: Readonly<Record<string, string>> = {
   webhooks: 'Pass the URLs as `to`.',
   sharedSecret: 'Pass it as `secret`.',

@@ -13,7 +13,6 @@ interface Known {
   readonly endpoint: string
   /** The platform's time, in milliseconds since the epoch. */
   readonly now: number
-  /** Whether an attempt or a request has no answer yet. */
   readonly isBusy: boolean
   readonly isEnabled: boolean
 }
@@ -108,7 +107,6 @@ function cut(text: string): string {
   return text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text
 }
 
-/** Where a value differs from a pattern. */
 interface Difference {
   /** `properties.items.0.sku`; empty for the value itself. */
   readonly path: string
@@ -138,7 +136,6 @@ interface Matcher {
   toAsymmetricMatcher?(): string
 }
 
-/** Whether the value decides itself what matches it. */
 function isMatcher(value: unknown): value is Matcher {
   return typeof (value as Partial<Matcher> | null)?.asymmetricMatch === 'function'
 }

@@ -55,7 +55,6 @@ export interface QueueTest {
   run(): Promise<void>
 }
 
-/** A tested queue and tools. */
 export type TestContext = ReturnType<typeof createContext>
 
 /** Tests by their names, which say the rule: assertions show what was found in place of it. */
@@ -141,12 +140,10 @@ function createContext(
     ...tested,
     isDurable,
     leaseMs,
-    /** The counts, current ones. */
     async counts(queue = tested.queue): Promise<QueueCounts> {
       await refresh?.()
       return queue.counts()
     },
-    /** Gives a queue a handler. */
     work(decide: Decide = complete, concurrency = 10, queue = tested.queue): Seen {
       const seen: ClaimedJob[] = []
       const handle = async (job: ClaimedJob, signal: AbortSignal): Promise<Outcome> => {
