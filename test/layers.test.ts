@@ -36,9 +36,6 @@ describe('the rule itself', () => {
     'src/client/client.ts': '',
     'src/collector/collector.ts': '',
     'src/testing/fixtures.ts': '',
-    'src/inspector/page/main.tsx': '',
-    'src/inspector/page/parts.tsx': '',
-    'src/inspector/page/messages/view.tsx': '',
     'adapters/shared/node-request.ts': '',
     'adapters/express.ts': '',
     'adapters/koa.ts': '',
@@ -61,8 +58,6 @@ describe('the rule itself', () => {
     ['from an adapter to the contract of endpoints', 'adapters/koa.ts', '../src/http/endpoint.ts'],
     ['from the command to the adapter of node:http', 'src/cli/page.ts', '../../adapters/node.ts'],
     ['from the tools for tests to it', 'src/testing/fixtures.ts', '../../adapters/node.ts'],
-    ['from the entry of the page to a view', 'src/inspector/page/main.tsx', './messages/view.tsx'],
-    ['from a view to what views share', 'src/inspector/page/messages/view.tsx', '../parts.tsx'],
     ['to a package or a builtin', 'src/message/parse.ts', 'node:crypto'],
   ])('lets an import pass %s', (_case, from, to) => {
     expect(violationsOf({ [from]: `import { x } from '${to}'` })).toEqual([])
@@ -87,12 +82,6 @@ describe('the rule itself', () => {
       'from a shared file to a framework',
       'adapters/shared/node-request.ts',
       '../express.ts',
-      'goes up, to a member of the family',
-    ],
-    [
-      'from what views share to a view',
-      'src/inspector/page/parts.tsx',
-      './messages/view.tsx',
       'goes up, to a member of the family',
     ],
     ['out of src', 'src/receiver/receiver.ts', '../../adapters/koa.ts', 'only adapters import adapters'],

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { copyAsCurl, copyAsTest, quoteForScript, quoteForShell } from '../../src/inspector/page/messages/copy.ts'
+import { copyAsCurl, copyAsTest, quoteForScript, quoteForShell } from '../../src/inspector/page/copy.ts'
 import type { Body, Detail, Row } from '../../src/inspector/wire.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))

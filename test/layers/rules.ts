@@ -34,9 +34,6 @@ const FACES = 9
 /** The highest layer that an adapter imports. */
 const ADAPTERS_REACH = 1
 
-/** The entry of the inspector's page: it puts the views of its folders together. */
-const PAGE = 'src/inspector/page/main.tsx'
-
 /** Every import that goes up, sideways or round in a circle, one readable line each. */
 export function findViolations(sources: Sources): string[] {
   const graph = new Map([...sources].map(([path, text]) => [path, readImports(path, text)]))
@@ -87,7 +84,7 @@ function refuseOfSource(from: string, to: string): string | undefined {
   const [folder, target] = [posix.dirname(from), posix.dirname(to)]
   if (folder === target) return undefined
   if (folder.split('/')[1] !== target.split('/')[1]) return `goes sideways on layer ${above}`
-  if (folder.startsWith(`${target}/`) || (from === PAGE && target.startsWith(folder))) return undefined
+  if (folder.startsWith(`${target}/`)) return undefined
   return target.startsWith(`${folder}/`) ? 'goes up, to a member of the family' : 'goes sideways, to a sibling'
 }
 

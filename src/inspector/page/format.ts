@@ -1,4 +1,4 @@
-/** Numbers, bytes, durations and times as text. */
+/** Numbers, bytes, durations, times and codes as text. */
 
 import type { RowState } from '../wire.ts'
 
@@ -23,26 +23,32 @@ export function formatCount(count: number, one: string, many = `${one}s`): strin
 /** `812 B`, `4.2 KB`, `1.3 MB`. */
 export function formatBytes(bytes: number): string {
   if (bytes < 1_000) return `${bytes} B`
-  if (bytes < 1_000_000) return `${short(bytes / 1_000)} KB`
-  return `${short(bytes / 1_000_000)} MB`
+  return bytes < 1_000_000 ? `${short(bytes / 1_000)} KB` : `${short(bytes / 1_000_000)} MB`
 }
 
 /** `0.4 ms`, `12 ms`, `1.3 s`, `4 min 10 s`, `3 h 12 min`, `2 d 4 h`. */
 export function formatDuration(ms: number): string {
-  if (ms < SECOND) return `${ms < 10 ? short(ms) : Math.round(ms)} ms`
-  if (ms < 10 * SECOND) return `${short(ms / SECOND)} s`
-  if (ms < MINUTE) return `${Math.floor(ms / SECOND)} s`
-  if (ms < HOUR) return pair(ms, MINUTE, 'min', SECOND, 's')
-  if (ms < DAY_MS) return pair(ms, HOUR, 'h', MINUTE, 'min')
-  return pair(ms, DAY_MS, 'd', HOUR, 'h')
+  if (ms < SECOND) return `${short(ms)} ms`
+  if (ms < MINUTE) return `${ms < 10 * SECOND ? short(ms / SECOND) : Math.floor(ms / SECOND)} s`
+  const units = [
+    [DAY_MS, 'd', HOUR, 'h'],
+    [HOUR, 'h', MINUTE, 'min'],
+    [MINUTE, 'min', SECOND, 's'],
+  ] as const
+  const [large, largeName, small, smallName] = units.find(([unit]) => ms >= unit) ?? units[2]
+  const rest = Math.floor((ms % large) / small)
+  return `${Math.floor(ms / large)} ${largeName}${rest > 0 ? ` ${rest} ${smallName}` : ''}`
+}
+
+function short(value: number): string {
+  return String(value < 10 ? Math.round(value * 10) / 10 : Math.round(value))
 }
 
 /** `00:42`, `12:05`, `3:12:05`: of what is still to come, rounded up. */
 export function formatCountdown(ms: number): string {
   const seconds = Math.max(0, Math.ceil(ms / SECOND))
-  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60]
-  const rest = `${pad(minutes)}:${pad(seconds % 60)}`
-  return hours > 0 ? `${hours}:${rest}` : rest
+  const text = new Date(seconds * SECOND).toISOString().slice(14, 19)
+  return seconds < 3_600 ? text : `${Math.floor(seconds / 3_600)}:${text}`
 }
 
 /** `14:03:12`. */
@@ -67,10 +73,10 @@ export function formatInstant(at: number): string {
 
 /** `4 s ago`, `in 3 min`. */
 export function formatAgo(at: number, now: number): string {
-  const difference = now - at
-  if (Math.abs(difference) < SECOND) return 'now'
-  const text = formatDuration(Math.floor(Math.abs(difference) / SECOND) * SECOND)
-  return difference < 0 ? `in ${text}` : `${text} ago`
+  const seconds = Math.floor(Math.abs(now - at) / SECOND)
+  if (seconds === 0) return 'now'
+  const text = formatDuration(seconds * SECOND)
+  return now < at ? `in ${text}` : `${text} ago`
 }
 
 /** A snake_case literal as words: `retries_exhausted` as `retries exhausted`. */
@@ -86,17 +92,4 @@ export function formatAttemptError(error: string): string {
 /** The code of a row as words: while it waits, that of its latest attempt. */
 export function formatCode(code: string, state: RowState): string {
   return state === 'waiting' ? formatAttemptError(code) : formatLiteral(code)
-}
-
-function pair(ms: number, large: number, largeName: string, small: number, smallName: string): string {
-  const rest = Math.floor((ms % large) / small)
-  return `${Math.floor(ms / large)} ${largeName}${rest > 0 ? ` ${rest} ${smallName}` : ''}`
-}
-
-function short(value: number): string {
-  return value < 10 ? String(Math.round(value * 10) / 10) : String(Math.round(value))
-}
-
-function pad(value: number): string {
-  return String(value).padStart(2, '0')
 }

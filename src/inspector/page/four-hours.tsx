@@ -1,12 +1,10 @@
 /** The four hours in which a message is tried, on a line: what has been tried, and what is to come. */
 
 import { formatCount, formatDuration, formatTime } from './format.ts'
-import { useNow } from './parts.tsx'
 import { expectAttempts, placeOf, type Tried } from './retry-times.ts'
-import './plots.css'
+import { useNow } from './store.ts'
 
-/** What the line shows. */
-export interface FourHoursProps {
+interface FourHoursProps {
   readonly startedAt: number
   readonly endsAt: number
   readonly tried: readonly Tried[]
@@ -25,15 +23,17 @@ export function FourHours({ startedAt, endsAt, tried, rounds, nextAt }: FourHour
   const now = useNow()
   const x = (at: number): string => `${Math.round(placeOf(at - startedAt, endsAt - startedAt) * 1_000) / 10}%`
   const later = nextAt === undefined ? [] : expectAttempts(nextAt, rounds, startedAt)
+  const next = nextAt === undefined ? 'no more to come' : `the next one in ${formatDuration(Math.max(0, nextAt - now))}`
+  const text = `${formatCount(tried.length, 'attempt')} so far, ${next}. The four hours end at ${formatTime(endsAt)}.`
   return (
-    <svg class="four-hours" role="img" aria-label={describe(tried.length, nextAt, endsAt, now)} height="40">
-      <line class="four-hours-rest" x1="0" x2="100%" y1="12" y2="12" />
-      <line class="four-hours-past" x1="0" x2={x(now)} y1="12" y2="12" />
+    <svg class="four-hours" role="img" aria-label={text} height="40">
+      <line x1="0" x2="100%" y1="12" y2="12" />
+      <line class="past" x1="0" x2={x(now)} y1="12" y2="12" />
       {MARKS.map((minutes) => {
         const place = x(startedAt + minutes * 60_000)
         return (
           <g key={minutes} class={WIDE.includes(minutes) ? 'wide' : ''}>
-            <line class="four-hours-mark" x1={place} x2={place} y1="18" y2="22" />
+            <line class="mark" x1={place} x2={place} y1="18" y2="22" />
             <text class="axis-x" x={place} y="35">
               {minutes === 0 ? '0' : formatDuration(minutes * 60_000)}
             </text>
@@ -41,17 +41,12 @@ export function FourHours({ startedAt, endsAt, tried, rounds, nextAt }: FourHour
         )
       })}
       {later.map((at) => (
-        <circle key={at} class="four-hours-later" cx={x(at)} cy="12" r="2" />
+        <circle key={at} class="attempt-later" cx={x(at)} cy="12" r="2" />
       ))}
       {tried.map(({ at, ok }, index) => (
-        <circle key={`${at} ${index}`} class={ok ? 'four-hours-ok' : 'four-hours-failed'} cx={x(at)} cy="12" r="4" />
+        <circle key={index} class={ok ? 'attempt-ok' : 'attempt-failed'} cx={x(at)} cy="12" r="4" />
       ))}
-      {nextAt !== undefined && <circle class="four-hours-next" cx={x(nextAt)} cy="12" r="5" />}
+      {nextAt !== undefined && <circle class="attempt-next" cx={x(nextAt)} cy="12" r="5" />}
     </svg>
   )
-}
-
-function describe(tried: number, nextAt: number | undefined, endsAt: number, now: number): string {
-  const next = nextAt === undefined ? 'no more to come' : `the next one in ${formatDuration(Math.max(0, nextAt - now))}`
-  return `${formatCount(tried, 'attempt')} so far, ${next}. The four hours end at ${formatTime(endsAt)}.`
 }

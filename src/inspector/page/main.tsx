@@ -1,20 +1,19 @@
-/** The page of the inspector. */
+/** The page of the inspector: navigation, the state of the connection, the theme, the keys, and the view of the URL. */
 
+import { type ComponentChild, render } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { DeadLettersView } from './dead-letters.tsx'
+import { DevelopmentView } from './development.tsx'
+import { formatNumber } from './format.ts'
+import { MessagesView } from './messages.tsx'
+import { goTo, hrefOf, startKeys, useKeys, useRoute, VIEWS, type View } from './navigation.ts'
+import { Announcer, Facts } from './parts.tsx'
+import { QueuesView } from './queues.tsx'
+import { SendView } from './send.tsx'
+import { connect, useStore } from './store.ts'
 import './page.css'
-// The styles of views come after those that they share.
-import { render } from 'preact'
-import { connect } from './connection.ts'
-import { DeadLettersView } from './dead-letters/view.tsx'
-import { DevelopmentView } from './development/view.tsx'
-import { startKeys } from './keys.ts'
-import { MessagesView } from './messages/list/view.tsx'
-import { QueuesView } from './queues/view.tsx'
-import { useRoute, type View } from './route.ts'
-import { SendView } from './send/view.tsx'
-import { Shell } from './shell/shell.tsx'
-import { startTheme } from './shell/theme.tsx'
 
-const VIEWS: Readonly<Record<View, () => preact.ComponentChild>> = {
+const CONTENT: Readonly<Record<View, () => ComponentChild>> = {
   messages: MessagesView,
   queues: QueuesView,
   'dead-letters': DeadLettersView,
@@ -24,15 +23,143 @@ const VIEWS: Readonly<Record<View, () => preact.ComponentChild>> = {
 
 function Page() {
   const { view } = useRoute()
-  const Content = VIEWS[view]
+  const setup = useStore((state) => state.setup)
+  const isLost = useStore((state) => state.link === 'lost')
+  const refusal = useStore((state) => state.refusal)
+  const dead = useStore((state) => state.queues.reduce((sum, { deadLetters }) => sum + deadLetters, 0))
+  const Content = CONTENT[view]
+  const views = (Object.keys(VIEWS) as View[]).filter((each) => each !== 'development' || setup?.development === true)
+  const main = useRef<HTMLElement>(null)
+  useEffect(() => {
+    document.title = `${VIEWS[view]} · Hookline`
+  }, [view])
   return (
-    <Shell view={view}>
-      <Content key={view} />
-    </Shell>
+    <>
+      <header class="top">
+        {/* A link to the content would be a route. */}
+        <button type="button" class="skip" onClick={() => main.current?.focus()}>
+          Skip to the content
+        </button>
+        <span class="brand">Hookline</span>
+        <nav aria-label="Views">
+          {views.map((each) => (
+            <a key={each} href={hrefOf(each)} aria-current={each === view ? 'page' : undefined}>
+              {VIEWS[each]}
+              {each === 'dead-letters' && dead > 0 && <span class="badge">{formatNumber(dead)}</span>}
+            </a>
+          ))}
+        </nav>
+        {setup?.access === 'read' && <span class="tag">read only</span>}
+        <KeysHelp />
+        <ThemeSwitch />
+      </header>
+      <div role="status">{isLost && refusal === undefined && <p class="banner">Connection lost. Trying again…</p>}</div>
+      <main ref={main} tabIndex={-1}>
+        {refusal === undefined ? <Content key={view} /> : <p class="empty">{refusal}</p>}
+      </main>
+      <Announcer />
+    </>
   )
 }
 
-startTheme()
+const KEYS = [
+  ['j, k or ↓, ↑', 'next and previous message'],
+  ['Enter', 'open the message'],
+  ['Escape', 'close it, or leave the search'],
+  ['/', 'search'],
+  ['p', 'pause and resume'],
+  ['g m', 'messages'],
+  ['g q', 'queues'],
+  ['g d', 'dead letters'],
+  ['g s', 'send'],
+  ['g f', 'faults and time'],
+  ['?', 'these keys'],
+] as const
+
+/** A button that shows the keys; so does `?`. */
+function KeysHelp() {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const [isOpen, setIsOpen] = useState(false)
+  useKeys({
+    '?': () => setIsOpen(true),
+    'g m': () => goTo(hrefOf('messages')),
+    'g q': () => goTo(hrefOf('queues')),
+    'g d': () => goTo(hrefOf('dead-letters')),
+    'g s': () => goTo(hrefOf('send')),
+    'g f': () => goTo(hrefOf('development')),
+  })
+  useEffect(() => {
+    if (isOpen) dialog.current?.showModal()
+  }, [isOpen])
+  return (
+    <>
+      <button type="button" class="quiet" onClick={() => setIsOpen(true)} title="Keys: ?">
+        <span aria-hidden="true">?</span>
+        <span class="unseen">Keys</span>
+      </button>
+      {isOpen && (
+        <dialog ref={dialog} aria-labelledby="keys-title" onClose={() => setIsOpen(false)}>
+          <h2 id="keys-title">Keys</h2>
+          <Facts class="keys" facts={KEYS} />
+          <button type="button" onClick={() => dialog.current?.close()}>
+            Close
+          </button>
+        </dialog>
+      )}
+    </>
+  )
+}
+
+const THEMES = {
+  system: 'M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1Zm0 1.5v11a5.5 5.5 0 0 1 0-11Z',
+  light:
+    'M8 4.5a3.5 3.5 0 1 0 0 7 3.5 3.5 0 0 0 0-7ZM7.3 0h1.4v2.6H7.3Zm0 13.4h1.4V16H7.3ZM0 7.3h2.6v1.4H0Zm13.4 0H16v1.4h-2.6Z',
+  dark: 'M6 1.2A7 7 0 1 0 14.8 10 6 6 0 0 1 6 1.2Z',
+} as const
+type Theme = keyof typeof THEMES
+const THEME_NAMES = Object.keys(THEMES) as Theme[]
+const THEME_KEY = 'hookline-theme'
+const prefersDark = matchMedia('(prefers-color-scheme: dark)')
+
+/** Changes the theme, and keeps it in the browser. */
+function ThemeSwitch() {
+  const [theme, setTheme] = useState(readTheme)
+  const next = THEME_NAMES[(THEME_NAMES.indexOf(theme) + 1) % THEME_NAMES.length] ?? 'system'
+  const change = (): void => {
+    try {
+      localStorage.setItem(THEME_KEY, next)
+    } catch {
+      // A browser that keeps nothing: the theme lasts as long as the page.
+    }
+    setTheme(next)
+    applyTheme(next)
+  }
+  return (
+    <button type="button" class="quiet" onClick={change} title={`Theme: ${theme}. Change to ${next}.`}>
+      <span class="unseen">Theme: </span>
+      <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
+        <path d={THEMES[theme]} />
+      </svg>
+      <span class="wide">{theme}</span>
+    </button>
+  )
+}
+
+function readTheme(): Theme {
+  try {
+    return THEME_NAMES.find((theme) => theme === localStorage.getItem(THEME_KEY)) ?? 'system'
+  } catch {
+    return 'system'
+  }
+}
+
+function applyTheme(theme: Theme): void {
+  const isDark = theme === 'dark' || (theme === 'system' && prefersDark.matches)
+  document.documentElement.dataset.theme = isDark ? 'dark' : 'light'
+}
+
+applyTheme(readTheme())
+prefersDark.addEventListener('change', () => applyTheme(readTheme()))
 startKeys()
 connect()
 render(<Page />, document.querySelector('#page') as Element)

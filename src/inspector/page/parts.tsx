@@ -1,11 +1,26 @@
-/** Small components that several views use. */
+/** Components that several views use. */
 
 import type { ComponentChildren } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { AttemptLine, RowState } from '../wire.ts'
-import { now, useStore } from './connection.ts'
+import { splitText } from './codes.ts'
 import { formatAgo, formatAttemptError, formatCountdown, formatInstant } from './format.ts'
-import { Text } from './text.tsx'
+import { useNow, useStore } from './store.ts'
+
+/**
+ * Shows a text of strangers on its own: characters that are not seen, or that change the direction of others, by their codes.
+ *
+ * @param lines Whether line breaks and tabs are kept.
+ */
+export function Text({ value, lines = false }: { readonly value: string; readonly lines?: boolean }) {
+  return (
+    <bdi>
+      {splitText(value, lines).map((piece) =>
+        typeof piece === 'string' ? piece : <span class="code">{piece.code}</span>,
+      )}
+    </bdi>
+  )
+}
 
 /** What to do where there is nothing to show. */
 export function Empty({ children }: { readonly children: ComponentChildren }) {
@@ -13,47 +28,37 @@ export function Empty({ children }: { readonly children: ComponentChildren }) {
 }
 
 /** Says why no queue is shown, and what to do. `so`: what follows from that. */
-export function NoQueue({ so = 'so no message waits' }: { readonly so?: string }) {
-  if (useStore(({ setup }) => setup?.command === 'listen')) {
-    return (
-      <>
-        <code>hookline listen</code> has no queue, {so}: it answers each request at once. To look into the queue of an
-        app, run <code>npx hookline queue LOCATION --ui</code>.
-      </>
-    )
-  }
-  return (
-    <>
+export function NoQueue({ so }: { readonly so: string }) {
+  const isListen = useStore(({ setup }) => setup?.command === 'listen')
+  return isListen ? (
+    <Empty>
+      <code>hookline listen</code> has no queue, {so}: it answers each request at once. To look into the queue of an
+      app, run <code>npx hookline queue LOCATION --ui</code>.
+    </Empty>
+  ) : (
+    <Empty>
       No queue is watched, {so}. Give the receiver an <code>inbox</code>, or pass <code>destinations</code> to{' '}
       <code>createInspector</code>.
-    </>
+    </Empty>
   )
 }
 
-/** What went wrong. */
-export function Failure({ children }: { readonly children: ComponentChildren }) {
-  return (
-    <p class="failure" role="alert">
-      {children}
+/** What went wrong; nothing without an error. */
+export function Failure({ error }: { readonly error: string | undefined }) {
+  return error === undefined ? null : (
+    <p class="failure break" role="alert">
+      {error}
     </p>
   )
 }
 
-/** The sign of a state: a shape of its own for each, in its colour. Say the state in words beside it. */
-export function StateSign({ state }: { readonly state: RowState }) {
+/** For who may only look. `what`: `Redriving and dropping need`. */
+export function ReadOnly({ what }: { readonly what: string }) {
   return (
-    <svg class={`sign state-${state}`} viewBox="0 0 12 12" aria-hidden="true">
-      <path d={SIGNS[state]} />
-    </svg>
+    <p class="muted">
+      {what} write access: yours is read. The app decides that in <code>authorize</code>.
+    </p>
   )
-}
-
-const SIGNS: Readonly<Record<RowState, string>> = {
-  done: 'M6 1a5 5 0 1 1 0 10A5 5 0 1 1 6 1Z',
-  waiting: 'M6 1a5 5 0 1 1 0 10A5 5 0 1 1 6 1Zm0 1.6v6.8a3.4 3.4 0 1 0 0-6.8Z',
-  failed: 'M6 .8 11.6 11H.4Z',
-  refused: 'M6 .4 11.6 6 6 11.6 .4 6Z',
-  dead: 'M2.6 1 6 4.4 9.4 1 11 2.6 7.6 6 11 9.4 9.4 11 6 7.6 2.6 11 1 9.4 4.4 6 1 2.6Z',
 }
 
 /** The words of the states. */
@@ -65,35 +70,73 @@ export const STATES: Readonly<Record<RowState, string>> = {
   dead: 'Dead',
 }
 
-/** A state: its sign and its word. */
-export function StateName({ state }: { readonly state: RowState }) {
+const SIGNS: Readonly<Record<RowState, string>> = {
+  done: 'M6 1a5 5 0 1 1 0 10A5 5 0 1 1 6 1Z',
+  waiting: 'M6 1a5 5 0 1 1 0 10A5 5 0 1 1 6 1Zm0 1.6v6.8a3.4 3.4 0 1 0 0-6.8Z',
+  failed: 'M6 .8 11.6 11H.4Z',
+  refused: 'M6 .4 11.6 6 6 11.6 .4 6Z',
+  dead: 'M2.6 1 6 4.4 9.4 1 11 2.6 7.6 6 11 9.4 9.4 11 6 7.6 2.6 11 1 9.4 4.4 6 1 2.6Z',
+}
+
+/** A state: its sign, which is a shape of its own in its colour, and words. Default: those of the state. */
+export function State({ state, children }: { readonly state: RowState; readonly children?: ComponentChildren }) {
   return (
-    <span class="state-name">
-      <StateSign state={state} />
-      {STATES[state]}
+    <span class="state">
+      <svg class={`sign state-${state}`} viewBox="0 0 12 12" aria-hidden="true">
+        <path d={SIGNS[state]} />
+      </svg>
+      {children ?? STATES[state]}
     </span>
   )
 }
 
-/** The time by the clock of the app; renders the component again each `everyMs`. */
-export function useNow(everyMs = 1_000): number {
-  const [, setTick] = useState(0)
-  useEffect(() => {
-    const timer = window.setInterval(() => setTick((tick) => tick + 1), everyMs)
-    return () => window.clearInterval(timer)
-  }, [everyMs])
-  return now()
+interface TimeProps {
+  readonly at: number
+  readonly class?: string
+  readonly children: ComponentChildren
+}
+
+/** A time as the text says it; a pointer reads the whole of it. */
+export function Time({ at, children, ...others }: TimeProps) {
+  return (
+    <time title={formatInstant(at)} {...others}>
+      {children}
+    </time>
+  )
 }
 
 /** How long until a time, counting down: `00:42`. */
 export function Countdown({ at }: { readonly at: number }) {
   const left = at - useNow(500)
-  return <time title={formatInstant(at)}>{left > 0 ? formatCountdown(left) : 'due'}</time>
+  return <Time at={at}>{left > 0 ? formatCountdown(left) : 'due'}</Time>
 }
 
 /** How long ago a time was: `4 s ago`. */
 export function Ago({ at }: { readonly at: number }) {
-  return <time title={formatInstant(at)}>{formatAgo(at, useNow())}</time>
+  return <Time at={at}>{formatAgo(at, useNow())}</Time>
+}
+
+/** Names and values, in a grid. Values that are undefined are left out. */
+export function Facts({
+  class: name,
+  facts,
+}: {
+  readonly class: string
+  readonly facts: readonly (readonly [name: string, value: ComponentChildren])[]
+}) {
+  return (
+    <dl class={name}>
+      {facts.map(
+        ([name, value]) =>
+          value !== undefined && (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd class="break">{value}</dd>
+            </div>
+          ),
+      )}
+    </dl>
+  )
 }
 
 let say: (text: string) => void = () => {}
@@ -103,7 +146,7 @@ export function announce(text: string): void {
   say(text)
 }
 
-/** The live region. The shell holds one. */
+/** The live region. The page holds one. */
 export function Announcer() {
   const [{ text, count }, setSaid] = useState({ text: '', count: 0 })
   useEffect(() => {
@@ -111,8 +154,7 @@ export function Announcer() {
   }, [])
   return (
     <div class="unseen" role="status" aria-live="polite">
-      {text}
-      {count % 2 === 1 ? '\u00a0' : ''}
+      {text + '\u00a0'.repeat(count % 2)}
     </div>
   )
 }
@@ -140,11 +182,51 @@ export function AttemptAnswer({ attempt: { reason, body } }: { readonly attempt:
   )
 }
 
-/** For who may only look. `what`: `Redriving and dropping need`. */
-export function ReadOnly({ what }: { readonly what: string }) {
+/** A button that copies. Where the browser has no clipboard for the page, it shows the text, selected. */
+export function CopyButton({ label, text }: { readonly label: string; readonly text: string }) {
+  const [isCopied, setIsCopied] = useState(false)
+  const [isShown, setIsShown] = useState(false)
+  const button = useRef<HTMLButtonElement>(null)
+  const area = useRef<HTMLTextAreaElement>(null)
+  useEffect(() => {
+    if (!isCopied) return
+    const timer = window.setTimeout(() => setIsCopied(false), 2_000)
+    return () => window.clearTimeout(timer)
+  }, [isCopied])
+  useEffect(() => area.current?.select(), [isShown])
+
+  const copy = async (): Promise<void> => {
+    try {
+      await navigator.clipboard.writeText(text) // Not there over plain HTTP from another host.
+      setIsCopied(true)
+      announce('Copied')
+    } catch {
+      setIsShown(true)
+      announce('Copy the selected text')
+    }
+  }
   return (
-    <p class="muted">
-      {what} write access: yours is read. The app decides that in <code>authorize</code>.
-    </p>
+    <>
+      <button ref={button} type="button" onClick={() => void copy()}>
+        {isCopied ? 'Copied' : label}
+      </button>
+      {isShown && (
+        <label class="to-copy">
+          Copy this text
+          <textarea
+            ref={area}
+            readOnly
+            rows={6}
+            value={text}
+            onBlur={() => setIsShown(false)}
+            onKeyDown={(event) => {
+              if (event.key !== 'Escape') return
+              event.stopPropagation()
+              button.current?.focus()
+            }}
+          />
+        </label>
+      )}
+    </>
   )
 }

@@ -1,8 +1,6 @@
-/** The form of a message, a fault's form, and the words of changes to dead letters. */
+/** The form of a message. */
 
 import { describe, expect, it } from 'vitest'
-import { describeDone, describePlan, nameChange } from '../../../src/inspector/page/dead-letters/wording.ts'
-import { describeFault, readFault } from '../../../src/inspector/page/development/fault.ts'
 import {
   type Draft,
   FIELDS,
@@ -12,7 +10,7 @@ import {
   toDraft,
   toMessage,
   withType,
-} from '../../../src/inspector/page/send/draft.ts'
+} from '../../../src/inspector/page/draft.ts'
 import type { MessageType } from '../../../src/message/message.ts'
 import { MESSAGE_TYPES } from '../../../src/message/type-table.ts'
 import { composeMessage } from '../../../src/sender/compose-call.ts'
@@ -88,57 +86,5 @@ describe('JSON of the reader', () => {
     expect(readJson('{"a":1}')).toEqual({ value: { a: 1 } })
     expect(readJson('').error).toMatch(/^This is not JSON.*\.$/)
     expect(readJson('{"a":1,}').error).toContain('line 1 column 8')
-  })
-})
-
-describe('a fault', () => {
-  const fields = { count: '3', status: '503', delayMs: '' }
-  it('is read from its form', () => {
-    expect(readFault('shop', fields)).toEqual({ part: 'shop', count: 3, status: 503 })
-    expect(readFault('shop', { ...fields, status: '', delayMs: '2000' })).toEqual({
-      part: 'shop',
-      count: 3,
-      delayMs: 2000,
-    })
-  })
-
-  it.each([
-    [{ ...fields, count: '' }, /^Requests/],
-    [{ ...fields, count: '1.5' }, /^Requests/],
-    [{ ...fields, count: '10001' }, /^Requests/],
-    [{ ...fields, status: '' }, /^Choose/],
-    [{ ...fields, status: '', delayMs: '0' }, /^Choose/],
-    [{ ...fields, delayMs: '-1' }, /^The delay/],
-    [{ ...fields, delayMs: '60001' }, /^The delay/],
-  ])('is not %j', (wrong, error) => {
-    expect(readFault('shop', wrong)).toMatch(error)
-  })
-
-  it('is said in words', () => {
-    expect(describeFault(undefined)).toBe('Requests are answered normally.')
-    expect(describeFault({ part: 'a', count: 0 })).toBe('Requests are answered normally.')
-    expect(describeFault({ part: 'a', count: 1, status: 503 })).toBe('The next request is answered 503.')
-    const delayed = 'The next 3 requests are answered normally after 2 s.'
-    expect(describeFault({ part: 'a', count: 3, delayMs: 2_000 })).toBe(delayed)
-  })
-})
-
-describe('a change to dead letters', () => {
-  const reasons = [
-    { reason: 'handler_failed', count: 1_000 },
-    { reason: 'schema_mismatch', count: 2 },
-  ]
-  it('has a name', () => {
-    expect(nameChange('redrive', {})).toBe('Redrive all')
-    expect(nameChange('drop', { reason: 'x' })).toBe('Drop all x')
-    expect(nameChange('drop', { ids: ['1', '2'] })).toBe('Drop 2 selected')
-  })
-
-  it('is described before and after', () => {
-    const plan = 'Would redrive 1,002 dead letters of inbox: 1,000 handler_failed, 2 schema_mismatch.'
-    expect(describePlan('redrive', 'inbox', { count: 1_002, reasons, dryRun: true })).toBe(plan)
-    expect(describePlan('drop', 'inbox', { count: 0, reasons: [], dryRun: true })).toMatch(/^Would drop nothing/)
-    expect(describeDone('drop', { count: 12, reasons, dryRun: false })).toBe('Dropped: 12.')
-    expect(describeDone('redrive', { count: 1, reasons, dryRun: false })).toBe('Redriven: 1.')
   })
 })

@@ -1,7 +1,7 @@
-/** The filters of the list. */
+/** The rows of the list, and its filters. */
 
 import { expect, it } from 'vitest'
-import { countFilters, filterOf, withFilter } from '../../../src/inspector/page/messages/list/filter.ts'
+import { countFilters, filterOf, keptRows, withFilter } from '../../../src/inspector/page/filter.ts'
 import type { Row } from '../../../src/inspector/wire.ts'
 
 const row: Row = {
@@ -57,4 +57,13 @@ it('is set and cleared one by one', () => {
   const one = withFilter(new URLSearchParams('text=a'), 'state', 'dead')
   expect([one.toString(), countFilters(one)]).toEqual(['text=a&state=dead', 2])
   expect(withFilter(one, 'text', '').toString()).toBe('state=dead')
+})
+
+it('holds as many as the inspector keeps, the newest first: refused requests push no messages out', () => {
+  const rows = Array.from({ length: 12 }, (_, id): Row => {
+    const row = { id, at: 0, kind: 'received', part: 'shop', state: 'done', bytes: 0, attempts: 0 } as const
+    return id < 4 ? row : { ...row, isRefused: true }
+  })
+  const ids = keptRows(rows, { messages: 3, refused: 2 }).map(({ id }) => id)
+  expect(ids).toEqual([11, 10, 3, 2, 1])
 })

@@ -2,8 +2,7 @@
 
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { findDifferences } from '../../../src/inspector/page/messages/difference.ts'
-import { childrenOf, excerptOf, type Json, parseJson } from '../../../src/inspector/page/messages/json.ts'
+import { childrenOf, excerptOf, findDifferences, type Json, parseJson } from '../../../src/inspector/page/json.ts'
 
 function toValue(json: Json): unknown {
   if (json.kind === 'string') return json.value

@@ -1,8 +1,8 @@
 /** The scales of the plots, and the line of four hours. */
 
 import { describe, expect, it } from 'vitest'
+import { expectAttempts, findTried, placeOf } from '../../../src/inspector/page/retry-times.ts'
 import {
-  drawDots,
   drawLine,
   drawSteps,
   findTicks,
@@ -10,8 +10,7 @@ import {
   greatestOf,
   indexAt,
   latestOf,
-} from '../../../src/inspector/page/queues/scale.ts'
-import { expectAttempts, findTried, placeOf } from '../../../src/inspector/page/retry-times.ts'
+} from '../../../src/inspector/page/scale.ts'
 
 describe('the ticks of values', () => {
   it.each([
@@ -76,10 +75,7 @@ describe('the lines', () => {
   const box = { width: 100, height: 50, count: 5, top: 10 }
 
   it('have gaps where nothing is known, and a dot for a value by itself', () => {
-    expect(drawLine([0, 10, null, 5, null], box)).toBe('M10 50L30 0')
-    expect(drawDots([0, 10, null, 5, null], box)).toBe('M70 25h0')
-    expect(drawLine([1, null, 0, 10, 5], box)).toBe('M50 50L70 0L90 25')
-    expect(drawDots([10, null], box)).toBe('M10 0h0')
+    expect(drawLine([0, 10, null, 5, null], box)).toBe('M10 50h0L30 0M70 25h0')
     expect(drawLine([null, null], box)).toBe('')
   })
 

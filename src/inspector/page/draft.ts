@@ -1,8 +1,8 @@
 /** A message as the fields of a form, and back. */
 
-import type { MessageType } from '../../../message/message.ts'
-import type { Tampering } from '../../../sender/tamper.ts'
-import { fixtures } from '../../../testing/fixtures.ts'
+import type { MessageType } from '../../message/message.ts'
+import type { Tampering } from '../../sender/tamper.ts'
+import { fixtures } from '../../testing/fixtures.ts'
 
 /** The fields of the form that hold text. */
 type TextField = 'userId' | 'anonymousId' | 'previousId' | 'groupId' | 'event' | 'name' | 'category'
@@ -31,6 +31,20 @@ export const FIELDS: Readonly<Record<MessageType, readonly Field[]>> = {
   group: ['userId', 'anonymousId', 'groupId', 'traits', 'context'],
   alias: ['previousId', 'userId', 'context'],
   delete: ['userId'],
+}
+
+/** What the form calls each field. */
+export const LABELS: Readonly<Record<Field, string>> = {
+  userId: 'User id',
+  anonymousId: 'Anonymous id',
+  previousId: 'Previous id',
+  groupId: 'Group id',
+  event: 'Event',
+  name: 'Name',
+  category: 'Category',
+  properties: 'Properties',
+  traits: 'Traits',
+  context: 'Context',
 }
 
 /** Whether a field holds JSON. */

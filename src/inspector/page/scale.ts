@@ -20,8 +20,7 @@ export function findTicks(max: number, unit: 'count' | 'duration'): number[] {
 function niceAbove(rough: number): number {
   const power = 10 ** Math.floor(Math.log10(rough))
   const factor = [1, 2, 5].find((each) => each * power >= rough * (1 - 1e-9)) ?? 10
-  // 0.2 and not 0.2000…01.
-  return Number((factor * power).toPrecision(1))
+  return Number((factor * power).toPrecision(1)) // 0.2 and not 0.2000…01.
 }
 
 /**
@@ -33,12 +32,13 @@ export function findTimeTicks(from: number, to: number, most: number, offsetMs: 
   const steps = [1, 2, 5, 10, 15, 30, 60, 120, 240, 480].map((minutes) => minutes * MINUTE)
   const step = steps.find((each) => Math.floor((to - from) / each) + 1 <= most) ?? to - from
   const first = Math.ceil((from + offsetMs) / step) * step - offsetMs
-  const times: number[] = []
-  for (let at = first; at <= to; at += step) times.push(at)
-  return times
+  return Array.from({ length: Math.floor((to - first) / step) + 1 }, (_, index) => first + index * step)
 }
 
-/** A value in the box of a plot: its top is 0. */
+/** The values of a curve: null where there are none. */
+export type Values = readonly (number | null)[]
+
+/** The box of a plot: its top is 0. */
 export interface Box {
   readonly width: number
   readonly height: number
@@ -48,34 +48,20 @@ export interface Box {
   readonly top: number
 }
 
-/** The line through the middles of intervals, with gaps where values are null. */
-export function drawLine(values: readonly (number | null)[], box: Box): string {
-  let path = ''
-  for (const [index, value] of values.entries()) {
-    if (value === null || isAlone(values, index)) continue
-    const isFirst = (values[index - 1] ?? null) === null
-    path += `${isFirst ? 'M' : 'L'}${xOf(index + 0.5, box)} ${yOf(value, box)}`
-  }
-  return path
-}
-
-/** The values between two gaps, which no line goes through: lines of no length, whose round ends are dots. */
-export function drawDots(values: readonly (number | null)[], box: Box): string {
-  const dots = values.map((value, index) =>
-    value !== null && isAlone(values, index) ? `M${xOf(index + 0.5, box)} ${yOf(value, box)}h0` : '',
-  )
-  return dots.join('')
-}
-
-function isAlone(values: readonly (number | null)[], index: number): boolean {
-  return (values[index - 1] ?? null) === null && (values[index + 1] ?? null) === null
+/** The line through the middles of intervals, with gaps where values are null. A value between two gaps is a dot. */
+export function drawLine(values: Values, box: Box): string {
+  const points = values.map((value, index) => {
+    if (value === null) return ''
+    const point = `${xOf(index + 0.5, box)} ${yOf(value, box)}`
+    return (values[index - 1] ?? null) === null ? `M${point}h0` : `L${point}`
+  })
+  return points.join('')
 }
 
 /** The outline of an area of columns, one for each interval. */
-export function drawSteps(values: readonly (number | null)[], box: Box): string {
-  let path = `M0 ${yOf(0, box)}`
-  for (const [index, value] of values.entries()) path += `V${yOf(value ?? 0, box)}H${xOf(index + 1, box)}`
-  return `${path}V${yOf(0, box)}Z`
+export function drawSteps(values: Values, box: Box): string {
+  const steps = values.map((value, index) => `V${yOf(value ?? 0, box)}H${xOf(index + 1, box)}`)
+  return `M0 ${yOf(0, box)}${steps.join('')}V${yOf(0, box)}Z`
 }
 
 /** Where an interval begins. */
@@ -98,12 +84,12 @@ export function indexAt(x: number, { width, count }: Pick<Box, 'width' | 'count'
 }
 
 /** The greatest of values; undefined when all are null. */
-export function greatestOf(values: readonly (number | null)[]): number | undefined {
+export function greatestOf(values: Values): number | undefined {
   const known = values.filter((value) => value !== null)
   return known.length === 0 ? undefined : Math.max(...known)
 }
 
 /** The last value that is known. */
-export function latestOf(values: readonly (number | null)[]): number | undefined {
+export function latestOf(values: Values): number | undefined {
   return values.findLast((value) => value !== null) ?? undefined
 }

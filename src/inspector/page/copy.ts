@@ -1,7 +1,7 @@
 /** A message as text to paste: a command, a test. What strangers wrote stays data in both. */
 
-import type { Body, Detail, RequestLine } from '../../wire.ts'
-import { UNSEEN } from '../codes.ts'
+import type { Body, Detail, RequestLine } from '../wire.ts'
+import { UNSEEN } from './codes.ts'
 
 /** Linux takes 128 KB in one argument. */
 const ARGUMENT_BYTES = 100_000

@@ -1,0 +1,74 @@
+/** Which rows the page holds, and which of them the list shows, as the query of the URL says. */
+
+import type { Row, Setup } from '../wire.ts'
+import { formatLiteral } from './format.ts'
+
+/** Returns as many as the inspector keeps, the newest first: refused requests push out none but their own. */
+export function keptRows(rows: Iterable<Row>, keep?: Setup['keep']): readonly Row[] {
+  const sorted = [...rows].sort((one, other) => other.id - one.id)
+  if (keep === undefined) return sorted
+  const left = { ...keep }
+  return sorted.filter(({ isRefused = false }) => {
+    const pool = isRefused ? 'refused' : 'messages'
+    left[pool] -= 1
+    return left[pool] >= 0
+  })
+}
+
+/** The names of the filters in the query. */
+const FILTERS = ['text', 'state', 'type', 'part', 'event', 'user', 'status'] as const
+
+/** The name of a filter in the query. */
+export type FilterName = (typeof FILTERS)[number]
+
+/** How many filters are set. */
+export function countFilters(query: URLSearchParams): number {
+  return FILTERS.filter((name) => query.has(name)).length
+}
+
+/** Returns the query with a filter set, or without it when the value is empty. */
+export function withFilter(query: URLSearchParams, name: FilterName, value: string): URLSearchParams {
+  const next = new URLSearchParams(query)
+  if (value === '') next.delete(name)
+  else next.set(name, value)
+  return next
+}
+
+/** Returns what says whether a row passes all filters. */
+export function filterOf(query: URLSearchParams): (row: Row) => boolean {
+  const wanted = FILTERS.map((name) => [name, query.get(name)?.trim().toLowerCase() ?? ''] as const)
+  const tests = wanted.filter(([, value]) => value !== '').map(([name, value]) => testOf(name, value))
+  return (row) => tests.every((test) => test(row))
+}
+
+function testOf(name: FilterName, value: string): (row: Row) => boolean {
+  switch (name) {
+    case 'text': {
+      const words = value.split(/\s+/)
+      return (row) => words.every((word) => textOf(row).includes(word))
+    }
+    case 'state':
+      return ({ state }) => state === value
+    case 'type':
+      return ({ type }) => (type ?? 'none') === value
+    case 'part':
+      return ({ part }) => part.toLowerCase() === value
+    case 'event':
+      return (row) => row.name?.toLowerCase().includes(value) ?? false
+    case 'user':
+      return ({ user }) => user?.toLowerCase().includes(value) ?? false
+    case 'status': // 503, 50, 5xx.
+      return ({ status }) => String(status ?? '').startsWith(value.replaceAll('x', '')) && status !== undefined
+  }
+}
+
+const texts = new WeakMap<Row, string>()
+
+/** What the row shows, in lower case. */
+function textOf(row: Row): string {
+  const { id, kind, part, state, type, name, user, status, code = '' } = row
+  const shown = [id, kind, part, state, type, name, user, status, code, formatLiteral(code)]
+  const text = texts.get(row) ?? shown.join('\n').toLowerCase()
+  texts.set(row, text)
+  return text
+}

@@ -1,0 +1,131 @@
+/** JSON as it is written, and what differs between two: numbers keep their digits, objects their order and repeated keys. */
+
+/** A value of JSON. */
+export type Json =
+  | { readonly kind: 'object'; readonly entries: readonly Entry[] }
+  | { readonly kind: 'array'; readonly items: readonly Json[] }
+  | { readonly kind: 'string'; readonly value: string }
+  /** A number, `true`, `false` or `null`. */
+  | { readonly kind: 'literal'; readonly text: string }
+
+interface Entry {
+  readonly key: string
+  readonly value: Json
+}
+
+type Open = { readonly kind: 'object'; readonly entries: Entry[] } | { readonly kind: 'array'; readonly items: Json[] }
+
+/** A string, a number or a literal, or a bracket. */
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[-+.\w]+|[[\]{}]/g
+
+/**
+ * Parses JSON, nested however deep.
+ *
+ * @throws SyntaxError of the browser.
+ */
+export function parseJson(text: string): Json {
+  JSON.parse(text) // It is correct: only where each token ends is to be found.
+  const roots: Json[] = []
+  const open: Open[] = [{ kind: 'array', items: roots }]
+  let key: string | undefined
+  for (const [token] of text.matchAll(TOKEN)) {
+    const parent = open.at(-1) as Open
+    if (token === '}' || token === ']') open.pop()
+    else if (parent.kind === 'object' && key === undefined) key = JSON.parse(token)
+    else {
+      const value = toJson(token)
+      if (parent.kind === 'object') parent.entries.push({ key: key ?? '', value })
+      else parent.items.push(value)
+      key = undefined
+      if (token === '{' || token === '[') open.push(value as Open)
+    }
+  }
+  return roots[0] as Json
+}
+
+function toJson(token: string): Json {
+  if (token === '{') return { kind: 'object', entries: [] }
+  if (token === '[') return { kind: 'array', items: [] }
+  return token.startsWith('"') ? { kind: 'string', value: JSON.parse(token) } : { kind: 'literal', text: token }
+}
+
+/** How many values an object or an array has. */
+export function sizeOf(json: Json): number {
+  if (json.kind === 'object') return json.entries.length
+  return json.kind === 'array' ? json.items.length : 0
+}
+
+/** The values of an object or an array with their keys; of a string or a literal none. */
+export function childrenOf(json: Json): readonly { readonly key: string | number; readonly value: Json }[] {
+  if (json.kind === 'object') return json.entries
+  return json.kind === 'array' ? json.items.map((value, key) => ({ key, value })) : []
+}
+
+/** The beginning of a value as text. */
+export function excerptOf(json: Json, most = 80): string {
+  if (json.kind === 'literal') return cut(json.text, most)
+  if (json.kind === 'string') return JSON.stringify(cut(json.value, most))
+  const [first, last] = json.kind === 'object' ? ['{', '}'] : ['[', ']']
+  let text = ''
+  for (const { key, value } of childrenOf(json)) {
+    const name = typeof key === 'string' ? `${JSON.stringify(key)}: ` : ''
+    const left = most - text.length - name.length
+    if (left <= 0) return `${first}${text}${text === '' ? '' : ', '}…${last}`
+    text += `${text === '' ? '' : ', '}${name}${excerptOf(value, Math.max(0, left - 4))}`
+  }
+  return `${first}${text}${last}`
+}
+
+function cut(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most)}…` : text
+}
+
+/** A field that is not the same in two bodies. */
+export interface Difference {
+  /** `properties.products[0].name`; empty for the whole body. */
+  readonly path: string
+  /** Undefined: it has no such field. */
+  readonly left: Json | undefined
+  readonly right: Json | undefined
+}
+
+/**
+ * Compares two values of JSON. Numbers are equal when they are written alike; the order of keys does not count.
+ *
+ * @param most How many differences are listed at most.
+ */
+export function findDifferences(left: Json, right: Json, most: number): readonly Difference[] {
+  const found: Difference[] = []
+  const pairs: Difference[] = [{ path: '', left, right }]
+  for (let pair = pairs.pop(); pair !== undefined && found.length < most; pair = pairs.pop()) {
+    const { left, right } = pair
+    if (left?.kind === right?.kind && (left?.kind === 'object' || left?.kind === 'array')) {
+      // The last is taken next: the fields are listed in their order.
+      pairs.push(...pairsOf(pair).reverse())
+    } else if (!isEqual(left, right)) {
+      found.push(pair)
+    }
+  }
+  return found
+}
+
+function pairsOf({ path, left, right }: Difference): Difference[] {
+  const [lefts, rights] = [fieldsOf(left), fieldsOf(right)]
+  const keys = new Set([...lefts.keys(), ...rights.keys()])
+  return [...keys].map((key) => ({ path: pathOf(path, key), left: lefts.get(key), right: rights.get(key) }))
+}
+
+function fieldsOf(json: Json | undefined): ReadonlyMap<string | number, Json> {
+  return new Map(json === undefined ? [] : childrenOf(json).map(({ key, value }) => [key, value]))
+}
+
+function pathOf(parent: string, key: string | number): string {
+  if (typeof key === 'number') return `${parent}[${key}]`
+  if (!/^[A-Za-z_$][\w$]*$/.test(key)) return `${parent}[${JSON.stringify(key)}]`
+  return parent === '' ? key : `${parent}.${key}`
+}
+
+function isEqual(left: Json | undefined, right: Json | undefined): boolean {
+  if (left?.kind === 'string') return right?.kind === 'string' && left.value === right.value
+  return left?.kind === 'literal' && right?.kind === 'literal' && left.text === right.text
+}

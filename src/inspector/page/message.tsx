@@ -1,0 +1,390 @@
+/** One message: what it is, what happened to it step by step, its body and its headers. */
+
+import type { ComponentChildren, RefObject } from 'preact'
+import { useEffect } from 'preact/hooks'
+import type { AttemptLine, CircuitLine, Detail, ErrorLine, Explanation, RequestLine, Row, Step } from '../wire.ts'
+import { BodyView } from './body.tsx'
+import { copyAsCurl, copyAsTest } from './copy.ts'
+import {
+  formatBytes,
+  formatCode,
+  formatCount,
+  formatDay,
+  formatDuration,
+  formatExactTime,
+  formatLiteral,
+} from './format.ts'
+import { FourHours } from './four-hours.tsx'
+import { hrefOf } from './navigation.ts'
+import { AttemptAnswer, CopyButton, Countdown, Facts, Failure, resultOf, State, Text, Time } from './parts.tsx'
+import { findRemaining, findTried } from './retry-times.ts'
+import { useAnswer, useNow, useStore } from './store.ts'
+
+interface MessageProps {
+  readonly id: number
+  readonly headingRef: RefObject<HTMLHeadingElement>
+  /** Whether it takes the focus. */
+  readonly isEntered: boolean
+  readonly onClose: () => void
+}
+
+/** Shows a message, and keeps it up to date. */
+export function MessageView({ id, headingRef, isEntered, onClose }: MessageProps) {
+  const row = useStore((state) => state.rows.find((each) => each.id === id))
+  const { answer: detail, error } = useAnswer<Detail>('message', { id }, { cause: row })
+  useEffect(() => {
+    // On a narrow screen it covers the list.
+    if (isEntered || matchMedia('(max-width: 979px)').matches) headingRef.current?.focus()
+  }, [headingRef, isEntered])
+  return (
+    <section class="message" aria-labelledby="message-title">
+      <header>
+        <h2 id="message-title" ref={headingRef} tabIndex={-1} class="break">
+          {detail === undefined ? (
+            `Message ${id}`
+          ) : (
+            <>
+              <span class="mono muted">{detail.row.type ?? 'not a message'}</span>{' '}
+              {detail.row.name !== undefined && <Text value={detail.row.name} />}
+            </>
+          )}
+        </h2>
+        <button type="button" class="quiet" title="Key: Escape" onClick={onClose}>
+          Close
+        </button>
+      </header>
+      <Failure error={error} />
+      {detail !== undefined && <Content detail={detail} />}
+    </section>
+  )
+}
+
+interface DetailProps {
+  readonly detail: Detail
+}
+
+const BY = { sent: 'Sent by', received: 'Received by', collected: 'Collected by' }
+
+function Content({ detail }: DetailProps) {
+  const { row, request, body, steps, window } = detail
+  const [curl, test] = [copyAsCurl(detail), copyAsTest(detail)]
+  const canSend = useStore(({ setup }) => setup?.access === 'write' && setup.senders.length > 0)
+  const facts: readonly (readonly [string, ComponentChildren])[] = [
+    ['State', <State key="state" state={row.state} />],
+    ['Answer', row.status],
+    ['Reason', row.code && formatCode(row.code, row.state)],
+    ['User', row.user && <Text key="user" value={row.user} />],
+    [BY[row.kind], row.part],
+    ['At', <Time key="at" at={row.at}>{`${formatDay(row.at)}, ${formatExactTime(row.at)}`}</Time>],
+    ['Body', formatBytes(row.bytes)],
+    ['Attempts', row.attempts],
+    ['Number', row.id],
+  ]
+  return (
+    <>
+      <Facts class="facts" facts={facts} />
+      <div class="row">
+        {curl !== undefined && <CopyButton label="Copy as curl" text={curl} />}
+        {test !== undefined && <CopyButton label="Copy as test" text={test} />}
+        {body.text !== undefined && <CopyButton label="Copy body" text={body.text} />}
+        {canSend && body.text !== undefined && (
+          <a class="button" href={hrefOf('send', '', new URLSearchParams({ from: String(row.id) }))}>
+            Send again
+          </a>
+        )}
+      </div>
+      <Section title="Timeline">
+        {window !== undefined && (
+          <FourHours {...window} tried={findTried(steps)} rounds={row.attempts} nextAt={row.retryAt} />
+        )}
+        <Timeline detail={detail} />
+      </Section>
+      <Section title="Body">
+        <BodyView detail={detail} />
+      </Section>
+      {request !== undefined && (
+        <Section title="Headers">
+          <Headers request={request} />
+        </Section>
+      )}
+    </>
+  )
+}
+
+function Section({ title, children }: { readonly title: string; readonly children: ComponentChildren }) {
+  return (
+    <section class="stack">
+      <h3>{title}</h3>
+      {children}
+    </section>
+  )
+}
+
+function Headers({ request: { method, path, headers } }: { readonly request: RequestLine }) {
+  const hidden = headers.filter(([, value]) => value === null).length
+  return (
+    <>
+      <p class="mono break">
+        {method} <Text value={path} />
+      </p>
+      <table class="headers">
+        <thead class="unseen">
+          <tr>
+            <th scope="col">Name</th>
+            <th scope="col">Value</th>
+          </tr>
+        </thead>
+        <tbody>
+          {headers.map(([name, value], index) => (
+            <tr key={index}>
+              <th scope="row" class="mono">
+                <Text value={name} />
+              </th>
+              <td class="mono">{value === null ? <span class="tag">hidden</span> : <Text value={value} />}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {hidden > 0 && (
+        <p class="muted">{formatCount(hidden, 'header')} may hold a secret. Copies leave hidden headers out.</p>
+      )}
+    </>
+  )
+}
+
+/** The steps of a message, and what comes next. */
+function Timeline({ detail }: DetailProps) {
+  const { steps, row, canExplain } = detail
+  return (
+    <ol class="timeline">
+      {steps.map((step, index) => (
+        <Item key={index} {...showStep(step)} at={step.at} first={steps[0]?.at} />
+      ))}
+      {canExplain && (
+        <Item tone="bad" title="Why the signature was refused">
+          <Reason id={row.id} />
+        </Item>
+      )}
+      {row.state === 'waiting' && <Next row={row} steps={steps} />}
+      {row.state === 'dead' && (
+        <Item tone="bad" title={`Dead letter${row.code === undefined ? '' : `: ${formatLiteral(row.code)}`}`}>
+          <p>
+            It is not tried again by itself. <a href={hrefOf('dead-letters')}>Redrive or drop it</a>
+          </p>
+        </Item>
+      )}
+    </ol>
+  )
+}
+
+/** A step as the timeline shows it. */
+interface Shown {
+  /** What its mark on the line says. */
+  readonly tone: 'plain' | 'good' | 'bad' | 'waits'
+  readonly title: ComponentChildren
+  readonly children?: ComponentChildren
+}
+
+interface ItemProps extends Shown {
+  readonly at?: number | undefined
+  /** When the first step was: later ones say how long after it they were. */
+  readonly first?: number | undefined
+}
+
+function Item({ tone, title, at, first = at, children }: ItemProps) {
+  return (
+    <li class={`tone-${tone}`}>
+      <p class="step">
+        <span class="strong">{title}</span>
+        {at !== undefined && first !== undefined && (
+          <Time at={at} class="mono muted">
+            {at - first < 1 ? formatExactTime(at) : `+${formatDuration(at - first)}`}
+          </Time>
+        )}
+      </p>
+      {children}
+    </li>
+  )
+}
+
+/** Says what a step was. */
+function showStep(step: Step): Shown {
+  switch (step.what) {
+    case 'arrived': {
+      const from = step.remoteAddress === undefined ? '' : ` from ${step.remoteAddress}`
+      const title = `Arrived${step.isCopy ? ' again: a copy' : ''}`
+      return { tone: 'plain', title, children: <Note>{formatBytes(step.bytes) + from}</Note> }
+    }
+    case 'checked': {
+      const { isVerified, secretIndex, source } = step
+      const children = source !== undefined && <Note>Source {source}</Note>
+      if (!isVerified) return { tone: 'bad', title: 'Not verified: no signature covers it', children }
+      const secret = secretIndex === undefined ? '' : `: secret ${secretIndex + 1} matched`
+      return { tone: 'good', title: `Signature verified${secret}`, children }
+    }
+    case 'unchecked':
+      return { tone: 'plain', title: 'Signature not checked: no secret was given' }
+    case 'stored':
+      return { tone: 'plain', title: 'Stored in the inbox', children: <Took ms={step.durationMs} /> }
+    case 'handled':
+    case 'failed':
+      return showRuns(step)
+    case 'answered': {
+      const { status, durationMs, error } = step
+      const children = error === undefined ? <Took ms={durationMs} /> : <ErrorText error={error} />
+      return { tone: status < 400 ? 'plain' : 'bad', title: `Answered ${status}`, children }
+    }
+    case 'collected': {
+      const { accepted, refused, source } = step
+      const title = `Collected ${formatCount(accepted, 'call')}${refused > 0 ? `, ${refused} refused` : ''}`
+      const children = source !== undefined && <Note>Source {source}</Note>
+      return { tone: refused > 0 ? 'bad' : 'good', title, children }
+    }
+    case 'queued':
+      return { tone: 'plain', title: 'Queued' }
+    case 'redriven':
+      return { tone: 'waits', title: 'Redriven: it is tried again' }
+    case 'dropped':
+      return { tone: 'bad', title: 'Dropped' }
+    case 'attempt':
+      return showAttempt(step.attempt)
+    case 'round': {
+      const { status, retryAt, reason } = step
+      if (status === 'delivered') return { tone: 'good', title: 'Delivered' }
+      const why = reason === undefined ? '' : `: ${formatLiteral(reason)}`
+      if (status === 'failed') return { tone: 'bad', title: `Failed${why}` }
+      const at = retryAt === undefined ? '' : ` at ${formatExactTime(retryAt)}`
+      return { tone: 'waits', title: `To be tried again${at}${why}` }
+    }
+  }
+}
+
+const THEN = { sender: 'Its sender was asked to send it again.', dead_letter: 'It became a dead letter.' }
+
+function showRuns(step: Extract<Step, { what: 'handled' | 'failed' }>): Shown {
+  const { what, attempt, durationMs, runs, error, next } = step
+  const isFailed = what === 'failed'
+  const then = typeof next === 'number' ? `Again at ${formatExactTime(next)}.` : next && THEN[next]
+  const isOfRun = error?.code === 'handler_failed' && runs.some((run) => run.error)
+  const children = (
+    <>
+      {runs.length === 0 && !isFailed && <Note>No handler is registered for it.</Note>}
+      <ul>
+        {runs.map(({ on, name, durationMs, error }, index) => (
+          <li key={index}>
+            <span class={error === undefined ? 'state-done' : 'state-dead'}>{error === undefined ? '✓' : '✕'}</span>{' '}
+            <code>
+              <Text value={on} />
+            </code>{' '}
+            <Text value={name} /> <span class="muted">{formatDuration(durationMs)}</span>
+            {error !== undefined && <ErrorText error={error} />}
+          </li>
+        ))}
+      </ul>
+      {error !== undefined && !isOfRun && <ErrorText error={error} />}
+      {then !== undefined && <Note>{then}</Note>}
+    </>
+  )
+  const title = `${isFailed ? 'Handlers failed' : 'Handled'}${attempt > 1 ? `, attempt ${attempt}` : ''}`
+  return { tone: isFailed ? 'bad' : 'good', title: `${title} in ${formatDuration(durationMs)}`, children }
+}
+
+function showAttempt(attempt: AttemptLine): Shown {
+  const { url, durationMs, ok } = attempt
+  const children = (
+    <>
+      <p class="mono break">
+        <Text value={url} />
+      </p>
+      <AttemptAnswer attempt={attempt} />
+    </>
+  )
+  const title = `Attempt: ${resultOf(attempt)} in ${formatDuration(durationMs)}`
+  return { tone: ok ? 'good' : 'bad', title, children }
+}
+
+function ErrorText({ error: { code, message, stack } }: { readonly error: ErrorLine }) {
+  return (
+    <div class="failure break">
+      <code>
+        <Text value={code} />
+      </code>{' '}
+      <Text value={message} lines />
+      {stack !== undefined && (
+        <details>
+          <summary>Stack</summary>
+          <pre>
+            <Text value={stack} lines />
+          </pre>
+        </details>
+      )}
+    </div>
+  )
+}
+
+function Note({ children }: { readonly children: ComponentChildren }) {
+  return <p class="muted break">{children}</p>
+}
+
+function Took({ ms }: { readonly ms: number }) {
+  return <Note>in {formatDuration(ms)}</Note>
+}
+
+/** What comes next of a message that waits. */
+function Next({ row: { part, retryAt }, steps }: { readonly row: Row; readonly steps: readonly Step[] }) {
+  const isDue = useNow() >= (retryAt ?? 0)
+  const circuits = useStore(({ queues }) => queues.find((queue) => queue.part === part)?.circuits)
+  const { open, others } = findRemaining(circuits ?? [], steps)
+  const isHeld = isDue && open.length > 0 && others === 0
+  const title =
+    retryAt === undefined ? (
+      isHeld ? (
+        'Held'
+      ) : (
+        'Waiting, or at work'
+      )
+    ) : (
+      <>Next attempt: {isHeld ? 'held' : <Countdown at={retryAt} />}</>
+    )
+  return (
+    <Item tone="waits" title={title} at={retryAt}>
+      {open.length > 0 && <OpenCircuits circuits={open} others={others} />}
+    </Item>
+  )
+}
+
+interface OpenCircuitsProps {
+  readonly circuits: readonly CircuitLine[]
+  readonly others: number
+}
+
+function OpenCircuits({ circuits, others }: OpenCircuitsProps) {
+  return (
+    <>
+      <ul>
+        {circuits.map(({ url, probeAt }) => (
+          <li key={url} class="break">
+            <span class="mono">{url}</span> circuit open
+            {probeAt !== undefined && ', next probe '}
+            {probeAt !== undefined && <Countdown at={probeAt} />}
+          </li>
+        ))}
+      </ul>
+      <p class="muted">
+        Nothing else is posted there until a probe succeeds.
+        {others > 0 && ` The other ${others === 1 ? 'URL is' : 'URLs are'} tried meanwhile.`}
+      </p>
+    </>
+  )
+}
+
+/** Asks why the signature of a message was refused, and shows the answer. */
+function Reason({ id }: { readonly id: number }) {
+  const { answer, error } = useAnswer<Explanation>('explanation', { id })
+  if (error !== undefined) return <Failure error={error} />
+  return (
+    <p class="reason break">
+      {answer === undefined ? 'Comparing it with the secrets…' : <Text value={answer.message} lines />}
+    </p>
+  )
+}

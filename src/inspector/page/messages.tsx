@@ -1,0 +1,484 @@
+/** The view "Messages": the bar with the filters, the list, and the message that is open. */
+
+import type { ComponentChildren, RefObject } from 'preact'
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import type { Row } from '../wire.ts'
+import { countFilters, type FilterName, filterOf, withFilter } from './filter.ts'
+import { formatCode, formatDuration, formatExactTime, formatNumber, formatTime } from './format.ts'
+import { MessageView } from './message.tsx'
+import { goTo, hrefOf, useKeys, useRoute } from './navigation.ts'
+import { CopyButton, Countdown, Empty, STATES, State, Text, Time } from './parts.tsx'
+import { useStore } from './store.ts'
+
+/** Shows the list, and the message of the URL beside it. */
+export function MessagesView() {
+  const { rest, query } = useRoute()
+  const live = useStore((state) => state.rows)
+  const [frozen, setFrozen] = useState<readonly Row[] | undefined>(undefined)
+  const all = frozen ?? live
+  const search = query.toString()
+  const passes = useMemo(() => filterOf(query), [search])
+  const rows = useMemo(() => all.filter(passes), [all, passes])
+  const newest = frozen?.[0]?.id ?? 0
+  const fresh = frozen && live.filter((row) => row.id > newest && passes(row)).length
+
+  const openId = /^\d+$/.test(rest) ? Number(rest) : undefined
+  const [chosenId, setChosenId] = useState<number | undefined>(undefined)
+  const activeId = openId ?? chosenId
+  const listRef = useRef<HTMLDivElement>(null)
+  const searchRef = useRef<HTMLInputElement>(null)
+  const headingRef = useRef<HTMLHeadingElement>(null)
+  /** Whether the message was opened by a key, which takes the focus along. */
+  const isEntered = useRef(false)
+  const wasOpen = useRef(false)
+
+  const open = (row: Row, isReplaced = false): void => {
+    setChosenId(row.id)
+    goTo(hrefOf('messages', String(row.id), query), isReplaced)
+  }
+  const close = (): void => {
+    if (openId !== undefined) goTo(hrefOf('messages', '', query))
+  }
+  useEffect(() => {
+    if (openId !== undefined) setChosenId(openId)
+    // The message that was closed had the focus.
+    else if (wasOpen.current && document.activeElement === document.body) {
+      const target = listRef.current ?? searchRef.current
+      target?.focus()
+    }
+    wasOpen.current = openId !== undefined
+  }, [openId])
+  const move = (by: number): unknown => {
+    const index = rows.findIndex(({ id }) => id === activeId)
+    const next = rows[Math.min(Math.max(0, index + by), rows.length - 1)]
+    if (next === undefined) return false
+    if (openId === undefined) return setChosenId(next.id)
+    isEntered.current = document.activeElement === headingRef.current
+    return open(next, true)
+  }
+  /** Arrows scroll where the focus is, unless that is the list. */
+  const moveInList = (by: number) => () => document.activeElement === listRef.current && move(by)
+  const enter = (): unknown => {
+    const row = rows.find(({ id }) => id === activeId)
+    if (row === undefined) return false
+    isEntered.current = true
+    return openId === row.id ? headingRef.current?.focus() : open(row)
+  }
+  const pause = (): void => setFrozen(frozen === undefined ? live : undefined)
+
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+    ArrowDown: moveInList(1),
+    ArrowUp: moveInList(-1),
+    PageDown: moveInList(10),
+    PageUp: moveInList(-10),
+    Home: moveInList(-rows.length),
+    End: moveInList(rows.length),
+    Enter: enter,
+    Escape: () => (document.activeElement === searchRef.current ? listRef.current?.focus() : close()),
+    '/': () => searchRef.current?.focus(),
+    p: pause,
+  })
+
+  return (
+    <div class={`messages ${openId === undefined ? '' : 'is-open'}`}>
+      <div class="messages-list">
+        <h1 class="unseen">Messages</h1>
+        <Filters
+          query={query}
+          onQuery={(next) => goTo(hrefOf('messages', rest, next), true)}
+          searchRef={searchRef}
+          all={all}
+          shown={rows.length}
+          fresh={fresh}
+          onPause={pause}
+        />
+        {rows.length === 0 ? (
+          <NoRows isFiltered={all.length > 0} onClear={() => goTo(hrefOf('messages', rest), true)} />
+        ) : (
+          <List
+            rows={rows}
+            activeId={activeId}
+            onOpen={(row) => {
+              isEntered.current = false
+              open(row)
+            }}
+            listRef={listRef}
+          />
+        )}
+      </div>
+      {openId !== undefined && (
+        <MessageView key={openId} id={openId} headingRef={headingRef} isEntered={isEntered.current} onClose={close} />
+      )}
+    </div>
+  )
+}
+
+const TYPES = ['page', 'screen', 'identify', 'track', 'alias', 'group', 'delete', 'batch']
+
+interface FiltersProps {
+  readonly query: URLSearchParams
+  readonly onQuery: (query: URLSearchParams) => void
+  readonly searchRef: RefObject<HTMLInputElement>
+  readonly all: readonly Row[]
+  /** How many rows pass the filters. */
+  readonly shown: number
+  /** How many came since the pause; undefined without one. */
+  readonly fresh: number | undefined
+  readonly onPause: () => void
+}
+
+/** The bar above the list: search, filters, pause. */
+function Filters({ query, onQuery, searchRef, all, shown, fresh, onPause }: FiltersProps) {
+  const [isOpen, setIsOpen] = useState(false)
+  const parts = useStore((state) => state.setup?.parts) ?? []
+  const set =
+    (name: FilterName) =>
+    ({ currentTarget }: { readonly currentTarget: { readonly value: string } }): void =>
+      onQuery(withFilter(query, name, currentTarget.value))
+  const total = countFilters(query)
+  const count = total - (query.has('text') ? 1 : 0)
+  const sample = all.find(({ state }) => state === 'done')?.of
+  const names = new Set(isOpen ? all.flatMap(({ name }) => name ?? []) : [])
+
+  const select = (name: FilterName, label: string, options: readonly (readonly [string, string])[]) => (
+    <label>
+      {label}
+      <select value={query.get(name) ?? ''} onChange={set(name)}>
+        <option value="">Any</option>
+        {options.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+  const input = (name: FilterName, label: string, placeholder: string) => (
+    <label>
+      {label}
+      <input
+        value={query.get(name) ?? ''}
+        placeholder={placeholder}
+        list={`${name}-names`}
+        autocomplete="off"
+        spellcheck={false}
+        onInput={set(name)}
+      />
+    </label>
+  )
+
+  return (
+    <search class="filters">
+      <div class="row">
+        <input
+          ref={searchRef}
+          class="grow"
+          type="search"
+          aria-label="Search messages"
+          placeholder="Search ( / )"
+          value={query.get('text') ?? ''}
+          onInput={set('text')}
+        />
+        <button type="button" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
+          Filters{count > 0 && <span class="badge chosen">{count}</span>}
+        </button>
+        <button type="button" aria-pressed={fresh !== undefined} title="Key: p" onClick={onPause}>
+          {fresh === undefined ? 'Pause' : 'Resume'}
+        </button>
+        <output class="count muted">
+          {`${total > 0 ? `${formatNumber(shown)} of ` : ''}${formatNumber(all.length)}`}
+          {fresh !== undefined && ` · ${formatNumber(fresh)} new`}
+          {sample !== undefined && (
+            <span title="Of messages that succeed. What fails, is refused or tried again is all here.">
+              {` · 1 of ${formatNumber(sample)} shown`}
+            </span>
+          )}
+        </output>
+      </div>
+      {isOpen && (
+        <div class="fields">
+          {select('state', 'State', Object.entries(STATES))}
+          {select('type', 'Type', [...TYPES.map((type) => [type, type] as const), ['none', 'not a message']])}
+          {select(
+            'part',
+            'Part',
+            parts.map(({ name }) => [name.toLowerCase(), name]),
+          )}
+          {input('event', 'Event', 'Order Completed')}
+          {input('user', 'User', 'user-1')}
+          {input('status', 'Status', '503 or 5xx')}
+          <datalist id="event-names">
+            {[...names].slice(0, 50).map((name) => (
+              <option key={name} value={name} />
+            ))}
+          </datalist>
+          {total > 0 && (
+            <button type="button" class="quiet" onClick={() => onQuery(new URLSearchParams())}>
+              Clear filters
+            </button>
+          )}
+        </div>
+      )}
+    </search>
+  )
+}
+
+const COMMAND = 'npx hookline send track --to http://localhost:3000/webhooks'
+
+/** Says why no row is shown, and what to do. */
+function NoRows({ isFiltered, onClear }: { readonly isFiltered: boolean; readonly onClear: () => void }) {
+  const hasRows = useStore((state) => state.hasRows)
+  const setup = useStore((state) => state.setup)
+  if (!hasRows) return <Empty>Loading…</Empty>
+  if (setup?.parts.every(({ kind }) => kind === 'queue')) {
+    return (
+      <Empty>
+        Queues are looked into from outside their processes, so messages are not seen as they pass. See the counts under{' '}
+        <a href={hrefOf('queues')}>Queues</a>, and what failed under <a href={hrefOf('dead-letters')}>Dead letters</a>.
+      </Empty>
+    )
+  }
+  if (isFiltered) {
+    return (
+      <Empty>
+        <p>No message passes the filters.</p>
+        <button type="button" onClick={onClear}>
+          Clear filters
+        </button>
+      </Empty>
+    )
+  }
+  if (setup?.command === 'listen') {
+    return (
+      <Empty>
+        <strong>No requests yet.</strong> They are shown here as soon as they arrive at the URL that{' '}
+        <code>hookline listen</code> printed.
+      </Empty>
+    )
+  }
+  return (
+    <Empty>
+      <p>
+        <strong>No messages yet.</strong> They are shown here as soon as they arrive.
+      </p>
+      {setup?.access === 'write' && setup.senders.length > 0 ? (
+        <a class="button" href={hrefOf('send')}>
+          Send a message
+        </a>
+      ) : (
+        <>
+          <p>Send one to your endpoint, with its secret in HOOKLINE_SECRET:</p>
+          <p class="row">
+            <code>{COMMAND}</code>
+            <CopyButton label="Copy" text={COMMAND} />
+          </p>
+        </>
+      )}
+    </Empty>
+  )
+}
+
+const WIDE_PX = 900
+const ROW_PX = { wide: 30, narrow: 50 }
+/** Rows above and below what is seen. */
+const SPARE = 8
+
+interface ListProps {
+  /** The newest first. */
+  readonly rows: readonly Row[]
+  readonly activeId: number | undefined
+  readonly onOpen: (row: Row) => void
+  readonly listRef: RefObject<HTMLDivElement>
+}
+
+/** The list: only the rows that are seen are in the document. */
+function List({ rows, activeId, onOpen, listRef }: ListProps) {
+  const [{ width, height }, setSize] = useState({ width: 1_000, height: 0 })
+  const [top, setTop] = useState(0)
+  const isWide = width >= WIDE_PX
+  const rowPx = isWide ? ROW_PX.wide : ROW_PX.narrow
+
+  useLayoutEffect(() => {
+    const list = listRef.current
+    if (list === null) return
+    const measure = (): void => setSize({ width: list.clientWidth, height: list.clientHeight })
+    const observer = new ResizeObserver(measure)
+    observer.observe(list)
+    measure()
+    return () => observer.disconnect()
+  }, [listRef])
+
+  // New rows come above: what is read stays where it is, unless it is the top.
+  const anchor = useRef<{ readonly id: number; readonly offset: number } | undefined>(undefined)
+  useLayoutEffect(() => {
+    const list = listRef.current
+    if (list === null || anchor.current === undefined) return
+    const { id, offset } = anchor.current
+    const above = rows.findIndex((row) => row.id <= id)
+    const wanted = (above === -1 ? rows.length : above) * rowPx + offset
+    if (Math.abs(list.scrollTop - wanted) >= 1) list.scrollTop = wanted
+    setTop(list.scrollTop)
+  }, [rows, rowPx, listRef])
+  const onScroll = ({ scrollTop }: HTMLDivElement): void => {
+    const first = scrollTop < rowPx ? undefined : rows[Math.floor(scrollTop / rowPx)]
+    anchor.current = first && { id: first.id, offset: scrollTop % rowPx }
+    setTop(scrollTop)
+  }
+
+  const activeIndex = activeId === undefined ? -1 : rows.findIndex(({ id }) => id === activeId)
+  useLayoutEffect(() => {
+    const list = listRef.current
+    if (list === null || activeIndex === -1) return
+    const at = activeIndex * rowPx
+    if (at < list.scrollTop) list.scrollTop = at
+    if (at + rowPx > list.scrollTop + list.clientHeight) list.scrollTop = at + rowPx - list.clientHeight
+    // Not when a new row moves it: only when another one becomes active.
+  }, [activeId])
+
+  const slots = Math.ceil(height / rowPx) + 1 + 2 * SPARE
+  const first = Math.floor(top / rowPx) - SPARE
+  const indexes = Array.from({ length: slots }, (_, slot) => first + slot).filter((index) => rows[index] !== undefined)
+  // The active one stays in the document: assistive technology reads it.
+  if (activeIndex !== -1 && !indexes.includes(activeIndex)) indexes.push(activeIndex)
+
+  return (
+    <div class={`list ${isWide ? 'is-wide' : ''}`}>
+      {isWide && (
+        <div class="message-row columns muted" aria-hidden="true">
+          {COLUMNS.map((name) => (
+            <span key={name} class={NUMBERS.has(name) ? 'number' : ''}>
+              {name}
+            </span>
+          ))}
+        </div>
+      )}
+      <div
+        ref={listRef}
+        class="rows"
+        role="listbox"
+        aria-label="Messages, the newest first"
+        tabIndex={0}
+        aria-activedescendant={activeIndex === -1 ? undefined : `row-${activeId}`}
+        onScroll={({ currentTarget }) => onScroll(currentTarget)}
+      >
+        <div class="rows-height" role="presentation" style={{ height: `${rows.length * rowPx}px` }}>
+          {indexes.map((index) => {
+            const row = rows[index] as Row
+            return (
+              // biome-ignore lint/a11y/useKeyWithClickEvents: the list takes the keys
+              <div
+                // Not of the message: the elements of rows that have gone are used again.
+                key={index >= first && index < first + slots ? index % slots : 'active'}
+                id={`row-${row.id}`}
+                class="message-row"
+                role="option"
+                tabIndex={-1}
+                aria-selected={row.id === activeId}
+                aria-setsize={rows.length}
+                aria-posinset={index + 1}
+                style={{ transform: `translateY(${index * rowPx}px)` }}
+                onClick={() => onOpen(row)}
+              >
+                {isWide ? <Columns row={row} /> : <Lines row={row} />}
+              </div>
+            )
+          })}
+        </div>
+      </div>
+      {top >= rowPx && (
+        <button type="button" class="newest" onClick={() => listRef.current?.scrollTo({ top: 0 })}>
+          ↑ Newest
+        </button>
+      )}
+    </div>
+  )
+}
+
+const COLUMNS = ['State', 'Time', 'Part', 'Type', 'Name', 'User', 'Answer', 'Attempts', 'Retry', 'Took']
+const NUMBERS = new Set(['Attempts', 'Retry', 'Took'])
+
+interface RowProps {
+  readonly row: Row
+}
+
+/** A row in columns. */
+function Columns({ row }: RowProps) {
+  const { state, at, type, name, user, attempts, retryAt, durationMs } = row
+  return (
+    <>
+      <State state={state} />
+      <Time at={at}>{formatExactTime(at)}</Time>
+      <Cut>
+        <Kind row={row} />
+      </Cut>
+      <Cut class="mono">{type ?? '–'}</Cut>
+      <Cut class="strong">{name !== undefined && <Text value={name} />}</Cut>
+      <Cut class="mono">{user !== undefined && <Text value={user} />}</Cut>
+      <Cut>
+        <Answer row={row} />
+      </Cut>
+      <span class="number">{attempts}</span>
+      <span class="number">{retryAt !== undefined && <Countdown at={retryAt} />}</span>
+      <span class="number muted">{durationMs !== undefined && formatDuration(durationMs)}</span>
+    </>
+  )
+}
+
+/** The same on two lines, where the list is narrow. */
+function Lines({ row }: RowProps) {
+  const { state, at, type, name, user, attempts, retryAt } = row
+  return (
+    <>
+      <span class="line">
+        <State state={state} />
+        <Cut class="grow">
+          <span class="mono">{type ?? 'not a message'}</span>{' '}
+          <span class="strong">{name !== undefined && <Text value={name} />}</span>
+        </Cut>
+        <Time at={at}>{formatTime(at)}</Time>
+      </span>
+      <span class="line muted">
+        <Cut>
+          <Answer row={row} />
+        </Cut>
+        <Cut class="grow">
+          <Kind row={row} />
+          {user !== undefined && ' · '}
+          {user !== undefined && <Text value={user} />}
+        </Cut>
+        <span>
+          {attempts > 1 && `${attempts} attempts`}
+          {attempts > 1 && retryAt !== undefined && ' · '}
+          {retryAt !== undefined && <Countdown at={retryAt} />}
+        </span>
+      </span>
+    </>
+  )
+}
+
+function Cut({ class: name = '', children }: { readonly class?: string; readonly children: ComponentChildren }) {
+  return <span class={`cut ${name}`}>{children}</span>
+}
+
+const ARROWS = { received: '→', sent: '←', collected: '⇉' }
+
+function Kind({ row: { kind, part } }: RowProps) {
+  return (
+    <>
+      <span aria-hidden="true">{ARROWS[kind]} </span>
+      <span class="unseen">{kind} </span>
+      <Text value={part} />
+    </>
+  )
+}
+
+function Answer({ row: { status, code, state } }: RowProps) {
+  return (
+    <>
+      {status !== undefined && <span class="mono">{status}</span>}
+      {code !== undefined && <span class={`state-${state}`}> {formatCode(code, state)}</span>}
+    </>
+  )
+}

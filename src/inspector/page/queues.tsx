@@ -1,0 +1,216 @@
+/** The view "Queues": a row for each queue; of the one that is open, its plots and the messages that wait for another attempt. */
+
+import type { ComponentChildren } from 'preact'
+import { RETRY_WINDOW_MS } from '../../message/limits.ts'
+import type { CircuitLine, Detail, Part, QueueStatus, Row } from '../wire.ts'
+import { formatAgo, formatCount, formatDuration, formatNumber } from './format.ts'
+import { FourHours } from './four-hours.tsx'
+import { hrefOf, useRoute } from './navigation.ts'
+import { Ago, Countdown, Facts, NoQueue, State, Text, Time } from './parts.tsx'
+import { Plots } from './plots.tsx'
+import { findTried } from './retry-times.ts'
+import { useAnswer, useNow, useStore } from './store.ts'
+
+/** Shows the queues, and the plots of the chosen part. */
+export function QueuesView() {
+  const setup = useStore((state) => state.setup)
+  const queues = useStore((state) => state.queues)
+  const { rest } = useRoute()
+  if (setup === undefined) return null
+  const parts = setup.parts.filter(({ hasQueue }) => hasQueue)
+  const isOnly = parts.length === 1
+  return (
+    <div class="view">
+      <h1>Queues</h1>
+      {parts.length === 0 ? (
+        <NoQueue so="so no message waits" />
+      ) : (
+        <ul class="panel">
+          {parts.map((part) => {
+            const { name, kind } = part
+            const status = queues.find((queue) => queue.part === name)
+            const isOpen = isOnly || name === rest
+            return (
+              <li key={name} class="queue">
+                <div class="queue-head">
+                  <div class="row">
+                    <h2>{isOnly ? name : <Toggle name={name} isOpen={isOpen} />}</h2>
+                    <span class="tag">{kind === 'receiver' ? 'inbox' : kind}</span>
+                  </div>
+                  <Facts class="numbers" facts={numbersOf(part, status)} />
+                  <Counted status={status} />
+                </div>
+                {status?.circuits !== undefined && <Circuits circuits={status.circuits} />}
+                {isOpen && (
+                  <div class="queue-body">
+                    <Plots part={name} />
+                    {kind === 'destination' && <Retries part={name} />}
+                  </div>
+                )}
+              </li>
+            )
+          })}
+        </ul>
+      )}
+    </div>
+  )
+}
+
+function Toggle({ name, isOpen }: { readonly name: string; readonly isOpen: boolean }) {
+  return (
+    <a class="toggle" href={hrefOf('queues', isOpen ? '' : name)}>
+      <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
+        <path d={isOpen ? 'M3 5h10l-5 6Z' : 'M5 3v10l6-5Z'} />
+      </svg>
+      {name}
+      <span class="unseen">{isOpen ? ', close' : ', open'}</span>
+    </a>
+  )
+}
+
+function numbersOf({ name }: Part, status: QueueStatus | undefined): readonly (readonly [string, ComponentChildren])[] {
+  const known = status?.status === 'unavailable' ? undefined : status
+  const number = (value: number | undefined): string => (value === undefined ? '–' : formatNumber(value))
+  const dead = number(known?.deadLetters)
+  const link = (
+    <a class="state-dead" href={hrefOf('dead-letters', name)}>
+      {dead}
+      <span class="unseen"> dead letters</span>
+    </a>
+  )
+  return [
+    ['Waiting', number(known?.waiting)],
+    ['Active', number(known?.active)],
+    ['Retrying', number(known?.retrying)],
+    ['Dead', known?.deadLetters ? link : dead],
+    ['Oldest', known?.oldestDueAgeMs ? formatDuration(known.oldestDueAgeMs) : '–'],
+  ]
+}
+
+const STATUSES = {
+  ok: ['done', 'ok'],
+  degraded: ['waiting', 'has dead letters'],
+  closing: ['refused', 'closing'],
+  unavailable: ['dead', 'does not answer'],
+} as const
+/** A count is older than this only when its engine did not answer. */
+const STALE_MS = 30_000
+
+function Counted({ status: queue }: { readonly status: QueueStatus | undefined }) {
+  const now = useNow()
+  if (queue === undefined) return <div class="muted">not counted yet</div>
+  const { asOf } = queue
+  const [sign, text] = STATUSES[queue.status]
+  const isStale = asOf !== undefined && now - asOf > STALE_MS
+  return (
+    <div>
+      <State state={sign}>{text}</State>
+      {asOf !== undefined && (
+        <Time at={asOf} class={`small ${isStale ? 'state-waiting' : 'muted'}`}>
+          {isStale ? 'stale: ' : ''}counted {formatAgo(asOf, now)}
+        </Time>
+      )}
+    </div>
+  )
+}
+
+const CIRCUITS = {
+  closed: ['done', 'circuit closed'],
+  open: ['failed', 'circuit open'],
+  half_open: ['waiting', 'circuit half-open'],
+} as const
+
+function Circuits({ circuits }: { readonly circuits: readonly CircuitLine[] }) {
+  return (
+    <ul class="circuits" aria-label="Circuits">
+      {circuits.map(({ url, state, openSince, probeAt }) => {
+        const [sign, text] = CIRCUITS[state]
+        return (
+          <li key={url} class="row">
+            <State state={sign}>{text}</State>
+            <span class="mono break">{url}</span>
+            {state !== 'closed' && openSince !== undefined && (
+              <span class="muted">
+                opened <Ago at={openSince} />
+              </span>
+            )}
+            {state === 'open' && probeAt !== undefined && (
+              <span class="muted">
+                next probe <Countdown at={probeAt} />
+              </span>
+            )}
+          </li>
+        )
+      })}
+    </ul>
+  )
+}
+
+/** How many messages are drawn. */
+const MAX_RETRIES = 8
+const LEGEND = [
+  ['attempt-failed', 4, 'failed'],
+  ['attempt-next', 5, 'next'],
+  ['attempt-later', 2, 'later, if they fail: about then'],
+] as const
+
+/** The messages of a destination that wait for another attempt, the next one first. */
+function Retries({ part }: { readonly part: string }) {
+  const rows = useStore((state) => state.rows)
+    .filter((row) => row.part === part && row.kind === 'sent' && row.state === 'waiting' && row.attempts > 0)
+    .sort((one, other) => (one.retryAt ?? 0) - (other.retryAt ?? 0))
+  return (
+    <section aria-label={`Retries of ${part}`} class="stack">
+      <h2>Retries</h2>
+      {rows.length === 0 ? (
+        <p class="muted">No message waits for another attempt. A message is tried for four hours.</p>
+      ) : (
+        <>
+          <ul class="row muted">
+            {LEGEND.map(([name, radius, text]) => (
+              <li key={name} class="row">
+                <svg width="14" height="14" aria-hidden="true">
+                  <circle class={name} cx="7" cy="7" r={radius} />
+                </svg>
+                {text}
+              </li>
+            ))}
+          </ul>
+          <ul class="panel">
+            {rows.slice(0, MAX_RETRIES).map((row) => (
+              <Retry key={row.id} row={row} />
+            ))}
+          </ul>
+          {rows.length > MAX_RETRIES && (
+            <p class="muted">And {formatCount(rows.length - MAX_RETRIES, 'more message', 'more')}.</p>
+          )}
+        </>
+      )}
+    </section>
+  )
+}
+
+function Retry({ row }: { readonly row: Row }) {
+  const { id, at, name, type, attempts, retryAt } = row
+  const { answer } = useAnswer<Detail>('message', { id }, { cause: attempts })
+  const { startedAt, endsAt } = answer?.window ?? { startedAt: at, endsAt: at + RETRY_WINDOW_MS }
+  return (
+    <li class="retry">
+      <div>
+        <a class="cut" href={hrefOf('messages', String(id))}>
+          <Text value={name ?? type ?? 'message'} />
+        </a>
+        <span class="muted">{formatCount(attempts, 'attempt')}</span>
+        {retryAt !== undefined && ' next '}
+        {retryAt !== undefined && <Countdown at={retryAt} />}
+      </div>
+      <FourHours
+        startedAt={startedAt}
+        endsAt={endsAt}
+        tried={findTried(answer?.steps ?? [])}
+        rounds={attempts}
+        nextAt={retryAt}
+      />
+    </li>
+  )
+}

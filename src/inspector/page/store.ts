@@ -1,0 +1,244 @@
+/** What the page knows, and how it learns it: the stream of the inspector, its API, and the hooks that read both. */
+
+import { useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
+import type { Fault, Problem, QueueStatus, Row, Setup, StreamEvents, Time } from '../wire.ts'
+import { keptRows } from './filter.ts'
+
+/** Everything that the views show, apart from what they fetch themselves. */
+export interface State {
+  /** Undefined until the inspector has answered. */
+  readonly setup: Setup | undefined
+  /** Why the inspector refused to answer. */
+  readonly refusal: string | undefined
+  /** `lost`: the page connects again by itself. */
+  readonly link: 'connecting' | 'open' | 'lost'
+  /** Whether the rows have arrived once. */
+  readonly hasRows: boolean
+  /** The newest first. */
+  readonly rows: readonly Row[]
+  readonly queues: readonly QueueStatus[]
+  readonly faults: readonly Fault[]
+  /** Undefined where the clock cannot be moved. */
+  readonly time: Time | undefined
+}
+
+const RETRY_MS = 2_000
+/** The least time between two renderings. */
+const PAUSE_MS = 100
+
+let state: State = {
+  setup: undefined,
+  refusal: undefined,
+  link: 'connecting',
+  hasRows: false,
+  rows: [],
+  queues: [],
+  faults: [],
+  time: undefined,
+}
+const listeners = new Set<() => void>()
+let rowsById = new Map<number, Row>()
+let isSorted = true
+/** Between the clock of this machine and that of the app. */
+let offsetMs = 0
+let isScheduled = false
+let renderedAt = Number.NEGATIVE_INFINITY
+
+/** Changes the state. Renders at once, then once for all changes of the next moment. */
+function update(change: Partial<State>): void {
+  state = { ...state, ...change }
+  if (isScheduled) return
+  isScheduled = true
+  setTimeout(
+    () => {
+      isScheduled = false
+      renderedAt = performance.now()
+      if (!isSorted) sortRows()
+      for (const listener of [...listeners]) listener()
+    },
+    renderedAt + PAUSE_MS - performance.now(),
+  )
+}
+
+function sortRows(): void {
+  const rows = keptRows(rowsById.values(), state.setup?.keep)
+  if (rows.length < rowsById.size) rowsById = new Map(rows.map((row) => [row.id, row]))
+  isSorted = true
+  state = { ...state, rows }
+}
+
+/** Returns a part of the state, and renders the component again when that part changes. */
+export function useStore<Part>(select: (state: State) => Part): Part {
+  const [, render] = useReducer((count: number) => count + 1, 0)
+  const part = select(state)
+  const latest = useRef({ select, part })
+  latest.current = { select, part }
+  useLayoutEffect(() => {
+    const check = (): void => {
+      if (latest.current.select(state) !== latest.current.part) render(undefined)
+    }
+    listeners.add(check)
+    check()
+    return () => void listeners.delete(check)
+  }, [])
+  return part
+}
+
+/** Returns the time by the clock of the app, in milliseconds, and renders the component again each `everyMs`. */
+export function useNow(everyMs = 1_000): number {
+  const [, tick] = useReducer((count: number) => count + 1, 0)
+  useEffect(() => {
+    const timer = window.setInterval(tick, everyMs)
+    return () => window.clearInterval(timer)
+  }, [everyMs])
+  return state.time?.now ?? Date.now() + offsetMs
+}
+
+type Query = Readonly<Record<string, string | number | undefined>>
+
+/** What is known of an answer. */
+export interface Answered<Answer> {
+  /** The latest; undefined until the first one. Of the query before, until that of a new one arrives. */
+  readonly answer?: Answer
+  /** Why the latest request failed. */
+  readonly error?: string
+  /** Asks again. */
+  reload(): void
+}
+
+/**
+ * Reads from the API, and again when the query changes, while the page is visible.
+ *
+ * @param path Below `api/`; undefined: nothing is asked.
+ * @param again `everyMs`: asks again so often. `cause`: asks again when it changes.
+ */
+export function useAnswer<Answer>(
+  path: string | undefined,
+  query: Query,
+  { everyMs, cause }: { readonly everyMs?: number; readonly cause?: unknown } = {},
+): Answered<Answer> {
+  const [answered, setAnswered] = useState<{ readonly answer?: Answer; readonly error?: string }>({})
+  const [turn, reload] = useReducer((count: number) => count + 1, 0)
+  const pairs = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
+  const url = path && `api/${path}?${new URLSearchParams(pairs)}`
+  useEffect(() => {
+    if (url === undefined) return
+    let isCurrent = true
+    let isDue = true
+    const ask = async (): Promise<void> => {
+      isDue = document.hidden
+      if (isDue) return
+      const next = await call<Answer>(url).then(
+        (answer) => ({ answer }),
+        ({ message: error }: Error) => ({ error }),
+      )
+      if (isCurrent) setAnswered((before) => ('error' in next ? { ...before, ...next } : next))
+    }
+    const onVisible = (): void => void (isDue && ask())
+    void ask()
+    const timer = everyMs && window.setInterval(() => void ask(), everyMs)
+    document.addEventListener('visibilitychange', onVisible)
+    return () => {
+      isCurrent = false
+      window.clearInterval(timer)
+      document.removeEventListener('visibilitychange', onVisible)
+    }
+  }, [url, everyMs, cause, turn])
+  return { ...answered, reload: useCallback(() => reload(undefined), []) }
+}
+
+/** What can be posted to the API, and whether it is under way. */
+export interface Action {
+  readonly isBusy: boolean
+  /** Why the latest attempt failed. */
+  readonly error: string | undefined
+  setError(error: string | undefined): void
+  /** Posts. Resolves to undefined when that failed, which `error` then says. */
+  post<Answer>(path: string, body: unknown): Promise<Answer | undefined>
+}
+
+/** Changes something through the API. */
+export function useAction(): Action {
+  const [isBusy, setBusy] = useState(false)
+  const [error, setError] = useState<string>()
+  return {
+    isBusy,
+    error,
+    setError,
+    async post(path, body) {
+      setError(undefined)
+      setBusy(true)
+      try {
+        const headers = { 'content-type': 'application/json', 'x-hookline-inspector': '1' }
+        return await call(`api/${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+      } catch (thrown) {
+        setError((thrown as Error).message)
+        return undefined
+      } finally {
+        setBusy(false)
+      }
+    },
+  }
+}
+
+/** What the inspector answered instead of what was asked for. Its message is for the reader of the page. */
+class Refused extends Error {}
+
+async function call<Answer>(url: string, init: RequestInit = {}): Promise<Answer> {
+  const response = await fetch(url, init).catch(() => {
+    throw new Error('The server did not answer. Try again when it runs.')
+  })
+  const answer: unknown = await response.json().catch(() => undefined)
+  noteDate(response.headers.get('date'))
+  if (response.ok) return answer as Answer
+  const { error = `The server answered ${response.status}.` } = (answer ?? {}) as Partial<Problem>
+  throw new Refused(error)
+}
+
+/** A `Date` has whole seconds: smaller differences say nothing. */
+function noteDate(date: string | null): void {
+  const difference = date === null ? 0 : Date.parse(date) + 500 - Date.now()
+  if (Math.abs(difference) > 1_500) offsetMs = difference
+}
+
+/** Connects to the stream, and again whenever it ends. */
+export function connect(): void {
+  const source = new EventSource('api/stream')
+  const on = <Name extends keyof StreamEvents>(name: Name, read: (data: StreamEvents[Name]) => void): void => {
+    source.addEventListener(name, (event) => read(JSON.parse(event.data)))
+  }
+  source.addEventListener('open', () => {
+    update({ link: 'open' })
+    void loadSetup()
+  })
+  source.addEventListener('error', () => {
+    if (state.link !== 'lost') update({ link: 'lost' })
+    if (source.readyState !== EventSource.CLOSED) return
+    // Refused, not interrupted: a browser does not try that again.
+    void loadSetup()
+    setTimeout(connect, RETRY_MS)
+  })
+  on('rows', ({ isReset, rows }) => {
+    if (isReset) rowsById.clear()
+    for (const row of rows) rowsById.set(row.id, row)
+    isSorted = false
+    update({ hasRows: true })
+  })
+  on('queues', (queues) => update({ queues }))
+  on('faults', (faults) => update({ faults }))
+  on('time', showTime)
+}
+
+/** Shows the time that the inspector answered to a change of it. */
+export function showTime(time: Time): void {
+  update({ time })
+}
+
+async function loadSetup(): Promise<void> {
+  try {
+    const setup = await call<Setup>('api/setup')
+    update({ setup, refusal: undefined, ...(setup.time !== undefined && { time: setup.time }) })
+  } catch (error) {
+    if (error instanceof Refused) update({ refusal: error.message })
+  }
+}
