@@ -193,19 +193,27 @@ export function unavailable(name: string, error: unknown): HooklineError {
   if (error instanceof HooklineError) return error
   const cause = redact(error)
   const refused = Object.hasOwn(REFUSED, cause.message) ? REFUSED[cause.message] : undefined
-  if (refused !== undefined)
-    return new HooklineError('queue_unavailable', `Queue ${name} cannot use PostgreSQL: ${refused}`)
+  if (refused !== undefined) {
+    const [rule, got, advice] = refused
+    return new HooklineError('queue_unavailable', `Queue ${name} cannot use PostgreSQL: ${rule}. Got ${got}. ${advice}`)
+  }
   const found = cause.message.replace(/\.$/, '')
   const message = `Queue ${name}: PostgreSQL failed. Got ${found}. Check that it runs, can be reached and accepts the user.`
   return new HooklineError('queue_unavailable', message, { cause })
 }
 
 /** By what pg-boss says to an observer, which creates and migrates nothing. */
-const REFUSED: Readonly<Record<string, string>> = {
-  'pg-boss is not installed':
-    'the schema has no queues. Got no tables of pg-boss. Check the schema, or start what pushes to the queue first.',
-  'pg-boss database requires migrations':
-    'its tables are of another version of pg-boss. Got a version that the pg-boss here does not know. Install the pg-boss of the workers.',
+const REFUSED: Readonly<Record<string, readonly [rule: string, got: string, advice: string]>> = {
+  'pg-boss is not installed': [
+    'the schema has no queues',
+    'no tables of pg-boss',
+    'Check the schema, or start what pushes to the queue first.',
+  ],
+  'pg-boss database requires migrations': [
+    'its tables are of another version of pg-boss',
+    'a version that the pg-boss here does not know',
+    'Install the pg-boss of the workers.',
+  ],
 }
 
 /** Whether the data caused what {@link unavailable} created, so that other data may be accepted. */
