@@ -29,7 +29,7 @@ export default defineConfig({
     fetch: 'adapters/fetch.ts',
     lambda: 'adapters/lambda.ts',
     // The command: no types, and the packages that only it uses are built into it.
-    cli: 'src/cli.ts',
+    cli: 'src/bin.ts',
     // A file of its own: the thread that the inspector and `hookline listen` start.
     'explainer-thread': 'src/inspector/explainer-thread.ts',
   },

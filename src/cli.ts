@@ -1,18 +1,34 @@
-#!/usr/bin/env node
 /** The command `hookline`: finds the subcommand, and loads only that. */
 
 import { Command, CommanderError } from 'commander'
 import manifest from '../package.json' with { type: 'json' }
-import { endQuietly, escaped, fail, hideExperimentalWarnings, requireNode } from './cli/terminal.ts'
+import { escaped, fail, requireNode } from './cli/terminal.ts'
 import { nearest } from './options/checks.ts'
+
+/** Runs the command with these arguments. Sets the exit code of the process. */
+export async function run(args: readonly string[]): Promise<void> {
+  try {
+    requireNode(manifest.engines.node.replace('>=', ''))
+    await createProgram(args).parseAsync(args, { from: 'user' })
+  } catch (error) {
+    if (!(error instanceof CommanderError)) fail(error)
+    else process.exitCode = error.exitCode === 0 ? 0 : 2 // It has printed what is wrong.
+  }
+}
 
 /** What a subcommand exports: it declares its arguments, its options and what it does. */
 interface Subcommand {
   define(command: Command): void
 }
 
-const SUBCOMMANDS: Readonly<Record<string, readonly [summary: string, load: () => Promise<Subcommand>]>> = {
-  check: ['judge an endpoint or a sender in any language', loadCheck],
+const SUBCOMMANDS: Readonly<
+  Record<string, readonly [summary: string, load: (args: readonly string[]) => Promise<Subcommand>]>
+> = {
+  check: [
+    'judge an endpoint or a sender in any language',
+    // The two checks have nothing in common but their report.
+    (args) => (args.includes('--sender') ? import('./cli/sender/index.ts') : import('./cli/check/index.ts')),
+  ],
   verify: ['tell whether a signature is right, and why not', () => import('./cli/verify.ts')],
   queue: ['look into a queue, and redrive or drop its dead letters', () => import('./cli/queue/index.ts')],
   send: ['send messages to an endpoint', () => import('./cli/send/index.ts')],
@@ -23,22 +39,21 @@ const SUBCOMMANDS: Readonly<Record<string, readonly [summary: string, load: () =
   replay: ['send them again', () => import('./cli/requests/replay.ts')],
 }
 
-const program = new Command('hookline')
-  .description('Receive, check and send the event webhooks of a customer-data platform.')
-  .version(manifest.version)
-  .enablePositionalOptions()
-  .exitOverride()
-  .configureOutput({ outputError: (text, write) => write(`${withoutValues(text)}${nearMiss(text)}\n`) })
-  .showHelpAfterError('Run the command with --help to see its options.')
-  .hook('preSubcommand', async (_program, command) => {
-    const [, load] = SUBCOMMANDS[command.name()] ?? []
-    ;(await load?.())?.define(command)
-  })
-for (const [name, [summary]] of Object.entries(SUBCOMMANDS)) program.command(name).description(summary)
-
-endQuietly()
-hideExperimentalWarnings()
-run(process.argv).catch(fail)
+function createProgram(args: readonly string[]): Command {
+  const program = new Command('hookline')
+    .description('Receive, check and send the event webhooks of a customer-data platform.')
+    .version(manifest.version)
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput({ outputError: (text, write) => write(`${withoutValues(text)}${nearMiss(text, args)}\n`) })
+    .showHelpAfterError('Run the command with --help to see its options.')
+    .hook('preSubcommand', async (_program, command) => {
+      const [, load] = SUBCOMMANDS[command.name()] ?? []
+      ;(await load?.(args))?.define(command)
+    })
+  for (const [name, [summary]] of Object.entries(SUBCOMMANDS)) program.command(name).description(summary)
+  return program
+}
 
 /** What is wrong with the arguments, on one line, without values that may hold a secret: of a misspelt `--secret`, of a URL. */
 function withoutValues(text: string): string {
@@ -50,25 +65,10 @@ function withoutValues(text: string): string {
     .replace(/(but got \d+): .*/, '$1.')
 }
 
-/** The two checks have nothing in common but their report. */
-function loadCheck(): Promise<Subcommand> {
-  return process.argv.includes('--sender') ? import('./cli/sender/index.ts') : import('./cli/check/index.ts')
-}
-
 /** The option that was passed in place of a required one, where it nearly matches. */
-function nearMiss(text: string): string {
+function nearMiss(text: string, args: readonly string[]): string {
   const [, required = ''] = /required option '(--[\w-]+)/.exec(text) ?? []
-  const passed = process.argv.slice(2).map((arg) => arg.split('=')[0] ?? '')
+  const passed = args.map((arg) => arg.split('=')[0] ?? '')
   const near = passed.find((name) => name.startsWith('--') && nearest(name, [required]) === required)
   return near === undefined ? '' : ` (Got ${escaped(near)}. Did you mean ${required}?)`
-}
-
-async function run(args: readonly string[]): Promise<void> {
-  requireNode(manifest.engines.node.replace('>=', ''))
-  try {
-    await program.parseAsync(args)
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error
-    process.exitCode = error.exitCode === 0 ? 0 : 2 // It has printed what is wrong.
-  }
 }

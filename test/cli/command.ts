@@ -1,12 +1,14 @@
-/** The command as a user has it: the `bin` of the packed tarball, as a process, in a pipe or on a pseudo-terminal. */
+/** The command: in this process, or as a user has it, the `bin` of the packed tarball in a pipe or on a pseudo-terminal. */
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { onTestFinished } from 'vitest'
+import { onTestFinished, vi } from 'vitest'
+import { run } from '../../src/cli.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const cache = join(root, '.cache/command')
@@ -48,10 +50,19 @@ export async function createFolder(): Promise<string> {
   return folder
 }
 
-/** Runs the command until it ends. */
+/** Runs the command until it ends: in this process, but on a terminal or with options of Node in one of its own. */
 export async function hookline(
   args: readonly string[],
-  { input, ...running }: Running & { readonly input?: string | Uint8Array } = {},
+  options: Running & { readonly input?: string | Uint8Array } = {},
+) {
+  const { isTerminal = false, env = {} } = options
+  return isTerminal || 'NODE_OPTIONS' in env ? runAlone(args, options) : runHere(args, options)
+}
+
+/** Runs the command in a process of its own until it ends. */
+export async function runAlone(
+  args: readonly string[],
+  { input, ...running }: Parameters<typeof hookline>[1] = {},
 ): Promise<Ran> {
   const { child, ended } = await start(args, running)
   child.stdin?.on('error', () => {}) // It may end before it has read everything.
@@ -60,19 +71,66 @@ export async function hookline(
   return ended
 }
 
+let latest: Promise<unknown> = Promise.resolve()
+
+/** One run after the other: each has the streams, the environment and the folder of the process to itself. */
+function runHere(args: readonly string[], options: Parameters<typeof hookline>[1]): Promise<Ran> {
+  const ran = latest.then(() => runNow(args, options))
+  latest = ran.catch(() => {})
+  return ran
+}
+
+async function runNow(
+  args: readonly string[],
+  { input = '', cwd = root, env = {} }: Parameters<typeof hookline>[1] = {},
+): Promise<Ran> {
+  const printed = { stdout: '', stderr: '' }
+  const spies = (['stdout', 'stderr'] as const).map((name) =>
+    vi.spyOn(process[name], 'write').mockImplementation((chunk) => {
+      printed[name] += Buffer.from(chunk as string).toString()
+      return true
+    }),
+  )
+  const [variables, folder, stdin] = [process.env, process.cwd(), Object.getOwnPropertyDescriptor(process, 'stdin')]
+  const listeners = SIGNALS.map((signal) => process.listeners(signal))
+  process.env = { ...inherited(), TERM: 'xterm', ...env }
+  process.chdir(cwd)
+  Object.defineProperty(process, 'stdin', { value: Readable.from([Buffer.from(input)]), configurable: true })
+  try {
+    await run(args)
+    return { code: Number(process.exitCode ?? 0), ...printed }
+  } finally {
+    process.exitCode = undefined
+    process.env = variables
+    process.chdir(folder)
+    if (stdin !== undefined) Object.defineProperty(process, 'stdin', stdin)
+    for (const [index, signal] of SIGNALS.entries()) {
+      for (const listener of process.listeners(signal)) {
+        if (!listeners[index]?.includes(listener)) process.off(signal, listener)
+      }
+    }
+    for (const spy of spies) spy.mockRestore()
+  }
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const
+
+/** The environment without what changes what the command prints. */
+function inherited(): NodeJS.ProcessEnv {
+  const isKept = (name: string): boolean => !/^(HOOKLINE_|NO_COLOR$|FORCE_COLOR$|CI$)/.test(name)
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => isKept(name)))
+}
+
 /** Starts the command. It is killed when the test ends. */
 export async function start(args: readonly string[], running: Running = {}): Promise<Started> {
   const { cwd, env = {}, isTerminal = false } = running
   const bin = await findBin()
-  const inherited = Object.entries(process.env).filter(
-    ([name]) => !/^(HOOKLINE_|NO_COLOR$|FORCE_COLOR$|CI$)/.test(name),
-  )
   const line = [process.execPath, bin, ...args]
   // `script` of util-linux: it gives a process a terminal.
   const [file = '', ...parameters] = isTerminal ? ['script', '-qefc', line.map(quote).join(' '), '/dev/null'] : line
   const child = spawn(file, parameters, {
     cwd: cwd ?? root,
-    env: { ...Object.fromEntries(inherited), TERM: 'xterm', ...env },
+    env: { ...inherited(), TERM: 'xterm', ...env },
   })
   onTestFinished(() => void child.kill('SIGKILL'))
   const printed = { stdout: '', stderr: '' }

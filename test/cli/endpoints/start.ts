@@ -9,7 +9,7 @@ import { ENDPOINT_CASES } from '../../../src/cli/check/cases.ts'
 import { run as runCases } from '../../../src/cli/check/run.ts'
 import type { Result } from '../../../src/cli/report.ts'
 import type { Need } from '../../support/left-out.ts'
-import { hookline, jsonLines } from '../command.ts'
+import { jsonLines, runAlone } from '../command.ts'
 
 export const SECRET = 'the secret of the test'
 
@@ -67,7 +67,7 @@ function run(program: string, args: readonly string[], fault: string, onEnd: OnE
 
 /** Checks an endpoint with the command. */
 export async function check(url: string, ...args: string[]) {
-  const ran = await hookline(['check', url, '--json', ...args], { env: { HOOKLINE_SECRET: SECRET } })
+  const ran = await runAlone(['check', url, '--json', ...args], { env: { HOOKLINE_SECRET: SECRET } })
   const results = jsonLines<Result>(ran.stdout)
   return { ...ran, results, bad: results.filter(({ result }) => result !== 'pass') }
 }
