@@ -337,6 +337,7 @@ describe('faults', () => {
     const inspector = createInspector({ receiver, development: true, clock })
     closeLater(() => inspector.close())
     const faulty = inspector.withFaults(receiver)
+    expect(faulty.background).toBe(receiver.background)
     await post(inspector, '/api/faults', { part: 'receiver', count: 1, delayMs: 60_000 })
     let status: number | undefined
     const body = { type: 'track', userId: 'u1', event: 'A' }

@@ -152,6 +152,19 @@ describe('a receiver with an inbox', () => {
     expect(steps()?.slice(-2)).toEqual(['redriven', state === 'dead' ? 'failed' : 'handled'])
   })
 
+  it('a dead letter that is dropped stays one, and says so', async () => {
+    const { receiver, clock, handler, journal, rows, detail, steps } = setUp({ retries: [] })
+    handler.run = fail
+    receiver.start()
+    await deliver(receiver, fixtures.track)
+    await clock.advance(0)
+    const jobId = detail()?.jobId as string
+    journal.changed('shop', [jobId, 'another'], 'dropped', clock.now(), journal.version)
+    expect(rows()).toMatchObject([{ id: 1, state: 'dead' }])
+    expect(steps()?.at(-1)).toBe('dropped')
+    expect(detail()?.jobId).toBeUndefined()
+  })
+
   it('an authentic message that is invalid is a dead letter, answered 200', async () => {
     const { receiver, clock, rows, detail, counts } = setUp()
     await deliver(receiver, '{}')
