@@ -5,7 +5,7 @@ import { explainSignature, type SignatureExplanation } from '../message/explain/
 import { addExamples, addSecretOptions, readInput, requireSecret, type SecretOptions } from './arguments.ts'
 import { note, paint, print } from './terminal.ts'
 
-/** Of a longer body, not one serialiser of each language would be tried. */
+/** For a longer body, the search ends before it has tried a serialiser of each language. */
 const LIMIT = 2_000_000
 
 interface Options extends SecretOptions {

@@ -46,7 +46,7 @@ export interface BatchResult {
   readonly elements?: readonly ReceivedElement[]
 }
 
-/** What became of an element of a batch. */
+/** The result of an element of a batch. */
 export type ReceivedElement =
   | { readonly ok: true; readonly message: Message; readonly delivery: Delivery }
   | { readonly ok: false; readonly error: HooklineError; readonly delivery: Delivery }

@@ -40,7 +40,7 @@ export interface AnsweredEvent {
   /** From the arrival of the request to its answer, in milliseconds. */
   readonly durationMs: number
   /**
-   * What became of each element of a batch, in their order, without those that no signature covers and no handler asks for. Empty
+   * The result of each element of a batch, in their order, without those that no signature covers and no handler asks for. Empty
    * for a message that arrived alone.
    */
   readonly elements: readonly ReceivedElement[]

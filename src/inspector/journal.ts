@@ -52,7 +52,7 @@ export interface Journal {
   onChange(listener: () => void): () => void
   /** Everything about a message; undefined when it is not kept any more. */
   detail(id: number): Detail | undefined
-  /** Of a message whose signature was refused; undefined for any other. */
+  /** What explains a refused signature; undefined for any other message. */
   refused(id: number): Refused | undefined
   /** The message of a job, when it is kept. */
   rowOfJob(part: string, jobId: string): number | undefined

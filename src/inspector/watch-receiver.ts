@@ -141,7 +141,7 @@ export function watchReceiver(
     if (error !== undefined && !counted.has(error) && !isStored) series.failed(name, undefined)
   }
 
-  /** Of a message that is not in the inbox. What was done once stays so, whatever a copy of it is answered. */
+  /** Sets the state of a message that is not in the inbox. A message that was done stays done, whatever a copy of it is answered. */
   function settle(logged: LoggedMessage, error: HooklineError | undefined, status = 200): void {
     if (logged.state === 'dead' || (logged.state === 'done' && error !== undefined)) return
     logged.state = error === undefined ? 'done' : status >= 500 ? 'failed' : 'refused'

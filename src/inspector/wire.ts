@@ -130,7 +130,7 @@ export interface QueueStatus {
   readonly oldestDueAgeMs: number
   /** When the engine counted; undefined when it did not answer. */
   readonly asOf?: number
-  /** Of a destination: one for each URL. */
+  /** The circuits of a destination, one for each URL. */
   readonly circuits?: readonly CircuitLine[]
 }
 
@@ -151,7 +151,7 @@ export interface Series {
   /** Messages that were done, and attempts that failed or were refused, in each. */
   readonly done: readonly number[]
   readonly failed: readonly number[]
-  /** Of the handlers or attempts that ended, in milliseconds; null where none did. */
+  /** How long handlers or attempts took, in milliseconds; null where none ended. */
   readonly p50: readonly (number | null)[]
   readonly p95: readonly (number | null)[]
   readonly p99: readonly (number | null)[]
@@ -229,7 +229,7 @@ export interface Row {
 /** A message with everything that is known of it. */
 export interface Detail {
   readonly row: Row
-  /** Of one that arrived; undefined for a sent one. */
+  /** The request of a message that arrived; undefined for a sent message. */
   readonly request?: RequestLine
   readonly body: Body
   /** The oldest first. */

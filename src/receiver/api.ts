@@ -20,7 +20,7 @@ export type HeadersLike = EndpointHeaders | Iterable<readonly [string, string]>
  * The result of a request, which is also its answer: return it to the host as it is. With an inbox, `ok` means that the
  * message is stored; an invalid message is stored and answered 200, and is an error all the same.
  *
- * Of a batch it is `ok` when each element is; `message` and `delivery` are those of the first, `error` is the one that makes the
+ * For a batch, `ok` means that each element is; `message` and `delivery` are those of the first, `error` is the one that makes the
  * sender come again, else the first one. An invalid element alone does not: it is answered 200.
  */
 export type Received = TextAnswer & {

@@ -48,7 +48,7 @@ export function watchFile(database: DatabaseSync, path: string): WatchedFile {
   }
 }
 
-/** Only while nobody has begun another log: what that holds would be overwritten. */
+/** Writes the removed log into the file. The caller has checked that no new log exists: it would be overwritten. */
 function saveLog(database: DatabaseSync, path: string): void {
   try {
     retryWhileBusy(() => checkpoint(database, 'FULL'), SAVING_MS)

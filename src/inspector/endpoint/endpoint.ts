@@ -51,7 +51,7 @@ export interface EndpointOptions extends GuardOptions {
 /** The most bytes of a body, and how long it may take. */
 const BODY_LIMIT = 1_000_000
 const BODY_MS = 10_000
-/** Of a plot. */
+/** The longest range of a plot. */
 const MAX_MINUTES = 240
 /** How many messages are sent at a time. */
 const MAX_SENDING = 4

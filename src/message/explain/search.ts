@@ -64,7 +64,7 @@ function* listCandidates(given: Uint8Array, secret: string, work: Work): Generat
     bodies.push(variant)
     yield { ...right, ...variant }
   }
-  // Of a large body, the work ends among these: the likely ones of each kind come first.
+  // For a large body, the work ends among these: the likely ones of each kind come first.
   const pairs = interleave<Deviation>([
     pair(digests, [...secrets, ...bodies]),
     pair(secrets, bodies),

@@ -121,7 +121,7 @@ export const FOREVER_SECONDS: number = 2 ** 31 - 1
 export interface Row {
   readonly id: string
   readonly data: unknown
-  /** Of a dead letter: when it became one. */
+  /** For a dead letter, when it became one. */
   readonly startAfter: Date
 }
 

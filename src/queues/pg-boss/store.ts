@@ -32,7 +32,7 @@ interface Push {
   readonly bytes: number
 }
 
-/** Of a row beside its body. */
+/** The size of a row without its body. */
 const ROW_BYTES = 100
 
 /** The end of a claim that changes what the row says. */
@@ -179,7 +179,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
       for (const row of rows) {
         const claim = readClaim(row, clock)
         if (claim !== undefined) claims.push(claim)
-        else await makeUnreadable(row).then(onUnreadable, () => {}) // One that cannot be recorded lapses, and comes again.
+        else await makeUnreadable(row).then(onUnreadable, () => {}) // If that fails, the claim lapses and the row is claimed again.
       }
       return Promise.all(claims.sort((one, other) => one.data.at - other.data.at).map(withFirstTime))
     },

@@ -39,7 +39,7 @@ export type MessagePattern<Type extends MessageType = MessageType> = { readonly 
   readonly [field: string]: unknown
 }
 
-/** What became of a message. */
+/** A message and what has happened to it. */
 export interface PlatformMessage<Type extends MessageType = MessageType> {
   /** Identifies the message in reports and dead letters of the destination. */
   readonly id: string

@@ -14,7 +14,7 @@ export interface Reasons {
 
 /** A larger body takes more than half a second. */
 const MAX_BODY_BYTES = 100_000
-/** Of each second. One of a small body takes a tenth of a second. */
+/** How many reasons are looked for each second. That of a small body takes a tenth of a second. */
 const MAX_A_SECOND = 5
 /** The most characters of a reason: names of serialisers are many. */
 const MAX_LENGTH = 300
