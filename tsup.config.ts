@@ -10,7 +10,7 @@ export default defineConfig({
     client: 'src/client/index.ts',
     'queues/index': 'src/queues/index.ts',
     // Types alone: else their declarations go into those of an engine, and every user would need its package.
-    'queues/queue': 'src/queues/queue.ts',
+    'queues/queue': 'src/queues/api.ts',
     'queues/memory': 'src/queues/memory/index.ts',
     'queues/sqlite': 'src/queues/sqlite/index.ts',
     // A file of its own: the thread that sqlite starts.

@@ -1,12 +1,33 @@
 /** The tests of `npm test`. Those that kill processes for minutes have a script of their own, which sets CRASH_ROUNDS. */
 
+import { realpathSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { buildPage } from './src/inspector/page/build.ts'
 import { LeftOutReporter, TAGS } from './test/support/left-out.ts'
 
 const isCrash = process.env.CRASH_ROUNDS !== undefined
+
+/** They take longest. Without them the last ones would run alone: a fresh clone has no times of earlier runs, and goes by size. */
+const FIRST = [
+  'test/adapters/contract.test.ts',
+  'test/cli/listen.test.ts',
+  'test/cli/check-sender/sender.test.ts',
+  'test/start.test.ts',
+  'test/cli/examples.test.ts',
+  'test/cli/check-sender/faults.test.ts',
+].map((file) => realpathSync(join(import.meta.dirname, file))) // Throws for one that has another name now.
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]) {
+    const { first = [], others = [] } = Object.groupBy(files, ({ moduleId }) =>
+      FIRST.includes(moduleId) ? 'first' : 'others',
+    )
+    return [...first, ...(await super.sort(others))]
+  }
+}
 
 export default defineConfig({
   define: { HOOKLINE_PAGE: JSON.stringify(JSON.stringify(await buildPage())) },
@@ -15,14 +36,24 @@ export default defineConfig({
     globalSetup: ['test/support/servers.ts'],
     reporters: ['default', new LeftOutReporter()],
     tags: TAGS,
-    exclude: ['test/package/**', 'test/everywhere/**', 'test/browser/**', ...(isCrash ? [] : ['test/crash/**'])],
+    exclude: [
+      'test/package/**',
+      'test/everywhere/**',
+      'test/browser/**',
+      'test/docs/code.test.ts',
+      ...(isCrash ? [] : ['test/crash/**']),
+    ],
     execArgv: ['--disable-warning=HOOKLINE_REDIS_PERSISTENCE'], // The Redis of the tests may keep no append-only file.
     isolate: false, // A worker loads the sources once.
+    sequence: { sequencer: LongestFirst },
     slowTestThreshold: 10_000, // One line a file.
     testTimeout: 30_000, // It ends what hangs. What has to be quick measures that itself.
     hookTimeout: 60_000,
     // Programs and threads that tests start compile the same files.
-    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, '.cache/compiled') },
+    env: {
+      NODE_COMPILE_CACHE: join(import.meta.dirname, '.cache/compiled'),
+      ...(process.argv.includes('--coverage') && { COVERAGE: 'true' }),
+    },
     maxWorkers: (isCrash ? 1 : 2) * availableParallelism(), // They often wait: for servers, leases, processes.
     coverage: {
       provider: 'v8',

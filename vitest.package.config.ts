@@ -1,10 +1,12 @@
-/** The slow part: the packed tarball on every supported Node, and its types under every supported module setting. */
+/** What takes long: the packed tarball on every supported Node, its types under every supported module setting, and code blocks. */
 
 import { defineConfig } from 'vitest/config'
+import { TAGS } from './test/support/left-out.ts'
 
 export default defineConfig({
   test: {
-    include: ['test/package/**/*.test.ts'],
+    include: ['test/package/**/*.test.ts', 'test/docs/code.test.ts'],
+    tags: TAGS,
     testTimeout: 60_000,
     hookTimeout: 240_000,
   },

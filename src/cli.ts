@@ -5,8 +5,8 @@ import manifest from '../package.json' with { type: 'json' }
 import { escaped, fail, requireNode } from './cli/terminal.ts'
 import { nearest } from './options/checks.ts'
 
-/** Runs the command with these arguments. Sets the exit code of the process. */
-export async function run(args: readonly string[]): Promise<void> {
+export async function run(given: readonly string[]): Promise<void> {
+  const args = given[0] === 'help' && given.length > 1 ? [...given.slice(1), '--help'] : given // --help loads the subcommand first.
   try {
     requireNode(manifest.engines.node.replace('>=', ''))
     await createProgram(args).parseAsync(args, { from: 'user' })
@@ -16,7 +16,6 @@ export async function run(args: readonly string[]): Promise<void> {
   }
 }
 
-/** What a subcommand exports: it declares its arguments, its options and what it does. */
 interface Subcommand {
   define(command: Command): void
 }
@@ -27,7 +26,7 @@ const SUBCOMMANDS: Readonly<
   check: [
     'judge an endpoint or a sender in any language',
     // The two checks have nothing in common but their report.
-    (args) => (args.includes('--sender') ? import('./cli/sender/index.ts') : import('./cli/check/index.ts')),
+    (args) => (args.includes('--sender') ? import('./cli/check-sender/index.ts') : import('./cli/check/index.ts')),
   ],
   verify: ['tell whether a signature is right, and why not', () => import('./cli/verify.ts')],
   queue: ['look into a queue, and redrive or drop its dead letters', () => import('./cli/queue/index.ts')],
@@ -65,7 +64,6 @@ function withoutValues(text: string): string {
     .replace(/(but got \d+): .*/, '$1.')
 }
 
-/** The option that was passed in place of a required one, where it nearly matches. */
 function nearMiss(text: string, args: readonly string[]): string {
   const [, required = ''] = /required option '(--[\w-]+)/.exec(text) ?? []
   const passed = args.map((arg) => arg.split('=')[0] ?? '')

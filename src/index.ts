@@ -56,8 +56,8 @@ export type {
 export { parse } from './message/parse.ts'
 export { sign, verify } from './message/signature.ts'
 export type { Logger } from './options/log.ts'
+export type { DeadLetterFilter, DeadLetterPage, Forgotten } from './queues/api.ts'
 export type { Health } from './queues/health.ts'
-export type { DeadLetterFilter, DeadLetterPage, Forgotten } from './queues/queue.ts'
 export type {
   ForgetOptions,
   HeadersLike,

@@ -40,8 +40,8 @@ export type {
   TrackCall,
 } from './message/calls.ts'
 export type { Logger } from './options/log.ts'
+export type { DeadLetterFilter, DeadLetterPage, Forgotten, PushOptions } from './queues/api.ts'
 export type { Health } from './queues/health.ts'
-export type { DeadLetterFilter, DeadLetterPage, Forgotten, PushOptions } from './queues/queue.ts'
 export type {
   Attempt,
   AttemptError,

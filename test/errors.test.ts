@@ -10,7 +10,6 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 /** "`path` is required. Got undefined. Pass a file path." */
 const FORM = /^[^.]*\S[\s\S]*\. Got [\s\S]+\. (…|[A-Z`][\s\S]*[.?])$/
 
-/** The classes whose messages reach a user, and where in their arguments the message is. */
 const CLASSES: ReadonlyMap<string, number> = new Map([
   ['TypeError', 0],
   ['HooklineError', 1],
@@ -33,7 +32,6 @@ interface Found {
   readonly text: string
 }
 
-/** Every message that is written out: what stands in its place at run time reads `…`. */
 function messagesOf(path: string): Found[] {
   const code = readFileSync(`${root}${path}`, 'utf8')
   if (!/new (TypeError|HooklineError)\(/.test(code)) return []

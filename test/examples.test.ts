@@ -48,7 +48,6 @@ test('an example without a secret does not start', { timeout: 30_000 }, async ()
   expect(app.output).toContain('`secret` is required')
 })
 
-/** Those for Vitest are among the tests of vitest.config.ts. */
 test('the tests of the orders app pass with node:test', { timeout: 30_000 }, async () => {
   app = startNode(['--test', '--test-reporter=tap', fileIn('testing/orders.node.test.ts')])
 

@@ -68,7 +68,6 @@ test('passes when nothing failed', tools, () => {
   expect(status).toBe(0)
 })
 
-/** Runs steps as `.ci/run` does, over the files. */
 function run(steps: string): { readonly lines: readonly string[]; readonly status: number | null } {
   mkdirSync(join(root, '.cache'), { recursive: true })
   const folder = mkdtempSync(join(root, '.cache/gate-'))

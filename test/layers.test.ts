@@ -26,7 +26,7 @@ describe('the rule itself', () => {
     'src/message/parse.ts': '',
     'src/time/clock.ts': '',
     'src/http/endpoint.ts': '',
-    'src/queues/queue.ts': '',
+    'src/queues/api.ts': '',
     'src/queues/memory/index.ts': '',
     'src/queues/memory/store.ts': '',
     'src/queues/sqlite/index.ts': '',
@@ -51,7 +51,7 @@ describe('the rule itself', () => {
     ['from a face', 'src/index.ts', './receiver/receiver.ts'],
     ['inside a folder', 'src/receiver/receiver.ts', './options.ts'],
     ['from an engine to a lower layer', 'src/queues/memory/store.ts', '../../message/parse.ts'],
-    ['from an engine to the contract', 'src/queues/memory/store.ts', '../queue.ts'],
+    ['from an engine to the contract', 'src/queues/memory/store.ts', '../api.ts'],
     ['inside an engine', 'src/queues/memory/index.ts', './store.ts'],
     ['from the fixtures to the messages', 'src/testing/fixtures.ts', '../message/parse.ts'],
     ['from an adapter to a shared file', 'adapters/koa.ts', './shared/node-request.ts'],
@@ -68,14 +68,9 @@ describe('the rule itself', () => {
     ['to a face', 'src/testing/fixtures.ts', '../index.ts', 'goes up, from layer 6 to layer 9'],
     ['sideways', 'src/client/client.ts', '../sender/sender.ts', 'goes sideways on layer 3'],
     ['sideways at the bottom', 'src/message/parse.ts', '../time/clock.ts', 'goes sideways on layer 0'],
-    ['from a contract up', 'src/queues/queue.ts', '../receiver/receiver.ts', 'goes up, from layer 2 to layer 4'],
+    ['from a contract up', 'src/queues/api.ts', '../receiver/receiver.ts', 'goes up, from layer 2 to layer 4'],
     ['from engine to engine', 'src/queues/memory/store.ts', '../sqlite/index.ts', 'goes sideways, to a sibling'],
-    [
-      'from the contract to an engine',
-      'src/queues/queue.ts',
-      './memory/index.ts',
-      'goes up, to a member of the family',
-    ],
+    ['from the contract to an engine', 'src/queues/api.ts', './memory/index.ts', 'goes up, to a member of the family'],
     ['from the command to a framework', 'src/cli/page.ts', '../../adapters/koa.ts', 'only adapters import adapters'],
     ['from framework to framework', 'adapters/koa.ts', './express.ts', 'goes sideways, to a sibling'],
     [
@@ -139,7 +134,6 @@ describe('the rule itself', () => {
 })
 
 describe('what a subpath loads', () => {
-  /** Of the packages that package.json names. */
   const LOADS: Readonly<Record<string, readonly string[]>> = {
     hookline: [],
     'hookline/express': ['raw-body'],

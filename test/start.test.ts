@@ -221,7 +221,6 @@ test('the command quotes for a shell', () => {
   ])
 })
 
-/** Opens the page, as a browser does: it gets a cookie for the token. */
 async function openPage(url: string) {
   const cookie = (await fetch(url, { redirect: 'manual' })).headers.get('set-cookie')?.split(';')[0] ?? ''
   const headers = { cookie, 'content-type': 'application/json', 'x-hookline-inspector': '1' }

@@ -64,7 +64,7 @@ export async function compareDrains(engines: readonly EngineName[], options: Rou
   })
 }
 
-const MOST_OF_DEPTH = 1.25
+const MAX_OF_DEPTH = 1.25
 
 /** A push with few and many waiting, under random ids and under ids that begin with the time. */
 export async function compareDepths(options: RoundOptions): Promise<void> {
@@ -74,7 +74,7 @@ export async function compareDepths(options: RoundOptions): Promise<void> {
       isOurs: true as const,
     })
     const row = (of: string, to: string): Row[] => [
-      { of, to, figure: figures.cpu, atMost: MOST_OF_DEPTH },
+      { of, to, figure: figures.cpu, atMost: MAX_OF_DEPTH },
       { of, to, figure: figures.rate },
     ]
     const plan: Plan = {

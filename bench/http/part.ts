@@ -6,7 +6,7 @@ import { startServer } from '../start.ts'
 import type { Framework, ServerKind } from './servers.ts'
 
 const frameworks: readonly Framework[] = ['node', 'fastify', 'koa', 'express']
-const MOST_CPU = 1.08
+const MAX_CPU = 1.08
 
 /** All servers of a framework are up at once, on one core, each with a load of its own on the other. */
 export async function compareServers(options: RoundOptions): Promise<void> {
@@ -19,6 +19,6 @@ function planOf(framework: Framework): Plan {
     startServer('server', [framework, kind], { core: SERVER_CORE, checkout })
   return {
     entries: { [floor]: { start: entry('floor') }, [ours]: { start: entry('hookline'), isOurs: true } },
-    rows: [{ of: ours, to: floor, figure: figures.cpu, atMost: MOST_CPU }],
+    rows: [{ of: ours, to: floor, figure: figures.cpu, atMost: MAX_CPU }],
   }
 }

@@ -11,7 +11,7 @@ import { hangingPath, message } from './message.ts'
 import { CONCURRENCY, inParallel } from './parallel.ts'
 
 /** Enough to keep every connection busy, and no backlog that is itself a load. */
-const MOST_QUEUED = 1000
+const MAX_QUEUED = 1000
 /** How long a post may go without an answer, in milliseconds ("Outbound event delivery", Limits). */
 const RESPONSE_TIME_MS = 5000
 const DEAD_MESSAGES = 2000
@@ -35,7 +35,7 @@ export async function open(url: string, { place, besideDead }: DestinationSettin
     onAttempt({ status, latest }) {
       if (status !== 'delivered') endWith(`Not delivered: ${JSON.stringify(latest)}`)
       queued -= 1
-      if (queued !== MOST_QUEUED / 2) return
+      if (queued !== MAX_QUEUED / 2) return
       wake.resolve()
       wake = Promise.withResolvers()
     },
@@ -43,7 +43,7 @@ export async function open(url: string, { place, besideDead }: DestinationSettin
   if (besideDead === true) await openDead(url)
 
   async function send(): Promise<void> {
-    if (queued >= MOST_QUEUED) await wake.promise
+    if (queued >= MAX_QUEUED) await wake.promise
     queued += 1
     await destination.send(message)
   }

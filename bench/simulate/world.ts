@@ -59,7 +59,7 @@ const TICK_MS = 100
 const SAMPLE_MS = 60_000
 const LATE_MS = 60_000
 /** Of the messages that wait, for memory to be measured again. */
-const LEAST_CHANGE = 1_000
+const MIN_CHANGE = 1_000
 const START = Date.UTC(2026, 0, 1)
 
 /** Small, so that millions of them fit in memory: 150 bytes as JSON. */
@@ -152,8 +152,8 @@ function createMemoryMeter(): (waiting: number) => number {
   let mb = 0
   return (waiting) => {
     most = Math.max(most, waiting)
-    const isEmptyNow = waiting < LEAST_CHANGE && measuredAt >= LEAST_CHANGE
-    if (Math.abs(waiting - measuredAt) <= Math.max(LEAST_CHANGE, most / 25) && !isEmptyNow) return mb
+    const isEmptyNow = waiting < MIN_CHANGE && measuredAt >= MIN_CHANGE
+    if (Math.abs(waiting - measuredAt) <= Math.max(MIN_CHANGE, most / 25) && !isEmptyNow) return mb
     collectGarbage()
     const { heapUsed, arrayBuffers } = process.memoryUsage()
     measuredAt = waiting

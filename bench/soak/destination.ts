@@ -9,12 +9,12 @@ import { storedBytes } from '../durable/stored.ts'
 import { printTable, verdict } from '../table.ts'
 import type { EndpointTotals } from './endpoint.ts'
 import { type Behaviour, PHASES, type Phase } from './phases.ts'
-import { compareThirds, descriptorsOf, MOST_DESCRIPTORS, residentMegabytes, sampleEvery } from './process.ts'
+import { compareThirds, descriptorsOf, MAX_DESCRIPTORS, residentMegabytes, sampleEvery } from './process.ts'
 import type { SenderOptions, SenderStanding } from './sender.ts'
 
 const PER_SECOND = 200
 const FLAP_MS = 5_000
-const MOST_POSTS_PER_ARRIVAL = 0.1
+const MAX_POSTS_PER_ARRIVAL = 0.1
 /** Those that were tried early in an outage wait for their turn: 0 to 10 s, 0 to 20 s, and so on. */
 const CATCH_UP_MS = 300_000
 /** Connections without a post are closed after a few seconds, and PostgreSQL counts every ten. */
@@ -107,8 +107,8 @@ async function soak({ place, sender, endpoint }: Processes, minutes: number): Pr
   const bytes = (await storedBytes(place)) / (ended.accepted - ended.missing)
   console.log(`In the engine at the end, for each message that is complete: ${bytes.toFixed(0)} bytes`)
   const left = descriptorsOf(sender.pid) - descriptorsBefore
-  console.log(`Descriptors left over: ${left}, at most ${MOST_DESCRIPTORS}: ${verdict(left <= MOST_DESCRIPTORS)}\n`)
-  return isGood.every(Boolean) && left <= MOST_DESCRIPTORS
+  console.log(`Descriptors left over: ${left}, at most ${MAX_DESCRIPTORS}: ${verdict(left <= MAX_DESCRIPTORS)}\n`)
+  return isGood.every(Boolean) && left <= MAX_DESCRIPTORS
 }
 
 async function behave(endpoint: Child, index: number, behaviour: Behaviour): Promise<void> {
@@ -167,9 +167,9 @@ function printOutages(outages: readonly Outage[]): boolean {
       name,
       bytes.toFixed(0),
       posts.toFixed(4),
-      `≤ ${MOST_POSTS_PER_ARRIVAL}`,
-      verdict(posts <= MOST_POSTS_PER_ARRIVAL),
+      `≤ ${MAX_POSTS_PER_ARRIVAL}`,
+      verdict(posts <= MAX_POSTS_PER_ARRIVAL),
     ]),
   )
-  return outages.every(({ posts }) => posts <= MOST_POSTS_PER_ARRIVAL)
+  return outages.every(({ posts }) => posts <= MAX_POSTS_PER_ARRIVAL)
 }

@@ -7,7 +7,7 @@ import { type EngineName, type Place, titles } from '../durable/place.ts'
 import { onSite } from '../durable/site.ts'
 import { printTable, verdict } from '../table.ts'
 import { sendFor } from './load.ts'
-import { compareThirds, descriptorsOf, MOST_DESCRIPTORS, residentMegabytes, sampleEvery } from './process.ts'
+import { compareThirds, descriptorsOf, MAX_DESCRIPTORS, residentMegabytes, sampleEvery } from './process.ts'
 import type { Standing } from './server.ts'
 
 interface Sample extends Standing {
@@ -84,8 +84,8 @@ async function soak(child: Child, port: number, rate: number, minutes: number): 
   )
   const isFlat = compareThirds(samples, minutes)
   const left = descriptorsOf(child.pid) - descriptorsBefore
-  console.log(`\nDescriptors left over: ${left}, at most ${MOST_DESCRIPTORS}: ${verdict(left <= MOST_DESCRIPTORS)}`)
-  return isComplete && isFlat && left <= MOST_DESCRIPTORS
+  console.log(`\nDescriptors left over: ${left}, at most ${MAX_DESCRIPTORS}: ${verdict(left <= MAX_DESCRIPTORS)}`)
+  return isComplete && isFlat && left <= MAX_DESCRIPTORS
 }
 
 /** Prints a line each. One question at a time is all that a child takes. */

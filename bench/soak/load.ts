@@ -21,7 +21,7 @@ const FAILING = 1
 const FAILING_ONCE = 10
 /** How often messages are given out, in milliseconds, and how many may be on their way at most. */
 const TICK_MS = 10
-const MOST_UNDER_WAY = 1_000
+const MAX_UNDER_WAY = 1_000
 
 const { event: _event, messageId: _messageId, ...message } = JSON.parse(trackMessage(1024).toString())
 
@@ -71,7 +71,7 @@ function sendPaced(send: () => Promise<void>, end: number, rate: number): Promis
     const timer = setInterval(() => {
       const now = performance.now()
       const due = Math.floor(((now - start) * rate) / 1_000)
-      for (; count < due && underWay.size < MOST_UNDER_WAY; count += 1) {
+      for (; count < due && underWay.size < MAX_UNDER_WAY; count += 1) {
         const sending = send().finally(() => underWay.delete(sending))
         sending.catch(stop)
         underWay.add(sending)

@@ -4,17 +4,17 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { median, printTable, verdict } from '../table.ts'
 
 /** Descriptors that may be left over when all connections are closed. */
-export const MOST_DESCRIPTORS = 2
-const MOST_GROWTH = 1.15
+export const MAX_DESCRIPTORS = 2
+const MAX_GROWTH = 1.15
 /** The part of the run that does not count. */
 const WARM_UP = 0.1
 const SAMPLE_MS = 30_000
 /** In a short run there are as many samples all the same. */
-const LEAST_SAMPLES = 30
+const MIN_SAMPLES = 30
 
 /** How often a run of so many minutes is looked at, in milliseconds. */
 export function sampleEvery(minutes: number): number {
-  return Math.min(SAMPLE_MS, (minutes * 60_000) / LEAST_SAMPLES)
+  return Math.min(SAMPLE_MS, (minutes * 60_000) / MIN_SAMPLES)
 }
 
 /** Collects garbage, which needs `--expose-gc`, and returns what is left, in MB: the heap, and buffers outside of it. */
@@ -42,7 +42,7 @@ export function compareThirds(
   const live = samples.filter((sample) => sample.minutes > minutes * WARM_UP).map((sample) => sample.live)
   const third = Math.ceil(live.length / 3)
   const [first, last] = [median(live.slice(0, third)), median(live.slice(-third))]
-  const isFlat = last / first <= MOST_GROWTH
+  const isFlat = last / first <= MAX_GROWTH
   printTable(
     ['median of the', 'first third', 'last third', 'ratio', 'target', ''],
     [
@@ -51,7 +51,7 @@ export function compareThirds(
         first.toFixed(1),
         last.toFixed(1),
         (last / first).toFixed(2),
-        `≤ ${MOST_GROWTH}`,
+        `≤ ${MAX_GROWTH}`,
         verdict(isFlat),
       ],
     ],

@@ -60,13 +60,13 @@ function follow(clock: ManualClock): void {
   const move = (): void => {
     const ms = Math.floor(performance.now() - since)
     since += ms
-    void clock.advance(Math.min(ms, MOST_MS))
+    void clock.advance(Math.min(ms, MAX_MS))
   }
   setInterval(move, 10).unref()
 }
 
 /** At once: a computer that slept does not make up for it. */
-const MOST_MS = 1_000
+const MAX_MS = 1_000
 
 async function countLeft(queue: Queue): Promise<number> {
   const { waiting, active } = await queue.counts()

@@ -1,14 +1,16 @@
-/** Arguments that subcommands share: the secret, addresses, headers, files, numbers, and the examples of their help. */
+/** Arguments that subcommands share: the secret, addresses, ports, headers, files, numbers, and the examples of their help. */
 
 import { isUtf8 } from 'node:buffer'
 import { lookup } from 'node:dns/promises'
 import { readFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
+import type { Server } from 'node:http'
 import { isIP } from 'node:net'
 import { createInterface } from 'node:readline/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { isToken, nearest } from '../options/checks.ts'
 import { RESERVED_HEADERS } from '../sender/webhooks.ts'
+import { type Listening, listen } from '../testing/server.ts'
 import { note, UsageError } from './terminal.ts'
 
 export interface SecretOptions {
@@ -107,7 +109,6 @@ export function whole(least: number, most: number): (text: string) => number {
   }
 }
 
-/** Parses an address to post to. Its user and password, query and fragment stay out of every message. */
 export function address(text: string): URL {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol)) {
@@ -175,8 +176,23 @@ function addHeader(text: string, headers: Headers = {}): Headers {
   return { ...headers, [name]: value }
 }
 
-/** Adds examples to the help. Each is one line of a shell. */
 export function addExamples(command: Command, examples: readonly (readonly [line: string, what: string])[]): Command {
   const lines = examples.map(([line, what]) => `  ${line}\n      ${what}`)
   return command.addHelpText('after', `\nExamples:\n${lines.join('\n')}`)
+}
+
+/**
+ * Starts to listen.
+ *
+ * @param option What the user passed the port with.
+ * @throws UsageError (as a rejection) for a port or an address that cannot be listened on.
+ */
+export async function listenOn(option: string, server: Server, port: number, host = '127.0.0.1'): Promise<Listening> {
+  return listen(server, port, host).catch(({ code, message }: NodeJS.ErrnoException) => {
+    const where = `port ${port} of ${host}`
+    if (code === 'EADDRINUSE') {
+      throw new UsageError(`${option} must be free. Got ${where}, which is in use. Pass another one.`)
+    }
+    throw new UsageError(`This process cannot listen on ${where}. Got ${message}. Pass another ${option} or --host.`)
+  })
 }

@@ -1,16 +1,13 @@
-/** What goes over the network: one request and its complete answer or what went wrong, without redirects; and where a server listens. */
+/** What goes over the network: one request and its complete answer or what went wrong, without redirects. */
 
-import type { Server } from 'node:http'
 import { connect, isIP } from 'node:net'
 import { Readable } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
 import { type AttemptError, type Explanation, explainConnectionError } from '../http/connection-error.ts'
 import { type PostRequest, post, type ResponseHeaders } from '../http/post.ts'
 import { Pool } from '../http/undici.ts'
-import { type Listening, listen } from '../testing/server.ts'
 import { systemClock } from '../time/clock.ts'
 import { createDeadlines } from '../time/deadlines.ts'
-import { UsageError } from './terminal.ts'
 
 export interface Exchange {
   /** The status of a complete answer; undefined when `error` is set. */
@@ -81,21 +78,5 @@ export function reach({ protocol, hostname, port }: URL): Promise<Explanation | 
     }
     socket.setTimeout(5_000, () => end(Object.assign(new Error('no connection'), { code: 'ETIMEDOUT' })))
     socket.once(isTls ? 'secureConnect' : 'connect', () => end()).on('error', end)
-  })
-}
-
-/**
- * Starts to listen.
- *
- * @param option What the user passed the port with.
- * @throws UsageError (as a rejection) for a port or an address that cannot be listened on.
- */
-export async function listenOn(option: string, server: Server, port: number, host = '127.0.0.1'): Promise<Listening> {
-  return listen(server, port, host).catch(({ code, message }: NodeJS.ErrnoException) => {
-    const where = `port ${port} of ${host}`
-    if (code === 'EADDRINUSE') {
-      throw new UsageError(`${option} must be free. Got ${where}, which is in use. Pass another one.`)
-    }
-    throw new UsageError(`This process cannot listen on ${where}. Got ${message}. Pass another ${option} or --host.`)
   })
 }

@@ -8,9 +8,9 @@ import { partOfQueue } from '../inspector/endpoint/queues.ts'
 import { createJournal, readKeep } from '../inspector/journal.ts'
 import { createSeries } from '../inspector/series.ts'
 import { createLog } from '../options/log.ts'
-import type { Queue } from '../queues/queue.ts'
+import type { Queue } from '../queues/api.ts'
 import { systemClock } from '../time/clock.ts'
-import { listenOn } from './exchange.ts'
+import { listenOn } from './arguments.ts'
 import { interruption, note } from './terminal.ts'
 
 /**

@@ -122,7 +122,6 @@ export function createCallBuffer(settings: Settings, route: BatchRoute, report: 
   }
 
   return {
-    /** Number of calls that are neither delivered nor given up. */
     get size(): number {
       return held
     },
@@ -162,7 +161,6 @@ export function createCallBuffer(settings: Settings, route: BatchRoute, report: 
       dueBefore = firstWaiting()
       if (waiting.size > 0) timer ??= clock.setTimeout(startFlush, untilNextFlush())
     },
-    /** Stops posting. Returns the calls that are neither delivered nor given up, in order. */
     abort(): readonly BufferedCall[] {
       const calls = stop()
       release(calls)

@@ -154,7 +154,6 @@ function write(type: CallType, call: Record<string, unknown>): string {
   }
 }
 
-/** The traits of a page, as the specification calls them, are sent as its properties. */
 function renameTraits(call: Fields): Fields {
   const { traits, ...rest } = call
   return traits === undefined ? call : { ...rest, properties: traits }

@@ -4,8 +4,8 @@ import type { DispatcherLike } from '../http/post.ts'
 import { HooklineError } from '../message/error.ts'
 import { USER_AGENT } from '../message/limits.ts'
 import { CALL_TYPES, type CallType, createMethods } from '../message/type-table.ts'
-import { requireOptions, requireWhole } from '../options/checks.ts'
-import { inBackground, LONGEST_TIMER_MS } from '../time/clock.ts'
+import { requireInteger, requireOptions } from '../options/checks.ts'
+import { inBackground, MAX_TIMER_MS } from '../time/clock.ts'
 import { createDeadlines } from '../time/deadlines.ts'
 import { TIMED_OUT, within } from '../time/timeout.ts'
 import type { Client, CloseOptions, RecordedCall } from './api.ts'
@@ -73,7 +73,7 @@ export function createClient(writeKey: string | undefined, options: ClientOption
   }
 
   async function flush(): Promise<void> {
-    const keepAlive = clock.setTimeout(() => {}, LONGEST_TIMER_MS)
+    const keepAlive = clock.setTimeout(() => {}, MAX_TIMER_MS)
     await deliver()
     clock.clearTimeout(keepAlive)
   }
@@ -113,5 +113,5 @@ export function createClient(writeKey: string | undefined, options: ClientOption
 function readTimeout(options: CloseOptions): number {
   requireOptions('close', options, ['timeoutMs'])
   const { timeoutMs = CLOSE_TIMEOUT_MS } = options
-  return requireWhole('timeoutMs', timeoutMs, 0)
+  return requireInteger('timeoutMs', timeoutMs, 0)
 }

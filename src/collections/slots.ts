@@ -1,9 +1,6 @@
 /** Things that come and go, each in a place that another one uses afterwards. */
 
-/**
- * Creates places that are all free. Hot path: a Set or a Map whose items come and go makes a new table now and then, and the outgrown one,
- * once the garbage collector has moved it to its old generation, keeps alive all that was in it, and the next table.
- */
+/** Hot path: each table that a Set or a Map outgrows keeps alive what was in it, and the next one (bench/METHOD.md). */
 export function createSlots<T>() {
   const items: (T | undefined)[] = []
   const free: number[] = []

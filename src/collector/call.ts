@@ -17,7 +17,6 @@ export interface Arrival {
   readonly now: number
   readonly receivedAt: string
   readonly ip: string | undefined
-  /** The fields of a batch, for calls that lack them. */
   readonly shared: Json
 }
 

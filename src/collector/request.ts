@@ -5,7 +5,6 @@ import type { EndpointHeaders, EndpointRequest } from '../http/endpoint.ts'
 import { HooklineError } from '../message/error.ts'
 import type { Json } from '../message/json.ts'
 
-/** Reads the user name of Basic authentication, which is a write key. Returns an empty string for any other header. */
 export function readUserName({ authorization }: EndpointHeaders): string {
   const [, credentials = ''] = /^Basic +(\S+)$/i.exec(String(authorization)) ?? []
   const [name = ''] = Buffer.from(credentials, 'base64').toString().split(':', 1)

@@ -51,7 +51,6 @@ function isTemporary(failure: unknown): boolean {
   return failure instanceof HooklineError && failure.status === 503
 }
 
-/** Submits one notification for each source, each with a time of its own. */
 export async function requestDeletion(
   clock: Clock,
   userId: string,

@@ -1,6 +1,7 @@
 /** The options that every dedupe store takes, and its keys: checked once. */
 
-import { invalidOption, kindOf, requireClock, requireWhole } from '../options/checks.ts'
+import { HooklineError } from '../message/error.ts'
+import { aClock, invalidOption, kindOf, type OptionChecks, whole } from '../options/checks.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 
 /** The times of a dedupe store. */
@@ -16,24 +17,24 @@ export interface DedupeTimes {
   readonly clock?: Clock
 }
 
-/** The names of {@link DedupeTimes}. */
-export const SHARED = ['dedupeWindowMs', 'leaseMs', 'clock'] as const satisfies (keyof DedupeTimes)[]
-
-/** Checks and completes the shared options. @throws TypeError that names the option. */
-export function readShared(options: DedupeTimes): Required<DedupeTimes> {
-  const { dedupeWindowMs = 24 * 60 * 60_000, leaseMs = 60_000, clock = systemClock } = options
-  requireClock(clock)
-  return {
-    dedupeWindowMs: requireWhole('dedupeWindowMs', dedupeWindowMs, 1, MAX_MS),
-    leaseMs: requireWhole('leaseMs', leaseMs, 1, MAX_MS),
-    clock,
-  }
-}
-
 /** A hundred years: added to the time of day it is still a whole number that every store can hold. */
 const MAX_MS = 100 * 366 * 24 * 60 * 60_000
 
-/** @throws TypeError for anything but text of 1 to 200 characters. */
+export const TIMES_CHECKS: OptionChecks<DedupeTimes> = {
+  dedupeWindowMs: whole(1, MAX_MS),
+  leaseMs: whole(1, MAX_MS),
+  clock: aClock,
+}
+
+/** The error of a call after close(). */
+export function closed(code: 'shutting_down' | 'dedupe_unavailable' = 'shutting_down'): HooklineError {
+  return new HooklineError(code, 'The dedupe store is closed. Got a call after close(). Create a new store.')
+}
+
+export function readTimes({ dedupeWindowMs = 24 * 60 * 60_000, leaseMs = 60_000, clock = systemClock }: DedupeTimes) {
+  return { dedupeWindowMs, leaseMs, clock }
+}
+
 export function requireKey(key: unknown): asserts key is string {
   if (typeof key === 'string' && key !== '' && key.length <= 200) return
   const found = typeof key === 'string' ? `${key.length} characters` : kindOf(key)

@@ -1,8 +1,8 @@
 /** The public types of a destination. */
 
 import type { Message } from '../message/message.ts'
+import type { DeadLetterFilter, DeadLetterPage, Forgotten, PushOptions } from '../queues/api.ts'
 import type { Health } from '../queues/health.ts'
-import type { DeadLetterFilter, DeadLetterPage, Forgotten, PushOptions } from '../queues/queue.ts'
 import type { Attempt, CallMethods } from '../sender/api.ts'
 import type { SenderOptions } from '../sender/options.ts'
 import type { CircuitStatus } from './circuit.ts'

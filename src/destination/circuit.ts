@@ -4,7 +4,7 @@
  */
 
 import { isTransient } from '../http/retry.ts'
-import { requireOptions, requireWhole } from '../options/checks.ts'
+import { requireInteger, requireOptions } from '../options/checks.ts'
 import type { Attempt } from '../sender/api.ts'
 import { backoff } from '../time/backoff.ts'
 
@@ -51,7 +51,7 @@ export type Circuit = ReturnType<typeof createCircuit>
 const FIRST_PROBE_MS = 1_000
 
 /** The longest `Retry-After` that holds a URL, in milliseconds. A message of its own may wait longer. */
-const LONGEST_PAUSE_MS = 30 * 60_000
+const MAX_PAUSE_MS = 30 * 60_000
 
 /** Every time is by the monotonic clock, in milliseconds. */
 export function createCircuit({ failures: most, maxProbeMs, concurrency, random }: CircuitPolicy) {
@@ -72,7 +72,7 @@ export function createCircuit({ failures: most, maxProbeMs, concurrency, random 
     openings += 1
     epoch += 1
     const delayMs = backoff(openings, { firstMs: FIRST_PROBE_MS, maxMs: maxProbeMs, random: (1 + random()) / 2 })
-    probeAt = now + Math.max(delayMs, Math.min(askedMs, LONGEST_PAUSE_MS))
+    probeAt = now + Math.max(delayMs, Math.min(askedMs, MAX_PAUSE_MS))
   }
 
   function succeed(): void {
@@ -148,9 +148,9 @@ export function readCircuitOptions(circuit: CircuitOptions | false = {}): Readon
   if (circuit === false) return { ...readCircuitOptions(), failures: Number.POSITIVE_INFINITY }
   requireOptions('circuit', circuit, ['failures', 'maxProbeMs', 'lastAttemptsPerSecond'])
   const { failures = 10, maxProbeMs = 30_000, lastAttemptsPerSecond = 1 } = circuit
-  requireWhole('circuit.failures', failures, 1)
-  requireWhole('circuit.maxProbeMs', maxProbeMs, FIRST_PROBE_MS)
-  requireWhole('circuit.lastAttemptsPerSecond', lastAttemptsPerSecond, 1)
+  requireInteger('circuit.failures', failures, 1)
+  requireInteger('circuit.maxProbeMs', maxProbeMs, FIRST_PROBE_MS)
+  requireInteger('circuit.lastAttemptsPerSecond', lastAttemptsPerSecond, 1)
   return { failures, maxProbeMs, lastAttemptsPerSecond }
 }
 

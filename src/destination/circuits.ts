@@ -1,18 +1,18 @@
 /** The circuits of a destination, one for each URL: where a message may be posted now, how many more, and how each stands. */
 
-import type { ClaimedJob } from '../queues/queue.ts'
+import type { ClaimedJob } from '../queues/api.ts'
 import type { Attempt } from '../sender/api.ts'
 import type { Target } from '../sender/webhooks.ts'
 import { type Circuit, type CircuitStatus, createCircuit, createPace } from './circuit.ts'
 import type { DestinationSettings } from './options.ts'
-import { LAST_START_MS, LONGEST_DELAY_MS } from './schedule.ts'
+import { LAST_START_MS, MAX_DELAY_MS } from './schedule.ts'
 
 export type Circuits = ReturnType<typeof createCircuits>
 
 /** How long a held message waits beyond its four hours: a URL that came back within them is noticed meanwhile, in milliseconds. */
 const NOTICE_MS = 60_000
 
-const SHORTEST_HOLD_MS = 10_000
+const MIN_HOLD_MS = 10_000
 
 export type OnCircuitChange = (status: CircuitStatus, cause: Attempt) => void
 
@@ -75,7 +75,6 @@ export function createCircuits(settings: DestinationSettings, onChange: OnCircui
         return at === Number.POSITIVE_INFINITY ? undefined : dateOf(at)
       },
     },
-    /** Whether all are open, or half-open. */
     get areOpen(): boolean {
       return heldSince() !== undefined
     },
@@ -118,7 +117,7 @@ export function createCircuits(settings: DestinationSettings, onChange: OnCircui
     holdMs(targets: readonly Target[]): number {
       const now = clock.monotonic()
       const openMs = targets.map((target) => now - (circuitOf(target)?.openSince ?? now))
-      const waitMs = Math.min(LONGEST_DELAY_MS, Math.max(SHORTEST_HOLD_MS, Math.min(...openMs) / 2))
+      const waitMs = Math.min(MAX_DELAY_MS, Math.max(MIN_HOLD_MS, Math.min(...openMs) / 2))
       return (waitMs * (1 + random())) / 2
     },
     update,

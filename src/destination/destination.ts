@@ -6,11 +6,11 @@ import { isMeantFor } from '../message/integrations.ts'
 import { INTEGRATION_NAME, RESPONSE_TIME_MS } from '../message/limits.ts'
 import type { Message } from '../message/message.ts'
 import { createMethods, MESSAGE_TYPES } from '../message/type-table.ts'
-import { invalidOption, kindOf, refuseUnknown, requireText, requireWhole } from '../options/checks.ts'
+import { invalidOption, kindOf, refuseUnknown, requireInteger, requireText } from '../options/checks.ts'
+import type { DeadLetter, Job, PushOptions } from '../queues/api.ts'
 import { byListedReason } from '../queues/drop.ts'
 import { checkHealth } from '../queues/health.ts'
 import { jobIdFromKey, newJobId } from '../queues/job-id.ts'
-import type { DeadLetter, Job, PushOptions } from '../queues/queue.ts'
 import {
   type Composed,
   composeCall,
@@ -21,8 +21,8 @@ import {
 import type { Destination, DestinationDeadLetter, Queued, Submission } from './api.ts'
 import { createAudienceSync } from './audience-sync.ts'
 import { createCircuits } from './circuits.ts'
+import { createCurrentSettings } from './current-settings.ts'
 import { createJobHandler } from './job-handler.ts'
-import { createLive } from './live.ts'
 import type { FailureReason, SkipReason } from './observer.ts'
 import type { DestinationOptions, DestinationSettings } from './options.ts'
 import { createDestinationEvents, JobReport, readMessage, UNREADABLE } from './reports.ts'
@@ -40,7 +40,7 @@ import { readRetryState } from './retry-state.ts'
  * const undelivered = await destination.close()
  */
 export function createDestination(options: DestinationOptions): Destination {
-  const live = createLive(options)
+  const live = createCurrentSettings(options)
   const { clock, queue, concurrency, onDeadLetter, log } = live.settings
   const events = createDestinationEvents(live.settings, (letter) => onDeadLetter?.(readDeadLetter(letter)))
   const circuits = createCircuits(live.settings, (status, cause) => events.publish('circuit', { ...status, cause }))
@@ -147,7 +147,7 @@ export function createDestination(options: DestinationOptions): Destination {
     },
     close: async (options = {}) => {
       refuseUnknown(options, ['graceMs'])
-      const graceMs = requireWhole('graceMs', options.graceMs ?? RESPONSE_TIME_MS, 0)
+      const graceMs = requireInteger('graceMs', options.graceMs ?? RESPONSE_TIME_MS, 0)
       isClosed = true
       try {
         return (await queue.close({ graceMs })).map(({ body }) => readMessage(body))

@@ -1,10 +1,10 @@
 /** Handles the jobs of a destination: one round each time a job is claimed, until a URL accepts it or four hours are over. */
 
 import { RETRY_WINDOW_MS } from '../message/limits.ts'
-import type { ClaimedJob, HandleJob, Outcome } from '../queues/queue.ts'
+import type { ClaimedJob, HandleJob, Outcome } from '../queues/api.ts'
 import type { Attempt } from '../sender/api.ts'
 import type { Circuits } from './circuits.ts'
-import type { Live } from './live.ts'
+import type { CurrentSettings } from './current-settings.ts'
 import type { FailureReason } from './observer.ts'
 import { type DestinationEvents, JobReport, UNREADABLE } from './reports.ts'
 import { type RetryState, readRetryState, writeRetryState } from './retry-state.ts'
@@ -19,7 +19,7 @@ const LINE_FEED = 0x0a
  * Creates the handler. A round uses the settings in force when it begins, and what follows it those in force when it
  * ends.
  */
-export function createJobHandler(live: Live, circuits: Circuits, events: DestinationEvents): HandleJob {
+export function createJobHandler(live: CurrentSettings, circuits: Circuits, events: DestinationEvents): HandleJob {
   const { clock, random } = live.settings
   let watched: AbortSignal | undefined
 

@@ -12,8 +12,8 @@ import {
   whole,
 } from '../options/checks.ts'
 import { createLog, type Log, type Logger } from '../options/log.ts'
+import type { Queue } from '../queues/api.ts'
 import { memoryQueue } from '../queues/memory/index.ts'
-import type { Queue } from '../queues/queue.ts'
 import { readSenderOptions, SENDER_CHECKS, type SenderOptions, type SenderSettings } from '../sender/options.ts'
 import type { DestinationChanges, DestinationDeadLetter, RemovableOption } from './api.ts'
 import { type CircuitEvent, type CircuitOptions, readCircuitOptions } from './circuit.ts'
@@ -150,7 +150,6 @@ export function copyOptions(options: DestinationOptions): DestinationOptions {
   return Object.fromEntries(names.map((name) => [name, Reflect.get(options, name)])) as unknown as DestinationOptions
 }
 
-/** Applies changes to options. The result is still to be read, as the options at creation are. */
 export function applyChanges(options: DestinationOptions, changes: DestinationChanges): DestinationOptions {
   const fixed = FIXED.find((name) => Object.hasOwn(Object(changes), name))
   if (fixed !== undefined) {

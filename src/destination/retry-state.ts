@@ -3,7 +3,6 @@
 import type { Attempt, AttemptError } from '../sender/api.ts'
 import type { Target } from '../sender/webhooks.ts'
 
-/** What is kept with a job between rounds. */
 export interface RetryState {
   readonly rounds: number
   readonly attempts: readonly Attempt[]

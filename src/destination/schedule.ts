@@ -7,9 +7,9 @@ import type { Target } from '../sender/webhooks.ts'
 import { backoff } from '../time/backoff.ts'
 import type { RetryState } from './retry-state.ts'
 
-export const LONGEST_DELAY_MS: number = 30 * 60_000
+export const MAX_DELAY_MS: number = 30 * 60_000
 
-const BACKOFF = { firstMs: 10_000, maxMs: LONGEST_DELAY_MS }
+const BACKOFF = { firstMs: 10_000, maxMs: MAX_DELAY_MS }
 
 const MIN_DELAY_MS = 1_000
 

@@ -4,7 +4,7 @@ import { HooklineError } from '../message/error.ts'
 
 export type Stage = 'body' | 'secret' | 'inbox' | 'dedupe' | 'handlers' | 'confirm'
 
-export const LATE: Readonly<Record<Stage, () => HooklineError>> = {
+export const DEADLINE_ERRORS: Readonly<Record<Stage, () => HooklineError>> = {
   body: () => new HooklineError('body_timeout', 'The body must arrive in time. Got a part of it. Send it again.'),
   secret: () =>
     new HooklineError(

@@ -19,7 +19,6 @@ export type Handlers = ReturnType<typeof createHandlers>
 const SIDES = ['entered', 'exited'] as const
 
 interface Registered {
-  /** For what: `track`, `track Order Completed`, `*`, `entered high_value_users`. */
   readonly on: string
   readonly handler: Handler
   readonly isUnverified: boolean
@@ -43,7 +42,6 @@ export function createHandlers() {
       return takeUnverified
     },
 
-    /** Accepts the arguments of `on`. */
     add(selection: readonly unknown[]): void {
       const { by, keys, handler, isUnverified } = readSelection('on', selection)
       const registry = by === 'type' ? byType : byEvent
@@ -55,7 +53,6 @@ export function createHandlers() {
       size += keys.size
     },
 
-    /** Accepts the arguments of `off`. */
     remove(selection: readonly unknown[]): void {
       const { by, keys, handler } = readSelection('off', selection)
       const registry = by === 'type' ? byType : byEvent
@@ -138,7 +135,6 @@ function append<T>(registry: Map<string, T[]>, key: string, value: T): void {
   else list.push(value)
 }
 
-/** Runs the handlers of a message, and records each run of a delivery that is observed. */
 function runAll(handlers: readonly Registered[], message: Message, delivery: OpenDelivery): Promise<void> | undefined {
   const failures: unknown[] = []
   const pending: Promise<unknown>[] = []

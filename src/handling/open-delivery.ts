@@ -8,7 +8,7 @@ import type { Message } from '../message/message.ts'
 import { parse } from '../message/parse.ts'
 import type { Key } from '../message/signature.ts'
 import type { BatchElement, Delivery, ReceivedElement } from './delivery.ts'
-import { LATE, type Stage } from './failure.ts'
+import { DEADLINE_ERRORS, type Stage } from './failure.ts'
 import type { HandlerRun, ReceiverObservers } from './observer.ts'
 
 export interface Observed {
@@ -59,7 +59,6 @@ export class OpenDelivery implements Delivery {
     return source === undefined ? signature : sha256(`${signature}${source}`)
   }
 
-  /** A key that you chose for the message, apart from the same key of another source, and from one that anyone could send. */
   within(key: string): string {
     if (this.isUncovered) return JSON.stringify([this.source, key, 'unverified'])
     return this.source === undefined ? key : JSON.stringify([this.source, key])
@@ -155,8 +154,7 @@ export class OpenDelivery implements Delivery {
         : { ok: true, message: result, delivery: this }
   }
 
-  /** Interrupts the delivery: its signal fires. Returns the error to answer. */
-  expire(error: HooklineError = this.#failure ?? LATE[this.#stage]()): HooklineError {
+  expire(error: HooklineError = this.#failure ?? DEADLINE_ERRORS[this.#stage]()): HooklineError {
     this.expired = error
     this.#abort?.abort(error)
     return error

@@ -26,7 +26,6 @@ export interface HandlerOptions {
   readonly unverified?: boolean
 }
 
-/** Checks the arguments of `on` or `off`: (type or list of types, handler) or ('track', event, handler), then options. */
 export function readSelection(call: 'on' | 'off', given: readonly unknown[]) {
   const [types, event] = given
   const by = given.length < 3 || typeof event === 'function' ? 'type' : 'event'

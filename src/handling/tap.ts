@@ -16,7 +16,7 @@ import type {
   RejectedEvent,
   StoredEvent,
 } from './diagnostics.ts'
-import { describe } from './lines.ts'
+import { describe } from './log-lines.ts'
 import type { OpenDelivery } from './open-delivery.ts'
 
 const received = channel('hookline:received')

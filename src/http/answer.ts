@@ -17,7 +17,6 @@ const signatureChallenge = { 'www-authenticate': 'HMAC-SHA1 header="X-Signature"
 const closeConnection = { connection: 'close' }
 const retryLater = { 'retry-after': String(RETRY_AFTER_S) }
 
-/** The headers that an error adds. Its status is in message/error.ts. */
 const HEADERS: { readonly [Code in HooklineErrorCode]?: Readonly<Record<string, string>> } = {
   shutting_down: retryLater,
   queue_full: retryLater,

@@ -29,12 +29,10 @@ export interface PostTiming {
 export type ResponseHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
 export interface PostOutcome {
-  /** The status of a complete response. */
   readonly status: number | undefined
   readonly headers: ResponseHeaders
   readonly retryAfterMs: number | undefined
   readonly body: Buffer
-  /** The error of the connection, or the one that the POST was stopped with. */
   readonly error: unknown
 }
 

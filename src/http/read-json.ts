@@ -12,7 +12,6 @@ export interface AcceptedForms {
 const JSON_ONLY: readonly string[] = ['application/json']
 const IDENTITY_ONLY: readonly string[] = ['identity']
 
-/** Reads the body of a POST, as it was sent: compressed, if it was and its coding is accepted. */
 export function readJson(
   request: EndpointRequest,
   limit: number,

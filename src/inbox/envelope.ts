@@ -7,7 +7,6 @@ import type { EndpointHeaders } from '../http/endpoint.ts'
 import { HooklineError } from '../message/error.ts'
 import { isObject } from '../message/json.ts'
 
-/** The line, in the order in which it is written. */
 interface Head {
   readonly hookline: number
   readonly at: number
@@ -24,7 +23,7 @@ const VERSION = 1
 /** The one of an element of a batch. Earlier releases do not read it: they would give it to every handler. */
 const ELEMENT_VERSION = 2
 
-/** Names of headers that hold secrets of the sender, of a proxy or of a platform, and nothing about the message. */
+/** Names of headers that hold secrets, and nothing about the message. */
 const SECRET =
   /authorization|cookie|credential|token|secret|passw|(?:api|access|auth|functions|private|shared|subscription)-?key|protection-bypass|assertion|jwt|oidc|session/
 
@@ -71,7 +70,6 @@ export function readEnvelope(stored: Uint8Array): OpenDelivery {
   return delivery
 }
 
-/** The source of the message; undefined for what is no envelope. */
 export function sourceOf(stored: Uint8Array): string | undefined {
   try {
     return readHead(stored.subarray(0, Math.max(stored.indexOf(LINE_FEED), 0))).from
@@ -80,7 +78,6 @@ export function sourceOf(stored: Uint8Array): string | undefined {
   }
 }
 
-/** The body alone, as it is stored; all bytes of what has no line. */
 export function bodyOf(stored: Uint8Array): Uint8Array {
   return stored.subarray(stored.indexOf(LINE_FEED) + 1)
 }

@@ -1,7 +1,7 @@
 /** The inbox of a receiver: stores messages in its queue, lists the dead letters, and closes in good order. */
 
 import type { Handlers } from '../handling/handlers.ts'
-import { OpenDelivery } from '../handling/open-delivery.ts'
+import type { OpenDelivery } from '../handling/open-delivery.ts'
 import { HooklineError } from '../message/error.ts'
 import { matchUser } from '../message/identity.ts'
 import type { Message } from '../message/message.ts'
@@ -9,13 +9,13 @@ import { notify } from '../options/callbacks.ts'
 import { requireKey } from '../options/checks.ts'
 import type { Log } from '../options/log.ts'
 import { createWarning } from '../options/warning.ts'
+import type { DeadLetter, DeadLetterFilter, DeadLetterPage, Forgotten, Job } from '../queues/api.ts'
 import { byListedReason } from '../queues/drop.ts'
 import type { QueueCounts } from '../queues/health.ts'
 import { jobIdFromKey, jobIdOf } from '../queues/job-id.ts'
-import type { DeadLetter, DeadLetterFilter, DeadLetterPage, Forgotten, Job } from '../queues/queue.ts'
 import { unref } from '../time/clock.ts'
 import { bodyOf, sourceOf, writeEnvelope } from './envelope.ts'
-import { createJobHandler, type HandlingSettings } from './job-handler.ts'
+import { createJobHandler, deliveryOf, type HandlingSettings } from './job-handler.ts'
 import type { InboxSettings } from './options.ts'
 import type { DeadLetterReason } from './retry-state.ts'
 import { type DeadLetterMessage, readDeadLetter, readStored } from './stored.ts'
@@ -33,7 +33,6 @@ export interface InboxReceiver extends HandlingSettings {
   readonly log: Log
 }
 
-/** How long after the first message `start` may be called without a line in the log. */
 const START_MS = 10_000
 
 export function createInbox(settings: InboxSettings, receiver: InboxReceiver, handlers: Handlers) {
@@ -52,10 +51,7 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
     const text = `An inbox needs messages that its queue can read. Got another job: ${reason.replace(/\.$/, '')}. Look at it with receiver.deadLetters(), then call receiver.drop(['${id}']).`
     const line = { code: 'dead_letter', text: `dead letter ${id}: ${text}`, fields: { id, reason: 'unreadable' } }
     const error = new HooklineError('internal', text)
-    const delivery = new OpenDelivery({}, failedAt.getTime())
-    delivery.setBody({ bytes: body, source: 'argument' })
-    delivery.setObserved(observers.current, id)
-    tap.unreadable(delivery, error, line)
+    tap.unreadable(deliveryOf({ id, body, at: failedAt }, observers), error, line)
     giveDeadLetter(letter)
   }
 
@@ -63,7 +59,6 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
     watch ??= unref(clock.setTimeout(() => void queue.counts().then(warnUnlessHandled, () => {}), START_MS))
   }
 
-  /** Where another process handles, nothing is due for long. */
   function warnUnlessHandled({ oldestDueAt }: QueueCounts): void {
     if (oldestDueAt === undefined || clock.now() - oldestDueAt.getTime() < START_MS / 2) return
     // It is no error of a request, so no `onError` receives it.
@@ -79,13 +74,11 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
   }
 
   return {
-    /** @param message Undefined when the bytes are authentic but not a valid message: the worker makes it a dead letter. */
     prepare: (delivery: OpenDelivery, message: Message | undefined): Prepared => ({
       job: { id: idOf(delivery, message), body: writeEnvelope(delivery) },
       delivery,
       message,
     }),
-    /** Stores deliveries, in one push. Resolves when they are as safe as the queue stores them. */
     async store(prepared: readonly Prepared[]): Promise<void> {
       const startedAt = tap.startOf('stored', prepared[0]?.delivery)
       try {

@@ -2,13 +2,13 @@
 
 import { isUnusable, toError } from '../handling/failure.ts'
 import type { Handlers } from '../handling/handlers.ts'
-import { describe } from '../handling/lines.ts'
+import { describe } from '../handling/log-lines.ts'
 import type { ReceiverObservers } from '../handling/observer.ts'
 import { OpenDelivery } from '../handling/open-delivery.ts'
 import type { Validate } from '../handling/schema.ts'
 import type { Tap } from '../handling/tap.ts'
 import { HooklineError } from '../message/error.ts'
-import type { ClaimedJob, DeadLetter, HandleJob, Outcome } from '../queues/queue.ts'
+import type { ClaimedJob, DeadLetter, HandleJob, Outcome } from '../queues/api.ts'
 import type { Clock } from '../time/clock.ts'
 import { createDeadlines } from '../time/deadlines.ts'
 import { readEnvelope } from './envelope.ts'
@@ -28,14 +28,12 @@ export interface HandlingSettings {
   readonly observers: ReceiverObservers
 }
 
-/** A claimed message. */
 interface Claimed {
   readonly job: ClaimedJob
   readonly delivery: OpenDelivery
   readonly before: RetryState
 }
 
-/** How many claims of a message may end without an outcome before it becomes a dead letter. */
 const MAX_LOST_CLAIMS = 5
 
 export function createJobHandler(
@@ -56,9 +54,7 @@ export function createJobHandler(
       delivery = readEnvelope(job.body)
       delivery.setObserved(observers.current, job.id)
     } catch (error) {
-      delivery = new OpenDelivery({}, job.firstAt.getTime())
-      delivery.setBody({ bytes: job.body, source: 'argument' })
-      delivery.setObserved(observers.current, job.id)
+      delivery = deliveryOf({ ...job, at: job.firstAt }, observers)
       return deadLetter({ job, delivery, before }, error as HooklineError, 'unreadable')
     }
     const lost = job.claimCount - 1 - before.attempts - before.releases
@@ -155,10 +151,20 @@ export function createJobHandler(
     return { retryAt: new Date(clock.now()), retryState: writeRetryState({ ...before, releases: before.releases + 1 }) }
   }
 
-  /** The queue passes the same signal with every job. */
   function watch(signal: AbortSignal): void {
     if (signal === watched) return
     watched = signal
     signal.addEventListener('abort', () => [...stops].forEach((stop) => void stop()), { once: true })
   }
+}
+
+/** The delivery of a job whose body cannot be read as a stored message. */
+export function deliveryOf(
+  { id, body, at }: Pick<ClaimedJob, 'id' | 'body'> & { readonly at: Date },
+  observers: ReceiverObservers,
+): OpenDelivery {
+  const delivery = new OpenDelivery({}, at.getTime())
+  delivery.setBody({ bytes: body, source: 'argument' })
+  delivery.setObserved(observers.current, id)
+  return delivery
 }

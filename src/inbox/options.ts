@@ -3,10 +3,10 @@
 import type { Delivery } from '../handling/delivery.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
-import { invalidOption, kindOf, refuseUnknown, requireFunction, requireWhole } from '../options/checks.ts'
+import { invalidOption, kindOf, refuseUnknown, requireFunction, requireInteger } from '../options/checks.ts'
 import { createWarning } from '../options/warning.ts'
-import type { Queue } from '../queues/queue.ts'
-import { LONGEST_TIMER_MS } from '../time/clock.ts'
+import type { Queue } from '../queues/api.ts'
+import { MAX_TIMER_MS } from '../time/clock.ts'
 
 /** How an inbox works. */
 export interface InboxOptions {
@@ -33,38 +33,27 @@ export interface InboxOptions {
   readonly key?: (message: Message, delivery: Delivery) => string
 }
 
-/** How long to wait before the next attempt, in milliseconds; undefined after the last attempt. Never throws. */
 type NextDelay = (attempts: number, error: HooklineError) => number | undefined
 
-export interface InboxSettings {
-  readonly queue: Queue
-  readonly concurrency: number
-  readonly nextDelay: NextDelay
-  readonly timeoutMs: number
-  readonly key: InboxOptions['key']
-}
+export type InboxSettings = ReturnType<typeof readInboxOptions>
 
 const KNOWN = ['queue', 'concurrency', 'retries', 'timeoutMs', 'key'] as const satisfies (keyof InboxOptions)[]
 
 const RETRIES_MS = [1, 5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400].map((seconds) => seconds * 1_000)
 
-export function readInboxOptions(inbox: Queue | InboxOptions): InboxSettings {
-  if (isQueue(inbox)) return readInboxOptions({ queue: inbox })
+export function readInboxOptions(given: Queue | InboxOptions) {
+  const inbox = isQueue(given) ? { queue: given } : given
   const advice = "Pass memoryQueue({ name: 'inbox' }) or another queue."
   if (typeof inbox !== 'object' || inbox === null || !('queue' in inbox)) {
     throw invalidOption('inbox', 'must be a queue or { queue, … }', kindOf(inbox), advice)
   }
   refuseUnknown(inbox, KNOWN, 'inbox.')
   if (!isQueue(inbox.queue)) throw invalidOption('inbox.queue', 'must be a queue', kindOf(inbox.queue), advice)
-  const { queue, concurrency = 10, retries = RETRIES_MS, timeoutMs = 5 * 60_000, key } = inbox
+  const { queue, concurrency = 10, retries = RETRIES_MS, timeoutMs = 5 * 60_000, key }: InboxOptions = inbox
+  requireInteger('inbox.concurrency', concurrency, 1)
+  requireInteger('inbox.timeoutMs', timeoutMs, 1)
   if (key !== undefined) requireFunction('inbox.key', key)
-  return {
-    queue,
-    concurrency: requireWhole('inbox.concurrency', concurrency, 1),
-    nextDelay: readRetries(retries),
-    timeoutMs: requireWhole('inbox.timeoutMs', timeoutMs, 1),
-    key,
-  }
+  return { queue, concurrency, nextDelay: readRetries(retries), timeoutMs, key }
 }
 
 function isQueue(value: Queue | InboxOptions): value is Queue {
@@ -77,7 +66,7 @@ function readRetries(retries: NonNullable<InboxOptions['retries']>): NextDelay {
     const rule = 'must be a list of milliseconds or a function'
     throw invalidOption('inbox.retries', rule, kindOf(retries), 'Pass a list, for example [1000, 30000].')
   }
-  const delays = retries.map((delay, index) => requireWhole(`inbox.retries[${index}]`, delay, 0))
+  const delays = retries.map((delay, index) => requireInteger(`inbox.retries[${index}]`, delay, 0))
   return (attempts) => delays[attempts - 1]
 }
 
@@ -87,8 +76,8 @@ function withDefault(retries: NextDelay): NextDelay {
     try {
       const delay = retries(attempts, error)
       if (delay === undefined) return undefined
-      if (delay >= 0 && delay <= LONGEST_TIMER_MS) return Math.round(delay)
-      warn(new RangeError(`It returned no number from 0 to ${LONGEST_TIMER_MS}.`))
+      if (delay >= 0 && delay <= MAX_TIMER_MS) return Math.round(delay)
+      warn(new RangeError(`It returned no number from 0 to ${MAX_TIMER_MS}.`))
     } catch (failure) {
       warn(failure)
     }

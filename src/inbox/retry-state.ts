@@ -2,7 +2,7 @@
 
 import type { HooklineError, HooklineErrorCode } from '../message/error.ts'
 import { isObject } from '../message/json.ts'
-import type { ClaimedJob } from '../queues/queue.ts'
+import type { ClaimedJob } from '../queues/api.ts'
 
 /**
  * Why a message is a dead letter: the code of its last error; or processes died while they handled it; or it is unreadable.
@@ -37,17 +37,16 @@ export interface RetryState {
   readonly error?: StoredError
 }
 
-export function writeRetryState(state: RetryState): Uint8Array {
-  return Buffer.from(JSON.stringify(state))
-}
-
 /** Reads the retry state of a claimed job. When it is unreadable, every earlier claim counts as an attempt. */
 export function readRetryState({ retryState, claimCount }: Pick<ClaimedJob, 'retryState' | 'claimCount'>): RetryState {
   if (retryState === undefined) return INITIAL
   return parse(retryState) ?? { attempts: claimCount - 1, releases: 0 }
 }
 
-/** Reads the retry state of a dead letter; the initial one when the queue itself made the job a dead letter. */
+export function writeRetryState(state: RetryState): Uint8Array {
+  return Buffer.from(JSON.stringify(state))
+}
+
 export function readLastRetryState(retryState: Uint8Array | undefined): RetryState {
   return (retryState && parse(retryState)) ?? INITIAL
 }

@@ -3,7 +3,7 @@
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import type { Message } from '../message/message.ts'
 import { parse } from '../message/parse.ts'
-import type { DeadLetter } from '../queues/queue.ts'
+import type { DeadLetter } from '../queues/api.ts'
 import { readEnvelope } from './envelope.ts'
 import { type DeadLetterReason, readLastRetryState, type StoredError } from './retry-state.ts'
 

@@ -3,7 +3,6 @@
 import { parentPort } from 'node:worker_threads'
 import { explainSignature } from '../message/explain/explain-signature.ts'
 
-/** What the thread gets. It answers with the explanation. */
 export interface Question {
   readonly body: Uint8Array
   readonly signature: string | undefined

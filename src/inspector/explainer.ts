@@ -5,27 +5,21 @@ import type { SignatureExplanation } from '../message/explain/explain-signature.
 import { BODY_LIMIT } from '../message/limits.ts'
 import type { Question } from './explainer-thread.ts'
 
-/** Explains signatures. */
 export interface Explainer {
   /**
    * Explains why a signature does not match. Resolves to undefined for a body that is too large, while too many wait, when the
    * thread ends before it has answered, and once closed. Never rejects.
    */
   explain(body: Uint8Array, signature: string | undefined, secret: string): Promise<SignatureExplanation | undefined>
-  /** Ends the thread. */
   close(): Promise<void>
 }
 
-/** Limits of an explainer. */
-export interface ExplainerLimits {
-  /** The most bytes of a body. Default: 512 KiB. */
-  readonly largest?: number
-  /** The most signatures that wait while one is explained. Default: 20. */
-  readonly mostWaiting?: number
-}
-
-/** Creates an explainer. Its thread starts with the first signature, and does not keep the process. */
-export function createExplainer({ largest = BODY_LIMIT, mostWaiting = 20 }: ExplainerLimits = {}): Explainer {
+/**
+ * Creates an explainer. Its thread starts with the first signature, and does not keep the process.
+ *
+ * @param maxWaiting The most signatures that wait while one is explained.
+ */
+export function createExplainer(maxWaiting = 20): Explainer {
   let worker: Worker | undefined
   let asked: ((explanation: SignatureExplanation | undefined) => void)[] = [] // The thread answers in this order.
   let isClosed = false
@@ -45,7 +39,7 @@ export function createExplainer({ largest = BODY_LIMIT, mostWaiting = 20 }: Expl
 
   return {
     async explain(body, signature, secret) {
-      if (isClosed || body.length > largest || asked.length > mostWaiting) return undefined
+      if (isClosed || body.length > BODY_LIMIT || asked.length > maxWaiting) return undefined
       worker ??= start()
       const bytes = new Uint8Array(body) // A view would take along all that it is a view of.
       worker.postMessage({ body: bytes, signature, secret } satisfies Question, [bytes.buffer])

@@ -3,14 +3,13 @@
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { isSecretHeader } from '../inbox/envelope.ts'
 import { matchUser } from '../message/identity.ts'
-import { requireOptions, requireText, requireWhole } from '../options/checks.ts'
+import { requireInteger, requireOptions, requireText } from '../options/checks.ts'
 import type { Log } from '../options/log.ts'
 import { type LogFile, openLogFile } from '../request-log/log-file.ts'
 import { createRequestLog, type LogBounds } from '../request-log/request-log.ts'
 import { cannotUse } from '../sqlite/advice.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import type { KeepOptions } from './api.ts'
-import { bodiesOf } from './lines.ts'
 import {
   addStep,
   canExplain,
@@ -21,13 +20,11 @@ import {
   rowOf,
   sizeOf,
 } from './logged-message.ts'
+import { bodiesOf } from './redact.ts'
 import type { Detail, Row } from './wire.ts'
 
-/** What has changed since a version of the journal. */
 interface Changes {
-  /** The version now. */
   readonly version: number
-  /** Whether `rows` are all that are kept: the version was unknown, or messages were forgotten since. */
   readonly isReset: boolean
   readonly rows: readonly Row[]
 }
@@ -40,7 +37,6 @@ export interface Refused {
   readonly bytes: Uint8Array
 }
 
-/** What the endpoint reads. */
 export interface Journal {
   /**
    * Lists the rows that are new or changed, the newest first.
@@ -56,7 +52,6 @@ export interface Journal {
   refused(id: number): Refused | undefined
   /** The message of a job, when it is kept. */
   rowOfJob(part: string, jobId: string): number | undefined
-  /** That of the latest change. */
   readonly version: number
   /**
    * Notes that dead letters were redriven or dropped from the page.
@@ -64,7 +59,6 @@ export interface Journal {
    * @param version That before it: one that has failed again since, perhaps at the same time, is still dead.
    */
   changed(part: string, jobIds: readonly string[], what: 'redriven' | 'dropped', at: number, version: number): void
-  /** Deletes the messages of users. Returns how many. */
   forget(ids: string | readonly string[], source?: string): number
   close(): void
 }
@@ -76,23 +70,18 @@ export interface PartIndex {
   readonly byJob: Map<string, LoggedMessage>
 }
 
-/** What those who watch the parts write. */
 export interface JournalWriter extends Journal {
   /** The time, by the clock of the app. */
   now(): number
-  /** Where the messages of a part are found. */
   part(name: string): PartIndex
   /** Adds a message. Call {@link update} once it is filled. */
   add(part: PartIndex, head: LoggedHead): LoggedMessage
   /** Whether a message was forgotten since it arrived, while it was under way: nothing of it may be added. */
   isForgotten(kind: Row['kind'], at: number, body: Uint8Array, source?: string): boolean
-  /** Says which job a message has become. */
   setJob(logged: LoggedMessage, jobId: string): void
-  /** Tells that a message has changed. */
   update(logged: LoggedMessage): void
 }
 
-/** The options of what is kept, checked and complete. */
 export type Keep = LogBounds & Pick<KeepOptions, 'path'>
 
 /**
@@ -103,15 +92,14 @@ export type Keep = LogBounds & Pick<KeepOptions, 'path'>
 export function readKeep(keep: KeepOptions = {}): Keep {
   requireOptions('keep', keep, ['messages', 'bytes', 'refused', 'refusedBytes', 'path'])
   const { messages = 2_000, bytes = 64_000_000, refused = 200, refusedBytes = 4_000_000, path } = keep
-  requireWhole('keep.messages', messages, 1, MAX_MESSAGES)
-  requireWhole('keep.bytes', bytes, MIN_BYTES)
-  requireWhole('keep.refused', refused, 1, MAX_MESSAGES)
-  requireWhole('keep.refusedBytes', refusedBytes, MIN_BYTES)
+  requireInteger('keep.messages', messages, 1, MAX_MESSAGES)
+  requireInteger('keep.bytes', bytes, MIN_BYTES)
+  requireInteger('keep.refused', refused, 1, MAX_MESSAGES)
+  requireInteger('keep.refusedBytes', refusedBytes, MIN_BYTES)
   if (path !== undefined) requireText('keep.path', path, 'inspector.sqlite')
   return { messages, bytes, refused, refusedBytes, ...(path !== undefined && { path }) }
 }
 
-/** A page lists all of them. */
 const MAX_MESSAGES = 100_000
 /** Holds the largest body that a receiver takes by default. */
 const MIN_BYTES = 1_000_000
@@ -241,7 +229,6 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
   }
 }
 
-/** Whether a call for one source, or for all of them, is about a message of a source. */
 function isOf(wanted: string | undefined, source: string | undefined): boolean {
   return wanted === undefined || wanted === source
 }

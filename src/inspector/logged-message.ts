@@ -4,10 +4,9 @@ import type { EndpointHeaders } from '../http/endpoint.ts'
 import { RETRY_WINDOW_MS } from '../message/limits.ts'
 import type { Message } from '../message/message.ts'
 import type { LogEntry } from '../request-log/log-file.ts'
-import { cut, linesOf, nameOf, SHORT, showBody, userOf } from './lines.ts'
+import { cut, linesOf, nameOf, SHORT, showBody, userOf } from './redact.ts'
 import type { Detail, Row, RowState, Step } from './wire.ts'
 
-/** What is known of a message from the beginning. */
 export interface LoggedHead {
   readonly at: number
   readonly kind: Row['kind']
@@ -17,9 +16,7 @@ export interface LoggedHead {
   readonly isRefused?: boolean
 }
 
-/** What is kept of a message. */
 export interface LoggedMessage extends LogEntry, LoggedHead {
-  /** The name of the part. */
   readonly part: string
   /** How many messages that succeeded it stands for, when only a sample of them is kept. */
   of?: number | undefined
@@ -39,7 +36,6 @@ export interface LoggedMessage extends LogEntry, LoggedHead {
   /** When the first attempt of a sent one began. */
   startedAt?: number | undefined
   method: string
-  /** As it is shown, and relative to where the receiver is mounted. */
   path: string
   ownPath: string
   remoteAddress?: string | undefined
@@ -47,7 +43,6 @@ export interface LoggedMessage extends LogEntry, LoggedHead {
   /** The size of its body, of which `body` may be the beginning. */
   bytes: number
   body: Uint8Array
-  /** In their order. */
   steps: Step[]
 }
 
@@ -72,7 +67,6 @@ export function describeMessage(logged: LoggedMessage, message: Message): void {
   logged.user = cut(userOf(message), SHORT)
 }
 
-/** How many steps are kept, of the first and of the last. */
 const FIRST_STEPS = 10
 const LAST_STEPS = 90
 
@@ -96,7 +90,6 @@ export function sizeOf({ headers, steps, body }: LoggedMessage): number {
   return 500 + body.length + JSON.stringify([headers, steps]).length
 }
 
-/** Its line in the list. */
 export function rowOf(logged: LoggedMessage): Row {
   const { id, at, kind, part, state, type, name, user, status, code, bytes, attempts } = logged
   const { retryAt, durationMs, of } = logged
@@ -110,7 +103,6 @@ export function canExplain({ isRefused, code }: LoggedMessage): boolean {
   return isRefused === true && code?.startsWith('signature_') === true
 }
 
-/** Everything about it. */
 export function detailOf(logged: LoggedMessage): Detail {
   const { kind, method, path, remoteAddress, jobId, startedAt, steps, headers, body, bytes } = logged
   const address = remoteAddress === undefined ? {} : { remoteAddress }

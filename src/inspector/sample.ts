@@ -10,7 +10,6 @@ export type Sample = (key: string) => number | undefined
 
 const MAX_PER_SECOND = 200
 
-/** Creates a sample. */
 export function createSample(clock: Clock = systemClock): Sample {
   let second = 0
   let count = 0

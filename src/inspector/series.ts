@@ -3,9 +3,7 @@
 import type { Clock } from '../time/clock.ts'
 import type { Series } from './wire.ts'
 
-/** Counts what ends, in intervals of time. */
 export interface SeriesRecorder {
-  /** A message was done: handled, delivered, collected. `durationMs` of its handlers or its attempt. */
   done(part: string, durationMs: number): void
   /** An attempt failed, or a request was refused. Undefined: nothing ran. */
   failed(part: string, durationMs: number | undefined): void
@@ -25,17 +23,15 @@ const COARSE = { count: 240, lengthMs: 60_000 } as const
  */
 const GROWTH = 1.2
 const LOG_GROWTH = Math.log(GROWTH)
-const SHORTEST_MS = 0.01
-const LONGEST_MS = 600_000
-const BUCKETS: number = bucketOf(LONGEST_MS) + 1
+const MIN_MS = 0.01
+const MAX_MS = 600_000
+const BUCKETS: number = bucketOf(MAX_MS) + 1
 
-/** What ended in an interval of time. */
 interface Interval {
   done: number
   failed: number
   /** Null where it was not counted. */
   depth: number | null
-  /** How many durations are in each bucket. */
   readonly buckets: Uint32Array
 }
 
@@ -117,10 +113,9 @@ function increment(counts: Uint32Array, index: number): void {
   counts[index] = (counts[index] as number) + 1
 }
 
-/** The first is for durations below the shortest. */
 function bucketOf(durationMs: number): number {
-  if (!(durationMs >= SHORTEST_MS)) return 0
-  return 1 + Math.floor(Math.log(Math.min(durationMs, LONGEST_MS) / SHORTEST_MS) / LOG_GROWTH)
+  if (!(durationMs >= MIN_MS)) return 0
+  return 1 + Math.floor(Math.log(Math.min(durationMs, MAX_MS) / MIN_MS) / LOG_GROWTH)
 }
 
 /** The middle of the bucket of the duration that so many are not longer than; null without any. */
@@ -132,5 +127,5 @@ function percentileOf(buckets: Uint32Array, share: number): number | null {
     rest -= count
     return rest <= 0
   })
-  return bucket === 0 ? 0 : SHORTEST_MS * GROWTH ** (bucket - 0.5)
+  return bucket === 0 ? 0 : MIN_MS * GROWTH ** (bucket - 0.5)
 }

@@ -8,13 +8,12 @@ import type { Message } from '../message/message.ts'
 import type { Attempt } from '../sender/api.ts'
 import type { Clock } from '../time/clock.ts'
 import type { JournalWriter } from './journal.ts'
-import { attemptLine, errorLine } from './lines.ts'
 import { addStep, describeMessage, type LoggedMessage, setBody } from './logged-message.ts'
+import { attemptLine, errorLine } from './redact.ts'
 import { createSample, type Sample } from './sample.ts'
 import type { SeriesRecorder } from './series.ts'
 import type { Step } from './wire.ts'
 
-/** What has `observe` of a collector or a destination. */
 interface Observed<Observer> {
   observe(observer: Observer): () => void
 }
@@ -22,7 +21,6 @@ interface Observed<Observer> {
 /** The most bytes of a call that is parsed for its line. */
 const MAX_PARSED = 32_768
 
-/** Keeps what happens at a collector: each request is for itself. Returns what stops that. */
 export function watchCollector(
   name: string,
   collector: Observed<CollectorObserver>,
@@ -61,7 +59,6 @@ export function watchCollector(
   return collector.observe({ answered })
 }
 
-/** Its type is that of its path. */
 function describeCall(logged: LoggedMessage): void {
   try {
     describeMessage(logged, { ...parseObject(logged.body), type: logged.type } as unknown as Message)

@@ -7,8 +7,8 @@ import type { Message } from '../message/message.ts'
 import type { Receiver } from '../receiver/api.ts'
 import type { Clock } from '../time/clock.ts'
 import type { JournalWriter } from './journal.ts'
-import { errorLine, runLines } from './lines.ts'
 import { addStep, describeMessage, type LoggedMessage, setBody } from './logged-message.ts'
+import { errorLine, runLines } from './redact.ts'
 import { createSample, type Sample } from './sample.ts'
 import type { SeriesRecorder } from './series.ts'
 import type { Step } from './wire.ts'
@@ -100,7 +100,6 @@ export function watchReceiver(
     counted.add(error)
   }
 
-  /** Notes that the handlers of a message have ended. */
   function end(
     { delivery, message, attempt, durationMs, runs, jobId }: ObservedHandled | ObservedFailed,
     sample: Sample | undefined,

@@ -25,9 +25,7 @@ import type { Tampering } from '../sender/tamper.ts'
 /** What may be done: look, or also change things. */
 export type Access = 'read' | 'write'
 
-/** What the inspector shows, and what it can do. */
 export interface Setup {
-  /** Of Hookline. */
   readonly version: string
   readonly access: Access
   readonly parts: readonly Part[]
@@ -36,20 +34,15 @@ export interface Setup {
   /** The names of the senders that messages can be sent with; empty: nothing can be sent. */
   readonly senders: readonly string[]
   readonly tamperings: readonly Tampering[]
-  /** Whether faults can be set. */
   readonly development: boolean
   /** The clock of the app, when it can be moved. */
   readonly time?: Time
-  /** How many messages are kept. */
   readonly keep: { readonly messages: number; readonly refused: number }
 }
 
-/** A receiver, destination, collector or queue that is watched. */
 export interface Part {
-  /** Unique. */
   readonly name: string
   readonly kind: 'receiver' | 'destination' | 'collector' | 'queue'
-  /** Whether it has a queue, with dead letters. */
   readonly hasQueue: boolean
 }
 
@@ -60,14 +53,11 @@ export interface StreamEvents {
   readonly queues: readonly QueueStatus[]
   /** Sent when it changes and about each second. */
   readonly time: Time
-  /** The faults in force changed. */
   readonly faults: readonly Fault[]
 }
 
-/** The clock. */
 export interface Time {
   readonly now: number
-  /** Whether it is being moved forward at this moment. */
   readonly isMoving: boolean
 }
 
@@ -86,7 +76,6 @@ export interface Changed {
   readonly dryRun: boolean
 }
 
-/** A message to send. */
 export interface Send {
   readonly sender: string
   readonly message: unknown
@@ -100,26 +89,21 @@ export interface Sent {
 
 /** What the next requests are answered. `count` 0: nothing special. Without a status, the delay comes before the normal answer. */
 export interface Fault {
-  /** The name of the receiver. */
   readonly part: string
   readonly count: number
   readonly status?: number
   readonly delayMs?: number
 }
 
-/** Moves the clock. */
 export interface TimeChange {
   readonly advanceMs: number
 }
 
-/** What is wrong, and what to do: one sentence or more. */
 export interface Problem {
   readonly error: string
 }
 
-/** A queue, as it was counted last. */
 export interface QueueStatus {
-  /** The name of the part. */
   readonly part: string
   readonly status: 'ok' | 'degraded' | 'closing' | 'unavailable'
   readonly waiting: number
@@ -130,7 +114,6 @@ export interface QueueStatus {
   readonly oldestDueAgeMs: number
   /** When the engine counted; undefined when it did not answer. */
   readonly asOf?: number
-  /** The circuits of a destination, one for each URL. */
   readonly circuits?: readonly CircuitLine[]
 }
 
@@ -144,11 +127,8 @@ export interface CircuitLine {
 /** One point for each interval, the oldest first; the last one is not over yet. */
 export interface Series {
   readonly part: string
-  /** Between two points. */
   readonly intervalMs: number
-  /** The beginning of the first interval. */
   readonly from: number
-  /** Messages that were done, and attempts that failed or were refused, in each. */
   readonly done: readonly number[]
   readonly failed: readonly number[]
   /** How long handlers or attempts took, in milliseconds; null where none ended. */
@@ -159,13 +139,11 @@ export interface Series {
   readonly depth: readonly (number | null)[]
 }
 
-/** Dead letters of a queue. */
 export interface DeadLetters {
   readonly part: string
   readonly groups: readonly { readonly reason: string; readonly count: number; readonly latestAt: number }[]
   /** Whether `groups` counts all; false when they are so many that only the oldest were read. */
   readonly isWhole: boolean
-  /** A page of those with the reason, the oldest first. */
   readonly letters: readonly Letter[]
   /** Pass it as `after` for the next page. */
   readonly next?: string
@@ -182,7 +160,6 @@ export interface Letter {
   readonly error?: ErrorLine
   /** The row, when its message is still kept. */
   readonly row?: number
-  /** The beginning of the body as text. */
   readonly excerpt: string
 }
 
@@ -192,29 +169,23 @@ export interface Letter {
  */
 export type RowState = 'done' | 'waiting' | 'failed' | 'refused' | 'dead'
 
-/** A message in the list. */
 export interface Row {
-  /** Grows: a newer message has a greater one. */
   readonly id: number
   /** When it arrived, or was queued. */
   readonly at: number
   readonly kind: 'received' | 'sent' | 'collected'
-  /** The name of the part. */
   readonly part: string
   readonly state: RowState
   /** One of the seven, or `batch`; undefined for a body that is no message. */
   readonly type?: string
-  /** The event of a track, the name of a page or a screen, the group of a group. */
   readonly name?: string
   /** Its `userId`, else its `anonymousId`. */
   readonly user?: string
-  /** The status that it was answered, or that a URL answered last. */
   readonly status?: number
   /** Why it is not done: a code of an error, or the reason of a dead letter. */
   readonly code?: string
   /** The length of the body, in bytes. */
   readonly bytes: number
-  /** Ended attempts: of its handlers, or rounds. */
   readonly attempts: number
   /** When the next attempt is due; set while it waits for that time. */
   readonly retryAt?: number
@@ -226,17 +197,13 @@ export interface Row {
   readonly isRefused?: boolean
 }
 
-/** A message with everything that is known of it. */
 export interface Detail {
   readonly row: Row
   /** The request of a message that arrived; undefined for a sent message. */
   readonly request?: RequestLine
   readonly body: Body
-  /** The oldest first. */
   readonly steps: readonly Step[]
-  /** Its id in the queue, for redrive and drop. */
   readonly jobId?: string
-  /** Whether `/api/explanation` can tell why its signature was refused. */
   readonly canExplain: boolean
   /** The four hours in which a destination tries it; set after its first attempt. */
   readonly window?: { readonly startedAt: number; readonly endsAt: number }
@@ -298,14 +265,12 @@ export interface RunLine {
 }
 
 export interface ErrorLine {
-  /** A code, or the name of an error. */
   readonly code: string
   readonly message: string
   readonly stack?: string
 }
 
 export interface AttemptLine {
-  /** Its query reads `?…`. */
   readonly url: string
   readonly at: number
   readonly durationMs: number
@@ -313,11 +278,9 @@ export interface AttemptLine {
   readonly status?: number
   readonly error?: string
   readonly reason?: string
-  /** The beginning of the answer. */
   readonly body: string
 }
 
-/** Why a signature was refused. */
 export interface Explanation {
   readonly message: string
 }

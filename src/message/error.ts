@@ -1,79 +1,9 @@
-/** The one error of the wire: a stable code, the only code → status table, and what messages may show. */
+/** The one error of the wire: a stable code, a status, and what messages may show. */
 
 import { isPromise, isUint8Array } from 'node:util/types'
+import { type HooklineErrorCode, STATUS } from './error-codes.ts'
 
-/** Names what went wrong. Codes are stable: they may be added, never renamed. */
-export type HooklineErrorCode =
-  | 'shutting_down'
-  | 'method_not_allowed'
-  | 'content_type_unsupported'
-  | 'content_encoding_unsupported'
-  | 'content_encoding_invalid'
-  | 'body_too_large'
-  | 'body_timeout'
-  | 'body_aborted'
-  | 'body_consumed'
-  | 'body_not_json'
-  | 'batch_empty'
-  | 'batch_too_large'
-  | 'signature_missing'
-  | 'signature_malformed'
-  | 'signature_mismatch'
-  | 'secret_unavailable'
-  | 'message_invalid'
-  | 'message_type_unknown'
-  | 'schema_mismatch'
-  | 'handler_failed'
-  | 'handler_timeout'
-  | 'duplicate_in_progress'
-  | 'dedupe_unavailable'
-  | 'inbox_unavailable'
-  | 'write_key_missing'
-  | 'write_key_unknown'
-  | 'call_invalid'
-  | 'call_too_large'
-  | 'too_many_refused'
-  | 'queue_full'
-  | 'queue_unavailable'
-  | 'lease_lapsed'
-  | 'internal'
-
-/** The status that the sender is answered for each code. A 4xx ends its retries, so a fault of ours is a 5xx. */
-const STATUS: Readonly<Record<HooklineErrorCode, number>> = {
-  shutting_down: 503,
-  method_not_allowed: 405,
-  content_type_unsupported: 415,
-  content_encoding_unsupported: 415,
-  content_encoding_invalid: 400,
-  body_too_large: 413,
-  body_timeout: 503,
-  body_aborted: 400,
-  body_consumed: 500,
-  body_not_json: 400,
-  batch_empty: 400,
-  batch_too_large: 413,
-  signature_missing: 401,
-  signature_malformed: 401,
-  signature_mismatch: 401,
-  secret_unavailable: 503,
-  message_invalid: 422,
-  message_type_unknown: 422,
-  schema_mismatch: 422,
-  handler_failed: 500,
-  handler_timeout: 503,
-  duplicate_in_progress: 503,
-  dedupe_unavailable: 503,
-  inbox_unavailable: 503,
-  write_key_missing: 401,
-  write_key_unknown: 401,
-  call_invalid: 400,
-  call_too_large: 413,
-  too_many_refused: 422,
-  queue_full: 503,
-  queue_unavailable: 503,
-  lease_lapsed: 503,
-  internal: 500,
-}
+export type { HooklineErrorCode }
 
 /** One fault that a schema found, and where it is. Both may quote the message: keys of a record are data too. */
 export interface SchemaIssue {

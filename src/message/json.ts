@@ -53,13 +53,12 @@ function dropHostileKeys(value: unknown): void {
   const rest = [value] // A list instead of recursion: JSON nests deeper than the stack.
   while (rest.length > 0) {
     const node = rest.pop()
-    if (typeof node !== 'object' || node === null) continue
-    Reflect.deleteProperty(node, '__proto__')
-    if (Object.hasOwn(node, 'constructor')) drop(node.constructor, 'prototype')
-    for (const child of Object.values(node)) rest.push(child)
+    if (isObject(node)) {
+      if (Object.hasOwn(node, '__proto__')) Reflect.deleteProperty(node, '__proto__')
+      if (Object.hasOwn(node, 'constructor') && isObject(node.constructor)) {
+        Reflect.deleteProperty(node.constructor, 'prototype')
+      }
+    }
+    for (const child of Array.isArray(node) ? node : isObject(node) ? Object.values(node) : []) rest.push(child)
   }
-}
-
-function drop(value: unknown, key: string): void {
-  if (typeof value === 'object' && value !== null) Reflect.deleteProperty(value, key)
 }

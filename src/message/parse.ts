@@ -74,7 +74,6 @@ function requireActor(message: Json): void {
   }
 }
 
-/** Sets both spellings of an id. An empty one counts as absent; two that differ would be a choice between two users. */
 function joinSpellings(message: Json, spaced: string, plain: string): void {
   const [one, two] = [message[spaced], message[plain]]
   const [id = one ?? two, other = id] = [one, two].filter((value) => (value ?? '') !== '')

@@ -11,7 +11,6 @@ export function toTimestamp(value: unknown): string | undefined {
   return text.length === LENGTH ? text : undefined // A year before 0 or after 9999 is written with a sign and six digits.
 }
 
-/** The delivered form, for the days that every month has. */
 const DELIVERED = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/
 
 const LENGTH = '2026-01-15T09:30:00.000Z'.length

@@ -3,7 +3,6 @@
 import type { MessageType } from './message.ts'
 
 export interface TypeRule {
-  /** The ids it needs. `actor`: a `userId` or an `anonymousId`; `user`: a `userId`; `alias`: both ids of an alias. */
   readonly ids: 'actor' | 'user' | 'alias'
   readonly requiredText?: 'event' | 'groupId'
   /** Fields that must hold text when a client's call has them. */
@@ -30,7 +29,6 @@ export const MESSAGE_OBJECTS = ['properties', 'traits', 'context'] as const
 /** Fields that must hold an object in a call of any type that has them. */
 export const CALL_OBJECTS = [...MESSAGE_OBJECTS, 'integrations'] as const
 
-/** The ids of an alias: as the specification spells them, and as libraries do. */
 export const ALIAS_IDS = [
   ['Previous ID', 'previousId'],
   ['User ID', 'userId'],

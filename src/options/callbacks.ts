@@ -13,7 +13,6 @@ export function notify(callback: () => unknown, warn: WarnOfFailure): PromiseLik
   return undefined
 }
 
-/** Whether a value has to be awaited: a promise of any make. */
 export function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return typeof (value as PromiseLike<T> | null | undefined)?.then === 'function'
 }

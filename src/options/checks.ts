@@ -1,7 +1,7 @@
 /** Checks of options and arguments, and the one form of their errors: what is wrong, what was found, what to do. */
 
 import { kindOf } from '../message/error.ts'
-import { type Clock, LONGEST_TIMER_MS } from '../time/clock.ts'
+import { type Clock, MAX_TIMER_MS } from '../time/clock.ts'
 
 /**
  * The error for a wrong option or argument: "`limit` must be a whole number from 1 to 100. Got 'ten'. Pass a number."
@@ -56,17 +56,14 @@ export function checkOptions<Options extends object>(
   for (const name of names) if (options[name] !== undefined) checks[name](name, options[name])
 }
 
-/** A check that accepts whole numbers from `least` to `most`. */
 export function whole(least: number, most?: number): (name: string, value: unknown) => number {
-  return (name, value) => requireWhole(name, value, least, most)
+  return (name, value) => requireInteger(name, value, least, most)
 }
 
-/** The check of the option `clock`. */
 export function aClock(_name: string, clock: unknown): void {
   requireClock(clock as Clock)
 }
 
-/** The check of an option that is checked where it is read. */
 export function anything(): void {}
 
 export function refuseUnknown(options: object, known: readonly string[], prefix = ''): void {
@@ -88,7 +85,6 @@ export function nearest(name: string, known: readonly string[]): string | undefi
   return undefined
 }
 
-/** Whether that many insertions, deletions and replacements of characters, or fewer, make one text the other. */
 function isNear(from: string, to: string, changes: number): boolean {
   const at = from.split('').findIndex((char, index) => char !== to[index])
   if (at === -1) return to.length - from.length <= changes
@@ -124,7 +120,7 @@ export function requireBoolean(name: string, value: unknown): void {
 }
 
 /** Lets a whole number from `least` to `most` pass. Default for `most`: what a timer holds, past which it fires at once. */
-export function requireWhole(name: string, value: unknown, least: number, most: number = LONGEST_TIMER_MS): number {
+export function requireInteger(name: string, value: unknown, least: number, most: number = MAX_TIMER_MS): number {
   if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most) return value as number
   const rule = `must be a whole number from ${least} to ${most}`
   throw invalidOption(name, rule, show(value), 'Pass a number in that range.')

@@ -15,11 +15,9 @@ export interface Logger {
 
 export interface Line {
   readonly level: 'error' | 'warn'
-  /** Names what happened. Lines are bounded for each code. */
   readonly code: string
   readonly text: string
   readonly fields?: object
-  /** What other code threw: its stack follows the line. */
   readonly thrown?: unknown
   readonly count?: number
 }
@@ -34,11 +32,11 @@ export interface Log {
 }
 
 /** So many different lines of a code in a minute; then only how many more there were. */
-const MOST_LINES = 5
+const MAX_LINES = 5
 const PERIOD_MS = 60_000
-const MOST_TEXT = 1_000
-const MOST_STACK = 4_000
-const MOST_ERRORS = 10
+const MAX_TEXT = 1_000
+const MAX_STACK = 4_000
+const MAX_ERRORS = 10
 
 interface Period {
   readonly level: Line['level']
@@ -54,8 +52,8 @@ export function createLog(logger: Logger | undefined, callback: unknown, clock: 
   const warn = createWarning('logger', 'HOOKLINE_LOGGER')
 
   function print({ level, code, text, fields, thrown }: Line): void {
-    const line = escaped(text.slice(0, MOST_TEXT).trimEnd())
-    const stack = stackOf(thrown).slice(0, MOST_STACK).split('\n').map(escaped).join('\n')
+    const line = escaped(text.slice(0, MAX_TEXT).trimEnd())
+    const stack = stackOf(thrown).slice(0, MAX_STACK).split('\n').map(escaped).join('\n')
     const write = (): unknown =>
       target === console
         ? console[level](`hookline: ${line}${stack && `\n${stack}`.replaceAll('\n', '\n    ')}`)
@@ -86,7 +84,7 @@ export function createLog(logger: Logger | undefined, callback: unknown, clock: 
       if (target === undefined) return
       const { code, level, text, count = 1 } = line
       const period = periods.get(code) ?? open(code, level)
-      if (period.texts.size === MOST_LINES || period.texts.has(text)) {
+      if (period.texts.size === MAX_LINES || period.texts.has(text)) {
         period.more += count
       } else {
         period.texts.add(text)
@@ -97,12 +95,11 @@ export function createLog(logger: Logger | undefined, callback: unknown, clock: 
   }
 }
 
-/** The stack of what was thrown: of each error of an AggregateError, and of the causes. Of an error of ours, its message. */
 function stackOf(thrown: unknown, depth = 0): string {
   if (thrown === undefined || depth > 3) return ''
   try {
     if (thrown instanceof AggregateError) {
-      const stacks = thrown.errors.slice(0, MOST_ERRORS).map((each) => stackOf(each, depth + 1))
+      const stacks = thrown.errors.slice(0, MAX_ERRORS).map((each) => stackOf(each, depth + 1))
       return stacks.filter((stack) => stack !== '').join('\n')
     }
     const { stack = thrown, cause } = Object(thrown)

@@ -6,9 +6,9 @@ import { describeError } from '../message/error.ts'
 export type WarnOfFailure = (failure: unknown) => void
 
 /** So many warnings in a minute: strangers could make the function fail, and fill the disk. */
-const MOST_WARNINGS = 5
+const MAX_WARNINGS = 5
 const PERIOD_MS = 60_000
-const MOST_DETAIL = 500
+const MAX_DETAIL = 500
 
 export function createWarning(name: string, code: string): WarnOfFailure {
   let since = Number.NEGATIVE_INFINITY
@@ -18,8 +18,8 @@ export function createWarning(name: string, code: string): WarnOfFailure {
     const now = performance.now()
     if (now - since >= PERIOD_MS) [since, count] = [now, 0]
     count += 1
-    if (count > MOST_WARNINGS) return
-    process.emitWarning(`${name} failed`, { code, detail: escaped(describeError(failure).slice(0, MOST_DETAIL)) })
+    if (count > MAX_WARNINGS) return
+    process.emitWarning(`${name} failed`, { code, detail: escaped(describeError(failure).slice(0, MAX_DETAIL)) })
   }
 }
 

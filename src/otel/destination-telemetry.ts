@@ -46,7 +46,6 @@ export function createDestinationTelemetry(tracer: Tracer, meter: Meter) {
   }
 }
 
-/** The attributes of an attempt. Each has few values, as metrics require. */
 function attributesOf({ url, ok, status, error }: Attempt): Attributes {
   const kind = error ?? (ok ? undefined : `${status}`)
   return {

@@ -23,7 +23,6 @@ interface Work {
   readonly error?: HooklineError
 }
 
-/** The unit and the buckets of a duration, as the semantic conventions define them. */
 const SECONDS: MetricOptions = {
   unit: 's',
   advice: { explicitBucketBoundaries: [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10] },
@@ -103,7 +102,6 @@ export function createReceiverTelemetry(tracer: Tracer, meter: Meter) {
   }
 }
 
-/** The attributes of a message. Each has few values, as metrics require. */
 function operation(name: string, { message, delivery }: Pick<Work, 'message' | 'delivery'>): Attributes {
   return {
     'messaging.system': 'hookline',

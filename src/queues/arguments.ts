@@ -3,21 +3,23 @@
 import { isUint8Array } from 'node:util/types'
 import type { HooklineError } from '../message/error.ts'
 import {
+  aClock,
+  anything,
   invalidOption,
   kindOf,
+  type OptionChecks,
   refuseUnknown,
-  requireClock,
   requireFunction,
+  requireInteger,
   requireMethods,
   requireOptions,
   requireText,
-  requireWhole,
   show,
+  whole,
 } from '../options/checks.ts'
 import type { Logger } from '../options/log.ts'
-import { readOnError } from '../options/report.ts'
-import { type Clock, systemClock } from '../time/clock.ts'
-import type { CloseOptions, DeadLetterPage, Job, PushOptions, StoredDeadLetterFilter } from './queue.ts'
+import type { Clock } from '../time/clock.ts'
+import type { DeadLetterPage, Job, PushOptions, StoredDeadLetterFilter } from './api.ts'
 import type { QueueStore } from './store.ts'
 
 /** What `createQueue` takes beside the store. */
@@ -45,40 +47,30 @@ export interface CreateQueueOptions {
   readonly clock?: Clock | undefined
 }
 
-const OPTIONS = [
-  'name',
-  'pollMs',
-  'deadLetterRetentionMs',
-  'onError',
-  'logger',
-  'clock',
-] as const satisfies (keyof CreateQueueOptions)[]
-
-/** The options, checked and complete. */
-interface QueueSettings extends Pick<CreateQueueOptions, 'name' | 'pollMs' | 'deadLetterRetentionMs'> {
-  readonly report: (error: HooklineError) => void
-  readonly clock: Clock
+/** The checks of the options that engines share. */
+export const QUEUE_CHECKS: OptionChecks<CreateQueueOptions> = {
+  name: requireText,
+  pollMs: whole(1),
+  deadLetterRetentionMs: whole(1, Number.MAX_SAFE_INTEGER),
+  onError: anything,
+  logger: anything,
+  clock: aClock,
 }
 
-/** Checks and completes the options of a queue. @throws TypeError that names the option. */
-export function readOptions(options: CreateQueueOptions): QueueSettings {
-  requireOptions('createQueue', options, OPTIONS)
-  const { name, pollMs, deadLetterRetentionMs, clock = systemClock } = options
-  requireText('name', name)
-  if (pollMs !== undefined) requireWhole('pollMs', pollMs, 1)
-  readRetention(deadLetterRetentionMs)
-  requireClock(clock)
-  return { name, pollMs, deadLetterRetentionMs, clock, report: readOnError(options, clock) }
+/** The options over the defaults, which also stand for those that are undefined. */
+export function withDefaults<Options extends object, Defaults extends Partial<Options>>(
+  options: Options,
+  defaults: Defaults,
+): Omit<Options, keyof Defaults> & Defaults {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined)
+  return { ...defaults, ...Object.fromEntries(given) } as Omit<Options, keyof Defaults> & Defaults
 }
 
-/** The jobs of a push; the first of those that have the same id. @throws TypeError that names the field. */
 export function readJobs(jobs: readonly Job[]): readonly Job[] {
   if (!Array.isArray(jobs)) throw invalidOption('jobs', 'must be a list', show(jobs), 'Pass [{ id, body }].')
   for (const job of jobs) requireJob(job)
-  if (jobs.length < 2) return [...jobs]
-  const byId = new Map<string, Job>()
-  for (const job of jobs) if (!byId.has(job.id)) byId.set(job.id, job)
-  return [...byId.values()]
+  const ids = new Set<string>()
+  return jobs.filter(({ id }) => ids.size < ids.add(id).size)
 }
 
 function requireJob(job: Job): void {
@@ -86,12 +78,9 @@ function requireJob(job: Job): void {
   if (!isUint8Array(job.body)) {
     throw invalidOption('body', 'must be a Uint8Array', kindOf(job.body), 'Pass bytes, for example Buffer.from(text).')
   }
-  if (job.notBefore !== undefined && !isTime(job.notBefore)) {
-    throw invalidOption('notBefore', 'must be a valid Date', show(job.notBefore), 'Pass a Date, or leave it out.')
-  }
+  requireTime('notBefore', job.notBefore)
 }
 
-/** @throws TypeError that names the option, also for a `db` when the engine has no transactions. */
 export function readDb(options: PushOptions | undefined, name: string, hasTransactions = false): object | undefined {
   if (options === undefined) return undefined
   requireOptions('push', options, ['db'])
@@ -105,11 +94,11 @@ export function readDb(options: PushOptions | undefined, name: string, hasTransa
   throw invalidOption('db', 'needs an engine with transactions', `queue ${name}, whose engine has none`, advice)
 }
 
-function isTime(value: unknown): boolean {
-  return value instanceof Date && !Number.isNaN(value.getTime())
+function requireTime(name: string, time: unknown): void {
+  if (time === undefined || (time instanceof Date && !Number.isNaN(time.getTime()))) return
+  throw invalidOption(name, 'must be a valid Date', show(time), 'Pass a Date, or leave it out.')
 }
 
-/** @throws TypeError for anything but `all` and a list of ids. Returns each id once. */
 export function readIds(ids: readonly string[] | 'all'): readonly string[] | 'all' {
   if (ids === 'all') return ids
   if (!Array.isArray(ids))
@@ -118,11 +107,6 @@ export function readIds(ids: readonly string[] | 'all'): readonly string[] | 'al
   return [...new Set(ids)]
 }
 
-/**
- * The filter of a drop; undefined for ids and `all`.
- *
- * @throws TypeError that names the field, and for a filter that would drop everything.
- */
 export function readFilter(
   which: readonly string[] | 'all' | StoredDeadLetterFilter,
 ): StoredDeadLetterFilter | undefined {
@@ -130,31 +114,19 @@ export function readFilter(
   refuseUnknown(which, ['olderThan', 'reason', 'matches'])
   const { olderThan, reason, matches } = which as StoredDeadLetterFilter
   if (olderThan === undefined && reason === undefined && matches === undefined) {
-    throw invalidOption(
-      'drop',
-      'must be given `olderThan` or `reason`',
-      'neither',
-      "To drop all dead letters, pass 'all'.",
-    )
+    const advice = "To drop all dead letters, pass 'all'."
+    throw invalidOption('drop', 'must be given `olderThan` or `reason`', 'neither', advice)
   }
-  if (olderThan !== undefined && !isTime(olderThan)) {
-    throw invalidOption('olderThan', 'must be a valid Date', show(olderThan), 'Pass a Date, or leave it out.')
-  }
+  requireTime('olderThan', olderThan)
   if (reason !== undefined) requireText('reason', reason, 'handler_failed')
   if (matches !== undefined) requireFunction('matches', matches)
   return which as StoredDeadLetterFilter
 }
 
-/** @throws TypeError that names the option. */
 export function readPage(page: DeadLetterPage): { readonly after: string | undefined; readonly limit: number } {
   const { after, limit = 100 } = page
   if (after !== undefined) requireId('after', after)
-  return { after, limit: requireWhole('limit', limit, 1) }
-}
-
-/** @throws TypeError that names the option. */
-export function readGrace(options: CloseOptions): number {
-  return requireWhole('graceMs', options?.graceMs, 0)
+  return { after, limit: requireInteger('limit', limit, 1) }
 }
 
 /** Lowercase only: engines that store the 16 bytes take the other spelling for the same id, and others do not. */
@@ -165,13 +137,6 @@ function requireId(name: string, value: unknown): void {
   throw invalidOption(name, 'must be a lowercase UUID', show(value), 'Pass an id from crypto.randomUUID().')
 }
 
-/** @throws TypeError that names the option. Undefined keeps dead letters for ever. */
-export function readRetention(retentionMs: unknown): number | undefined {
-  if (retentionMs === undefined) return undefined
-  return requireWhole('deadLetterRetentionMs', retentionMs, 1, Number.MAX_SAFE_INTEGER)
-}
-
-/** @throws TypeError that names the method or the property. */
 export function requireStore(store: QueueStore): void {
   if (typeof store !== 'object' || store === null) {
     throw invalidOption('store', 'must be a QueueStore', String(store), 'Pass an object with its methods.')
@@ -179,6 +144,6 @@ export function requireStore(store: QueueStore): void {
   requireMethods('store', store, ['push', 'claim', 'finish', 'release', 'nextDueAt', 'counts', 'close'])
   requireMethods('store', store, ['deadLetters', 'redrive', 'drop', 'jobs', 'remove'])
   if (store.leaseMs === undefined) return
-  requireWhole('store.leaseMs', store.leaseMs, 3)
+  requireInteger('store.leaseMs', store.leaseMs, 3)
   requireFunction('store.renew', store.renew)
 }

@@ -38,30 +38,20 @@ export interface Health {
   readonly asOf: Date | undefined
 }
 
-type Counted = Omit<QueueCounts, 'asOf'> & Pick<Health, 'asOf'>
-
 const TIMEOUT_MS = 1_000
-const NO_JOBS = { waiting: 0, active: 0, deadLetters: 0, oldestDueAt: undefined, asOf: undefined }
+type Counted = Omit<QueueCounts, 'asOf'> & Pick<Health, 'asOf'>
+const NO_JOBS: Counted = { waiting: 0, active: 0, deadLetters: 0, oldestDueAt: undefined, asOf: undefined }
 
-/** Reads the health. Never rejects. */
 export async function checkHealth(
   readCounts: (() => Promise<QueueCounts>) | undefined,
   isClosing: boolean,
   clock: Clock,
 ): Promise<Health> {
-  const counts = readCounts === undefined ? NO_JOBS : await readInTime(readCounts, clock)
-  const { waiting, retrying, active, deadLetters, oldestDueAt, asOf }: Counted = counts ?? NO_JOBS
-  const state = counts === undefined ? 'unavailable' : deadLetters > 0 ? 'degraded' : 'ok'
+  const count = async (): Promise<Counted> => (await readCounts?.()) ?? NO_JOBS
+  const counts = await within(count(), TIMEOUT_MS, clock).catch((): typeof TIMED_OUT => TIMED_OUT)
+  const { waiting, retrying, active, deadLetters, oldestDueAt, asOf } = counts === TIMED_OUT ? NO_JOBS : counts
+  const state = counts === TIMED_OUT ? 'unavailable' : deadLetters > 0 ? 'degraded' : 'ok'
   const status = isClosing ? 'closing' : state
   const oldestDueAgeMs = oldestDueAt === undefined ? 0 : Math.max(0, clock.now() - oldestDueAt.getTime())
   return { status, waiting, ...(retrying !== undefined && { retrying }), active, deadLetters, oldestDueAgeMs, asOf }
-}
-
-async function readInTime(readCounts: () => Promise<QueueCounts>, clock: Clock): Promise<QueueCounts | undefined> {
-  try {
-    const counts = await within(readCounts(), TIMEOUT_MS, clock)
-    return counts === TIMED_OUT ? undefined : counts
-  } catch {
-    return undefined
-  }
 }

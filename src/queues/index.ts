@@ -6,9 +6,6 @@
 
 export type { Logger } from '../options/log.ts'
 export type { Clock } from '../time/clock.ts'
-export type { CreateQueueOptions } from './arguments.ts'
-export { createQueue } from './create-queue.ts'
-export type { QueueCounts } from './health.ts'
 export type {
   ClaimedJob,
   CloseOptions,
@@ -26,6 +23,9 @@ export type {
   StoredDeadLetterFilter,
   StoredJob,
   WorkOptions,
-} from './queue.ts'
+} from './api.ts'
+export type { CreateQueueOptions } from './arguments.ts'
+export type { QueueCounts } from './health.ts'
+export { createQueue } from './queue.ts'
 export type { Answer, QueueStore, ReleaseOptions } from './store.ts'
 export { servesOther } from './use.ts'

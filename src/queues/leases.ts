@@ -3,22 +3,17 @@
 import { HooklineError } from '../message/error.ts'
 import { createAlarm } from '../time/alarm.ts'
 import type { Clock } from '../time/clock.ts'
-import type { ClaimedJob } from './queue.ts'
+import type { ClaimedJob } from './api.ts'
 import type { QueueStore } from './store.ts'
 
-/** How a part of a queue that works reports errors. */
 export interface ReportOptions {
-  /** Names the queue in errors. */
   readonly name: string
   readonly clock: Clock
-  /** Receives the error of each call of the store that failed, and a HooklineError `lease_lapsed`. */
   readonly onError: (error: unknown) => void
 }
 
-/** Of so many jobs it remembers that their claims lapsed here, the latest. */
-const MOST_LAPSED = 1_000
+const MAX_LAPSED = 1_000
 
-/** Creates an empty set of leases; all of them are renewed together. Undefined for a store without leases. */
 export function createLeases<Claim extends ClaimedJob>(
   store: QueueStore<Claim>,
   { name, clock, onError }: ReportOptions,
@@ -56,7 +51,7 @@ export function createLeases<Claim extends ClaimedJob>(
       lapsed.delete(id)
       lapsed.set(id, blockedMs)
     }
-    for (const id of [...lapsed.keys()].slice(0, -MOST_LAPSED)) lapsed.delete(id)
+    for (const id of [...lapsed.keys()].slice(0, -MAX_LAPSED)) lapsed.delete(id)
     const found = `an event loop blocked for ${seconds(blockedMs)}, leases over: ${over.length}`
     const advice = 'Move such work to a worker thread, or raise leaseMs: these jobs may be handled again.'
     const message = `Queue ${name}: leases must be renewed every ${seconds(everyMs)}. Got ${found}. ${advice}`
@@ -83,9 +78,7 @@ export function createLeases<Claim extends ClaimedJob>(
       held.delete(claim)
       setAlarm()
     },
-    /** How long the event loop was blocked when an earlier claim of this job lapsed here, in milliseconds. */
     blockedMsOf: (id: string) => lapsed.get(id),
-    /** Renews nothing more. Resolves when the store has answered. */
     async close(): Promise<void> {
       held.clear()
       setAlarm()

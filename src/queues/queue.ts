@@ -1,200 +1,207 @@
-/** The contract of a queue, types only: the caller owns when a job runs, the queue owns not losing it. */
+/** createQueue(): everything that queues share; an engine supplies the store. */
 
-import type { QueueCounts } from './health.ts'
-
-/** What a queue is used for: who pushes its jobs, and handles them. */
-export type QueueUse = 'inbox' | 'destination'
-
-/** One unit of durable work, as it is pushed. */
-export interface Job {
-  /**
-   * A lowercase UUID. Pushing an id that waits, is claimed or is a dead letter changes nothing, and so does pushing one
-   * within the dedupe window of the engine: 24 hours by default, counted from the push or from the completion.
-   */
-  readonly id: string
-  readonly body: Uint8Array
-  /** The earliest time to handle it. Default: at once. */
-  readonly notBefore?: Date
-}
-
-/** How to push jobs. */
-export interface PushOptions {
-  /**
-   * A transaction of yours in the database of the queue: the jobs exist once it commits, and never when it is rolled back.
-   * `pgBossQueue` takes a client of pg after `BEGIN`, or an object with `executeSql(text, values)` that resolves to `{ rows }`;
-   * other engines of Hookline take none. What the database throws rejects the push as it is: roll back.
-   */
-  readonly db?: object
-}
-
-/** A job that a worker holds. */
-export interface ClaimedJob {
-  readonly id: string
-  readonly body: Uint8Array
-  /** How often it was claimed, this time included. A claim that ended because its process died or its lease was over counts too. */
-  readonly claimCount: number
-  /** When it was claimed first. */
-  readonly firstAt: Date
-  /** When it came due, or was pushed if it has a `notBefore`. Set at the first claim; later ones may leave it out. */
-  readonly dueAt?: Date
-  /** What the previous outcome asked to keep; undefined when that was nothing. */
-  readonly retryState: Uint8Array | undefined
-  /**
-   * How long the event loop of this process was blocked when an earlier claim of this job lapsed here, in milliseconds;
-   * undefined when no claim lapsed here. A queue sets it, its store does not.
-   */
-  readonly blockedMs?: number
-}
-
-/** What a handler decided about a job. */
-export type Outcome =
-  | { readonly complete: true }
-  /** Handle it again at this time. A time in the past means now. */
-  | { readonly retryAt: Date; readonly retryState?: Uint8Array }
-  /** Make it a dead letter, for this reason. */
-  | { readonly deadLetter: string; readonly retryState?: Uint8Array }
+import { describeError, HooklineError } from '../message/error.ts'
+import { isThenable } from '../options/callbacks.ts'
+import { checkOptions, requireFunction, requireInteger, requireText } from '../options/checks.ts'
+import { readOnError } from '../options/report.ts'
+import { systemClock, unref } from '../time/clock.ts'
+import { TIMED_OUT, within } from '../time/timeout.ts'
+import type { ClaimedJob, Job, Queue, QueueUse } from './api.ts'
+import {
+  type CreateQueueOptions,
+  QUEUE_CHECKS,
+  readDb,
+  readFilter,
+  readIds,
+  readJobs,
+  readPage,
+  requireStore,
+} from './arguments.ts'
+import { dropMatching, forget, type Stored } from './drop.ts'
+import type { Answer, QueueStore } from './store.ts'
+import { occupy, servesOther } from './use.ts'
+import { createWorker, RELEASE_MS } from './worker.ts'
 
 /**
- * Handles a job. The signal aborts when the queue is closed and its grace is over. A promise that rejects, or resolves to
- * anything but an outcome, is a retry with the same retry state: after 1 second the first time, doubling up to a minute.
- */
-export type HandleJob = (job: ClaimedJob, signal: AbortSignal) => Promise<Outcome>
-
-/** How many more jobs a handler takes, below its concurrency. Asked before each claim. */
-export interface Room {
-  /** The most to claim now. */
-  count(): number
-  /** When there is room again although no job has ended; undefined when a job has to end first. */
-  nextAt(): Date | undefined
-}
-
-/** A job that is not retried until it is redriven. */
-export interface DeadLetter {
-  readonly id: string
-  readonly body: Uint8Array
-  readonly reason: string
-  readonly retryState: Uint8Array | undefined
-  /** When it became a dead letter. */
-  readonly failedAt: Date
-}
-
-/** Which page of the dead letters. */
-export interface DeadLetterPage {
-  /** The id of the last one of the previous page. Default, or when it is no dead letter any more: from the oldest on. */
-  readonly after?: string
-  /** The most to return. Default 100. */
-  readonly limit?: number
-}
-
-/** Which dead letters to drop: those that match all that is given. Give at least one. */
-export interface DeadLetterFilter<Reason extends string = string> {
-  /** Those that became dead letters before this time. */
-  readonly olderThan?: Date
-  /** Those with this reason. */
-  readonly reason?: Reason
-}
-
-/** The same by what is stored. */
-export interface StoredDeadLetterFilter extends DeadLetterFilter {
-  /** Those for which it returns true. Must not throw. */
-  readonly matches?: (letter: DeadLetter) => boolean
-}
-
-/** A job or a dead letter, as it is stored. */
-export type StoredJob = Pick<Job, 'id' | 'body'>
-
-/** What {@link Queue.forget} did. */
-export interface Forgotten {
-  /** How many jobs and dead letters were deleted. */
-  readonly deleted: number
-  /** How many others were claimed: their handlers end them. Those that are to be retried then are deleted by another call. */
-  readonly active: number
-}
-
-/** How to handle jobs. */
-export interface WorkOptions {
-  /** The most jobs that are handled at a time. */
-  readonly concurrency: number
-  /** Receives each job that the queue makes a dead letter by itself, because it cannot read it. Must not throw. */
-  readonly onUnreadable?: (letter: DeadLetter) => void
-  /** Limits how many jobs are claimed. Default: `concurrency` alone does. */
-  readonly room?: Room
-}
-
-/** How to close a queue. */
-export interface CloseOptions {
-  /** How long running jobs may still take, in milliseconds. */
-  readonly graceMs: number
-}
-
-/**
- * Keeps jobs until they are complete.
+ * Creates a queue over a store: arguments, concurrency, leases, pauses, waiting while the engine is unreachable, draining and
+ * closing with a grace are the same for every engine. `testQueue` of `hookline/testing` tests the result.
  *
- * Promised by every engine: each job is handled at least once; about the oldest first; a retry not before its time, with
- * its state; the dedupe window; dead letters that can be listed, redriven and dropped. Nothing more.
- *
- * A wrong argument is a TypeError, and so is each `reserve`, `push` and `work` of an observer. After {@link close} each call
- * but `close` and `drain` rejects with `shutting_down`. A call that the engine fails, or not in time, with `queue_unavailable`.
+ * @throws TypeError that names the option.
+ * @example
+ * const queue = createQueue(createFileStore('jobs.json'), { name: 'orders' })
  */
-export interface Queue {
-  /**
-   * Keeps the queue for the inbox or the destination that it was given to, which calls this first. An engine that processes
-   * share keeps that with the jobs: where they have the other use, each call rejects with `queue_unavailable`. A queue that is
-   * used without this, by hand, has any jobs.
-   *
-   * @throws TypeError when this queue serves the other use; when another destination of this process uses the same jobs.
-   */
-  reserve?(use: QueueUse): void
-  /**
-   * How long a claim lasts that its process does not renew, in milliseconds: the process of a job that is claimed again died,
-   * blocked its event loop or lost the engine for longer. Undefined when a claim lasts as long as its process.
-   */
-  readonly leaseMs?: number | undefined
-  /** Whether its jobs outlive the process. */
-  readonly isDurable?: boolean
-  /**
-   * Adds jobs, all of them or none. Resolves when they are stored as safely as the engine stores, or are in the transaction.
-   *
-   * @throws HooklineError (as a rejection) `queue_full`; `queue_unavailable`, and then the jobs may still have been stored.
-   */
-  push(jobs: readonly Job[], options?: PushOptions): Promise<void>
-  /**
-   * Starts claiming due jobs, at most `concurrency` at a time, about the oldest first. While the engine is unreachable
-   * nothing is claimed; the queue tries again by itself and then records the outcomes it still has.
-   *
-   * @returns A function that asks `room` again.
-   * @throws TypeError when the queue has a handler already, or is closed.
-   */
-  work(handle: HandleJob, options: WorkOptions): () => void
-  /** Claims nothing more until {@link resume}. Jobs that are claimed already go on. */
-  pause(): void
-  resume(): void
-  /** Resolves when no job is due and none is claimed here, or the queue is closed. A job that waits for its time is not due. */
-  drain(): Promise<void>
-  counts(): Promise<QueueCounts>
-  /** The dead letters, the oldest first. */
-  deadLetters(page?: DeadLetterPage): Promise<readonly DeadLetter[]>
-  /**
-   * Makes dead letters wait again: their claim count, first time and retry state begin anew. Skips ids that are no dead
-   * letters. Returns how many.
-   *
-   * @throws HooklineError (as a rejection) `queue_full`.
-   */
-  redrive(ids: readonly string[] | 'all'): Promise<number>
-  /** Deletes dead letters, and forgets their ids. Returns how many. */
-  drop(which: readonly string[] | 'all' | StoredDeadLetterFilter): Promise<number>
-  /**
-   * Deletes every job that waits and every dead letter whose id or body matches, and forgets their ids: to erase the data of a
-   * person. Reads all of them. A claimed job is left to its handler, and counted as `active`.
-   *
-   * @param matches Must not throw.
-   */
-  forget(matches: (job: StoredJob) => boolean): Promise<Forgotten>
-  /**
-   * Claims nothing more and gives running jobs the grace; a queue whose jobs end with the process also handles what is due
-   * meanwhile. Afterwards the signals abort and later outcomes change nothing: a durable queue releases those jobs for
-   * other workers. Calls under way get the grace, too. Resolves to the jobs that would be lost with this process, the oldest
-   * first; a durable queue loses none. Takes at most a second more than the grace. Closing again waits for the same end.
-   */
-  close(options: CloseOptions): Promise<readonly Job[]>
+export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, options: CreateQueueOptions): Queue {
+  checkOptions('createQueue', options, QUEUE_CHECKS)
+  const { name, pollMs, deadLetterRetentionMs, clock = systemClock } = options
+  requireText('name', name)
+  requireStore(store)
+  const report = readOnError(options, clock)
+  const worker = createWorker(store, { name, clock, pollMs, onError: reportOnce })
+  const calls = new Set<PromiseLike<unknown>>() // Of the user, not answered yet.
+  let hasHandler = false
+  let reported: unknown
+  let closed: Promise<readonly Job[]> | undefined
+  let isClosed = false
+  let reservedFor: QueueUse | undefined
+  let vacate = (): void => {}
+  let retention: unknown // Its timer.
+
+  /** One fault fails all calls that were sent together. */
+  function reportOnce(error: unknown): void {
+    if (error === reported) return
+    reported = error
+    report(unavailable(name, error))
+  }
+
+  function requireOpen(isOpen = !isClosed): void {
+    if (isOpen) return
+    throw new HooklineError('shutting_down', `Queue ${name} is closed. Got a call after close(). Create a new queue.`)
+  }
+
+  /** Hot path: with a store that answers without a promise, it runs through. */
+  function ask<T>(make: () => Answer<T>): Answer<T> {
+    requireOpen()
+    try {
+      const answer = make()
+      return isThenable(answer) ? track(answer, (error) => unavailable(name, error)) : answer
+    } catch (error) {
+      throw unavailable(name, error)
+    }
+  }
+
+  async function track<T>(answer: PromiseLike<T>, explain: (error: unknown) => unknown): Promise<T> {
+    calls.add(answer)
+    try {
+      return await answer
+    } catch (error) {
+      throw explain(error)
+    } finally {
+      calls.delete(answer)
+    }
+  }
+
+  const stored: Stored = {
+    async deadLetters(page = {}) {
+      const checked = readPage(page)
+      return ask(() => store.deadLetters(checked))
+    },
+    async drop(ids) {
+      const checked = readIds(ids)
+      return ask(() => store.drop(checked))
+    },
+    async *jobs() {
+      try {
+        requireOpen()
+        for await (const jobs of store.jobs()) {
+          yield jobs
+          requireOpen()
+        }
+      } catch (error) {
+        throw unavailable(name, error)
+      }
+    },
+    remove: async (ids) => ask(() => store.remove(ids)),
+  }
+
+  /** Again and again: dead letters stay at most an hour longer, and never longer than twice. */
+  async function dropOld(retentionMs: number): Promise<void> {
+    const dropped = dropMatching(stored, { olderThan: new Date(clock.now() - retentionMs) })
+    await dropped.catch((error) => closed === undefined && reportOnce(error))
+    const ms = Math.min(retentionMs, 60 * 60_000)
+    if (closed === undefined) retention = unref(clock.setTimeout(() => void dropOld(retentionMs), ms))
+  }
+
+  /** Ends within a second after the grace, also when a durable store answers nothing any more. */
+  async function close(graceMs: number): Promise<readonly Job[]> {
+    const endsAt = clock.monotonic() + graceMs + RELEASE_MS
+    clock.clearTimeout(retention)
+    await worker.close(graceMs)
+    await within(Promise.allSettled(calls), Math.max(0, endsAt - clock.monotonic()), clock)
+    isClosed = true
+    vacate()
+    try {
+      const answer = store.close()
+      if (!store.isDurable || !isThenable(answer)) return await answer
+      const left = await within(answer, CLOSE_MS, clock)
+      return left === TIMED_OUT ? [] : left
+    } catch (error) {
+      throw unavailable(name, error)
+    }
+  }
+
+  return {
+    reserve(use) {
+      if (use === reservedFor) return
+      if (reservedFor !== undefined) throw new TypeError(servesOther(name, reservedFor, use).message)
+      store.reserve?.(use)
+      if (use === 'destination' && store.place !== undefined) vacate = occupy(store.place, name)
+      reservedFor = use
+    },
+    leaseMs: store.leaseMs,
+    isDurable: store.isDurable,
+    async push(jobs, options) {
+      const checked = readJobs(jobs)
+      const db = readDb(options, name, store.hasTransactions)
+      requireOpen(closed === undefined)
+      if (db !== undefined) {
+        // Nothing is due before the caller's transaction commits, and its errors are the caller's.
+        return track(Promise.resolve(store.push(checked, { db })), (error) => error)
+      }
+      const answer = ask(() => (checked.length === 0 ? undefined : store.push(checked)))
+      if (store.isOrdered === true) worker.wake() // The claim takes effect after it.
+      if (isThenable(answer)) await answer
+      if (store.isOrdered !== true) worker.wake()
+    },
+    work(handle, options) {
+      if (hasHandler) {
+        const advice = 'Create a queue for each destination and each inbox.'
+        throw new TypeError(`Queue ${name} can have one handler. Got a second handler. ${advice}`)
+      }
+      if (closed !== undefined) {
+        throw new TypeError(`Queue ${name} is closed. Got a handler for it. Create a new queue.`)
+      }
+      requireFunction('handle', handle)
+      requireInteger('concurrency', options?.concurrency, 1)
+      hasHandler = true
+      if (deadLetterRetentionMs !== undefined) void dropOld(deadLetterRetentionMs)
+      worker.start(handle, options)
+      return worker.wake
+    },
+    pause: () => worker.setPaused(true),
+    resume: () => worker.setPaused(false),
+    drain: worker.drain,
+    counts: async () => ask(() => store.counts()),
+    deadLetters: stored.deadLetters,
+    async redrive(ids) {
+      const checked = readIds(ids)
+      requireOpen(closed === undefined)
+      const count = await ask(() => store.redrive(checked))
+      worker.wake()
+      return count
+    },
+    async drop(which) {
+      const filter = readFilter(which)
+      return filter === undefined ? stored.drop(which as readonly string[]) : dropMatching(stored, filter)
+    },
+    async forget(matches) {
+      requireFunction('matches', matches)
+      const forgotten = await forget(stored, matches)
+      worker.wake() // A drain may have waited for what is gone.
+      return forgotten
+    },
+    async close(options) {
+      const graceMs = requireInteger('graceMs', options?.graceMs, 0)
+      closed ??= close(graceMs)
+      return closed
+    },
+  }
+}
+
+const CLOSE_MS = 300
+
+function unavailable(name: string, error: unknown): HooklineError {
+  if (error instanceof HooklineError) return error
+  const found = describeError(error).replace(/\.$/, '')
+  const message = `Queue ${name}: the engine failed. Got ${found}. Check that it runs and can be reached.`
+  return new HooklineError('queue_unavailable', message, { cause: error })
 }

@@ -1,7 +1,7 @@
 /** The contract of an engine, types only: what `createQueue` needs to store and to claim jobs. */
 
+import type { ClaimedJob, DeadLetter, Job, Outcome, PushOptions, QueueUse, StoredJob } from './api.ts'
 import type { QueueCounts } from './health.ts'
-import type { ClaimedJob, DeadLetter, Job, Outcome, PushOptions, QueueUse, StoredJob } from './queue.ts'
 
 /** A value, or a promise of it. A store that answers without a promise costs no turn of the event loop. */
 export type Answer<T> = T | Promise<T>

@@ -2,7 +2,7 @@
 
 import { HooklineError } from '../message/error.ts'
 import { show } from '../options/checks.ts'
-import type { Queue, QueueUse } from './queue.ts'
+import type { Queue, QueueUse } from './api.ts'
 
 /** The error of each call on a queue whose jobs have another use. */
 export function servesOther(name: string, found: string, use: QueueUse): HooklineError {
@@ -17,13 +17,6 @@ function withArticle(use: string): string {
 
 const destinations = new Set<string>()
 
-/**
- * Notes that a destination of this process uses these jobs. A second one would post the messages of the first to its own URLs.
- *
- * @param place Where the jobs are: the same text for each queue over them.
- * @returns What frees the place again.
- * @throws TypeError when one uses them already.
- */
 export function occupy(place: string, name: string): () => void {
   if (destinations.has(place)) {
     const advice = 'Give each destination a queue of its own name, or close the other one first.'
@@ -33,11 +26,6 @@ export function occupy(place: string, name: string): () => void {
   return () => void destinations.delete(place)
 }
 
-/**
- * Checks the note that a server keeps of a queue. A queue that nothing has reserved yet has none.
- *
- * @throws HooklineError when another version wrote it, or when the queue has another use.
- */
 export function requireNote(name: string, version: number, note: object | undefined, use?: QueueUse): void {
   if (note === undefined) return
   const { version: found = 'none', use: foundUse } = note as Readonly<Record<string, unknown>>
@@ -49,20 +37,17 @@ export function requireNote(name: string, version: number, note: object | undefi
   if (use !== undefined && foundUse !== use) throw servesOther(name, `${foundUse}`, use)
 }
 
-/** What an observer that finds no queue of its name says of those that it finds. */
 export function listNames(names: readonly string[]): string {
   const most = 10
   const rest = names.length > most ? ` and ${names.length - most} more` : ''
   return names.length === 0 ? 'no queues' : `${names.slice(0, most).map(show).join(', ')}${rest}`
 }
 
-/** The error of each call on an observer of a queue that does not exist. */
 export function doesNotExist(name: string, names: readonly string[]): HooklineError {
   const message = `Queue ${name} does not exist there. Got ${listNames(names)}. Check the name, or start what pushes to it first.`
   return new HooklineError('queue_unavailable', message)
 }
 
-/** The queue as an observer has it: what is stored can be counted, listed, redriven and dropped, and nothing is stored or claimed. */
 export function asObserver(queue: Queue, name: string): Queue {
   function refuse(found: string): never {
     throw new TypeError(`Queue ${name} is an observer. Got ${found}. Open it without \`observe\` for that.`)

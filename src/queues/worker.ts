@@ -4,24 +4,19 @@ import { isThenable } from '../options/callbacks.ts'
 import { createAlarm } from '../time/alarm.ts'
 import { backoff } from '../time/backoff.ts'
 import { within } from '../time/timeout.ts'
+import type { ClaimedJob, HandleJob, WorkOptions } from './api.ts'
 import type { ReportOptions } from './leases.ts'
-import type { ClaimedJob, HandleJob, WorkOptions } from './queue.ts'
-import { createRunning, STORE_BACKOFF } from './running.ts'
+import { createRunning, STORE_BACKOFF } from './running-jobs.ts'
 import type { QueueStore } from './store.ts'
 
-/** How a worker runs. */
 interface WorkerOptions extends ReportOptions {
-  /** How often to look for jobs that another process pushed, in milliseconds. Default: never. */
   readonly pollMs: number | undefined
 }
 
 /** After so many claims in one turn of the event loop, or more than one answer may bring, it waits for the next turn. */
 const CLAIMS_A_TURN = 256
-
-/** How long closing waits for a store that does not answer, in milliseconds. Its claims lapse by themselves. */
 export const RELEASE_MS = 400
 
-/** Creates a worker that claims nothing before it gets a handler. */
 export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>, options: WorkerOptions) {
   const { name, clock, pollMs, onError } = options
   const alarm = createAlarm(clock, wake)
@@ -41,7 +36,6 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   let failures = 0
   let drains: (() => void)[] = []
 
-  /** Looks for jobs: there may be new ones, or ones that are due sooner. */
   function wake(): void {
     if (isClaiming) {
       wasWoken = true
@@ -96,7 +90,6 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
     return phase === 'open' || (phase === 'closing' && !store.isDurable && !signal.aborted)
   }
 
-  /** The most to claim now. */
   function findRoom(): number {
     if (!mayClaim()) return 0
     // Twice as many while outcomes are recorded.
@@ -132,13 +125,11 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
     else alarm.set(drains.length > 0 ? soonest(roomAt()) : roomAt())
   }
 
-  /** When there is room again, if no job ends before. */
   function roomAt(): number | undefined {
     const mustEnd = running.busy >= how.concurrency || running.size >= 2 * how.concurrency
     return mustEnd || !mayClaim() ? undefined : how.room?.nextAt()?.getTime()
   }
 
-  /** Another process may push, or handle what a drain here waits for. */
   function soonest(nextAt: number | undefined): number | undefined {
     if (pollMs === undefined) return nextAt
     return Math.min(nextAt ?? Number.POSITIVE_INFINITY, clock.now() + pollMs)
@@ -149,7 +140,6 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
     drains = []
   }
 
-  /** Resolves when no job is due and none is claimed here, or the worker has ended. */
   function drain(): Promise<void> {
     if (phase === 'closed') return Promise.resolve()
     wake()
@@ -168,7 +158,6 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
       isPaused = paused
       wake()
     },
-    /** Ends, and releases what is still claimed. Outcomes that come later are ignored. */
     async close(graceMs: number): Promise<void> {
       phase = 'closing'
       if (graceMs > 0) await within(drain(), graceMs, clock)

@@ -10,8 +10,8 @@ import type { DeadLetterReason } from '../inbox/retry-state.ts'
 import type { DeadLetterMessage, StoredMessage } from '../inbox/stored.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { GroupMessage, IdentifyMessage, Message, MessageType, TrackMessage } from '../message/message.ts'
+import type { DeadLetterFilter, DeadLetterPage, Forgotten } from '../queues/api.ts'
 import type { Health } from '../queues/health.ts'
-import type { DeadLetterFilter, DeadLetterPage, Forgotten } from '../queues/queue.ts'
 
 /** Web `Headers`, or an object with names in any case, as from node:http or a function's event. */
 export type HeadersLike = EndpointHeaders | Iterable<readonly [string, string]>

@@ -23,7 +23,7 @@ import {
 } from '../options/checks.ts'
 import type { Log, Logger } from '../options/log.ts'
 import { createReport } from '../options/report.ts'
-import type { Queue } from '../queues/queue.ts'
+import type { Queue } from '../queues/api.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { type ReceiverDedupeOptions, readDedupe } from './deduplication.ts'
 import { type MatchSecret, readSecret, type SecretProvider, type Secrets, type SourceSecrets } from './secrets.ts'

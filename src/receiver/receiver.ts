@@ -8,7 +8,7 @@ import type { EndpointHeaders } from '../http/endpoint.ts'
 import { createInbox, type Inbox } from '../inbox/inbox.ts'
 import type { StoredMessage } from '../inbox/stored.ts'
 import { requireBytes } from '../message/bytes.ts'
-import { invalidOption, kindOf, requireOptions, requireText, requireWhole } from '../options/checks.ts'
+import { invalidOption, kindOf, requireInteger, requireOptions, requireText } from '../options/checks.ts'
 import { checkHealth } from '../queues/health.ts'
 import { within } from '../time/timeout.ts'
 import type { ForgetOptions, HeadersLike, ReceiveOptions, Receiver, ReceiverCloseOptions } from './api.ts'
@@ -93,7 +93,7 @@ export function createReceiver<
     health: () => checkHealth(inbox?.counts, closed !== undefined, clock),
     close: async (options: ReceiverCloseOptions = {}) => {
       requireOptions('close', options, ['graceMs'])
-      const graceMs = requireWhole('graceMs', options.graceMs ?? GRACE_MS, 0)
+      const graceMs = requireInteger('graceMs', options.graceMs ?? GRACE_MS, 0)
       closed ??= end(graceMs)
       return closed
     },

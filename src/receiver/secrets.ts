@@ -95,7 +95,6 @@ function createMatchSecret(secret: Secrets | SecretProvider | SourceSecrets | un
 
 type Read = (secrets: Secrets) => readonly Key[]
 
-/** Prepares secrets for use. Warns of the first that looks as if it was read wrongly. */
 function createReader(): Read {
   let hasWarned = false
   return (secrets) => {

@@ -7,22 +7,17 @@ import { type Clock, unref } from '../time/clock.ts'
 
 /** An entry of a log: its owner adds fields, and changes them. All but the body must survive JSON. */
 export interface LogEntry {
-  /** Grows: a newer entry has a greater one. */
   readonly id: number
   readonly body: Uint8Array
   /** Whether strangers may have sent it: it pushes out only such entries. */
   readonly isRefused?: boolean
 }
 
-/** What kind of file it is, and how it is written. */
 export interface LogFileOptions<Entry extends LogEntry> {
-  /** Tells it from every other database: four letters as a number. */
   readonly application: number
-  /** Who writes it: `an inspector`. */
   readonly writer: string
   /** An entry as it is written: without what must not be in a file. */
   readonly toStored: (entry: Entry) => Entry
-  /** Whether fields that were read are those of an entry. */
   readonly isEntry: (fields: Readonly<Record<string, unknown>>) => boolean
   /** Receives the first error when the file cannot be written or read: entries are kept in memory meanwhile. */
   readonly onFailure: (error: unknown) => void
@@ -32,15 +27,11 @@ export interface LogFileOptions<Entry extends LogEntry> {
 
 /** A file of entries. After it was opened nothing throws: a write that fails is tried again. */
 export interface LogFile<Entry extends LogEntry> {
-  /** The entries of earlier processes, the oldest first. */
   load(): Iterable<Entry>
-  /** Writes an entry soon. */
   put(entry: Entry): void
-  /** Deletes an entry soon. */
   drop(entry: Entry): void
   /** Writes now. @param how `leavesNothing`: of what is deleted, in the files beside it either. */
   write(how?: { readonly leavesNothing: boolean }): void
-  /** Writes what waits, and closes the file. */
   close(): void
 }
 

@@ -10,37 +10,28 @@
 
 import type { LogEntry, LogFile } from './log-file.ts'
 
-/** How much is kept. The oldest entries are dropped past any of these. */
 export interface LogBounds {
   readonly messages: number
   readonly bytes: number
-  /** Of entries with `isRefused`. */
   readonly refused: number
   readonly refusedBytes: number
 }
 
-/** What a log needs. */
 export interface RequestLogOptions<Entry extends LogEntry> {
   readonly bounds: LogBounds
   /** Estimates how many bytes an entry takes. */
   readonly sizeOf: (entry: Entry) => number
-  /** Is called for each entry that is dropped or deleted. */
   readonly onDrop?: (entry: Entry) => void
   readonly file?: LogFile<Entry> | undefined
 }
 
-/** A list of entries. */
 export interface RequestLog<Entry extends LogEntry> {
-  /** Grows with each change. */
   readonly version: number
-  /** The id of an entry to add. */
   nextId(): number
-  /** Adds an entry, or notes that it has changed. */
   put(entry: Entry): void
   get(id: number): Entry | undefined
   /** Lists the entries that were added or changed after a version, the newest first. Default: all. */
   list(since?: number): Entry[]
-  /** The version of the latest change of an entry. */
   versionOf(entry: Entry): number
   /** Deletes entries, and leaves nothing of them in the file. */
   delete(entries: readonly Entry[]): void
@@ -52,11 +43,9 @@ interface Pool<Entry> {
   readonly most: number
   readonly mostBytes: number
   bytes: number
-  /** The oldest first. */
   readonly kept: Map<number, { readonly entry: Entry; readonly size: number; readonly version: number }>
 }
 
-/** Creates a log of what its file holds. */
 export function createRequestLog<Entry extends LogEntry>(options: RequestLogOptions<Entry>): RequestLog<Entry> {
   const { bounds, sizeOf, onDrop, file } = options
   const messages: Pool<Entry> = { most: bounds.messages, mostBytes: bounds.bytes, bytes: 0, kept: new Map() }

@@ -13,7 +13,6 @@ export interface Composed {
   readonly bytes: Buffer
   /** When it was composed, in milliseconds since the epoch. */
   readonly at: number
-  /** The id of its job. Default: a new one. */
   readonly id?: string | undefined
 }
 
@@ -23,7 +22,6 @@ export interface Composed {
  */
 export const SUBMIT_COMPOSED: unique symbol = Symbol('submit composed')
 
-/** The `submit` of a destination, or of an object of the user. */
 export interface MaySubmitComposed<Result> {
   [SUBMIT_COMPOSED]?(composed: readonly Omit<Composed, 'at'>[]): Promise<readonly Result[]>
 }

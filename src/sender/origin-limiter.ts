@@ -8,7 +8,6 @@ import type { Target } from './webhooks.ts'
 
 export type AttemptRequest = Pick<PostRequest, 'headers' | 'body'>
 
-/** A connection, which carries one attempt at a time; or a dispatcher of the caller's, which has connections of its own. */
 export interface Connection extends DispatcherLike {
   /** Closes the connection. Its promise never rejects. */
   destroy?(): Promise<void>

@@ -3,7 +3,7 @@
 import { Readable } from 'node:stream'
 import { HooklineError } from '../message/error.ts'
 import { createMethods, MESSAGE_TYPES } from '../message/type-table.ts'
-import { checkOptions, refuseUnknown, requireWhole, warnOfSecret } from '../options/checks.ts'
+import { checkOptions, refuseUnknown, requireInteger, warnOfSecret } from '../options/checks.ts'
 import type { Attempt, Round, Sender, SendOptions } from './api.ts'
 import { type Composed, composeCall, composeMessage } from './compose-call.ts'
 import { readSenderOptions, SENDER_CHECKS, type SenderOptions } from './options.ts'
@@ -62,7 +62,7 @@ export function createSender(options: SenderOptions): Sender {
     request(message, options = {}) {
       refuseUnknown(options, ['tamper', 'webhook'])
       const { webhook = 0, tamper: way } = options
-      const target = targets[requireWhole('webhook', webhook, 0, targets.length - 1)] as Target
+      const target = targets[requireInteger('webhook', webhook, 0, targets.length - 1)] as Target
       const original = composeMessage(message, clock).bytes
       const { bytes, signature, isChunked, copies } = tamper(original, transport.sign(original), way)
       const headers = toObject(transport.headersFor(target, signature))

@@ -52,7 +52,6 @@ export function createTransport(settings: SenderSettings) {
     },
     post: (target: Target, request: AttemptRequest): Promise<Attempt> =>
       new Promise((resolve) => limiterOf(target).post(target, request, resolve)),
-    /** Ends every attempt under way with the error `closed`. */
     abort(): void {
       for (const limiter of limiters.values()) limiter.abort()
     },
@@ -64,7 +63,6 @@ export function createTransport(settings: SenderSettings) {
   }
 }
 
-/** A dispatcher of the caller's: closing a sender leaves it open. */
 function withoutClosing(dispatcher: DispatcherLike): Connection {
   return { dispatch: (options, handler) => dispatcher.dispatch(options, handler) }
 }

@@ -4,17 +4,12 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { BUSY, CORRUPT, resultOf, UnusableFile } from './file.ts'
 
-/** Result codes of SQLite. */
 const READONLY = 8
 const IOERR = 10
 const FULL = 13
 const CANTOPEN = 14
 const NOTADB = 26
 
-/**
- * The message of an error: "Queue orders cannot use /var/jobs.db: the disk is full. Got 'database or disk is full'. Free
- * space on it."
- */
 export function cannotUse(subject: string, path: string, error: unknown): string {
   const { message } = error as Error
   if (error instanceof UnusableFile) return `${subject} cannot use ${path}: ${message}`
@@ -22,7 +17,6 @@ export function cannotUse(subject: string, path: string, error: unknown): string
   return `${subject} cannot use ${path}: ${reason}. Got '${message}'. ${advice}`
 }
 
-/** What is wrong with the file, and what to do. */
 function explain(path: string, code: number | undefined): readonly [reason: string, advice: string] {
   switch (code) {
     case BUSY:

@@ -4,14 +4,8 @@ import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 
-/** A reason of our own not to use a file. Its message: what is wrong with the file, what was found, what to do. */
 export class UnusableFile extends Error {}
 
-/**
- * Opens a connection. SQLite does not wait for other connections: see {@link retryWhileBusy}.
- *
- * @throws Error of SQLite, or UnusableFile.
- */
 export function connectTo(path: string): DatabaseSync {
   const { DatabaseSync } = requireSqlite()
   if (existsSync(path) && isMountPoint(realpathSync(path))) {
@@ -22,7 +16,6 @@ export function connectTo(path: string): DatabaseSync {
   return new DatabaseSync(path, { timeout: 0 })
 }
 
-/** As a container mounts one file of its host. */
 function isMountPoint(file: string): boolean {
   let mounts: string
   try {
@@ -34,7 +27,6 @@ function isMountPoint(file: string): boolean {
   return mounts.split('\n').some((line) => line.split(' ')[4] === escaped)
 }
 
-/** @throws UnusableFile on a runtime without SQLite. */
 export function requireSqlite(): typeof import('node:sqlite') {
   // Not an import: Node 22 would print a warning to everybody who loads this module, used or not.
   const sqlite = process.getBuiltinModule('node:sqlite')
@@ -44,11 +36,6 @@ export function requireSqlite(): typeof import('node:sqlite') {
   )
 }
 
-/**
- * Opens a file in WAL mode, creating it if it does not exist, and prepares it.
- *
- * @throws Error of SQLite, or one that says why the file cannot be used.
- */
 export function openSqlite(path: string, prepare: (database: DatabaseSync) => void): DatabaseSync {
   const database = connectTo(path)
   try {
@@ -73,17 +60,12 @@ function requireWal(database: DatabaseSync): void {
   )
 }
 
-/** Tables of Hookline in a file that may hold tables of others, too. */
 export interface Tables {
-  /** What their names begin with. */
   readonly name: string
-  /** Tables of any other version are refused. */
   readonly version: number
-  /** Creates them. */
   readonly sql: string
 }
 
-/** Creates the tables unless the file has them. In a transaction. @throws UnusableFile for those of another version. */
 export function prepareTables(database: DatabaseSync, tables: Tables): void {
   if (hasTables(database, tables)) return
   database.exec(`${tables.sql};
@@ -91,7 +73,6 @@ export function prepareTables(database: DatabaseSync, tables: Tables): void {
     INSERT INTO ${tables.name}_schema VALUES (${tables.version})`)
 }
 
-/** Whether a file has the tables. @throws UnusableFile for those of another version. */
 export function hasTables(database: DatabaseSync, { name, version }: Tables): boolean {
   const list = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE ? || '%'")
   const names = list.all(name).map((table) => table.name)
@@ -102,13 +83,11 @@ export function hasTables(database: DatabaseSync, { name, version }: Tables): bo
   return true
 }
 
-/** The error for a file of another version. */
 export function otherVersion(version: number, found: unknown = 'none'): UnusableFile {
   const rule = `this Hookline knows version ${version} of its tables. Got version ${found}`
   return new UnusableFile(`${rule}. Use the Hookline that wrote it, or pass the path of a new file.`)
 }
 
-/** Runs a step in a transaction that writes: all of it or nothing. */
 export function inTransaction<T>(database: DatabaseSync, step: () => T): T {
   database.exec('BEGIN IMMEDIATE')
   try {
@@ -135,7 +114,6 @@ export function retryWhileBusy<T>(step: () => T, ms: number): T {
   }
 }
 
-/** Moves the log into the file, all of it. @throws LOCKED while another connection reads or writes. */
 export function checkpoint(database: DatabaseSync, mode: 'FULL' | 'TRUNCATE'): void {
   if (database.prepare(`PRAGMA wal_checkpoint(${mode})`).get()?.busy !== 0) throw LOCKED
 }
@@ -146,12 +124,9 @@ export function resultOf(error: unknown): number | undefined {
   return typeof errcode === 'number' ? errcode & 0xff : undefined
 }
 
-/** Another connection has the file locked. */
 export const BUSY = 5
-/** A page of the file is damaged. */
 export const CORRUPT = 11
 
-/** The error of SQLite while another connection has the file. */
 const LOCKED: Error & { readonly errcode: number } = Object.assign(new Error('database is locked'), {
   errcode: BUSY,
 })

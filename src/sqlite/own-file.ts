@@ -4,25 +4,14 @@ import { chmodSync, existsSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { connectTo, inTransaction, OPENING_MS, openSqlite, otherVersion, retryWhileBusy, UnusableFile } from './file.ts'
 
-/** What such a file is. */
 export interface OwnFile {
-  /** Tells it from every other database: four letters as a number. */
   readonly application: number
-  /** A file of any other version is refused. */
   readonly version: number
-  /** Creates its tables. */
   readonly tables: string
-  /** Who writes it, for errors. */
   readonly writer: string
-  /** What each connection that writes sets. */
   readonly pragmas: string
 }
 
-/**
- * Opens a file to write to, creating it if it does not exist.
- *
- * @throws Error of SQLite, or UnusableFile for a file of others, which is left as it is.
- */
 export function openOwn(path: string, file: OwnFile): DatabaseSync {
   const { application, version, tables, pragmas } = file
   if (existsSync(path)) connectToOwn(path, file).close()
@@ -38,7 +27,6 @@ export function openOwn(path: string, file: OwnFile): DatabaseSync {
   return database
 }
 
-/** Connects to a file without changing it. Throws as {@link openOwn} does; an empty file passes. */
 export function connectToOwn(path: string, file: OwnFile): DatabaseSync {
   const database = connectTo(path)
   try {

@@ -7,15 +7,11 @@ import { existsSync, readFileSync, rmSync, statSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { checkpoint, retryWhileBusy, UnusableFile } from './file.ts'
 
-/** A connection whose file is looked at before and after each transaction. */
 export interface WatchedFile {
-  /** @throws UnusableFile when the file, its log or its index is another than at the beginning, or gone. Close it then. */
   requireUnchanged(): void
-  /** Closes the connection, and saves a log that was removed. */
   close(): void
 }
 
-/** Watches the file of a connection in WAL mode. */
 export function watchFile(database: DatabaseSync, path: string): WatchedFile {
   const before = identityOf(path)
   const isUnchanged = (): boolean => before !== undefined && identityOf(path) === before
@@ -59,7 +55,6 @@ function saveLog(database: DatabaseSync, path: string): void {
 }
 
 const SAVING_MS = 1_000
-
 const LOCKS_EVERY_MS = 1_000
 
 /** Whether this process has a lock on a file. False where that cannot be seen: on other systems than Linux. */

@@ -3,7 +3,7 @@
 import http from 'node:http'
 import https from 'node:https'
 import { readStream } from '../http/read-stream.ts'
-import { invalidOption, requireOneOf, requireOptions, requireWhole, show } from '../options/checks.ts'
+import { invalidOption, requireInteger, requireOneOf, requireOptions, show } from '../options/checks.ts'
 import { CERTIFICATE_FAULTS, type CertificateFault, createCertificate } from './certificates.ts'
 import { createRecorder, joinHeaders, type Recorded } from './recorder.ts'
 import { respond } from './respond.ts'
@@ -66,7 +66,7 @@ export async function startEndpoint(options: EndpointOptions = {}): Promise<Scri
   if (typeof path !== 'string' || !path.startsWith('/')) {
     throw invalidOption('path', "must begin with '/'", show(path), "Pass a path, for example '/webhooks'.")
   }
-  requireWhole('port', port, 0, 65_535)
+  requireInteger('port', port, 0, 65_535)
   if (tls !== undefined) requireOneOf('tls', tls, CERTIFICATE_FAULTS)
   const script = createScript(steps)
   const recorder = createRecorder()

@@ -34,7 +34,6 @@ export function manualClock(start: number = Date.UTC(2026, 0, 15, 9, 30)): Manua
 /** Creates a manual clock. `runEffects` lets the effects of a timer take place, and those of what was done before the clock moves. */
 export function createManualClock(start: number, runEffects: () => Promise<void>): ManualClock {
   let now = start
-  /** In the order in which they fire. */
   const timers: Timer[] = []
 
   return {

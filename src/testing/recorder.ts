@@ -2,7 +2,7 @@
 
 import type { Message } from '../message/message.ts'
 import { parse } from '../message/parse.ts'
-import { requireOptions, requireWhole } from '../options/checks.ts'
+import { requireInteger, requireOptions } from '../options/checks.ts'
 
 /** The parts of a request. */
 export interface RequestParts {
@@ -92,8 +92,8 @@ export function createRecorder(): Recorder {
     async received(count, options = {}) {
       requireOptions('received', options, ['timeoutMs'])
       const { timeoutMs = 5000 } = options
-      requireWhole('count', count, 1)
-      requireWhole('timeoutMs', timeoutMs, 1)
+      requireInteger('count', count, 1)
+      requireInteger('timeoutMs', timeoutMs, 1)
       const { promise, resolve, reject } = Promise.withResolvers<readonly RecordedRequest[]>()
       const check = (): void => {
         if (requests.length >= count) resolve(requests.slice(0, count))

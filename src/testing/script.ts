@@ -2,7 +2,7 @@
 
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { isUint8Array } from 'node:util/types'
-import { invalidOption, kindOf, refuseUnknown, requireOneOf, requireWhole, show } from '../options/checks.ts'
+import { invalidOption, kindOf, refuseUnknown, requireInteger, requireOneOf, show } from '../options/checks.ts'
 import type { RecordedRequest } from './recorder.ts'
 
 /** An answer in full. */
@@ -129,13 +129,13 @@ const HALF_ANSWERS: Readonly<Partial<Record<ScriptedReset['reset'], Answer>>> = 
 function readAnswer(step: ScriptedAnswer, name: string): Response {
   refuseUnknown(step, ['status', 'headers', 'body', 'delayMs', 'dripMs'], `${name}.`)
   const { status = 200, headers = {}, body = '', delayMs = 0, dripMs } = step
-  requireWhole(`${name}.status`, status, 200, 599)
+  requireInteger(`${name}.status`, status, 200, 599)
   requireHeaders(`${name}.headers`, headers)
   if (typeof body !== 'string' && !isUint8Array(body)) {
     throw invalidOption(`${name}.body`, 'must be text or bytes', kindOf(body), 'Pass a string or a Uint8Array.')
   }
-  requireWhole(`${name}.delayMs`, delayMs, 0)
-  if (dripMs !== undefined) requireWhole(`${name}.dripMs`, dripMs, 1)
+  requireInteger(`${name}.delayMs`, delayMs, 0)
+  if (dripMs !== undefined) requireInteger(`${name}.dripMs`, dripMs, 1)
   if (dripMs !== undefined && body !== '') {
     throw invalidOption(`${name}.dripMs`, 'must stand alone', 'a body beside it', 'Remove `body` or `dripMs`.')
   }

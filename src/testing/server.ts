@@ -8,7 +8,6 @@ import type { AddressInfo, Socket } from 'node:net'
 export interface Listening {
   /** `http://127.0.0.1:<port>`, or `https://localhost:<port>`: certificates for tests are for that name. */
   readonly origin: string
-  /** Ends every connection and stops listening. */
   close(): Promise<void>
 }
 

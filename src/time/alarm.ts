@@ -1,6 +1,6 @@
 /** One timer for many times: it fires at the earliest of them. */
 
-import { type Clock, LONGEST_TIMER_MS } from './clock.ts'
+import { type Clock, MAX_TIMER_MS } from './clock.ts'
 
 /** Creates an alarm that is not set. While it is set it keeps the process alive: a job that waits would be lost with it. */
 export function createAlarm(clock: Clock, onTime: () => void) {
@@ -12,14 +12,13 @@ export function createAlarm(clock: Clock, onTime: () => void) {
   }
 
   return {
-    /** Fires at this time, in milliseconds since the epoch, instead of at the time set before; undefined: not at all. */
     set(at: number | undefined): void {
       if (at === current?.at) return
       if (current !== undefined) clock.clearTimeout(current.timer)
       current = undefined
       if (at === undefined) return
       // A timer waits no longer than this: it fires early then, and is set again.
-      const delay = Math.max(0, Math.min(at - clock.now(), LONGEST_TIMER_MS))
+      const delay = Math.max(0, Math.min(at - clock.now(), MAX_TIMER_MS))
       current = { at, timer: clock.setTimeout(fire, delay) }
     },
   }

@@ -19,7 +19,6 @@ export const systemClock: Clock = {
   clearTimeout: (timer) => clearTimeout(timer as NodeJS.Timeout),
 }
 
-/** A clock whose timers do not keep the process alive: something else does, for as long as it waits for them. */
 export function inBackground(clock: Clock): Clock {
   return {
     now: () => clock.now(),
@@ -30,9 +29,8 @@ export function inBackground(clock: Clock): Clock {
   }
 }
 
-export const LONGEST_TIMER_MS: number = 2 ** 31 - 1
+export const MAX_TIMER_MS: number = 2 ** 31 - 1
 
-/** Lets the process end although this timer waits. Returns the timer. */
 export function unref<Timer>(timer: Timer): Timer {
   ;(timer as { readonly unref?: () => unknown } | undefined)?.unref?.()
   return timer

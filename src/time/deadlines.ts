@@ -6,12 +6,10 @@ import { isWorkerd } from './workerd.ts'
 export interface Deadline {
   readonly at: number
   readonly pass: () => void
-  /** Its own timer, where each has one. */
   readonly timer?: unknown
 }
 
 export interface Deadlines {
-  /** @param since When the time begins, on the monotonic clock. Default: now. */
   set(pass: () => void, since?: number): Deadline
   clear(deadline: Deadline): void
 }

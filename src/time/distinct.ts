@@ -4,7 +4,6 @@ import type { Clock } from './clock.ts'
 
 const clocks = new WeakMap<Clock, Map<string, number>>()
 
-/** The time of the clock, or the first millisecond after it that this key did not get yet. */
 export function distinctTime(clock: Clock, key: string): number {
   const latest = clocks.get(clock) ?? new Map<string, number>()
   clocks.set(clock, latest)

@@ -1,13 +1,9 @@
 /** Waiting for something, but not for ever. */
 
-import type { Clock } from './clock.ts'
+import { type Clock, systemClock } from './clock.ts'
 
 export const TIMED_OUT: unique symbol = Symbol('timed out')
 
-/**
- * Waits for a promise, at most `ms` milliseconds. Resolves to its value, or to {@link TIMED_OUT} when the time is over
- * first, and then what the promise does later is ignored. Rejects as the promise does before.
- */
 export async function within<T>(promise: Promise<T>, ms: number, clock: Clock): Promise<T | typeof TIMED_OUT> {
   let timer: unknown
   const timedOut = new Promise<typeof TIMED_OUT>((resolve) => {
@@ -17,5 +13,24 @@ export async function within<T>(promise: Promise<T>, ms: number, clock: Clock): 
     return await Promise.race([promise, timedOut])
   } finally {
     clock.clearTimeout(timer)
+  }
+}
+
+/** Answers of an engine that are waited for by the machine's clock, each for a bounded time and none longer than until the queue closes. */
+export function createPending() {
+  const rejects = new Set<(error: Error) => void>()
+  return {
+    async wait<T>(answer: Promise<T>, ms: number): Promise<T | typeof TIMED_OUT> {
+      const { promise: ended, reject } = Promise.withResolvers<never>()
+      rejects.add(reject)
+      try {
+        return await within(Promise.race([answer, ended]), ms, systemClock)
+      } finally {
+        rejects.delete(reject)
+      }
+    },
+    rejectAll(error: Error): void {
+      for (const reject of rejects) reject(error)
+    },
   }
 }

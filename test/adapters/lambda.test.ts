@@ -26,7 +26,6 @@ const context = (ms: number) => ({ getRemainingTimeInMillis: () => ms })
 
 type Gateway = keyof typeof GATEWAYS
 
-/** A receiver on Lambda, and what its handlers and callbacks saw. */
 function setUp(options: Partial<ReceiverOptions> = {}) {
   const errors: HooklineError[] = []
   const addresses: (string | undefined)[] = []

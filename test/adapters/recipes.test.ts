@@ -47,7 +47,6 @@ function post(app: Parameters<typeof request>[0], path = '/webhooks', text = spa
   return request(app).post(path).set(headers).send(body)
 }
 
-/** An endpoint with routes. */
 const collector: Endpoint = {
   routes: ['/v1/batch', '/v1/track'],
   handle: ({ path, remoteAddress }) =>

@@ -27,11 +27,8 @@ type App = RequestListener | Server
 
 interface Host {
   readonly name: string
-  /** The receiver at /webhooks, the collector below /analytics, then the body parser, then `/echo`. */
   mount(receiver: Receiver, collector: Collector): App | Promise<App>
-  /** The body parser, then the receiver at /webhooks. */
   mountBehindParser(receiver: Receiver): App | Promise<App>
-  /** Where the receiver finds a body that is JSON.stringify's own, and the answer to any other. */
   readonly behindParser: { readonly source: BodySource; readonly spaced: 200 | 500 }
 }
 

@@ -51,9 +51,8 @@ for (const colorScheme of ['light', 'dark'] as const) {
   }
 }
 
-test('the keyboard alone: from the list to a message, to its dead letter, to its redrive', async ({ start, open }) => {
-  const app = await start()
-  const { page } = await open(app)
+test('the keyboard alone: from the list to a message, to its dead letter, to its redrive', async ({ openApp }) => {
+  const { app, page } = await openApp()
   const { keyboard } = page
   await app.post(track('Order Failed'))
   await app.post(track('Order Completed'))

@@ -5,15 +5,11 @@ import { once } from 'node:events'
 import { hmac } from '../support/hmac.ts'
 import type { AppOptions, Commands, Started } from './programs/app.ts'
 
-/** A running app. */
 export interface App extends Started, Commands {
-  /** Posts a signed body, of a message or of anything. Returns the status. */
   post(body: object | string | Uint8Array, path?: '/webhooks' | '/inline', secret?: string): Promise<number>
-  /** Kills it, as a power cut would. */
   kill(): Promise<void>
 }
 
-/** The secret that the app's receivers take. */
 export const SECRET = 'the secret of the app'
 
 interface Answer {

@@ -9,7 +9,6 @@ interface Violation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[]
 }
 
-/** Returns what axe-core finds in the page as it is now, a line for each element. */
 export async function findViolations(page: Page): Promise<string[]> {
   if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axe.source)
   const { violations } = await page.evaluate<{ readonly violations: readonly Violation[] }>(
@@ -20,7 +19,6 @@ export async function findViolations(page: Page): Promise<string[]> {
   )
 }
 
-/** How many pixels of the page are beside the window. */
 export async function measureOverflow(page: Page): Promise<number> {
   return await page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth')
 }

@@ -3,12 +3,16 @@
 import { existsSync } from 'node:fs'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 
-/** A page under watch. */
 export interface Watched {
   readonly page: Page
-  /** What went wrong so far, a line each: errors and warnings in the console, dialogs, windows, requests to other hosts. */
   readonly faults: string[]
 }
+
+/** A script that notes the longest time that a page is busy without a break, in milliseconds. */
+export const WATCH_TASKS = `window.longest = 0
+new PerformanceObserver((list) => {
+  for (const { duration } of list.getEntries()) window.longest = Math.max(window.longest, duration)
+}).observe({ type: 'longtask' })`
 
 /** Starts it. It resolves no name, so that nothing goes beyond this machine. The caller closes it. */
 export async function launchChromium(): Promise<Browser> {

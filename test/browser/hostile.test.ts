@@ -3,23 +3,17 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { measureOverflow } from './axe.ts'
+import { WATCH_TASKS } from './chromium.ts'
 import { track } from './messages.ts'
 import { goToView, message, rows, test } from './test.ts'
 
 const SCRIPT = '<script>alert(1)</script>'
 const IMAGE = '"><img src="http://elsewhere.example/x" onerror="alert(2)">'
 const LINK = 'javascript:alert(3)'
-/** From then on. */
-const WATCH_TASKS = `window.longest = 0
-new PerformanceObserver((list) => {
-  for (const { duration } of list.getEntries()) window.longest = Math.max(window.longest, duration)
-}).observe({ type: 'longtask' })`
 /** The most bytes of a body that the receiver takes. */
 const LIMIT = 512 * 1024
-/** Marks and overrides of the direction of text: they would turn around what is behind them. */
 const TURNED = '\u202eexe.\u2066gnp\u200f\u061c'
 
-/** A track message with a value as its properties, nested so deep that it just fits into what the receiver takes. */
 function nested(open: string, close: string): string {
   const [head, tail] = [
     '{"type":"track","event":"Nested","userId":"ada","messageId":"nested","properties":{"deep":',
@@ -48,7 +42,6 @@ const BODIES: Readonly<Record<string, () => object | string>> = {
     track('Many', { properties: Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`field ${at}`, at])) }),
 }
 
-/** What the heading says of an event. */
 const SHOWN: Readonly<Record<string, string>> = {
   'a script': SCRIPT,
   'an image': IMAGE,
@@ -60,9 +53,8 @@ const SHOWN: Readonly<Record<string, string>> = {
 }
 
 for (const [name, body] of Object.entries(BODIES)) {
-  test(`${name} is shown as text`, async ({ start, open }) => {
-    const app = await start()
-    const { page } = await open(app)
+  test(`${name} is shown as text`, async ({ openApp }) => {
+    const { app, page } = await openApp()
     expect(await app.post(body())).toBe(200)
     await rows(page).first().click()
     await message(page).getByRole('heading', { name: 'Timeline' }).waitFor()
@@ -80,9 +72,8 @@ for (const [name, body] of Object.entries(BODIES)) {
   })
 }
 
-test('a refused request is shown as text, with its headers', async ({ start, open }) => {
-  const app = await start()
-  const { page } = await open(app)
+test('a refused request is shown as text, with its headers', async ({ openApp }) => {
+  const { app, page } = await openApp()
   const headers = {
     'x-signature': '0'.repeat(40),
     'x-note': encodeURI(SCRIPT),
@@ -100,12 +91,11 @@ test('a refused request is shown as text, with its headers', async ({ start, ope
 
 const SLOW = { 'combining marks': '\u0301', 'line breaks': '\n', 'changes of direction': 'a\u05d0' }
 /** So long a machine that does other things may take for what takes a tenth of it. */
-const MOST_BUSY_MS = 1_000
+const MAX_BUSY_MS = 1_000
 
 for (const [name, unit] of Object.entries(SLOW)) {
-  test(`a refused body of ${name} does not keep the page busy`, async ({ start, open }) => {
-    const app = await start()
-    const { page } = await open(app)
+  test(`a refused body of ${name} does not keep the page busy`, async ({ openApp }) => {
+    const { app, page } = await openApp()
     const body = unit.repeat(500_000 / Buffer.byteLength(unit))
     const headers = { 'content-type': 'application/json', 'x-signature': '0'.repeat(40) }
     const response = await fetch(`${app.origin}/webhooks`, { method: 'POST', headers, body })
@@ -119,13 +109,12 @@ for (const [name, unit] of Object.entries(SLOW)) {
       await expect.poll(() => pieces.count()).toBe(count)
       await message(page).getByRole('button', { name: 'Show more' }).click()
     }
-    expect(await page.evaluate<number>('window.longest')).toBeLessThan(MOST_BUSY_MS)
+    expect(await page.evaluate<number>('window.longest')).toBeLessThan(MAX_BUSY_MS)
   })
 }
 
-test('a dead letter is shown as text, and sent again from the page as it was', async ({ start, open }) => {
-  const app = await start()
-  const { page } = await open(app)
+test('a dead letter is shown as text, and sent again from the page as it was', async ({ openApp }) => {
+  const { app, page } = await openApp()
   await app.post(track('Order Failed', { userId: TURNED, properties: { [SCRIPT]: IMAGE, url: LINK } }))
   await rows(page).filter({ hasText: 'Dead' }).waitFor()
   await goToView(page, 'Dead letters')
@@ -147,7 +136,6 @@ test('a dead letter is shown as text, and sent again from the page as it was', a
   expect(await findEscapes(page)).toEqual([])
 })
 
-/** Opens what is closed in the tree, some levels down. */
 async function openBranches(page: Page): Promise<void> {
   for (let level = 0; level < 30; level += 1) {
     const closed = message(page).locator('.tree button[aria-expanded=false]').first()

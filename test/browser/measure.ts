@@ -8,7 +8,7 @@ import { Pool } from 'undici'
 import { hmac } from '../support/hmac.ts'
 import { until } from '../support/until.ts'
 import { type App, SECRET, startApp } from './app.ts'
-import { openPage } from './chromium.ts'
+import { openPage, WATCH_TASKS } from './chromium.ts'
 
 /** What the server and the page use at a time, after both have collected their garbage. */
 interface Sample {
@@ -20,7 +20,6 @@ interface Sample {
   readonly nodes: number
 }
 
-/** The result of a run. */
 export interface Load {
   /** Messages a second that were answered 200. */
   readonly rate: number
@@ -32,28 +31,21 @@ export interface Load {
   readonly samples: readonly Sample[]
   /** The longest that the page was busy without a break, in milliseconds. */
   readonly longestTaskMs: number
-  /** What the page says of how many messages it has. */
   readonly shown: string
   readonly faults: readonly string[]
 }
 
 const PER_SECOND = 1_000
-/** The interval in which messages are sent. */
 const TICK_MS = 10
 /** How long before the first sample messages arrive: more than are kept. */
 const FILL_MS = 3_000
 /** After the first. */
 const SAMPLES = 6
-const MOST_BUSY_MS = 200
+const MAX_BUSY_MS = 200
 /** From the second sample to the last, beyond what a collection of garbage may leave. */
-const MOST_GROWTH = 0.1
+const MAX_GROWTH = 0.1
 const NOISE_BYTES = 3_000_000
-/** The most requests under way. Past it the rate falls. */
-const MOST_OPEN = 500
-const TASKS = `window.longest = 0
-new PerformanceObserver((list) => {
-  for (const { duration } of list.getEntries()) window.longest = Math.max(window.longest, duration)
-}).observe({ type: 'longtask' })`
+const MAX_OPEN = 500
 
 /** Sends 1 000 messages a second for so many seconds to an app that has its queues on a disk, and takes samples meanwhile. */
 export async function measureLoad(directory: string, browser: Browser, seconds: number): Promise<Load> {
@@ -62,7 +54,7 @@ export async function measureLoad(directory: string, browser: Browser, seconds: 
   const { page, faults } = await openPage(browser)
   const pool = new Pool(app.origin, { connections: 16 })
   try {
-    await page.addInitScript(TASKS)
+    await page.addInitScript(WATCH_TASKS)
     await page.goto(app.url)
     const sender = startSending(pool)
     const samples: Sample[] = []
@@ -87,7 +79,6 @@ export async function measureLoad(directory: string, browser: Browser, seconds: 
   }
 }
 
-/** Posts messages at a steady rate. */
 function startSending(pool: Pool): { stop(): Promise<Pick<Load, 'accepted' | 'failed' | 'rate'>> } {
   const begun = performance.now()
   let [posted, accepted, failed] = [0, 0, 0]
@@ -114,7 +105,7 @@ function startSending(pool: Pool): { stop(): Promise<Pick<Load, 'accepted' | 'fa
   }
   const timer = setInterval(() => {
     const due = ((performance.now() - begun) * PER_SECOND) / 1_000
-    while (posted < due && posted - accepted - failed < MOST_OPEN) void post()
+    while (posted < due && posted - accepted - failed < MAX_OPEN) void post()
   }, TICK_MS)
   return {
     async stop() {
@@ -157,9 +148,9 @@ export function findExcess(load: Load, room: number): string[] {
   if (failed > 0) lines.push(`${failed} messages were not accepted.`)
   if (handled !== accepted) lines.push(`${accepted} messages were accepted, and ${handled} were handled.`)
   if (rate < (PER_SECOND * 0.95) / room) lines.push(`${rate.toFixed(0)} messages a second were accepted.`)
-  if (longestTaskMs > MOST_BUSY_MS * room) lines.push(`The page was busy for ${longestTaskMs.toFixed(0)} ms.`)
+  if (longestTaskMs > MAX_BUSY_MS * room) lines.push(`The page was busy for ${longestTaskMs.toFixed(0)} ms.`)
   for (const name of ['serverHeapBytes', 'pageHeapBytes', 'listeners', 'nodes'] as const) {
-    const most = first[name] * (1 + MOST_GROWTH * room) + (name.endsWith('Bytes') ? NOISE_BYTES : 0)
+    const most = first[name] * (1 + MAX_GROWTH * room) + (name.endsWith('Bytes') ? NOISE_BYTES : 0)
     if (last[name] > most) lines.push(`${name} grew from ${first[name]} to ${last[name]}.`)
   }
   return lines

@@ -1,13 +1,13 @@
 /** The list of messages and the message that is open, used as a person does, in two frameworks. */
 
 import { expect } from 'vitest'
+import { WATCH_TASKS } from './chromium.ts'
 import { track } from './messages.ts'
 import { goToView, message, rows, test } from './test.ts'
 
 for (const framework of ['express', 'fastify'] as const) {
-  test(`${framework}: a call is seen at each part that it passes`, async ({ start, open }) => {
-    const app = await start({ framework })
-    const { page } = await open(app)
+  test(`${framework}: a call is seen at each part that it passes`, async ({ openApp }) => {
+    const { app, page } = await openApp({ framework })
     await page.getByText('No messages yet').waitFor()
     await app.record([track('Order Completed', { userId: 'grace' })])
     await expect.poll(() => rows(page).count()).toBe(3)
@@ -23,9 +23,8 @@ for (const framework of ['express', 'fastify'] as const) {
   })
 }
 
-test('the filters, the search and the pause say which messages are shown', async ({ start, open }) => {
-  const app = await start()
-  const { page } = await open(app)
+test('the filters, the search and the pause say which messages are shown', async ({ openApp }) => {
+  const { app, page } = await openApp()
   for (const [event, userId] of [
     ['Order Completed', 'ada'],
     ['Order Failed', 'grace'],
@@ -44,7 +43,7 @@ test('the filters, the search and the pause say which messages are shown', async
   await search.fill('')
 
   await page.getByRole('button', { name: 'Filters' }).click()
-  await page.getByLabel('State').selectOption('Dead')
+  await page.getByLabel('State').selectOption('Dead letter')
   await expect.poll(() => rows(page).allInnerTexts()).toEqual([expect.stringContaining('Order Failed')])
   await page.getByLabel('State').selectOption('Any')
   await page.getByLabel('User').fill('grace')
@@ -67,16 +66,13 @@ test('the filters, the search and the pause say which messages are shown', async
   await rows(page).filter({ hasText: 'Order Shipped' }).waitFor()
 })
 
-test('2 000 rows are scrolled, and only what is seen is in the document', async ({ start, open }) => {
-  const app = await start()
-  const { page } = await open(app)
+test('2 000 rows are scrolled, and only what is seen is in the document', async ({ openApp }) => {
+  const { app, page } = await openApp()
   for (let done = 0; done < 2_000; done += 100) {
     await Promise.all(Array.from({ length: 100 }, () => app.post(track('Order Failed'), '/inline')))
   }
   await expect.poll(() => page.locator('output.count').innerText()).toMatch(/^2[,.\u202f ]?000/)
-  await page.evaluate(`window.longest = 0; new PerformanceObserver((list) => {
-    for (const { duration } of list.getEntries()) window.longest = Math.max(window.longest, duration)
-  }).observe({ type: 'longtask' })`)
+  await page.evaluate(WATCH_TASKS)
   await page.getByRole('listbox').hover()
   for (let turn = 0; turn < 20; turn += 1) await page.mouse.wheel(0, 2_000)
   await page.getByRole('listbox').press('End')
@@ -91,9 +87,8 @@ test('2 000 rows are scrolled, and only what is seen is in the document', async 
   await expect.poll(() => rows(page).first().getAttribute('aria-posinset')).toBe('1')
 })
 
-test('a failing handler: its error, its attempts, its dead letter', async ({ start, open }) => {
-  const app = await start()
-  const { page } = await open(app)
+test('a failing handler: its error, its attempts, its dead letter', async ({ openApp }) => {
+  const { app, page } = await openApp()
   await app.post(track('Order Failed'))
   await rows(page).filter({ hasText: 'Dead' }).click()
   const steps = ['Handlers failed in', 'Handlers failed, attempt 2', 'Handlers failed, attempt 3', 'Dead letter']
@@ -106,11 +101,10 @@ test('a failing handler: its error, its attempts, its dead letter', async ({ sta
   await page.getByRole('heading', { name: 'Dead letters', level: 1 }).waitFor()
 })
 
-test('a message whose handler fails once is handled at its second attempt', async ({ start, open }) => {
-  const app = await start()
-  const { page } = await open(app)
+test('a message whose handler fails once is handled at its second attempt', async ({ openApp }) => {
+  const { app, page } = await openApp()
   await app.post(track('Order Flaky'))
-  await rows(page).filter({ hasText: 'Done' }).click()
+  await rows(page).filter({ hasText: 'Handled' }).click()
   await message(page).getByText('Handlers failed in').waitFor()
   await message(page).getByText('The stock is locked.').first().waitFor()
   await message(page).getByText('Handled, attempt 2').waitFor()
@@ -130,9 +124,8 @@ test('a sent message: its answers, and when the next attempt is', async ({ start
     .waitFor()
 })
 
-test('the copies are what was received, and can be pasted', async ({ start, open }) => {
-  const app = await start()
-  const { page } = await open(app)
+test('the copies are what was received, and can be pasted', async ({ openApp }) => {
+  const { app, page } = await openApp()
   const sent = track(`it's "here"`, { properties: { note: `$(touch x) \`y\` \\ 'z' \u2028` } })
   await app.post(sent)
   await rows(page).first().click()
@@ -146,9 +139,8 @@ test('the copies are what was received, and can be pasted', async ({ start, open
   expect(await read('Copy as test')).toContain('signedRequest(')
 })
 
-test('the difference to the message before, and to one that is chosen', async ({ start, open }) => {
-  const app = await start()
-  const { page, faults } = await open(app)
+test('the difference to the message before, and to one that is chosen', async ({ openApp }) => {
+  const { app, page, faults } = await openApp()
   await app.post(
     track('Order Completed', { messageId: 'one', timestamp: undefined, properties: { total: 1, same: 2 } }),
   )
@@ -166,9 +158,8 @@ test('the difference to the message before, and to one that is chosen', async ({
   expect(faults.splice(0)).toEqual([expect.stringContaining('404')])
 })
 
-test('a refused signature is explained when the message is opened', async ({ start, open }) => {
-  const app = await start()
-  const { page, faults } = await open(app)
+test('a refused signature is explained when the message is opened', async ({ openApp }) => {
+  const { app, page, faults } = await openApp()
   await app.post(track('Order Completed'), '/inline', 'a wrong secret')
   const explained: string[] = []
   page.on('request', (request) => {
@@ -183,9 +174,8 @@ test('a refused signature is explained when the message is opened', async ({ sta
   expect(faults).toEqual([])
 })
 
-test('a message whose one URL is held says which, and that the other is tried', async ({ start, open }) => {
-  const app = await start({ isManual: true, isPaired: true })
-  const { page } = await open(app)
+test('a message whose one URL is held says which, and that the other is tried', async ({ openApp }) => {
+  const { app, page } = await openApp({ isManual: true, isPaired: true })
   await app.partner([429])
   await goToView(page, 'Faults and time')
   const form = page.getByRole('form', { name: 'Fault of app' })

@@ -4,7 +4,6 @@ import type { TrackMessage } from '../../src/message/message.ts'
 
 let count = 0
 
-/** A track message with an id of its own. */
 export function track(event: string, more: object = {}): TrackMessage {
   count += 1
   return {

@@ -105,9 +105,8 @@ test('the cookie is sent to the page alone: not for a frame, a request or a link
   faults.length = 0 // What Chromium says of what it did not load.
 })
 
-test('who may only look is offered nothing that changes something, and is refused it', async ({ start, open }) => {
-  const app = await start({ open: 'read', isManual: true })
-  const { page, faults } = await open(app)
+test('who may only look is offered nothing that changes something, and is refused it', async ({ openApp }) => {
+  const { app, page, faults } = await openApp({ open: 'read', isManual: true })
   await app.post(track('Order Completed'))
   await app.post(track('Order Completed'), '/inline', 'a wrong secret')
   await app.post('{"type":"track"}')

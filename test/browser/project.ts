@@ -8,14 +8,12 @@ import { run } from '../package/run.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The directory of the project. */
     readonly directory: string
   }
 }
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Packs what is built, unpacks it, and copies the programs beside it. Returns the directory, which the caller removes. */
 export async function createProject(): Promise<string> {
   await mkdir(join(root, '.cache'), { recursive: true })
   const directory = await mkdtemp(join(root, '.cache/browser-'))
@@ -29,7 +27,6 @@ export async function createProject(): Promise<string> {
   return directory
 }
 
-/** Of the runner: one project for all tests. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = await createProject()
   project.provide('directory', directory)

@@ -13,8 +13,8 @@ afterAll(async () => (await browser)?.close())
 
 interface Fixtures {
   start(options?: Partial<AppOptions>): Promise<App>
-  /** Opens a page; with an app, at its inspector. */
   open(app?: App, options?: BrowserContextOptions): Promise<Watched>
+  openApp(options?: Partial<AppOptions>): Promise<Watched & { readonly app: App }>
 }
 
 export const test = base.extend<Fixtures>({
@@ -41,14 +41,18 @@ export const test = base.extend<Fixtures>({
     await Promise.all(pages.map(({ page }) => page.context().close()))
     expect(pages.flatMap(({ faults }) => faults)).toEqual([])
   },
+  openApp: async ({ start, open }, use) => {
+    await use(async (options) => {
+      const app = await start(options)
+      return { app, ...(await open(app)) }
+    })
+  },
 })
 
-/** The rows of the list that are in the document. */
 export function rows(page: Page): Locator {
   return page.getByRole('listbox', { name: 'Messages' }).getByRole('option')
 }
 
-/** The message that is open. */
 export function message(page: Page): Locator {
   return page.locator('section.message')
 }

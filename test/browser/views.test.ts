@@ -4,9 +4,8 @@ import { expect } from 'vitest'
 import { track } from './messages.ts'
 import { goToView, message, rows, test } from './test.ts'
 
-test('queues: a row each, its counts, and plots that have points', async ({ start, open }) => {
-  const app = await start()
-  const { page } = await open(app)
+test('queues: a row each, its counts, and plots that have points', async ({ openApp }) => {
+  const { app, page } = await openApp()
   await app.partner([503])
   await app.queue([track('Order Completed')])
   await app.post(track('Order Failed'))
@@ -29,11 +28,9 @@ test('queues: a row each, its counts, and plots that have points', async ({ star
 })
 
 test('dead letters: a dry run says what would happen, then one is redriven and the others are dropped', async ({
-  start,
-  open,
+  openApp,
 }) => {
-  const app = await start()
-  const { page } = await open(app)
+  const { app, page } = await openApp()
   for (let count = 0; count < 3; count += 1) await app.post(track('Order Failed'))
   await app.post('{"type":"track"}')
   await expect.poll(async () => (await app.counts()).deadLetters).toBe(4)
@@ -69,9 +66,8 @@ test('dead letters: a dry run says what would happen, then one is redriven and t
   expect((await app.counts()).deadLetters).toBe(1)
 })
 
-test('send: a message from the form is handled, and a tampered one is refused', async ({ start, open }) => {
-  const app = await start()
-  const { page } = await open(app)
+test('send: a message from the form is handled, and a tampered one is refused', async ({ openApp }) => {
+  const { app, page } = await openApp()
   await goToView(page, 'Send')
   await page.getByLabel('Sender').selectOption('to inline')
   await page.getByLabel('Event').fill('Order Typed')
@@ -95,9 +91,8 @@ test('send: a message from the form is handled, and a tampered one is refused', 
   await rows(page).filter({ hasText: 'Order Written' }).filter({ hasText: '200' }).waitFor()
 })
 
-test('faults: the next requests are answered as set, and those after them as ever', async ({ start, open }) => {
-  const app = await start()
-  const { page } = await open(app)
+test('faults: the next requests are answered as set, and those after them as ever', async ({ openApp }) => {
+  const { app, page } = await openApp()
   await goToView(page, 'Faults and time')
   const form = page.getByRole('form', { name: 'Fault of inline' })
   await form.getByRole('spinbutton', { name: 'Requests' }).fill('2')
@@ -117,9 +112,8 @@ test('faults: the next requests are answered as set, and those after them as eve
   expect(await app.post(track('Order Completed'), '/inline')).toBe(200)
 })
 
-test('time: moved forward, the real retries happen', async ({ start, open }) => {
-  const app = await start({ isManual: true })
-  const { page } = await open(app)
+test('time: moved forward, the real retries happen', async ({ openApp }) => {
+  const { app, page } = await openApp({ isManual: true })
   await app.partner([503])
   await app.post(track('Order Failed'))
   await app.queue([track('Order Completed')])

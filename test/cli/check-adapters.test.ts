@@ -25,7 +25,6 @@ async function startHost(start: (typeof sockets)[0]['start'], endpoint: Endpoint
   return port
 }
 
-/** The adapter behind node:http, as hosts of fetch handlers do it. */
 async function startFetch(endpoint: Endpoint): Promise<number> {
   const handle = serveFetch(endpoint, { path: '/webhooks' })
   const server = createServer(async (request, response) => {

@@ -4,7 +4,6 @@ import { describe, expect, it, vi } from 'vitest'
 import { needs } from '../support/needs.ts'
 import { findFaults, type Language, programsOf, startOther } from './endpoints/start.ts'
 
-/** What a serialiser changes at least, whichever it is. */
 const REWRITTEN = [
   'body-extended',
   'bytes-decimal',
@@ -22,7 +21,6 @@ const TRIMMED = ['body-extended', 'bytes-line-break-at-end', 'bytes-space-at-sta
 
 type Fault = readonly [language: Language, fault: string, fails: readonly string[], says: RegExp]
 
-/** The cases that fail, and what one of them says. */
 const FAULTS: readonly Fault[] = [
   // The bytes are changed before they are verified.
   [

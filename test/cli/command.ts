@@ -13,23 +13,19 @@ import { run } from '../../src/cli.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const cache = join(root, '.cache/command')
 
-/** How to run the command. */
 export interface Running {
   readonly cwd?: string
   /** Added to an environment without HOOKLINE_* variables. */
   readonly env?: Readonly<Record<string, string>>
-  /** On a pseudo-terminal: stdout and stderr are one. */
   readonly isTerminal?: boolean
 }
 
-/** What a run of the command printed, and its exit code. */
 export interface Ran {
   readonly code: number | null
   readonly stdout: string
   readonly stderr: string
 }
 
-/** Reads what `--json` printed: an object a line. */
 export function jsonLines<T = unknown>(stdout: string): T[] {
   const lines = stdout.split('\n').filter(Boolean)
   return lines.map((line) => JSON.parse(line))
@@ -38,7 +34,6 @@ export function jsonLines<T = unknown>(stdout: string): T[] {
 /** A run of the command that has not ended. */
 export interface Started {
   readonly child: ChildProcess
-  /** What it has printed so far. */
   readonly printed: { stdout: string; stderr: string }
   readonly ended: Promise<Ran>
 }

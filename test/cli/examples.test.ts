@@ -19,7 +19,6 @@ const EXIT_CODES: readonly (readonly [line: string, code: number])[] = [
   ['check --sender', 1], // Ended by Ctrl-C.
 ]
 
-/** Of `check`, whose help is another one with this option. */
 const SENDER = ['check', '--sender']
 
 const examples = [...findCommands([]), SENDER].map((path) => ({ name: path.join(' '), examples: findExamples(path) }))
@@ -51,7 +50,6 @@ async function expectToRun(lines: string): Promise<void> {
   expect(stdout + stderr).not.toMatch(/^ +at .+:\d+/m)
 }
 
-/** The paths of the subcommands that the help lists, their own subcommands included. */
 function findCommands(path: readonly string[]): string[][] {
   const [, list = ''] = /^Commands:\n((?: .*\n)+)/m.exec(help(path)) ?? []
   const names = [...list.matchAll(/^ {2}([\w-]+)/gm)].map(([, name = '']) => name).filter((name) => name !== 'help')

@@ -4,7 +4,6 @@ import type { Row, StreamEvents } from '../../src/inspector/wire.ts'
 import { until } from '../support/until.ts'
 import { type Running, start } from './command.ts'
 
-/** Starts the command, and signs in to the page that it prints. */
 export async function openPage(args: readonly string[], running?: Running) {
   const { child, printed, ended } = await start(args, running)
   await until(() => /token=\S+\n/.test(printed.stderr))

@@ -138,7 +138,6 @@ async function addDeadLetter(path: string): Promise<void> {
   await receiver.close()
 }
 
-/** The status of a GET with this Host. */
 function statusFrom(url: string, host: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const request = http.get(url, { headers: { host } }, (response) => {

@@ -7,10 +7,11 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { DeadLetters } from '../../src/inspector/wire.ts'
+import type { Queue } from '../../src/queues/api.ts'
 import { bullmqQueue } from '../../src/queues/bullmq/index.ts'
 import { pgBossQueue } from '../../src/queues/pg-boss/index.ts'
-import type { Queue } from '../../src/queues/queue.ts'
 import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
+import type { Receiver } from '../../src/receiver/api.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
 import { fixtures, signedRequest } from '../../src/testing.ts'
 import type { Need } from '../support/left-out.ts'
@@ -63,25 +64,29 @@ const engines: readonly Engine[] = [
   },
 ]
 
-/** Two messages whose handler failed, an invalid one, and one that waits. */
-async function fillInbox(queue: Queue): Promise<void> {
+/** Three dead letters, and one message that waits. */
+async function fillInbox(open: () => Queue): Promise<void> {
+  const queue = open()
   const receiver = createReceiver({ secret, inbox: { queue, retries: [], concurrency: 1 }, onError() {} })
   receiver.on('track', () => {
     throw new RangeError('no \u001b[31mstock')
   })
-  async function receive(message: object): Promise<void> {
-    const { bytes, headers } = signedRequest(message as typeof fixtures.track, secret)
-    await receiver.receive(bytes, { ...headers, 'x-team': 'growth', authorization: 'Bearer of a token' })
-  }
   const [event, userId] = ['Order\u001b]0;Completed', 'u1']
   for (const message of [{ ...fixtures.track, event, userId }, fixtures.track, { type: 'nonsense' }]) {
-    await receive(message)
+    await receive(receiver, message)
   }
   receiver.start()
   await until(async () => (await queue.deadLetters()).length === 3)
-  queue.pause()
-  await receive(fixtures.identify)
   await receiver.close()
+
+  const idle = createReceiver({ secret, inbox: { queue: open() } })
+  await receive(idle, fixtures.identify)
+  await idle.close()
+}
+
+async function receive(receiver: Receiver, message: object): Promise<void> {
+  const { bytes, headers } = signedRequest(message as typeof fixtures.track, secret)
+  await receiver.receive(bytes, { ...headers, 'x-team': 'growth', authorization: 'Bearer of a token' })
 }
 
 for (const { engine, needed, location = '', flags, open } of engines) {
@@ -95,7 +100,7 @@ for (const { engine, needed, location = '', flags, open } of engines) {
     }
     const json = async (action: readonly string[]) => JSON.parse((await run([...action, '--json'])).stdout)
 
-    beforeAll(() => fillInbox(open(name)))
+    beforeAll(() => fillInbox(() => open(name)))
     afterAll(async () => {
       if (engine === 'BullMQ') await removeQueue(redis as Redis, name, prefix)
     })

@@ -11,7 +11,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createDestination } from '../../src/destination/destination.ts'
-import type { Queue } from '../../src/queues/queue.ts'
+import type { Queue } from '../../src/queues/api.ts'
 import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import { freePort } from '../support/redis.ts'
 import { until } from '../support/until.ts'
@@ -133,7 +133,6 @@ describe('the packages of an engine', () => {
     await mkdir(join(cwd, 'node_modules'), { recursive: true })
     await cp(dirname(dirname(await findBin())), installed, { recursive: true })
     await writeFile(join(cwd, 'package.json'), '{}')
-    /** What it prints to stderr. */
     const run = (location: string): Promise<string> =>
       new Promise((resolve) => {
         const args = [join(installed, 'dist/cli.js'), 'queue', location]

@@ -18,15 +18,12 @@ import { until } from '../support/until.ts'
 import { findBin } from './command.ts'
 import { keptRequest } from './kept-request.ts'
 
-/** What lines printed, and how each run of the command in them ended. */
 interface RanLines {
   readonly stdout: string
   readonly stderr: string
-  /** The exit code of each run of `hookline`, in the order in which they ended. */
   readonly codes: readonly number[]
 }
 
-/** A prepared shell. */
 export interface Shell {
   /** Runs lines in a fresh copy of the folder. What listens gets a Ctrl-C once it has printed that it does. */
   run(lines: string): Promise<RanLines>
@@ -41,7 +38,6 @@ const LIMIT_MS = 25_000
 /** The subcommands that run until Ctrl-C. */
 const LISTENS = /\bhookline (listen\b|check\b.*--sender\b|queue\b.*--ui\b)/
 
-/** Prepares a shell. */
 export async function prepareShell(): Promise<Shell> {
   const folder = await mkdtemp(join(tmpdir(), 'hookline-shell-'))
   const [template, programs] = [join(folder, 'template'), join(folder, 'bin')]

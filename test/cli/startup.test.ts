@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { findBin } from './command.ts'
+import { findBin, hookline } from './command.ts'
 
 it('adds no package to those that installing hookline brings', () => {
   const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
@@ -22,6 +22,18 @@ it('prints its help soon', async () => {
   console.log(`hookline --help takes ${more.toFixed(0)} ms more than node -e 0.`)
   expect(more).toBeLessThan(4 * 150) // 150 on a quiet machine.
 })
+
+it.each([['check'], ['check --sender'], ['queue'], ['send']])(
+  'hookline help %s prints what --help prints',
+  async (command) => {
+    const [help, asked] = [
+      await hookline([...command.split(' '), '--help']),
+      await hookline(['help', ...command.split(' ')]),
+    ]
+    expect(asked).toEqual(help)
+    expect(help.stdout).toContain('Examples:')
+  },
+)
 
 function time(args: readonly string[]): number {
   const started = performance.now()

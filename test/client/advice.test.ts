@@ -19,7 +19,6 @@ async function listen(handle: RequestListener) {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** The errors of a client that records ten calls. */
 async function record(writeKey: string, options: ClientOptions) {
   const errors: string[] = []
   const onError = ({ message }: Error) => errors.push(message)

@@ -18,7 +18,6 @@ const COMPLETE: Readonly<Record<Method, object>> = {
 }
 const METHODS = Object.keys(COMPLETE) as Method[]
 
-/** Records a call, and returns how it travelled. */
 async function travel(method: Method, call: object): Promise<Record<string, unknown>> {
   const { client, sent } = setUp([], { flushAt: 1 })
   record(client, method, call)

@@ -4,7 +4,6 @@ import { describe, expect, it } from 'vitest'
 import { HooklineError } from '../../src/message/error.ts'
 import { eventsOf, numbered, settle, setUp } from './dispatcher.ts'
 
-/** Says whether a promise is settled already. */
 function watch(promise: Promise<unknown>) {
   const state = { done: false }
   promise.then(

@@ -4,7 +4,6 @@ import type { Dispatcher } from 'undici'
 import { type ClientOptions, createClient, type RecordedCall } from '../../src/client/index.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 
-/** A request as it was dispatched. */
 interface Sent {
   readonly origin: string
   readonly path: string
@@ -64,7 +63,6 @@ function scripted(answers: Iterable<Answer> = []) {
     sent,
     aborted,
     dispatch,
-    /** Every call that was sent, in order. */
     get calls() {
       return sent.flatMap(({ calls }) => calls)
     },
@@ -97,12 +95,10 @@ export function setUp(answers: Iterable<Answer> = [], options: Partial<ClientOpt
   return { client, clock, failures, ...dispatcher, dispatcher }
 }
 
-/** A track call with an event of its own. */
 export function numbered(index: number) {
   return { userId: 'user-1', event: `Event ${index}` }
 }
 
-/** A body as it comes over the wire. */
 export function inChunks(body: string): Buffer[] {
   const bytes = Buffer.from(body)
   return Array.from({ length: Math.ceil(bytes.length / 65_536) }, (_, at) =>
@@ -110,7 +106,6 @@ export function inChunks(body: string): Buffer[] {
   )
 }
 
-/** The events of track calls. */
 export function eventsOf(calls: readonly RecordedCall[]): unknown[] {
   return calls.map((call) => (call.type === 'track' ? call.event : call.type))
 }

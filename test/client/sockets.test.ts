@@ -19,7 +19,6 @@ afterEach(() => {
 
 type Handle = (request: IncomingMessage, response: ServerResponse, body: string) => void
 
-/** A server that keeps what it was sent; its connections are counted. */
 async function serve(handle: Handle = (_request, response) => response.end('{"success":true}'), port = 0) {
   const received: { readonly headers: IncomingMessage['headers']; readonly body: string; readonly url: string }[] = []
   const sockets = new Set<Socket>()

@@ -6,7 +6,6 @@ import { createClient } from '../../src/client/index.ts'
 import type { Clock } from '../../src/time/clock.ts'
 import { ENDPOINT, numbered, settle } from './dispatcher.ts'
 
-/** A client whose first requests fail, on a clock whose timers know whether the process waits for them. */
 function setUp({ failures }: { readonly failures: number }) {
   const running = new Set<{ readonly fire: () => void; isAlive: boolean; unref(): void; ref(): void }>()
   const clock: Clock = {

@@ -6,7 +6,6 @@ const NOW = '2026-01-15T09:30:00.000Z'
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 const who = { userId: 'user-1' }
 
-/** Sends one call in a batch; gives the message that was delivered. */
 async function deliver(call: object, batch: object = {}): Promise<Delivered> {
   const { post, destination } = setUpCollector()
   const answer = await post('/v1/batch', { batch: [call], ...batch })
@@ -15,7 +14,6 @@ async function deliver(call: object, batch: object = {}): Promise<Delivered> {
   return destination.messages[0] as Delivered
 }
 
-/** Sends one call in a batch; gives the reason why it was refused. */
 async function refuse(call: unknown, batch: object = {}): Promise<Delivered> {
   const { post, destination } = setUpCollector()
   const answer = await post('/v1/batch', { batch: [call], ...batch })

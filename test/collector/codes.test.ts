@@ -35,7 +35,6 @@ interface Case {
 const fails = (code: HooklineErrorCode) => () => Promise.reject(new HooklineError(code, 'from elsewhere'))
 const json = { 'content-type': 'application/json' }
 
-/** Every code of a collector, with a request that is answered with it. The type makes the list complete. */
 const cases: Readonly<Record<Exclude<HooklineErrorCode, ReceiverOnly | OfAQueue | OfACall>, Case>> = {
   method_not_allowed: { status: 405, request: { method: 'GET' }, headers: { allow: 'POST' } },
   content_type_unsupported: { status: 415, request: { headers: { 'content-type': 'text/html' } } },

@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { recorder, setUpCollector, writeKey } from '../support/collect.ts'
 
-/** Values near those of calls: random JSON alone is hardly ever accepted. */
 const field = fc.oneof(fc.jsonValue(), fc.constantFrom('page', 'track', 'alias', 'user-1', '2026-01-15', {}, null))
 const names = ['type', 'userId', 'anonymousId', 'event', 'groupId', 'previousId', 'traits', 'properties', 'context']
 const others = ['integrations', 'timestamp', 'messageId', 'sentAt', 'writeKey', '__proto__', 'constructor', 'toString']

@@ -5,8 +5,8 @@ import type { Submission } from '../../src/destination/api.ts'
 import { createDestination } from '../../src/destination/destination.ts'
 import type { DestinationOptions } from '../../src/destination/options.ts'
 import type { Message } from '../../src/message/message.ts'
+import type { Job } from '../../src/queues/api.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
-import type { Job } from '../../src/queues/queue.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { setUpCollector, writeKey } from '../support/collect.ts'
 
@@ -95,7 +95,6 @@ describe('destinations of one source', () => {
 })
 
 describe('a destination that is wrapped', () => {
-  /** As a program does that keeps something from an endpoint. */
   const withoutUser = (submissions: readonly Submission[]): readonly Submission[] =>
     submissions.map(({ message, ...rest }) => ({ ...rest, message: { ...message, userId: 'hidden' } as Message }))
 

@@ -12,10 +12,8 @@ import { BATCH_LIMIT, CALL_LIMIT, FLUSH_AFTER_MS, FLUSH_AT } from '../../src/mes
 import { manualClock } from '../../src/testing.ts'
 import { CALLS, layPath, type PathOptions } from './path.ts'
 
-/** The call types of the document. */
 const FIVE = ['identify', 'track', 'page', 'group', 'alias'] as const
 
-/** Records the smallest call of a type, with these fields. */
 function record(client: Client, type: (typeof FIVE)[number], fields: object = {}): void {
   client[type]({ ...CALLS[type], ...fields } as never)
 }
@@ -27,7 +25,6 @@ function callOf(bytes: number, messageId = 'm') {
   return call(`ää${'x'.repeat(bytes - Buffer.byteLength(JSON.stringify(empty)))}`)
 }
 
-/** Records one call and says what arrives. */
 async function arrival(record: (client: Client) => void, options: PathOptions = {}) {
   const path = layPath(options)
   record(path.client)

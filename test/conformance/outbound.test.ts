@@ -25,7 +25,6 @@ function forThisTest<Endpoint extends ScriptedEndpoint>(endpoint: Endpoint): End
   return endpoint
 }
 
-/** The request that a destination makes for a message. */
 async function requestOf(options: Partial<DestinationOptions> = {}, message: Message = fixtures.track) {
   const { clock, destination, captured } = layPath({ destination: options })
   await destination.send(message)
@@ -34,14 +33,12 @@ async function requestOf(options: Partial<DestinationOptions> = {}, message: Mes
   return captured.requests[0] as (typeof captured.requests)[0]
 }
 
-/** What arrives of a call that is posted straight to the collector. */
 async function arrivalOf(type: string, call: object): Promise<Record<string, unknown>> {
   const { captured, post } = layPath()
   await post(type, call)
   return JSON.parse(String(captured.requests[0]?.bytes))
 }
 
-/** What arrives for the smallest call of each type with these fields: six that the collector receives, and a deletion. */
 async function bodiesOfAll(fields: object = {}) {
   const { clock, destination, captured, post } = layPath()
   for (const type of CALL_TYPES) await post(type, { ...CALLS[type], ...fields })

@@ -15,10 +15,8 @@ import type { EndpointAnswer, EndpointRequest } from '../../src/http/endpoint.ts
 import type { CallType } from '../../src/message/type-table.ts'
 import { type CapturedStep, capture, manualClock, type Script } from '../../src/testing.ts'
 
-/** The address that the client has, as the collector sees it. */
 export const CLIENT_ADDRESS = '203.0.113.7'
 
-/** The smallest call of each type. */
 export const CALLS = {
   page: { userId: 'u' },
   screen: { userId: 'u' },
@@ -28,7 +26,6 @@ export const CALLS = {
   group: { userId: 'u', groupId: 'g' },
 } as const satisfies Record<CallType, object>
 
-/** A request that a client made of a collector. */
 interface ClientRequest {
   readonly method: string
   readonly origin: string
@@ -38,11 +35,9 @@ interface ClientRequest {
   readonly answer: EndpointAnswer
 }
 
-/** What the path is made of. */
 export interface PathOptions {
   /** The key of the client. Default: that of a source with the destination. `other key` is that of one without. */
   readonly writeKey?: string
-  /** More destinations of the source. */
   readonly others?: readonly CollectorDestination[]
   readonly client?: Partial<ClientOptions>
   readonly collector?: Partial<CollectorOptions>
@@ -51,7 +46,6 @@ export interface PathOptions {
   readonly script?: Script<CapturedStep>
 }
 
-/** Lays the path. */
 export function layPath(options: PathOptions = {}) {
   const {
     writeKey = 'key',
@@ -97,12 +91,9 @@ export function layPath(options: PathOptions = {}) {
     client,
     collector,
     destination,
-    /** What the client sent to the collector. */
     requests,
-    /** What arrived at the customer's endpoint. */
     captured,
     reports,
-    /** Posts a call straight to the collector, and takes what comes of it all the way. */
     async post(type: string, call: object, key = 'key') {
       const body = Buffer.from(JSON.stringify({ ...call, writeKey: key }))
       const answer = await collector.handle({
@@ -117,7 +108,6 @@ export function layPath(options: PathOptions = {}) {
       await clock.advance(0)
       return answer
     },
-    /** Sends what is recorded all the way. */
     async arrive() {
       const flushed = client.flush()
       await clock.advance(0)
@@ -135,7 +125,6 @@ function readBody(bytes: Buffer): EndpointRequest['readBody'] {
   }
 }
 
-/** Carries requests of undici's kind to a collector. */
 function toCollector(collector: Collector, requests: ClientRequest[]): Dispatcher['dispatch'] {
   return ({ origin, path, method, headers, body }, handler) => {
     const controller = { abort() {}, aborted: false, paused: false, reason: null, pause() {}, resume() {} }

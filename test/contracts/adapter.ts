@@ -51,7 +51,6 @@ export function adapterContract(host: Host): void {
     await Promise.all(open.splice(0).map((running) => running.close()))
   })
 
-  /** The endpoint in this host, and what its handlers and callbacks saw. */
   async function start(options: Partial<ReceiverOptions> = {}, before: Before = 'nothing') {
     const errors: HooklineError[] = []
     const handled: Delivery[] = []
@@ -221,7 +220,6 @@ export function adapterContract(host: Host): void {
     expect(handled).toEqual([])
   })
 
-  /** Starts an endpoint of the test's own in this host. */
   async function startEndpoint(
     answer: (request: EndpointRequest) => Promise<EndpointAnswer> | EndpointAnswer,
     routes?: readonly string[],
@@ -515,7 +513,6 @@ export function adapterContract(host: Host): void {
 const empty: Wire = { headers: {}, chunks: [] }
 
 const CHUNK = Buffer.alloc(64 * 1024, 'x')
-/** More than the sockets of both sides hold, less than a stream that ignores them would write. */
 const SOCKET_BUFFERS = 32 * 1024 * 1024
 
 async function* endless(): AsyncGenerator<Uint8Array> {
@@ -527,7 +524,6 @@ async function* failing(chunks: readonly string[]): AsyncGenerator<string> {
   throw new Error('The body failed.')
 }
 
-/** A body that counts what an adapter does with it. */
 function watched<Args extends unknown[]>(source: (...args: Args) => AsyncGenerator<string | Uint8Array, void>) {
   const seen = {
     pulled: 0,

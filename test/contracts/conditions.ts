@@ -17,9 +17,7 @@ export interface Condition {
   readonly name: string
   readonly wire: Wire
   readonly options?: Partial<ReceiverOptions>
-  /** One outcome, or one for each fidelity. Where one is left out, the body parser itself answers. */
   readonly outcome: Outcome | { readonly [F in Fidelity]?: Outcome }
-  /** The field an error names. */
   readonly path?: string
   /** Only where no parser ran before: what one leaves of the body does not matter. */
   readonly streamOnly?: boolean
@@ -62,7 +60,6 @@ const notJson = { exact: 'body_not_json', text: 'body_not_json' } as const
 const atLimit = { limit: track.length }
 const underLimit = { limit: track.length - 1 }
 
-/** Numbers, escapes and keys that JSON.parse and JSON.stringify together change. */
 const rewritten = {
   '39.0': '{"type":"track","userId":"u","event":"e","properties":{"total":39.0}}',
   '1e3': '{"type":"track","userId":"u","event":"e","properties":{"total":1e3}}',

@@ -6,7 +6,6 @@ import type { Claim, Claimed, Dedupe } from '../../src/dedupe/store.ts'
 /** A store to test, new and empty, with a dedupe window of {@link WINDOW_MS} and a lease of {@link LEASE_MS}. */
 export interface TestedDedupe {
   readonly dedupe: Dedupe
-  /** Lets time pass for the store. */
   advance(ms: number): Promise<void>
 }
 
@@ -34,23 +33,10 @@ export function testDedupe(name: string, create: () => TestedDedupe | Promise<Te
   }
 
   describe(`${name}: a claim`, () => {
-    it('is for one: the next gets in_progress', async () => {
-      const { claim, ask } = await setUp()
-      await claim()
-      expect(await ask()).toBe('in_progress')
-      expect(await ask()).toBe('in_progress')
-    })
-
     it('of a thousand at once is for one', async () => {
       const { ask } = await setUp()
       const answers = await Promise.all(Array.from({ length: 1000 }, () => ask()))
       expect(answers.filter((answer) => answer !== 'in_progress')).toHaveLength(1)
-    })
-
-    it('confirmed makes the key done', async () => {
-      const { claim, ask } = await setUp()
-      await (await claim()).confirm()
-      expect(await ask()).toBe('done')
     })
 
     it('confirmed makes the key done for the window, and no longer', async () => {

@@ -5,21 +5,17 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { QueueCounts } from '../../src/queues/health.ts'
 
-/** A process. */
 export interface Child {
   /** Resolves to the first message of the program, when it is ready. Rejects when it ends before. */
   readonly ready: Promise<string>
   /** Asks the program; one question at a time. Rejects when it ends before it answers. */
   ask<Answer>(question: string): Promise<Answer>
-  /** Ends it with SIGKILL. */
   kill(): void
-  /** Asks the program to close. Resolves to its exit code. */
   close(): Promise<number | null>
   /** Resolves when it has ended, to its exit code; null when it was killed. */
   readonly ended: Promise<number | null>
 }
 
-/** Starts a program of `programs/`, which gets its settings as JSON. */
 export function startChild(program: string, settings: object): Child {
   const path = fileURLToPath(new URL(`programs/${program}.ts`, import.meta.url))
   const child = fork(path, [JSON.stringify(settings)], {

@@ -7,11 +7,13 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Redis } from 'ioredis'
 import pg from 'pg'
-import { inject } from 'vitest'
+import { inject, it } from 'vitest'
 import { removeQueue } from '../support/redis.ts'
 import type { EngineName, Place } from './place.ts'
+import { createRandom, readSettings } from './random.ts'
 
-/** A durable engine. */
+export const { rounds, seed } = readSettings()
+
 export interface TestedEngine {
   readonly engine: Exclude<EngineName, 'memory'>
   /** The URL of its server; empty when it has none; undefined when its tests are skipped. */
@@ -20,22 +22,41 @@ export interface TestedEngine {
   readonly leaseMs: number
 }
 
-/** A place on an engine, for one test. */
 export interface Site {
   readonly place: Place
-  /** For files of the test. */
   readonly folder: string
+  readonly journal: string
   /** `ok`, or what is wrong with a store after a crash. Stores on a server are not inspected. */
   inspect(): string
   remove(): Promise<void>
 }
 
-/** All durable engines. */
 export const engines: readonly TestedEngine[] = [
   { engine: 'sqlite', at: '', leaseMs: 1_000 },
   { engine: 'bullmq', at: inject('redisUrl'), leaseMs: 1_000 },
   { engine: 'pg-boss', at: inject('databaseUrl'), leaseMs: 10_000 },
 ]
+
+export interface TestedSite {
+  readonly engine: TestedEngine['engine']
+  readonly site: Site
+  readonly random: () => number
+}
+
+/** Declares a test for each engine that is there, on a place of its own. */
+export function testOnEngines(
+  title: string,
+  run: (tested: TestedSite) => Promise<void>,
+  { tested = engines, leaseMs }: { readonly tested?: readonly TestedEngine[]; readonly leaseMs?: number } = {},
+): void {
+  for (const { engine, at, leaseMs: shortestMs } of tested) {
+    it.skipIf(at === undefined)(`${title}, on ${engine}`, { timeout: 60_000 + rounds * 10_000 }, async (context) => {
+      const site = createSite(engine, at ?? '', leaseMs ?? shortestMs)
+      context.onTestFinished(site.remove)
+      await run({ engine, site, random: createRandom(seed) })
+    })
+  }
+}
 
 /** Creates a new place. Without a lease, its queues have the defaults of the engine. */
 export function createSite(engine: EngineName, at: string, leaseMs?: number): Site {
@@ -45,6 +66,7 @@ export function createSite(engine: EngineName, at: string, leaseMs?: number): Si
   return {
     place: { engine, at: engine === 'sqlite' ? file : at, name, ...(leaseMs !== undefined && { leaseMs }) },
     folder,
+    journal: join(folder, 'journal'),
     inspect: () => (engine === 'sqlite' && existsSync(file) ? inspectCopy(file, folder) : 'ok'),
     async remove() {
       if (engine === 'bullmq') await removeFromRedis(at, name)

@@ -9,13 +9,11 @@ export interface Entry {
   readonly at: number
 }
 
-/** Returns a function that adds an id. */
 export function openJournal(path: string, by: string): (id: string) => void {
   const file = openSync(path, 'a')
   return (id) => void writeSync(file, `${id} ${by} ${Date.now()}\n`)
 }
 
-/** Reads the lines of all processes. */
 export function readJournal(path: string): Entry[] {
   if (!existsSync(path)) return []
   const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1)

@@ -2,13 +2,10 @@
 
 import { Pool } from 'undici'
 import { fixtures, signedRequest } from '../../src/testing.ts'
-
-/** The secret of every receiver here. */
-export const secret = 'a shared secret'
+import { secret } from './place.ts'
 
 const CONNECTIONS = 50
 
-/** Posts messages to one receiver. */
 export interface Load {
   /** Posts the message of an id. Resolves to the status; rejects when there is no answer. */
   post(id: string): Promise<number>
@@ -17,7 +14,6 @@ export interface Load {
   close(): Promise<void>
 }
 
-/** Opens the connections. */
 export function createLoad(origin: string, connections = CONNECTIONS): Load {
   const pool = new Pool(origin, { connections })
   return {

@@ -5,15 +5,12 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type Child, startChild } from './child.ts'
-import { createSite, type Site } from './engines.ts'
+import { createSite, rounds, type Site, seed } from './engines.ts'
 import { readJournal } from './journal.ts'
 import { openQueue } from './place.ts'
 import type { PusherSettings } from './programs/pusher.ts'
-import { createRandom, readSettings } from './random.ts'
+import { createRandom } from './random.ts'
 
-const { rounds, seed } = readSettings()
-
-/** What ordinary hands do to a file in use. */
 const HANDS: Readonly<Record<string, (child: Child, path: string, refused: () => Promise<void>) => unknown>> = {
   // The copy drops all locks of the process, so the other one would take itself for the last, and delete the log.
   'copy its folder from inside the process, and open it from another later': async (child, path, refused) => {

@@ -1,20 +1,18 @@
 /** The place of a queue of the crash tests, as JSON for other processes, and how to open it there. */
 
-import type { Queue } from '../../src/queues/queue.ts'
+import type { Queue } from '../../src/queues/api.ts'
 
-/** The engines. A queue in memory loses its jobs: it proves that these tests notice a loss. */
 export type EngineName = 'memory' | 'sqlite' | 'bullmq' | 'pg-boss'
 
-/** What a process needs to open a queue. */
 export interface Place {
   readonly engine: EngineName
-  /** The file, or the URL of the server. */
   readonly at: string
-  /** The name of the queue, and of its schema on the server. */
   readonly name: string
   /** A short lease, for engines with leases, and short polls. Default: what the engine does by default. */
   readonly leaseMs?: number
 }
+
+export const secret = 'a shared secret'
 
 const POLL_MS = 50
 /** A machine under load may stop the server for seconds; a program ends when a call fails. */

@@ -11,7 +11,6 @@ export function createRandom(seed: number): () => number {
   }
 }
 
-/** The number of rounds of each test and its seed, from the command line of `npm run test:crash`. */
 export function readSettings(): { readonly rounds: number; readonly seed: number } {
   const { CRASH_ROUNDS = '3', CRASH_SEED = String(Math.floor(Math.random() * 2 ** 31)) } = process.env
   return { rounds: Number(CRASH_ROUNDS), seed: Number(CRASH_SEED) }

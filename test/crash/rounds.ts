@@ -5,17 +5,14 @@ import type { Child } from './child.ts'
 /** One round, which lasts until the process is killed. */
 export interface Round {
   readonly child: Child
-  /** The first message of the program. */
   readonly said: string
   /** How many things happen until it is to be killed. */
   readonly killAfter: number
 }
 
-/** How rounds are run. */
 export interface RoundsOptions {
   readonly rounds: number
   readonly random: () => number
-  /** Starts the program for the round of this number. */
   start(round: number): Child
   /** Keeps the process busy, kills it after `killAfter`, and resolves when it has ended. */
   run(round: Round): Promise<void>
@@ -29,7 +26,6 @@ const MOST = 250
 const EARLY = 10
 const START_MS = 500
 
-/** Runs the rounds. */
 export async function runRounds({ rounds, random, start, run, inspect }: RoundsOptions): Promise<void> {
   for (let round = 1; round <= rounds; round += 1) {
     const isEarly = random() * 100 < EARLY

@@ -1,18 +1,16 @@
 /** Two processes that receive and work on one inbox. Leases hold here unless a process is killed. */
 
-import { join } from 'node:path'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { type Child, emptied, startChild } from './child.ts'
 import { createSite, engines } from './engines.ts'
 import { readJournal } from './journal.ts'
-import { createLoad, type Load, secret } from './load.ts'
+import { createLoad, type Load } from './load.ts'
 import type { ReceiverSettings } from './programs/receiver.ts'
 
 const COPIES = 1_000
 /** Of each of the two, so that all copies are on their way at the same time. */
 const CONNECTIONS = COPIES / 2
 const MESSAGES = 2_000
-/** Longer than any test. */
 const LONG_MS = 120_000
 const TIMEOUT_MS = 60_000
 
@@ -30,9 +28,9 @@ describe.each(engines)('two receivers that share an inbox on $engine', ({ engine
   async function setUp(lease: number) {
     const site = createSite(engine, at ?? '', lease)
     onTestFinished(site.remove)
-    const journal = join(site.folder, 'journal')
+    const { place, journal } = site
     const start = async (by: string): Promise<Receiver> => {
-      const settings: ReceiverSettings = { place: site.place, secret, journal, by, failing: 0 }
+      const settings: ReceiverSettings = { place, journal, by }
       const child = startChild('receiver', settings)
       const load = createLoad(await child.ready, CONNECTIONS)
       closings.push(child.close, load.close)

@@ -9,8 +9,8 @@ import { createDestination } from '../../src/destination/destination.ts'
 import { LAST_START_MS } from '../../src/destination/schedule.ts'
 import { RESPONSE_TIME_MS, RETRY_WINDOW_MS } from '../../src/message/limits.ts'
 import type { Message } from '../../src/message/message.ts'
+import type { StoredDeadLetterFilter } from '../../src/queues/api.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
-import type { StoredDeadLetterFilter } from '../../src/queues/queue.ts'
 import { fixtures, manualClock, type Script } from '../../src/testing.ts'
 import { setUp } from './set-up.ts'
 
@@ -344,7 +344,6 @@ describe('the jobs of the queue', () => {
     expect(captured.requests).toHaveLength(2)
   })
 
-  /** Claims every job with an unreadable retry state. */
   function broke(work: ReturnType<typeof memoryQueue>['work']): typeof work {
     return (handle, options) =>
       work(

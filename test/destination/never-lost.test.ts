@@ -4,9 +4,8 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createDestination } from '../../src/destination/destination.ts'
 import type { DeliveryReport } from '../../src/destination/observer.ts'
-import { createQueue } from '../../src/queues/create-queue.ts'
-import { readOptions } from '../../src/queues/memory/options.ts'
 import { createMemoryStore } from '../../src/queues/memory/store.ts'
+import { createQueue } from '../../src/queues/queue.ts'
 import type { Webhook } from '../../src/sender/webhooks.ts'
 import { capture, manualClock, type Script } from '../../src/testing.ts'
 
@@ -48,7 +47,7 @@ async function run({ script, urls, steps: planned, graceMs, seed }: Plan): Promi
   const clock = manualClock()
   const captured = capture({ script })
   const reports: DeliveryReport[] = []
-  const store = createMemoryStore(readOptions({ name: 'orders', clock }))
+  const store = createMemoryStore({ name: 'orders', clock })
   const destination = createDestination({
     webhooks: Array.from({ length: urls }, (_, index) => toWebhook(index)),
     dispatcher: captured.dispatcher,

@@ -4,10 +4,9 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { describe, expect, it, onTestFinished, test } from 'vitest'
 import type { CircuitEvent } from '../../src/destination/circuit.ts'
 import type { DestinationOptions } from '../../src/destination/options.ts'
-import { createQueue } from '../../src/queues/create-queue.ts'
-import { readOptions } from '../../src/queues/memory/options.ts'
+import type { ClaimedJob } from '../../src/queues/api.ts'
 import { createMemoryStore } from '../../src/queues/memory/store.ts'
-import type { ClaimedJob } from '../../src/queues/queue.ts'
+import { createQueue } from '../../src/queues/queue.ts'
 import { type ManualClock, manualClock, type Script, type Step } from '../../src/testing.ts'
 import { setUp } from './set-up.ts'
 
@@ -31,7 +30,6 @@ function setUpOutage(down: Step = 503, options: Partial<DestinationOptions> = {}
     },
     posts: () => set.captured.requests.length,
     sent: () => sent,
-    /** Sends messages at this rate. */
     async sendFor(ms: number, everyMs: number) {
       for (let at = 0; at < ms; at += everyMs) {
         sent += 1
@@ -44,9 +42,8 @@ function setUpOutage(down: Step = 503, options: Partial<DestinationOptions> = {}
   }
 }
 
-/** A queue in memory that records its claims. */
 function setUpClaims(clock: ManualClock) {
-  const store = createMemoryStore(readOptions({ name: 'outage', clock }))
+  const store = createMemoryStore({ name: 'outage', clock })
   const claims: ClaimedJob[] = []
   const claim: typeof store.claim = (limit) => {
     const claimed = store.claim(limit) as Awaited<ReturnType<typeof store.claim>>

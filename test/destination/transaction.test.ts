@@ -6,12 +6,11 @@ import { join } from 'node:path'
 import { describe, expect, inject, it, onTestFinished } from 'vitest'
 import type { Destination } from '../../src/destination/api.ts'
 import { MESSAGE_TYPES } from '../../src/message/type-table.ts'
+import type { PushOptions, Queue } from '../../src/queues/api.ts'
 import { bullmqQueue } from '../../src/queues/bullmq/index.ts'
-import { createQueue } from '../../src/queues/create-queue.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
-import { readOptions } from '../../src/queues/memory/options.ts'
 import { createMemoryStore } from '../../src/queues/memory/store.ts'
-import type { PushOptions, Queue } from '../../src/queues/queue.ts'
+import { createQueue } from '../../src/queues/queue.ts'
 import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import { fixtures, manualClock } from '../../src/testing.ts'
 import { needs } from '../support/needs.ts'
@@ -58,7 +57,7 @@ describe.each(CALLS)('%s', (_name, call) => {
 
 it.each<readonly [string, (path: string) => Queue]>([
   ['SQLite', (path) => sqliteQueue({ path, name: 'orders' })],
-  ['an engine of a user', () => createQueue(createMemoryStore(readOptions({})), { name: 'orders' })],
+  ['an engine of a user', () => createQueue(createMemoryStore(), { name: 'orders' })],
 ])('%s has no transactions', async (_name, create) => {
   const folder = mkdtempSync(join(tmpdir(), 'hookline-transaction-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))

@@ -2,17 +2,14 @@
 
 import type { Need } from '../support/left-out.ts'
 
-/** A fenced block. */
 export interface Block {
   /** Where it stands, for the name of a test: `docs/errors.md:12`. */
   readonly place: string
   readonly language: string
-  /** The name of its file, for other blocks that import it: the text in brackets behind the language. */
   readonly file?: string
   readonly code: string
 }
 
-/** How a block is tested. */
 export type Kind = 'script' | 'vitest' | 'node:test' | 'json' | 'shell' | 'command' | 'example'
 
 /**
@@ -63,14 +60,12 @@ export function kindOf({ place, language, file, code }: Block): Kind {
   }
 }
 
-/** The name of the file a block becomes: its own, or one that is unique, as places are. */
 export function fileName(block: Block): string {
   if (block.file !== undefined) return block.file
   const stem = block.place.replaceAll(/[^A-Za-z0-9]+/g, '-')
   return `${stem}${kindOf(block) === 'vitest' ? '.test' : ''}.${block.language}`
 }
 
-/** What a block of shell commands needs beside Node. */
 export function programsOf({ code, language }: Block): Need[] {
   return language === 'sh' && /\bopenssl\b/.test(code) ? ['openssl'] : []
 }

@@ -2,11 +2,8 @@
 
 import { spawn } from 'node:child_process'
 
-/** A running script. */
 export interface Child {
-  /** All that it has printed, on both channels. */
   readonly output: string
-  /** What it has printed on standard output alone. */
   readonly stdout: string
   /** Resolves to its exit code, once all output is there. */
   readonly exit: Promise<number | null>
@@ -21,12 +18,10 @@ export interface ChildOptions {
   readonly cwd?: string
 }
 
-/** Starts this Node with the arguments. */
 export function startNode(args: readonly string[], options?: ChildOptions): Child {
   return startProgram(process.execPath, args, options)
 }
 
-/** Starts a program with the arguments. */
 export function startProgram(program: string, args: readonly string[], { env, cwd }: ChildOptions = {}): Child {
   const child = spawn(program, args, {
     cwd,

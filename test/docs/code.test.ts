@@ -1,7 +1,6 @@
-/** Every code block of the README and the guides, compiled and run, and every type test, compiled with them. */
+/** Every code block of the README and the guides, compiled and run. */
 
-import { globSync, readdirSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, describe, expect, test } from 'vitest'
 import { needs } from '../support/needs.ts'
 import { type Block, extractBlocks, fileName, kindOf, programsOf } from './blocks.ts'
@@ -13,9 +12,7 @@ const guides = readdirSync(new URL('docs/', root)).filter((name) => name.endsWit
 const pages = ['README.md', ...guides.map((name) => `docs/${name}`)]
 const all = pages.flatMap((page) => extractBlocks(page, readFileSync(new URL(page, root), 'utf8')))
 const blocks = all.filter((block) => kindOf(block) !== 'command') // test/cli/examples.test.ts runs those.
-const typeTests = globSync('test/*/**/*.test-d.ts', { cwd: fileURLToPath(root), exclude: ['**/node_modules/**'] })
-const pathOf = (typeTest: string): string => fileURLToPath(new URL(typeTest, root))
-const harness = createHarness([...blocks, ...wrong.map(([, block]) => block)], typeTests.map(pathOf))
+const harness = createHarness([...blocks, ...wrong.map(([, block]) => block)])
 
 afterAll(() => harness.close())
 
@@ -32,12 +29,6 @@ describe.concurrent('a block', { timeout: 120_000 }, () => {
   for (const block of blocks) {
     test(`${block.place} (${block.language})`, needs(...programsOf(block)), () => harness.check(block))
   }
-})
-
-describe.concurrent('a type test', { timeout: 120_000 }, () => {
-  test.for(typeTests)('%s', async (typeTest, { expect }) => {
-    expect(await harness.typeErrors(pathOf(typeTest))).toEqual([])
-  })
 })
 
 describe.concurrent('the test of a block can fail:', { timeout: 120_000 }, () => {

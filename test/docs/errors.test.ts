@@ -4,7 +4,10 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
 const statuses = new Map(
-  [...read('src/message/error.ts').matchAll(/^ {2}(\w+): (\d{3}),$/gm)].map(([, code = '', status]) => [code, status]),
+  [...read('src/message/error-codes.ts').matchAll(/^ {2}(\w+): (\d{3}),$/gm)].map(([, code = '', status]) => [
+    code,
+    status,
+  ]),
 )
 
 test('the table in the code is found', () => {
@@ -12,7 +15,6 @@ test('the table in the code is found', () => {
   expect(statuses.get('signature_mismatch')).toBe('401')
 })
 
-/** What a collector alone answers. */
 const COLLECTING = [
   'content_encoding_invalid',
   'write_key_missing',
@@ -27,7 +29,6 @@ const COLLECTING = [
 /** What is reported of work in the background, and never answered. */
 const REPORTED = ['lease_lapsed']
 
-/** What a receiver alone answers. */
 const RECEIVING = /^(signature|secret|schema|handler|inbox|duplicate|dedupe|batch)_|^message_invalid$/
 
 const pages: Readonly<Record<string, (code: string) => boolean>> = {

@@ -8,17 +8,12 @@ import { type Child, startNode } from './child.ts'
 import type { BlockResult } from './run-blocks.ts'
 import { checkShell } from './shell.ts'
 
-/** A set of blocks, ready to be tested. */
 export interface Harness {
   /** @throws Error (as a rejection) that says what is wrong with a block of the set. */
   check(block: Block): Promise<void>
-  /** Resolves to what the compiler says of one of the other files. */
-  typeErrors(path: string): Promise<readonly string[] | undefined>
-  /** Ends what still runs and removes the files. */
   close(): void
 }
 
-/** What every block finds in its environment. */
 const SECRET = 'the secret of the docs'
 
 const root = new URL('../../', import.meta.url)
@@ -27,12 +22,8 @@ const vitest = fileURLToPath(new URL('node_modules/vitest/vitest.mjs', root))
 const typeCheck = fileURLToPath(new URL('type-check.ts', import.meta.url))
 const runBlocks = fileURLToPath(new URL('run-blocks.ts', import.meta.url))
 
-/**
- * Prepares blocks. Their files stand below package.json, so that the package's own name leads to what is built.
- *
- * @param others Files to type-check with them, by the same compiler: starting one costs more than most files do.
- */
-export function createHarness(blocks: readonly Block[], others: readonly string[] = []): Harness {
+/** Prepares blocks. Their files stand below package.json, so that the package's own name leads to what is built. */
+export function createHarness(blocks: readonly Block[]): Harness {
   mkdirSync(cache, { recursive: true })
   const directory = mkdtempSync(join(cache, 'docs-'))
   const pathOf = (block: Block): string => join(directory, fileName(block))
@@ -58,10 +49,6 @@ export function createHarness(blocks: readonly Block[], others: readonly string[
       if (kind === 'vitest') return checkSuite(block, await started.suites)
       if (kind === 'node:test') await runNodeTest(block)
     },
-    async typeErrors(path) {
-      started ??= start()
-      return (await started.types)[path]
-    },
     close() {
       for (const child of children) child.kill('SIGKILL')
       rmSync(directory, { recursive: true, force: true })
@@ -70,15 +57,15 @@ export function createHarness(blocks: readonly Block[], others: readonly string[
 
   /** Starts everything, so that the compiler and the blocks share the time. */
   function start() {
-    const checked = [...pathsOf('script', 'vitest', 'node:test', 'json'), ...others]
-    const types = run([typeCheck, ...checked]).then((json) => JSON.parse(json) as Types)
+    const types = run([typeCheck, ...pathsOf('script', 'vitest', 'node:test', 'json')]).then(
+      (json) => JSON.parse(json) as Types,
+    )
     const scripts = runScripts(pathsOf('script'))
     const suites = runSuites()
     for (const each of [types, scripts, suites]) each.catch(() => {}) // Whoever checks hears of it.
     return { types, scripts, suites }
   }
 
-  /** All in one process: starting one costs more than most blocks do. */
   async function runScripts(paths: readonly string[]): Promise<Results> {
     const report = join(directory, 'scripts-report')
     await run([runBlocks, report, ...paths])
@@ -135,7 +122,6 @@ interface VitestReport {
   }[]
 }
 
-/** A block with the path of an example is that file, which a test of its own builds and starts. */
 function checkExample(block: Block): void {
   const { file = '', code } = block
   refuse(block, readFileSync(new URL(file, root), 'utf8') === code ? [] : [`it is not ${file}`])

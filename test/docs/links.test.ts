@@ -25,7 +25,6 @@ function read(url: URL): string {
   return readFileSync(url, 'utf8')
 }
 
-/** As forges and the site make them, for headings of plain words. */
 function anchors(markdown: string): string[] {
   return [...markdown.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
     heading

@@ -14,10 +14,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { fixtures, type SignedRequest, signedRequest } from 'hookline/testing'
 
-/** What came of a block: what was tried, or why it failed. */
 export type BlockResult = { readonly tried: readonly string[] } | { readonly error: string }
 
-/** Sends a request and says with what status it was answered. */
 type Send = (request: SignedRequest) => Promise<number>
 
 const PATIENCE_MS = 20_000
@@ -91,7 +89,6 @@ function viaFetch(handler: FetchHandler): Send {
 
 type FunctionHandler = (event: object) => Promise<{ statusCode: number }>
 
-/** An HTTP event as the gateways of Lambda pass it. */
 function viaFunction(handler: FunctionHandler): Send {
   return async ({ headers, body }) => {
     const requestContext = { http: { method: 'POST' } }

@@ -15,7 +15,6 @@ const ORDERS = readFileSync(new URL('../../examples/testing/orders.ts', import.m
 
 let count = 0
 
-/** What it is, the block, and what is said of it. */
 export const wrong: readonly (readonly [string, Block, RegExp | undefined])[] = [
   ['a good server', ts(`${RECEIVER}createServer(serve(receiver)).listen(3000)`), undefined],
   [

@@ -11,7 +11,6 @@ afterEach(() => {
   for (const stop of listening.splice(0)) stop()
 })
 
-/** What is published from now on: the channel and the event. */
 function listen(...names: (typeof CHANNELS)[number][]) {
   const events: (readonly [string, Record<string, unknown>])[] = []
   for (const name of names.length > 0 ? names : CHANNELS) {

@@ -9,12 +9,10 @@ import type { TargetPorts, TargetSettings } from './target.ts'
 /** How often something came back: a status, or what else an attack met. */
 export type Counts = Map<string, number>
 
-/** What the attacks aim at. */
 export interface Target extends TargetPorts, Pick<TargetSettings, 'secret' | 'writeKey'> {}
 
 /** Attacks until the signal aborts. */
 export interface Attack {
-  /** Resolves to what came back. */
   run(target: Target, signal: AbortSignal): Promise<Counts>
   /** What must have come back: else the attack did not happen. */
   readonly met: readonly string[]
@@ -47,7 +45,6 @@ export function add(counts: Counts, key: string, count = 1): void {
   counts.set(key, (counts.get(key) ?? 0) + count)
 }
 
-/** Waits for an answer and counts its status, or `closed`. */
 export async function tally(
   counts: Counts,
   sent: ReturnType<Pool['request']>,

@@ -30,7 +30,6 @@ export const slowBodies: Attack = {
   },
 }
 
-/** Uploads that end in the middle. */
 export const abandonedUploads: Attack = {
   met: ['abandoned'],
   never: [],

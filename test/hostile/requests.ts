@@ -93,7 +93,6 @@ export async function flood({ http1 }: Target, count: number): Promise<Counts> {
   return counts
 }
 
-/** Honest messages to every receiver and calls to the collector. The ids of those that were accepted go into `accepted`. */
 export function honest(accepted: Set<string>): Attack {
   return {
     met: ['/inline 200', '/stored 200', '/v1/track 200', '/evicting 503', '/silent 503'],

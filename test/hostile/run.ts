@@ -20,13 +20,12 @@ import * as connections from './connections.ts'
 import { bombs, flood, forgeries, honest, junkBatches } from './requests.ts'
 import type { Report, Standing, TargetPorts, TargetSettings } from './target.ts'
 
-const MOST_LEFT_MB = 20
+const MAX_LEFT_MB = 20
 /** Bodies in flight are about 50 MB of it, and most of the rest is garbage: V8 collects it when it is a few times what lives. */
-const MOST_PEAK_MB = 400
+const MAX_PEAK_MB = 400
 /** The bodies of the flood are 300 MB while they wait for their secret, and once more while their parts are joined. */
-const MOST_FLOOD_MB = 600
-const MOST_DESCRIPTORS = 2
-/** The errors of a destination whose certificates are refused, and of what hangs. */
+const MAX_FLOOD_MB = 600
+const MAX_DESCRIPTORS = 2
 const REFUSED = ['attempt: self_signed', 'attempt: tls', 'secret_unavailable', 'inbox_unavailable']
 /** Forged bodies at once, 500 KB each. */
 const FLOOD = 600
@@ -34,7 +33,7 @@ const FLOOD = 600
 const OPENING_MS = 5_000
 /** Longer than the deadline of a receiver, and than connections stay open without a request. */
 const QUIET_MS = 8_000
-const MOST_EMPTYING_MS = 60_000
+const MAX_EMPTYING_MS = 60_000
 
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '3600' } } })
 const seconds = Number(values.seconds)
@@ -122,11 +121,11 @@ async function run(): Promise<void> {
   if (posted !== undefined) faults.push(`An untrusted server must get no request. Got one at ${posted.url}.`)
   if (silenced === 0) faults.push('A queue must connect to the silent PostgreSQL. Got no connection.')
 
-  requireAtMost('live memory after the attack, in MB', before.live, after.live, MOST_LEFT_MB)
-  requireAtMost('live memory a second after the flood, in MB', before.live, flooded.live, MOST_LEFT_MB)
-  requireAtMost('peak memory of the attack, in MB', before.peak, after.peak, MOST_PEAK_MB)
-  requireAtMost('peak memory of the flood, in MB', before.peak, flooded.peak, MOST_FLOOD_MB)
-  requireAtMost('descriptors', before.descriptors, flooded.descriptors, MOST_DESCRIPTORS)
+  requireAtMost('live memory after the attack, in MB', before.live, after.live, MAX_LEFT_MB)
+  requireAtMost('live memory a second after the flood, in MB', before.live, flooded.live, MAX_LEFT_MB)
+  requireAtMost('peak memory of the attack, in MB', before.peak, after.peak, MAX_PEAK_MB)
+  requireAtMost('peak memory of the flood, in MB', before.peak, flooded.peak, MAX_FLOOD_MB)
+  requireAtMost('descriptors', before.descriptors, flooded.descriptors, MAX_DESCRIPTORS)
 }
 
 async function make(name: string, { run, met, never }: Attack, target: Target, signal: AbortSignal): Promise<void> {
@@ -148,7 +147,7 @@ function requireAtMost(what: string, before: number, after: number, most: number
 
 /** Waits until the queues are empty, but not for ever. */
 async function emptied(): Promise<Standing> {
-  for (const until = Date.now() + MOST_EMPTYING_MS; ; await wait(500)) {
+  for (const until = Date.now() + MAX_EMPTYING_MS; ; await wait(500)) {
     const now = await standing()
     if (now.waiting === 0 || Date.now() > until) return now
   }

@@ -24,7 +24,6 @@ export interface TargetSettings {
   readonly writeKey: string
   /** The path of a SQLite file that does not exist yet. */
   readonly file: string
-  /** A Redis that evicts keys. */
   readonly evictingRedis: string
   /** A server that accepts connections and never answers. */
   readonly silentPostgres: string
@@ -33,7 +32,6 @@ export interface TargetSettings {
   readonly ca: readonly string[]
 }
 
-/** Where it listens. */
 export interface TargetPorts {
   readonly http1: number
   readonly http2: number
@@ -43,7 +41,6 @@ export interface TargetPorts {
 /** What it sends: the ids of messages that handlers were done with, as they come, and how it stands when it is asked. */
 export type Report = { readonly handled: readonly string[] } | { readonly standing: Standing }
 
-/** How it stands. */
 export interface Standing {
   /** Jobs that are not complete, of the inbox and of the destination. */
   readonly waiting: number
@@ -53,7 +50,6 @@ export interface Standing {
   /** The most memory that it had so far, with what was not collected yet, in MB. */
   readonly peak: number
   readonly descriptors: number
-  /** How often each error was reported, and how often a destination met each error of a connection. */
   readonly errors: Readonly<Record<string, number>>
 }
 

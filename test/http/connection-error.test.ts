@@ -3,7 +3,6 @@ import { explainConnectionError } from '../../src/http/connection-error.ts'
 
 const coded = (code: string, message = code) => Object.assign(new Error(message), { code })
 
-/** The text of an error as a sender and a client put it together. */
 function textOf(thrown: unknown): string {
   const { rule, found, advice } = explainConnectionError(thrown)
   return `${rule}. Got ${found}. ${advice}`

@@ -19,7 +19,6 @@ import { AUTHORITY, certify, createParty, keyOf, namesOf, serveTls } from '../su
 
 const VERSIONS: readonly SecureVersion[] = ['TLSv1.2', 'TLSv1.3']
 
-/** Keys of every kind that TLS servers use. */
 const KEYS = [
   generateKeyPairSync('rsa', { modulusLength: 2048 }),
   generateKeyPairSync('rsa-pss', { modulusLength: 2048 }),
@@ -27,7 +26,6 @@ const KEYS = [
   generateKeyPairSync('ed25519'),
 ]
 
-/** What a sender gets at each of four messages. Every one needs a connection of its own. */
 async function send(url: string, options: Omit<SenderOptions, 'webhooks'> = {}) {
   const sender = createSender({ webhooks: [{ url }], ...options })
   onTestFinished(() => sender.close())

@@ -18,7 +18,6 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** A server that calls this with each request, which arrives in one piece. */
 async function serve(respond: (socket: Socket, request: string) => void) {
   const sockets: Socket[] = []
   const server = createServer((socket) => {

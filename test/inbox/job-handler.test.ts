@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
 import type { HooklineError } from '../../src/message/error.ts'
-import type { Outcome } from '../../src/queues/queue.ts'
+import type { Outcome } from '../../src/queues/api.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 import { handleJob, setUpInbox } from '../support/inbox.ts'
@@ -13,7 +13,6 @@ const fail = () => {
   throw new TypeError('no')
 }
 
-/** A receiver that works, and the times of its attempts since the message came. */
 function setUpFailing(...[inbox, options]: Parameters<typeof setUpInbox>) {
   const set = setUpInbox(inbox, options)
   const start = set.clock.now()

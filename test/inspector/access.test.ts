@@ -6,11 +6,9 @@ import { describe, expect, it } from 'vitest'
 import { serve } from '../../adapters/node.ts'
 import type { EndpointAnswer } from '../../src/http/endpoint.ts'
 import { type Authorize, createInspector } from '../../src/inspector.ts'
-import { createLog } from '../../src/options/log.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
-import { systemClock } from '../../src/time/clock.ts'
-import { type Asked, ask, closeLater, cookieOf, endpointOf, OWN_HEADERS, start } from './support.ts'
+import { type Asked, ask, closeLater, cookieOf, endpointOf, logged, OWN_HEADERS, start } from './support.ts'
 
 function problemOf({ body }: EndpointAnswer): string {
   return JSON.parse(body as string).error
@@ -32,11 +30,13 @@ describe('without authorize', () => {
     },
   )
 
-  it('takes a token of the app, which stays the same when it is started again', async () => {
+  it('takes a token of the app, which stays the same when it is started again; else each has its own', async () => {
     const token = 'a-token-of-the-app_0123456789-abc'
     const cookie = await cookieOf(endpointOf({ token }))
     expect(await ask(endpointOf({ token }), '/api/setup', { headers: { cookie } })).toMatchObject({ status: 200 })
-    expect(await ask(endpointOf(), '/api/setup', { headers: { cookie } })).toMatchObject({ status: 403 })
+    for (const other of [cookie, await cookieOf(endpointOf())]) {
+      expect(await ask(endpointOf(), '/api/setup', { headers: { cookie: other } })).toMatchObject({ status: 403 })
+    }
   })
 
   it.each([
@@ -136,11 +136,6 @@ describe('without authorize', () => {
     expect(await ask(inspector, '/api/setup', { headers: { cookie: `a=b; ${name}=${token}` } })).toMatchObject({
       status: 200,
     })
-  })
-
-  it('two inspectors have two tokens', async () => {
-    const cookie = await cookieOf(endpointOf())
-    expect(await ask(endpointOf(), '/api/setup', { headers: { cookie } })).toMatchObject({ status: 403 })
   })
 
   it('sends a URL without its slash to the folder, whatever its name is', async () => {
@@ -303,13 +298,8 @@ describe('another site', () => {
 })
 
 describe('authorize', () => {
-  function authorizedBy(authorize: unknown): {
-    readonly lines: string[]
-    readonly inspector: ReturnType<typeof endpointOf>
-  } {
-    const lines: string[] = []
-    const error = (_fields: object, text: string): unknown => lines.push(text)
-    const log = createLog({ error, warn: error, info: error }, undefined, systemClock)
+  function authorizedBy(authorize: unknown) {
+    const { log, lines } = logged()
     return { lines, inspector: endpointOf({ authorize: authorize as Authorize, log }) }
   }
   const postEmpty: Asked = { method: 'POST', headers: OWN_HEADERS, body: {} }
@@ -362,12 +352,9 @@ describe('authorize', () => {
 })
 
 it('authorize that does not answer refuses, and holds no request for ever', async () => {
-  const lines: string[] = []
-  const note = (_fields: object, text: string): unknown => lines.push(text)
   const machine = manualClock()
-  const log = createLog({ error: note, warn: note, info: note }, undefined, systemClock)
-  const inspector = endpointOf({ authorize: () => new Promise(() => {}), log, machine })
-  const asked = ask(inspector, '/api/setup')
+  const { log, lines } = logged()
+  const asked = ask(endpointOf({ authorize: () => new Promise(() => {}), log, machine }), '/api/setup')
   await machine.advance(10_000)
   expect(await asked).toMatchObject({ status: 403 })
   expect(lines).toEqual([expect.stringContaining('did not answer within 10 seconds')])

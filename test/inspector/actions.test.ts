@@ -25,7 +25,6 @@ async function pass(machine: ManualClock, ms: number): Promise<void> {
   }
 }
 
-/** A queue with so many dead letters of each reason. */
 async function queueWith(reasons: Record<string, number>) {
   const clock = manualClock()
   const queue = memoryQueue({ clock })

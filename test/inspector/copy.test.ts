@@ -66,7 +66,6 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** Runs a command with a curl that notes its arguments and its input. */
 function runShell(command: string | undefined): { readonly args: string[]; readonly stdin: Buffer } {
   const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` }
   const { status, stderr } = spawnSync('sh', { input: command ?? '', cwd: folder, env })

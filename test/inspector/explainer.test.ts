@@ -1,13 +1,13 @@
 import { createHmac } from 'node:crypto'
 import { expect, it, onTestFinished } from 'vitest'
-import { createExplainer, type ExplainerLimits } from '../../src/inspector/explainer.ts'
+import { createExplainer } from '../../src/inspector/explainer.ts'
 import { BODY_LIMIT } from '../../src/message/limits.ts'
 
 const body = Buffer.from('{"type":"track"}')
 const forged = (secret: string) => createHmac('sha256', secret).update(body).digest('hex')
 
-function setUp(limits?: ExplainerLimits) {
-  const explainer = createExplainer(limits)
+function setUp(maxWaiting?: number) {
+  const explainer = createExplainer(maxWaiting)
   onTestFinished(() => explainer.close())
   return explainer
 }
@@ -31,7 +31,7 @@ it('takes bodies of 512 KiB, and none that is larger', async () => {
 })
 
 it('lets so many wait while it explains one, and takes more when it has answered', async () => {
-  const { explain } = setUp({ mostWaiting: 2 })
+  const { explain } = setUp(2)
   const ask = () => explain(body, forged('one'), 'one')
   const found = await Promise.all([ask(), ask(), ask(), ask()])
   expect(found.map((each) => each?.verdict)).toEqual(['explained', 'explained', 'explained', undefined])

@@ -3,20 +3,15 @@
 import { gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import type { CollectedEvent, CollectorObserver } from '../../src/collector/observer.ts'
-import { createJournal, readKeep } from '../../src/inspector/journal.ts'
 import { addStep, setBody } from '../../src/inspector/logged-message.ts'
 import { createSeries } from '../../src/inspector/series.ts'
 import { watchCollector } from '../../src/inspector/watch-outbound.ts'
-import { createLog } from '../../src/options/log.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
+import { keptBy } from './support.ts'
 
 function setUp(keep = {}) {
   const clock = manualClock()
-  const journal = createJournal(
-    readKeep(keep),
-    clock,
-    createLog(undefined, () => {}, clock),
-  )
+  const { journal, rows } = keptBy(clock, keep)
   const part = journal.part('shop')
   const add = (body: string, isRefused = false, kind: 'received' | 'collected' = 'received') => {
     const entry = journal.add(part, { kind, at: clock.now(), isRefused, key: isRefused ? undefined : body })
@@ -24,7 +19,7 @@ function setUp(keep = {}) {
     journal.update(entry)
     return entry
   }
-  const ids = () => journal.changesSince(undefined).rows.map(({ id }) => id)
+  const ids = () => rows().map(({ id }) => id)
   return { journal, part, add, ids }
 }
 

@@ -13,12 +13,10 @@ import { createFaults } from '../../src/inspector/endpoint/faults.ts'
 import { partOfDestination, partOfReceiver } from '../../src/inspector/endpoint/queues.ts'
 import type { Row } from '../../src/inspector/wire.ts'
 import type { Access } from '../../src/inspector.ts'
-import { createLog } from '../../src/options/log.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { createDestination } from '../../src/sender.ts'
 import { type ManualClock, manualClock } from '../../src/testing.ts'
-import { systemClock } from '../../src/time/clock.ts'
-import { type Asked, ask, closeLater, cookieOf, endpointOf, fakeJournal, post, start } from './support.ts'
+import { type Asked, ask, closeLater, cookieOf, endpointOf, fakeJournal, logged, post, start } from './support.ts'
 
 interface SentEvent {
   readonly name: string | undefined
@@ -26,7 +24,6 @@ interface SentEvent {
   readonly data: { readonly isReset: boolean; readonly rows: readonly Row[] }
 }
 
-/** The events of a chunk. */
 function eventsOf(chunk: string): SentEvent[] {
   return chunk
     .split('\n\n')
@@ -297,9 +294,7 @@ describe('beside rows', () => {
   })
 
   it('a queue that cannot be counted is in the log, and the stream goes on', async () => {
-    const lines: string[] = []
-    const note = (_fields: object, text: string): unknown => lines.push(text)
-    const log = createLog({ error: note, warn: note, info: note }, undefined, systemClock)
+    const { log, lines } = logged()
     const fail = () => Promise.reject(new Error('the disk is on fire'))
     const queue = { exists: async () => true, health: fail } as never
     const [machine, journal] = [manualClock(), fakeJournal()]

@@ -6,12 +6,12 @@ import { afterEach } from 'vitest'
 import { bodyTooLarge } from '../../src/http/body.ts'
 import type { Endpoint, EndpointAnswer, EndpointHeaders } from '../../src/http/endpoint.ts'
 import { createEndpoint, type EndpointOptions, type InspectorEndpoint } from '../../src/inspector/endpoint/endpoint.ts'
-import type { Journal, Refused } from '../../src/inspector/journal.ts'
-import type { SeriesRecorder } from '../../src/inspector/series.ts'
+import { createJournal, type Journal, type Refused, readKeep } from '../../src/inspector/journal.ts'
+import { createSeries, type SeriesRecorder } from '../../src/inspector/series.ts'
 import type { Row } from '../../src/inspector/wire.ts'
-import type { Inspector } from '../../src/inspector.ts'
-import { createLog } from '../../src/options/log.ts'
-import { systemClock } from '../../src/time/clock.ts'
+import type { Inspector, KeepOptions } from '../../src/inspector.ts'
+import { createLog, type Log } from '../../src/options/log.ts'
+import { type Clock, systemClock } from '../../src/time/clock.ts'
 
 const closing: (() => unknown)[] = []
 afterEach(async () => {
@@ -23,7 +23,28 @@ export function closeLater(close: () => unknown): void {
   closing.push(close)
 }
 
-/** Starts a server. Returns its origin. */
+/** A log, and the texts of its lines. */
+export function logged(): { readonly log: Log; readonly lines: string[] } {
+  const lines: string[] = []
+  const note = (_fields: object, text: string): unknown => lines.push(text)
+  return { lines, log: createLog({ error: note, warn: note, info: note }, undefined, systemClock) }
+}
+
+/** A journal in memory with the plots, and how to read them. */
+export function keptBy(clock: Clock, keep: KeepOptions = { messages: 20, refused: 5 }) {
+  const journal = createJournal(readKeep(keep), clock, logged().log, clock)
+  const series = createSeries(clock)
+  const rows = () => journal.changesSince(undefined).rows
+  const detail = (id = rows()[0]?.id ?? 0) => journal.detail(id)
+  const steps = (id?: number) => detail(id)?.steps.map(({ what }) => what)
+  /** How often the plots count a success and a failure. */
+  const counts = (part: string) => {
+    const { done, failed } = series.read(part, 60)
+    return [done, failed].map((each) => each.reduce((sum, count) => sum + count, 0))
+  }
+  return { journal, series, rows, detail, steps, counts }
+}
+
 export async function start(listener: RequestListener): Promise<string> {
   const server = createServer(listener).listen(0, '127.0.0.1')
   closeLater(() => {
@@ -34,14 +55,12 @@ export async function start(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** A request to `ask`. */
 export interface Asked {
   readonly method?: string
   readonly query?: string
   readonly headers?: EndpointHeaders
   readonly remoteAddress?: string | undefined
   readonly originalPath?: string
-  /** Sent as JSON. */
   readonly body?: unknown
   readonly signal?: AbortSignal
 }
@@ -67,19 +86,16 @@ export async function ask(endpoint: Endpoint, path: string, request: Asked = {})
   return answer
 }
 
-/** The cookie of whoever has the token. */
 export async function cookieOf(inspector: Pick<Inspector, 'url' | 'handle'>): Promise<string> {
   const query = new URL(inspector.url('http://localhost:3000')).search.slice(1)
   const { headers } = await ask(inspector, '/', { query })
   return (headers['set-cookie'] as string).split(';')[0] as string
 }
 
-/** Asks as the page does. */
 export async function get(inspector: InspectorEndpoint, path: string, query = ''): Promise<EndpointAnswer> {
   return ask(inspector, path, { query, headers: { cookie: await cookieOf(inspector) } })
 }
 
-/** The headers of a POST of the page. */
 export const OWN_HEADERS: EndpointHeaders = {
   'x-hookline-inspector': '1',
   'content-type': 'application/json',
@@ -87,7 +103,6 @@ export const OWN_HEADERS: EndpointHeaders = {
   'sec-fetch-site': 'same-origin',
 }
 
-/** Posts as the page does. Returns the status and the body. */
 export async function post(
   inspector: InspectorEndpoint,
   path: string,
@@ -98,13 +113,9 @@ export async function post(
   return { status: answer.status, body: JSON.parse(answer.body as string) }
 }
 
-/** A journal that a test fills. */
 export interface FakeJournal extends Journal {
-  /** Adds or changes rows. */
   put(...rows: Partial<Row>[]): void
-  /** What `changed` was given. */
   readonly noted: unknown[]
-  /** How many listen. */
   readonly listeners: number
 }
 
@@ -150,13 +161,12 @@ export function fakeJournal(refused?: Refused): FakeJournal {
 
 /** An endpoint over a fake journal, without parts unless they are given. Closed after the test. */
 export function endpointOf(given: Partial<EndpointOptions> = {}): InspectorEndpoint {
-  const silent = { error() {}, warn() {}, info() {} }
   const endpoint = createEndpoint({
     journal: fakeJournal(),
     series: { done() {}, failed() {}, depth() {} } as unknown as SeriesRecorder,
     parts: [],
     keep: { messages: 10, refused: 10 },
-    log: createLog(silent, undefined, systemClock),
+    log: logged().log,
     clock: systemClock,
     machine: systemClock,
     ...given,

@@ -1,10 +1,9 @@
-/** What an inspector keeps of messages that are done at once, and of users who are forgotten meanwhile. */
+/** What an inspector keeps of messages that are handled at once, of users who are forgotten meanwhile, and of more than it can keep. */
 
 import { expect, it } from 'vitest'
-import { createJournal } from '../../src/inspector/journal.ts'
-import { createSeries } from '../../src/inspector/series.ts'
+import { createSample } from '../../src/inspector/sample.ts'
 import { watchReceiver } from '../../src/inspector/watch-receiver.ts'
-import { createLog } from '../../src/options/log.ts'
+import type { KeepOptions } from '../../src/inspector.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import type { ReceiverOptions } from '../../src/receiver/options.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
@@ -12,24 +11,20 @@ import { fixtures } from '../../src/testing/fixtures.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 import { until } from '../support/until.ts'
+import { keptBy } from './support.ts'
 
 const secret = 'inspected'
-const bounds = { messages: 20, bytes: 64_000_000, refused: 5, refusedBytes: 4_000_000 }
 
-function setUp(options: Partial<ReceiverOptions> = {}) {
+function setUp(options: Partial<ReceiverOptions> = {}, keep?: KeepOptions) {
   const clock = manualClock()
-  const log = createLog(undefined, () => {}, clock)
-  const journal = createJournal(bounds, clock, log, clock)
-  const series = createSeries(clock)
+  const { detail, ...kept } = keptBy(clock, keep)
   const receiver = createReceiver({ secret, clock, onError: () => {}, ...options })
-  watchReceiver('shop', receiver, journal, series)
+  watchReceiver('shop', receiver, kept.journal, kept.series, clock)
   const send = (message: object, headers: Record<string, string | string[]> = {}, signedWith = secret) => {
     const request = signedRequest(message, signedWith)
     return receiver.receive(Buffer.from(request.body), { ...request.headers, ...headers })
   }
-  const rows = () => journal.changesSince(undefined).rows
-  const detail = (index = 0) => journal.detail(rows()[index]?.id ?? 0)
-  return { clock, journal, series, receiver, send, rows, detail }
+  return { clock, receiver, send, ...kept, detail: () => detail() }
 }
 
 const track = (index: number | string, more = {}) => ({ ...fixtures.track, messageId: `message-${index}`, ...more })
@@ -67,7 +62,7 @@ it('a handler whose name is no text changes no header, and shows no secret', asy
 })
 
 it('several handlers are several runs; the plots count the message once', async () => {
-  const { receiver, send, detail, series, clock } = setUp()
+  const { receiver, send, detail, counts, clock } = setUp()
   receiver
     .on('track', function one() {})
     .on('*', async function two() {
@@ -81,7 +76,7 @@ it('several handlers are several runs; the plots count the message once', async 
     durationMs: 40,
     runs: [{ name: 'one' }, { on: '*', name: 'two', durationMs: 40 }],
   })
-  expect(series.read('shop', 1).done.reduce((sum, count) => sum + count, 0)).toBe(1)
+  expect(counts('shop')).toEqual([1, 0])
 })
 
 it('a sender repeats a message that was done: one row, whose second arrival is a copy', async () => {
@@ -188,4 +183,65 @@ it('an attempt of an inbox that ends after its user was forgotten brings nothing
   await clock.advance(100)
   await receiver.close({ graceMs: 1_000 })
   expect(rows()).toEqual([])
+})
+
+it('200 a second are all in the sample, of 2 400 about one in 12, and later all of them again', async () => {
+  const clock = manualClock()
+  const [one, other] = [createSample(clock), createSample(clock)]
+  const keys = Array.from({ length: 2_400 }, (_, index) => `message-${index}`)
+  const sampled = (sample: typeof one) => keys.map(sample).filter((of) => of !== undefined)
+  expect(keys.slice(0, 200).map(one)).toEqual(Array(200).fill(1))
+  await clock.advance(1_000)
+  sampled(one)
+  await clock.advance(1_000)
+  const kept = sampled(one)
+  expect(new Set(kept)).toEqual(new Set([12]))
+  expect(kept.length).toBeGreaterThan(150)
+  expect(kept.length).toBeLessThan(250)
+  sampled(other)
+  await clock.advance(1_000)
+  expect(keys.map(one).map(Boolean)).toEqual(keys.map(other).map(Boolean)) // The same for the same key.
+  await clock.advance(2_000)
+  expect(one('message-1')).toBe(1)
+})
+
+const MANY = { messages: 10_000, refused: 10_000 }
+
+it('of 1 000 at once every failure and refusal is kept, a sample of the others, and the plots count all', async () => {
+  const { receiver, send, rows, counts } = setUp({}, MANY)
+  receiver.on('track', ({ messageId }) => {
+    if (messageId?.endsWith('7')) throw new Error('no')
+  })
+  for (let index = 0; index < 1_000; index += 1) await send(track(index), {}, index % 10 === 3 ? 'another' : secret)
+  const count = (state: string) => rows().filter((row) => row.state === state).length
+  expect([count('failed'), count('refused')]).toEqual([100, 100])
+  expect(count('done')).toBeGreaterThan(300)
+  expect(count('done')).toBeLessThan(600)
+  expect(rows().find(({ state }) => state === 'done')?.of).toBe(4)
+  expect(counts('shop')).toEqual([800, 200])
+})
+
+it('a message that is kept is kept as a whole', async () => {
+  const { receiver, send, rows, steps } = setUp({}, MANY)
+  receiver.on('track', () => {})
+  for (let index = 0; index < 1_000; index += 1) await send(track(index))
+  expect(rows().length).toBeLessThan(700)
+  expect(new Set(rows().map(({ id }) => steps(id)?.join()))).toEqual(new Set(['arrived,checked,handled,answered']))
+})
+
+it('with an inbox, a message that fails is kept from then on, also one that was left out when it was stored', async () => {
+  const { receiver, send, rows, clock } = setUp({ inbox: { queue: memoryQueue(), retries: [1_000] } }, MANY)
+  const failed = new Set<string | undefined>()
+  receiver.on('track', ({ messageId }) => {
+    if (failed.has(messageId) || !messageId?.endsWith('7')) return
+    failed.add(messageId)
+    throw new Error('no')
+  })
+  for (let index = 0; index < 500; index += 1) await send(track(index))
+  receiver.start()
+  await until(() => failed.size === 50)
+  await clock.advance(1_000)
+  await receiver.close()
+  expect(rows().every(({ state }) => state === 'done')).toBe(true)
+  expect(rows().filter(({ attempts }) => attempts === 2)).toHaveLength(50)
 })

@@ -2,45 +2,29 @@
 
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
-import { createJournal } from '../../src/inspector/journal.ts'
-import { createSeries } from '../../src/inspector/series.ts'
 import { watchReceiver } from '../../src/inspector/watch-receiver.ts'
 import type { MessageType } from '../../src/message/message.ts'
-import { createLog } from '../../src/options/log.ts'
-import type { Queue } from '../../src/queues/queue.ts'
+import type { Queue } from '../../src/queues/api.ts'
 import type { ReceiverOptions } from '../../src/receiver/options.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import type { ManualClock } from '../../src/testing/manual-clock.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 import { setUpInbox } from '../support/inbox.ts'
 import { deliver, secret, setUp as setUpReceiver } from '../support/receive.ts'
+import { keptBy } from './support.ts'
 
 type Watched = Pick<ReturnType<typeof setUpReceiver>, 'receiver' | 'clock'>
 
 /** Watches a receiver, whose only handler does what the test says. */
 function watch<Given extends Watched>(set: Given, type: MessageType | '*' = '*') {
   const { clock, receiver } = set
-  const bounds = { messages: 20, bytes: 64_000_000, refused: 5, refusedBytes: 4_000_000 }
-  const journal = createJournal(
-    bounds,
-    clock,
-    createLog(undefined, () => {}, clock),
-    clock,
-  )
-  const series = createSeries(clock)
-  watchReceiver('shop', receiver, journal, series)
+  const { counts, ...kept } = keptBy(clock)
+  watchReceiver('shop', receiver, kept.journal, kept.series)
   const handler = { run: (): unknown => undefined }
   const save = () => handler.run()
   receiver.on(type as '*', save, { unverified: true })
   onTestFinished(() => void receiver.close({ graceMs: 0 }))
-  const rows = () => journal.changesSince(undefined).rows
-  const detail = (id = 1) => journal.detail(id)
-  const steps = (id = 1) => detail(id)?.steps.map(({ what }) => what)
-  const counts = () => {
-    const { done, failed } = series.read('shop', 60)
-    return [done, failed].map((each) => each.reduce((sum, count) => sum + count, 0))
-  }
-  return { ...set, journal, handler, rows, detail, steps, counts }
+  return { ...set, ...kept, handler, counts: () => counts('shop') }
 }
 
 function setUp(

@@ -2,48 +2,23 @@
 
 import { describe, expect, it } from 'vitest'
 import type { DestinationOptions } from '../../src/destination/options.ts'
-import type { JournalWriter } from '../../src/inspector/journal.ts'
-import { createJournal } from '../../src/inspector/journal.ts'
-import { createSeries } from '../../src/inspector/series.ts'
 import { watchCollector, watchDestination } from '../../src/inspector/watch-outbound.ts'
-import { createLog } from '../../src/options/log.ts'
 import { fixtures, manualClock, type Script } from '../../src/testing.ts'
-import type { Clock } from '../../src/time/clock.ts'
 import { setUp as setUpDestination } from '../destination/set-up.ts'
 import { basic, setUpCollector, writeKey } from '../support/collect.ts'
+import { keptBy } from './support.ts'
 
-const bounds = { messages: 20, bytes: 64_000_000, refused: 5, refusedBytes: 4_000_000 }
-
-/** What is kept on this clock, and how a test reads it. */
-function keep(clock: Clock) {
-  const log = createLog(undefined, () => {}, clock)
-  const journal = createJournal(bounds, clock, log, clock)
-  const series = createSeries(clock)
-  const rows = () => journal.changesSince(undefined).rows
-  return { journal, series, rows, ...readers(journal) }
+/** Everything that the page can show. */
+function allOf({ rows, detail }: ReturnType<typeof keptBy>): string {
+  return JSON.stringify([rows(), rows().map(({ id }) => detail(id))])
 }
-
-function readers(journal: JournalWriter) {
-  const detail = () => journal.detail(journal.changesSince(undefined).rows[0]?.id ?? 0)
-  const all = () => {
-    const changes = journal.changesSince(undefined)
-    return JSON.stringify([changes, changes.rows.map(({ id }) => journal.detail(id))])
-  }
-  return { detail, all, steps: () => detail()?.steps.map(({ what }) => what) }
-}
-
-const sum = (counts: readonly number[]) => counts.reduce((total, count) => total + count, 0)
 
 describe('a destination', () => {
   function setUp(script: Script = [200], options: Partial<DestinationOptions> = {}) {
     const set = setUpDestination(script, options)
-    const kept = keep(set.clock)
+    const kept = keptBy(set.clock)
     const stop = watchDestination('shop', set.destination, kept.journal, kept.series)
-    const counts = () => {
-      const { done, failed } = kept.series.read('shop', 10)
-      return [sum(done), sum(failed)]
-    }
-    return { ...set, ...kept, stop, counts }
+    return { ...set, ...kept, stop, counts: () => kept.counts('shop'), all: () => allOf(kept) }
   }
 
   const urls = [{ url: 'https://one.example/hooks' }, { url: 'https://two.example/hooks' }]
@@ -206,13 +181,9 @@ describe('a destination', () => {
 describe('a collector', () => {
   function setUp(options: Parameters<typeof setUpCollector>[0] = {}) {
     const set = setUpCollector(options)
-    const kept = keep(set.clock)
+    const kept = keptBy(set.clock)
     watchCollector('site', set.collector, kept.journal, kept.series)
-    const counts = () => {
-      const { done, failed } = kept.series.read('site', 10)
-      return [sum(done), sum(failed)]
-    }
-    return { ...set, ...kept, counts }
+    return { ...set, ...kept, counts: () => kept.counts('site'), all: () => allOf(kept) }
   }
 
   const json = { 'content-type': 'application/json' }

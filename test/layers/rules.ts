@@ -6,7 +6,6 @@ import ts from 'typescript'
 /** Source texts by path from the root of the repository. */
 export type Sources = ReadonlyMap<string, string>
 
-/** The layer of each folder of src: it imports itself and the folders of lower layers. */
 const LAYERS: Readonly<Record<string, number>> = {
   message: 0,
   time: 0,
@@ -31,10 +30,8 @@ const LAYERS: Readonly<Record<string, number>> = {
 }
 /** The files of src itself: faces of subpaths, which only re-export. */
 const FACES = 9
-/** The highest layer that an adapter imports. */
 const ADAPTERS_REACH = 1
 
-/** Every import that goes up, sideways or round in a circle, one readable line each. */
 export function findViolations(sources: Sources): string[] {
   const graph = new Map([...sources].map(([path, text]) => [path, readImports(path, text)]))
   const violations: string[] = []
@@ -63,7 +60,6 @@ function refuse(from: string, to: string, sources: Sources): string | undefined 
   return from.startsWith('adapters/') ? refuseOfAdapter(from, to) : refuseOfSource(from, to)
 }
 
-/** Each file of `adapters` is a member of a family; `adapters/shared` is what all of them stand on. */
 function refuseOfAdapter(from: string, to: string): string | undefined {
   if (to.startsWith('adapters/shared/')) return undefined
   if (to.startsWith('adapters/')) {
@@ -93,7 +89,6 @@ function layerOf(path: string): number | undefined {
   return file === undefined ? FACES : LAYERS[folder ?? '']
 }
 
-/** Every circle of imports, found from the file that closes it. */
 function findCycles(graph: ReadonlyMap<string, readonly string[]>): string[] {
   const cycles: string[] = []
   const done = new Set<string>()

@@ -11,7 +11,6 @@ const NOW = Date.UTC(2026, 0, 15, 9, 30)
 const timestamp = '2026-01-15T09:30:00.000Z'
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-/** The shortest call of each type. */
 const calls: { readonly [Type in MessageType]: Calls[Type] } = {
   page: { userId: 'u' },
   screen: { anonymousId: 'a' },

@@ -6,7 +6,6 @@ const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
 const decode = (bytes: Uint8Array): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
 const textsOf = (text: string): string[] => elementsOf(encode(text)).map(decode)
 
-/** White space as JSON knows it. */
 const space = fc.string({ unit: fc.constantFrom(' ', '\t', '\r', '\n'), maxLength: 3 })
 /** Texts of JSON values, in forms that JSON.stringify does not write, too. */
 const element = fc.oneof(

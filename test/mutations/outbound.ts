@@ -562,7 +562,7 @@ export const outbound: readonly Patch[] = [
   },
   {
     fault: 'an update silently leaves out the sixth URL',
-    file: 'src/destination/live.ts',
+    file: 'src/destination/current-settings.ts',
     from: 'const next = readDestinationOptions(changed)',
     to: 'const next = readDestinationOptions({ ...changed, webhooks: changed.webhooks.slice(0, 5) })',
     rows: ['Outbound · Limits · Webhook URLs'],

@@ -1,8 +1,6 @@
 /** A fault that is put into the sources on purpose, and the rows of docs/conformance.md whose tests must notice it. */
 
-/** One change of one file. */
 export interface Patch {
-  /** What is wrong then. */
   readonly fault: string
   readonly file: string
   /** Occurs once in the file. */

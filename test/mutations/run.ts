@@ -51,7 +51,6 @@ const seconds = Math.round((Date.now() - startedAt) / 1000)
 console.log(`\n${patches.length} faults, ${patches.length - noticed} not noticed or not tried, ${seconds} s`)
 process.exit(noticed === patches.length ? 0 : 1)
 
-/** Copies what the tests of the rows need, and returns where to. */
 function copySources(): string {
   const copy = mkdtempSync(join(tmpdir(), 'hookline-mutate-'))
   for (const path of ['src', 'test/conformance', 'test/mutations', 'test/support', 'docs/conformance.md']) {
@@ -62,7 +61,6 @@ function copySources(): string {
   return copy
 }
 
-/** Tries a patch and prints a line for each of its rows. Returns whether each test noticed it. */
 async function tryPatch(patch: Patch): Promise<boolean> {
   const { fault, file, from, to } = patch
   const path = join(folder, file)

@@ -7,14 +7,14 @@ import {
   requireBoolean,
   requireClock,
   requireFunction,
+  requireInteger,
   requireOneOf,
   requireOptions,
   requireText,
   requireUrl,
-  requireWhole,
   show,
 } from '../../src/options/checks.ts'
-import { LONGEST_TIMER_MS, systemClock } from '../../src/time/clock.ts'
+import { MAX_TIMER_MS, systemClock } from '../../src/time/clock.ts'
 
 describe('checks of options', () => {
   it('let pass what is right', () => {
@@ -24,8 +24,8 @@ describe('checks of options', () => {
     requireText('t', 'x')
     requireBoolean('b', false)
     requireClock(systemClock)
-    expect(requireWhole('n', 3, 3, 3)).toBe(3)
-    expect(requireWhole('n', LONGEST_TIMER_MS, 0)).toBe(2 ** 31 - 1)
+    expect(requireInteger('n', 3, 3, 3)).toBe(3)
+    expect(requireInteger('n', MAX_TIMER_MS, 0)).toBe(2 ** 31 - 1)
     expect(requireOneOf('o', 'b', ['a', 'b'])).toBe('b')
     expect(requireUrl('u', 'https://example.com/a?b', '').href).toBe('https://example.com/a?b')
   })
@@ -49,9 +49,9 @@ describe('checks of options', () => {
     ],
     [() => requireText('t', 5, 'a'), "`t` must be a non-empty string. Got a number. Pass a string, for example 'a'."],
     [() => requireBoolean('b', 'no'), "`b` must be a boolean. Got 'no'. Pass true or false."],
-    [() => requireWhole('n', 0, 1, 5), `${range} Got 0. Pass a number in that range.`],
-    [() => requireWhole('n', 1.5, 1, 5), `${range} Got 1.5. Pass a number in that range.`],
-    [() => requireWhole('n', '3', 1, 5), `${range} Got '3'. Pass a number in that range.`],
+    [() => requireInteger('n', 0, 1, 5), `${range} Got 0. Pass a number in that range.`],
+    [() => requireInteger('n', 1.5, 1, 5), `${range} Got 1.5. Pass a number in that range.`],
+    [() => requireInteger('n', '3', 1, 5), `${range} Got '3'. Pass a number in that range.`],
     [
       () => requireOneOf('o', 'aa', ['ab', 5]),
       "`o` must be one of 'ab', 5. Got 'aa'. Did you mean 'ab'? Valid values: 'ab', 5.",

@@ -8,7 +8,6 @@ import { watchConsole } from '../support/console.ts'
 
 const line = (code: string, text: string, more: Partial<Line> = {}): Line => ({ level: 'warn', code, text, ...more })
 
-/** A logger that keeps what it is given. */
 function recorder() {
   const calls: [level: string, fields: object, text: string][] = []
   const keep = (level: string) => (fields: object, text: string) => void calls.push([level, fields, text])

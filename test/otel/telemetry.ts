@@ -12,7 +12,6 @@ import {
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { onTestFinished } from 'vitest'
 
-/** A measured value: a number, or of a histogram its count and sum. */
 export interface Point {
   readonly attributes: object
   readonly value: number | { readonly count: number; readonly sum?: number | undefined }

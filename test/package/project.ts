@@ -6,12 +6,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Ran, run } from './run.ts'
 
-/** A directory of its own, where programs run and types are checked. */
 export interface Project {
   readonly directory: string
   /** The files of the tarball, by path. */
   readonly files: readonly string[]
-  /** Runs one of `programs/` on a given Node. */
   run(node: string, program: string, ...parameters: string[]): Promise<Ran>
   remove(): Promise<void>
 }

@@ -3,7 +3,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 
-/** What a program wrote. */
 export interface Ran {
   readonly stdout: string
   readonly stderr: string

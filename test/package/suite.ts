@@ -5,7 +5,6 @@ import manifest from '../../package.json' with { type: 'json' }
 import { createProject, type Project } from './project.ts'
 import { run } from './run.ts'
 
-/** Every subpath, and the names it exports. */
 const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
   hookline: ['HooklineError', 'createReceiver', 'parse', 'sign', 'verify'],
   'hookline/express': ['serve'],
@@ -38,7 +37,6 @@ const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
   'hookline/inspector': ['createInspector'],
 }
 
-/** Packages that a subpath needs and that a user installs beside Hookline. */
 const PEERS = (['@opentelemetry/api', 'bullmq', 'ioredis', 'pg-boss'] as const).map(
   (name) => `${name}@${manifest.devDependencies[name]}`,
 )

@@ -4,13 +4,10 @@ import { Analytics } from '@segment/analytics-node'
 import { createClient } from '../../src/client/client.ts'
 import type { CallType } from '../../src/message/type-table.ts'
 
-/** The write key of the source. */
 export const WRITE_KEY = 'the-key'
 
-/** The time of every call. */
 export const TIME = '2026-01-15T09:30:00.123Z'
 
-/** One call of each type. */
 export const CALLS = {
   identify: { userId: 'user-1', traits: { plan: 'pro', logins: 5 } },
   track: { userId: 'user-1', event: 'Order Completed', properties: { total: 39.95, note: 'Größe ☃' } },
@@ -24,7 +21,6 @@ export const CALLS = {
 const FIVE: readonly CallType[] = ['identify', 'track', 'page', 'group', 'alias']
 const SIX: readonly CallType[] = [...FIVE, 'screen']
 
-/** A client that makes one call of each of its types. */
 export interface Client {
   readonly types: readonly CallType[]
   /** The time that its calls arrive with, where it cannot send milliseconds. Default {@link TIME}. */
@@ -38,11 +34,8 @@ interface Wire {
   readonly types?: readonly CallType[]
   readonly time?: string
   readonly headers: Readonly<Record<string, string>>
-  /** What each call has besides its own fields. */
   readonly fields: object
-  /** What it renames in a call. */
   readonly rename?: (type: CallType, call: object) => object
-  /** The path, and the fields of a batch around its calls. Default: each call goes alone, to the path of its type. */
   readonly batch?: { readonly path: string; readonly fields: object }
 }
 
@@ -50,7 +43,6 @@ const basic = `Basic ${btoa(`${WRITE_KEY}:`)}`
 const uuid = '5a3c8f0e-6a2b-4c53-9d0c-0b6f3a7d1e24'
 const library = (name: string, version: string) => ({ library: { name, version } })
 
-/** What the requests look like was read from the libraries' sources. */
 const WIRES: Readonly<Record<string, Wire>> = {
   'the Go library, version 1': {
     time: '2026-01-15T09:30:00.000Z',
@@ -141,7 +133,6 @@ function goHeaders(version: string): Record<string, string> {
   }
 }
 
-/** The properties of a page are its traits there ("Go client library", Message types). */
 function asTraits(type: CallType, call: object): object {
   if (type !== 'page' || !('properties' in call)) return call
   const { properties, ...rest } = call
@@ -187,7 +178,6 @@ const ours: Client = {
   },
 }
 
-/** The client for Node that was written for the real service. */
 export function openAnalytics(collector: string, options: object = {}) {
   const errors: unknown[] = []
   const { origin, pathname } = new URL(collector)

@@ -5,7 +5,6 @@ import { CALLS, clients, TIME } from './clients.ts'
 import { frameworks } from './frameworks.ts'
 import { startPath } from './start.ts'
 
-/** The fields that a call of each type arrives with. */
 const ARRIVED = {
   ...CALLS,
   alias: { 'User ID': 'user-1', 'Previous ID': 'anonymous-1', userId: 'user-1' },

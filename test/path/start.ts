@@ -26,7 +26,6 @@ export async function startPath(serve: Serve, wrap: (collector: Endpoint) => End
     collector,
     url: await serve(wrap(collector), '/analytics'),
     handled,
-    /** Delivers all that was accepted. */
     async settle(): Promise<readonly Message[]> {
       await destination.close()
       return handled.map(({ message }) => message)

@@ -3,10 +3,10 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { HooklineError } from '../../src/message/error.ts'
+import type { DeadLetter, DeadLetterPage, Outcome } from '../../src/queues/api.ts'
 import type { CreateQueueOptions } from '../../src/queues/arguments.ts'
-import { createQueue } from '../../src/queues/create-queue.ts'
-import { createRetention, dropMatching } from '../../src/queues/drop.ts'
-import type { DeadLetter, DeadLetterPage, Outcome } from '../../src/queues/queue.ts'
+import { dropMatching } from '../../src/queues/drop.ts'
+import { createQueue } from '../../src/queues/queue.ts'
 import type { QueueStore } from '../../src/queues/store.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { systemClock } from '../../src/time/clock.ts'
@@ -100,21 +100,13 @@ describe('the retention of dead letters', () => {
   })
 
   it('does not keep the process alive', async () => {
-    const timers: unknown[] = []
-    const clock = {
-      ...systemClock,
-      setTimeout: (...args: [() => void, number]) => timers.at(timers.push(setTimeout(...args)) - 1),
-    }
-    const retention = createRetention(
-      HOUR,
-      async () => {},
-      clock,
-      () => {},
-    )
-    retention.start()
+    const timers: NodeJS.Timeout[] = []
+    const setTimer = (...args: [() => void, number]) => timers.at(timers.push(setTimeout(...args)) - 1)
+    const { work, queue } = setUp({ deadLetterRetentionMs: HOUR, clock: { ...systemClock, setTimeout: setTimer } })
+    work()
     await new Promise((resolve) => setImmediate(resolve))
-    expect(timers.map((timer) => (timer as NodeJS.Timeout).hasRef())).toEqual([false])
-    retention.stop()
+    expect(timers.map((timer) => timer.hasRef())).toEqual([false])
+    await queue.close({ graceMs: 0 })
   })
 })
 

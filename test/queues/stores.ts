@@ -1,31 +1,24 @@
 /** Stores for the tests of what queues share: the one in memory, with answers that come later, fail or wait for the test. */
 
-import { readOptions } from '../../src/queues/memory/options.ts'
+import type { ClaimedJob, Outcome } from '../../src/queues/api.ts'
 import { createMemoryStore } from '../../src/queues/memory/store.ts'
-import type { ClaimedJob, Outcome } from '../../src/queues/queue.ts'
 import type { QueueStore, ReleaseOptions } from '../../src/queues/store.ts'
 import type { ManualClock } from '../../src/testing/manual-clock.ts'
 
-/** A store, and the calls that matter here. */
 export interface WatchedStore {
   readonly store: QueueStore
-  /** The limit of each claim. */
   readonly claims: number[]
-  /** The ids of released claims, with how. */
   readonly released: ({ readonly id: string } & ReleaseOptions)[]
   /** The outcomes the store was given, whether it failed then or not. */
   readonly outcomes: Outcome[]
-  /** How many calls failed. */
   readonly failures: number
   /** While true, each call rejects. */
   isAway: boolean
 }
 
-/** How the store answers. */
 export interface Manner {
   readonly isDurable?: boolean
   readonly leaseMs?: number
-  /** A few turns late, as a database does. */
   readonly isSlow?: boolean
 }
 
@@ -34,7 +27,7 @@ export function watchStore(
   clock: ManualClock,
   { isDurable = true, isSlow = false, leaseMs }: Manner = {},
 ): WatchedStore {
-  const memory = createMemoryStore(readOptions({ clock })) as QueueStore
+  const memory = createMemoryStore({ clock }) as QueueStore
   const watched = { claims: [], released: [], outcomes: [], failures: 0, isAway: false } as Omit<
     WatchedStore,
     'store'

@@ -1,34 +1,20 @@
 /** A job that is not a message, or that a queue cannot read, becomes a dead letter loudly: a line, the callbacks, the alarm. */
 
 import { randomUUID } from 'node:crypto'
-import { DatabaseSync } from 'node:sqlite'
-import { Queue as Engine } from 'bullmq'
-import { Redis } from 'ioredis'
-import { PgBoss } from 'pg-boss'
-import { describe, expect, inject, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { DestinationDeadLetter } from '../../src/destination/api.ts'
 import { createDestination } from '../../src/destination/destination.ts'
 import type { DeliveryReport } from '../../src/destination/observer.ts'
 import type { DestinationOptions } from '../../src/destination/options.ts'
 import type { DeadLetterMessage } from '../../src/inbox/stored.ts'
 import type { HooklineError } from '../../src/message/error.ts'
-import { bullmqQueue } from '../../src/queues/bullmq/index.ts'
+import type { DeadLetter, Queue } from '../../src/queues/api.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
-import { pgBossQueue } from '../../src/queues/pg-boss/index.ts'
-import type { DeadLetter, Queue } from '../../src/queues/queue.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
 import { capture } from '../../src/testing.ts'
 import { watchConsole } from '../support/console.ts'
-import { needs } from '../support/needs.ts'
-import { createSchema } from '../support/postgres.ts'
 import { secret } from '../support/receive.ts'
-import { removeQueue } from '../support/redis.ts'
-import { sqliteQueueHere } from '../support/sqlite.ts'
-import { until } from '../support/until.ts'
-import { newFile } from './sqlite/set-up.ts'
 
-const redisUrl = inject('redisUrl')
-const databaseUrl = inject('databaseUrl')
 const jobOf = (body = 'b0dy') => ({ id: randomUUID(), body: Buffer.from(body) })
 const foreign = { id: '0b3f1c52-6a8e-4c57-9d0e-2f4a8b6c1d30', reason: 'Hookline did not write this job.' }
 
@@ -103,71 +89,5 @@ describe('a job that its queue cannot read', () => {
     expect(printed.map(({ text }) => text)).toEqual([lineOf(job.id)])
     expect(letters).toMatchObject([{ id: job.id, reason: 'unreadable', message: undefined }])
     expect(requests).toEqual([])
-  })
-})
-
-/** Handles what is there, until the queue has said which jobs it could not read. */
-async function findUnreadable(queue: Queue, count = 1): Promise<readonly DeadLetter[]> {
-  const found: DeadLetter[] = []
-  queue.work(async () => ({ complete: true }), { concurrency: 2, onUnreadable: (one) => void found.push(one) })
-  await until(() => found.length === count)
-  const listed = await queue.deadLetters()
-  expect(new Map(found.map(({ id, reason }) => [id, reason]))).toEqual(
-    new Map(listed.map(({ id, reason }) => [id, reason])),
-  )
-  await queue.close({ graceMs: 1_000 })
-  return found
-}
-
-describe('the engine says which job it cannot read', () => {
-  it('SQLite: a row without a body', async () => {
-    const path = newFile()
-    const queue = sqliteQueueHere({ path })
-    const job = jobOf()
-    await queue.push([job])
-    const database = new DatabaseSync(path)
-    database.exec('DELETE FROM hookline_queue_bodies')
-    database.close()
-    expect(await findUnreadable(queue)).toMatchObject([{ id: job.id, reason: 'unreadable: its body is missing' }])
-  })
-
-  it('BullMQ: a job of another program', needs('Redis'), async () => {
-    const [name, prefix] = [randomUUID(), 'hookline-test']
-    const connection = { url: redisUrl as string }
-    const engine = new Engine(name, { connection, prefix })
-    const queue = bullmqQueue({ name, connection: redisUrl as string, prefix })
-    const redis = new Redis(redisUrl as string)
-    const [id, bare] = [randomUUID(), randomUUID()]
-    await engine.add('job', { to: 'others' }, { jobId: id })
-    await redis.lpush(engine.toKey('wait'), bare)
-    expect(await findUnreadable(queue, 2)).toMatchObject([
-      { id, reason: foreign.reason, body: Buffer.from('{"to":"others"}') },
-      { id: bare, reason: foreign.reason, body: Buffer.from('{}') },
-    ])
-    await engine.close()
-    await removeQueue(redis, name, prefix)
-    redis.disconnect()
-  })
-
-  it('pg-boss: a row of another program', needs('PostgreSQL'), async () => {
-    const schema = createSchema(databaseUrl as string)
-    const queue = pgBossQueue({ name: 'jobs', connectionString: databaseUrl as string, schema: schema.name })
-    await queue.counts()
-    const boss = new PgBoss({
-      connectionString: databaseUrl as string,
-      schema: schema.name,
-      supervise: false,
-      schedule: false,
-    })
-    await boss.start()
-    const id = await boss.send('jobs', { to: 'others' })
-    const [found] = await findUnreadable(queue)
-    expect(found).toMatchObject({
-      id,
-      reason: 'the job was not written by Hookline',
-      body: Buffer.from('{"to":"others"}'),
-    })
-    await boss.stop({ graceful: false })
-    await schema.drop()
   })
 })

@@ -2,7 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
-import type { ClaimedJob, Job, Outcome, Room } from '../../src/queues/queue.ts'
+import type { ClaimedJob, Job, Outcome, Room } from '../../src/queues/api.ts'
 import type { QueueStore } from '../../src/queues/store.ts'
 import { createWorker } from '../../src/queues/worker.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
@@ -15,7 +15,6 @@ const jobOf = (more: Partial<Job> = {}): Job => ({ id: randomUUID(), body: new U
 
 interface Setup extends Manner {
   readonly pollMs?: number
-  /** Replaces calls of the store. */
   readonly change?: (store: QueueStore) => Partial<QueueStore>
 }
 
@@ -66,7 +65,12 @@ function setUp({ pollMs, change = () => ({}), ...manner }: Setup = {}) {
   }
 }
 
-/** An answer that the test lets through. */
+function watch(promise: Promise<void>) {
+  const watched = { promise, isOver: false }
+  void promise.then(() => Object.assign(watched, { isOver: true }))
+  return watched
+}
+
 function gate() {
   const { promise, resolve } = Promise.withResolvers<void>()
   return { opened: promise, open: () => resolve() }
@@ -226,7 +230,6 @@ describe('claiming', () => {
 })
 
 describe('a pause', () => {
-  /** A store whose first claim waits for the test. */
   function setUpGated(manner: Setup = {}) {
     const gated = gate()
     let isAsked = false
@@ -275,17 +278,14 @@ describe('a pause', () => {
 
   it('leaves a drain waiting for due jobs', async () => {
     const { clock, worker, push, work } = setUp({ pollMs: 100 })
-    let isDrained = false
     worker.setPaused(true)
     work()
     await push(jobOf())
-    const drain = worker.drain().then(() => {
-      isDrained = true
-    })
+    const drain = watch(worker.drain())
     await clock.advance(1000)
-    expect(isDrained).toBe(false)
+    expect(drain.isOver).toBe(false)
     worker.setPaused(false)
-    await drain
+    await drain.promise
   })
 })
 
@@ -293,43 +293,34 @@ describe('drain', () => {
   it('is not over while a job came due that very moment', async () => {
     const { clock, worker, push, work } = setUp({ change: (store) => ({ nextDueAt: lateOnce(() => clock, store) }) })
     await push(jobOf({ notBefore: new Date(clock.now() + 10) }))
-    let isDrained = false
-    const drain = worker.drain().then(() => {
-      isDrained = true
-    })
+    const drain = watch(worker.drain())
     await clock.advance(0)
     await clock.advance(0)
-    expect(isDrained).toBe(false)
+    expect(drain.isOver).toBe(false)
     work()
-    await drain
+    await drain.promise
   })
 
   it('is over when another process has handled the job', async () => {
     const { clock, worker, watched, push } = setUp({ pollMs: 100 })
     await push(jobOf())
-    let isDrained = false
-    const drain = worker.drain().then(() => {
-      isDrained = true
-    })
+    const drain = watch(worker.drain())
     await clock.advance(1000)
-    expect(isDrained).toBe(false)
+    expect(drain.isOver).toBe(false)
     for (const claim of await watched.store.claim(1)) await watched.store.finish(claim, complete)
     await clock.advance(100)
-    await drain
+    await drain.promise
   })
 
   it('does not take a store that fails for an empty one', async () => {
     const { clock, watched, worker } = setUp()
     watched.isAway = true
-    let isDrained = false
-    const drain = worker.drain().then(() => {
-      isDrained = true
-    })
+    const drain = watch(worker.drain())
     await clock.advance(2000)
-    expect(isDrained).toBe(false)
+    expect(drain.isOver).toBe(false)
     watched.isAway = false
     await clock.advance(30_000)
-    await drain
+    await drain.promise
   })
 })
 
@@ -433,14 +424,11 @@ describe('close', () => {
     await push(due, jobOf({ notBefore: new Date(clock.now() + 1000) }))
     work()
     await until(() => isAsked)
-    let isClosed = false
-    const close = worker.close(0).then(() => {
-      isClosed = true
-    })
+    const close = watch(worker.close(0))
     await clock.advance(0)
-    expect(isClosed).toBe(false)
+    expect(close.isOver).toBe(false)
     gated.open()
-    await close
+    await close.promise
     expect(watched.released).toEqual([{ id: due.id, wereHandled: false }])
     expect([seen, clock.timers]).toEqual([[], 0])
   })

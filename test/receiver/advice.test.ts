@@ -23,7 +23,6 @@ const mistake = <T>(value: unknown): T => value as T
 
 const schema = z.object({})
 
-/** The message of the mistake, and the call that follows its last part. */
 const mistakes: Readonly<Record<string, readonly [make: () => unknown, message: string, follow: () => unknown]>> = {
   'no secret': [
     () => createReceiver({ secret: process.env.NOT_SET_ANYWHERE }),

@@ -40,7 +40,6 @@ type ReceiverCode = Exclude<
   | 'lease_lapsed'
 >
 
-/** Every code of a receiver, with a request that is answered with it. The type makes the list complete. */
 const cases: Readonly<Record<ReceiverCode, Case>> = {
   shutting_down: { status: 503, closing: true, headers: { 'retry-after': '5' } },
   method_not_allowed: { status: 405, request: { method: 'GET' }, headers: { allow: 'POST' } },

@@ -9,7 +9,6 @@ import { deliver, setUp } from '../support/receive.ts'
 
 type Step = 'claim' | 'confirm' | 'release'
 
-/** A store that logs its calls and answers as scripted. */
 function scripted(script: Partial<Record<Step, () => unknown>> = {}) {
   const log: string[] = []
   const record = (step: Step) => () => {

@@ -16,7 +16,6 @@ const texts = some.map((message) => JSON.stringify(message))
 const [first = ''] = texts
 const signature = sign(first, secret)
 
-/** A receiver with a handler that takes verified messages alone, and one that takes all. */
 function setUp(way: Way, options: ReceiverOptions = {}) {
   const set = setUpBatches(way, { batches: 'first_signed', ...options })
   const all: Delivery[] = []
@@ -31,7 +30,6 @@ function setUp(way: Way, options: ReceiverOptions = {}) {
     deliveries.map(({ bytes }) => Buffer.from(bytes).toString())
   return {
     ...set,
-    /** What each handler got. */
     trusting: () => textsOf(all),
     strict: () => textsOf(set.seen.map(({ delivery }) => delivery)),
     all,
@@ -348,7 +346,6 @@ describe('unverified messages', () => {
 const forge = (count: number, text: (index: number) => string): string =>
   `[${[first, ...Array.from({ length: count }, (_, index) => text(index))]}]`
 
-/** Counts the claims of a store. */
 function counting(store: Dedupe) {
   const claimed = new Set<string>()
   const claim: Dedupe['claim'] = (key) => {

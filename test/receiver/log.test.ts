@@ -7,8 +7,8 @@ import { describe, expect, it, vi } from 'vitest'
 import type { EndpointRequest } from '../../src/http/endpoint.ts'
 import type { DeadLetterMessage } from '../../src/inbox/stored.ts'
 import type { Logger } from '../../src/options/log.ts'
+import type { Queue } from '../../src/queues/api.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
-import type { Queue } from '../../src/queues/queue.ts'
 import type { ReceiverOptions } from '../../src/receiver/options.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
@@ -35,7 +35,6 @@ function setUpInbox(options: Partial<ReceiverOptions> = {}, overrides: Partial<Q
   return { ...setUp({ clock, inbox: { queue, retries: [1_000] }, ...options }), clock, queue, memory }
 }
 
-/** A request whose body a parser took. */
 function consumed(): EndpointRequest {
   return {
     method: 'POST',

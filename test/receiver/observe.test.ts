@@ -13,7 +13,6 @@ import { deliver, secret, setUp } from '../support/receive.ts'
 
 type Seen = readonly [name: string, event: Record<string, unknown>]
 
-/** An observer that notes all: the method and the event. */
 function notes(): { readonly events: Seen[]; readonly observer: ReceiverObserver } {
   const events: Seen[] = []
   const note = (name: string) => (event: object) => void events.push([name, { ...event }])
@@ -26,7 +25,6 @@ function observe(receiver: Receiver) {
   return { events, stop: receiver.observe(observer), names: () => events.map(([name]) => name) }
 }
 
-/** A request of a host. */
 function request(message: object | string, changes: Partial<EndpointRequest> = {}): EndpointRequest {
   const { body, headers } = signedRequest(message, secret)
   return {
@@ -48,7 +46,6 @@ const fail = () => {
 const wait = (clock: { setTimeout(callback: () => void, ms: number): unknown }, ms: number) =>
   new Promise<void>((resolve) => clock.setTimeout(resolve, ms))
 
-/** The process warnings from now on. */
 function warnings() {
   const emit = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   onTestFinished(() => emit.mockRestore())

@@ -17,7 +17,6 @@ mkdirSync(cache, { recursive: true })
 const directory = mkdtempSync(join(cache, 'sigterm-')) // Below package.json, so that its own name leads to what is built.
 afterAll(() => rmSync(directory, { recursive: true }))
 
-/** The recipe, on a port that is free, which it prints. */
 function startRecipe() {
   const guide = readFileSync(new URL('docs/inbox.md', root), 'utf8')
   const recipe = extractBlocks('docs/inbox.md', guide).find(({ code }) => code.includes('await receiver.close('))?.code

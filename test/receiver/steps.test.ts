@@ -1,8 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { expect, it } from 'vitest'
-import { runSteps, type Steps } from '../../src/receiver/answer.ts'
+import { runSteps, type Steps } from '../../src/receiver/deadline.ts'
 
-/** Runs it, and keeps how it ended. */
 function run<T>(steps: Steps<T>): unknown[] {
   const ends: unknown[] = []
   runSteps(

@@ -27,7 +27,6 @@ async function listen(options?: EndpointOptions) {
   return endpoint
 }
 
-/** A TCP server with this handler of connections. */
 async function serve(onConnection: (socket: Socket) => void): Promise<{ url: string }> {
   const sockets: Socket[] = []
   const server = createServer((socket) => {

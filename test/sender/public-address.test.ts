@@ -89,7 +89,6 @@ function readGroups(address: string): number[] {
   return [...(left ?? []), ...Array(8 - (left?.length ?? 0) - (right?.length ?? 0)).fill(0), ...(right ?? [])]
 }
 
-/** Keeps the first bits of a network and takes the rest from random groups; or steps over its edge. */
 function inBlock(network: readonly number[], bits: number, rest: readonly number[], step: number): number[] {
   const size = BigInt(network.length * 16)
   const number = (groups: readonly number[]) => groups.reduce((sum, group) => (sum << 16n) | BigInt(group), 0n)
@@ -104,7 +103,6 @@ function inBlock(network: readonly number[], bits: number, rest: readonly number
 const group = fc.nat(0xffff)
 const groupsOf = (length: number) => fc.array(group, { minLength: length, maxLength: length })
 
-/** Addresses of a family: random ones, and those within, at and beside the edges of each block. */
 function addresses(family: Family, more: readonly string[]): fc.Arbitrary<number[]> {
   const length = family === 'ipv4' ? 2 : 8
   const blocks = [...blocksOf(family), ...more.map((network) => ({ network, bits: 3 }))]

@@ -13,11 +13,9 @@ import { signedRequest } from '../../src/testing/signed-request.ts'
 import { secret, setUp } from './receive.ts'
 import { until } from './until.ts'
 
-/** What stands between the answer and the handlers. */
 export const WAYS = ['inline', 'dedupe', 'inbox'] as const
 export type Way = (typeof WAYS)[number]
 
-/** A track message of a user. */
 export const track = (userId: string, more: object = {}) => ({ type: 'track', event: 'Seen', userId, ...more })
 
 export function setUpBatches(way: Way, options: ReceiverOptions = {}) {
@@ -44,7 +42,6 @@ export function setUpBatches(way: Way, options: ReceiverOptions = {}) {
     handler,
     handle,
     users: () => seen.map(({ message }) => message.userId),
-    /** Sends a body with a signature, and waits for the handlers of an inbox. */
     async send(body: string, signature: string, signal = Promise.resolve()): Promise<Received> {
       const received = await set.receiver.receive(Buffer.from(body), { 'x-signature': signature })
       await signal
@@ -59,7 +56,6 @@ export function setUpBatches(way: Way, options: ReceiverOptions = {}) {
       }
       return received
     },
-    /** Sends messages as a batch. */
     post(messages: readonly unknown[], sign: 'body' | 'first' = 'body'): Promise<Received> {
       const { body, headers } = signedRequest([...messages], secret, { sign })
       return this.send(body, headers['x-signature'])
@@ -69,7 +65,6 @@ export function setUpBatches(way: Way, options: ReceiverOptions = {}) {
 
 const CHANNELS = ['received', 'rejected', 'stored', 'handled', 'failed'] as const
 
-/** Counts what the channels publish from now on. */
 export function countEvents(): Record<(typeof CHANNELS)[number], number> {
   const counts = { received: 0, rejected: 0, stored: 0, handled: 0, failed: 0 }
   for (const name of CHANNELS) {

@@ -8,7 +8,6 @@ import type { TlsOptions } from 'node:tls'
 import { onTestFinished } from 'vitest'
 import { bitString, der, integer, objectId, sequence, utcTime } from '../../src/testing/der.ts'
 
-/** Who has a certificate. */
 export interface Party {
   readonly name: Buffer
   readonly keys: { readonly publicKey: KeyObject; readonly privateKey: KeyObject }
@@ -22,7 +21,6 @@ export function createParty(commonName: string, keys: Party['keys'] = generateKe
 
 const P256 = { namedCurve: 'P-256' }
 
-/** The signature algorithms of ECDSA. */
 const DIGESTS = { sha1: '1.2.840.10045.4.1', sha256: '1.2.840.10045.4.3.2' }
 
 interface Terms {
@@ -50,7 +48,6 @@ export function certify(subject: Party, issuer: Party, terms: Terms = {}): strin
   return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n')
 }
 
-/** The extension of an authority: basic constraints. */
 export const AUTHORITY: readonly Buffer[] = [
   sequence(objectId('2.5.29.19'), der(0x01, Buffer.from([0xff])), der(0x04, sequence(der(0x01, Buffer.from([0xff]))))),
 ]
@@ -61,7 +58,6 @@ export function namesOf(...hosts: readonly string[]): Buffer {
   return sequence(objectId('2.5.29.17'), der(0x04, sequence(...names)))
 }
 
-/** The private key of a party, for a server. */
 export function keyOf({ keys }: Party): string {
   return keys.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
 }

@@ -11,7 +11,6 @@ import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts
 
 export const writeKey = 'the write key of the shop'
 
-/** The message of the specification with its fields open to a test. */
 export type Delivered = Readonly<Record<string, unknown>>
 
 /** A destination that keeps what it is given, each key once, and takes what is meant for it. */
@@ -52,7 +51,6 @@ export function setUpCollector(options: Partial<CollectorOptions> = {}) {
   return { collector, destination, clock, errors, post: poster(collector) }
 }
 
-/** A request of a server's client: JSON, the write key as Basic user name. Anything of it can be replaced. */
 export function request(path: string, body: unknown, changes: Partial<EndpointRequest> = {}): EndpointRequest {
   const bytes = body instanceof Uint8Array ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
   return {

@@ -2,7 +2,6 @@
 
 import { onTestFinished, vi } from 'vitest'
 
-/** A call of `console.error` or `console.warn`. */
 export interface Printed {
   readonly level: 'error' | 'warn'
   readonly text: string

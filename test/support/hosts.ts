@@ -35,12 +35,10 @@ export interface Host {
   readonly http: 1 | 2 | undefined
   /** Whether the host reads whole requests before it calls the adapter, and sends whole answers. */
   readonly isBuffered?: boolean
-  /** What a gateway cuts off the path. */
   readonly stage?: string
   readonly befores: readonly Before[]
   /** Whether a path that is not the endpoint's goes on to a next handler, which answers `/neighbour` with the JSON it got. */
   readonly hasNeighbour: boolean
-  /** Starts it with the endpoint at `/webhooks`: the path of a receiver, the prefix of an endpoint with routes. */
   start(endpoint: Endpoint, before: Before): Promise<Running>
   /** Each way to mount an endpoint with routes at `/tools/hookline`, by its name. */
   readonly mounts: Readonly<Record<string, (endpoint: Endpoint) => Promise<Running>>>
@@ -62,7 +60,6 @@ async function listen(server: Server, version: 1 | 2 = 1): Promise<Running> {
   }
 }
 
-/** Leaves on a request what a body parser leaves. Accepts any body. */
 async function parseAs(before: Before, stream: Readable, target: Record<string, unknown>): Promise<void> {
   if (before === 'nothing') return
   const bytes = await getRawBody(stream)

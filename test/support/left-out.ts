@@ -2,7 +2,6 @@
 
 import type { Reporter, TestModule } from 'vitest/node'
 
-/** Programs on the PATH, and servers. Those that are missing are tags of the tests that need them. */
 const NEEDS = [
   'awk',
   'bash',
@@ -20,7 +19,6 @@ const NEEDS = [
   'PostgreSQL',
 ] as const
 
-/** For the configuration. */
 export const TAGS: { name: string; description: string }[] = NEEDS.map((name) => ({
   name,
   description: `Left out: needs ${name}.`,

@@ -2,9 +2,7 @@
 
 import { connect, createServer, type Socket } from 'node:net'
 
-/** The proxy. */
 export interface Proxy {
-  /** The same URL, through the proxy. */
   readonly url: string
   /** Lets a statement that holds this text through, and cuts the connection before its answer. */
   cutAfter(text: string): void
@@ -15,7 +13,6 @@ export interface Proxy {
   close(): Promise<void>
 }
 
-/** Listens in front of it. */
 export async function createProxy(databaseUrl: string): Promise<Proxy> {
   const sockets = new Set<Socket>()
   let fatal: string | undefined

@@ -8,11 +8,9 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 
-/** The server. */
 export interface PostgresServer {
   readonly url: string
   start(): Promise<void>
-  /** As if its machine had lost power. */
   stop(): Promise<void>
   dispose(): Promise<void>
 }
@@ -52,7 +50,6 @@ export async function createPostgres(programs: string): Promise<PostgresServer> 
 
 const run = promisify(execFile)
 
-/** It refuses to run as root. */
 async function asPostgres(program: string, rest: readonly string[]): Promise<void> {
   if (isRoot()) await run('runuser', ['-u', 'postgres', '--', program, ...rest], { cwd: '/' })
   else await run(program, rest)

@@ -8,12 +8,10 @@ import type { Clock } from '../../src/time/clock.ts'
 /** A schema that is gone when the tests are. */
 export interface Schema {
   readonly name: string
-  /** Runs a statement, in which `schema.` is this one. */
   run(statement: string, values?: unknown[]): Promise<Record<string, unknown>[]>
   drop(): Promise<void>
 }
 
-/** Makes the name of a schema; pg-boss creates it. */
 export function createSchema(databaseUrl: string): Schema {
   const name = `hookline_${randomUUID().replaceAll('-', '').slice(0, 16)}`
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 })
@@ -37,14 +35,11 @@ export interface VirtualBoss {
   /** The same time. Timers of at most 50 ms run by the machine's clock: a short poll goes on while time stands still. */
   readonly clock: Clock
   now(): number
-  /** A long time passes as if the process had slept for most of it. */
   advance(ms: number): Promise<void>
-  /** Makes the next statistics of a queue current: pg-boss serves those of the last minute. */
   refresh(queue: string): Promise<void>
   stop(): Promise<void>
 }
 
-/** Starts it. */
 export async function startVirtualBoss(databaseUrl: string, schema: Schema): Promise<VirtualBoss> {
   const time = new TestClock(Date.UTC(2026, 0, 15))
   const boss = new PgBoss({

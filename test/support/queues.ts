@@ -1,7 +1,7 @@
 /** What tests of queues share: jobs, and a handler that records what it sees. */
 
 import { randomUUID } from 'node:crypto'
-import type { ClaimedJob, Job, Outcome, Queue } from '../../src/queues/queue.ts'
+import type { ClaimedJob, Job, Outcome, Queue, WorkOptions } from '../../src/queues/api.ts'
 
 export const complete: Outcome = { complete: true }
 
@@ -15,19 +15,19 @@ export function bodiesOf(jobs: readonly { readonly body: Uint8Array }[]): string
   return jobs.map(({ body }) => `${Buffer.from(body)}`)
 }
 
-/** Works on a queue; the jobs that were claimed so far are in the list. */
 export function work(
   queue: Pick<Queue, 'work'>,
   decide: Decide = () => complete,
   concurrency = 10,
   seen: ClaimedJob[] = [],
+  more: Pick<WorkOptions, 'onUnreadable'> = {},
 ): ClaimedJob[] {
   queue.work(
     async (job, signal) => {
       seen.push(job)
       return decide(job, signal)
     },
-    { concurrency },
+    { concurrency, ...more },
   )
   return seen
 }

@@ -11,7 +11,6 @@ import { signedRequest } from '../../src/testing/signed-request.ts'
 
 export const secret = 'a shared secret'
 
-/** Sends a message to a receiver, signed. */
 export function deliver(
   receiver: { receive(bytes: Uint8Array, headers: Record<string, string>): Promise<Received> },
   message: object | string,

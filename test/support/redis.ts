@@ -12,9 +12,7 @@ export interface PrivateRedis {
   readonly url: string
   /** Resolves when it answers. */
   start(): Promise<void>
-  /** With SIGKILL. */
   kill(): Promise<void>
-  /** Kills it, and deletes its files. */
   dispose(): Promise<void>
 }
 
@@ -64,7 +62,6 @@ export async function removeQueue(redis: Redis, name: string, prefix = 'bull'): 
 
 export interface RedisProxy {
   readonly port: number
-  /** Closes every connection. */
   cut(): void
   /** Closes every connection instead of passing on what Redis answers next: it has run the command, and its client does not know. */
   loseAnswer(): void
@@ -74,7 +71,6 @@ export interface RedisProxy {
   close(): Promise<void>
 }
 
-/** Opens a proxy to a port of this machine. */
 export async function openProxy(port: number): Promise<RedisProxy> {
   const pairs = new Set<readonly [Socket, Socket]>()
   let isSilent = false

@@ -33,7 +33,6 @@ function withoutWaiting(url: string): string {
   return changed.href
 }
 
-/** Whether a Redis says that it is one; one that asks for a password is one. */
 function answersRedis(url: string): Promise<boolean> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve) => {

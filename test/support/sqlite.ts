@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
-import { createQueue } from '../../src/queues/create-queue.ts'
-import type { Queue } from '../../src/queues/queue.ts'
+import type { Queue } from '../../src/queues/api.ts'
+import { createQueue } from '../../src/queues/queue.ts'
 import { connect } from '../../src/queues/sqlite/connection.ts'
 import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import { readOptions, type Settings, type SqliteQueueOptions } from '../../src/queues/sqlite/options.ts'
@@ -14,7 +14,6 @@ import { serve, type Thread, type ThreadSettings } from '../../src/queues/sqlite
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import type { TestedQueue } from '../contracts/queue.ts'
 
-/** Opens a queue whose file is served in this thread. */
 export function sqliteQueueHere(options: SqliteQueueOptions): Queue {
   return sqliteQueueWith(options, serveHere)
 }
@@ -30,7 +29,6 @@ function settingsOf({ name, pollMs, deadLetterRetentionMs, onError, clock }: Set
   return { name, pollMs, deadLetterRetentionMs, onError, clock }
 }
 
-/** Serves a file in this thread, as a worker thread would. */
 export function serveHere(settings: ThreadSettings): Thread {
   const { port1, port2 } = new MessageChannel()
   const end = (): MessagePort => {
@@ -49,7 +47,6 @@ export function serveHere(settings: ThreadSettings): Thread {
   }
 }
 
-/** A folder for a test, and how to remove it. */
 function temporaryFolder(): { readonly folder: string; remove(): void } {
   const folder = mkdtempSync(join(tmpdir(), 'hookline-queue-'))
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true, maxRetries: 9 }) }

@@ -2,7 +2,6 @@
 
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 
-/** How many times it looks at each turn of the event loop. Afterwards it leaves the processor to what it waits for. */
 const TURNS = 50
 const LOOK_MS = 2
 const LIMIT_MS = 60_000

@@ -48,7 +48,6 @@ export function headersOf(wire: Wire): Record<string, string | readonly string[]
   return wire.chunked ? { ...wire.headers } : { ...wire.headers, 'content-length': String(length) }
 }
 
-/** Reads an answer to its end. */
 export async function readAll({ read }: OpenReply): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   for (let chunk = await read(); chunk !== undefined; chunk = await read()) chunks.push(chunk)

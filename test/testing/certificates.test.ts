@@ -8,7 +8,6 @@ import { startEndpoint } from '../../src/testing/endpoint.ts'
 import { needs } from '../support/needs.ts'
 import { errorOf, post } from './post.ts'
 
-/** Connects, sends one byte, and says how that went. */
 function tryTls(url: string, ca?: string | string[]): Promise<string> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve) => {

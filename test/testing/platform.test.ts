@@ -26,7 +26,6 @@ async function start(
   return { endpoint, platform }
 }
 
-/** Posts calls as a client does. */
 async function post(platform: Platform, batch: readonly unknown[], writeKey = platform.writeKey): Promise<void> {
   const body = JSON.stringify({ writeKey, batch })
   await (
@@ -35,7 +34,6 @@ async function post(platform: Platform, batch: readonly unknown[], writeKey = pl
 }
 const track = (event: string, more: object = {}): object => ({ type: 'track', userId: 'user-1', event, ...more })
 
-/** Posts to a path as it is. The status that came back. */
 async function postTo({ host }: Platform, path: string): Promise<number | undefined> {
   const { hostname, port } = new URL(host)
   const request = httpRequest({ hostname, port, path, method: 'POST' })
@@ -45,7 +43,6 @@ async function postTo({ host }: Platform, path: string): Promise<number | undefi
   return response.statusCode
 }
 
-/** Ends a request in the middle of its body. */
 async function endBody(endpoint: string): Promise<void> {
   const request = httpRequest(endpoint, { method: 'POST', headers: { 'content-type': 'application/json' } })
   request.on('error', () => {})

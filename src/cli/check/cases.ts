@@ -35,7 +35,6 @@ export type Expectation = keyof typeof EXPECTS
 
 export interface EndpointCase extends CaseFacts {
   readonly expectation: Expectation
-  /** What is probably wrong in the endpoint, and what to do. */
   readonly advice: string
   /** Whether it is refused where the bytes are changed before they are verified. */
   readonly isExact?: boolean
@@ -47,7 +46,6 @@ export interface EndpointCase extends CaseFacts {
 interface Defaults
   extends Pick<EndpointCase, 'expectation' | 'section'>,
     Partial<Pick<EndpointCase, 'severity' | 'isExact'>> {
-  /** How what each row sends begins. */
   readonly starts?: string
 }
 
@@ -59,7 +57,6 @@ type Row<Content> = readonly [
   more?: Partial<Pick<EndpointCase, 'expectation' | 'section' | 'severity' | 'how'>>,
 ]
 
-/** Makes cases of a table. `toRequests` says what the fourth column of a row means. */
 function table<Content>(
   { starts = '', ...defaults }: Defaults,
   toRequests: (content: Content, base: Base, id: string) => CaseRequest | readonly CaseRequest[],
@@ -230,7 +227,6 @@ function changedAfter(base: Base, text: string, change: (text: string) => string
   return signed(base, change(text), sign(text, base.secret))
 }
 
-/** The fields of each type beside those that all have. */
 const FIELDS: Readonly<Record<string, (id: string) => Members>> = {
   page: (id) => ({
     properties: texts({
@@ -413,12 +409,10 @@ const BYTES: readonly EndpointCase[] = [
 const BODY = 'Outbound delivery: Request body'
 const RESPONSE_TIME = 'Limits: Response time allowed per request'
 
-/** Says that an endpoint is slow, whatever it answers. */
 const ANSWER_IN_TIME = table({ expectation: 'answered', section: RESPONSE_TIME }, ofText, [
   ['answer-in-time', 'another signed message', '', plainText],
 ])
 
-/** Correct messages that arrive in other ways than usual, and one that databases refuse. */
 const TRAFFIC = table({ expectation: 'taken', section: BODY }, ofRequests, [
   [
     'retry-identical',
@@ -529,7 +523,6 @@ export const [CERTIFICATE] = table({ expectation: 'answered', section: 'Authenti
 const isEarly = ({ id }: EndpointCase): boolean =>
   ['signature-missing', 'signature-forged', 'body-changed'].includes(id)
 
-/** All cases of an endpoint, in the order in which they run. */
 export const ENDPOINT_CASES: readonly EndpointCase[] = [
   CERTIFICATE,
   PLAIN,

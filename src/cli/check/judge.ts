@@ -23,7 +23,6 @@ const RIGHT: Readonly<Record<Expectation, readonly Kind[]>> = {
   not_taken: ['redirect', 'refusal', 'failure', 'timeout', 'broken'],
 }
 
-/** What a wrong answer to a correct message means for real messages. */
 export const LOST: Readonly<Record<Kind, string>> = {
   success: '',
   redirect:
@@ -97,7 +96,6 @@ export function judge(
 const USE_BYTES = 'Verify the bytes as they arrived, before they are decoded or parsed.'
 const UNVERIFIED = 'Each message with a forged signature gets the same: verify it, and answer 401 when it is wrong.'
 const LIMITED = 'It limits how many requests it takes: a sender may post many messages in a short time.'
-/** Statuses that say what is wrong themselves. */
 const OF_THEMSELVES: readonly unknown[] = [401, 404, 405, 408, 409, 413, 415]
 
 function explain(found: EndpointCase, exchange: Exchange, expectation: Expectation, known: Known): readonly string[] {

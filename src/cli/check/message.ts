@@ -8,9 +8,7 @@ import { sign } from '../../message/signature.ts'
 /** What messages look like. A serialiser that writes one again, from its default form, changes nothing in it. */
 export interface Form {
   readonly type: 'track' | 'identify' | 'page' | 'group'
-  /** Whether a space follows each comma and colon. */
   readonly isSpaced: boolean
-  /** What it has beside or in place of the members that the specification shows. */
   changes(): Members
 }
 
@@ -26,7 +24,6 @@ export interface Base {
 export interface CaseRequest {
   readonly body: Buffer
   readonly headers: Readonly<Record<string, string>>
-  /** Whether any answer is right, whatever the case expects. */
   readonly isOpen?: boolean
   /** What the answer must not hold: the right signature of a forged body. */
   readonly secret?: string
@@ -40,7 +37,6 @@ export function newId(): string {
   return `hookline-check-${randomBytes(8).toString('hex')}`
 }
 
-/** The time of a message, as JSON. */
 export function now(agoMs = 0): string {
   return quote(new Date(Date.now() - agoMs).toISOString())
 }
@@ -81,13 +77,11 @@ export function extras(): Members {
   return { ...times, channel: quote('server'), integrations: '{"All":true}', messageId: quote(newId()) }
 }
 
-/** The members that every message has; a `delete` has neither `version` nor `context`. */
 export function common({ changes }: Form, type: string): Members {
   const members = { version: '1', type: quote(type), userId: quote(newId()), timestamp: now(), context: CONTEXT }
   return { ...members, ...changes() }
 }
 
-/** Writes a message in the white space of the form. `fields` is the JSON of its properties or traits. */
 export function write(form: Form, fields: string, changes: Members = {}): string {
   const { type } = form
   const own: Members = {
@@ -108,7 +102,6 @@ export function arrange({ isSpaced }: Pick<Form, 'isSpaced'>, text: string): str
   return (json && writeJson(json.root, json.tokens, spaced)) ?? text
 }
 
-/** The request of a body. A signature of null leaves the header out. */
 export function signed(
   { secret, headers }: Base,
   text: string | Buffer,

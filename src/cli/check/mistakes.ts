@@ -50,11 +50,9 @@ function reserialises(writers: readonly JsonWriter[]): string {
 interface Mistake {
   /** What it means when it is accepted, and what to do. */
   readonly meaning: string
-  /** The signature of a text of the same form. */
   sign(text: string, secret: string): string
 }
 
-/** Lists what to try on plain messages that are refused, of which this is one. */
 export function listMistakes(text: string, secret: string): readonly Mistake[] {
   const rewrite = rewriterOf(text)
   const changed = WRITERS.filter((writer) => ![undefined, text].includes(rewrite?.(writer)))
@@ -104,7 +102,6 @@ const USE_HMAC = 'Use HMAC-SHA1.'
 const USE_BYTES = 'Verify the bytes as they arrived.'
 const USE_TEXT = 'Use its text.'
 
-/** What it means that an endpoint takes such a signature, seen from its end. */
 const MEANINGS: Readonly<Record<string, string>> = {
   hash_sha256: `It expects HMAC-SHA256. ${USE_HMAC}`,
   hash_sha512: `It expects HMAC-SHA512. ${USE_HMAC}`,

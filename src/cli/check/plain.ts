@@ -10,7 +10,6 @@ export interface Found {
   /** Undefined when no plain message is accepted: no other case says anything then. */
   readonly form?: Form
   readonly isGood: boolean
-  /** What came back, what that means and what to do. */
   readonly sentence: string
   readonly forgedStatus?: number | undefined
   readonly exchange: Exchange

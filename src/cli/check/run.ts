@@ -73,7 +73,10 @@ export async function run(cases: readonly EndpointCase[], target: Target, report
       const exchanges = await send(url, found, requests, signal)
       if (target.signal.aborted) break
       count(exchanges)
-      isDown = exchanges.some((exchange) => kindOf(exchange) === 'broken') && (await reach(url)) !== undefined
+      if (exchanges.some((exchange) => kindOf(exchange) === 'broken')) {
+        await delay(100) // A process that ends closes its connections before its listener.
+        isDown = (await reach(url)) !== undefined
+      }
       if (signal.aborted) reason = LATE
       else if (found.isExact && !isDown) held.push({ found, requests, exchanges })
       else report.add(judge(found, requests, exchanges, { forgedStatus, isDown }))

@@ -1,8 +1,8 @@
 /** `hookline queue … counts`: what waits in each queue, since when, and why there are dead letters. */
 
-import type { Queue } from '../../queues/queue.ts'
+import type { Queue } from '../../queues/api.ts'
 import { escaped, print, printJson } from '../terminal.ts'
-import { ageOf, countReasons, listReasons } from './letters.ts'
+import { ageOf, countReasons, listReasons } from './dead-letters.ts'
 
 export async function printCounts(
   names: readonly string[],

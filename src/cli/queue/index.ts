@@ -3,12 +3,12 @@
 import type { Command } from 'commander'
 import { HooklineError } from '../../message/error.ts'
 import { nearest } from '../../options/checks.ts'
-import type { Queue } from '../../queues/queue.ts'
+import type { Queue } from '../../queues/api.ts'
 import type { SqliteQueue } from '../../queues/sqlite/index.ts'
 import { addExamples, whole } from '../arguments.ts'
 import { escaped, print, printJson, UsageError } from '../terminal.ts'
 import { printCounts } from './counts.ts'
-import { change, type LetterOptions, printDead, showLetter } from './letters.ts'
+import { change, type LetterOptions, printDead, showLetter } from './dead-letters.ts'
 import { createPlace, type PlaceOptions } from './place.ts'
 
 interface Options extends PlaceOptions, LetterOptions {

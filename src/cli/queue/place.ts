@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import module from 'node:module'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Queue } from '../../queues/queue.ts'
+import type { Queue } from '../../queues/api.ts'
 import { UsageError } from '../terminal.ts'
 
 export interface PlaceOptions {

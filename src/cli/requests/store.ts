@@ -18,13 +18,11 @@ export interface KeptSummary {
   /** In milliseconds since the epoch. */
   readonly receivedAt: number
   readonly method: string
-  /** The path and the query. */
   readonly target: string
   /** Names and values in turns, as they came. */
   readonly headers: readonly string[]
   /** How many bytes of the body came. More than are kept when it was over the limit. */
   readonly size: number
-  /** Whether the body came to its end, and all of it is kept. */
   readonly isComplete: boolean
   readonly message: MessageFields
   /** `unchecked`: no secret was passed. */
@@ -43,7 +41,6 @@ export interface KeptRequest extends KeptSummary {
 /** What a line shows of a message. Strangers wrote it: escape it. */
 export interface MessageFields {
   readonly type?: string | undefined
-  /** The event of a track, the group of a group, the name of a page or a screen. */
   readonly name?: string | undefined
   readonly user?: string | undefined
   /** Why the body is no message; undefined for a message, and for no body. */
@@ -81,7 +78,6 @@ export function headerOf(headers: readonly string[], name: string): string | und
   return groupHeaders(headers).get(name)?.join(', ')
 }
 
-/** Fields are kept up to so many characters. */
 const MAX_FIELD_LENGTH = 200
 
 /** Reads the fields. Never throws. */
@@ -107,7 +103,6 @@ function text(value: unknown): string | undefined {
   return (typeof value === 'string' ? value : JSON.stringify(value)).slice(0, MAX_FIELD_LENGTH)
 }
 
-/** The oldest requests are dropped past either of these. */
 export const MAX_REQUESTS = 10_000
 export const MAX_BYTES = 100_000_000
 
@@ -118,7 +113,6 @@ const BYTES_A_PRUNING = 5_000_000
 /** In the working directory, so that each project has its own. */
 const DEFAULT_STORE: string = join('.hookline', 'listen.sqlite')
 
-/** How a kept request is named, for the help. */
 export const REFERENCE = 'an id, the beginning of one, last, or last~1 for the one before it'
 
 export function addStoreOption(command: Command): Command {
@@ -147,7 +141,6 @@ const FILE: OwnFile = {
 export interface Store {
   /** Adds a request, and drops the oldest kept ones when they are too many. */
   add(request: KeptRequest): void
-  /** The newest, the oldest of them first. */
   list(limit: number, type?: string): readonly KeptSummary[]
   /**
    * Finds one request by what {@link REFERENCE} says.
@@ -193,7 +186,6 @@ export function openStore(path: string): Store {
   })
 }
 
-/** Finds requests in a store that exists. */
 export function findRequests(path: string, references: readonly string[]): readonly KeptRequest[] {
   const store = openStore(path)
   const found = references.map((reference) => store.find(reference))

@@ -31,7 +31,6 @@ interface Options extends SecretOptions {
   readonly header?: Headers
   readonly tamper?: Tampering
   readonly count: number
-  /** Posts in a second. Default: as many as the endpoint takes. */
   readonly rate?: number
   readonly concurrency: number
   readonly json?: boolean

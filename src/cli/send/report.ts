@@ -21,7 +21,6 @@ export interface Result {
 export interface Report {
   /** @param share How much of everything is sent, from 0 to 1. Returns a promise while stdout is full. */
   add(result: Result, share: number | undefined): Promise<void> | undefined
-  /** Prints the summary of more than one. Returns whether everything was taken. */
   end(givenUp: number, isInterrupted: boolean): boolean
 }
 

@@ -2,25 +2,12 @@
 
 interface Entry {
   readonly key: string
-  /** When it ends. */
   readonly until: number
 }
 
-export interface Expiring {
-  /** How many keys, including those that ended and are not removed yet. */
-  readonly size: number
-  /** The entry of a key, unless it has ended. */
-  get(key: string, now: number): Entry | undefined
-  /** The entry that was added first, ended or not. */
-  oldest(): Entry | undefined
-  /** Adds a key and removes its older entry. */
-  add(key: string, until: number): Entry
-  /** Has no effect for an entry whose key has a newer one. */
-  remove(entry: Entry): void
-  clear(): void
-}
+export type Expiring = ReturnType<typeof createExpiring>
 
-export function createExpiring(): Expiring {
+export function createExpiring() {
   const entries = new Map<string, Entry>()
   // Kept between calls: a new iterator would step over every entry removed since the Map was last compacted.
   let iterator = entries.values()
@@ -30,11 +17,11 @@ export function createExpiring(): Expiring {
     get size() {
       return entries.size
     },
-    get(key, now) {
+    get(key: string, now: number): Entry | undefined {
       const entry = entries.get(key)
       return entry !== undefined && entry.until > now ? entry : undefined
     },
-    oldest() {
+    oldest(): Entry | undefined {
       if (first !== undefined && entries.get(first.key) === first) return first
       let next = iterator.next()
       if (next.done) {
@@ -44,17 +31,15 @@ export function createExpiring(): Expiring {
       first = next.value
       return first
     },
-    add(key, until) {
+    add(key: string, until: number): Entry {
       const entry = { key, until }
       entries.delete(key) // The new entry goes to the end.
       entries.set(key, entry)
       return entry
     },
-    remove(entry) {
+    remove(entry: Entry): void {
       if (entries.get(entry.key) === entry) entries.delete(entry.key)
     },
-    clear() {
-      entries.clear()
-    },
+    clear: () => entries.clear(),
   }
 }

@@ -5,8 +5,8 @@
  */
 
 import { HooklineError } from '../../message/error.ts'
-import { requireOptions, requireWhole } from '../../options/checks.ts'
-import { type DedupeTimes, readShared, requireKey, SHARED } from '../settings.ts'
+import { checkOptions, whole } from '../../options/checks.ts'
+import { closed, type DedupeTimes, readTimes, requireKey, TIMES_CHECKS } from '../settings.ts'
 import type { Dedupe } from '../store.ts'
 import { createExpiring, type Expiring } from './expiring.ts'
 
@@ -31,14 +31,13 @@ export interface MemoryDedupeOptions extends DedupeTimes {
  * const receiver = createReceiver({ secret, dedupe: memoryDedupe() })
  */
 export function memoryDedupe(options: MemoryDedupeOptions = {}): Dedupe {
-  requireOptions('memoryDedupe', options, [...SHARED, 'maxKeys'])
-  const { dedupeWindowMs, leaseMs, clock } = readShared(options)
-  const maxKeys = requireWhole('maxKeys', options.maxKeys ?? 100_000, 1, 2 ** 24 - 1) // The capacity of a Map.
+  checkOptions('memoryDedupe', options, { ...TIMES_CHECKS, maxKeys: whole(1, 2 ** 24 - 1) }) // The capacity of a Map.
+  const { dedupeWindowMs, leaseMs, clock } = readTimes(options)
+  const { maxKeys = 100_000 } = options
   const claims = createExpiring()
   const done = createExpiring()
   let isClosed = false
 
-  /** Makes room for one more key where that is possible. Returns whether there is room. */
   function makeRoom(): boolean {
     if (claims.size + done.size < maxKeys) return true
     const oldest = done.oldest()
@@ -54,12 +53,7 @@ export function memoryDedupe(options: MemoryDedupeOptions = {}): Dedupe {
   return {
     claim(key) {
       requireKey(key)
-      if (isClosed) {
-        throw new HooklineError(
-          'shutting_down',
-          'The dedupe store is closed. Got a claim after close(). Create a new store.',
-        )
-      }
+      if (isClosed) throw closed()
       const now = clock.monotonic()
       forgetEnded(claims, now)
       forgetEnded(done, now)

@@ -8,11 +8,11 @@
 import { randomUUID } from 'node:crypto'
 import { realpathSync } from 'node:fs'
 import { HooklineError } from '../../message/error.ts'
-import { requireOptions, requireText, requireWhole } from '../../options/checks.ts'
+import { checkOptions, requireText, whole } from '../../options/checks.ts'
 import { cannotUse } from '../../sqlite/advice.ts'
 import { inTransaction, openSqlite, prepareTables, type Tables, UnusableFile } from '../../sqlite/file.ts'
 import { watchFile } from '../../sqlite/watch.ts'
-import { type DedupeTimes, readShared, requireKey, SHARED } from '../settings.ts'
+import { closed, type DedupeTimes, readTimes, requireKey, TIMES_CHECKS } from '../settings.ts'
 import type { Dedupe } from '../store.ts'
 
 export type { DedupeTimes } from '../settings.ts'
@@ -31,7 +31,7 @@ export interface SqliteDedupeOptions extends DedupeTimes {
   readonly timeoutMs?: number
 }
 
-const OPTIONS = [...SHARED, 'path', 'name', 'timeoutMs'] as const satisfies (keyof SqliteDedupeOptions)[]
+const requirePath = (name: string, path: unknown) => requireText(name, path, 'handled.sqlite')
 
 /**
  * Remembers handled messages in a file.
@@ -48,7 +48,11 @@ const OPTIONS = [...SHARED, 'path', 'name', 'timeoutMs'] as const satisfies (key
  * const receiver = createReceiver({ secret, dedupe: sqliteDedupe({ path: 'handled.sqlite' }) })
  */
 export function sqliteDedupe(options: SqliteDedupeOptions): Dedupe {
-  const { path, name, timeoutMs, dedupeWindowMs, leaseMs, clock } = readOptions(options)
+  const checks = { ...TIMES_CHECKS, path: requirePath, name: requireText, timeoutMs: whole(0, 60_000) }
+  checkOptions('sqliteDedupe', options, checks)
+  const { path, name = 'dedupe', timeoutMs = 50 } = options
+  requirePath('path', path)
+  const { dedupeWindowMs, leaseMs, clock } = readTimes(options)
   let open: ReturnType<typeof openStatements> | undefined = attempt(path, () => openStatements(path, timeoutMs))
   let isClosed = false
   let claims = 0
@@ -73,13 +77,11 @@ export function sqliteDedupe(options: SqliteDedupeOptions): Dedupe {
     open = undefined
   }
 
-  /** Forgets keys that have ended, twice as many as were added since the last time. */
   function prune(statements: Statements, now: number): void {
     if (claims % CLAIMS_A_PRUNING === 0) statements.prune.run({ now })
     claims += 1
   }
 
-  /** Why a key cannot be claimed. */
   function whyNot(statements: Statements, key: string, now: number): 'in_progress' | 'done' {
     const row = statements.look.get({ name, key, now })
     if (row?.isAhead === 1) statements.clamp.run({ name, key, now })
@@ -89,7 +91,7 @@ export function sqliteDedupe(options: SqliteDedupeOptions): Dedupe {
   return {
     claim(key) {
       requireKey(key)
-      if (isClosed) throw closed('shutting_down')
+      if (isClosed) throw closed()
       const token = randomUUID()
       const now = clock.now()
       const obstacle = run((statements) => {
@@ -136,7 +138,6 @@ const TABLES: Tables = {
     CREATE INDEX hookline_dedupe_until ON hookline_dedupe (until)`,
 }
 
-/** Opens the file, and prepares what is done with it. */
 function openStatements(path: string, timeoutMs: number) {
   // Not FULL: a power cut loses the last claims and confirms, and their messages are handled again.
   const database = openSqlite(path, (opened) => {
@@ -169,22 +170,10 @@ type Statements = ReturnType<typeof openStatements>['statements']
 
 const CLAIMS_A_PRUNING = 32
 
-function closed(code: 'shutting_down' | 'dedupe_unavailable'): HooklineError {
-  return new HooklineError(code, 'The dedupe store is closed. Got a call after close(). Create a new store.')
-}
-
 function attempt<T>(path: string, step: () => T): T {
   try {
     return step()
   } catch (cause) {
     throw new HooklineError('dedupe_unavailable', cannotUse('The dedupe store', path, cause), { cause })
   }
-}
-
-function readOptions(options: SqliteDedupeOptions) {
-  requireOptions('sqliteDedupe', options, OPTIONS)
-  const { path, name = 'dedupe', timeoutMs = 50 } = options
-  requireText('path', path, 'handled.sqlite')
-  requireText('name', name)
-  return { path, name, timeoutMs: requireWhole('timeoutMs', timeoutMs, 0, 60_000), ...readShared(options) }
 }

@@ -10,7 +10,6 @@ import type { AccessRequest, Authorize } from '../api.ts'
 import type { Access } from '../wire.ts'
 import { Refusal } from './answers.ts'
 
-/** Decides about requests. */
 export interface Guard {
   /**
    * Returns what whoever sent a request may do.
@@ -22,7 +21,6 @@ export interface Guard {
   readonly isAskedAgain: boolean
   /** The cookie that lets a browser in, of a request with the token in its query; undefined without one. */
   cookieFor(request: EndpointRequest): string | undefined
-  /** Adds the token to the URL of a mount. Throws where `authorize` decides. */
   url(mount: string): string
 }
 
@@ -31,7 +29,6 @@ export function createGuard({ authorize, token, log, machine }: GuardOptions): G
   return authorize === undefined ? createTokenGuard(token) : createAuthorizeGuard(authorize, log, inBackground(machine))
 }
 
-/** What decides. */
 export interface GuardOptions {
   readonly authorize?: Authorize | undefined
   readonly token?: string | undefined
@@ -40,7 +37,6 @@ export interface GuardOptions {
   readonly machine: Clock
 }
 
-/** Lets whoever has the token in, over a connection of this machine. */
 function createTokenGuard(token: string = randomBytes(32).toString('base64url')): Guard {
   const expected = Buffer.from(token)
 
@@ -83,7 +79,6 @@ function cookieName(port: string): string {
 /** How long `authorize` may take. */
 const ANSWER_MS = 10_000
 
-/** Asks the app. */
 function createAuthorizeGuard(authorize: Authorize, log: Log, clock: Clock): Guard {
   function report(text: string, thrown?: unknown): false {
     log.write({ level: 'error', code: 'authorize_failed', text: `${text} The request was refused.`, thrown })
@@ -150,7 +145,6 @@ function hostOf(headers: EndpointHeaders): string | undefined {
   return typeof authority === 'string' && (host ?? authority) === authority ? authority : undefined
 }
 
-/** `X-Forwarded-For` */
 function titleCase(name: string): string {
   return name.replace(/(?<=^|-)[a-z]/g, (letter) => letter.toUpperCase()).slice(0, 40)
 }

@@ -6,7 +6,6 @@ import type { Problem } from '../wire.ts'
 
 declare const HOOKLINE_PAGE: string
 
-/** The files of the page, which the build puts in here as text. */
 export const pageFiles: Readonly<Record<'html' | 'script' | 'style', string>> = JSON.parse(HOOKLINE_PAGE)
 
 /** Of every answer: the page runs its own script and no other, in no frame, and nothing of it is stored. */
@@ -35,7 +34,6 @@ export class Refusal extends Error {
   }
 }
 
-/** An answer of this content type. */
 export function answer(
   status: number,
   type: string,
@@ -54,7 +52,6 @@ export function redirect(
   return answer(status, 'text/plain', '', { location, ...headers })
 }
 
-/** A value as JSON. */
 export function json(value: unknown): EndpointAnswer {
   return answer(200, 'application/json', JSON.stringify(value))
 }

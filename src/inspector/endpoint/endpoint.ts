@@ -13,18 +13,17 @@ import { type Clock, inBackground } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
 import type { Inspector } from '../api.ts'
 import type { Journal, Refused } from '../journal.ts'
-import { attemptLine } from '../lines.ts'
+import { attemptLine } from '../redact.ts'
 import type { SeriesRecorder } from '../series.ts'
 import type { Access, Changed, Explanation, Sent, Setup } from '../wire.ts'
 import { createGuard, type GuardOptions, requireOwnHeader, requireSameOrigin } from './access.ts'
 import { answer, json, pageFiles, Refusal, redirect, refused, requireBetween } from './answers.ts'
+import { createLetters, type QueuedPart } from './dead-letters.ts'
 import type { Faults } from './faults.ts'
-import { createLetters, type QueuedPart } from './letters.ts'
 import { createSampler, type WatchedPart } from './queues.ts'
 import { createStreams } from './stream.ts'
 import { createTimeControl } from './time.ts'
 
-/** An inspector of a journal that is filled elsewhere. */
 export type InspectorEndpoint = Omit<Inspector, 'forget' | 'withFaults'>
 
 /** What the endpoint shows, and what it can do. */
@@ -51,9 +50,7 @@ export interface EndpointOptions extends GuardOptions {
 /** The most bytes of a body, and how long it may take. */
 const BODY_LIMIT = 1_000_000
 const BODY_MS = 10_000
-/** The longest range of a plot. */
 const MAX_MINUTES = 240
-/** How many messages are sent at a time. */
 const MAX_SENDING = 4
 
 /** Creates the endpoint. It reads nothing of the parts before the first request. */
@@ -121,7 +118,6 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
     } satisfies Record<string, Get>),
   )
 
-  /** What one returns is the answer, as JSON. */
   type Post = (body: Json, request: EndpointRequest) => unknown
   const posts = new Map<string, Post>(
     Object.entries({
@@ -202,7 +198,6 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
     )
   }
 
-  /** The steps, in the order that decides which fault of a request with several is answered. */
   async function respond(request: EndpointRequest): Promise<EndpointAnswer> {
     const { path, method, headers, query } = request
     if (path === '/') {

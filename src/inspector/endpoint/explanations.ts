@@ -8,13 +8,6 @@ import { createExplainer } from '../explainer.ts'
 import type { Refused } from '../journal.ts'
 import { Refusal } from './answers.ts'
 
-/** The explanations of all receivers. */
-export interface Explanations {
-  /** @throws Refusal (as a rejection) when there is no secret to explain with, and while too many wait. */
-  explain(refused: Refused): Promise<string>
-  close(): Promise<void>
-}
-
 /** How long a provider of secrets may take. */
 const SECRETS_MS = 5_000
 /** The most secrets that are tried: each takes up to a second. */
@@ -23,8 +16,9 @@ const MAX_SECRETS = 3
 /**
  * @param receivers By name.
  * @param machine The clock of the machine.
+ * @throws Refusal (as a rejection of `explain`) when there is no secret to explain with, and while too many wait.
  */
-export function createExplanations(receivers: ReadonlyMap<string, Receiver>, machine: Clock): Explanations {
+export function createExplanations(receivers: ReadonlyMap<string, Receiver>, machine: Clock) {
   const explainer = createExplainer()
 
   async function readSecrets({ part, path, headers }: Refused): Promise<readonly string[]> {
@@ -38,7 +32,7 @@ export function createExplanations(receivers: ReadonlyMap<string, Receiver>, mac
   }
 
   return {
-    async explain(refused) {
+    async explain(refused: Refused): Promise<string> {
       const secrets = await readSecrets(refused)
       if (secrets.length === 0) {
         return 'No secret is known for this request: its source is unknown. Check the path, or what `secret.source` reads.'
@@ -49,16 +43,14 @@ export function createExplanations(receivers: ReadonlyMap<string, Receiver>, mac
       for (const secret of secrets) {
         const explanation = await explainer.explain(refused.bytes, signature, secret)
         if (explanation === undefined) {
-          throw new Refusal(
-            503,
-            'The signature was not explained. Its body is too large, or too many wait. Try again later.',
-          )
+          const text = 'The signature was not explained. Its body is too large, or too many wait. Try again later.'
+          throw new Refusal(503, text)
         }
         if (explanation.verdict !== 'unexplained') return explanation.message
         first ??= explanation.message
       }
       return first as string
     },
-    close: () => explainer.close(),
+    close: explainer.close,
   }
 }

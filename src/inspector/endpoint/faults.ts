@@ -9,7 +9,6 @@ import type { Fault } from '../wire.ts'
 import { Refusal, requireBetween } from './answers.ts'
 import type { Source } from './stream.ts'
 
-/** The faults of all receivers. */
 export interface Faults extends Source {
   /**
    * Sets the fault of a receiver. Returns what is in force.
@@ -17,11 +16,9 @@ export interface Faults extends Source {
    * @throws Refusal for a wrong fault.
    */
   set(body: { readonly [field in keyof Fault]?: unknown }): Fault
-  /** As `withFaults` of an inspector. */
   wrap(receiver: Receiver): Endpoint
   /** Calls `listener` when the faults in force have changed. */
   onChange(listener: () => void): void
-  /** Ends all of them. */
   close(): void
 }
 

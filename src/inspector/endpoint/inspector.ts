@@ -23,8 +23,7 @@ import { partOfDestination, partOfReceiver, type WatchedPart } from './queues.ts
  * console.log(inspector.url('http://127.0.0.1:3000/hookline'))
  */
 export function createInspector(options: InspectorOptions): Inspector {
-  const settings = readOptions(options)
-  const { receivers, destinations, collectors, isDevelopment, ...shared } = settings
+  const { receivers, destinations, collectors, isDevelopment, ...shared } = readOptions(options)
   const parts: readonly WatchedPart[] = [
     ...[...receivers].map(([name, receiver]) => partOfReceiver(name, receiver)),
     ...[...destinations].map(([name, destination]) => partOfDestination(name, destination)),

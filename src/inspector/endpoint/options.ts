@@ -1,7 +1,5 @@
 /** Reads the options of an inspector: checks them once and completes them. */
 
-import type { Collector } from '../../collector/api.ts'
-import type { Destination } from '../../destination/api.ts'
 import {
   invalidOption,
   kindOf,
@@ -12,33 +10,17 @@ import {
   requireOptions,
   show,
 } from '../../options/checks.ts'
-import { createLog, type Log } from '../../options/log.ts'
-import type { Receiver } from '../../receiver/api.ts'
-import type { Sender } from '../../sender/api.ts'
+import { createLog } from '../../options/log.ts'
 import type { ManualClock } from '../../testing/manual-clock.ts'
-import { type Clock, systemClock } from '../../time/clock.ts'
-import type { Authorize, InspectorOptions } from '../api.ts'
-import { type Keep, readKeep } from '../journal.ts'
+import { systemClock } from '../../time/clock.ts'
+import type { InspectorOptions } from '../api.ts'
+import { readKeep } from '../journal.ts'
 
-/** The options of an inspector, checked and complete. The parts are by their names. */
-export interface InspectorSettings {
-  readonly receivers: ReadonlyMap<string, Receiver>
-  readonly destinations: ReadonlyMap<string, Destination>
-  readonly collectors: ReadonlyMap<string, Collector>
-  readonly senders: ReadonlyMap<string, Sender>
-  readonly authorize: Authorize | undefined
-  readonly token: string | undefined
-  readonly keep: Keep
-  readonly isDevelopment: boolean
-  readonly clock: Clock
-  /** The clock, when the page may move it. */
-  readonly movable: ManualClock | undefined
-  readonly log: Log
-}
-
-const PARTS = ['receiver', 'destinations', 'collector', 'senders'] as const
 const OPTIONS = [
-  ...PARTS,
+  'receiver',
+  'destinations',
+  'collector',
+  'senders',
   'authorize',
   'token',
   'keep',
@@ -47,15 +29,10 @@ const OPTIONS = [
   'logger',
 ] as const satisfies (keyof InspectorOptions)[]
 
-/** The most characters of a name. */
 const MAX_NAME = 60
 
-/**
- * Checks and completes the options.
- *
- * @throws TypeError that names the option.
- */
-export function readOptions(options: InspectorOptions): InspectorSettings {
+/** Checks and completes the options. The parts are by their names; `movable` is the clock, when the page may move it. */
+export function readOptions(options: InspectorOptions) {
   requireOptions('createInspector', options, OPTIONS)
   const { authorize, token, development = false, clock = systemClock, logger } = options
   const names = new Set<string>()
@@ -75,26 +52,15 @@ export function readOptions(options: InspectorOptions): InspectorSettings {
     throw invalidOption('development', 'must be false when NODE_ENV is production', 'true', advice)
   }
   requireClock(clock)
-  const movable = isMovable(clock) ? clock : undefined
+  const movable = 'advance' in clock ? (clock as ManualClock) : undefined
   if (movable !== undefined && !development) {
     const advice = 'Pass `development: true`, or leave out the clock.'
     throw invalidOption('clock', 'needs `development` when it can be moved', 'a clock with `advance`', advice)
   }
   const keep = readKeep(options.keep)
   const log = createLog(logger, undefined, systemClock)
-  return {
-    receivers,
-    destinations,
-    collectors,
-    senders,
-    authorize,
-    token,
-    keep,
-    isDevelopment: development,
-    clock,
-    movable,
-    log,
-  }
+  const parts = { receivers, destinations, collectors, senders }
+  return { ...parts, authorize, token, keep, isDevelopment: development, clock, movable, log }
 }
 
 /**
@@ -118,21 +84,17 @@ function readParts<Part extends object>(
   const isOne = methods.some((method) => typeof (given as Part)[method] === 'function')
   const parts = Object.entries(isOne ? { [defaultName]: given as Part } : (given as Record<string, Part>))
   for (const [name, part] of parts) {
-    requireName(option, name, names)
+    if (name.length < 1 || name.length > MAX_NAME) {
+      const advice = "Pass a short name, for example 'shop'."
+      throw invalidOption(option, `must have names of 1 to ${MAX_NAME} characters`, show(name), advice)
+    }
+    if (names.has(name)) {
+      throw invalidOption(option, 'must have names that no other part has', `${show(name)} again`, 'Pass another name.')
+    }
+    names.add(name)
     requireMethods(isOne ? option : `${option}['${name}']`, part, methods)
   }
   return new Map(parts)
-}
-
-function requireName(option: string, name: string, names: Set<string>): void {
-  if (name.length < 1 || name.length > MAX_NAME) {
-    const advice = "Pass a short name, for example 'shop'."
-    throw invalidOption(option, `must have names of 1 to ${MAX_NAME} characters`, show(name), advice)
-  }
-  if (names.has(name)) {
-    throw invalidOption(option, 'must have names that no other part has', `${show(name)} again`, 'Pass another name.')
-  }
-  names.add(name)
 }
 
 /** Its errors never show it. */
@@ -145,8 +107,4 @@ function requireToken(token: unknown, authorize: unknown): void {
   const found = typeof token === 'string' ? 'other text' : kindOf(token)
   const advice = 'Make one: openssl rand -hex 32.'
   throw invalidOption('token', 'must be 32 to 256 letters, digits, `-` and `_`', found, advice)
-}
-
-function isMovable(clock: Clock): clock is ManualClock {
-  return typeof (clock as Partial<ManualClock>).advance === 'function'
 }

@@ -6,24 +6,22 @@ import { type DeadLetterMessage, readDeadLetter } from '../../inbox/stored.ts'
 import { HooklineError } from '../../message/error.ts'
 import { isObject } from '../../message/json.ts'
 import type { Message } from '../../message/message.ts'
+import type { DeadLetter, DeadLetterPage, Queue } from '../../queues/api.ts'
 import { checkHealth, type Health } from '../../queues/health.ts'
-import type { DeadLetter, DeadLetterPage, Queue } from '../../queues/queue.ts'
 import type { Receiver } from '../../receiver/api.ts'
 import type { Attempt } from '../../sender/api.ts'
 import type { Clock } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
-import { cut, nameOf, SHORT, userOf } from '../lines.ts'
+import { cut, nameOf, SHORT, userOf } from '../redact.ts'
 import type { SeriesRecorder } from '../series.ts'
 import type { ErrorLine, Letter, Part, QueueStatus } from '../wire.ts'
 import type { Source } from './stream.ts'
 
-/** A part that is watched. */
 export interface WatchedPart extends Pick<Part, 'name' | 'kind'> {
   /** Undefined for a part that never has one. */
   readonly queue?: PartQueue
 }
 
-/** The queue of a part. */
 export interface PartQueue {
   /** Whether the part has one: a receiver may be without an inbox. */
   exists(): Promise<boolean>
@@ -44,7 +42,6 @@ export interface PartLetter {
   details(): Details
 }
 
-/** A receiver. */
 export function partOfReceiver(name: string, receiver: Receiver): WatchedPart {
   let found: Promise<boolean> | undefined
   /** Without an inbox this is a mistake of the caller; a queue that does not answer is another error. */
@@ -69,7 +66,6 @@ export function partOfReceiver(name: string, receiver: Receiver): WatchedPart {
   }
 }
 
-/** A destination. */
 export function partOfDestination(name: string, destination: Destination): WatchedPart {
   return {
     name,
@@ -151,7 +147,6 @@ function describeBytes(bytes: Uint8Array): Pick<Letter, 'type' | 'name' | 'user'
   return { ...fields, excerpt } as Pick<Letter, 'type' | 'name' | 'user' | 'excerpt'>
 }
 
-/** The counts, for the stream. */
 export interface QueueSampler extends Source {
   /** Samples soon, and then again and again. */
   look(): void
@@ -168,9 +163,7 @@ interface SamplerOptions {
   /** Whether a page is open: it is sampled often then, else now and then. */
   readonly isOpen: () => boolean
   readonly onSample: () => void
-  /** Receives what fails. */
   readonly report: (thrown: unknown) => void
-  /** The clock of the machine, in the background. */
   readonly clock: Clock
 }
 

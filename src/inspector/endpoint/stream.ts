@@ -16,9 +16,7 @@ export interface Source {
   read(): StreamEvents[Source['name']]
 }
 
-/** The open streams. */
 export interface Streams {
-  /** Whether any is open. */
   readonly isOpen: boolean
   /**
    * Opens one.
@@ -27,9 +25,7 @@ export interface Streams {
    * @throws Refusal when too many are open.
    */
   open(request: EndpointRequest, isAllowed: (() => Promise<boolean>) | undefined): EndpointAnswer
-  /** Has each stream look for changes. */
   wake(): void
-  /** Ends all. */
   close(): void
 }
 
@@ -37,7 +33,6 @@ const MAX_STREAMS = 32
 const ASK_AGAIN_MS = 60_000
 /** How long the answer to that may take. */
 const ANSWER_MS = 10_000
-/** Rows in one event. */
 const MAX_ROWS = 200
 /** Between two looks for changes: at most 5 a second. */
 const INTERVAL_MS = 200

@@ -6,7 +6,6 @@ import type { Time, TimeChange } from '../wire.ts'
 import { Refusal, requireBetween } from './answers.ts'
 import type { Source } from './stream.ts'
 
-/** The clock of the app, as the page moves it. */
 export interface TimeControl extends Source {
   read(): Time
   /**

@@ -12,7 +12,6 @@ import { useAnswer, useStore } from './store.ts'
 const TABS = { tree: 'Tree', text: 'Text', bytes: 'Bytes', difference: 'Difference' }
 type Tab = keyof typeof TABS
 
-/** Shows the body of a message in tabs. */
 export function BodyView({ detail: { body, row } }: { readonly detail: Detail }) {
   const { json, problem } = useMemo(() => read(body.text), [body.text])
   const [chosen, setChosen] = useState<Tab>('tree')
@@ -78,13 +77,9 @@ function read(text: string | undefined): { readonly json?: Json; readonly proble
   }
 }
 
-/** How many values of an object or an array are shown at first, and added each time. */
 const PAGE = 100
-/** Characters of a string or a number. */
 const STRING_PAGE = 2_000
-/** Characters of a name: the text of the body has all of them. */
 const NAME_LENGTH = 300
-/** Levels that are indented. */
 const INDENTED = 16
 
 interface BranchProps {

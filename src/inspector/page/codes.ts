@@ -3,15 +3,14 @@
 /** Characters that are not seen, that a terminal acts on, or that change the direction of others. */
 export const UNSEEN: RegExp = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 /** The most marks on one character: in no script are more, and a browser is slow with a long run of them. */
-const MOST_MARKS = 8
+const MAX_MARKS = 8
 /** What is shown by its code. */
-const CODED = new RegExp(`${UNSEEN.source}|(?<=\\p{M}{${MOST_MARKS}})\\p{M}`, 'gu')
+const CODED = new RegExp(`${UNSEEN.source}|(?<=\\p{M}{${MAX_MARKS}})\\p{M}`, 'gu')
 /** Joiners that emoji and scripts need are no danger. */
 const HARMLESS = new Set(['\u200c', '\u200d', '\u00ad'])
 /** The most pieces that are codes: a browser is slow with too many elements. */
-const MOST_CODES = 50
+const MAX_CODES = 50
 
-/** Text that is shown as it is, or a code that is marked as one. */
 export type Piece = string | { readonly code: string }
 
 /**
@@ -24,7 +23,7 @@ export function splitText(value: string, lines: boolean): readonly Piece[] {
   let from = 0
   for (const { 0: found, index } of value.matchAll(CODED)) {
     if (isPlain(found, lines)) continue
-    if (pieces.length >= 2 * MOST_CODES) return [...pieces, withCodes(value.slice(from), lines)]
+    if (pieces.length >= 2 * MAX_CODES) return [...pieces, withCodes(value.slice(from), lines)]
     pieces.push(value.slice(from, index), { code: codeOf(found) })
     from = index + found.length
   }
@@ -48,7 +47,6 @@ function codeOf(character: string): string {
   return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, '0')}`
 }
 
-/** How many visible characters of ASCII a browser lays out in the time of another character, or of a line. */
 const RARE_COST = 16
 
 /**

@@ -7,7 +7,6 @@ import { hrefOf, useRoute } from './navigation.ts'
 import { announce, Empty, Failure, NoQueue, ReadOnly, Text, Time } from './parts.tsx'
 import { useAction, useAnswer, useStore } from './store.ts'
 
-/** Shows the dead letters of the queue in the URL, or of the first one that has any. */
 export function DeadLettersView() {
   const setup = useStore((state) => state.setup)
   const queues = useStore((state) => state.queues)
@@ -57,12 +56,10 @@ interface Wanted {
 
 const NONE: ReadonlySet<string> = new Set()
 
-/** The groups of a queue, a page of its dead letters, and the dialog of a change. */
 function Letters({ part }: { readonly part: string }) {
   const mayWrite = useStore((state) => state.setup?.access === 'write')
   const queue = useStore((state) => state.queues.find((each) => each.part === part))
   const [reason, setReason] = useState<string>()
-  /** Where each page up to this one begins. */
   const [pages, setPages] = useState<readonly (string | undefined)[]>([undefined])
   const [selected, setSelected] = useState(NONE)
   const [wanted, setWanted] = useState<Wanted>()

@@ -10,7 +10,6 @@ interface AccessProps {
   readonly mayWrite: boolean
 }
 
-/** Shows the clock of the app, and the faults of each receiver. */
 export function DevelopmentView() {
   const setup = useStore((state) => state.setup)
   const time = useStore((state) => state.time)
@@ -82,7 +81,6 @@ function Clock({ time, mayWrite }: AccessProps & { readonly time: Time | undefin
   )
 }
 
-/** A form for each receiver. */
 function Faults({ receivers, mayWrite }: AccessProps & { readonly receivers: readonly string[] }) {
   return (
     <section class="panel block" aria-labelledby="faults-title">

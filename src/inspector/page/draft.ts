@@ -4,25 +4,19 @@ import type { MessageType } from '../../message/message.ts'
 import type { Tampering } from '../../sender/tamper.ts'
 import { fixtures } from '../../testing/fixtures.ts'
 
-/** The fields of the form that hold text. */
 type TextField = 'userId' | 'anonymousId' | 'previousId' | 'groupId' | 'event' | 'name' | 'category'
 
-/** The fields of the form that hold a JSON object. */
 type JsonField = 'properties' | 'traits' | 'context'
 
-/** A field of the form. */
 export type Field = TextField | JsonField
 
-/** A message in the form. */
 export interface Draft {
   readonly type: MessageType
   /** What each field holds. Empty ones are not sent. */
   readonly values: Readonly<Partial<Record<Field, string>>>
-  /** What the message holds beside these. */
   readonly rest: Readonly<Record<string, unknown>>
 }
 
-/** The fields of each type, in the order of the form. */
 export const FIELDS: Readonly<Record<MessageType, readonly Field[]>> = {
   track: ['userId', 'anonymousId', 'event', 'properties', 'context'],
   identify: ['userId', 'anonymousId', 'traits', 'context'],
@@ -33,7 +27,6 @@ export const FIELDS: Readonly<Record<MessageType, readonly Field[]>> = {
   delete: ['userId'],
 }
 
-/** What the form calls each field. */
 export const LABELS: Readonly<Record<Field, string>> = {
   userId: 'User id',
   anonymousId: 'Anonymous id',
@@ -47,18 +40,15 @@ export const LABELS: Readonly<Record<Field, string>> = {
   context: 'Context',
 }
 
-/** Whether a field holds JSON. */
 export function isJson(field: Field): field is JsonField {
   return field === 'properties' || field === 'traits' || field === 'context'
 }
 
-/** A message of a type to begin with. Its sender adds a timestamp. */
 export function sampleOf(type: MessageType): Draft {
   const { timestamp: _, ...message } = fixtures[type]
   return toDraft(message) as Draft
 }
 
-/** Changes the type: what the reader has entered stays, and a sample fills the rest. */
 export function withType(draft: Draft, type: MessageType): Draft {
   const before = sampleOf(draft.type)
   const entered = Object.entries(draft.values).filter(([field, text]) => text !== before.values[field as Field])
@@ -94,7 +84,6 @@ export interface Made {
   readonly errors: Readonly<Partial<Record<Field, string>>>
 }
 
-/** Makes the message of the form. */
 export function toMessage({ type, values, rest }: Draft): Made {
   const message: Record<string, unknown> = { type }
   const errors: Partial<Record<Field, string>> = {}
@@ -113,7 +102,6 @@ export function toMessage({ type, values, rest }: Draft): Made {
   return { message: { ...message, ...rest }, errors }
 }
 
-/** Parses text. `error` says what is wrong with it: browsers name the place. */
 export function readJson(text: string): { readonly value?: unknown; readonly error?: string } {
   try {
     return { value: JSON.parse(text) }
@@ -126,7 +114,6 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Ways to send a message incorrectly: what each of them does, and what a correct endpoint answers. */
 export const TAMPERINGS: Readonly<Record<Tampering, string>> = {
   'bad-signature': 'Changes a digit of the signature. A correct endpoint refuses it.',
   'wrong-secret': 'Signs with another secret. A correct endpoint refuses it.',

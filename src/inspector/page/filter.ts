@@ -15,13 +15,10 @@ export function keptRows(rows: Iterable<Row>, keep?: Setup['keep']): readonly Ro
   })
 }
 
-/** The names of the filters in the query. */
 const FILTERS = ['text', 'state', 'type', 'part', 'event', 'user', 'status'] as const
 
-/** The name of a filter in the query. */
 export type FilterName = (typeof FILTERS)[number]
 
-/** How many filters are set. */
 export function countFilters(query: URLSearchParams): number {
   return FILTERS.filter((name) => query.has(name)).length
 }
@@ -34,7 +31,6 @@ export function withFilter(query: URLSearchParams, name: FilterName, value: stri
   return next
 }
 
-/** Returns what says whether a row passes all filters. */
 export function filterOf(query: URLSearchParams): (row: Row) => boolean {
   const wanted = FILTERS.map((name) => [name, query.get(name)?.trim().toLowerCase() ?? ''] as const)
   const tests = wanted.filter(([, value]) => value !== '').map(([name, value]) => testOf(name, value))
@@ -64,7 +60,6 @@ function testOf(name: FilterName, value: string): (row: Row) => boolean {
 
 const texts = new WeakMap<Row, string>()
 
-/** What the row shows, in lower case. */
 function textOf(row: Row): string {
   const { id, kind, part, state, type, name, user, status, code = '' } = row
   const shown = [id, kind, part, state, type, name, user, status, code, formatLiteral(code)]

@@ -79,7 +79,6 @@ export function formatAgo(at: number, now: number): string {
   return now < at ? `in ${text}` : `${text} ago`
 }
 
-/** A snake_case literal as words: `retries_exhausted` as `retries exhausted`. */
 export function formatLiteral(literal: string): string {
   return literal.replaceAll('_', ' ')
 }

@@ -1,28 +1,26 @@
 /** The four hours in which a message is tried, on a line: what has been tried, and what is to come. */
 
+import type { Row, Step } from '../wire.ts'
 import { formatCount, formatDuration, formatTime } from './format.ts'
-import { expectAttempts, placeOf, type Tried } from './retry-times.ts'
+import { expectAttempts, findTried, placeOf } from './retry-times.ts'
 import { useNow } from './store.ts'
 
 interface FourHoursProps {
   readonly startedAt: number
   readonly endsAt: number
-  readonly tried: readonly Tried[]
-  /** How many rounds have ended: an attempt at each URL is one. */
-  readonly rounds: number
-  /** When the next attempt is due; undefined when none comes. */
-  readonly nextAt: number | undefined
+  readonly steps: readonly Step[]
+  readonly row: Row
 }
 
 /** Minutes after the first attempt that the line names. Some only where it is wide. */
 const MARKS = [0, 1, 10, 30, 60, 120, 240]
 const WIDE = [1, 30]
 
-/** Draws the line. */
-export function FourHours({ startedAt, endsAt, tried, rounds, nextAt }: FourHoursProps) {
+export function FourHours({ startedAt, endsAt, steps, row: { attempts, retryAt: nextAt } }: FourHoursProps) {
   const now = useNow()
+  const tried = findTried(steps)
   const x = (at: number): string => `${Math.round(placeOf(at - startedAt, endsAt - startedAt) * 1_000) / 10}%`
-  const later = nextAt === undefined ? [] : expectAttempts(nextAt, rounds, startedAt)
+  const later = nextAt === undefined ? [] : expectAttempts(nextAt, attempts, startedAt)
   const next = nextAt === undefined ? 'no more to come' : `the next one in ${formatDuration(Math.max(0, nextAt - now))}`
   const text = `${formatCount(tried.length, 'attempt')} so far, ${next}. The four hours end at ${formatTime(endsAt)}.`
   return (
@@ -41,10 +39,10 @@ export function FourHours({ startedAt, endsAt, tried, rounds, nextAt }: FourHour
         )
       })}
       {later.map((at) => (
-        <circle key={at} class="attempt-later" cx={x(at)} cy="12" r="2" />
+        <circle key={at} class="muted" cx={x(at)} cy="12" r="2" />
       ))}
       {tried.map(({ at, ok }, index) => (
-        <circle key={index} class={ok ? 'attempt-ok' : 'attempt-failed'} cx={x(at)} cy="12" r="4" />
+        <circle key={index} class={ok ? 'state-done' : 'state-failed'} cx={x(at)} cy="12" r="4" />
       ))}
       {nextAt !== undefined && <circle class="attempt-next" cx={x(nextAt)} cy="12" r="5" />}
     </svg>

@@ -1,11 +1,9 @@
 /** JSON as it is written, and what differs between two: numbers keep their digits, objects their order and repeated keys. */
 
-/** A value of JSON. */
 export type Json =
   | { readonly kind: 'object'; readonly entries: readonly Entry[] }
   | { readonly kind: 'array'; readonly items: readonly Json[] }
   | { readonly kind: 'string'; readonly value: string }
-  /** A number, `true`, `false` or `null`. */
   | { readonly kind: 'literal'; readonly text: string }
 
 interface Entry {
@@ -15,7 +13,6 @@ interface Entry {
 
 type Open = { readonly kind: 'object'; readonly entries: Entry[] } | { readonly kind: 'array'; readonly items: Json[] }
 
-/** A string, a number or a literal, or a bracket. */
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[-+.\w]+|[[\]{}]/g
 
 /**
@@ -49,7 +46,6 @@ function toJson(token: string): Json {
   return token.startsWith('"') ? { kind: 'string', value: JSON.parse(token) } : { kind: 'literal', text: token }
 }
 
-/** How many values an object or an array has. */
 export function sizeOf(json: Json): number {
   if (json.kind === 'object') return json.entries.length
   return json.kind === 'array' ? json.items.length : 0
@@ -61,7 +57,6 @@ export function childrenOf(json: Json): readonly { readonly key: string | number
   return json.kind === 'array' ? json.items.map((value, key) => ({ key, value })) : []
 }
 
-/** The beginning of a value as text. */
 export function excerptOf(json: Json, most = 80): string {
   if (json.kind === 'literal') return cut(json.text, most)
   if (json.kind === 'string') return JSON.stringify(cut(json.value, most))

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { DeadLettersView } from './dead-letters.tsx'
 import { DevelopmentView } from './development.tsx'
 import { formatNumber } from './format.ts'
-import { MessagesView } from './messages.tsx'
+import { MessagesView } from './message-list.tsx'
 import { goTo, hrefOf, startKeys, useKeys, useRoute, VIEWS, type View } from './navigation.ts'
 import { Announcer, Facts } from './parts.tsx'
 import { QueuesView } from './queues.tsx'
@@ -76,7 +76,6 @@ const KEYS = [
   ['?', 'these keys'],
 ] as const
 
-/** A button that shows the keys; so does `?`. */
 function KeysHelp() {
   const dialog = useRef<HTMLDialogElement>(null)
   const [isOpen, setIsOpen] = useState(false)
@@ -121,7 +120,6 @@ const THEME_NAMES = Object.keys(THEMES) as Theme[]
 const THEME_KEY = 'hookline-theme'
 const prefersDark = matchMedia('(prefers-color-scheme: dark)')
 
-/** Changes the theme, and keeps it in the browser. */
 function ThemeSwitch() {
   const [theme, setTheme] = useState(readTheme)
   const next = THEME_NAMES[(THEME_NAMES.indexOf(theme) + 1) % THEME_NAMES.length] ?? 'system'

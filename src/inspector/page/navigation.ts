@@ -11,10 +11,8 @@ export const VIEWS = {
   development: 'Faults and time',
 } as const
 
-/** A view. */
 export type View = keyof typeof VIEWS
 
-/** The hash of the URL, read. */
 export interface Route {
   readonly view: View
   /** What is after the name of the view, decoded: the id of a message, the name of a part. */
@@ -85,7 +83,6 @@ export function useKeys(keys: Keys): void {
 const TYPED = 'input:not([type=checkbox], [type=radio]), textarea, select'
 const PRESSED = 'a, button, summary, input'
 
-/** Listens to the keys of the whole page. */
 export function startKeys(): void {
   addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return

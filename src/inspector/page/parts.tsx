@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { AttemptLine, RowState } from '../wire.ts'
+import type { AttemptLine, Row, RowState } from '../wire.ts'
 import { splitText } from './codes.ts'
 import { formatAgo, formatAttemptError, formatCountdown, formatInstant } from './format.ts'
 import { useNow, useStore } from './store.ts'
@@ -61,13 +61,17 @@ export function ReadOnly({ what }: { readonly what: string }) {
   )
 }
 
-/** The words of the states. */
 export const STATES: Readonly<Record<RowState, string>> = {
-  done: 'Done',
+  done: 'Handled or delivered',
   waiting: 'Waiting',
   failed: 'Failed',
   refused: 'Refused',
-  dead: 'Dead',
+  dead: 'Dead letter',
+}
+const DONE = { received: 'Handled', sent: 'Delivered', collected: 'Collected' }
+
+export function RowStateName({ row: { state, kind } }: { readonly row: Row }) {
+  return <State state={state}>{state === 'done' ? DONE[kind] : STATES[state]}</State>
 }
 
 const SIGNS: Readonly<Record<RowState, string>> = {
@@ -78,14 +82,13 @@ const SIGNS: Readonly<Record<RowState, string>> = {
   dead: 'M2.6 1 6 4.4 9.4 1 11 2.6 7.6 6 11 9.4 9.4 11 6 7.6 2.6 11 1 9.4 4.4 6 1 2.6Z',
 }
 
-/** A state: its sign, which is a shape of its own in its colour, and words. Default: those of the state. */
-export function State({ state, children }: { readonly state: RowState; readonly children?: ComponentChildren }) {
+export function State({ state, children }: { readonly state: RowState; readonly children: ComponentChildren }) {
   return (
     <span class="state">
       <svg class={`sign state-${state}`} viewBox="0 0 12 12" aria-hidden="true">
         <path d={SIGNS[state]} />
       </svg>
-      {children ?? STATES[state]}
+      {children}
     </span>
   )
 }
@@ -117,40 +120,29 @@ export function Ago({ at }: { readonly at: number }) {
 }
 
 /** Names and values, in a grid. Values that are undefined are left out. */
-export function Facts({
-  class: name,
-  facts,
-}: {
-  readonly class: string
-  readonly facts: readonly (readonly [name: string, value: ComponentChildren])[]
-}) {
+export function Facts({ class: name, facts }: { readonly class: string; readonly facts: FactList }) {
+  const known = facts.filter(([, value]) => value !== undefined)
   return (
     <dl class={name}>
-      {facts.map(
-        ([name, value]) =>
-          value !== undefined && (
-            <div key={name}>
-              <dt>{name}</dt>
-              <dd class="break">{value}</dd>
-            </div>
-          ),
-      )}
+      {known.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd class="break">{value}</dd>
+        </div>
+      ))}
     </dl>
   )
 }
 
-let say: (text: string) => void = () => {}
+export type FactList = readonly (readonly [name: string, value: ComponentChildren])[]
 
 /** Announces a text politely. The same text again is announced again. */
-export function announce(text: string): void {
-  say(text)
-}
+export let announce: (text: string) => void = () => {}
 
-/** The live region. The page holds one. */
 export function Announcer() {
   const [{ text, count }, setSaid] = useState({ text: '', count: 0 })
   useEffect(() => {
-    say = (next) => setSaid((said) => ({ text: next, count: said.count + 1 }))
+    announce = (next) => setSaid((said) => ({ text: next, count: said.count + 1 }))
   }, [])
   return (
     <div class="unseen" role="status" aria-live="polite">
@@ -164,7 +156,6 @@ export function resultOf({ status, error }: AttemptLine): string {
   return `${status ?? formatAttemptError(error ?? 'no response')}`
 }
 
-/** Why an attempt failed, and the beginning of the answer. */
 export function AttemptAnswer({ attempt: { reason, body } }: { readonly attempt: AttemptLine }) {
   return (
     <>

@@ -1,7 +1,7 @@
 /** The plots of a queue: what was done, what failed, how long it took, how much waits. A pointer or the arrow keys read values. */
 
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import type { Series } from '../wire.ts'
+import type { Part, Series } from '../wire.ts'
 import { formatDuration, formatNumber, formatTime } from './format.ts'
 import { Failure } from './parts.tsx'
 import {
@@ -22,10 +22,8 @@ import { useAnswer } from './store.ts'
 const SPANS = { 15: '15 minutes', 240: '4 hours' }
 const REFRESH_MS = 5_000
 
-/** Draws the four plots of a part, and keeps them up to date. */
-export function Plots({ part }: { readonly part: string }) {
+export function Plots({ name: part, kind }: Part) {
   const [minutes, setMinutes] = useState('15')
-  /** The interval that is read in all plots. */
   const [chosen, setChosen] = useState<number>()
   const { answer: series, error } = useAnswer<Series>('series', { part, minutes }, { everyMs: REFRESH_MS })
   const shared = series && { series, chosen, onChoose: setChosen }
@@ -43,9 +41,20 @@ export function Plots({ part }: { readonly part: string }) {
       <Failure error={error} />
       {shared !== undefined && each !== undefined && (
         <div class="plots">
-          <Plot title="Done" note={each} curves={{ done: 1 }} isSteps {...shared} />
+          <Plot
+            title={kind === 'receiver' ? 'Handled' : 'Delivered'}
+            note={each}
+            curves={{ done: 1 }}
+            isSteps
+            {...shared}
+          />
           <Plot title="Failed" note={each} curves={{ failed: 2 }} isSteps {...shared} />
-          <Plot title="Latency" note="of handlers or attempts" curves={{ p50: 1, p95: 3, p99: 2 }} {...shared} />
+          <Plot
+            title="Latency"
+            note={kind === 'receiver' ? 'of handlers' : 'of attempts'}
+            curves={{ p50: 1, p95: 3, p99: 2 }}
+            {...shared}
+          />
           <Plot title="Depth" note="waiting and active" curves={{ depth: 1 }} {...shared} />
         </div>
       )}
@@ -57,11 +66,8 @@ type CurveName = 'done' | 'failed' | 'p50' | 'p95' | 'p99' | 'depth'
 
 interface PlotProps {
   readonly title: string
-  /** What a value counts. */
   readonly note: string
-  /** The color of each. Several are durations. */
   readonly curves: Readonly<Partial<Record<CurveName, 1 | 2 | 3>>>
-  /** Whether a value counts what ended in its interval. */
   readonly isSteps?: boolean
   readonly series: Series
   readonly chosen: number | undefined
@@ -69,11 +75,9 @@ interface PlotProps {
 }
 
 const HEIGHT = 96
-/** Beside the plot: the numbers of the axis, and half of the last time. */
 const [LEFT, RIGHT] = [52, 18]
 const [TOP, BOTTOM] = [8, 22]
 
-/** Draws a plot as wide as its place. */
 function Plot({ title, note, curves: colors, isSteps = false, series, chosen, onChoose }: PlotProps) {
   const { from, intervalMs } = series
   const curves = Object.entries(colors).map(([name, color]) => ({ name, color, values: series[name as CurveName] }))
@@ -94,7 +98,6 @@ function Plot({ title, note, curves: colors, isSteps = false, series, chosen, on
     const value = at === undefined ? latestOf(values) : (values[at] ?? undefined)
     return value === undefined ? '–' : format(value)
   }
-  /** Says something of each curve, with its name where they are several. */
   const say = (what: (values: Values) => string): string =>
     curves.map(({ name, values }) => `${isDuration ? `${name} ` : ''}${what(values)}`).join(', ')
   const summarise = (values: Values): string => {

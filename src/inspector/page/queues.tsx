@@ -1,17 +1,14 @@
 /** The view "Queues": a row for each queue; of the one that is open, its plots and the messages that wait for another attempt. */
 
-import type { ComponentChildren } from 'preact'
 import { RETRY_WINDOW_MS } from '../../message/limits.ts'
 import type { CircuitLine, Detail, Part, QueueStatus, Row } from '../wire.ts'
 import { formatAgo, formatCount, formatDuration, formatNumber } from './format.ts'
 import { FourHours } from './four-hours.tsx'
 import { hrefOf, useRoute } from './navigation.ts'
-import { Ago, Countdown, Facts, NoQueue, State, Text, Time } from './parts.tsx'
+import { Ago, Countdown, type FactList, Facts, NoQueue, State, Text, Time } from './parts.tsx'
 import { Plots } from './plots.tsx'
-import { findTried } from './retry-times.ts'
 import { useAnswer, useNow, useStore } from './store.ts'
 
-/** Shows the queues, and the plots of the chosen part. */
 export function QueuesView() {
   const setup = useStore((state) => state.setup)
   const queues = useStore((state) => state.queues)
@@ -43,7 +40,7 @@ export function QueuesView() {
                 {status?.circuits !== undefined && <Circuits circuits={status.circuits} />}
                 {isOpen && (
                   <div class="queue-body">
-                    <Plots part={name} />
+                    <Plots {...part} />
                     {kind === 'destination' && <Retries part={name} />}
                   </div>
                 )}
@@ -68,21 +65,20 @@ function Toggle({ name, isOpen }: { readonly name: string; readonly isOpen: bool
   )
 }
 
-function numbersOf({ name }: Part, status: QueueStatus | undefined): readonly (readonly [string, ComponentChildren])[] {
+function numbersOf({ name }: Part, status: QueueStatus | undefined): FactList {
   const known = status?.status === 'unavailable' ? undefined : status
   const number = (value: number | undefined): string => (value === undefined ? '–' : formatNumber(value))
   const dead = number(known?.deadLetters)
   const link = (
     <a class="state-dead" href={hrefOf('dead-letters', name)}>
       {dead}
-      <span class="unseen"> dead letters</span>
     </a>
   )
   return [
     ['Waiting', number(known?.waiting)],
     ['Active', number(known?.active)],
     ['Retrying', number(known?.retrying)],
-    ['Dead', known?.deadLetters ? link : dead],
+    ['Dead letters', known?.deadLetters ? link : dead],
     ['Oldest', known?.oldestDueAgeMs ? formatDuration(known.oldestDueAgeMs) : '–'],
   ]
 }
@@ -146,15 +142,13 @@ function Circuits({ circuits }: { readonly circuits: readonly CircuitLine[] }) {
   )
 }
 
-/** How many messages are drawn. */
 const MAX_RETRIES = 8
 const LEGEND = [
-  ['attempt-failed', 4, 'failed'],
+  ['state-failed', 4, 'failed'],
   ['attempt-next', 5, 'next'],
-  ['attempt-later', 2, 'later, if they fail: about then'],
+  ['muted', 2, 'later, if they fail: about then'],
 ] as const
 
-/** The messages of a destination that wait for another attempt, the next one first. */
 function Retries({ part }: { readonly part: string }) {
   const rows = useStore((state) => state.rows)
     .filter((row) => row.part === part && row.kind === 'sent' && row.state === 'waiting' && row.attempts > 0)
@@ -193,7 +187,7 @@ function Retries({ part }: { readonly part: string }) {
 function Retry({ row }: { readonly row: Row }) {
   const { id, at, name, type, attempts, retryAt } = row
   const { answer } = useAnswer<Detail>('message', { id }, { cause: attempts })
-  const { startedAt, endsAt } = answer?.window ?? { startedAt: at, endsAt: at + RETRY_WINDOW_MS }
+  const window = answer?.window ?? { startedAt: at, endsAt: at + RETRY_WINDOW_MS }
   return (
     <li class="retry">
       <div>
@@ -204,13 +198,7 @@ function Retry({ row }: { readonly row: Row }) {
         {retryAt !== undefined && ' next '}
         {retryAt !== undefined && <Countdown at={retryAt} />}
       </div>
-      <FourHours
-        startedAt={startedAt}
-        endsAt={endsAt}
-        tried={findTried(answer?.steps ?? [])}
-        rounds={attempts}
-        nextAt={retryAt}
-      />
+      <FourHours {...window} steps={answer?.steps ?? []} row={row} />
     </li>
   )
 }

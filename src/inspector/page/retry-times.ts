@@ -3,14 +3,7 @@
 import { isRetryable, nextDelay } from '../../destination/schedule.ts'
 import type { AttemptLine, CircuitLine, Step } from '../wire.ts'
 
-/** An attempt that ended. */
-export interface Tried {
-  readonly at: number
-  readonly ok: boolean
-}
-
-/** The attempts among the steps of a message. */
-export function findTried(steps: readonly Step[]): readonly Tried[] {
+export function findTried(steps: readonly Step[]): readonly Pick<AttemptLine, 'at' | 'ok'>[] {
   return steps.flatMap((step) => (step.what === 'attempt' ? [{ at: step.attempt.at, ok: step.attempt.ok }] : []))
 }
 
@@ -36,7 +29,6 @@ export function placeOf(elapsedMs: number, windowMs: number): number {
 
 /** The circuits of the URLs that may still accept a message. */
 export interface Remaining {
-  /** Those that hold it. */
   readonly open: readonly CircuitLine[]
   /** How many do not. */
   readonly others: number

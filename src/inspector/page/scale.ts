@@ -44,11 +44,9 @@ export interface Box {
   readonly height: number
   /** How many intervals are side by side. */
   readonly count: number
-  /** The value at the top. */
   readonly top: number
 }
 
-/** The line through the middles of intervals, with gaps where values are null. A value between two gaps is a dot. */
 export function drawLine(values: Values, box: Box): string {
   const points = values.map((value, index) => {
     if (value === null) return ''
@@ -58,18 +56,15 @@ export function drawLine(values: Values, box: Box): string {
   return points.join('')
 }
 
-/** The outline of an area of columns, one for each interval. */
 export function drawSteps(values: Values, box: Box): string {
   const steps = values.map((value, index) => `V${yOf(value ?? 0, box)}H${xOf(index + 1, box)}`)
   return `M0 ${yOf(0, box)}${steps.join('')}V${yOf(0, box)}Z`
 }
 
-/** Where an interval begins. */
 export function xOf(index: number, { width, count }: Box): number {
   return round((index / count) * width)
 }
 
-/** How far below the top a value is. */
 export function yOf(value: number, { height, top }: Box): number {
   return round(height - (Math.min(value, top) / top) * height)
 }
@@ -89,7 +84,6 @@ export function greatestOf(values: Values): number | undefined {
   return known.length === 0 ? undefined : Math.max(...known)
 }
 
-/** The last value that is known. */
 export function latestOf(values: Values): number | undefined {
   return values.findLast((value) => value !== null) ?? undefined
 }

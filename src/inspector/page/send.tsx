@@ -178,7 +178,6 @@ interface FormFieldsProps {
   onChange(draft: Draft): void
 }
 
-/** The type and its fields. */
 function FormFields({ draft, errors, onChange }: FormFieldsProps) {
   const others = Object.keys(draft.rest)
   const set = (field: Field, value: string): void => onChange({ ...draft, values: { ...draft.values, [field]: value } })
@@ -236,7 +235,6 @@ interface JsonAreaProps {
   onChange(value: string): void
 }
 
-/** A place for JSON, with what is wrong with it. */
 function JsonArea({ label, rows, value, error, onChange }: JsonAreaProps) {
   const id = `field-${label.split(',')[0]}`
   return (
@@ -265,7 +263,6 @@ function describeSent({ attempts }: Sent): string {
   return `Accepted: ${attempts.filter(({ ok }) => ok).length} of ${formatCount(attempts.length, 'attempt')}.`
 }
 
-/** What each URL answered. */
 function Result({ sent }: { readonly sent: Sent }) {
   return (
     <section class="panel block" aria-label="Result">

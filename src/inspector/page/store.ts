@@ -4,17 +4,14 @@ import { useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState }
 import type { Fault, Problem, QueueStatus, Row, Setup, StreamEvents, Time } from '../wire.ts'
 import { keptRows } from './filter.ts'
 
-/** Everything that the views show, apart from what they fetch themselves. */
 export interface State {
   /** Undefined until the inspector has answered. */
   readonly setup: Setup | undefined
-  /** Why the inspector refused to answer. */
   readonly refusal: string | undefined
   /** `lost`: the page connects again by itself. */
   readonly link: 'connecting' | 'open' | 'lost'
   /** Whether the rows have arrived once. */
   readonly hasRows: boolean
-  /** The newest first. */
   readonly rows: readonly Row[]
   readonly queues: readonly QueueStatus[]
   readonly faults: readonly Fault[]
@@ -23,7 +20,6 @@ export interface State {
 }
 
 const RETRY_MS = 2_000
-/** The least time between two renderings. */
 const PAUSE_MS = 100
 
 let state: State = {
@@ -39,7 +35,6 @@ let state: State = {
 const listeners = new Set<() => void>()
 let rowsById = new Map<number, Row>()
 let isSorted = true
-/** Between the clock of this machine and that of the app. */
 let offsetMs = 0
 let isScheduled = false
 let renderedAt = Number.NEGATIVE_INFINITY
@@ -96,11 +91,9 @@ export function useNow(everyMs = 1_000): number {
 
 type Query = Readonly<Record<string, string | number | undefined>>
 
-/** What is known of an answer. */
 export interface Answered<Answer> {
   /** The latest; undefined until the first one. Of the query before, until that of a new one arrives. */
   readonly answer?: Answer
-  /** Why the latest request failed. */
   readonly error?: string
   /** Asks again. */
   reload(): void
@@ -147,17 +140,14 @@ export function useAnswer<Answer>(
   return { ...answered, reload: useCallback(() => reload(undefined), []) }
 }
 
-/** What can be posted to the API, and whether it is under way. */
 export interface Action {
   readonly isBusy: boolean
-  /** Why the latest attempt failed. */
   readonly error: string | undefined
   setError(error: string | undefined): void
   /** Posts. Resolves to undefined when that failed, which `error` then says. */
   post<Answer>(path: string, body: unknown): Promise<Answer | undefined>
 }
 
-/** Changes something through the API. */
 export function useAction(): Action {
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<string>()
@@ -229,7 +219,6 @@ export function connect(): void {
   on('time', showTime)
 }
 
-/** Shows the time that the inspector answered to a change of it. */
 export function showTime(time: Time): void {
   update({ time })
 }

@@ -11,15 +11,12 @@ import {
   skipSpace,
 } from '../json-tokens.ts'
 
-/** A value of a JSON text: a list, an object, or the index of the token that it is. */
 export type JsonNode = number | { readonly items: readonly JsonNode[] } | { readonly members: readonly Member[] }
 
-/** A key, as the index of its token, and its value. */
 export type Member = readonly [key: number, value: JsonNode]
 
 export interface JsonText {
   readonly root: JsonNode
-  /** Each distinct string, number and literal, as it is written. */
   readonly tokens: readonly string[]
   /** The same tokens, the strings decoded. Strings that are escaped differently are distinct tokens. */
   readonly texts: readonly string[]
@@ -85,7 +82,6 @@ export interface Layout {
   readonly colon: string
   /** One step of indentation; without it, all is on one line. */
   readonly indent?: string
-  /** How an empty list and an empty object are written at an indentation. */
   readonly empty?: (brackets: string, margin: string) => string
 }
 

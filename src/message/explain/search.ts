@@ -111,7 +111,6 @@ function* pair(firsts: readonly Deviation[], seconds: readonly Deviation[]): Gen
   }
 }
 
-/** The first of each list, then the second of each, and so on. */
 function* interleave<Item>(lists: readonly Iterable<Item>[]): Generator<Item> {
   const iterators = new Set(lists.map((list) => list[Symbol.iterator]()))
   while (iterators.size > 0) {

@@ -10,7 +10,6 @@ export interface Reading {
   readonly causes: readonly SignatureCause[]
   /** What was signed before the body: a timestamp and what separates the two, or nothing. */
   readonly prefix: string
-  /** Checks whether this digest, in lowercase hexadecimal, is the one that was given. */
   fits(digest: string): boolean
 }
 
@@ -23,11 +22,10 @@ const DIGITS: Readonly<Record<HashName, number>> = {
   sha512: 128,
 }
 const HASHES = Object.keys(DIGITS) as HashName[]
-/** A part of a digest is read as one of these, the shortest that is long enough. */
 const OFTEN_CUT: readonly HashName[] = ['sha1', 'sha256', 'sha512']
 
 /** Fewer digits than this fit by chance. */
-const SHORTEST_PART = 16
+const MIN_PART = 16
 
 /** More characters than this are no digest, whatever is put around it. */
 const LONGEST = 1_000
@@ -96,10 +94,9 @@ function readHex(text: string, codes: Set<SignatureCauseCode>): string | undefin
   }
   const isUrl = /[-_]/.test(text) || (text.length % 4 !== 0 && !text.includes('='))
   codes.add(isUrl ? 'signature_base64url' : 'signature_base64')
-  return decoded.length * 2 >= SHORTEST_PART && decoded.length <= 64 ? decoded.toString('hex') : undefined
+  return decoded.length * 2 >= MIN_PART && decoded.length <= 64 ? decoded.toString('hex') : undefined
 }
 
-/** A digest of exactly this length, and a longer one that was cut. */
 function listReadings(hex: string, codes: ReadonlySet<SignatureCauseCode>, prefix = ''): Reading[] {
   const readings: Reading[] = []
   const add = (hash: HashName, ofCut: readonly SignatureCauseCode[], fits: Reading['fits']): void => {

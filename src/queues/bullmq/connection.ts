@@ -3,26 +3,21 @@
 import { createRedisBackend, Queue, Worker } from 'bullmq'
 import { Redis, type RedisOptions } from 'ioredis'
 import { HooklineError } from '../../message/error.ts'
-import { createPending } from '../../time/pending.ts'
-import { TIMED_OUT } from '../../time/timeout.ts'
-import type { QueueUse } from '../queue.ts'
+import { createPending, TIMED_OUT } from '../../time/timeout.ts'
+import type { QueueUse } from '../api.ts'
 import { type BullmqSettings, isInstance } from './options.ts'
 
-/** The two faces of BullMQ, over one connection, and that itself. */
 export interface Engine {
   readonly queue: Queue
-  /** Not for an observer, which has none. */
   readonly worker: Worker
   readonly client: Redis
 }
 
-/** A connection that opens and reopens by itself. */
 export type Connection = ReturnType<typeof connect>
 
 /** Checks a Redis and the queue in it before the first call, each time that it has connected: it may be another server. */
 export type Check = (engine: Engine, use: QueueUse | undefined) => Promise<void>
 
-/** Connects. Waits by the machine's clock, as Redis does. */
 export function connect(settings: BullmqSettings, checkServer: Check) {
   const { name, prefix, connection, timeoutMs, onError } = settings
   const isTheirs = isInstance(connection)
@@ -35,7 +30,6 @@ export function connect(settings: BullmqSettings, checkServer: Check) {
   let lastError: unknown
   let isClosed = false
 
-  /** BullMQ repeats the errors of the connection. */
   function reportError(error: unknown): void {
     if (error === lastError) return
     lastError = error
@@ -51,7 +45,6 @@ export function connect(settings: BullmqSettings, checkServer: Check) {
     return unavailable(name, timeoutMs, error)
   }
 
-  /** Resolves when the client is ready or the time is over. */
   async function untilReady(ms: number): Promise<void> {
     if (client.status === 'wait') client.connect().catch(() => {}) // Also emitted as an event.
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -82,13 +75,12 @@ export function connect(settings: BullmqSettings, checkServer: Check) {
     return checking
   }
 
-  /**
-   * Makes a call as soon as Redis is there.
-   *
-   * @param sinceMs By `performance.now()`: when the waiting began.
-   * @throws HooklineError `queue_unavailable` when Redis does not answer in time or refuses, or is one that loses jobs; for
-   *   BullMQ's own refusals their error, see `isRefusal`.
-   */
+  async function inTime<T>(answer: Promise<T>, ms: number): Promise<T> {
+    const result = await pending.wait(answer, ms)
+    if (result === TIMED_OUT) throw lastError
+    return result
+  }
+
   async function call<T>(make: (engine: Engine) => Promise<T>, sinceMs: number = performance.now()): Promise<T> {
     const left = (): number => Math.max(0, sinceMs + timeoutMs - performance.now())
     if (isClosed) {
@@ -97,30 +89,25 @@ export function connect(settings: BullmqSettings, checkServer: Check) {
     }
     try {
       if (client.status !== 'ready') await untilReady(left())
-      if (client.status !== 'ready') throw failed(lastError)
+      if (client.status !== 'ready') throw lastError
       engine ??= open()
-      if (!isChecked && (await pending.wait(check(engine), left())) === TIMED_OUT) throw failed(lastError)
-      const result = await pending.wait(make(engine), left())
-      if (result !== TIMED_OUT) return result
+      if (!isChecked) await inTime(check(engine), left())
+      return await inTime(make(engine), left())
     } catch (error) {
       throw error instanceof HooklineError || isRefusal(error) ? error : failed(error)
     }
-    throw failed(lastError)
   }
 
   client.on('error', reportError)
   client.on('ready', startAnew)
   const { host, port, path, db, sentinels, name: group } = client.options
   return {
-    /** Where the jobs are, as text. */
     place: JSON.stringify([host, port, path, db, sentinels, group, prefix, name]),
-    /** From the next call on, Redis is asked whether the queue has this use. */
     reserve(reservedFor: QueueUse): void {
       use = reservedFor
       isChecked = false
     },
     call,
-    /** Ends the connection, unless it is an instance of the user. Calls under way reject. */
     async close(): Promise<void> {
       isClosed = true
       pending.rejectAll(refused(name, 'it closed before Redis responded', 'no answer', PUSH_AGAIN))
@@ -175,7 +162,6 @@ function unavailable(name: string, timeoutMs: number, error: unknown): HooklineE
   return refused(name, `Redis did not respond within ${timeoutMs} ms`, found, UNREACHABLE, error)
 }
 
-/** A `queue_unavailable` in its three parts. */
 export function refused(name: string, what: string, found: string, advice: string, cause?: unknown): HooklineError {
   const message = `Queue ${name}: ${what}. Got ${found}. ${advice}`
   return new HooklineError('queue_unavailable', message, cause === undefined ? {} : { cause: withoutCommand(cause) })
@@ -190,7 +176,6 @@ export function isRefusal(error: unknown): boolean {
   return error instanceof Error && 'code' in error && typeof error.code === 'number' && error.code < 0
 }
 
-/** Whether Redis answered, with an error. */
 export function isReply(error: unknown): boolean {
   return error instanceof Error && error.name === 'ReplyError'
 }

@@ -5,13 +5,13 @@
  */
 
 import { systemClock } from '../../time/clock.ts'
-import { createQueue } from '../create-queue.ts'
-import type { Queue } from '../queue.ts'
+import type { Queue } from '../api.ts'
+import { createQueue } from '../queue.ts'
 import { asObserver } from '../use.ts'
 import { type BullmqQueueOptions, readOptions } from './options.ts'
 import { createBullmqStore } from './store.ts'
 
-export type { Queue } from '../queue.ts'
+export type { Queue } from '../api.ts'
 export type { BullmqQueueOptions } from './options.ts'
 
 /**

@@ -1,26 +1,21 @@
 /** A job as BullMQ stores it: the body as its data, what is kept between claims with its last error. */
 
 import { type BulkJobOptions, type Job as StoredJob, UnrecoverableError } from 'bullmq'
-import type { ClaimedJob, DeadLetter, Job, Outcome } from '../queue.ts'
+import type { ClaimedJob, DeadLetter, Job, Outcome } from '../api.ts'
 
-/** What is kept with a job between claims. Times are milliseconds since the epoch. */
 interface Notes {
   readonly firstAt?: number | undefined
   readonly retryState?: string | undefined
-  /** How many claims no handler saw. */
   readonly uncounted?: number | undefined
-  /** When it came due, if later than it was pushed for. */
   readonly dueAt?: number
 }
 
-/** A claim: the job under the lock of a token. Each claim has a token of its own. */
 export interface BullmqClaim extends ClaimedJob {
   readonly job: StoredJob
   readonly token: string
   readonly notes: Notes
 }
 
-/** A job for BullMQ to add. */
 export type BulkJob = { readonly name: string; readonly data: string; readonly opts: BulkJobOptions }
 
 /** While a job exists its id is taken; once it is complete the deduplication remembers the id. */
@@ -30,7 +25,6 @@ export function toBulkJob({ id, body, notBefore }: Job, now: number, dedupeWindo
   return { name: 'job', data: encode(body), opts: delay === 0 ? opts : { ...opts, delay } }
 }
 
-/** A claimed job, or undefined when Hookline did not write it. */
 export function toClaim(job: StoredJob, token: string): BullmqClaim | undefined {
   const body = decode(job.data)
   if (body === undefined) return undefined
@@ -42,12 +36,10 @@ export function toClaim(job: StoredJob, token: string): BullmqClaim | undefined 
   return { id, body, claimCount, firstAt, dueAt, retryState: decode(notes.retryState), job, token, notes }
 }
 
-/** The body of a job; of one that Hookline did not write, its data as JSON. */
 export function bodyOf({ data }: StoredJob): Uint8Array {
   return decode(data) ?? Buffer.from(JSON.stringify(data))
 }
 
-/** A failed job. */
 export function toDeadLetter(job: StoredJob): DeadLetter {
   const { id = '', finishedOn = 0, failedReason: reason = '' } = job
   return {
@@ -59,12 +51,10 @@ export function toDeadLetter(job: StoredJob): DeadLetter {
   }
 }
 
-/** When a job came due, or will. */
 export function dueAtOf(job: StoredJob): number {
   return readNotes(job).dueAt ?? job.timestamp + (job.opts.delay ?? 0)
 }
 
-/** Ends a claim as its handler decided. BullMQ refuses when the claim is not current any more. */
 export async function finishClaim(claim: BullmqClaim, outcome: Outcome, now: number): Promise<void> {
   const { job, token, notes } = claim
   if ('complete' in outcome) {
@@ -84,7 +74,6 @@ export async function finishClaim(claim: BullmqClaim, outcome: Outcome, now: num
   await retry(claim, reason, { ...kept, dueAt }, { delay: dueAt - now })
 }
 
-/** Ends a claim without an outcome: the job is the first of those that are due. */
 export async function releaseClaim(claim: BullmqClaim, wasHandled: boolean): Promise<void> {
   const { firstAt, notes } = claim
   // A claim whose process died before the handler began counts all the same: nothing in Redis tells.
@@ -109,13 +98,11 @@ async function retry(
   await moveWithNotes(job, token, new Error(reason), notes)
 }
 
-/** Makes a claimed job a dead letter. */
 export async function fail(job: StoredJob, token: string, reason: string, notes: Notes): Promise<void> {
   job.opts.removeOnFail = false
   await moveWithNotes(job, token, new UnrecoverableError(reason), notes)
 }
 
-/** The stack of the error is stored with its message. */
 async function moveWithNotes(job: StoredJob, token: string, error: Error, notes: Notes): Promise<void> {
   error.stack = NOTES_MARK + JSON.stringify(notes)
   job.stacktrace = []

@@ -3,18 +3,20 @@
 import type { Redis, RedisOptions } from 'ioredis'
 import type { HooklineError } from '../../message/error.ts'
 import {
+  anything,
+  checkOptions,
   invalidOption,
   kindOf,
+  type OptionChecks,
   requireBoolean,
-  requireOptions,
   requireText,
-  requireWhole,
   show,
+  whole,
 } from '../../options/checks.ts'
 import type { Logger } from '../../options/log.ts'
 import { readOnError } from '../../options/report.ts'
 import { systemClock } from '../../time/clock.ts'
-import { readRetention } from '../arguments.ts'
+import { QUEUE_CHECKS, withDefaults } from '../arguments.ts'
 
 /** What `bullmqQueue` takes. */
 export interface BullmqQueueOptions {
@@ -67,57 +69,42 @@ export interface BullmqQueueOptions {
   readonly logger?: Logger
 }
 
-/** The options, complete. `onError` writes the log too. */
-export interface BullmqSettings
-  extends Required<Omit<BullmqQueueOptions, 'connection' | 'deadLetterRetentionMs' | 'logger'>> {
-  readonly connection: Where
-  readonly deadLetterRetentionMs: number | undefined
-}
+export type BullmqSettings = ReturnType<typeof readOptions>
 
 type Where = NonNullable<BullmqQueueOptions['connection']>
 
-const OPTIONS = [
-  'name',
-  'connection',
-  'prefix',
-  'leaseMs',
-  'pollMs',
-  'dedupeWindowMs',
-  'allowEviction',
-  'observe',
-  'deadLetterRetentionMs',
-  'timeoutMs',
-  'onError',
-  'logger',
-] as const satisfies (keyof BullmqQueueOptions)[]
+const { clock: _, ...SHARED } = QUEUE_CHECKS
+const CHECKS: OptionChecks<BullmqQueueOptions> = {
+  ...SHARED,
+  connection: anything,
+  prefix: requireText,
+  leaseMs: whole(100),
+  dedupeWindowMs: whole(1, Number.MAX_SAFE_INTEGER),
+  allowEviction: requireBoolean,
+  observe: requireBoolean,
+  timeoutMs: whole(1),
+}
+const DEFAULTS = {
+  prefix: 'bull',
+  leaseMs: 20_000,
+  pollMs: 100,
+  dedupeWindowMs: 24 * 60 * 60_000,
+  allowEviction: false,
+  observe: false,
+  timeoutMs: 3_000,
+}
 
 /** Checks and completes the options. @throws TypeError that names the option, and never quotes a URL. */
-export function readOptions(options: BullmqQueueOptions): BullmqSettings {
-  requireOptions('bullmqQueue', options, OPTIONS)
-  const { name, connection, prefix = 'bull', leaseMs = 20_000, pollMs = 100 } = options
-  const { dedupeWindowMs = 24 * 60 * 60_000, allowEviction = false, observe = false, timeoutMs = 3_000 } = options
+export function readOptions(options: BullmqQueueOptions) {
+  checkOptions('bullmqQueue', options, CHECKS)
+  const { name, connection } = options
   requireText('name', name)
   if (name.includes(':')) throw invalidOption('name', 'must hold no colon', show(name), 'Pass a name without one.')
   requireConnection(connection)
-  requireText('prefix', prefix, 'bull')
-  requireBoolean('allowEviction', allowEviction)
-  requireBoolean('observe', observe)
-  return {
-    name,
-    connection,
-    prefix,
-    leaseMs: requireWhole('leaseMs', leaseMs, 100),
-    pollMs: requireWhole('pollMs', pollMs, 1),
-    deadLetterRetentionMs: readRetention(options.deadLetterRetentionMs),
-    dedupeWindowMs: requireWhole('dedupeWindowMs', dedupeWindowMs, 1, Number.MAX_SAFE_INTEGER),
-    allowEviction,
-    observe,
-    timeoutMs: requireWhole('timeoutMs', timeoutMs, 1),
-    onError: readOnError(options, systemClock),
-  }
+  const settings = withDefaults<BullmqQueueOptions, typeof DEFAULTS>(options, DEFAULTS)
+  return { ...settings, connection, onError: readOnError(options, systemClock) }
 }
 
-/** Whether this is an instance of ioredis, of whichever copy of it. */
 export function isInstance(connection: Where): connection is Redis {
   return typeof connection === 'object' && 'duplicate' in connection && typeof connection.duplicate === 'function'
 }

@@ -1,26 +1,22 @@
 /** What a Redis must be like before a queue uses it: one that keeps what it acknowledges, and this queue to this version. */
 
 import type { Redis } from 'ioredis'
-import type { QueueUse } from '../queue.ts'
+import type { QueueUse } from '../api.ts'
 import { doesNotExist, requireNote } from '../use.ts'
 import { type Check, connect, type Engine, isReply, refused } from './connection.ts'
 import { type BullmqQueueOptions, type BullmqSettings, readOptions } from './options.ts'
 
-/** The version of what Hookline keeps in Redis. A queue of any other version is refused. */
 const VERSION = 1
 
-/** Creates the check. Changes nothing but, at last, the note of the use. Its errors are `queue_unavailable`, and say what to do. */
 export function createCheck({ name, prefix, allowEviction, observe }: BullmqSettings): Check {
   const warnings = new Set<string>()
 
-  /** Reports what the queue can work with, and what its owner should know: once. */
   function warn(code: string, message: string): void {
     if (warnings.has(code)) return
     warnings.add(code)
     process.emitWarning(`Queue ${name}: ${message}`, { code })
   }
 
-  /** A Redis that deletes keys when its memory is full deletes acknowledged jobs. */
   function requireNoEviction(memory: string): void {
     const policy = /^maxmemory_policy:(\S+)/m.exec(memory)?.[1]
     if (policy === undefined) {
@@ -42,7 +38,6 @@ export function createCheck({ name, prefix, allowEviction, observe }: BullmqSett
     warn('HOOKLINE_REDIS_PERSISTENCE', message)
   }
 
-  /** The first to reserve the queue says what it is for. */
   async function checkNote({ client, queue }: Engine, use: QueueUse | undefined): Promise<void> {
     const key = queue.toKey('hookline')
     let note = await client.get(key)
@@ -69,7 +64,6 @@ export function createCheck({ name, prefix, allowEviction, observe }: BullmqSett
   }
 }
 
-/** Empty for a user who may not ask. */
 async function readInfo(client: Redis, part: string): Promise<string> {
   try {
     return await client.info(part)
@@ -79,7 +73,6 @@ async function readInfo(client: Redis, part: string): Promise<string> {
   }
 }
 
-/** The queues of BullMQ under a prefix: each has a key of its own, which any process that pushes or works writes. */
 async function findNames(client: Redis, prefix: string): Promise<string[]> {
   const [start, end] = [`${prefix}:`, ':meta']
   const pattern = `${start.replace(/[\\*?[\]]/g, '\\$&')}*${end}`
@@ -92,7 +85,6 @@ async function findNames(client: Redis, prefix: string): Promise<string[]> {
 
 const SCANNED_AT_ONCE = 10_000
 
-/** The names of the queues of BullMQ under the prefix, for an observer that knows none. Changes nothing. */
 export async function listQueues(options: Omit<BullmqQueueOptions, 'name' | 'observe'>): Promise<string[]> {
   const settings = readOptions({ ...options, name: 'any', observe: true })
   const connection = connect(settings, async () => {})

@@ -24,17 +24,13 @@ import { createStored } from './stored.ts'
 
 type OnUnreadable = Parameters<QueueStore['claim']>[1]
 
-/** Why a job that Hookline did not write is a dead letter. */
 const FOREIGN_REASON = 'Hookline did not write this job.'
 
-/** A push under way. */
 interface Push {
   readonly jobs: readonly BulkJob[]
-  /** By `performance.now()`. */
   readonly since: number
 }
 
-/** Creates a store. It connects at the first call. BullMQ takes the time of jobs from the machine, whatever the clock says. */
 export function createBullmqStore(settings: BullmqSettings, clock: Clock): QueueStore<BullmqClaim> {
   const { leaseMs, dedupeWindowMs } = settings
   const connection = connect(settings, createCheck(settings))
@@ -57,7 +53,6 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
     await connection.call(({ queue }) => queue.addBulk(jobs), batch[0]?.since)
   }
 
-  /** Frees the claims of workers that died. */
   async function freeStalled(): Promise<void> {
     const now = clock.monotonic()
     if (now - freedAt < leaseMs / 4) return
@@ -86,7 +81,6 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
     }
   }
 
-  /** Undefined when no job is due. A job that Hookline did not write becomes a dead letter. */
   async function fetchOne(worker: Worker, onUnreadable: OnUnreadable): Promise<BullmqClaim | 'not ours' | undefined> {
     tokens += 1
     const token = `${tokenPrefix}:${tokens}`
@@ -113,7 +107,6 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
     await Promise.all(lastFirst.map((claim) => end(claim, () => releaseClaim(claim, wereHandled))))
   }
 
-  /** Does nothing when the claim is not current any more. */
   async function end(claim: BullmqClaim, make: () => Promise<void>): Promise<void> {
     held.delete(claim)
     try {

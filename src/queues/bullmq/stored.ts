@@ -6,7 +6,6 @@ import type { QueueStore } from '../store.ts'
 import { type Connection, isRefusal } from './connection.ts'
 import { bodyOf, toDeadLetter } from './job.ts'
 
-/** All but the failed ones, which are dead letters, and complete ones, which BullMQ deletes. */
 const STATES = ['wait', 'prioritized', 'delayed', 'waiting-children', 'active'] as const
 
 const CHANGED_AT_ONCE = 500
@@ -21,13 +20,10 @@ const DROP = `
   redis.call('DEL', unpack(KEYS, 2))
   return 1`
 
-/** What BullMQ stores beside a job. */
 const PARTS = ['logs', 'dependencies', 'processed', 'failed', 'unsuccessful']
 
-/** The part of a store that is about it. */
 export type Stored = Pick<QueueStore, 'deadLetters' | 'redrive' | 'drop' | 'jobs' | 'remove'>
 
-/** Creates it. */
 export function createStored({ call }: Connection, now: () => number): Stored {
   function failedIds(queue: Queue): Promise<string[]> {
     return queue.getRanges(['failed'], 0, -1, true)
@@ -38,7 +34,6 @@ export function createStored({ call }: Connection, now: () => number): Stored {
     return jobs.filter((job) => job !== undefined)
   }
 
-  /** Does it to some at a time. Returns with how many it succeeded: others may do the same meanwhile. */
   async function countEach(
     ids: readonly string[],
     act: (queue: Queue, id: string, client: Redis) => Promise<boolean>,

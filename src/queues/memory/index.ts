@@ -4,13 +4,24 @@
  * @module hookline/queues/memory
  */
 
-import { createQueue } from '../create-queue.ts'
-import type { Queue } from '../queue.ts'
-import { type MemoryQueueOptions, readOptions } from './options.ts'
-import { createMemoryStore } from './store.ts'
+import { aClock, checkOptions, type OptionChecks, requireText, whole } from '../../options/checks.ts'
+import type { Queue } from '../api.ts'
+import { createQueue } from '../queue.ts'
+import { createMemoryStore, type MemoryQueueOptions } from './store.ts'
 
-export type { Queue } from '../queue.ts'
-export type { MemoryQueueOptions } from './options.ts'
+export type { Queue } from '../api.ts'
+export type { MemoryQueueOptions } from './store.ts'
+
+const count = whole(1, Number.MAX_SAFE_INTEGER)
+const CHECKS: OptionChecks<MemoryQueueOptions> = {
+  name: requireText,
+  maxJobs: count,
+  maxBytes: count,
+  maxDeadLetters: count,
+  dedupeWindowMs: count,
+  deadLetterRetentionMs: count,
+  clock: aClock,
+}
 
 /**
  * Creates a queue whose jobs end with the process. `close()` returns those that were not complete.
@@ -27,7 +38,7 @@ export type { MemoryQueueOptions } from './options.ts'
  * await queue.push([{ id: randomUUID(), body }])
  */
 export function memoryQueue(options: MemoryQueueOptions = {}): Queue {
-  const settings = readOptions(options)
-  const { name, deadLetterRetentionMs, clock } = settings
-  return createQueue(createMemoryStore(settings), { name, deadLetterRetentionMs, clock })
+  checkOptions('memoryQueue', options, CHECKS)
+  const { name = 'memory', deadLetterRetentionMs, clock } = options
+  return createQueue(createMemoryStore({ ...options, name }), { name, deadLetterRetentionMs, clock })
 }

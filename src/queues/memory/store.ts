@@ -1,27 +1,46 @@
 /** The store of a queue in memory: due jobs first in, first out; jobs that wait for their time in a heap. */
 
 import { createFifo } from '../../collections/fifo.ts'
-import { createSlots } from '../../collections/slots.ts'
 import { HooklineError } from '../../message/error.ts'
-import type { ClaimedJob, DeadLetter, Job } from '../queue.ts'
+import { type Clock, systemClock } from '../../time/clock.ts'
+import type { ClaimedJob, DeadLetter, Job } from '../api.ts'
 import type { QueueStore } from '../store.ts'
-import type { Settings } from './options.ts'
 import { createTimeHeap } from './time-heap.ts'
 
 interface Entry {
   readonly id: string
-  /** Counts the entries, so that the oldest has the lowest. */
-  readonly order: number
-  /** Its slot. */
-  slot: number
   body: Uint8Array
   retryState: Uint8Array | undefined
+  isClaimed: boolean
   claimCount: number
   firstAt: Date
   dueAt: number
 }
 
-/** A claim is the entry's, while it says so. */
+/** What `memoryQueue` takes. */
+export interface MemoryQueueOptions {
+  /** Names the queue in its errors. Default `memory`. */
+  readonly name?: string
+  /** The most jobs that wait or are claimed. Default 100 000. */
+  readonly maxJobs?: number
+  /** The most bytes of bodies and retry states. Default 256 MiB. Dead letters count too, but make way for new jobs. */
+  readonly maxBytes?: number
+  /** The most dead letters; past that the oldest is forgotten. Default 10 000. */
+  readonly maxDeadLetters?: number
+  /**
+   * How long the id of a completed job is remembered, in milliseconds, from its completion. Default 24 hours. At most
+   * `maxJobs` ids are remembered, the latest.
+   */
+  readonly dedupeWindowMs?: number
+  /**
+   * How long dead letters are kept, in milliseconds. A queue with a handler drops older ones once an hour, or once in this time
+   * when that is shorter. Default: for ever.
+   */
+  readonly deadLetterRetentionMs?: number
+  /** Where time comes from. Default: the machine's clock. */
+  readonly clock?: Clock
+}
+
 interface MemoryClaim extends ClaimedJob {
   readonly entry: Entry
 }
@@ -31,22 +50,21 @@ const LISTED_AT_ONCE = 500
 /** Not the time when it came due: the machine's clock may have been set back since. */
 const LONG_AGO = new Date(0)
 
-/** Creates an empty store. */
-export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
-  const { name, maxJobs, maxBytes, maxDeadLetters, dedupeWindowMs, clock } = options
-  const entries = createSlots<Entry>() // What waits or is claimed.
+export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<MemoryClaim> {
+  const { name = 'memory', maxJobs = 100_000, maxBytes = 256 * 1024 * 1024, maxDeadLetters = 10_000 } = options
+  const { dedupeWindowMs = 24 * 60 * 60_000, clock = systemClock } = options
+  const entries = new Map<string, Entry>() // What waits or is claimed, the oldest first.
   const due = createFifo<Entry>()
   const later = createTimeHeap<Entry>()
   const letters = new Map<string, DeadLetter>() // The oldest first.
-  const ids = new Set<string>() // Of entries, and of complete jobs in the dedupe window.
+  const completedIds = new Set<string>() // In the dedupe window.
   const completed = createFifo<{ readonly id: string; readonly until: number }>()
   let entryBytes = 0
   let letterBytes = 0
-  let order = 0
   let retrying = 0 // Of those that wait.
 
   function isKnown(id: string): boolean {
-    return ids.has(id) || letters.has(id)
+    return entries.has(id) || letters.has(id) || completedIds.has(id)
   }
 
   function forgetCompleted(most: number): void {
@@ -54,7 +72,7 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
     for (let oldest = completed.peek(); oldest !== undefined; oldest = completed.peek()) {
       if (completed.size <= most && oldest.until > now) return
       completed.shift()
-      ids.delete(oldest.id)
+      completedIds.delete(oldest.id)
     }
   }
 
@@ -70,10 +88,8 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
 
   function add({ id, body, notBefore }: Job): void {
     const dueAt = notBefore?.getTime() ?? clock.now()
-    order += 1
-    const entry = { id, order, slot: 0, body, retryState: undefined, claimCount: 0, firstAt: LONG_AGO, dueAt }
-    entry.slot = entries.add(entry)
-    ids.add(id)
+    const entry = { id, body, retryState: undefined, isClaimed: false, claimCount: 0, firstAt: LONG_AGO, dueAt }
+    entries.set(id, entry)
     entryBytes += body.byteLength
     enqueue(entry)
   }
@@ -93,18 +109,15 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
   }
 
   function remove(entry: Entry): void {
-    entries.remove(entry.slot)
+    entries.delete(entry.id)
     entryBytes -= bytesOf(entry)
-  }
-
-  function oldestFirst(): Entry[] {
-    return entries.list().sort((one, other) => one.order - other.order)
   }
 
   function claimEntry(entry: Entry): MemoryClaim {
     if (entry.claimCount > 0) retrying -= 1
     else entry.firstAt = new Date(clock.now())
     entry.claimCount += 1
+    entry.isClaimed = true
     const { id, body, claimCount, firstAt, retryState, dueAt } = entry
     return { id, body, claimCount, firstAt, retryState, dueAt: new Date(dueAt), entry }
   }
@@ -113,6 +126,7 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
     entryBytes -= bytesOf(entry)
     entry.body = unpooled(entry.body)
     entry.retryState = retryState
+    entry.isClaimed = false
     entry.dueAt = retryAt.getTime()
     entryBytes += bytesOf(entry)
     shrinkLetters(0)
@@ -134,7 +148,6 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
     return which === 'all' ? [...letters.values()] : which.flatMap((id) => letters.get(id) ?? [])
   }
 
-  /** Forgets the oldest until so many more bytes fit. */
   function shrinkLetters(bytes: number): void {
     for (const letter of letters.values()) {
       if (letters.size <= maxDeadLetters && entryBytes + letterBytes + bytes <= maxBytes) return
@@ -168,9 +181,9 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
       if ('complete' in outcome) {
         forgetCompleted(maxJobs - 1)
         completed.push({ id, until: clock.monotonic() + dedupeWindowMs })
+        completedIds.add(id)
         return
       }
-      ids.delete(id)
       const { deadLetter: reason, retryState } = outcome
       addLetter({ id, body: unpooled(entry.body), reason, retryState, failedAt: new Date(clock.now()) })
     },
@@ -212,34 +225,30 @@ export function createMemoryStore(options: Settings): QueueStore<MemoryClaim> {
       return found.length
     },
     *jobs() {
-      const all = oldestFirst()
+      const all = [...entries.values()]
       for (let start = 0; start < all.length; start += LISTED_AT_ONCE) yield all.slice(start, start + LISTED_AT_ONCE)
     },
     remove(which) {
-      const wanted = new Set(which)
-      const found: Entry[] = []
-      const stays = (entry: Entry): boolean => !wanted.has(entry.id) || found.push(entry) === 0
-      due.filter(stays)
-      later.filter(stays)
+      const found = new Set(which.flatMap((id) => entries.get(id) ?? []).filter(({ isClaimed }) => !isClaimed))
+      due.filter((entry) => !found.has(entry))
+      later.filter((entry) => !found.has(entry))
       for (const entry of found) {
         remove(entry)
         if (entry.claimCount > 0) retrying -= 1
-        ids.delete(entry.id)
       }
-      return found.length
+      return found.size
     },
     close() {
       const now = clock.now()
-      const left = oldestFirst().map(({ id, body, dueAt }) =>
+      const left = [...entries.values()].map(({ id, body, dueAt }) =>
         dueAt > now ? { id, body, notBefore: new Date(dueAt) } : { id, body },
       )
-      for (const { slot } of entries.list()) entries.remove(slot)
+      entries.clear()
       return left
     },
   }
 }
 
-/** The bytes of a job's body and retry state. */
 function bytesOf(job: { readonly body: Uint8Array; readonly retryState?: Uint8Array | undefined }): number {
   return job.body.byteLength + (job.retryState?.byteLength ?? 0)
 }

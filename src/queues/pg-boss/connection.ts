@@ -4,12 +4,10 @@ import { Socket } from 'node:net'
 import { type Db, PgBoss } from 'pg-boss'
 import { describeError, HooklineError } from '../../message/error.ts'
 import { systemClock } from '../../time/clock.ts'
-import { createPending } from '../../time/pending.ts'
-import { TIMED_OUT, within } from '../../time/timeout.ts'
-import type { QueueUse } from '../queue.ts'
+import { createPending, TIMED_OUT, within } from '../../time/timeout.ts'
+import type { QueueUse } from '../api.ts'
 import type { Settings } from './options.ts'
 
-/** How to make a call. */
 interface CallOptions<T> {
   /** How long it may take, in milliseconds. Default `timeoutMs`. */
   readonly limitMs?: number
@@ -17,27 +15,19 @@ interface CallOptions<T> {
   readonly onLate?: (answer: T) => unknown
 }
 
-/** The connection. Every call rejects with the HooklineError `queue_unavailable`. */
 export type Connection = ReturnType<typeof createConnection>
 
-/** Prepares the queue in pg-boss for this use. */
-type Prepare = (boss: PgBoss, use: QueueUse | undefined) => Promise<void>
-
-/** The longest that closing waits for PostgreSQL, in milliseconds. */
 const CLOSE_MS = 200
-
-/** To create a schema takes a while. */
 const START_FACTOR = 10
-
-/** How often leases that are over are looked for. */
 const SUPERVISE_SECONDS = 10
-
 const CLOSED = 'the queue closed before PostgreSQL responded'
 
 class NoResponse extends Error {}
 
-/** Creates a connection that is not open yet. `prepare` runs after each start of pg-boss, before the first call. */
-export function createConnection(settings: Settings, prepare: Prepare) {
+export function createConnection(
+  settings: Settings,
+  prepare: (boss: PgBoss, use: QueueUse | undefined) => Promise<void>,
+) {
   const { name, timeoutMs, onError } = settings
   const sockets = new Set<Socket>() // Of a pg-boss of ours.
   const pending = createPending()
@@ -47,10 +37,13 @@ export function createConnection(settings: Settings, prepare: Prepare) {
   let use: QueueUse | undefined
   let closing: Promise<void> | undefined
 
-  /** Started and prepared; again after a failure. */
+  /** Starts and prepares it; again after a failure. */
   function open(): Promise<PgBoss> {
-    opening ??= prepared().catch((error) => {
+    opening ??= inTime(prepared(), timeoutMs * START_FACTOR).catch((error) => {
       opening = undefined
+      starting = undefined
+      destroySockets()
+      stop().catch(() => {})
       throw error
     })
     return opening
@@ -64,21 +57,9 @@ export function createConnection(settings: Settings, prepare: Prepare) {
 
   async function prepared(): Promise<PgBoss> {
     starting ??= start()
-    const started = starting
-    try {
-      return await inTime(
-        started.then(async (running) => {
-          await prepare(running, use)
-          return running
-        }),
-        timeoutMs * START_FACTOR,
-      )
-    } catch (error) {
-      starting = undefined
-      destroySockets()
-      stop().catch(() => {})
-      throw error
-    }
+    const running = await starting
+    await prepare(running, use)
+    return running
   }
 
   function reportError(error: unknown): void {
@@ -89,7 +70,6 @@ export function createConnection(settings: Settings, prepare: Prepare) {
     await ours?.stop({ graceful: false })
   }
 
-  /** pg opens its connections over these. */
   function createSocket(): Socket {
     if (closing !== undefined) throw new Error(CLOSED)
     const socket = new Socket().setKeepAlive(true, 10_000)
@@ -102,7 +82,6 @@ export function createConnection(settings: Settings, prepare: Prepare) {
     for (const socket of sockets) socket.destroy()
   }
 
-  /** Rejects when the time is over, by the machine's clock, and when the connection closes. */
   async function inTime<T>(answer: Promise<T>, limitMs: number): Promise<T> {
     const result = await pending.wait(answer, limitMs)
     if (result === TIMED_OUT) throw new NoResponse(`no response within ${limitMs} ms`)
@@ -137,16 +116,13 @@ export function createConnection(settings: Settings, prepare: Prepare) {
   }
 
   return {
-    /** From the next call on, the queue must have this use. */
     reserve(reservedFor: QueueUse): void {
       use = reservedFor
       opening = undefined
     },
     call,
-    /** Makes calls in one transaction: each takes `{ db }`. */
     transaction: <T>(make: (boss: PgBoss, db: Db) => Promise<T>, options?: CallOptions<T>) =>
       call((boss) => inTransaction(boss, 'commit', (db) => make(boss, db)), options),
-    /** Rejects the calls under way and all later ones, and ends a pg-boss of ours within {@link CLOSE_MS}. */
     close(): Promise<void> {
       closing ??= end()
       return closing
@@ -154,7 +130,6 @@ export function createConnection(settings: Settings, prepare: Prepare) {
   }
 }
 
-/** Runs calls in one transaction, and then commits it or rolls it back. */
 export async function inTransaction<T>(
   boss: PgBoss,
   end: 'commit' | 'rollback',
@@ -192,10 +167,13 @@ function createBoss({ connectionString, schema, max, timeoutMs, observe }: Setti
 export function unavailable(name: string, error: unknown): HooklineError {
   if (error instanceof HooklineError) return error
   const cause = redact(error)
-  const refused = Object.hasOwn(REFUSED, cause.message) ? REFUSED[cause.message] : undefined
+  const refused = REFUSED.get(cause.message)
   if (refused !== undefined) {
-    const [rule, got, advice] = refused
-    return new HooklineError('queue_unavailable', `Queue ${name} cannot use PostgreSQL: ${rule}. Got ${got}. ${advice}`)
+    const [rule, tables, advice] = refused
+    return new HooklineError(
+      'queue_unavailable',
+      `Queue ${name} cannot use PostgreSQL: ${rule}. Got ${tables}. ${advice}`,
+    )
   }
   const found = cause.message.replace(/\.$/, '')
   const message = `Queue ${name}: PostgreSQL failed. Got ${found}. Check that it runs, can be reached and accepts the user.`
@@ -203,25 +181,25 @@ export function unavailable(name: string, error: unknown): HooklineError {
 }
 
 /** By what pg-boss says to an observer, which creates and migrates nothing. */
-const REFUSED: Readonly<Record<string, readonly [rule: string, got: string, advice: string]>> = {
-  'pg-boss is not installed': [
-    'the schema has no queues',
-    'no tables of pg-boss',
-    'Check the schema, or start what pushes to the queue first.',
+const REFUSED: ReadonlyMap<string, readonly [rule: string, found: string, advice: string]> = new Map([
+  [
+    'pg-boss is not installed',
+    ['the schema has no queues', 'no tables of pg-boss', 'Check the schema, or start what pushes to the queue first.'],
   ],
-  'pg-boss database requires migrations': [
-    'its tables are of another version of pg-boss',
-    'a version that the pg-boss here does not know',
-    'Install the pg-boss of the workers.',
+  [
+    'pg-boss database requires migrations',
+    [
+      'its tables are of another version of pg-boss',
+      'one that the pg-boss here does not know',
+      'Install that of the workers.',
+    ],
   ],
-}
+])
 
-/** Whether the data caused what {@link unavailable} created, so that other data may be accepted. */
 export function isFaultOfData(error: unknown): boolean {
   return isOfData(((error as HooklineError).cause as { readonly code?: unknown } | undefined)?.code)
 }
 
-/** SQLSTATE: data exceptions, constraints, limits. Messages of the first quote data. */
 function isOfData(code: unknown): boolean {
   return typeof code === 'string' && /^(?:22|23|54)/.test(code)
 }

@@ -4,15 +4,15 @@
  * @module hookline/queues/pg-boss
  */
 
-import { createQueue } from '../create-queue.ts'
-import type { Queue } from '../queue.ts'
+import type { Queue } from '../api.ts'
+import { createQueue } from '../queue.ts'
 import { asObserver } from '../use.ts'
 import { createConnection } from './connection.ts'
 import { type PgBossQueueOptions, readOptions } from './options.ts'
 import { prepareQueues, requireQueues } from './prepare.ts'
 import { createPgBossStore } from './store.ts'
 
-export type { Queue } from '../queue.ts'
+export type { Queue } from '../api.ts'
 export type { PgBossQueueOptions } from './options.ts'
 
 /**

@@ -3,19 +3,20 @@
 import type { PgBoss } from 'pg-boss'
 import type { HooklineError } from '../../message/error.ts'
 import {
+  anything,
+  checkOptions,
   invalidOption,
   kindOf,
+  type OptionChecks,
   requireBoolean,
-  requireClock,
-  requireOptions,
   requireText,
-  requireWhole,
   show,
+  whole,
 } from '../../options/checks.ts'
 import type { Logger } from '../../options/log.ts'
 import { readOnError } from '../../options/report.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
-import { readRetention } from '../arguments.ts'
+import { QUEUE_CHECKS, withDefaults } from '../arguments.ts'
 
 /** What `pgBossQueue` takes: a `connectionString`, or a `boss`. */
 export interface PgBossQueueOptions {
@@ -85,62 +86,42 @@ export interface PgBossQueueOptions {
   readonly clock?: Clock
 }
 
-/** The options, checked and complete. `onError` writes the log too. */
-export interface Settings
-  extends Required<Omit<PgBossQueueOptions, 'connectionString' | 'boss' | 'deadLetterRetentionMs' | 'logger'>> {
-  readonly deadLetterRetentionMs: number | undefined
-  readonly connectionString: string | undefined
-  readonly boss: PgBoss | undefined
-}
-
-const OPTIONS = [
-  'name',
-  'connectionString',
-  'boss',
-  'schema',
-  'pollMs',
-  'leaseMs',
-  'dedupeWindowMs',
-  'deadLetterRetentionMs',
-  'max',
-  'observe',
-  'timeoutMs',
-  'onError',
-  'logger',
-  'clock',
-] as const satisfies (keyof PgBossQueueOptions)[]
-
-/** Checks and completes the options. @throws TypeError that names the option. */
-export function readOptions(options: PgBossQueueOptions): Settings {
-  requireOptions('pgBossQueue', options, OPTIONS)
-  const { connectionString, boss, schema = 'pgboss', clock = systemClock, pollMs = 1_000, leaseMs = 15_000 } = options
-  const { dedupeWindowMs = DAY_MS, max = 5, observe = false, timeoutMs = 3_000 } = options
-  if (boss === undefined) requireConnectionString(connectionString)
-  else requireBoss(boss, options)
-  requireBoolean('observe', observe)
-  requireClock(clock)
-  return {
-    name: requireName(options.name),
-    connectionString,
-    boss,
-    schema: requireSchema(schema),
-    pollMs: requireWhole('pollMs', pollMs, 1),
-    leaseMs: requireWhole('leaseMs', leaseMs, SHORTEST_LEASE_MS, DAY_MS),
-    deadLetterRetentionMs: readRetention(options.deadLetterRetentionMs),
-    dedupeWindowMs: requireWhole('dedupeWindowMs', dedupeWindowMs, 1_000, Number.MAX_SAFE_INTEGER),
-    max: requireWhole('max', max, 1),
-    observe,
-    timeoutMs: requireWhole('timeoutMs', timeoutMs, 1),
-    onError: readOnError(options, clock),
-    clock,
-  }
-}
+export type Settings = ReturnType<typeof readOptions>
 
 /** pg-boss accepts no shorter lease. */
-export const SHORTEST_LEASE_MS = 10_000
-
-/** pg-boss accepts no longer lease. */
+export const MIN_LEASE_MS = 10_000
 const DAY_MS = 24 * 60 * 60_000
+const CHECKS: OptionChecks<PgBossQueueOptions> = {
+  ...QUEUE_CHECKS,
+  name: requireName,
+  connectionString: anything,
+  boss: anything,
+  schema: requireSchema,
+  leaseMs: whole(MIN_LEASE_MS, DAY_MS),
+  dedupeWindowMs: whole(1_000, Number.MAX_SAFE_INTEGER),
+  max: whole(1),
+  observe: requireBoolean,
+  timeoutMs: whole(1),
+}
+const DEFAULTS = {
+  schema: 'pgboss',
+  pollMs: 1_000,
+  leaseMs: 15_000,
+  dedupeWindowMs: DAY_MS,
+  max: 5,
+  observe: false,
+  timeoutMs: 3_000,
+  clock: systemClock,
+}
+
+export function readOptions(options: PgBossQueueOptions) {
+  checkOptions('pgBossQueue', options, CHECKS)
+  requireName('name', options.name)
+  if (options.boss === undefined) requireConnectionString(options.connectionString)
+  else requireBoss(options.boss, options)
+  const settings = withDefaults<PgBossQueueOptions, typeof DEFAULTS>(options, DEFAULTS)
+  return { ...settings, onError: readOnError(options, settings.clock) }
+}
 
 /** The errors do not show the string: it may hold a password. */
 function requireConnectionString(value: unknown): void {
@@ -170,7 +151,7 @@ function requireBoss(boss: unknown, { connectionString, max }: PgBossQueueOption
   throw invalidOption('boss', rule, 'an adapter without it', 'Create it from a connection string, or add the method.')
 }
 
-function requireName(name: unknown): string {
+function requireName(_option: string, name: unknown): void {
   requireText('name', name)
   if (!/^[\w.\-/]+$/.test(name)) {
     throw invalidOption('name', 'must be letters, digits and _ . - / only', show(name), "Pass one such as 'orders'.")
@@ -182,12 +163,11 @@ function requireName(name: unknown): string {
   if (name.endsWith('-dead')) {
     throw invalidOption('name', 'must not end in -dead', show(name), 'Choose another: dead letters are in that queue.')
   }
-  return name
 }
 
 /** As pg-boss accepts it: a bare name, or one in double quotes. */
-function requireSchema(schema: unknown): string {
-  if (typeof schema === 'string' && /^(?:[A-Za-z_]\w{0,49}|"[^"'%$.\\\p{Cc}]{1,50}")$/u.test(schema)) return schema
+function requireSchema(_option: string, schema: unknown): void {
+  if (typeof schema === 'string' && /^(?:[A-Za-z_]\w{0,49}|"[^"'%$.\\\p{Cc}]{1,50}")$/u.test(schema)) return
   const rule = 'must be letters, digits and _, 50 at most, or a name in double quotes'
   throw invalidOption('schema', rule, show(schema), "Pass the schema of pg-boss, for example 'pgboss'.")
 }

@@ -2,31 +2,20 @@
 
 import { randomUUID } from 'node:crypto'
 import type { JobInsert, PgBoss, UpdateQueueOptions } from 'pg-boss'
-import type { QueueUse } from '../queue.ts'
+import type { QueueUse } from '../api.ts'
 import { doesNotExist, requireNote } from '../use.ts'
 import { createConnection, inTransaction } from './connection.ts'
 import { type PgBossQueueOptions, readOptions, type Settings } from './options.ts'
 import { FOREVER_SECONDS, requireReadable, secondsOf } from './rows.ts'
 
-/** The version of what Hookline keeps in pg-boss. A queue of any other version is refused. */
 const VERSION = 1
-
-/** pg-boss accepts no more than 24 hours: a handler that runs longer loses its claim. */
-const LONGEST_CLAIM_SECONDS = 24 * 60 * 60
-
-/** The id of the note of what the queue is for: a cancelled job, which pg-boss neither fetches nor deletes. */
+const MAX_CLAIM_SECONDS = 24 * 60 * 60
 export const NOTE_ID = '686f6f6b-6c69-4e65-8000-000000000001'
 
-/** The queue of a queue's dead letters. Nothing fetches from it. */
 export function deadQueueOf(name: string): string {
   return `${name}-dead`
 }
 
-/**
- * Creates the queues, or changes what they are like.
- *
- * @throws HooklineError `queue_unavailable` when the queue has another use or version.
- */
 export async function prepareQueues(boss: PgBoss, settings: Settings, use?: QueueUse): Promise<void> {
   const { name, schema, leaseMs, dedupeWindowMs } = settings
   const deadQueue = deadQueueOf(name)
@@ -36,7 +25,7 @@ export async function prepareQueues(boss: PgBoss, settings: Settings, use?: Queu
   await updateQueue(boss, deadQueue, { retentionSeconds: FOREVER_SECONDS })
   await updateQueue(boss, name, {
     heartbeatSeconds: secondsOf(leaseMs),
-    expireInSeconds: LONGEST_CLAIM_SECONDS,
+    expireInSeconds: MAX_CLAIM_SECONDS,
     deleteAfterSeconds: secondsOf(dedupeWindowMs),
     // pg-boss gives up no job by itself, and deletes none that waits.
     retryLimit: 1_000_000_000,
@@ -55,7 +44,6 @@ async function updateQueue(boss: PgBoss, name: string, options: UpdateQueueOptio
   await boss.findJobs(name, { id: randomUUID() })
 }
 
-/** The first to reserve the queue says what it is for. */
 async function writeNote(boss: PgBoss, name: string, use: QueueUse): Promise<void> {
   const note: JobInsert = { id: NOTE_ID, data: { use, version: VERSION }, deleteAfterSeconds: 0 }
   await inTransaction(boss, 'commit', async (db) => {
@@ -69,11 +57,6 @@ async function readNote(boss: PgBoss, name: string): Promise<object | undefined>
   return row && (row.data ?? {})
 }
 
-/**
- * Checks, for an observer, that the queues exist. Changes nothing.
- *
- * @throws HooklineError `queue_unavailable`, when they do not exist with a list of those that do.
- */
 export async function requireQueues(boss: PgBoss, { name }: Settings): Promise<void> {
   const names = await findNames(boss)
   if (!names.includes(name)) throw doesNotExist(name, names)
@@ -81,13 +64,11 @@ export async function requireQueues(boss: PgBoss, { name }: Settings): Promise<v
   await boss.findJobs(deadQueueOf(name), { id: randomUUID() }) // pg-boss remembers it, as in `updateQueue`.
 }
 
-/** The queues in the schema that have one for their dead letters, as each of Hookline has. */
 async function findNames(boss: PgBoss): Promise<string[]> {
   const all = new Set((await boss.getQueues()).map(({ name }) => name))
   return [...all].filter((name) => all.has(deadQueueOf(name))).sort()
 }
 
-/** The names of the queues of Hookline in the schema, for an observer that knows none. Changes nothing. */
 export async function listQueues(options: Omit<PgBossQueueOptions, 'name' | 'observe'>): Promise<string[]> {
   const connection = createConnection(readOptions({ ...options, name: 'any', observe: true }), async () => {})
   try {

@@ -3,21 +3,17 @@
 import { randomUUID } from 'node:crypto'
 import type { Db, Job as FetchedJob } from 'pg-boss'
 import type { Clock } from '../../time/clock.ts'
+import type { ClaimedJob, DeadLetter } from '../api.ts'
 import type { QueueCounts } from '../health.ts'
-import type { ClaimedJob, DeadLetter } from '../queue.ts'
 
 /** The `data` of a job and of a dead letter. Bytes are base64, because U+0000 in JSON fails an insert. */
 export interface Data {
   /** When the job was pushed, in microseconds since the epoch: orders jobs that are claimed together. */
   readonly at: number
   readonly body: string
-  /** When the job was claimed first, in milliseconds since the epoch. Missing before its first outcome. */
   readonly firstAt?: number
-  /** The retry state. */
   readonly state?: string
-  /** How many claims do not count: those before a redrive, and those that no handler saw. */
   readonly before?: number
-  /** Why it is a dead letter. */
   readonly reason?: string
 }
 
@@ -27,7 +23,6 @@ export interface PgBossClaim extends ClaimedJob {
   readonly data: Data
 }
 
-/** The claim of a row; undefined when Hookline did not write the row. */
 export function readClaim({ id, data, retryCount }: FetchedJob<unknown>, clock: Clock): PgBossClaim | undefined {
   if (!isData(data)) return undefined
   const body = decode(data.body)
@@ -44,49 +39,40 @@ function isData(value: unknown): value is Data {
   return typeof at === 'number' && typeof firstAt === 'number' && typeof before === 'number'
 }
 
-/** The data of a job that is claimed again: with these, and without what the data said of the attempt. */
 export function nextData({ data: { at, body, before } }: PgBossClaim, next: Partial<Data>): Data {
   return { at, body, ...(before !== undefined && { before }), ...next }
 }
 
-/** The retry state as a part of the data. */
 export function stateOf(retryState: Uint8Array | undefined): Pick<Data, 'state'> {
   return retryState === undefined ? {} : { state: encode(retryState) }
 }
 
-/** Why a job that Hookline did not write is a dead letter. */
 export const FOREIGN_REASON = 'the job was not written by Hookline'
 
-/** The body in the data of a row; of one that Hookline did not write, the data as JSON. */
 export function readBody(value: unknown): Uint8Array {
   return decode((value as Partial<Data> | null)?.body) ?? foreignBody(value)
 }
 
-/** Reads a dead letter. */
 export function readLetter(id: string, value: unknown, failedAt: Date): DeadLetter {
   const { reason, state } = (value ?? {}) as Partial<Record<keyof Data, unknown>>
   const text = decode(reason)?.toString() ?? FOREIGN_REASON
   return { id, body: readBody(value), reason: text, retryState: decode(state), failedAt }
 }
 
-/** What Hookline did not write, as a body. */
 export function foreignBody(value: unknown): Uint8Array {
   return Buffer.from(JSON.stringify(value ?? null))
 }
 
-/** Bytes, or text, as base64. */
 export function encode(bytes: Uint8Array | string): string {
   if (typeof bytes === 'string') return Buffer.from(bytes).toString('base64')
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 }
 
-/** The bytes of base64; undefined for anything else. */
 export function decode(text: unknown): Buffer | undefined {
   if (typeof text !== 'string' || text.length % 4 !== 0 || !/^[\w+/]*={0,2}$/.test(text)) return undefined
   return Buffer.from(text, 'base64')
 }
 
-/** Times that are never the same, in microseconds since the epoch. */
 export function createStamps(clock: Clock): () => number {
   let last = 0
   return () => {
@@ -95,7 +81,6 @@ export function createStamps(clock: Clock): () => number {
   }
 }
 
-/** A stamp as PostgreSQL reads it. */
 export function timestampOf(stamp: number): string {
   const rest = String(stamp % 1000).padStart(3, '0')
   return new Date(Math.floor(stamp / 1000)).toISOString().replace('Z', `${rest}Z`)
@@ -103,35 +88,28 @@ export function timestampOf(stamp: number): string {
 
 /** How long until a time, in seconds. PostgreSQL adds it to its own time, so that the clocks need not agree. */
 export function secondsUntil(at: Date, clock: Clock): number {
-  return Math.ceil(Math.max(0, Math.min(at.getTime() - clock.now(), LONGEST_MS))) / 1000
+  return Math.ceil(Math.max(0, Math.min(at.getTime() - clock.now(), MAX_MS))) / 1000
 }
 
 /** A hundred years: the dates of PostgreSQL end. */
-const LONGEST_MS = 100 * 365 * 24 * 60 * 60_000
+const MAX_MS = 100 * 365 * 24 * 60 * 60_000
 
-/** Whole seconds, within what a column takes. */
 export function secondsOf(ms: number): number {
   return Math.min(Math.ceil(ms / 1000), FOREVER_SECONDS)
 }
 
-/** 68 years, the most that a column of whole numbers takes. */
 export const FOREVER_SECONDS: number = 2 ** 31 - 1
 
-/** A row as the statement returns it. */
 export interface Row {
   readonly id: string
   readonly data: unknown
-  /** For a dead letter, when it became one. */
   readonly startAfter: Date
 }
 
-/** Which rows to read, the oldest first. */
 export interface RowsPage {
   readonly schema: string
   readonly queue: string
-  /** `waiting` is what pg-boss would let workers fetch, `any` whatever is stored. */
   readonly state: 'waiting' | 'any'
-  /** Reads those after this id; from the oldest on when it is not among them. */
   readonly after?: string | undefined
   readonly limit: number
 }

@@ -5,10 +5,10 @@ import type { Db, Job as FetchedJob, JobInsert, JobWithMetadata, PgBoss } from '
 import { createBatcher } from '../../collections/batcher.ts'
 import { systemClock } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
-import type { DeadLetter, Job } from '../queue.ts'
+import type { DeadLetter, Job } from '../api.ts'
 import type { QueueStore, ReleaseOptions } from '../store.ts'
 import { type Connection, inTransaction, isFaultOfData, unavailable } from './connection.ts'
-import { type Settings, SHORTEST_LEASE_MS } from './options.ts'
+import { MIN_LEASE_MS, type Settings } from './options.ts'
 import { deadQueueOf } from './prepare.ts'
 import {
   createStamps,
@@ -26,57 +26,45 @@ import {
 import { createStored } from './stored.ts'
 import { insertInto } from './transaction.ts'
 
-/** A push under way. */
 interface Push {
   readonly jobs: readonly JobInsert[]
   readonly bytes: number
 }
 
-/** The size of a row without its body. */
 const ROW_BYTES = 100
 
-/** The end of a claim that changes what the row says. */
 interface Rewrite {
-  /** The attempt that ends. Nothing changes when it is over already. */
   readonly claim: { readonly id: string; readonly retryCount: number }
-  /** What the row of the job says afterwards: the body moves to a dead letter. */
   readonly data: Data | null
-  /** In how many seconds the job is due. Default: at once. */
   readonly startAfter?: number
-  /** The dead letter that the job becomes. */
   readonly letter?: JobInsert
 }
 
-/** Creates the store over a connection. */
 export function createPgBossStore(connection: Connection, settings: Settings): QueueStore<PgBossClaim> {
   const { name, leaseMs, timeoutMs, observe, clock, onError } = settings
   const place = placeOf(settings)
   const { count, ...stored } = createStored(connection, settings)
+  const shared = { weigh: () => 1, concurrency: 1, isFaultOfItems: isFaultOfData }
   const pushes = createBatcher<Push>({
+    ...shared,
     send: (batch) => insert(batch.flatMap(({ jobs }) => jobs)),
     weigh: ({ bytes }) => bytes,
     maxWeight: 4 * 1024 * 1024,
-    concurrency: 1,
-    isFaultOfItems: isFaultOfData,
   })
   const completions = createBatcher<PgBossClaim>({
+    ...shared,
     send: (claims) => connection.call(async (boss) => void (await boss.complete(name, [...claims]))),
-    weigh: () => 1,
     maxWeight: 1_000,
-    concurrency: 1,
-    isFaultOfItems: isFaultOfData,
   })
   const rewrites = createBatcher<Rewrite>({
+    ...shared,
     send: (batch) => connection.transaction((boss, db) => rewrite(batch, boss, db)),
-    weigh: () => 1,
     maxWeight: 20, // Each takes two round trips: all of them must be over in time.
     concurrency: 2,
-    isFaultOfItems: isFaultOfData,
   })
   const stamp = createStamps(clock)
   let foundAll = false // The last claim came short: nothing else was due.
 
-  /** The first of those that have the same id: pg-boss refuses to insert two. */
   async function insert(jobs: readonly JobInsert[]): Promise<void> {
     const ids = new Set<unknown>()
     const distinct = jobs.filter(({ id }) => ids.size < ids.add(id).size)
@@ -120,14 +108,12 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     return { ...claim, firstAt: new Date(Math.max(firstAt, row.createdOn.getTime())) }
   }
 
-  /** Makes a dead letter of a claimed job. */
   function makeLetter(claim: { readonly id: string; readonly retryCount: number }, letter: Omit<Data, 'at'>) {
     const at = stamp()
     const row = { id: claim.id, data: { at, ...letter }, startAfter: timestampOf(at) }
     return rewrites.add({ claim, data: null, letter: row })
   }
 
-  /** Makes a dead letter of a job that Hookline did not write. */
   async function makeUnreadable({ id, data, retryCount }: FetchedJob<unknown>): Promise<DeadLetter> {
     const body = foreignBody(data)
     await makeLetter({ id, retryCount }, { body: encode(body), reason: encode(FOREIGN_REASON) })
@@ -144,7 +130,6 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     await Promise.all(ends)
   }
 
-  /** The job that would be claimed next: claims it, and takes that back. */
   async function peek(boss: PgBoss): Promise<JobWithMetadata<unknown> | undefined> {
     const [job] = await inTransaction(boss, 'rollback', (db) =>
       boss.fetch<unknown>(name, { includeMetadata: true, db }),
@@ -155,7 +140,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
   return {
     isDurable: true,
     leaseMs,
-    renewMs: Math.floor(SHORTEST_LEASE_MS / 3), // Another process may have given the job a shorter lease.
+    renewMs: Math.floor(MIN_LEASE_MS / 3), // Another process may have given the job a shorter lease.
     ...(place !== undefined && { place }),
     reserve: connection.reserve,
     hasTransactions: true,
@@ -224,7 +209,6 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
   }
 }
 
-/** Where the jobs are. Which database a `boss` of the user has is unknown. */
 function placeOf({ connectionString, schema, name }: Settings): string | undefined {
   if (connectionString === undefined) return undefined
   const { host, pathname, search } = new URL(connectionString)

@@ -8,13 +8,10 @@ import type { Settings } from './options.ts'
 import { deadQueueOf, NOTE_ID } from './prepare.ts'
 import { countRows, createStamps, type Data, encode, readBody, readLetter, readRows } from './rows.ts'
 
-/** The part of a store that is about it. */
 export interface Stored extends Pick<QueueStore, 'deadLetters' | 'redrive' | 'drop' | 'jobs' | 'remove'> {
-  /** For an observer: pg-boss itself writes to count, and to look claims and takes that back. */
   count(): Promise<QueueCounts>
 }
 
-/** Letters that a transaction holds. */
 interface Move {
   readonly letters: readonly JobWithMetadata<unknown>[]
   readonly ids: string[]
@@ -28,7 +25,6 @@ type Change = (move: Move) => Promise<void>
 const BATCH = 50
 const LISTED_AT_ONCE = 200
 
-/** Creates it. */
 export function createStored(connection: Connection, { name, schema, timeoutMs, clock }: Settings): Stored {
   const deadQueue = deadQueueOf(name)
   const stamp = createStamps(clock)
@@ -41,7 +37,6 @@ export function createStored(connection: Connection, { name, schema, timeoutMs, 
     return count
   }
 
-  /** Changes the jobs of letters and deletes the letters, in one transaction. Returns how many. */
   function move(take: (boss: PgBoss, db: Db) => Promise<Move['letters']>, change: Change): Promise<number> {
     return connection.transaction(async (boss, db) => {
       const letters = await take(boss, db)
@@ -66,7 +61,6 @@ export function createStored(connection: Connection, { name, schema, timeoutMs, 
     return letters
   }
 
-  /** Those that are there when it begins; others come behind them. */
   async function moveAll(change: Change): Promise<number> {
     const { total } = await connection.call((boss) => boss.previewRedrive(deadQueue), slow)
     let moved = 0

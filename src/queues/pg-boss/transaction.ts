@@ -5,12 +5,6 @@ import { HooklineError } from '../../message/error.ts'
 import { invalidOption, kindOf } from '../../options/checks.ts'
 import type { Connection } from './connection.ts'
 
-/**
- * Inserts them. Rejects with what the database of the caller throws.
- *
- * @throws TypeError for a `db` that is no transaction of PostgreSQL.
- * @throws HooklineError `queue_unavailable` when the queue does not open, or when the transaction does not see it.
- */
 export async function insertInto(
   db: object,
   jobs: readonly JobInsert[],
@@ -24,7 +18,11 @@ export async function insertInto(
   if (inserted !== null || first?.id === undefined) return
   // All are known already, or pg-boss has inserted nothing because it sees no queue.
   const known = await boss.findJobs(name, { id: first.id, db: transaction })
-  if (known.length === 0) throw unseen(name)
+  if (known.length > 0) return
+  // Committed, it would lose the jobs.
+  const found = 'a `db` of another database, or a snapshot from before the queue was opened'
+  const message = `The transaction must see queue ${name}. Got ${found}. Roll back, and begin again in the database of the queue.`
+  throw new HooklineError('queue_unavailable', message)
 }
 
 /** A client of pg, as far as it is used here. Older ones do not know whether they are in a transaction. */
@@ -60,10 +58,3 @@ function noTransaction(found: string): TypeError {
 }
 
 const ADVICE = 'Pass a client of pg after BEGIN, or an object with executeSql, such as fromKysely(trx) of pg-boss.'
-
-/** Committed, it would lose the jobs. */
-function unseen(name: string): HooklineError {
-  const found = 'a `db` of another database, or a snapshot from before the queue was opened'
-  const message = `The transaction must see queue ${name}. Got ${found}. Roll back, and begin again in the database of the queue.`
-  return new HooklineError('queue_unavailable', message)
-}

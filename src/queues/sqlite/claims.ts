@@ -1,10 +1,9 @@
 /** Claims: which due jobs are claimed next, when the next one is due, and how a claim ends. */
 
 import type { StatementSync } from 'node:sqlite'
-import type { Claim, Claims, Finish, Release, UnreadableRow } from './messages.ts'
 import { NO_ID, type OpenTables, PHASE, type QueueRow, textOfId } from './tables.ts'
+import type { Claim, Claims, Finish, Release, UnreadableRow } from './thread-messages.ts'
 
-/** How many jobs that wait for their time are counted: that takes about 2 ms. */
 const MAX_COUNTED = 10_000
 
 type Bytes = Uint8Array | null
@@ -25,7 +24,6 @@ const DUE = `WHERE queue = ? AND phase = ${PHASE.due} ORDER BY place`
 const LATER = `WHERE queue = ? AND phase = ${PHASE.later}`
 const NOW_DUE = `${LATER} AND due_at <= ? ORDER BY due_at, seq`
 
-/** Prepares the statements on an open file. */
 export function createClaims({ database, owner }: OpenTables) {
   const due = database.prepare(`SELECT ${JOB} ${DUE} LIMIT ?`)
   const nowDue = database.prepare(`SELECT ${JOB} ${NOW_DUE} LIMIT ?`)
@@ -56,18 +54,15 @@ export function createClaims({ database, owner }: OpenTables) {
   const removeBodies = database.prepare(`
     DELETE FROM hookline_queue_bodies AS b
     WHERE seq BETWEEN ? AND ? AND NOT EXISTS (SELECT 1 FROM hookline_queue_jobs WHERE seq = b.seq)`)
-  const retry = database.prepare(`
-    UPDATE hookline_queue_jobs SET phase = ?, place = ?, due_at = ?, retry_state = ?, owner = NULL, claim = NULL ${CLAIMED}`)
-  const fail = database.prepare(`
+  const end = database.prepare(`
     UPDATE hookline_queue_jobs
-    SET phase = ${PHASE.deadLetter}, place = ?, due_at = ?, retry_state = ?, reason = ?, owner = NULL, claim = NULL ${CLAIMED}`)
+    SET phase = ?, place = ?, due_at = ?, retry_state = ?, reason = ?, owner = NULL, claim = NULL ${CLAIMED}`)
   const RELEASED = `UPDATE hookline_queue_jobs SET phase = ${PHASE.due}, owner = NULL, claim = NULL`
   const UNCOUNTED = `${RELEASED}, claim_count = claim_count - 1, first_at = CASE WHEN claim_count > 1 THEN first_at END`
   const release = database.prepare(`${RELEASED} ${CLAIMED}`)
   const releaseUncounted = database.prepare(`${UNCOUNTED} ${CLAIMED}`)
   const undo = database.prepare(`${UNCOUNTED} ${CLAIMED.replace('seq', 'queue')}`)
 
-  /** Due jobs, and those whose time has come among them. */
   function pick(queue: number, now: number, limit: number): readonly JobRow[] {
     const inOrder = due.all(queue, limit) as unknown as JobRow[]
     const becameDue = nowDue.all(queue, now, limit) as unknown as JobRow[]
@@ -75,7 +70,6 @@ export function createClaims({ database, owner }: OpenTables) {
     return [...becameDue, ...inOrder].sort(([, , one], [, , other]) => one - other).slice(0, limit)
   }
 
-  /** A job that cannot be read becomes a dead letter, so that it does not stop those that can. */
   function failUnreadable(row: QueueRow, [seq, bytes]: JobRow, now: number): UnreadableRow {
     const id = textOfId(bytes)
     const reason = `unreadable: ${id === undefined ? 'its id is not a UUID of 16 bytes' : 'its body is missing'}`
@@ -119,19 +113,15 @@ export function createClaims({ database, owner }: OpenTables) {
       row.active += jobs.length
       return { jobs, unreadable, nextDueAt: nextDueAt(row.queue) }
     },
-    /** Ends a claim with any outcome but `complete`. */
     finish(row: QueueRow, { seq, claim, now, outcome, retryAt, reason, retryState }: Finish): void {
       const isRetry = outcome === 'retry'
-      const [phase, dueAt] = retryAt <= now ? [PHASE.due, now] : [PHASE.later, retryAt]
-      const { changes } = isRetry
-        ? retry.run(phase, row.next, dueAt, retryState ?? null, seq, claim)
-        : fail.run(row.next, now, retryState ?? null, reason ?? null, seq, claim)
-      if (changes === 0) return
+      const phase = !isRetry ? PHASE.deadLetter : retryAt <= now ? PHASE.due : PHASE.later
+      const dueAt = phase === PHASE.later ? retryAt : now
+      if (end.run(phase, row.next, dueAt, retryState ?? null, reason ?? null, seq, claim).changes === 0) return
       row.next += 1
       row.active -= 1
       row[isRetry ? 'waiting' : 'deadLetters'] += 1
     },
-    /** Jobs that were stored one after the other are deleted by one statement. */
     complete(row: QueueRow, requests: readonly Finish[]): void {
       for (const [{ seq: first, claim, now }, { seq: last }] of runsOf(requests)) {
         remember.run(now, first, last, claim)
@@ -143,7 +133,6 @@ export function createClaims({ database, owner }: OpenTables) {
       const statement = wereHandled ? release : releaseUncounted
       for (const { seq, claim } of claims) becameDue(row, statement.run(seq, claim))
     },
-    /** Releases all jobs of a claim whose answer was lost: no handler saw them, so it does not count. */
     undo: (row: QueueRow, claim: number) => becameDue(row, undo.run(row.queue, claim)),
     nextDueAt,
     health(queue: number, now: number) {
@@ -161,7 +150,6 @@ function isReadable([, id, , , , , body]: JobRow): boolean {
   return id?.byteLength === 16 && body !== null
 }
 
-/** The first and the last of jobs that were claimed together and stored one after the other. */
 function runsOf<Job extends { readonly seq: number; readonly claim: number }>(
   jobs: readonly Job[],
 ): (readonly [first: Job, last: Job])[] {

@@ -5,22 +5,24 @@ import { HooklineError } from '../../message/error.ts'
 import { UnusableFile } from '../../sqlite/file.ts'
 import { systemClock } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
-import { packRequests, type Reply, type ReplyMessage, type Request, unavailable, unpackReplies } from './messages.ts'
 import { isOwnerLost, lockOwner, type OwnerLock } from './owners.ts'
 import { enterFile } from './tables.ts'
+import {
+  packRequests,
+  type Reply,
+  type ReplyMessage,
+  type Request,
+  unavailable,
+  unpackReplies,
+} from './thread-messages.ts'
 import type { StartThread, Thread } from './worker-thread.ts'
 
-/** What the queues of a file share. */
 export interface Connection {
-  /** Sends a request, together with others. Resolves to its answer; rejects with a HooklineError. */
   send(request: Request): Promise<unknown>
   /** Sends a request; when it fails, again with the next one. For what nothing else makes up for. Never rejects. */
   sendUntilDone(request: Request): Promise<void>
-  /** A number for a claim, which no other claim of this process gets. */
   nextClaim(): number
-  /** The real path of the file. */
   readonly path: string
-  /** To be called once for each queue. The last call ends the thread, after what was sent, and frees the file. */
   close(): Promise<void>
 }
 
@@ -32,19 +34,12 @@ interface Sent {
 
 interface Running {
   readonly thread: Thread
-  /** The requests of the one message that it has not answered. */
   unanswered: readonly Sent[]
   error: unknown
 }
 
-/** By the real path of the file. */
 const connections = new Map<string, ReturnType<typeof createConnection> & { queues: number }>()
 
-/**
- * Connects a queue to a file, creating it if it does not exist: with the thread of the other queues of that file, if any.
- *
- * @throws Error of SQLite, or one that says why the file cannot be used.
- */
 export function connect(path: string, name: string, startThread: StartThread): Connection {
   if (!existsSync(path) || !connections.has(realpathSync(path))) {
     enterFile(path, { name }) // So that one that cannot be used is refused at once.
@@ -191,7 +186,6 @@ function createConnection(path: string, startThread: StartThread) {
   return { send, sendUntilDone, nextClaim: () => ++claims, end }
 }
 
-/** How long ending waits for a file that is locked, or a disk that does not respond, in milliseconds. */
 const END_MS = 200
 
 const isClaim = ({ request }: Sent): boolean => request.kind === 'claim'

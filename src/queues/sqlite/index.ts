@@ -11,16 +11,16 @@ import { Worker } from 'node:worker_threads'
 import { HooklineError } from '../../message/error.ts'
 import { requireText } from '../../options/checks.ts'
 import { requireSqlite, UnusableFile } from '../../sqlite/file.ts'
-import { createQueue } from '../create-queue.ts'
-import type { Queue } from '../queue.ts'
+import type { Queue } from '../api.ts'
+import { createQueue } from '../queue.ts'
 import { asObserver } from '../use.ts'
 import { connect } from './connection.ts'
-import { unavailable } from './messages.ts'
 import { readOptions, type Settings, type SqliteQueueOptions } from './options.ts'
 import { createSqliteStore, observeFile } from './store.ts'
+import { unavailable } from './thread-messages.ts'
 import type { BackupSettings, ThreadSettings } from './worker-thread.ts'
 
-export type { Queue } from '../queue.ts'
+export type { Queue } from '../api.ts'
 export type { SqliteQueueOptions } from './options.ts'
 
 /** A queue in a SQLite file. */
@@ -72,7 +72,6 @@ export function sqliteQueue(options: SqliteQueueOptions): SqliteQueue {
   }
 }
 
-/** Writes a backup in a thread of its own, so that neither this one nor that of the queues waits for it. */
 async function backUp({ name, path }: Settings, to: string): Promise<void> {
   requireText('path', to, 'backup.sqlite')
   const backupTo = resolve(to)
@@ -101,11 +100,6 @@ function startWorker(program: URL, settings: ThreadSettings | BackupSettings): W
   return new Worker(program, { workerData: settings, name: 'hookline sqlite', execArgv: [], stdin: false })
 }
 
-/**
- * The program of the thread, beside this file: as it is built, or as it is in the sources.
- *
- * @throws UnusableFile when it is not there, because a bundler moved one of them.
- */
 function findProgram(): URL {
   const { url } = import.meta // A bundler may leave nothing of it.
   const program = url && new URL(url.endsWith('.ts') ? './worker-thread.ts' : './sqlite-worker.js', url)

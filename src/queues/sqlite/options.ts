@@ -3,18 +3,18 @@
 import { resolve } from 'node:path'
 import type { HooklineError } from '../../message/error.ts'
 import {
+  checkOptions,
   invalidOption,
+  type OptionChecks,
   requireBoolean,
-  requireClock,
-  requireOptions,
   requireText,
-  requireWhole,
   show,
+  whole,
 } from '../../options/checks.ts'
 import type { Logger } from '../../options/log.ts'
 import { readOnError } from '../../options/report.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
-import { readRetention } from '../arguments.ts'
+import { QUEUE_CHECKS, withDefaults } from '../arguments.ts'
 
 /** What `sqliteQueue` takes. */
 export interface SqliteQueueOptions {
@@ -67,51 +67,38 @@ export interface SqliteQueueOptions {
   readonly clock?: Clock
 }
 
-/** The options, checked and complete. `onError` writes the log too. */
-export interface Settings extends Required<Omit<SqliteQueueOptions, 'deadLetterRetentionMs' | 'logger'>> {
-  readonly deadLetterRetentionMs: number | undefined
+export type Settings = ReturnType<typeof readOptions>
+
+const count = whole(1, Number.MAX_SAFE_INTEGER)
+const CHECKS: OptionChecks<SqliteQueueOptions> = {
+  ...QUEUE_CHECKS,
+  path: requirePath,
+  dedupeWindowMs: count,
+  maxJobs: count,
+  observe: requireBoolean,
+  timeoutMs: whole(0, 60_000),
+}
+const DEFAULTS = {
+  name: 'default',
+  pollMs: 200,
+  dedupeWindowMs: 24 * 60 * 60_000,
+  maxJobs: Number.MAX_SAFE_INTEGER,
+  observe: false,
+  timeoutMs: 2_000,
+  clock: systemClock,
 }
 
-const OPTIONS = [
-  'path',
-  'name',
-  'pollMs',
-  'dedupeWindowMs',
-  'deadLetterRetentionMs',
-  'maxJobs',
-  'observe',
-  'timeoutMs',
-  'onError',
-  'logger',
-  'clock',
-] as const satisfies (keyof SqliteQueueOptions)[]
-
-/** Checks and completes the options. @throws TypeError that names the option. */
-export function readOptions(options: SqliteQueueOptions): Settings {
-  requireOptions('sqliteQueue', options, OPTIONS)
-  const { path, name = 'default', pollMs = 200, dedupeWindowMs = 24 * 60 * 60_000 } = options
-  const { maxJobs = MOST, observe = false, timeoutMs = 2_000, clock = systemClock } = options
-  requireText('path', path, 'jobs.sqlite')
-  if (path === ':memory:' || path.startsWith('file:')) {
-    const advice =
-      "Pass a path, for example 'jobs.sqlite'; for a queue in memory, use memoryQueue of hookline/queues/memory."
-    throw invalidOption('path', 'must be the path of a file', show(path), advice)
-  }
-  requireText('name', name)
-  requireBoolean('observe', observe)
-  requireClock(clock)
-  return {
-    path: resolve(path),
-    name,
-    pollMs: requireWhole('pollMs', pollMs, 1),
-    dedupeWindowMs: requireWhole('dedupeWindowMs', dedupeWindowMs, 1, MOST),
-    maxJobs: requireWhole('maxJobs', maxJobs, 1, MOST),
-    observe,
-    timeoutMs: requireWhole('timeoutMs', timeoutMs, 0, 60_000),
-    deadLetterRetentionMs: readRetention(options.deadLetterRetentionMs),
-    onError: readOnError(options, clock),
-    clock,
-  }
+export function readOptions(options: SqliteQueueOptions) {
+  checkOptions('sqliteQueue', options, CHECKS)
+  requirePath('path', options.path)
+  const settings = withDefaults<SqliteQueueOptions, typeof DEFAULTS>(options, DEFAULTS)
+  return { ...settings, path: resolve(options.path), onError: readOnError(options, settings.clock) }
 }
 
-const MOST = Number.MAX_SAFE_INTEGER
+function requirePath(name: string, path: unknown): void {
+  requireText(name, path, 'jobs.sqlite')
+  if (path !== ':memory:' && !path.startsWith('file:')) return
+  const advice =
+    "Pass a path, for example 'jobs.sqlite'; for a queue in memory, use memoryQueue of hookline/queues/memory."
+  throw invalidOption(name, 'must be the path of a file', show(path), advice)
+}

@@ -10,10 +10,8 @@ import type { DatabaseSync } from 'node:sqlite'
 import { connectTo, OPENING_MS, retryWhileBusy } from '../../sqlite/file.ts'
 import { type OpenTables, PHASE } from './tables.ts'
 
-/** The lock of this process. */
 export interface OwnerLock {
   readonly owner: number
-  /** Frees the lock and removes the side file. */
   release(): void
 }
 
@@ -40,7 +38,6 @@ export function lockOwner(path: string): OwnerLock {
   }
 }
 
-/** Opens a side file, creating it if it does not exist, and locks it for as long as the connection is open. */
 function lock(file: string, timeoutMs: number): DatabaseSync {
   const connection = connectTo(file)
   try {
@@ -53,7 +50,6 @@ function lock(file: string, timeoutMs: number): DatabaseSync {
   }
 }
 
-/** Whether others take this owner for dead, because its side file was removed. */
 export function isOwnerLost(path: string, owner: number): boolean {
   return !existsSync(sideFileOf(path, owner))
 }
@@ -62,7 +58,6 @@ function sideFileOf(path: string, owner: number): string {
   return `${path}-owner-${owner.toString(16)}`
 }
 
-/** Creates it over an open file, and removes the side files of processes that died without a claim. */
 export function createOwners({ database, path, owner, queues }: OpenTables) {
   const find = database.prepare(`SELECT DISTINCT queue, owner FROM hookline_queue_jobs WHERE phase = ${PHASE.claimed}`)
   // They keep their places: what was claimed first was due first.
@@ -84,7 +79,6 @@ export function createOwners({ database, path, owner, queues }: OpenTables) {
       dead = claims.filter((claim) => deadOwners.has(claim.owner))
     },
     hasDead: () => dead.length > 0,
-    /** Makes their jobs due again. In a transaction. */
     releaseDead(): void {
       for (const { queue, owner } of dead) {
         const count = Number(release.run(queue, owner).changes)
@@ -98,7 +92,6 @@ export function createOwners({ database, path, owner, queues }: OpenTables) {
 
 const LOOK_EVERY_MS = 500
 
-/** Removes a side file, unless a living process has it locked. Returns whether none has. */
 function removeIfDead(file: string): boolean {
   if (!existsSync(file)) return true
   try {

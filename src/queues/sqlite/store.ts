@@ -2,29 +2,24 @@
 
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { BUSY, resultOf } from '../../sqlite/file.ts'
-import type { ClaimedJob, Outcome } from '../queue.ts'
+import type { ClaimedJob, Outcome } from '../api.ts'
 import type { QueueStore } from '../store.ts'
 import type { Connection } from './connection.ts'
-import { type ClaimRef, type Claims, type QueueSettings, type Request, unavailable } from './messages.ts'
 import type { Settings } from './options.ts'
-import { alone, runAlone } from './requests.ts'
 import type { DeadLetterRow, StoredPage } from './stored.ts'
 import { bytesOfId, createQueues, enterFile, type QueueRow, textOfId } from './tables.ts'
+import { type ClaimRef, type Claims, type QueueSettings, type Request, unavailable } from './thread-messages.ts'
+import { alone, runAlone } from './thread-requests.ts'
 
-/** A claimed job, and which claim it is. */
 export type SqliteClaim = ClaimedJob & ClaimRef
 
-/** Creates the store of one queue. */
 export function createSqliteStore(settings: Settings, connection: Connection): QueueStore<SqliteClaim> {
   const { name, clock, dedupeWindowMs, maxJobs, timeoutMs } = settings
   let queue: QueueSettings = { name, dedupeWindowMs, maxJobs, timeoutMs }
   let nextDueAt: { readonly at: number | undefined } | undefined
 
-  function send<T>(request: Request): Promise<T> {
-    return connection.send(request) as Promise<T>
-  }
+  const send = <T>(request: Request): Promise<T> => connection.send(request) as Promise<T>
 
-  /** In pieces, so that other requests are not kept waiting. */
   async function dropAll(): Promise<number> {
     for (let count = 0; ; ) {
       const dropped = await send<number>({ kind: 'drop', queue, ids: 'all', limit: DROPPED_AT_ONCE })
@@ -48,14 +43,13 @@ export function createSqliteStore(settings: Settings, connection: Connection): Q
       }
     },
     push(jobs) {
-      return send({
-        kind: 'push',
-        queue,
-        now: now(),
-        ids: jobs.map(({ id }) => bytesOfId(id)),
-        notBefore: jobs.map(({ notBefore }) => notBefore?.getTime()),
-        bodies: jobs.map(({ body }) => body),
-      })
+      const at = now()
+      const rows = jobs.map(({ id, body, notBefore }) => ({
+        dueAt: notBefore?.getTime() ?? at,
+        id: bytesOfId(id),
+        body,
+      }))
+      return send({ kind: 'push', queue, now: at, jobs: rows })
     },
     async claim(limit, onUnreadable) {
       const at = now()
@@ -121,7 +115,6 @@ function fieldsOf(outcome: Outcome) {
   return { ...kept, outcome: 'deadLetter' as const, reason: Buffer.from(outcome.deadLetter) }
 }
 
-/** The connection of an observer: each request opens the file in this thread and closes it again. */
 export function observeFile(path: string): Connection {
   return {
     send: (request) => {
@@ -135,12 +128,10 @@ export function observeFile(path: string): Connection {
   }
 }
 
-/** The names of the queues in a file. Changes nothing. */
 export function listQueues(path: string, timeoutMs: number): Promise<string[]> {
   return whenFree('An observer', path, timeoutMs, () => alone(path, (database) => createQueues(database).names()))
 }
 
-/** Makes a step, after what is under way, and again while another process has the file locked. Waiting does not block the thread. */
 async function whenFree<T>(subject: string, path: string, timeoutMs: number, step: () => T): Promise<T> {
   await nextTurn()
   for (const end = performance.now() + timeoutMs; ; await delay(1)) {

@@ -1,20 +1,17 @@
 /** What is stored: jobs that are pushed, their ids and bodies, lists of them and of the dead letters, and what deletes them. */
 
 import { HooklineError } from '../../message/error.ts'
-import type { DeadLetter, StoredJob } from '../queue.ts'
-import type { Push, QueueSettings } from './messages.ts'
+import type { DeadLetter, StoredJob } from '../api.ts'
 import { bytesOfId, NO_ID, NUMBERS, type OpenTables, PHASE, type QueueRow, textOfId } from './tables.ts'
+import type { Push, QueueSettings } from './thread-messages.ts'
 
-/** A dead letter, with its time in milliseconds since the epoch. */
 export type DeadLetterRow = Omit<DeadLetter, 'failedAt'> & { readonly failedAt: number }
 
-/** Some jobs, and the `seq` to go on after; undefined at the end. */
 export interface StoredPage {
   readonly rows: readonly StoredJob[]
   readonly last: number | undefined
 }
 
-/** Prepares the statements on an open file. */
 export function createStored({ database }: OpenTables) {
   const insert = database.prepare(`
     INSERT INTO hookline_queue_jobs (seq, queue, id, phase, place, due_at, claim_count) VALUES (?, ?, ?, ?, ?, ?, 0)`)
@@ -56,7 +53,6 @@ export function createStored({ database }: OpenTables) {
     return (findId.get(queue, id)?.seq as number | undefined) ?? null
   }
 
-  /** Gives an id to a job. Returns false when it is known. */
   function addId(queue: number, id: Uint8Array, seq: number, windowStart: number): boolean {
     if (insertId.run(queue, id, seq).changes === 1) return true
     const old = seqOf(queue, id)
@@ -87,18 +83,17 @@ export function createStored({ database }: OpenTables) {
   }
 
   return {
-    push(row: QueueRow, settings: QueueSettings, { ids, notBefore, bodies, now }: Push): void {
+    push(row: QueueRow, settings: QueueSettings, { jobs, now }: Push): void {
       const { queue } = row
       const windowStart = now - settings.dedupeWindowMs
-      if (row.waiting + row.active + ids.length > settings.maxJobs) {
-        requireRoom(row, settings, ids.filter((id) => !isKnown(queue, id, windowStart)).length)
+      if (row.waiting + row.active + jobs.length > settings.maxJobs) {
+        requireRoom(row, settings, jobs.filter(({ id }) => !isKnown(queue, id, windowStart)).length)
       }
-      for (const [index, id] of ids.entries()) {
+      for (const { dueAt, id, body } of jobs) {
         const seq = queue * NUMBERS + row.next
         if (!addId(queue, id, seq, windowStart)) continue
-        const at = notBefore[index] ?? now
-        insert.run(seq, queue, id, at <= now ? PHASE.due : PHASE.later, row.next, at)
-        insertBody.run(seq, bodies[index] as Uint8Array)
+        insert.run(seq, queue, id, dueAt <= now ? PHASE.due : PHASE.later, row.next, dueAt)
+        insertBody.run(seq, body)
         row.next += 1
         row.waiting += 1
       }
@@ -113,13 +108,11 @@ export function createStored({ database }: OpenTables) {
       }
       prunedTo.set(queue, last ?? start)
     },
-    /** Jobs that wait or are claimed; one whose id cannot be read is left out. */
     jobs(queue: number, after: number, limit: number): StoredPage {
       const found = listJobs.all(Math.max(after, queue * NUMBERS), (queue + 1) * NUMBERS, limit)
       const jobs = found.map(({ id, body }) => ({ id: textOfId(id) ?? NO_ID, body: bytesOf(body) }))
       return { rows: jobs.filter(({ id }) => id !== NO_ID), last: found.at(-1)?.seq as number | undefined }
     },
-    /** Deletes jobs that wait. */
     remove(row: QueueRow, ids: readonly string[]): number {
       const found = ids.map((id) => findWaiting.get(seqOf(row.queue, bytesOfId(id))))
       const count = deleteJobs(row.queue, found.filter((job) => job !== undefined) as unknown as JobRef[])
@@ -144,7 +137,6 @@ export function createStored({ database }: OpenTables) {
       row.waiting += letters.length
       return letters.length
     },
-    /** Of all, drops so many of the oldest. */
     drop(row: QueueRow, ids: readonly string[] | 'all', limit: number): number {
       const count = deleteJobs(row.queue, findLetters(row, ids, limit))
       row.deadLetters -= count
@@ -162,7 +154,6 @@ function bytesOf(column: unknown): Uint8Array {
   return column instanceof Uint8Array ? column : new Uint8Array()
 }
 
-/** @throws HooklineError `queue_full` when so many more jobs do not fit, before anything is written. */
 function requireRoom({ waiting, active }: QueueRow, { name, maxJobs }: QueueSettings, more: number): void {
   const jobs = waiting + active + more
   if (more === 0 || jobs <= maxJobs) return

@@ -12,9 +12,8 @@ import {
   UnusableFile,
 } from '../../sqlite/file.ts'
 import { listNames, servesOther } from '../use.ts'
-import type { QueueSettings } from './messages.ts'
+import type { QueueSettings } from './thread-messages.ts'
 
-/** The phases of a job: due, waiting for its time, claimed, or a dead letter. Stored, so the numbers stay. */
 export const PHASE = { due: 0, later: 1, claimed: 2, deadLetter: 3 } as const
 
 /** How many numbers a queue has for its jobs and their places. The `seq` of a job is `queue * NUMBERS` plus its number. */
@@ -68,16 +67,13 @@ const TABLES: Tables = {
 const PRAGMAS =
   'PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = 8000'
 
-/** An open file. What is done with its jobs is called within a transaction. */
 export interface OpenTables {
   readonly database: DatabaseSync
   readonly path: string
-  /** This process. */
   readonly owner: number
   readonly queues: Queues
 }
 
-/** Opens a file of queues, creating it if it does not exist. @throws Error of SQLite, or UnusableFile. */
 export function openFile(path: string): DatabaseSync {
   return openSqlite(path, (database) => {
     database.exec(PRAGMAS)
@@ -85,34 +81,24 @@ export function openFile(path: string): DatabaseSync {
   })
 }
 
-/**
- * Prepares a connection of an observer, which creates nothing.
- *
- * @throws UnusableFile when the file has no queues of this version.
- */
 export function prepareObserver(database: DatabaseSync): void {
   database.exec(PRAGMAS)
   if (hasTables(database, TABLES)) return
   throw new UnusableFile(`it holds no queues. Got none of their tables. ${CHECK_PATH}`)
 }
 
-/** What to do about a file that is missing, or another one. */
 export const CHECK_PATH = 'Check the path, or start what pushes to the queue first.'
 
-/** The row of one queue, during a transaction. */
 export interface QueueRow {
   readonly queue: number
-  /** The next number: of a job, or of a place. */
   next: number
   waiting: number
   active: number
   deadLetters: number
 }
 
-/** A queue, and what it is reserved for, if it is. */
 type Reservation = Pick<QueueSettings, 'name' | 'use'>
 
-/** Adds a queue to a file that is not open here, and reserves it. @throws HooklineError when it has another use. */
 export function enterFile(path: string, reservation: Reservation): void {
   const database = openFile(path)
   try {
@@ -124,7 +110,6 @@ export function enterFile(path: string, reservation: Reservation): void {
 
 type Queues = ReturnType<typeof createQueues>
 
-/** The queues of an open file. Their rows are read when a transaction needs them, and written when it ends. */
 export function createQueues(database: DatabaseSync) {
   const reserve = database.prepare(`
     INSERT INTO hookline_queues (name, use, next, waiting, active, dead_letters) VALUES (?, ?, 1, 0, 0, 0)
@@ -149,7 +134,6 @@ export function createQueues(database: DatabaseSync) {
   }
 
   return {
-    /** Adds the queues that are not in the file yet, and keeps each for its use: the first to reserve it says what it is for. */
     enter(reservations: readonly Reservation[]): void {
       const keyOf = ({ name, use }: Reservation): string => `${use} ${name}`
       const added = reservations.filter((each) => !entered.has(keyOf(each)))
@@ -163,7 +147,6 @@ export function createQueues(database: DatabaseSync) {
       for (const each of added) entered.add(keyOf(each))
     },
     names,
-    /** @throws UnusableFile that lists the queues that are in the file. */
     numberOf(name: string): number {
       const queue = numbers.get(name) ?? (find.get(name)?.queue as number | undefined)
       if (queue === undefined) throw missing()
@@ -176,34 +159,27 @@ export function createQueues(database: DatabaseSync) {
       const found = read.get(queue)
       if (found === undefined) throw missing()
       const row = { ...found } as unknown as QueueRow
-      rows.set(queue, { row, before: print(row) })
+      rows.set(queue, { row, before: JSON.stringify(row) })
       return row
     },
     /** Begins a transaction: another process may have changed the rows. */
     begin: () => rows.clear(),
     save(): void {
       for (const { row, before } of rows.values()) {
-        if (print(row) !== before) write.run(row.next, row.waiting, row.active, row.deadLetters, row.queue)
+        if (JSON.stringify(row) !== before) write.run(row.next, row.waiting, row.active, row.deadLetters, row.queue)
       }
     },
   }
 }
 
-function print({ next, waiting, active, deadLetters }: QueueRow): string {
-  return `${next} ${waiting} ${active} ${deadLetters}`
-}
-
-/** The id of a job, a UUID, as the file keeps it: 16 bytes. */
 export function bytesOfId(id: string): Buffer {
   return Buffer.from(id.replaceAll('-', ''), 'hex')
 }
 
-/** The id that the file keeps. Undefined for what is no id. */
 export function textOfId(bytes: unknown): string | undefined {
   if (!(bytes instanceof Uint8Array) || bytes.byteLength !== 16) return undefined
   const hex = Buffer.from(bytes.buffer, bytes.byteOffset, 16).toString('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
 
-/** Stands for what is no id. */
 export const NO_ID = '00000000-0000-0000-0000-000000000000'

@@ -2,6 +2,7 @@
 
 import { type MessagePort, parentPort, type Worker, workerData } from 'node:worker_threads'
 import { UnusableFile } from '../../sqlite/file.ts'
+import { isOwnerLost } from './owners.ts'
 import {
   failureOf,
   packReplies,
@@ -10,19 +11,15 @@ import {
   type RequestMessage,
   unavailable,
   unpackRequests,
-} from './messages.ts'
-import { isOwnerLost } from './owners.ts'
-import { alone, type OpenFile, openForRequests } from './requests.ts'
+} from './thread-messages.ts'
+import { alone, type OpenFile, openForRequests } from './thread-requests.ts'
 
-/** What the thread gets when it starts. */
 export interface ThreadSettings {
   readonly isHooklineThread: true
   readonly path: string
-  /** The number of this process, see owners.ts. */
   readonly owner: number
 }
 
-/** What a thread gets that writes a backup: the path of the file, and of a file that is empty. */
 export interface BackupSettings {
   readonly isHooklineThread: true
   readonly name: string
@@ -30,10 +27,8 @@ export interface BackupSettings {
   readonly backupTo: string
 }
 
-/** What is used of the thread. */
 export type Thread = Pick<Worker, 'on' | 'postMessage' | 'ref' | 'unref'>
 
-/** Starts the worker thread of a file. */
 export type StartThread = (settings: ThreadSettings) => Thread
 
 /** Answers the messages of a port. Ends after `end`, and when the file must be opened anew. */
@@ -81,7 +76,6 @@ export function serve(port: MessagePort, { path, owner }: ThreadSettings): void 
   port.on('message', answer)
 }
 
-/** Writes a backup; tells the port why it cannot. */
 function writeBackup(port: MessagePort, { name, path, backupTo }: BackupSettings): void {
   try {
     alone(path, (database) => database.prepare('VACUUM INTO ?').run(backupTo))

@@ -15,14 +15,14 @@ import type { Message } from '../../message/message.ts'
 import {
   invalidOption,
   kindOf,
+  requireInteger,
   requireOptions,
   requireSecret,
   requireText,
   requireUrl,
-  requireWhole,
 } from '../../options/checks.ts'
+import type { Job, Queue } from '../../queues/api.ts'
 import { memoryQueue } from '../../queues/memory/index.ts'
-import type { Job, Queue } from '../../queues/queue.ts'
 import type { Webhook } from '../../sender/webhooks.ts'
 import type { Clock } from '../../time/clock.ts'
 import { within } from '../../time/timeout.ts'
@@ -116,7 +116,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
       throw invalidOption('pattern', 'must be an object', kindOf(pattern), advice)
     }
     requireOptions('delivered', options, ['timeoutMs'])
-    const ms = requireWhole('timeoutMs', options.timeoutMs ?? timeoutMs, 1)
+    const ms = requireInteger('timeoutMs', options.timeoutMs ?? timeoutMs, 1)
     const found = await findDelivered(pattern, ms)
     if (found !== undefined) return found as never // Its type is the one of the pattern.
     const { messages, refused } = ledger
@@ -147,7 +147,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
     },
     delivered,
     async advance(ms) {
-      requireWhole('ms', ms, 0)
+      requireInteger('ms', ms, 0)
       await clock.advance(ms)
     },
     close,
@@ -221,7 +221,6 @@ function createLedger() {
 /** So many turns of the event loop without work: what has ended has had its effects. */
 const CALM_TURNS = 4
 
-/** What is under way on real sockets: requests that the collector answers, and rounds of the destination. */
 function createActivity() {
   const works = new Map<Promise<unknown>, number>()
 
@@ -284,8 +283,8 @@ function readOptions(options: PlatformOptions) {
   requireOptions('startPlatform', options, OPTIONS)
   const { to, writeKey = 'test-write-key', port = 0, timeoutMs = 4_000, destination = {}, collector = {} } = options
   requireText('writeKey', writeKey, 'test-write-key')
-  requireWhole('port', port, 0, 65_535)
-  requireWhole('timeoutMs', timeoutMs, 1)
+  requireInteger('port', port, 0, 65_535)
+  requireInteger('timeoutMs', timeoutMs, 1)
   for (const [name, given] of Object.entries({ destination, collector })) {
     if (typeof given !== 'object' || given === null) {
       throw invalidOption(name, 'must be an object', kindOf(given), 'Pass options, or leave it out.')

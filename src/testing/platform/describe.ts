@@ -30,7 +30,6 @@ const REASONS: Readonly<Record<FailureReason | SkipReason, string>> = {
   historical: 'was not sent: it is older than `historicalAfterMs`.',
 }
 
-/** Describes the failure in lines: what matches, what was refused, and the rest, those of the wanted type and event first. */
 export function describeFailure(known: Known): string {
   const { pattern, messages, refused, endpoint } = known
   const wanted = Object.keys(pattern).length === 0 ? 'message' : `message like ${show(pattern)}`
@@ -132,7 +131,6 @@ export function findDifference(found: unknown, expected: unknown, path = ''): Di
 
 interface Matcher {
   asymmetricMatch(value: unknown): boolean
-  /** `Any<Number>` */
   toAsymmetricMatcher?(): string
 }
 

@@ -3,8 +3,8 @@
 import { deepEqual, fail, ok } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
+import type { ClaimedJob, Job, Outcome, Queue } from '../../queues/api.ts'
 import type { QueueCounts } from '../../queues/health.ts'
-import type { ClaimedJob, Job, Outcome, Queue } from '../../queues/queue.ts'
 import { systemClock } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
 
@@ -60,10 +60,8 @@ export type TestContext = ReturnType<typeof createContext>
 /** Tests by their names, which say the rule: assertions show what was found in place of it. */
 export type Cases = Readonly<Record<string, (context: TestContext) => Promise<void>>>
 
-/** Decides about a job, as a handler. */
 export type Decide = (job: ClaimedJob, signal: AbortSignal) => Outcome | Promise<Outcome>
 
-/** The jobs that reached a handler, a list that grows. */
 export type Seen = readonly ClaimedJob[]
 
 export const complete = (): Outcome => ({ complete: true })
@@ -79,7 +77,6 @@ export const bodiesOf = (jobs: readonly { readonly body: Uint8Array }[]): (strin
 
 export const jobOf = (body: string, more: Partial<Job> = {}): Job => ({ id: randomUUID(), body: bytes(body), ...more })
 
-/** The parts of a claimed job that a test can know. */
 export const partsOf = ({ id, body, claimCount, retryState }: ClaimedJob) => ({
   id,
   body: text(body),
@@ -199,7 +196,6 @@ function createContext(
         },
       }
     },
-    /** Lets queues that poll look for jobs. */
     tick,
     /** Compares those counts that are given. Default: that nothing waits, runs or has failed. */
     async expectCounts(

@@ -2,7 +2,7 @@
 
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { ClaimedJob, Outcome } from '../../queues/queue.ts'
+import type { ClaimedJob, Outcome } from '../../queues/api.ts'
 import { bodiesOf, bytes, type Cases, complete, jobOf, never, partsOf, text } from './context.ts'
 
 export const durableCases: Cases = {
@@ -165,7 +165,6 @@ export const durableCases: Cases = {
   },
 }
 
-/** What a queue with leases promises, too. */
 export const leaseCases: Cases = {
   'lease: an outcome after the lease is over changes nothing': async (context) => {
     const { queue, advance, leaseMs, hold, claimed, drain, expectCounts, openStalled } = context

@@ -3,7 +3,7 @@
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { inspect } from 'node:util'
-import type { ClaimedJob, Outcome } from '../../queues/queue.ts'
+import type { ClaimedJob, Outcome } from '../../queues/api.ts'
 import {
   bodiesOf,
   bytes,
@@ -18,7 +18,6 @@ import {
   text,
 } from './context.ts'
 
-/** How a job gets where its id is known, and whether it is known there for longer than the dedupe window. */
 const KNOWN: readonly (readonly [rule: string, become: (context: TestContext) => Promise<Seen>, always: boolean])[] = [
   ['a job that waits changes nothing, whatever the dedupe window', async () => [], true],
   [
@@ -384,7 +383,6 @@ export const retryCases: Cases = {
   ),
 }
 
-/** The second claim and the third fail. */
 async function expectRetried(
   { queue, now, advance, work, claimed, drain, expectCounts }: TestContext,
   fail: () => Outcome | Promise<Outcome>,

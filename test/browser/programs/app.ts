@@ -17,20 +17,15 @@ import { createDestination, createSender } from 'hookline/sender'
 import { manualClock, startEndpoint } from 'hookline/testing'
 import { hosts } from './hosts.ts'
 
-/** What the environment variable APP holds, as JSON. */
 export interface AppOptions {
   readonly framework: keyof typeof hosts
-  /** Default: any that is free. */
   readonly port?: number
-  /** Whether the page can move the clock, which stands still at first. */
   readonly isManual?: boolean
   /** Whether the destination of the shop also posts to the partner. */
   readonly isPaired?: boolean
   /** What whoever comes may do, without a token. */
   readonly open?: 'read' | 'write'
-  /** Default: a new one in each process. */
   readonly token?: string
-  /** The folder of its files. Default: everything is in memory. */
   readonly data?: string
 }
 
@@ -38,19 +33,15 @@ export interface AppOptions {
 export interface Commands {
   /** Records calls of the client, and waits until the collector has them. */
   record(calls: readonly Message[]): Promise<void>
-  /** Queues messages at the destination of the partner. */
   queue(messages: readonly Message[]): Promise<void>
-  /** What the partner answers from now on; the last is repeated. */
   partner(script: readonly number[]): Promise<void>
   /** What the process uses after a collection of garbage, in bytes. */
   memory(): Promise<{ readonly heapUsed: number; readonly rss: number }>
-  /** How many messages the handlers were given, and how many the inbox still has. */
   counts(): Promise<{ readonly handled: number; readonly inbox: number; readonly deadLetters: number }>
 }
 
 /** What it sends when it listens. */
 export interface Started {
-  /** Of the page, with its token where it needs one. */
   readonly url: string
   readonly origin: string
 }

@@ -23,7 +23,6 @@ const PROGRAMS = {
 
 export type Language = keyof typeof PROGRAMS | 'php'
 
-/** What the tests of a language need beside Node. */
 export const programsOf = (language: Language): Need[] => (language === 'node' ? [] : [language])
 
 /**
@@ -65,7 +64,6 @@ function run(program: string, args: readonly string[], fault: string, onEnd: OnE
   return child
 }
 
-/** Checks an endpoint with the command. */
 export async function check(url: string, ...args: string[]) {
   const ran = await runAlone(['check', url, '--json', ...args], { env: { HOOKLINE_SECRET: SECRET } })
   const results = jsonLines<Result>(ran.stdout)

@@ -3,7 +3,6 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** Reads the settings from the test. */
 export function readSettings<Settings>(): Settings {
   return JSON.parse(process.argv[2] ?? '') as Settings
 }
@@ -16,12 +15,10 @@ export function answerQuestions(answers: Readonly<Record<string, () => unknown>>
   })
 }
 
-/** Reports that the program is ready. */
 export function sayReady(message = ''): void {
   process.send?.(message)
 }
 
-/** Listens on a free port of loopback. Resolves to the origin. */
 export function listen(server: Server): Promise<string> {
   return new Promise((resolve) => {
     server.listen(0, '127.0.0.1', () => resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))

@@ -4,10 +4,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createClient } from '../../../src/client/index.ts'
 import { readSettings } from './answers.ts'
 
-/** The settings from the test. */
 export interface ClientSettings {
   readonly endpoint: string
-  /** How it ends; the name of its calls. */
   readonly how: 'falls off' | 'exits' | 'throws'
   readonly calls: number
   /** When it ends, in milliseconds, unless it has recorded all calls before. */

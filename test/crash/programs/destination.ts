@@ -6,23 +6,28 @@ import { openJournal } from '../journal.ts'
 import { openQueue, type Place } from '../place.ts'
 import { answerQuestions, readSettings, sayReady } from './answers.ts'
 
-/** The settings from the test. */
 export interface DestinationSettings {
   readonly place: Place
   readonly url: string
-  readonly secret: string
+  readonly secret?: string
   readonly journal: string
-  /** The prefix of the ids of this process. */
   readonly by: string
-  /** How many messages to send, a few at a time. */
   readonly messages: number
-  /** The switch at its creation. Default true. */
   readonly enabled?: boolean
   /** Where it sends once it is asked to move. */
   readonly next?: { readonly url: string; readonly secret: string }
 }
 
-const { place, url, secret, journal, by, messages, enabled = true, next } = readSettings<DestinationSettings>()
+const {
+  place,
+  url,
+  secret = 'secret',
+  journal,
+  by,
+  messages,
+  enabled = true,
+  next,
+} = readSettings<DestinationSettings>()
 const LOOPS = 10
 
 const write = openJournal(journal, by)

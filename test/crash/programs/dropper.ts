@@ -3,12 +3,10 @@
 import { openQueue, type Place } from '../place.ts'
 import { answerQuestions, readSettings, sayReady } from './answers.ts'
 
-/** The settings from the test. */
 export interface DropperSettings {
   readonly place: Place
   /** The dead letters to drop by their ids. */
   readonly ids: readonly string[]
-  /** The body of what is forgotten. */
   readonly body: string
 }
 

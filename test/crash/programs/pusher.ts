@@ -9,10 +9,8 @@ import { openJournal } from '../journal.ts'
 import { openQueue, type Place } from '../place.ts'
 import { answerQuestions, readSettings, sayReady } from './answers.ts'
 
-/** The settings from the test. */
 export interface PusherSettings {
   readonly place: Place
-  /** Where it writes what became of each push. */
   readonly journal: string
   readonly copyTo: string
 }

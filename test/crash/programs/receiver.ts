@@ -6,18 +6,15 @@ import { serve } from '../../../adapters/node.ts'
 import { createReceiver } from '../../../src/index.ts'
 import { fixtures } from '../../../src/testing/fixtures.ts'
 import { openJournal } from '../journal.ts'
-import { openQueue, type Place } from '../place.ts'
+import { openQueue, type Place, secret } from '../place.ts'
 import { answerQuestions, listen, readSettings, sayReady } from './answers.ts'
 
-/** The settings from the test. */
 export interface ReceiverSettings {
   readonly place: Place
-  readonly secret: string
   readonly journal: string
-  /** The name of this process in the journal. */
-  readonly by: string
+  readonly by?: string
   /** How many attempts of a hundred fail, before the id is written. */
-  readonly failing: number
+  readonly failing?: number
   /** Whether it takes one message and never finishes it. */
   readonly holds?: boolean
   /** The most that its handler takes, in milliseconds. */
@@ -29,7 +26,16 @@ export interface ReceiverSettings {
 }
 
 const settings = readSettings<ReceiverSettings>()
-const { place, secret, journal, by, failing, holds = false, handlingMs = 5, blocksMs = 0, graceMs = 5_000 } = settings
+const {
+  place,
+  journal,
+  by = 'one',
+  failing = 0,
+  holds = false,
+  handlingMs = 5,
+  blocksMs = 0,
+  graceMs = 5_000,
+} = settings
 const RETRY_MS = 20
 /** The sender sees what could not be stored. */
 const EXPECTED: readonly string[] = ['handler_failed', 'lease_lapsed', 'inbox_unavailable', 'shutting_down']

@@ -6,7 +6,6 @@ import { createDestination } from '../../../src/sender.ts'
 import { openQueue, type Place } from '../place.ts'
 import { answerQuestions, readSettings, sayReady } from './answers.ts'
 
-/** The settings from the test. */
 export interface ShopSettings {
   readonly place: Place
   readonly url: string
@@ -15,7 +14,6 @@ export interface ShopSettings {
   readonly moment: Moment
 }
 
-/** What was the last to happen to an order. */
 export type Moment = 'inserted' | 'committed'
 
 const { place, url, orders, moment } = readSettings<ShopSettings>()

@@ -1,11 +1,10 @@
 /** Uses a queue of each place in turn, for an inbox or for a destination: pushes a job, and works until none is left. */
 
 import { randomUUID } from 'node:crypto'
-import type { QueueUse } from '../../../src/queues/queue.ts'
+import type { QueueUse } from '../../../src/queues/api.ts'
 import { openQueue, type Place } from '../place.ts'
 import { answerQuestions, readSettings, sayReady } from './answers.ts'
 
-/** The settings from the test. */
 export interface UserSettings {
   readonly places: readonly Place[]
   readonly use: QueueUse

@@ -1,15 +1,12 @@
 /** Four processes on one inbox, whose handlers block the event loop for longer than a claim lasts unless it is renewed. */
 
-import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { emptied, startChild } from '../child.ts'
-import { createSite, engines } from '../engines.ts'
+import { createSite, engines, rounds } from '../engines.ts'
 import { readJournal } from '../journal.ts'
-import { createLoad, secret } from '../load.ts'
+import { createLoad } from '../load.ts'
 import type { ReceiverSettings } from '../programs/receiver.ts'
-import { readSettings } from '../random.ts'
 
-const { rounds } = readSettings()
 const PROCESSES = 4
 
 /** On SQLite longer than two looks for dead processes. With pg-boss, whose shortest lease is 10 s, a round would take minutes. */
@@ -26,8 +23,8 @@ describe.each(cases)('an event loop that is blocked, on $engine', ({ engine, lea
     async () => {
       const site = createSite(engine, at ?? '', leaseMs)
       onTestFinished(site.remove)
-      const journal = join(site.folder, 'journal')
-      const settings: ReceiverSettings = { place: site.place, secret, journal, by: 'one', failing: 0, blocksMs }
+      const { place, journal } = site
+      const settings: ReceiverSettings = { place, journal, blocksMs }
       const children = Array.from({ length: PROCESSES }, () => startChild('receiver', settings))
       const loads = (await Promise.all(children.map(({ ready }) => ready))).map((origin) => createLoad(origin, 1))
       const ids = Array.from({ length: rounds }, (_, round) => `${round}`)

@@ -1,24 +1,20 @@
 /** Two destinations on one queue, one of which is killed while the circuit of its URL is closed, open, half-open or at its ramp. */
 
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { setTimeout as wait } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { CircuitStatus } from '../../../src/destination/circuit.ts'
 import { emptied, startChild } from '../child.ts'
-import { createSite, engines, type TestedEngine } from '../engines.ts'
+import { createSite, engines, rounds, seed, type TestedEngine } from '../engines.ts'
 import { readJournal } from '../journal.ts'
+import { listen } from '../programs/answers.ts'
 import type { DestinationSettings } from '../programs/destination.ts'
-import { createRandom, readSettings } from '../random.ts'
+import { createRandom } from '../random.ts'
 
-const { rounds, seed } = readSettings()
 const AT_ONCE = 4
 const MESSAGES = 300
-/** Of a destination. */
 const CONCURRENCY = 50
-/** Long enough to see a probe under way. */
 const DOWN_MS = 100
 const UP_MS = 20
 
@@ -46,13 +42,12 @@ async function run(
     if (isUp) arrivals.set(id, (arrivals.get(id) ?? 0) + 1)
     response.writeHead(isUp ? 200 : 503).end()
   }
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  const journal = join(site.folder, 'journal')
+  const origin = await listen(server)
+  const { place, journal } = site
   const start = (by: string, messages: number) =>
     startChild('destination', {
-      place: site.place,
-      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-      secret: 'secret',
+      place,
+      url: `${origin}/`,
       journal,
       by,
       messages,

@@ -2,11 +2,11 @@
 
 import { execFile } from 'node:child_process'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, it, onTestFinished } from 'vitest'
+import { listen } from '../programs/answers.ts'
 import type { ClientSettings } from '../programs/client.ts'
 import { createRandom, readSettings } from '../random.ts'
 
@@ -25,9 +25,9 @@ it(
       for (const { event } of batch) arrived.set(event, (arrived.get(event) ?? 0) + 1)
       response.end('{"success":true}')
     })
-    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+    const origin = await listen(server)
     onTestFinished(() => void server.close())
-    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/batch`
+    const endpoint = `${origin}/v1/batch`
 
     let lostInAll = 0
     async function run(how: ClientSettings['how']): Promise<void> {

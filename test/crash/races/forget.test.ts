@@ -1,69 +1,52 @@
 /** A user who is forgotten by one process while two handle their messages. Leases hold. */
 
-import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Forgotten } from '../../../src/queues/queue.ts'
+import { expect } from 'vitest'
+import type { Forgotten } from '../../../src/queues/api.ts'
 import { startChild } from '../child.ts'
-import { createSite, engines } from '../engines.ts'
+import { rounds, type TestedSite, testOnEngines } from '../engines.ts'
 import { readJournal } from '../journal.ts'
-import { createLoad, secret } from '../load.ts'
+import { createLoad } from '../load.ts'
 import type { ReceiverSettings } from '../programs/receiver.ts'
-import { createRandom, readSettings } from '../random.ts'
 
-const { rounds, seed } = readSettings()
-/** Longer than any test. */
 const LONG_MS = 600_000
 /** More than two processes handle at once. */
 const MESSAGES = 300
 const FORGET_WITHIN_MS = 200
 
-describe.each(engines)('two receivers on $engine, one of which forgets a user', ({ engine, at }) => {
-  it.skipIf(at === undefined)(
-    'a message is handled or deleted, and what is handled later was counted as active',
-    async () => {
-      const site = createSite(engine, at ?? '', LONG_MS)
-      onTestFinished(site.remove)
-      const keepsComplete = engine === 'pg-boss' // Then the bodies of complete jobs are deleted too.
-      const random = createRandom(seed)
-      const journal = join(site.folder, 'journal')
-      const settings: ReceiverSettings = {
-        place: site.place,
-        secret,
-        journal,
-        by: 'one',
-        failing: 0,
-        handlingMs: keepsComplete ? 1_000 : 100,
-      }
-      const children = [0, 1].map(() => startChild('receiver', settings))
-      const loads = (await Promise.all(children.map(({ ready }) => ready))).map((origin) => createLoad(origin))
-      const [first] = children as [(typeof children)[0]]
-      let deletedInAll = 0
-      for (let round = 0; round < rounds; round += 1) {
-        const readHandled = () =>
-          new Set(readJournal(journal).flatMap(({ id }) => (id.startsWith(`${round}-`) ? id : [])))
-        const accepted = new Set<string>()
-        const posts = Array.from({ length: MESSAGES }, async (_, n) => {
-          if ((await loads[n % 2]?.post(`${round}-${n}`)) === 200) accepted.add(`${round}-${n}`)
-        })
-        await wait(random() * FORGET_WITHIN_MS)
-        const asked = new Set(accepted)
-        const { deleted, active } = await first.ask<Forgotten>('forget')
-        const before = readHandled()
-        await Promise.all(posts)
-        for (const child of [...children, first]) await child.ask('drain')
-        const handled = readHandled()
-        const late = [...handled].filter((id) => asked.has(id) && !before.has(id))
-        expect(late.length).toBeLessThanOrEqual(active)
-        expect(accepted.size).toBe(MESSAGES)
-        const again = await first.ask<Forgotten>('forget')
-        expect(again.active).toBe(0)
-        expect(deleted + (keepsComplete ? again.deleted : handled.size)).toBe(MESSAGES)
-        deletedInAll += deleted
-      }
-      console.log(`${engine}, forget: ${deletedInAll} deleted of ${rounds * MESSAGES}`)
-      await Promise.all([...loads, ...children].map((each) => each.close()))
-    },
-    60_000 + rounds * 10_000,
-  )
-})
+const TITLE =
+  'two receivers, one of which forgets a user: a message is handled or deleted, and what is handled later was active'
+async function run({ engine, site, random }: TestedSite): Promise<void> {
+  const keepsComplete = engine === 'pg-boss' // Then the bodies of complete jobs are deleted too.
+  const { place, journal } = site
+  const settings: ReceiverSettings = { place, journal, handlingMs: keepsComplete ? 1_000 : 100 }
+  const children = [0, 1].map(() => startChild('receiver', settings))
+  const loads = (await Promise.all(children.map(({ ready }) => ready))).map((origin) => createLoad(origin))
+  const [first] = children as [(typeof children)[0]]
+  let deletedInAll = 0
+  for (let round = 0; round < rounds; round += 1) {
+    const readHandled = () => new Set(readJournal(journal).flatMap(({ id }) => (id.startsWith(`${round}-`) ? id : [])))
+    const accepted = new Set<string>()
+    const posts = Array.from({ length: MESSAGES }, async (_, n) => {
+      if ((await loads[n % 2]?.post(`${round}-${n}`)) === 200) accepted.add(`${round}-${n}`)
+    })
+    await wait(random() * FORGET_WITHIN_MS)
+    const asked = new Set(accepted)
+    const { deleted, active } = await first.ask<Forgotten>('forget')
+    const before = readHandled()
+    await Promise.all(posts)
+    for (const child of [...children, first]) await child.ask('drain')
+    const handled = readHandled()
+    const late = [...handled].filter((id) => asked.has(id) && !before.has(id))
+    expect(late.length).toBeLessThanOrEqual(active)
+    expect(accepted.size).toBe(MESSAGES)
+    const again = await first.ask<Forgotten>('forget')
+    expect(again.active).toBe(0)
+    expect(deleted + (keepsComplete ? again.deleted : handled.size)).toBe(MESSAGES)
+    deletedInAll += deleted
+  }
+  console.log(`${engine}, forget: ${deletedInAll} deleted of ${rounds * MESSAGES}`)
+  await Promise.all([...loads, ...children].map((each) => each.close()))
+}
+
+testOnEngines(TITLE, run, { leaseMs: LONG_MS })

@@ -1,25 +1,22 @@
 /** A process that is killed in or right after a transaction with an order and its message: there is a message for each order, and no other. */
 
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { setTimeout as wait } from 'node:timers/promises'
 import pg from 'pg'
 import { expect, inject, it } from 'vitest'
 import { startChild } from '../child.ts'
-import { createSite } from '../engines.ts'
+import { createSite, rounds, seed } from '../engines.ts'
+import { listen } from '../programs/answers.ts'
 import type { DestinationSettings } from '../programs/destination.ts'
 import type { Moment, ShopSettings } from '../programs/shop.ts'
-import { createRandom, readSettings } from '../random.ts'
+import { createRandom } from '../random.ts'
 
 const databaseUrl = inject('databaseUrl')
-const { rounds, seed } = readSettings()
-/** At a time: most of a round is waiting for the leases of the killed process to end. */
 const AT_ONCE = 4
 const MOMENTS: readonly Moment[] = ['inserted', 'committed']
-const MOST_ORDERS = 200
+const MAX_ORDERS = 200
 
-/** Returns how many orders there are. */
 async function run(moment: Moment, random: () => number): Promise<number> {
   const site = createSite('pg-boss', databaseUrl as string, 10_000)
   const { place } = site
@@ -29,22 +26,21 @@ async function run(moment: Moment, random: () => number): Promise<number> {
     if (body !== undefined) posted.add(body.messageId)
     response.end()
   })
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const origin = await listen(server)
   const client = new pg.Client({ connectionString: databaseUrl as string })
   await client.connect()
 
   try {
     const shop = startChild('shop', {
       place,
-      url,
-      orders: 1 + Math.floor(random() * MOST_ORDERS),
+      url: `${origin}/`,
+      orders: 1 + Math.floor(random() * MAX_ORDERS),
       moment,
     } satisfies ShopSettings)
     const last = await shop.ready
     shop.kill()
     await shop.ended
-    const idle = { place, url, secret: 'secret', journal: `${site.folder}/journal`, by: 'next', messages: 0 }
+    const idle = { place, url: `${origin}/`, journal: `${site.folder}/journal`, by: 'next', messages: 0 }
     const next = startChild('destination', idle satisfies DestinationSettings)
     await next.ready
     const left = `SELECT FROM ${place.name}.job WHERE name = $1 AND state < 'completed' LIMIT 1`

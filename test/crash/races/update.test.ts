@@ -1,30 +1,26 @@
 /** A destination that moves to another URL and secret while it sends, is disabled, killed, and started again. */
 
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as wait } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
 import { verify } from '../../../src/index.ts'
 import type { QueueCounts } from '../../../src/queues/health.ts'
 import { emptied, startChild } from '../child.ts'
-import { createSite } from '../engines.ts'
+import { createSite, rounds, seed } from '../engines.ts'
 import { readJournal } from '../journal.ts'
+import { listen } from '../programs/answers.ts'
 import type { DestinationSettings } from '../programs/destination.ts'
-import { createRandom, readSettings } from '../random.ts'
+import { createRandom } from '../random.ts'
 
-const { rounds, seed } = readSettings()
 /** At a time: most of a round is waiting for the ten seconds that held messages are held. */
 const AT_ONCE = 5
 const MESSAGES = 1_000
 /** The posts that may be under way. */
 const CONCURRENCY = 50
-/** So slowly that messages wait. */
 const ANSWERS_AFTER_MS = 150
 const MOVE_WITHIN_MS = 200
 
-/** Returns how many messages were held. */
 async function run(random: () => number): Promise<number> {
   const site = createSite('sqlite', '')
   onTestFinished(site.remove)
@@ -37,14 +33,13 @@ async function run(random: () => number): Promise<number> {
     posts.push({ path: isSigned ? path : 'the wrong secret', id: JSON.parse(body.toString()).messageId })
     setTimeout(() => response.end(), ANSWERS_AFTER_MS)
   })
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  const origin = await listen(server)
   onTestFinished(() => void server.close())
   const [old, next] = ['/old', '/new'].map((path) => ({
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
+    url: `${origin}${path}`,
     secret: path,
   })) as [{ url: string; secret: string }, { url: string; secret: string }]
-  const journal = join(site.folder, 'journal')
-  const common = { place: site.place, journal }
+  const common = { place: site.place, journal: site.journal }
 
   const first = startChild('destination', {
     ...common,
@@ -82,7 +77,7 @@ async function run(random: () => number): Promise<number> {
   expect(posts.filter(({ path }) => path !== '/old' && path !== '/new')).toEqual([])
   expect(posts.slice(moved).filter(({ path }) => path === '/old').length).toBeLessThanOrEqual(CONCURRENCY)
   const posted = new Set(posts.map(({ id }) => id))
-  expect(readJournal(journal).filter(({ id }) => !posted.has(id))).toEqual([])
+  expect(readJournal(site.journal).filter(({ id }) => !posted.has(id))).toEqual([])
   return posts.length - held
 }
 

@@ -2,11 +2,8 @@
 
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { startChild } from '../child.ts'
-import { createSite, engines } from '../engines.ts'
+import { createSite, engines, rounds } from '../engines.ts'
 import type { UserSettings } from '../programs/user.ts'
-import { readSettings } from '../random.ts'
-
-const { rounds } = readSettings()
 
 describe.each(engines)('an inbox and a destination on one queue of $engine, in two processes', ({ engine, at }) => {
   it.skipIf(at === undefined)(

@@ -1,12 +1,12 @@
 /**
- * Claims keys in a process of its own: opens the store, prints `open`, and begins when a line comes in. Prints the
- * keys it got, then `done`, and stays.
+ * Claims keys in a process of its own: opens the store, prints `open`, and begins when a line comes in. Confirms and
+ * prints the keys it got, then `done`, and stays.
  */
 
 import { once } from 'node:events'
 import { sqliteDedupe } from '../../../src/dedupe/sqlite/index.ts'
 
-const [, , path = '', keys = '0', copies = '0', fate = ''] = process.argv
+const [, , path = '', keys = '0', copies = '0'] = process.argv
 const dedupe = sqliteDedupe({ path, timeoutMs: 5000 })
 console.log('open')
 await once(process.stdin, 'data')
@@ -21,7 +21,7 @@ for (let key = 0; key < Number(keys); key += 1) {
     }
     if (typeof claim === 'string' || claim instanceof Promise) continue
     console.log('got', key)
-    if (fate === 'confirm') claim.confirm()
+    claim.confirm()
   }
 }
 console.log('done')

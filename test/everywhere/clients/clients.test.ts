@@ -4,7 +4,6 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { type Client, type Run, runClients } from './run.ts'
 import type { Sent } from './tap.ts'
 
-/** What every client records. */
 const CALLS = {
   identify: {
     userId: 'user-1',
@@ -207,7 +206,6 @@ describe('beacon', () => {
   })
 })
 
-/** A call as a client writes it: some write the traits of an identify elsewhere. */
 function inPlace(client: string, type: string, { traits, ...call }: Fields): Fields {
   if (traits === undefined) return call
   return client === 'rudder-analytics-js' && type === 'identify'
@@ -219,7 +217,6 @@ function parse(body: string): Fields {
   return JSON.parse(body)
 }
 
-/** Matches an object with at least these fields, whose objects have at least these fields too. */
 function containing(fields: Fields): Fields {
   return Object.fromEntries(
     Object.entries(fields).map(([name, value]) => {
@@ -229,14 +226,12 @@ function containing(fields: Fields): Fields {
   )
 }
 
-/** The calls of a request. */
 function readCalls({ path, headers, json }: Sent) {
   const { batch, sentAt } = json
   const calls = (batch ?? [{ type: typeOf(path), ...json }]) as readonly Fields[]
   return calls.map((call) => ({ call, sentAt: call.sentAt ?? sentAt, isOfBrowser: headers.origin !== undefined }))
 }
 
-/** The type that stands in the path of a single call. */
 function typeOf(path: string): string | undefined {
   return Object.keys(CALLS).find((type) => path === `/v1/${type}` || path === `/v1/${type[0]}`)
 }

@@ -4,7 +4,6 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 
 export class Program {
-  /** What it has written so far. */
   printed = ''
   readonly #child: ChildProcess
   readonly #closed: Promise<unknown>
@@ -24,7 +23,6 @@ export class Program {
     return this.#child.exitCode !== null && this.#child.exitCode !== 0
   }
 
-  /** Ends its input, and waits for it. Returns its exit code. */
   async end(): Promise<number | null> {
     this.#child.stdin?.end()
     await this.#closed

@@ -5,16 +5,13 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A message, as it was posted. */
 export interface Post {
   readonly path: string
   readonly body: string
   readonly isSigned: boolean
-  /** How it was answered. */
   readonly status: number
 }
 
-/** Starts it. It answers each post with the `status` of the moment. */
 export async function startReceiver(secret: string) {
   const posts: Post[] = []
   const receiver = { posts, status: 503, url: '', close }

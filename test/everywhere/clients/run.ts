@@ -14,31 +14,22 @@ import { type Sent, startTap } from './tap.ts'
 
 const SECRET = 'the secret that is shared'
 
-/** The programs that run where the package is installed. */
 const OURS = ['collector', 'hookline-client']
 
-/** How a client runs. */
 export interface Client {
-  /** Its file in `programs/`. */
   readonly program: string
-  /** How often the collector refuses each of its calls; null for always. */
   readonly refusals: number | null
   /** The calls that it makes, by type. */
   readonly calls: object
 }
 
-/** What was seen of a client. */
 interface Seen {
-  /** What its program has written, and the code that it ended with. */
   readonly printed: string
   readonly code: number | null
-  /** Its requests to the collector. */
   readonly sent: readonly Sent[]
-  /** Its messages at the receiver. */
   readonly posts: readonly Post[]
 }
 
-/** What was seen of all. */
 export interface Run<Name extends string> {
   readonly clients: Readonly<Record<Name, Seen>>
   /** The requests of browsers that ask whether they may send a call. */

@@ -6,14 +6,12 @@ import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import { until } from '../../support/until.ts'
 
-/** A request as a client has sent it, and the status of its answer. */
 export interface Sent {
   readonly method: string
   readonly path: string
   readonly headers: IncomingHttpHeaders
   /** Its body, inflated and parsed. */
   readonly json: Readonly<Record<string, unknown>>
-  /** Its body as it was sent. */
   readonly body: Buffer
   readonly status: number
   /** When it arrived, in milliseconds. */

@@ -12,7 +12,6 @@ import { createProjects, findPort, type Projects, startIn } from './project.ts'
 
 interface Host {
   readonly name: string
-  /** A folder of `examples/hosts`. */
   readonly example: string
   /** Undefined where nothing is built. */
   readonly build?: readonly string[]
@@ -146,13 +145,11 @@ async function start({ start }: Host, project: string, secret: string) {
     get output() {
       return child.output
     },
-    /** Posts a message. Returns the status and the code of the error. */
     async post(userId: string, options?: { readonly secret?: string; readonly length?: number }) {
       const { bytes, headers } = messageOf(userId, options)
       const reply = await send({ headers, chunks: [bytes] })
       return [reply?.status, JSON.parse(reply?.text ?? '{}').code]
     },
-    /** Posts the first half of a message, and disconnects. */
     async abort(userId: string) {
       const { bytes, headers } = messageOf(userId, { length: 200_000 })
       const chunks = [bytes.subarray(0, 100_000)]

@@ -10,9 +10,7 @@ import { run } from '../../package/run.ts'
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const everywhere = fileURLToPath(new URL('..', import.meta.url))
 
-/** Where the projects are. */
 export interface Projects {
-  /** Copies an example. Returns the path of its project. */
   copy(example: string): string
   remove(): void
 }
@@ -20,7 +18,6 @@ export interface Projects {
 /** The packages are outside of the project, which has them inside when it is a user's, and may be links. */
 const ROOT = "export default { turbopack: { root: '/' } }\n"
 
-/** Packs what is built and unpacks it, where the projects find it. */
 export async function createProjects(): Promise<Projects> {
   mkdirSync(join(everywhere, '.cache'), { recursive: true })
   const directory = mkdtempSync(join(everywhere, '.cache/hosts-'))

@@ -12,7 +12,6 @@ const FAULTS = ['self_signed', 'expired', 'wrong_name', 'private_ca'] as const
 
 export type Peers = Awaited<ReturnType<typeof startPeers>>
 
-/** Starts an endpoint for each step of `programs/send.mjs`. */
 export async function startPeers() {
   const start = (script: Script) => startEndpoint({ script })
   const endpoints = {
@@ -35,7 +34,6 @@ export async function startPeers() {
   return {
     ...endpoints,
     tls,
-    /** What the program is given. */
     argument: JSON.stringify({ ...urls, tls: tls.map(({ name, url, ca }) => ({ name, url, ca })) }),
     async close() {
       const { refused: _closed, ...open } = endpoints
@@ -44,7 +42,6 @@ export async function startPeers() {
   }
 }
 
-/** A server that writes this text to whoever connects and has sent something. */
 async function startRaw(text: string) {
   const server = createRawServer((socket) => {
     socket.once('data', () => socket.write(text)).on('error', () => {})

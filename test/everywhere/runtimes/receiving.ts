@@ -9,7 +9,6 @@ import { check, type Row } from './table.ts'
 
 const SECRET = 'everywhere'
 const KB = 1024
-/** A sender waits so long. */
 const SENDER_MS = 5_000
 
 interface Seen {
@@ -17,7 +16,6 @@ interface Seen {
   readonly errors: readonly string[]
 }
 
-/** Declares the tests of the receivers in `programs/app.mjs`. */
 export function checkReceiving(row: Row, column: string, start: () => Promise<number>): { client(): Client } {
   let client: Client
   beforeAll(async () => {
@@ -110,13 +108,10 @@ export function checkReceiving(row: Row, column: string, start: () => Promise<nu
 
 interface PostOptions {
   readonly secret?: string
-  /** The least size of the body. */
   readonly bytes?: number
-  /** Sends half of the body, and this afterwards. */
   readonly half?: Wire['ending']
 }
 
-/** Posts a track message of an event. Returns the status of the answer and the code of its problem. */
 export async function post({ send }: Client, path: string, event: string, options: PostOptions = {}) {
   const { secret = SECRET, bytes = 0, half } = options
   const { body, headers } = signedRequest(
@@ -135,7 +130,6 @@ export async function post({ send }: Client, path: string, event: string, option
   return [reply?.status, code]
 }
 
-/** Posts a batch to the collector. Returns the status of the answer. */
 async function collect({ send }: Client, bytes: Buffer, encoding?: string): Promise<number | undefined> {
   const headers = {
     'content-type': 'application/json',

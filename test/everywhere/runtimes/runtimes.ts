@@ -6,12 +6,9 @@ import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { installNode } from '../../package/node.ts'
 
-/** A runtime that runs programs as processes. */
 export interface Runtime {
   readonly name: string
-  /** The command that runs a program, and its arguments. */
   command(): Promise<readonly string[]>
-  /** The servers that `programs/serve.mjs` can start. */
   readonly servers: readonly ('node' | 'fetch')[]
 }
 
@@ -38,7 +35,6 @@ function binary(name: string): string {
   return fileURLToPath(new URL(`../node_modules/.bin/${name}`, import.meta.url))
 }
 
-/** A program that was started. */
 export interface Program {
   readonly child: ChildProcess
   /** Resolves to the outcome of a step when the program has printed it; rejects when it ends before. */
@@ -47,7 +43,6 @@ export interface Program {
   ended: Promise<Ended>
 }
 
-/** What a program left. */
 export interface Ended {
   readonly outcomes: Readonly<Record<string, unknown>>
   readonly code: number | null
@@ -56,13 +51,12 @@ export interface Ended {
   readonly lingeredMs: number
 }
 
-/** Starts a program of `programs/` in the folder of the project. */
 export function startProgram(command: readonly string[], directory: string, parameters: readonly string[]): Program {
   const [file = '', ...args] = [...command, ...parameters]
   const { NODE_OPTIONS: _options, ...rest } = process.env
   const env = { ...rest, NODE_TLS_REJECT_UNAUTHORIZED: '0', NODE_NO_WARNINGS: '1' }
   const child = spawn(file, args, { cwd: directory, env, stdio: ['ignore', 'pipe', 'pipe'] })
-  const killer = setTimeout(() => child.kill('SIGKILL'), LONGEST_MS)
+  const killer = setTimeout(() => child.kill('SIGKILL'), MAX_MS)
   const outcomes: Record<string, unknown> = {}
   const waiting = new Set<() => void>()
   let errors = ''
@@ -102,8 +96,7 @@ export function startProgram(command: readonly string[], directory: string, para
   }
 }
 
-/** Then a program is killed. */
-const LONGEST_MS = 120_000
+const MAX_MS = 120_000
 
 /** Certificates are not verified where Hookline does not do it; the Redis of the tests may keep no file; a batch has unverified elements. */
 const WARNINGS =

@@ -3,13 +3,11 @@
 import { readFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
 
-/** What a runtime does: `yes`, or it refuses with a sentence that says why. */
 export type Verdict = 'yes' | 'refuses'
 
 /** Of a row that a runtime has no test of. */
 const NONE = '–'
 
-/** The rows, in their order. */
 const ROWS = {
   http: 'Receive on `node:http`',
   frameworks: 'Receive on Express, Koa and Fastify',
@@ -28,13 +26,11 @@ const ROWS = {
 
 export type Row = keyof typeof ROWS
 
-/** The names of the runtimes, in their order. */
 const columns: string[] = []
 const cells = new Map<string, { declared: number; passed: number; verdict: Verdict }>()
 /** What the page has to quote. */
 const sentences = new Set<string>()
 
-/** Notes a sentence that a runtime refused with. */
 export function quote(sentence: string): void {
   sentences.add(sentence)
 }
@@ -58,7 +54,6 @@ export function check(
   })
 }
 
-/** Declares the test that the page has the table and the sentences. Comes last. */
 export function checkPage(page: URL): void {
   it('says what these tests saw', async () => {
     const text = await readFile(page, 'utf8')

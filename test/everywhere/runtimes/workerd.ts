@@ -8,7 +8,6 @@ import { Miniflare } from 'miniflare'
 /** The date whose behaviour workerd is asked for. Those after it need a newer release. */
 const COMPATIBILITY_DATE = '2026-04-01'
 
-/** Bundles the program as wrangler does. */
 export async function bundleWorker(directory: string): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: [join(directory, 'worker.mjs')],
@@ -25,7 +24,6 @@ export async function bundleWorker(directory: string): Promise<string> {
   return outputFiles[0]?.text ?? ''
 }
 
-/** Starts it. The Durable Object keeps its storage in the folder. */
 export async function startWorkerd(script: string, storage: string) {
   const miniflare = new Miniflare({
     modules: true,

@@ -11,7 +11,6 @@ const BODY = Buffer.from(TEXT)
 const RIGHT = sign(BODY, SECRET)
 const base64 = (hex: string): string => Buffer.from(hex, 'hex').toString('base64')
 
-/** The codes that were found, in order. */
 function codesOf(signature: string | undefined, body: Uint8Array = BODY, secret = SECRET): string[] {
   const { verdict, causes } = explainSignature(body, signature, secret)
   expect(verdict).toBe('explained')

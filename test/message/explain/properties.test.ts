@@ -9,7 +9,6 @@ import { sign } from '../../../src/message/signature.ts'
 
 const SECRET = 'a secret of the tests'
 
-/** Runs it and says which serialisers were named. */
 function writersOf(body: string, signed: string): readonly string[] | 'matches' {
   const { verdict, causes } = explainSignature(Buffer.from(body), sign(signed, SECRET), SECRET)
   if (verdict === 'matches') return verdict

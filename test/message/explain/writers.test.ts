@@ -15,14 +15,12 @@ const names = Object.keys(BODIES)
 const bytesOf = (name: string): Buffer => Buffer.from(BODIES[name] ?? '')
 const pathOf = (file: string): string => fileURLToPath(new URL(`writers/${file}`, import.meta.url))
 
-/** What a serialiser wrote and signed. */
 interface Signed {
   readonly writer: string
   readonly signature: string
   readonly bytes: Buffer
 }
 
-/** Reads what a program printed: for each body its lines, and an empty one. */
 function readSigned(printed: string): Map<string, Signed[]> {
   const blocks = printed.split(/(?<=^|\n)\n/)
   expect(blocks.pop()).toBe('')

@@ -3,7 +3,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Job as StoredJob } from 'bullmq'
 import { describe, expect, it, vi } from 'vitest'
-import type { Outcome } from '../../../src/queues/queue.ts'
+import type { Outcome } from '../../../src/queues/api.ts'
 import { systemClock } from '../../../src/time/clock.ts'
 import { needs } from '../../support/needs.ts'
 import { jobOf, work } from '../../support/queues.ts'
@@ -12,7 +12,6 @@ import { useRedis } from './set-up.ts'
 describe('the dead letters of a queue on BullMQ', needs('Redis'), () => {
   const server = useRedis()
 
-  /** A queue with so many dead letters, that retries each later from now on. */
   async function setUp(count: number) {
     const parts = server.setUp()
     const jobs = Array.from({ length: count }, () => jobOf())
@@ -79,14 +78,6 @@ describe('the dead letters of a queue on BullMQ', needs('Redis'), () => {
     await queue.drain()
     const waiting = counts.filter(([redriven]) => redriven === 1).length
     expect(await queue.counts()).toMatchObject({ waiting, active: 0, deadLetters: 0 })
-  })
-
-  it('are not dropped by their ids when they wait again', async () => {
-    const { queue, id } = await setUp(1)
-    await queue.redrive('all')
-    await queue.drain()
-    expect([await queue.drop([id]), await queue.drop('all')]).toEqual([0, 0])
-    expect((await queue.counts()).waiting).toBe(1)
   })
 
   it('are dropped by the hundred', async () => {

@@ -8,12 +8,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 import { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { HooklineError } from '../../../src/message/error.ts'
+import type { Forgotten, Outcome, Queue } from '../../../src/queues/api.ts'
 import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues/bullmq/index.ts'
 import { readOptions } from '../../../src/queues/bullmq/options.ts'
 import { createBullmqStore } from '../../../src/queues/bullmq/store.ts'
-import type { Forgotten, Outcome, Queue } from '../../../src/queues/queue.ts'
 import { systemClock } from '../../../src/time/clock.ts'
 import { needs } from '../../support/needs.ts'
 import { complete, jobOf, work } from '../../support/queues.ts'
@@ -40,7 +40,6 @@ function dropUnanswered(queue: Queue, ids: string[], proxy: RedisProxy): Promise
   return queue.drop(ids)
 }
 
-/** What matches is deleted next. */
 function forgetUnanswered(queue: Queue, _ids: string[], proxy: RedisProxy): Promise<Forgotten> {
   return queue.forget(() => {
     proxy.loseAnswer()
@@ -124,6 +123,12 @@ describe('a redis-server', needs('redis-server'), () => {
 
   afterAll(() => redis.dispose())
 
+  async function openProxyHere() {
+    const proxy = await openProxy(redis.port)
+    onTestFinished(proxy.close)
+    return proxy
+  }
+
   it('killed and restarted under load: no acknowledged job is lost, and the queue recovers by itself', async () => {
     const queue = openQueue({ connection: redis.url, leaseMs: 400, timeoutMs: 300 })
     const handled = new Set<string>()
@@ -161,7 +166,7 @@ describe('a redis-server', needs('redis-server'), () => {
   }, 30_000)
 
   it('cut off during pushes: acknowledged jobs are stored, and rejected ones can be pushed again', async () => {
-    const proxy = await openProxy(redis.port)
+    const proxy = await openProxyHere()
     const queue = openQueue({ connection: `redis://127.0.0.1:${proxy.port}` })
     const jobs = Array.from({ length: 300 }, () => jobOf())
     await queue.push([jobOf()])
@@ -174,8 +179,6 @@ describe('a redis-server', needs('redis-server'), () => {
     expect((await queue.counts()).waiting).toBeGreaterThanOrEqual(1 + acknowledged)
     await queue.push(jobs)
     expect((await queue.counts()).waiting).toBe(1 + jobs.length)
-    await queue.close({ graceMs: 0 })
-    await proxy.close()
   })
 
   it.each<[string, Outcome | undefined, (queue: Queue, ids: string[], proxy: RedisProxy) => Promise<unknown>]>([
@@ -188,7 +191,7 @@ describe('a redis-server', needs('redis-server'), () => {
         expect(await forgetUnanswered(queue, ids, proxy)).toEqual({ deleted: ids.length, active: 0 }),
     ],
   ])('cut off before it answers %s: nothing of a job stays, and its id is new', async (_what, outcome, act) => {
-    const proxy = await openProxy(redis.port)
+    const proxy = await openProxyHere()
     const name = randomUUID()
     const queue = openQueue({ name, connection: { port: proxy.port } })
     const ids = Array.from({ length: 20 }, () => randomUUID())
@@ -209,12 +212,10 @@ describe('a redis-server', needs('redis-server'), () => {
     const seen = work(queue)
     await queue.drain()
     expect(new Set(seen.map(({ id }) => id))).toEqual(new Set(ids))
-    await queue.close({ graceMs: 0 })
-    await proxy.close()
   })
 
   it('silent during a claim: a job that arrives late is released, and that claim does not count', async () => {
-    const proxy = await openProxy(redis.port)
+    const proxy = await openProxyHere()
     const name = randomUUID()
     const queue = openQueue({ name, connection: { port: proxy.port }, pollMs: 20, timeoutMs: 300 })
     const pusher = openQueue({ name, connection: redis.url })
@@ -229,12 +230,10 @@ describe('a redis-server', needs('redis-server'), () => {
     await until(() => seen.length === 1)
     expect(seen[0]?.claimCount).toBe(1)
     await queue.drain()
-    await queue.close({ graceMs: 0 })
-    await proxy.close()
   }, 10_000)
 
   it('silent: closing ends soon after the grace all the same, and so does the process', async () => {
-    const proxy = await openProxy(redis.port)
+    const proxy = await openProxyHere()
     const child = await runUntil(
       'working',
       `const queue = bullmqQueue({ name: '${randomUUID()}', connection: { port: ${proxy.port} }, onError() {} })
@@ -252,11 +251,10 @@ describe('a redis-server', needs('redis-server'), () => {
     await delay(200) // A claim is under way by then.
     await endsSoon(child)
     expect(Number(/closed after (\S+)/.exec(child.output)?.[1])).toBeLessThan(200 + 1000)
-    await proxy.close()
   }, 20_000)
 
   it('silent: a call under way has the grace, and rejects when the queue closes', async () => {
-    const proxy = await openProxy(redis.port)
+    const proxy = await openProxyHere()
     const queue = openQueue({ connection: { port: proxy.port }, timeoutMs: 60_000 })
     await queue.push([jobOf()])
     proxy.silence()
@@ -266,7 +264,6 @@ describe('a redis-server', needs('redis-server'), () => {
     await closing
     expect(await push).toMatchObject(unavailable)
     expect(String(await push)).toContain('it closed before Redis responded. Got no answer. Call again')
-    await proxy.close()
   })
 
   it('takes the job of a killed process over, counted, with its first time', async () => {

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { Queue as Engine } from 'bullmq'
 import { describe, expect, it, vi } from 'vitest'
-import type { Outcome, StoredJob } from '../../../src/queues/queue.ts'
+import type { Outcome, StoredJob } from '../../../src/queues/api.ts'
 import { needs } from '../../support/needs.ts'
 import { jobOf, work } from '../../support/queues.ts'
 import { until } from '../../support/until.ts'
@@ -15,7 +15,6 @@ describe('a queue on BullMQ that forgets', needs('Redis'), () => {
   const server = useRedis()
   const { setUp } = server
 
-  /** Everything that Redis has of a queue, as text. */
   async function everything(name: string): Promise<string> {
     const keys = await server.redis.keys(`bull:${name}:*`)
     const values = keys.map(async (key) => {

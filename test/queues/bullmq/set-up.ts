@@ -4,11 +4,10 @@ import { randomUUID } from 'node:crypto'
 import { Queue as Engine } from 'bullmq'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, inject, vi } from 'vitest'
+import type { Queue } from '../../../src/queues/api.ts'
 import { type BullmqQueueOptions, bullmqQueue } from '../../../src/queues/bullmq/index.ts'
-import type { Queue } from '../../../src/queues/queue.ts'
 import { removeQueue } from '../../support/redis.ts'
 
-/** Call it in a `describe`. */
 export function useRedis() {
   const connection = inject('redisUrl') ?? ''
   const open: { readonly queues: Queue[]; readonly engine: Engine }[] = []
@@ -40,7 +39,6 @@ export function useRedis() {
       const queues: Queue[] = []
       const engine = new Engine(name, { connection: redis, prefix: options.prefix ?? 'bull' })
       open.push({ queues, engine })
-      /** Opens the same queue, as another process does. */
       function another(more: Partial<BullmqQueueOptions> = {}): Queue {
         const queue = bullmqQueue({ name, connection, pollMs: 10, onError, ...options, ...more })
         queues.push(queue)

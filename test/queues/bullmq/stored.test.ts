@@ -5,7 +5,7 @@ import { inspect } from 'node:util'
 import { Worker } from 'bullmq'
 import { describe, expect, it, vi } from 'vitest'
 import type { HooklineError } from '../../../src/message/error.ts'
-import type { Outcome } from '../../../src/queues/queue.ts'
+import type { Outcome } from '../../../src/queues/api.ts'
 import { createReceiver } from '../../../src/receiver/receiver.ts'
 import { fixtures } from '../../../src/testing/fixtures.ts'
 import { signedRequest } from '../../../src/testing/signed-request.ts'
@@ -45,12 +45,14 @@ describe('a queue on BullMQ', needs('Redis'), () => {
     await engine.add('foreign', { to: 'others' }, { jobId: foreign })
     await engine.add('fragile', 'text', { jobId: fragile, removeOnFail: true, attempts: 5, backoff: 1000 })
     await server.redis.lpush(engine.toKey('wait'), bare)
-    const seen = work(queue)
+    const told: string[] = []
+    const seen = work(queue, undefined, undefined, [], { onUnreadable: ({ id }) => void told.push(id) })
     const job = jobOf()
     await queue.push([job])
     await queue.drain()
     expect(seen.map(({ id }) => id)).toEqual([job.id])
     const letters = await queue.deadLetters()
+    expect(told.sort()).toEqual(letters.map(({ id }) => id).sort())
     for (const { reason, retryState } of letters) {
       expect([reason, retryState]).toEqual(['Hookline did not write this job.', undefined])
     }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import type { ClaimedJob, Job, Outcome } from '../../../src/queues/api.ts'
 import { type MemoryQueueOptions, memoryQueue } from '../../../src/queues/memory/index.ts'
-import type { ClaimedJob, Job, Outcome } from '../../../src/queues/queue.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { testQueue } from '../../contracts/queue.ts'
 import { type Decide, complete as done, work } from '../../support/queues.ts'
@@ -233,19 +233,6 @@ describe('what a queue in memory returns when it is closed', () => {
     const job = jobOf()
     await queue.push([job])
     expect((await queue.close({ graceMs: 0 }))[0]?.body).toBe(job.body)
-  })
-
-  it('changes no more, whatever a handler says later', async () => {
-    const { queue, clock, work } = setUp()
-    const late = Promise.withResolvers<Outcome>()
-    work(() => late.promise)
-    const job = jobOf()
-    await queue.push([job])
-    await clock.advance(0)
-    expect(await queue.close({ graceMs: 0 })).toEqual([job])
-    late.resolve({ deadLetter: 'too late' })
-    await clock.advance(0)
-    expect(await queue.close({ graceMs: 0 })).toEqual([job])
   })
 
   it('has what fails during the grace, without waiting for its retry', async () => {

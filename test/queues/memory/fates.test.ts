@@ -3,10 +3,9 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { createQueue } from '../../../src/queues/create-queue.ts'
-import { readOptions } from '../../../src/queues/memory/options.ts'
+import type { Outcome } from '../../../src/queues/api.ts'
 import { createMemoryStore } from '../../../src/queues/memory/store.ts'
-import type { Outcome } from '../../../src/queues/queue.ts'
+import { createQueue } from '../../../src/queues/queue.ts'
 import { type ManualClock, manualClock } from '../../../src/testing/manual-clock.ts'
 
 type Step =
@@ -48,7 +47,7 @@ it('each is done as often as its handler said, or dead, or returned', async () =
   await fc.assert(
     fc.asyncProperty(runs, async ({ steps, fates, concurrency, graceMs }) => {
       const clock = manualClock()
-      const store = createMemoryStore(readOptions({ clock, maxJobs: IDS.length }))
+      const store = createMemoryStore({ clock, maxJobs: IDS.length })
       const queue = createQueue(store, { name: 'memory', clock })
       const accepted = new Set<string>()
       const done: string[] = []

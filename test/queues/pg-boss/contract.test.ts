@@ -1,28 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, inject } from 'vitest'
+import { describe } from 'vitest'
 import { pgBossQueue } from '../../../src/queues/pg-boss/index.ts'
 import { testDurableQueue, testQueue } from '../../contracts/queue.ts'
 import { needs } from '../../support/needs.ts'
-import { createSchema, type Schema, startVirtualBoss, type VirtualBoss } from '../../support/postgres.ts'
-
-const databaseUrl = inject('databaseUrl')
+import { useVirtualBoss } from './set-up.ts'
 
 describe('pg-boss', needs('PostgreSQL'), () => {
-  let schema: Schema
-  let virtual: VirtualBoss
-
-  beforeAll(async () => {
-    schema = createSchema(databaseUrl as string)
-    virtual = await startVirtualBoss(databaseUrl as string, schema)
-  })
-  afterAll(async () => {
-    await virtual.stop()
-    await schema.drop()
-  })
-
+  const server = useVirtualBoss()
   const dedupeWindowMs = 60_000
 
   function create() {
+    const { virtual, schema } = server
     const { boss, clock, now } = virtual
     const name = randomUUID()
     const another = () => pgBossQueue({ name, boss, clock, schema: schema.name, dedupeWindowMs, pollMs: 20 })

@@ -4,19 +4,19 @@ import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 import pg from 'pg'
 import { PgBoss } from 'pg-boss'
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { HooklineError } from '../../../src/message/error.ts'
+import type { Job, Outcome, Queue } from '../../../src/queues/api.ts'
 import type { PgBossQueueOptions } from '../../../src/queues/pg-boss/index.ts'
 import { pgBossQueue } from '../../../src/queues/pg-boss/index.ts'
-import type { Job, Outcome, Queue } from '../../../src/queues/queue.ts'
 import { needs } from '../../support/needs.ts'
 import { createSchema, type Schema } from '../../support/postgres.ts'
 import { createProxy } from '../../support/postgres-proxy.ts'
 import { createPostgres, findPostgres, type PostgresServer } from '../../support/postgres-server.ts'
 import { complete, jobOf, work } from '../../support/queues.ts'
 import { until } from '../../support/until.ts'
+import { databaseUrl, useSchema } from './set-up.ts'
 
-const databaseUrl = inject('databaseUrl')
 const programs = findPostgres()
 const away = { code: 'queue_unavailable', status: 503 }
 
@@ -25,6 +25,12 @@ afterEach(async () => {
   for (const queue of open.splice(0)) await queue.close({ graceMs: 0 })
 })
 
+async function openProxy() {
+  const proxy = await createProxy(databaseUrl)
+  onTestFinished(proxy.close)
+  return proxy
+}
+
 function create(options: Partial<PgBossQueueOptions>): Queue {
   const queue = pgBossQueue({ name: randomUUID(), pollMs: 50, onError: () => {}, ...options })
   open.push(queue)
@@ -32,23 +38,23 @@ function create(options: Partial<PgBossQueueOptions>): Queue {
 }
 
 describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL'), () => {
+  const schemaOf = useSchema()
   let schema: Schema
   beforeAll(() => {
-    schema = createSchema(databaseUrl as string)
+    schema = schemaOf()
   })
-  afterAll(() => schema.drop())
 
   it('starts in several processes at once, in a schema that is not there yet', async () => {
     const name = randomUUID()
     const queues = [1, 2, 3].map(() =>
-      create({ name, connectionString: databaseUrl as string, schema: schema.name, timeoutMs: 10_000 }),
+      create({ name, connectionString: databaseUrl, schema: schema.name, timeoutMs: 10_000 }),
     )
     await Promise.all(queues.map((queue) => queue.push([jobOf()])))
     expect((await queues[0]?.counts())?.waiting).toBe(3)
   })
 
   it('a connection that is cut in mid-push: refused, never a false success; the next goes through', async () => {
-    const proxy = await createProxy(databaseUrl as string)
+    const proxy = await openProxy()
     const errors: unknown[] = []
     const queue = create({ connectionString: proxy.url, schema: schema.name, onError: (error) => errors.push(error) })
     await queue.push([jobOf()])
@@ -59,12 +65,10 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
     const seen = work(queue)
     await queue.drain()
     expect(seen).toHaveLength(2)
-    await queue.close({ graceMs: 0 })
-    await proxy.close()
   })
 
   it('a connection that answers nothing any more: refused in time, all that wait; work goes on afterwards', async () => {
-    const proxy = await createProxy(databaseUrl as string)
+    const proxy = await openProxy()
     const errors: unknown[] = []
     const queue = create({
       connectionString: proxy.url,
@@ -89,20 +93,16 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
     proxy.swallow(false)
     await untilPushed(queue, jobOf('after'))
     await until(() => seen.some(({ body }) => String(body) === 'after'))
-    await queue.close({ graceMs: 0 })
-    await proxy.close()
   })
 
   it('a start that nothing answers: tried again', async () => {
-    const proxy = await createProxy(databaseUrl as string)
+    const proxy = await openProxy()
     proxy.swallow(true)
     const queue = create({ connectionString: proxy.url, schema: schema.name, timeoutMs: 200 })
     await expect(queue.push([jobOf()])).rejects.toMatchObject(away)
     proxy.swallow(false)
     await untilPushed(queue, jobOf())
     expect((await queue.counts()).waiting).toBe(1)
-    await queue.close({ graceMs: 0 })
-    await proxy.close()
   })
 
   function startWorker(options: object) {
@@ -114,7 +114,7 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
   }
 
   it('a start that is cut off from its answers: tried again', async () => {
-    const proxy = await createProxy(databaseUrl as string)
+    const proxy = await openProxy()
     proxy.cutAfter('create_queue')
     const queue = create({ connectionString: proxy.url, schema: schema.name, timeoutMs: 400 })
     await expect(queue.push([jobOf()])).rejects.toMatchObject(away)
@@ -125,12 +125,10 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
     await expect(other.push([jobOf()])).rejects.toMatchObject(away)
     proxy.swallow(false)
     await untilPushed(other, jobOf())
-    await other.close({ graceMs: 0 })
-    await proxy.close()
   }, 15_000)
 
   it('a worker that was killed: its job comes back, counted, with its first time', { timeout: 20_000 }, async () => {
-    const options = { name: randomUUID(), connectionString: databaseUrl as string, schema: schema.name }
+    const options = { name: randomUUID(), connectionString: databaseUrl, schema: schema.name }
     const queue = create(options)
     await queue.push([jobOf('survives')])
     const { child, ended, nextLine } = startWorker(options)
@@ -140,7 +138,7 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
     expect(await schema.run('SELECT heartbeat_seconds FROM schema.job WHERE name = $1', [options.name])).toEqual([
       { heartbeat_seconds: 15 }, // pg-boss looks every 10 seconds, and this queue every second: within 30 seconds.
     ])
-    await endLeases(databaseUrl as string, schema.name, options.name)
+    await endLeases(databaseUrl, schema.name, options.name)
     const seen = work(queue)
     await until(() => seen.length === 1)
     expect([String(seen[0]?.body), seen[0]?.claimCount]).toEqual(['survives', 2])
@@ -149,7 +147,7 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
   })
 
   it('closed while an outcome cannot be recorded: the job comes back', { timeout: 20_000 }, async () => {
-    const proxy = await createProxy(databaseUrl as string)
+    const proxy = await openProxy()
     const shared = { name: randomUUID(), schema: schema.name }
     const queue = create({ ...shared, connectionString: proxy.url, timeoutMs: 500 })
     const { promise, resolve } = Promise.withResolvers<Outcome>()
@@ -160,20 +158,19 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
     resolve(complete)
     await queue.close({ graceMs: 0 })
     proxy.swallow(false)
-    await endLeases(databaseUrl as string, schema.name, shared.name)
-    const again = work(create({ ...shared, connectionString: databaseUrl as string }))
+    await endLeases(databaseUrl, schema.name, shared.name)
+    const again = work(create({ ...shared, connectionString: databaseUrl }))
     await until(() => again.length > 0)
     expect(again[0]?.claimCount).toBe(2)
-    await proxy.close()
   })
 
   it('a process whose PostgreSQL fell silent closes its queue a second after the grace, and ends', {
     timeout: 30_000,
   }, async () => {
-    const proxy = await createProxy(databaseUrl as string)
+    const proxy = await openProxy()
     const options = { name: randomUUID(), connectionString: proxy.url, schema: schema.name }
     const { child, ended, nextLine } = startWorker(options)
-    const queue = create({ ...options, connectionString: databaseUrl as string })
+    const queue = create({ ...options, connectionString: databaseUrl })
     const claimed = nextLine()
     await queue.push([jobOf()])
     await claimed
@@ -186,11 +183,10 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
     const start = performance.now()
     expect(await ended).toBe(0)
     expect(performance.now() - start).toBeLessThan(1500)
-    await proxy.close()
   })
 
   it('closing while PostgreSQL is silent reports nothing', async () => {
-    const proxy = await createProxy(databaseUrl as string)
+    const proxy = await openProxy()
     const errors: unknown[] = []
     const onError = (error: unknown) => errors.push(error)
     const queue = create({ connectionString: proxy.url, schema: schema.name, onError })
@@ -203,7 +199,7 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
   })
 
   it('a user that PostgreSQL does not know: says so, and no password', async () => {
-    const url = new URL(databaseUrl as string)
+    const url = new URL(databaseUrl)
     url.username = `nobody_${schema.name}`
     url.password = 'swordfish'
     const queue = create({ connectionString: url.href, schema: schema.name })
@@ -214,7 +210,7 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
   })
 
   it('a job that PostgreSQL refuses: refused alone, and neither body nor row in the error', async () => {
-    const queue = create({ connectionString: databaseUrl as string, schema: schema.name })
+    const queue = create({ connectionString: databaseUrl, schema: schema.name })
     const [bad, good] = [jobOf('top secret'), jobOf('good')]
     await queue.push([jobOf('first')])
     await schema.run(`CREATE FUNCTION schema.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -232,13 +228,13 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
   })
 
   it('a boss of another schema: says so', async () => {
-    const boss = new PgBoss({ connectionString: databaseUrl as string, schema: schema.name, supervise: false })
+    const boss = new PgBoss({ connectionString: databaseUrl, schema: schema.name, supervise: false })
     await boss.start()
     const queue = create({ boss, schema: 'nowhere_at_all' })
     await expect(queue.push([jobOf()])).rejects.toThrow('nowhere_at_all')
     await queue.close({ graceMs: 0 })
-    const other = createSchema(databaseUrl as string)
-    const stranger = new PgBoss({ connectionString: databaseUrl as string, schema: other.name, supervise: false })
+    const other = createSchema(databaseUrl)
+    const stranger = new PgBoss({ connectionString: databaseUrl, schema: other.name, supervise: false })
     await stranger.start()
     const wrong = create({ boss, schema: other.name })
     await expect(wrong.push([jobOf()])).rejects.toThrow(`no job of this pg-boss in schema ${other.name}`)

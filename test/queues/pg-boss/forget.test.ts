@@ -1,52 +1,27 @@
 /** What is left of a user in PostgreSQL when a queue has forgotten them. */
 
-import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
-import { createConnection } from '../../../src/queues/pg-boss/connection.ts'
-import { type PgBossQueueOptions, pgBossQueue } from '../../../src/queues/pg-boss/index.ts'
-import { readOptions } from '../../../src/queues/pg-boss/options.ts'
-import { prepareQueues } from '../../../src/queues/pg-boss/prepare.ts'
-import { createPgBossStore } from '../../../src/queues/pg-boss/store.ts'
-import type { StoredJob } from '../../../src/queues/queue.ts'
+import { describe, expect, it } from 'vitest'
+import type { StoredJob } from '../../../src/queues/api.ts'
 import { needs } from '../../support/needs.ts'
-import { createSchema, type Schema, startVirtualBoss, type VirtualBoss } from '../../support/postgres.ts'
-import { complete, type Decide, jobOf, work } from '../../support/queues.ts'
+import { complete, jobOf } from '../../support/queues.ts'
 import { until } from '../../support/until.ts'
+import { useVirtualBoss } from './set-up.ts'
 
-const databaseUrl = inject('databaseUrl')
-const isOfAda = ({ body }: StoredJob) => Buffer.from(body).includes('ada')
+describe('what a queue on pg-boss keeps of a user whom it forgets', needs('PostgreSQL'), () => {
+  const server = useVirtualBoss()
+  const { setUp } = server
+  const isOfAda = ({ body }: StoredJob) => Buffer.from(body).includes('ada')
 
-describe('a queue on pg-boss that forgets', needs('PostgreSQL'), () => {
-  let schema: Schema
-  let virtual: VirtualBoss
-
-  beforeAll(async () => {
-    schema = createSchema(databaseUrl as string)
-    virtual = await startVirtualBoss(databaseUrl as string, schema)
-  })
-  afterAll(async () => {
-    await virtual.stop()
-    await schema.drop()
-  })
-
-  function setUp(options: Partial<PgBossQueueOptions> = {}) {
-    const { boss, clock, now, advance } = virtual
-    const name = randomUUID()
-    const queue = pgBossQueue({ name, boss, clock, schema: schema.name, pollMs: 20, ...options })
-    onTestFinished(async () => void (await queue.close({ graceMs: 0 })))
-    /** Every table of pg-boss as text. */
-    const everything = async () => {
-      const tables = await schema.run('SELECT tablename AS name FROM pg_tables WHERE schemaname = $1', [schema.name])
-      const texts = tables.map(({ name }) => schema.run(`SELECT t::text FROM schema.${name} AS t`))
-      return JSON.stringify(await Promise.all(texts))
-    }
-    return { queue, work: (decide: Decide) => work(queue, decide), boss, name, now, advance, everything }
+  async function everything(): Promise<string> {
+    const { name, run } = server.schema
+    const tables = await run('SELECT tablename AS name FROM pg_tables WHERE schemaname = $1', [name])
+    return JSON.stringify(await Promise.all(tables.map(({ name }) => run(`SELECT t::text FROM schema.${name} AS t`))))
   }
 
   const trace = (text: string) => Buffer.from(text).toString('base64').slice(0, -4)
 
   it('keeps nothing of a body, of a retry state or of a reason, also of complete jobs', async () => {
-    const { queue, work, now, everything } = setUp()
+    const { queue, work, now } = setUp()
     const retryState = Buffer.from('why: ada')
     const seen = work(({ body }) => {
       if (`${body}`.endsWith('done')) return complete
@@ -89,17 +64,14 @@ describe('a queue on pg-boss that forgets', needs('PostgreSQL'), () => {
   })
 
   it('misses none of the jobs that were pushed together, while they are handled', async () => {
-    const { boss, clock } = virtual
-    const settings = readOptions({ name: randomUUID(), boss, clock, schema: schema.name })
-    const connection = createConnection(settings, (boss) => prepareQueues(boss, settings))
-    const store = createPgBossStore(connection, settings)
+    const { store } = server.createStore()
     const pushed = Array.from({ length: 500 }, (_, index) => jobOf(`${index}`))
     await store.push(pushed)
     const listed = new Set<string>()
     for await (const jobs of store.jobs()) {
       for (const { id } of jobs) listed.add(id)
       const claims = await store.claim(500)
-      const retryAt = new Date(virtual.now() + 60_000)
+      const retryAt = new Date(server.virtual.now() + 60_000)
       const last = claims.find(({ id }) => id === jobs.at(-1)?.id) // Its row is where the next page begins.
       if (last !== undefined) await store.finish(last, { retryAt })
       await store.release(

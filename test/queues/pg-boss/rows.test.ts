@@ -1,59 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import { inspect } from 'node:util'
-import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
-import { createConnection } from '../../../src/queues/pg-boss/connection.ts'
-import { type PgBossQueueOptions, pgBossQueue } from '../../../src/queues/pg-boss/index.ts'
-import { readOptions } from '../../../src/queues/pg-boss/options.ts'
-import { prepareQueues } from '../../../src/queues/pg-boss/prepare.ts'
+import { describe, expect, it } from 'vitest'
+import type { Outcome } from '../../../src/queues/api.ts'
+import { pgBossQueue } from '../../../src/queues/pg-boss/index.ts'
 import { readRows } from '../../../src/queues/pg-boss/rows.ts'
-import { createPgBossStore } from '../../../src/queues/pg-boss/store.ts'
-import type { Outcome } from '../../../src/queues/queue.ts'
 import { needs } from '../../support/needs.ts'
-import { createSchema, type Schema, startVirtualBoss, type VirtualBoss } from '../../support/postgres.ts'
-import { complete, type Decide, jobOf, work } from '../../support/queues.ts'
+import { complete, jobOf, work } from '../../support/queues.ts'
 import { until } from '../../support/until.ts'
+import { databaseUrl, useVirtualBoss } from './set-up.ts'
 
-const databaseUrl = inject('databaseUrl')
 const YEAR = 365 * 24 * 60 * 60_000
 
 describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
-  let schema: Schema
-  let virtual: VirtualBoss
-
-  beforeAll(async () => {
-    schema = createSchema(databaseUrl as string)
-    virtual = await startVirtualBoss(databaseUrl as string, schema)
-  })
-  afterAll(async () => {
-    await virtual.stop()
-    await schema.drop()
-  })
-
-  function setUp(options: Partial<PgBossQueueOptions> = {}) {
-    const { boss, clock, now, advance } = virtual
-    const name = randomUUID()
-    const another = (more: Partial<PgBossQueueOptions> = {}) => {
-      const errors: unknown[] = []
-      const onError = (error: unknown) => errors.push(error)
-      const queue = pgBossQueue({ name, boss, clock, schema: schema.name, pollMs: 20, onError, ...options, ...more })
-      onTestFinished(async () => void (await queue.close({ graceMs: 0 })))
-      return { queue, errors, work: (decide: Decide, concurrency?: number) => work(queue, decide, concurrency) }
-    }
-    const rows = (queue = name) => schema.run('SELECT * FROM schema.job WHERE name = $1 ORDER BY created_on', [queue])
-    const { queue } = another()
-    const counts = async (of = queue) => {
-      await virtual.refresh(name)
-      return of.counts()
-    }
-    /** What a pg-boss does by itself now and then. */
-    const supervise = () => boss.supervise(name)
-    /** The lease of each claim ends, as if its worker had died. */
-    const lapse = async () => {
-      await schema.run(`UPDATE schema.job SET heartbeat_on = heartbeat_on - interval '1 hour' WHERE name = $1`, [name])
-      await supervise()
-    }
-    return { ...another(), another, name, boss, now, advance, counts, supervise, lapse, rows }
-  }
+  const server = useVirtualBoss()
+  const { setUp } = server
 
   describe('that others wrote', () => {
     const junk = [
@@ -67,17 +27,19 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
     ]
 
     it('become dead letters with their data as body, and hold nothing up', async () => {
-      const { queue, work, boss, name, errors, advance } = setUp()
+      const { queue, boss, name, errors, advance } = setUp()
       await queue.counts() // Creates the queue.
       await boss.insert(
         name,
         junk.map((data) => ({ data }) as object),
       )
       await queue.push([jobOf('good')])
-      const seen = work(() => complete, 2)
+      const told: string[] = []
+      const seen = work(queue, () => complete, 2, [], { onUnreadable: ({ id }) => void told.push(id) })
       await until(() => seen.length === 1)
       await until(async () => (await queue.counts()).deadLetters >= junk.length)
       const letters = await queue.deadLetters()
+      expect(told.sort()).toEqual(letters.map(({ id }) => id).sort())
       expect(letters.map(({ body }) => JSON.parse(String(body)))).toEqual(expect.arrayContaining(junk))
       expect(new Set(letters.map(({ reason }) => reason))).toEqual(new Set(['the job was not written by Hookline']))
       expect(await queue.redrive([letters[0]?.id ?? ''])).toBe(1)
@@ -112,7 +74,7 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       const other = another().queue
       await other.push([jobOf('due')])
       await advance(YEAR)
-      for (const queue of [name, `${name}-dead`]) await virtual.boss.supervise(queue)
+      for (const queue of [name, `${name}-dead`]) await server.virtual.boss.supervise(queue)
       await supervise()
       expect((await rows()).map(({ state }) => state).sort()).toEqual(['cancelled', 'created', 'created'])
       expect(await rows(`${name}-dead`)).toHaveLength(1)
@@ -166,16 +128,13 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
 
   describe('that are claimed', () => {
     it('are all that is due only when fewer were found than were asked for, and only at that moment', async () => {
-      const { boss, clock } = virtual
-      const settings = readOptions({ name: randomUUID(), boss, clock, schema: schema.name })
-      const connection = createConnection(settings, (boss) => prepareQueues(boss, settings))
-      const store = createPgBossStore(connection, settings)
+      const { name, store } = server.createStore()
       await store.push([jobOf('a'), jobOf('b')])
       expect(await store.claim(1)).toHaveLength(1)
       expect(await store.nextDueAt()).toBeInstanceOf(Date)
       expect(await store.claim(2)).toHaveLength(1)
       expect(await store.nextDueAt()).toBeUndefined()
-      await boss.send(settings.name, {})
+      await server.virtual.boss.send(name, {})
       expect(await store.nextDueAt()).toBeInstanceOf(Date)
       await store.close()
     })
@@ -202,7 +161,7 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       const { queue, work } = setUp()
       const jobs = ['a', 'b', 'c'].map((text) => jobOf(text))
       await queue.push(jobs)
-      await schema.run('UPDATE schema.job SET priority = 0 WHERE id = $1', [jobs[0]?.id]) // Moves the row.
+      await server.schema.run('UPDATE schema.job SET priority = 0 WHERE id = $1', [jobs[0]?.id]) // Moves the row.
       const seen = work(() => complete)
       await queue.drain()
       expect(seen.map(({ body }) => String(body))).toEqual(['a', 'b', 'c'])
@@ -210,19 +169,25 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
   })
 
   describe('of an attempt that is over', () => {
+    /** A job whose lease has lapsed while its handler waits for `stale`. */
+    async function setUpLapsed() {
+      const tested = setUp()
+      const stale = Promise.withResolvers<Outcome>()
+      const first = tested.work(() => stale.promise)
+      await tested.queue.push([jobOf('job')])
+      await until(() => first.length === 1)
+      tested.queue.pause()
+      await tested.lapse()
+      return { ...tested, stale, other: tested.another() }
+    }
+
     it.each<[string, Outcome]>([
       ['completed', complete],
       ['retried', { retryAt: new Date(0), retryState: Buffer.from('stale') }],
       ['dead', { deadLetter: 'too late' }],
     ])('are not changed while another worker holds them: %s', async (_what, outcome) => {
-      const { queue, work, another, lapse, errors, counts } = setUp()
-      const [stale, held] = [Promise.withResolvers<Outcome>(), Promise.withResolvers<Outcome>()]
-      const first = work(() => stale.promise)
-      await queue.push([jobOf('job')])
-      await until(() => first.length === 1)
-      queue.pause()
-      await lapse()
-      const other = another()
+      const { queue, other, stale, errors, counts } = await setUpLapsed()
+      const held = Promise.withResolvers<Outcome>()
       const second = other.work(() => held.promise)
       await until(() => second.length === 1)
       stale.resolve(outcome)
@@ -239,14 +204,7 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       ['retried', { retryAt: new Date(0), retryState: Buffer.from('stale') }],
       ['dead', { deadLetter: 'too late' }],
     ])('are not changed while they wait for their next attempt: %s', async (_what, outcome) => {
-      const { queue, work, another, lapse, now, advance, counts } = setUp()
-      const stale = Promise.withResolvers<Outcome>()
-      const first = work(() => stale.promise)
-      await queue.push([jobOf('job')])
-      await until(() => first.length === 1)
-      queue.pause()
-      await lapse()
-      const other = another()
+      const { queue, other, stale, now, advance, counts } = await setUpLapsed()
       const retryState = Buffer.from('fresh')
       const second = other.work((job) =>
         job.claimCount === 2 ? { retryAt: new Date(now() + 5000), retryState } : complete,
@@ -263,14 +221,7 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
     })
 
     it('are not changed after a redrive', async () => {
-      const { queue, work, another, lapse, counts } = setUp()
-      const stale = Promise.withResolvers<Outcome>()
-      const first = work(() => stale.promise)
-      await queue.push([jobOf('job')])
-      await until(() => first.length === 1)
-      queue.pause()
-      await lapse()
-      const other = another()
+      const { queue, other, stale, counts } = await setUpLapsed()
       const held = Promise.withResolvers<Outcome>()
       const second = other.work(({ claimCount }) => (claimCount === 2 ? { deadLetter: 'no' } : held.promise))
       await until(async () => (await other.queue.counts()).deadLetters >= 1)
@@ -287,7 +238,7 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
 
   describe('that a call fails on', () => {
     it('are released uncounted when they were claimed after the time was over', async () => {
-      const { boss, clock, advance } = virtual
+      const { boss, clock, advance } = server.virtual
       const name = randomUUID()
       const answer = Promise.withResolvers<void>()
       let fetches = 0
@@ -310,7 +261,7 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
         name,
         boss: slow,
         clock,
-        schema: schema.name,
+        schema: server.schema.name,
         timeoutMs: 300,
         pollMs: 60_000,
         onError,
@@ -320,7 +271,7 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       const seen = work(queue, () => complete)
       await until(() => errors.length === 1)
       expect(errors[0]).toMatchObject({ code: 'queue_unavailable', message: expect.stringContaining('within 300 ms') })
-      const states = () => schema.run('SELECT id, state FROM schema.job WHERE name = $1', [name])
+      const states = () => server.schema.run('SELECT id, state FROM schema.job WHERE name = $1', [name])
       expect(await states()).toMatchObject([{ state: 'active' }, { state: 'active' }])
       answer.resolve()
       await until(async () => (await states()).filter(({ state }) => state === 'active').length <= 1)
@@ -335,15 +286,15 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       const { queue, work, errors, advance, counts } = setUp()
       const jobs = [jobOf('a'), jobOf('b'), jobOf('c')]
       await queue.push(jobs)
-      await schema.run(`CREATE FUNCTION schema.no() RETURNS trigger LANGUAGE plpgsql AS
+      await server.schema.run(`CREATE FUNCTION schema.no() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN RAISE EXCEPTION 'not now' USING DETAIL = OLD.data::text; END $$`)
-      await schema.run(`CREATE TRIGGER no BEFORE UPDATE ON schema.job_common FOR EACH ROW
+      await server.schema.run(`CREATE TRIGGER no BEFORE UPDATE ON schema.job_common FOR EACH ROW
         WHEN (NEW.state = 'completed') EXECUTE FUNCTION schema.no()`)
       const seen = work(() => complete)
       await until(() => errors.length > 0)
       expect(errors).toMatchObject([{ code: 'queue_unavailable', message: expect.stringContaining('not now') }])
       expect(inspect(errors, { depth: 9, showHidden: true })).not.toContain('"at"')
-      await schema.run('DROP TRIGGER no ON schema.job_common')
+      await server.schema.run('DROP TRIGGER no ON schema.job_common')
       await advance(500)
       await queue.drain()
       expect(seen).toHaveLength(3)
@@ -354,15 +305,15 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       const { queue, work, errors, advance } = setUp()
       const jobs = [jobOf('a'), jobOf('b'), jobOf('c')]
       await queue.push(jobs)
-      await schema.run(`CREATE FUNCTION schema.refuse() RETURNS trigger LANGUAGE plpgsql AS
+      await server.schema.run(`CREATE FUNCTION schema.refuse() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '22023'; END $$`)
-      await schema.run(`CREATE TRIGGER refuse BEFORE INSERT ON schema.job_common FOR EACH ROW
+      await server.schema.run(`CREATE TRIGGER refuse BEFORE INSERT ON schema.job_common FOR EACH ROW
         WHEN (NEW.id = '${jobs[1]?.id}' AND NEW.name LIKE '%-dead') EXECUTE FUNCTION schema.refuse()`)
       work(() => ({ deadLetter: 'no' }))
       await until(async () => (await queue.counts()).deadLetters >= 2)
       await until(() => errors.length > 0)
       expect(String(errors[0])).toContain('SQLSTATE 22023')
-      await schema.run('DROP TRIGGER refuse ON schema.job_common')
+      await server.schema.run('DROP TRIGGER refuse ON schema.job_common')
       await advance(500)
       await queue.drain()
       expect((await queue.deadLetters()).map(({ id }) => id).sort()).toEqual(jobs.map(({ id }) => id).sort())
@@ -425,22 +376,22 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
     it('are those that pg-boss inserted, with its columns: state, times and data', async () => {
       const { queue, boss, name } = setUp()
       await queue.counts()
-      const startAfter = new Date(virtual.now() - 1000)
+      const startAfter = new Date(server.virtual.now() - 1000)
       const ids = [randomUUID(), randomUUID()].sort()
       for (const id of ids) await boss.insert(`${name}-dead`, [{ id, data: { id }, startAfter }])
-      const page = { schema: schema.name, queue: `${name}-dead`, state: 'waiting', limit: 10 } as const
+      const page = { schema: server.schema.name, queue: `${name}-dead`, state: 'waiting', limit: 10 } as const
       expect(await readRows(boss.getDb(), page)).toEqual(ids.map((id) => ({ id, data: { id }, startAfter })))
       expect(await readRows(boss.getDb(), { ...page, after: ids[0] })).toMatchObject([{ id: ids[1] }])
     })
 
     it('are not there when a release of pg-boss has another table: the queue does not open', async () => {
       const { queue, boss } = setUp()
-      await schema.run('ALTER TABLE schema.job RENAME COLUMN start_after TO due_at')
+      await server.schema.run('ALTER TABLE schema.job RENAME COLUMN start_after TO due_at')
       await expect(
-        readRows(boss.getDb(), { schema: schema.name, queue: 'x', state: 'waiting', limit: 1 }),
+        readRows(boss.getDb(), { schema: server.schema.name, queue: 'x', state: 'waiting', limit: 1 }),
       ).rejects.toThrow('start_after')
       await expect(queue.counts()).rejects.toMatchObject({ code: 'queue_unavailable' })
-      await schema.run('ALTER TABLE schema.job RENAME COLUMN due_at TO start_after')
+      await server.schema.run('ALTER TABLE schema.job RENAME COLUMN due_at TO start_after')
     })
   })
 
@@ -448,7 +399,7 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
     const { queue, another, name } = setUp()
     queue.reserve?.('inbox')
     await queue.counts()
-    await schema.run(`UPDATE schema.job SET data = '{"use":"inbox"}' WHERE name = $1`, [name])
+    await server.schema.run(`UPDATE schema.job SET data = '{"use":"inbox"}' WHERE name = $1`, [name])
     const message = `Queue ${name}: this Hookline knows version 1 of its jobs. Got version none.`
     await expect(another().queue.counts()).rejects.toThrow(message)
     await expect(another({ observe: true }).queue.counts()).rejects.toThrow(message)
@@ -458,13 +409,13 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
     it('are not counted yet by a boss that keeps statistics: asOf says so', async () => {
       const { PgBoss } = await import('pg-boss')
       const boss = new PgBoss({
-        connectionString: databaseUrl as string,
-        schema: schema.name,
+        connectionString: databaseUrl,
+        schema: server.schema.name,
         supervise: false,
         persistQueueStats: true,
       })
       await boss.start()
-      const queue = pgBossQueue({ name: randomUUID(), boss, schema: schema.name })
+      const queue = pgBossQueue({ name: randomUUID(), boss, schema: server.schema.name })
       expect(await queue.counts()).toMatchObject({ waiting: 0, asOf: new Date(0) })
       await queue.close({ graceMs: 0 })
       await boss.stop({ graceful: false })

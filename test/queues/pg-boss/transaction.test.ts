@@ -9,9 +9,9 @@ import type { Destination } from '../../../src/destination/api.ts'
 import { createDestination } from '../../../src/destination/destination.ts'
 import { HooklineError } from '../../../src/message/error.ts'
 import type { TrackMessage } from '../../../src/message/message.ts'
+import type { Queue } from '../../../src/queues/api.ts'
 import { jobIdFromKey } from '../../../src/queues/job-id.ts'
 import { pgBossQueue } from '../../../src/queues/pg-boss/index.ts'
-import type { Queue } from '../../../src/queues/queue.ts'
 import { capture, fixtures } from '../../../src/testing.ts'
 import { needs } from '../../support/needs.ts'
 import { createSchema, type Schema } from '../../support/postgres.ts'
@@ -19,7 +19,6 @@ import { until } from '../../support/until.ts'
 
 const databaseUrl = inject('databaseUrl')
 
-/** Runs a statement in the transaction. */
 type Run = (statement: string, values?: unknown[]) => Promise<unknown>
 
 /** Commits when the function resolves; rolls back and rejects when it rejects. */
@@ -52,7 +51,6 @@ describe('a message in a transaction of the caller', needs('PostgreSQL'), () => 
     return queue
   }
 
-  /** A queue opens at its first call. */
   async function openQueue(queue: Queue): Promise<void> {
     await queue.deadLetters()
   }
@@ -80,7 +78,6 @@ describe('a message in a transaction of the caller', needs('PostgreSQL'), () => 
     return (await schema.run('SELECT id FROM schema.orders')).map(({ id }) => id)
   }
 
-  /** The worker has looked for jobs, and found those that were there. */
   async function settled(destination: Destination, events: () => string[]): Promise<void> {
     const event = randomUUID()
     await destination.track({ userId: 'u', event })

@@ -33,7 +33,6 @@ async function handle(job: { readonly id: string }): Promise<{ readonly complete
   return { complete: true }
 }
 
-/** Stops the event loop. */
 function block(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
   console.log('unblocked')

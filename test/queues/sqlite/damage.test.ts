@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { DeadLetter } from '../../../src/queues/api.ts'
 import { until } from '../../support/until.ts'
 import { bodiesOf, damage, done, jobOf, pageInside, setUp, work } from './set-up.ts'
 
@@ -19,10 +20,13 @@ describe('a row that cannot be read', () => {
     const queue = open()
     await queue.push([jobOf('bad'), jobOf('good'), jobOf('good too')])
     connect().exec(damage)
-    const seen = work(queue, () => done, 1)
+    const told: DeadLetter[] = []
+    const seen = work(queue, () => done, 1, [], { onUnreadable: (letter) => void told.push(letter) })
     await drained(queue)
     expect(bodiesOf(seen)).toEqual(['good', 'good too'])
-    expect(await queue.deadLetters()).toMatchObject([{ reason: `unreadable: ${reason}` }])
+    const letters = await queue.deadLetters()
+    expect(letters).toMatchObject([{ reason: `unreadable: ${reason}` }])
+    expect(told).toMatchObject(letters.map(({ id }) => ({ id, reason: `unreadable: ${reason}` })))
     expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 1 })
     expect(await queue.redrive('all')).toBe(1)
     await drained(queue)

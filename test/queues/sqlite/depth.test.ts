@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { openForRequests } from '../../../src/queues/sqlite/requests.ts'
+import { openForRequests } from '../../../src/queues/sqlite/thread-requests.ts'
 import { until } from '../../support/until.ts'
 import { jobOf, setUp, work } from './set-up.ts'
 

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { sqliteDedupe } from '../../../src/dedupe/sqlite/index.ts'
-import type { Outcome } from '../../../src/queues/queue.ts'
+import type { Outcome } from '../../../src/queues/api.ts'
 import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
 import { until } from '../../support/until.ts'
 import {
@@ -32,15 +32,28 @@ describe('a file that cannot be used is refused when the queue is created', () =
     throw new Error('it was not refused')
   }
 
-  it('one that is no database', () => {
+  it.each<[string, (path: string) => unknown, (folder: string) => string]>([
+    ['no database', (path) => writeFileSync(path, 'Dear diary, '.repeat(100)), () => 'it is not a SQLite database'],
+    ['a folder', (path) => mkdirSync(path), () => 'of a file, not of a directory'],
+    [
+      'in a folder that is missing',
+      (path) => rmSync(dirname(path), { recursive: true }),
+      (folder) => `the directory ${folder} does not exist`,
+    ],
+    [
+      'in a folder that this process may not write to',
+      (path) => {
+        mkdirSync(path)
+        replaceInFs('accessSync', () => {
+          throw new Error('EACCES')
+        })
+      },
+      (folder) => `this process may not write to ${folder}, where SQLite keeps two more`,
+    ],
+  ])('one that is %s', (_what, prepare, found) => {
     const path = newFile()
-    writeFileSync(path, 'Dear diary, '.repeat(100))
-    expect(refusal(path).message).toContain('it is not a SQLite database')
-  })
-
-  it('in a folder that is missing', () => {
-    const path = join(dirname(newFile()), 'missing', 'jobs.db')
-    expect(refusal(path).message).toContain(`the directory ${dirname(path)} does not exist`)
+    prepare(path)
+    expect(refusal(path).message).toContain(found(dirname(path)))
   })
 
   it('that another process keeps locked', async () => {
@@ -77,17 +90,6 @@ describe('a file that cannot be used is refused when the queue is created', () =
     await sqliteQueue({ path }).close({ graceMs: 0 })
   })
 
-  it('in a folder that this process may not write to', () => {
-    const path = newFile()
-    mkdirSync(path)
-    replaceInFs('accessSync', () => {
-      throw new Error('EACCES')
-    })
-    expect(refusal(path).message).toContain(
-      `this process may not write to ${dirname(path)}, where SQLite keeps two more`,
-    )
-  })
-
   it('not where the system lists neither mounts nor locks', async () => {
     const { open } = setUp({ isHere: true })
     await open().close({ graceMs: 0 })
@@ -121,12 +123,6 @@ describe('a file that cannot be used is refused when the queue is created', () =
     expect(() => sqliteDedupe({ path })).toThrow(advice)
   })
 
-  it('a folder', () => {
-    const path = newFile()
-    mkdirSync(path)
-    expect(refusal(path).message).toContain('of a file, not of a directory')
-  })
-
   it.each([
     ['a newer version', 'UPDATE hookline_queue_schema SET version = 4', '4'],
     ['release 0.3', 'UPDATE hookline_queue_schema SET version = 2', '2'],
@@ -142,7 +138,6 @@ describe('a file that cannot be used is refused when the queue is created', () =
   })
 })
 
-/** Puts a function in the place of one of `node:fs`, for this test. */
 function replaceInFs(
   name: 'accessSync' | 'existsSync' | 'readFileSync',
   fake: (path: unknown) => never | boolean | string,
@@ -155,7 +150,6 @@ function replaceInFs(
   })
 }
 
-/** The bodies of the jobs, as another process sees them, which then closes the file. */
 function bodiesIn(path: string): string[] {
   const program = `
     const database = new (require('node:sqlite').DatabaseSync)(process.argv[1], { timeout: 10_000 })

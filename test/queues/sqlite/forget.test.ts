@@ -3,20 +3,18 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Queue, StoredJob } from '../../../src/queues/queue.ts'
-import { openForRequests } from '../../../src/queues/sqlite/requests.ts'
+import type { Queue, StoredJob } from '../../../src/queues/api.ts'
+import { openForRequests } from '../../../src/queues/sqlite/thread-requests.ts'
 import { done, jobOf, requestsOf, setUp, work } from './set-up.ts'
 
 const bodyOf = (name: string, size: number) => `${name}-secret `.repeat(size)
 const isOfAda = ({ body }: StoredJob) => Buffer.from(body).includes('ada-secret')
 
-/** How often the body of a user is in the file, and in the log beside it. */
 function found(path: string, name: string): readonly [file: number, log: number] {
   const count = (file: string) => readFileSync(file, 'latin1').split(`${name}-secret`).length - 1
   return [count(path), count(`${path}-wal`)]
 }
 
-/** Stores jobs in every phase, small ones and ones of many pages: done, dead, waiting to be retried, due. */
 async function fill(queue: Queue, drained: (queue: Queue) => Promise<void>) {
   const bodies = ['ada', 'bob'].flatMap((name) => [5, 2_000].map((size) => bodyOf(name, size)))
   const more = (body: Uint8Array) => ({ retryState: Buffer.from(`why: ${Buffer.from(body)}`) })

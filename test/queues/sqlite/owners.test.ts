@@ -1,9 +1,9 @@
 import fs, { rmSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { Claims, Finish, Reply, Request } from '../../../src/queues/sqlite/messages.ts'
 import { lockOwner } from '../../../src/queues/sqlite/owners.ts'
-import { type OpenFile, openForRequests } from '../../../src/queues/sqlite/requests.ts'
+import type { Claims, Finish, Reply, Request } from '../../../src/queues/sqlite/thread-messages.ts'
+import { type OpenFile, openForRequests } from '../../../src/queues/sqlite/thread-requests.ts'
 import { HOURS_3, hurryTime, newFile, requestsOf, sideFilesOf } from './set-up.ts'
 
 const { push, claim, counts, queue } = requestsOf()

@@ -69,7 +69,7 @@ describe('processes', () => {
     const { path } = setUp()
     const queue = sqliteQueue({ path, pollMs: 20 })
     onTestFinished(async () => void (await queue.close({ graceMs: 0 })))
-    const { child, lines } = start(path, 'block', '3000') // Three times as long as the others take to find a dead one.
+    const { child, lines } = start(path, 'block', '1500') // Three times as long as the others take to find a dead one.
     await until(() => lines.includes('open'))
     child.stdin?.write('go\n')
     await queue.push([jobOf('a')])

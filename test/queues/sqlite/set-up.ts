@@ -7,10 +7,10 @@ import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { expect, onTestFinished, vi } from 'vitest'
-import type { Queue } from '../../../src/queues/queue.ts'
+import type { Queue } from '../../../src/queues/api.ts'
 import { type SqliteQueueOptions, sqliteQueue } from '../../../src/queues/sqlite/index.ts'
-import type { Request } from '../../../src/queues/sqlite/messages.ts'
 import { bytesOfId } from '../../../src/queues/sqlite/tables.ts'
+import type { Request } from '../../../src/queues/sqlite/thread-messages.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { startProgram } from '../../support/program.ts'
 import { sqliteQueueHere, sqliteQueueWith } from '../../support/sqlite.ts'
@@ -66,7 +66,6 @@ export function setUp({ path = newFile(), isWhole = true, isHere = false } = {})
       const settings = settingsOf(options)
       return closeAtEnd(isHere ? { ...sqliteQueueHere(settings), backup: noBackup } : sqliteQueue(settings))
     },
-    /** With threads that a test can end. */
     openMortal(startFirst?: () => Worker) {
       const threads: Worker[] = []
       const queue = sqliteQueueWith(settingsOf({}), (workerData) => {
@@ -89,7 +88,6 @@ export function setUp({ path = newFile(), isWhole = true, isHere = false } = {})
       await see(() => isDrained)
       await drain
     },
-    /** A connection of another user of the file. */
     connect() {
       const database = new DatabaseSync(path)
       onTestFinished(() => (database.isOpen ? database.close() : undefined))
@@ -100,7 +98,6 @@ export function setUp({ path = newFile(), isWhole = true, isHere = false } = {})
 
 const PROGRAM = new URL('../../../src/queues/sqlite/worker-thread.ts', import.meta.url)
 
-/** Requests of one queue, as its store sends them. */
 export function requestsOf(settings: { readonly maxJobs?: number } = {}) {
   const queue = { name: 'default', dedupeWindowMs: 1, maxJobs: 10, timeoutMs: 0, ...settings }
   return {
@@ -108,9 +105,7 @@ export function requestsOf(settings: { readonly maxJobs?: number } = {}) {
       kind: 'push',
       queue,
       now: 0,
-      ids: bodies.map(() => bytesOfId(randomUUID())),
-      notBefore: bodies.map(() => undefined),
-      bodies: bodies.map((body) => Buffer.from(body)),
+      jobs: bodies.map((body) => ({ dueAt: 0, id: bytesOfId(randomUUID()), body: Buffer.from(body) })),
     }),
     claim: (claim: number, { limit = 1, now = 0 } = {}): Request => ({ kind: 'claim', queue, now, limit, claim }),
     counts: (): Request => ({ kind: 'counts', queue, now: 0 }),
@@ -118,12 +113,10 @@ export function requestsOf(settings: { readonly maxJobs?: number } = {}) {
   }
 }
 
-/** The side files of the owners of a file. */
 export function sideFilesOf(path: string): string[] {
   return readdirSync(dirname(path)).filter((name) => name.startsWith(`${basename(path)}-owner-`))
 }
 
-/** Makes every wait for a locked file end at its first look, for this test. */
 export function hurryTime(): void {
   let now = performance.now()
   const spy = vi.spyOn(performance, 'now').mockImplementation(() => {
@@ -133,7 +126,6 @@ export function hurryTime(): void {
   onTestFinished(() => spy.mockRestore())
 }
 
-/** A leaf page of a table, so far into it. */
 export function pageInside(database: DatabaseSync, table: string, at = 0.5) {
   const size = Number(database.prepare('PRAGMA page_size').get()?.page_size)
   const pages = database.prepare('SELECT pageno FROM dbstat WHERE name = ? AND pagetype = ?').all(table, 'leaf')
@@ -147,7 +139,6 @@ export function damage(path: string, { size, number }: { readonly size: number; 
   closeSync(file)
 }
 
-/** Starts `child.ts`. */
 export function start(path: string, what: string, count = '0', under: readonly string[] = []) {
   return startProgram(new URL('child.ts', import.meta.url), [path, what, count], under)
 }

@@ -3,9 +3,9 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { Outcome } from '../../../src/queues/queue.ts'
+import type { Outcome } from '../../../src/queues/api.ts'
 import { connect } from '../../../src/queues/sqlite/connection.ts'
-import { openForRequests } from '../../../src/queues/sqlite/requests.ts'
+import { openForRequests } from '../../../src/queues/sqlite/thread-requests.ts'
 import type { ThreadSettings } from '../../../src/queues/sqlite/worker-thread.ts'
 import { serveHere, sqliteQueueWith } from '../../support/sqlite.ts'
 import { until } from '../../support/until.ts'
@@ -266,7 +266,6 @@ describe('calls that share a commit', () => {
     onTestFinished(() => exec.mockRestore())
     const file = openForRequests(path, 1)
     const { push, claim, counts } = requestsOf()
-    /** Whether the last commit waited for the disk. */
     function lastCommit() {
       const statements = exec.mock.calls.map(([sql]) => sql)
       const modes = statements

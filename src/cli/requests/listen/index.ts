@@ -11,12 +11,11 @@ import {
   addSecretOptions,
   findSecret,
   isLoopback,
+  listenOn,
   type SecretOptions,
   whole,
 } from '../../arguments.ts'
-import { listenOn } from '../../exchange.ts'
 import { interruption, note, print, UsageError } from '../../terminal.ts'
-import { createForwarder } from '../forward.ts'
 import { lineOf } from '../list.ts'
 import { addStoreOption, createStore, type KeptRequest, MAX_BYTES, MAX_REQUESTS } from '../store.ts'
 import { createEndpoint, type FailScript, failScript } from './endpoint.ts'
@@ -70,7 +69,7 @@ async function listen({ port, host, forward, store: path, fail, ui, ...secrets }
   let store = createStore(path)
   const page = ui === undefined ? undefined : await (await import('./page.ts')).showRequests(ui, path, secret)
   const verifier = secret === undefined ? undefined : { secret, reasons: createReasons(secret) }
-  const forwarder = forward && createForwarder(forward)
+  const forwarder = forward && (await import('../forward.ts')).createForwarder(forward)
   const count = { verified: 0, mismatched: 0, unchecked: 0, lost: 0 }
   const { server, settled } = createEndpoint({
     verifier,
@@ -154,7 +153,6 @@ function summaryOf(count: Readonly<Record<KeptRequest['verification'] | 'lost', 
 /** More than anyone reads. */
 const LINES_A_SECOND = 100
 
-/** Prints lines; on a terminal, which is slow, a bounded number a second. */
 function createScreen(isTerminal: boolean) {
   let [shown, missing, leftOut] = [0, 0, 0]
   let second: NodeJS.Timeout | undefined

@@ -16,11 +16,10 @@ export interface Reasons {
 const MAX_BODY_BYTES = 100_000
 /** How many reasons are looked for each second. That of a small body takes a tenth of a second. */
 const MAX_A_SECOND = 5
-/** The most characters of a reason: names of serialisers are many. */
 const MAX_LENGTH = 300
 
 export function createReasons(secret: string): Reasons {
-  const explainer = createExplainer({ mostWaiting: MAX_A_SECOND - 1 })
+  const explainer = createExplainer(MAX_A_SECOND - 1)
   let [second, count] = [0, 0]
 
   function isFree(): boolean {

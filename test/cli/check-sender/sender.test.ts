@@ -16,7 +16,6 @@ import { SECRET, sendAll } from './senders.ts'
 
 const env = { HOOKLINE_SECRET: SECRET }
 
-/** Starts the command, and waits for its URL. */
 async function listen(...args: string[]): Promise<Started & { url: string; count: number }> {
   const started = await start(['check', '--sender', ...args], { env })
   await until(() => started.printed.stderr.includes('Send '))

@@ -3,7 +3,7 @@
 import type { ReceivedElement } from '../handling/delivery.ts'
 import type { FailedRequest } from '../handling/diagnostics.ts'
 import { isUnusable, toError } from '../handling/failure.ts'
-import { describeRequest } from '../handling/lines.ts'
+import { describeRequest } from '../handling/log-lines.ts'
 import { OpenDelivery } from '../handling/open-delivery.ts'
 import { accepted, problem } from '../http/answer.ts'
 import type { EndpointBody } from '../http/body.ts'
@@ -19,7 +19,6 @@ export type ReadBody = () => EndpointBody | Promise<EndpointBody>
 
 export interface OpenRequest {
   readonly request: FailedRequest
-  /** The delivery that stands for the whole body. */
   readonly delivery: OpenDelivery
   /** Its messages, once the signature is checked: the delivery itself, or one for each element of a batch. */
   deliveries: readonly OpenDelivery[]

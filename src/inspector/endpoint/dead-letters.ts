@@ -8,13 +8,10 @@ import type { Change, Changed, DeadLetters, Letter } from '../wire.ts'
 import { Refusal } from './answers.ts'
 import type { PartLetter, PartQueue, WatchedPart } from './queues.ts'
 
-/** A part with a queue. */
 export type QueuedPart = WatchedPart & { readonly queue: PartQueue }
 
-/** Which dead letters to change. */
 type Selection = Omit<Change, 'part'>
 
-/** The dead letters of all parts. */
 export interface Letters {
   list(part: QueuedPart, reason: string | undefined, after: string | undefined): Promise<DeadLetters>
   /**
@@ -29,7 +26,6 @@ type Unread = { readonly [field in keyof Change]?: unknown }
 
 /** The bodies of so many are in memory at once. */
 const PAGE = 100
-/** How many are read for groups and for a page. */
 const MAX_READ = 10_000
 /** How many are listed at once. */
 const MAX_LISTED = 50
@@ -121,7 +117,6 @@ export function createLetters(journal: Journal, clock: Clock, machine: Clock): L
   }
 }
 
-/** Reads what the page asks to change. */
 function readChange({ ids, reason, dryRun }: Unread): Selection {
   if (typeof dryRun !== 'boolean') {
     throw new Refusal(400, '`dryRun` must be true or false. Got something else. Send true to see what would happen.')

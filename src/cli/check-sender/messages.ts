@@ -9,7 +9,6 @@ interface Answer {
   readonly delayMs?: number
 }
 
-/** Messages with one script of answers: for the first attempt, the second and so on. The last is repeated. */
 const SCENARIOS = {
   taken: [{ status: 200 }],
   slow: [{ status: 200, delayMs: 4_000 }, { status: 200 }],
@@ -29,12 +28,10 @@ export function listScenarios(needed: readonly Scenario[]): readonly Scenario[] 
   return needed.length === 0 ? ['taken'] : names.filter((name) => needed.includes(name))
 }
 
-/** One request of a sender that was read to its end. */
 interface Request {
   readonly method: string
   /** Without the query, which may be the user's own, or hold a token. */
   readonly path: string
-  /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly bytes: Buffer
   /** When its head arrived, in milliseconds of one clock. */
@@ -47,7 +44,6 @@ export interface Arrival extends Request {
   readonly message: SeenMessage | undefined
   /** When the answer was written, or the connection ended before; undefined while it waits. */
   endedAt?: number
-  /** Whether the sender got the answer. */
   isAnswered?: boolean
 }
 
@@ -64,14 +60,12 @@ export interface Ledger {
   readonly messages: readonly SeenMessage[]
   /** All requests, those without a message included. */
   readonly arrivals: readonly Arrival[]
-  /** Notes a request, and decides what it is answered. */
   add(request: Request): Arrival
 }
 
 /** The most requests that are kept. The rest is answered 200 and forgotten. */
 const LIMIT = 1_000
 
-/** Creates an empty ledger. `scenarios`: what happens to the first new message, the second and so on. */
 export function createLedger(scenarios: readonly Scenario[], path: string): Ledger {
   const messages: SeenMessage[] = []
   const arrivals: Arrival[] = []

@@ -10,17 +10,13 @@ import type { Message } from '../message/message.ts'
 import type { Attempt } from '../sender/api.ts'
 import type { AttemptLine, Body, ErrorLine, RequestLine, Row, RunLine } from './wire.ts'
 
-/** The most characters of an error's message and of its stack. */
 const MAX_MESSAGE = 2_000
 const MAX_STACK = 4_000
 
-/** The most characters of a name or a user. */
 export const SHORT = 200
 
-/** The fields of any message that are shown. */
 type Described = Readonly<Partial<Record<'event' | 'name' | 'groupId' | 'userId' | 'anonymousId', unknown>>>
 
-/** What the name of a message is: the event of a track, the group of a group. */
 export function nameOf(message: Message): unknown {
   const { event, name, groupId } = message as Described
   return message.type === 'track' ? event : message.type === 'group' ? groupId : name
@@ -117,7 +113,6 @@ function withoutWriteKeys(text: string): string | undefined {
   return isHidden ? shown : undefined
 }
 
-/** The messages in a body: of the collection API, the calls of a batch. */
 export function bodiesOf(body: Uint8Array, kind: Row['kind']): readonly Uint8Array[] {
   if (kind !== 'collected') return [body]
   try {

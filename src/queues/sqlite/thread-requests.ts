@@ -14,10 +14,10 @@ import {
 } from '../../sqlite/file.ts'
 import { watchFile } from '../../sqlite/watch.ts'
 import { createClaims } from './claims.ts'
-import { type Claims, type Finish, failureOf, type QueueSettings, type Reply, type Request } from './messages.ts'
 import { createOwners } from './owners.ts'
 import { createStored } from './stored.ts'
 import { CHECK_PATH, createQueues, type OpenTables, openFile, prepareObserver } from './tables.ts'
+import { type Claims, type Finish, failureOf, type QueueSettings, type Reply, type Request } from './thread-messages.ts'
 
 const DONE: Reply = { value: undefined }
 
@@ -27,10 +27,8 @@ const MAY_BE_LOST: ReadonlySet<Request['kind']> = new Set(['claim', 'nextDueAt',
 /** What a user has deleted: nothing of it stays in the log either. */
 const ERASES: ReadonlySet<Request['kind']> = new Set(['drop', 'remove'])
 
-/** A file that is open. */
 export type OpenFile = ReturnType<typeof openForRequests>
 
-/** Opens a file. @throws Error of SQLite, or UnusableFile. */
 export function openForRequests(path: string, owner: number) {
   const database = openFile(path)
   const file = watchFile(database, path)
@@ -58,7 +56,6 @@ export function openForRequests(path: string, owner: number) {
     return { value: { jobs: [], unreadable: [], nextDueAt } satisfies Claims }
   }
 
-  /** Whether a commit waits for the disk. */
   function setDurable(next: boolean): void {
     if (isDurable !== next) database.exec(`PRAGMA synchronous = ${next ? 'FULL' : 'NORMAL'}`)
     isDurable = next
@@ -93,11 +90,6 @@ export function openForRequests(path: string, owner: number) {
   }
 
   return {
-    /**
-     * Carries out requests in their order. One that fails leaves no trace, and the others are carried out.
-     *
-     * @throws UnusableFile when the file was removed or replaced: whether they were carried out is unknown. Close it then.
-     */
     run(requests: readonly Request[]): Reply[] {
       file.requireUnchanged()
       const timeoutMs = Math.max(...requests.map(({ queue }) => queue.timeoutMs))
@@ -109,7 +101,6 @@ export function openForRequests(path: string, owner: number) {
   }
 }
 
-/** Prepares what is done with jobs, each within a transaction. */
 function prepareJobs(tables: OpenTables) {
   const { queues } = tables
   const claims = createClaims(tables)
@@ -149,7 +140,6 @@ function prepareJobs(tables: OpenTables) {
   return {
     carryOut,
     nextDueAt: claims.nextDueAt,
-    /** Ends the claims of complete jobs, and forgets ids twice as fast as jobs are complete. */
     complete(requests: readonly CompleteRequest[]): void {
       for (const [name, ofQueue] of Map.groupBy(requests, ({ queue }) => queue.name)) {
         const row = queues.rowAt(queues.numberOf(name))
@@ -176,11 +166,6 @@ function eraseLog(database: DatabaseSync, timeoutMs: number): void {
   }
 }
 
-/**
- * Carries out the request of an observer, which keeps no file open. What is asked for changes the file, and nothing else does.
- *
- * @throws Error of SQLite, or UnusableFile.
- */
 export function runAlone(path: string, request: Request): unknown {
   return alone(path, (database) => {
     const queues = createQueues(database)
@@ -195,7 +180,6 @@ export function runAlone(path: string, request: Request): unknown {
 
 const NO_OWNER = 0
 
-/** Opens a file for an observer, and closes it after the step: what that began and has not committed is rolled back. */
 export function alone<T>(path: string, step: (database: DatabaseSync) => T): T {
   if (!existsSync(path)) throw new UnusableFile(`it does not exist. Got no file. ${CHECK_PATH}`)
   const database = connectTo(path)

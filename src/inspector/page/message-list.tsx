@@ -5,12 +5,11 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import type { Row } from '../wire.ts'
 import { countFilters, type FilterName, filterOf, withFilter } from './filter.ts'
 import { formatCode, formatDuration, formatExactTime, formatNumber, formatTime } from './format.ts'
-import { MessageView } from './message.tsx'
+import { MessageView } from './message-details.tsx'
 import { goTo, hrefOf, useKeys, useRoute } from './navigation.ts'
-import { CopyButton, Countdown, Empty, STATES, State, Text, Time } from './parts.tsx'
+import { CopyButton, Countdown, Empty, RowStateName, STATES, Text, Time } from './parts.tsx'
 import { useStore } from './store.ts'
 
-/** Shows the list, and the message of the URL beside it. */
 export function MessagesView() {
   const { rest, query } = useRoute()
   const live = useStore((state) => state.rows)
@@ -43,8 +42,7 @@ export function MessagesView() {
     if (openId !== undefined) setChosenId(openId)
     // The message that was closed had the focus.
     else if (wasOpen.current && document.activeElement === document.body) {
-      const target = listRef.current ?? searchRef.current
-      target?.focus()
+      ;(listRef.current ?? searchRef.current)?.focus()
     }
     wasOpen.current = openId !== undefined
   }, [openId])
@@ -122,14 +120,12 @@ interface FiltersProps {
   readonly onQuery: (query: URLSearchParams) => void
   readonly searchRef: RefObject<HTMLInputElement>
   readonly all: readonly Row[]
-  /** How many rows pass the filters. */
   readonly shown: number
   /** How many came since the pause; undefined without one. */
   readonly fresh: number | undefined
   readonly onPause: () => void
 }
 
-/** The bar above the list: search, filters, pause. */
 function Filters({ query, onQuery, searchRef, all, shown, fresh, onPause }: FiltersProps) {
   const [isOpen, setIsOpen] = useState(false)
   const parts = useStore((state) => state.setup?.parts) ?? []
@@ -282,11 +278,9 @@ function NoRows({ isFiltered, onClear }: { readonly isFiltered: boolean; readonl
 
 const WIDE_PX = 900
 const ROW_PX = { wide: 30, narrow: 50 }
-/** Rows above and below what is seen. */
 const SPARE = 8
 
 interface ListProps {
-  /** The newest first. */
   readonly rows: readonly Row[]
   readonly activeId: number | undefined
   readonly onOpen: (row: Row) => void
@@ -403,12 +397,11 @@ interface RowProps {
   readonly row: Row
 }
 
-/** A row in columns. */
 function Columns({ row }: RowProps) {
-  const { state, at, type, name, user, attempts, retryAt, durationMs } = row
+  const { at, type, name, user, attempts, retryAt, durationMs } = row
   return (
     <>
-      <State state={state} />
+      <RowStateName row={row} />
       <Time at={at}>{formatExactTime(at)}</Time>
       <Cut>
         <Kind row={row} />
@@ -426,13 +419,12 @@ function Columns({ row }: RowProps) {
   )
 }
 
-/** The same on two lines, where the list is narrow. */
 function Lines({ row }: RowProps) {
-  const { state, at, type, name, user, attempts, retryAt } = row
+  const { at, type, name, user, attempts, retryAt } = row
   return (
     <>
       <span class="line">
-        <State state={state} />
+        <RowStateName row={row} />
         <Cut class="grow">
           <span class="mono">{type ?? 'not a message'}</span>{' '}
           <span class="strong">{name !== undefined && <Text value={name} />}</span>

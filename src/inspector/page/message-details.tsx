@@ -2,7 +2,7 @@
 
 import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect } from 'preact/hooks'
-import type { AttemptLine, CircuitLine, Detail, ErrorLine, Explanation, RequestLine, Row, Step } from '../wire.ts'
+import type { AttemptLine, Detail, ErrorLine, Explanation, RequestLine, Row, Step } from '../wire.ts'
 import { BodyView } from './body.tsx'
 import { copyAsCurl, copyAsTest } from './copy.ts'
 import {
@@ -16,19 +16,28 @@ import {
 } from './format.ts'
 import { FourHours } from './four-hours.tsx'
 import { hrefOf } from './navigation.ts'
-import { AttemptAnswer, CopyButton, Countdown, Facts, Failure, resultOf, State, Text, Time } from './parts.tsx'
-import { findRemaining, findTried } from './retry-times.ts'
+import {
+  AttemptAnswer,
+  CopyButton,
+  Countdown,
+  type FactList,
+  Facts,
+  Failure,
+  RowStateName,
+  resultOf,
+  Text,
+  Time,
+} from './parts.tsx'
+import { findRemaining, type Remaining } from './retry-times.ts'
 import { useAnswer, useNow, useStore } from './store.ts'
 
 interface MessageProps {
   readonly id: number
   readonly headingRef: RefObject<HTMLHeadingElement>
-  /** Whether it takes the focus. */
   readonly isEntered: boolean
   readonly onClose: () => void
 }
 
-/** Shows a message, and keeps it up to date. */
 export function MessageView({ id, headingRef, isEntered, onClose }: MessageProps) {
   const row = useStore((state) => state.rows.find((each) => each.id === id))
   const { answer: detail, error } = useAnswer<Detail>('message', { id }, { cause: row })
@@ -69,8 +78,8 @@ function Content({ detail }: DetailProps) {
   const { row, request, body, steps, window } = detail
   const [curl, test] = [copyAsCurl(detail), copyAsTest(detail)]
   const canSend = useStore(({ setup }) => setup?.access === 'write' && setup.senders.length > 0)
-  const facts: readonly (readonly [string, ComponentChildren])[] = [
-    ['State', <State key="state" state={row.state} />],
+  const facts: FactList = [
+    ['State', <RowStateName key="state" row={row} />],
     ['Answer', row.status],
     ['Reason', row.code && formatCode(row.code, row.state)],
     ['User', row.user && <Text key="user" value={row.user} />],
@@ -94,9 +103,7 @@ function Content({ detail }: DetailProps) {
         )}
       </div>
       <Section title="Timeline">
-        {window !== undefined && (
-          <FourHours {...window} tried={findTried(steps)} rounds={row.attempts} nextAt={row.retryAt} />
-        )}
+        {window !== undefined && <FourHours {...window} steps={steps} row={row} />}
         <Timeline detail={detail} />
       </Section>
       <Section title="Body">
@@ -152,7 +159,6 @@ function Headers({ request: { method, path, headers } }: { readonly request: Req
   )
 }
 
-/** The steps of a message, and what comes next. */
 function Timeline({ detail }: DetailProps) {
   const { steps, row, canExplain } = detail
   return (
@@ -177,9 +183,7 @@ function Timeline({ detail }: DetailProps) {
   )
 }
 
-/** A step as the timeline shows it. */
 interface Shown {
-  /** What its mark on the line says. */
   readonly tone: 'plain' | 'good' | 'bad' | 'waits'
   readonly title: ComponentChildren
   readonly children?: ComponentChildren
@@ -207,7 +211,6 @@ function Item({ tone, title, at, first = at, children }: ItemProps) {
   )
 }
 
-/** Says what a step was. */
 function showStep(step: Step): Shown {
   switch (step.what) {
     case 'arrived': {
@@ -330,39 +333,25 @@ function Took({ ms }: { readonly ms: number }) {
   return <Note>in {formatDuration(ms)}</Note>
 }
 
-/** What comes next of a message that waits. */
 function Next({ row: { part, retryAt }, steps }: { readonly row: Row; readonly steps: readonly Step[] }) {
   const isDue = useNow() >= (retryAt ?? 0)
   const circuits = useStore(({ queues }) => queues.find((queue) => queue.part === part)?.circuits)
   const { open, others } = findRemaining(circuits ?? [], steps)
   const isHeld = isDue && open.length > 0 && others === 0
-  const title =
-    retryAt === undefined ? (
-      isHeld ? (
-        'Held'
-      ) : (
-        'Waiting, or at work'
-      )
-    ) : (
-      <>Next attempt: {isHeld ? 'held' : <Countdown at={retryAt} />}</>
-    )
+  const undue = isHeld ? 'Held' : 'Waiting, or at work'
+  const next = retryAt !== undefined && <>Next attempt: {isHeld ? 'held' : <Countdown at={retryAt} />}</>
   return (
-    <Item tone="waits" title={title} at={retryAt}>
-      {open.length > 0 && <OpenCircuits circuits={open} others={others} />}
+    <Item tone="waits" title={next || undue} at={retryAt}>
+      {open.length > 0 && <OpenCircuits open={open} others={others} />}
     </Item>
   )
 }
 
-interface OpenCircuitsProps {
-  readonly circuits: readonly CircuitLine[]
-  readonly others: number
-}
-
-function OpenCircuits({ circuits, others }: OpenCircuitsProps) {
+function OpenCircuits({ open, others }: Remaining) {
   return (
     <>
       <ul>
-        {circuits.map(({ url, probeAt }) => (
+        {open.map(({ url, probeAt }) => (
           <li key={url} class="break">
             <span class="mono">{url}</span> circuit open
             {probeAt !== undefined && ', next probe '}
@@ -378,7 +367,6 @@ function OpenCircuits({ circuits, others }: OpenCircuitsProps) {
   )
 }
 
-/** Asks why the signature of a message was refused, and shows the answer. */
 function Reason({ id }: { readonly id: number }) {
   const { answer, error } = useAnswer<Explanation>('explanation', { id })
   if (error !== undefined) return <Failure error={error} />

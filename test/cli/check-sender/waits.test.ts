@@ -1,7 +1,7 @@
 /** Which requests are one message, and what a run waits for. */
 
 import { describe, expect, it } from 'vitest'
-import { type Arrival, createLedger, findWaits, type Scenario } from '../../../src/cli/sender/messages.ts'
+import { type Arrival, createLedger, findWaits, type Scenario } from '../../../src/cli/check-sender/messages.ts'
 
 const WAIT_MS = 60_000
 

@@ -5,7 +5,7 @@ import { readRetryState } from '../../destination/retry-state.ts'
 import { isSecretHeader } from '../../inbox/envelope.ts'
 import { type DeadLetterMessage, readDeadLetter, readStored } from '../../inbox/stored.ts'
 import { isObject } from '../../message/json.ts'
-import type { DeadLetter, Queue } from '../../queues/queue.ts'
+import type { DeadLetter, Queue } from '../../queues/api.ts'
 import type { Attempt } from '../../sender/api.ts'
 import { confirm } from '../arguments.ts'
 import { escaped, interruption, note, paint, prettyOf, print, printJson, UsageError } from '../terminal.ts'
@@ -122,7 +122,6 @@ function noteMissing(id: string): void {
   process.exitCode = 1
 }
 
-/** What an inbox stored beside the message; of a destination, which stores the message alone, its attempts. */
 function detailsOf(letter: DeadLetter): DeadLetterMessage | readonly Omit<Attempt, 'url'>[] {
   if (readStored(letter).receivedAt !== undefined) return readDeadLetter(letter)
   return readRetryState(letter.retryState, []).attempts.map(({ url: _, ...attempt }) => attempt)

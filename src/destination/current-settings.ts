@@ -11,9 +11,9 @@ import {
   readDestinationOptions,
 } from './options.ts'
 
-export type Live = ReturnType<typeof createLive>
+export type CurrentSettings = ReturnType<typeof createCurrentSettings>
 
-export function createLive(options: DestinationOptions) {
+export function createCurrentSettings(options: DestinationOptions) {
   let settings = readDestinationOptions(options)
   let given = copyOptions(options)
   let transport = createTransport(settings)

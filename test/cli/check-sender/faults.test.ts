@@ -1,8 +1,8 @@
 /** What `hookline check --sender` finds in small senders, each with one fault: in this process, many at a time. */
 
 import { expect, it, vi } from 'vitest'
-import { SENDER_CASES } from '../../../src/cli/sender/cases.ts'
-import { runCases } from '../../../src/cli/sender/run.ts'
+import { SENDER_CASES } from '../../../src/cli/check-sender/cases.ts'
+import { runCases } from '../../../src/cli/check-sender/run.ts'
 import { type Fault, hmac, type Message, SECRET, sendAll, sha1 } from './senders.ts'
 
 const WAIT_MS = 3_000

@@ -5,27 +5,21 @@ import { createSlots } from '../collections/slots.ts'
 import { backoff } from '../time/backoff.ts'
 import type { Clock } from '../time/clock.ts'
 import { within } from '../time/timeout.ts'
+import type { ClaimedJob, HandleJob, Outcome } from './api.ts'
 import { createLeases, type ReportOptions } from './leases.ts'
-import type { ClaimedJob, HandleJob, Outcome } from './queue.ts'
 import type { QueueStore } from './store.ts'
 
-/** While the store fails. */
 export const STORE_BACKOFF = { firstMs: 500, maxMs: 30_000 } as const
 
-/** After a handler that failed. */
 const HANDLER_BACKOFF = { firstMs: 1_000, maxMs: 60_000 } as const
 
-/** How jobs run. */
 interface RunningOptions extends ReportOptions {
   /** Aborts when the grace of a closing queue is over. One for all jobs: creating one costs more than the rest of the loop. */
   readonly signal: AbortSignal
-  /** Called when a job makes room for another one. */
   readonly onEnd: () => void
-  /** Called when an outcome is recorded that made room before. */
   readonly onRecorded: () => unknown
 }
 
-/** Creates it; nothing runs yet. */
 export function createRunning<Claim extends ClaimedJob>(
   store: QueueStore<Claim>,
   { name, clock, signal, onError, onEnd, onRecorded }: RunningOptions,
@@ -51,11 +45,9 @@ export function createRunning<Claim extends ClaimedJob>(
     if (isClosed) return
     unrecorded.remove(slot)
     const recording = record(claim, readOutcome(result, job, clock))
-    const leaves = recording !== undefined && store.isOrdered === true
-    if (leaves) {
-      leaving += 1
-      onEnd()
-    }
+    const leaves = recording !== undefined && store.isOrdered === true ? 1 : 0
+    leaving += leaves
+    if (leaves) onEnd()
     if (recording !== undefined) {
       const until = recordings.add(recording)
       await recording
@@ -63,12 +55,11 @@ export function createRunning<Claim extends ClaimedJob>(
     }
     leases?.remove(claim)
     size -= 1
-    if (leaves) leaving -= 1
+    leaving -= leaves
     if (leaves) onRecorded()
     else onEnd()
   }
 
-  /** Returns undefined when the store answered at once, else a promise that never rejects. */
   function record(claim: Claim, outcome: Outcome): Promise<void> | undefined {
     try {
       return store.finish(claim, outcome)?.then(undefined, (error: unknown) => recordAgain(claim, outcome, error))
@@ -77,7 +68,6 @@ export function createRunning<Claim extends ClaimedJob>(
     }
   }
 
-  /** Until it works, or the queue is closed: then one last time. */
   async function recordAgain(claim: Claim, outcome: Outcome, error: unknown): Promise<void> {
     onError(error)
     for (let failures = 1; ; failures += 1) {
@@ -101,11 +91,9 @@ export function createRunning<Claim extends ClaimedJob>(
   }
 
   return {
-    /** How many there are, each until its outcome is recorded. */
     get size() {
       return size
     },
-    /** How many of them leave no room for another one. */
     get busy() {
       return size - leaving
     },
@@ -114,7 +102,6 @@ export function createRunning<Claim extends ClaimedJob>(
       leases?.add(claims)
       for (const claim of claims) void runOne(claim, handle)
     },
-    /** Ignores later outcomes, and releases the jobs that still run. Resolves when the store has answered. */
     async close(): Promise<void> {
       isClosed = true
       await Promise.all(recordings.list())
@@ -129,7 +116,6 @@ export function createRunning<Claim extends ClaimedJob>(
   }
 }
 
-/** The outcome that a handler returned. One that failed, or returned none, is a retry a little later, with the same retry state. */
 function readOutcome(result: unknown, { claimCount, retryState }: ClaimedJob, clock: Clock): Outcome {
   if (isOutcome(result)) return result
   const retryAt = new Date(clock.now() + backoff(claimCount, HANDLER_BACKOFF))

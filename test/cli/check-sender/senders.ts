@@ -7,7 +7,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 /** What a sender does otherwise than a right one. */
 export interface Fault {
   readonly method?: string
-  /** Appended to the path of the URL. */
   readonly path?: string
   /** Undefined leaves a header out. */
   readonly headers?: Readonly<Record<string, string | undefined>>
