@@ -86,9 +86,9 @@ export function createCollector(options: CollectorOptions): Collector {
     const authenticated = userName === '' ? undefined : requireSource(withKey(userName))
     seen.source = authenticated?.name
     seen.bytes = await readInTime(request)
-    const body = parseObject(seen.bytes)
-    const source = authenticated ?? requireSource(withKey(readWriteKey(body)))
+    const source = authenticated ?? requireSource(withKey(readWriteKey(seen.bytes)))
     seen.source = source.name
+    const body = parseObject(seen.bytes)
 
     const ip = isOfUser(source, request) ? readAddress(request, ipHeader) : undefined
     const arrival = { route, source: source.name, now, receivedAt: new Date(now).toISOString(), ip }

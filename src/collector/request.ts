@@ -2,8 +2,8 @@
 
 import { isIP, SocketAddress } from 'node:net'
 import type { EndpointHeaders, EndpointRequest } from '../http/endpoint.ts'
+import { textMember } from '../message/elements.ts'
 import { HooklineError } from '../message/error.ts'
-import type { Json } from '../message/json.ts'
 
 export function readUserName({ authorization }: EndpointHeaders): string {
   const [, credentials = ''] = /^Basic +(\S+)$/i.exec(String(authorization)) ?? []
@@ -11,8 +11,10 @@ export function readUserName({ authorization }: EndpointHeaders): string {
   return name
 }
 
-export function readWriteKey({ writeKey }: Json): string {
-  if (typeof writeKey === 'string' && writeKey !== '') return writeKey
+/** Reads the write key of a body. Only what its key belongs to is worth parsing. */
+export function readWriteKey(body: Uint8Array): string {
+  const writeKey = textMember(body, 'writeKey')
+  if (writeKey) return writeKey
   throw new HooklineError(
     'write_key_missing',
     'The write key of the source is required. Got none. Send it as the user name of Basic authentication, or as `writeKey` in the body.',

@@ -1,7 +1,10 @@
 /** The worker thread that explains signatures, one after the other. */
 
 import { parentPort } from 'node:worker_threads'
-import { explainSignature } from '../message/explain/explain-signature.ts'
+import { explain } from '../message/explain/explain-signature.ts'
+
+/** A tenth of a second's worth, of a body and a signature that a stranger chose. */
+const MAX_WORK = 40_000_000
 
 export interface Question {
   readonly body: Uint8Array
@@ -10,5 +13,5 @@ export interface Question {
 }
 
 parentPort?.on('message', ({ body, signature, secret }: Question) => {
-  parentPort?.postMessage(explainSignature(body, signature, secret))
+  parentPort?.postMessage(explain(body, signature, secret, MAX_WORK))
 })

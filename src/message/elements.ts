@@ -1,8 +1,9 @@
-/** Finds the exact bytes of each element of a JSON array. Does not parse them. */
+/** Finds the exact bytes of the elements of a JSON array, and one member of an object. Does not parse the rest. */
 
 import {
   CLOSE_ARRAY,
   CLOSE_OBJECT,
+  COLON,
   COMMA,
   endOfToken,
   isSpace,
@@ -43,6 +44,34 @@ function* slices(bytes: Uint8Array): Generator<Uint8Array, undefined> {
     end = endOfElement(bytes, start)
     yield trim(bytes, start, end)
   } while (bytes[end] === COMMA)
+}
+
+/** The text of a member of the outermost object: of several, the last, as JSON.parse has it. The bytes need not be valid. */
+export function textMember(bytes: Uint8Array, name: string): string | undefined {
+  const key = JSON.stringify(name)
+  let [found, depth]: [string | undefined, number] = [undefined, 0]
+  for (let [at, end] = [startOf(bytes), 0]; at < bytes.length; at = end) {
+    end = endOfToken(bytes, at)
+    const byte = bytes[at]
+    if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) depth++
+    else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) depth--
+    else if (depth === 1 && end - at === key.length && bytes[skipSpace(bytes, end)] === COLON) {
+      const start = skipSpace(bytes, skipSpace(bytes, end) + 1)
+      const [member, value] = [bytes.subarray(at, end), bytes.subarray(start, endOfToken(bytes, start))]
+      if (utf8.decode(member) === key) found = readText(utf8.decode(value))
+    }
+  }
+  return found
+}
+
+const utf8 = new TextDecoder()
+
+function readText(token: string): string | undefined {
+  try {
+    return token.startsWith('"') ? JSON.parse(token) : undefined
+  } catch {
+    return undefined
+  }
 }
 
 function startOf(bytes: Uint8Array): number {

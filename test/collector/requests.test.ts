@@ -106,6 +106,19 @@ describe('the write key', () => {
     expect([answer?.status, readBody.mock.calls]).toEqual([401, []])
   })
 
+  it.each([
+    ['missing', {}, 'write_key_missing'],
+    ['unknown', { writeKey: 'a guess' }, 'write_key_unknown'],
+  ])('%s in the body decides before the body is parsed', async (_how, body, code) => {
+    const parse = vi.spyOn(JSON, 'parse')
+    const answer = await collector.handle(
+      request('/v1/batch', { batch: Array(1_000).fill([[]]), ...body }, { headers: json }),
+    )
+    const longest = Math.max(0, ...parse.mock.calls.map(([text]) => text.length))
+    parse.mockRestore()
+    expect([JSON.parse(answer?.body ?? '').code, longest < 20]).toEqual([code, true])
+  })
+
   it.each(['clé 鍵', 'with a space', '__proto__', 'constructor'])('may be %j', async (key) => {
     const { collector, destination } = setUpCollector()
     collector.update({ sources: [{ name: '__proto__', writeKey: key, destinations: [destination] }] })
@@ -326,8 +339,8 @@ describe('media types', () => {
 
   it('refuses a real form', async () => {
     const { post } = setUpCollector()
-    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-    expect((await post('/v1/p', 'userId=u&writeKey=key', { headers })).json.code).toBe('body_not_json')
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', authorization: basic(writeKey) }
+    expect((await post('/v1/p', 'userId=u', { headers })).json.code).toBe('body_not_json')
   })
 })
 

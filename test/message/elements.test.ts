@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { elementsOf, firstElement, isArray } from '../../src/message/elements.ts'
+import { elementsOf, firstElement, isArray, textMember } from '../../src/message/elements.ts'
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
 const decode = (bytes: Uint8Array): string => new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
@@ -75,4 +75,35 @@ describe('elements of an array', () => {
     expect(firstElement(encode(quotes))).toHaveLength(600_000)
     expect(firstElement(encode(slashes))).toHaveLength(500_001)
   })
+})
+
+describe('the text of a member', () => {
+  it('is what JSON.parse finds, whatever stands around it', () => {
+    const name = fc.constantFrom('key', 'key ', 'Key', 'other', 'a "key": "b', '')
+    const value = fc.oneof(element, fc.constantFrom('"text"', '"\\u0061\\""', '{"key":"inner"}', '["key"]', '""'))
+    const members = fc.array(
+      fc.tuple(
+        space,
+        name.map((text) => JSON.stringify(text)),
+        space,
+        value,
+        space,
+      ),
+    )
+    fc.assert(
+      fc.property(mark, members, (before, parts) => {
+        const text = parts.map(([a, key, b, each, c]) => `${a}${key}${b}:${c}${each}${a}`).join(',')
+        const { key } = JSON.parse(`{${text}}`)
+        expect(textMember(encode(`${before}{${text}}`), 'key')).toBe(typeof key === 'string' ? key : undefined)
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it.each(['', '{', '{"key"', '{"key":', '{"key":"', '{"key":"\\x"}', '["key","a"]', '"key":"a"', '{"key" "a"}'])(
+    '%j has none',
+    (text) => {
+      expect(textMember(encode(text), 'key')).toBeUndefined()
+    },
+  )
 })

@@ -4,7 +4,7 @@ import { requireBytes } from '../bytes.ts'
 import { kindOf } from '../error.ts'
 import { sign, verify } from '../signature.ts'
 import { causeOf, type SignatureCause, type SignatureCauseCode } from './causes.ts'
-import { search } from './search.ts'
+import { MAX_WORK, search } from './search.ts'
 import { readSignature } from './signature-forms.ts'
 
 /** What {@link explainSignature} also tells. */
@@ -57,23 +57,29 @@ export function explainSignature(
   requireBytes(body, 'explainSignature: body')
   requireSignature(signature)
   const right = sign(body, secret)
-  const explanation = explain(body, signature, secret)
+  const explanation = explain(body, signature, secret, MAX_WORK)
   return readExpected(options) ? { ...explanation, expected: right } : explanation
 }
 
-function explain(body: Uint8Array, signature: string | undefined, secret: string): SignatureExplanation {
+/** As {@link explainSignature}, for what strangers send: it stops after `maxWork`, in bytes that are digested or written. */
+export function explain(
+  body: Uint8Array,
+  signature: string | undefined,
+  secret: string,
+  maxWork: number,
+): SignatureExplanation {
   if (verify(body, signature, secret)) return result('matches', 'The signature matches.')
   if (signature === undefined || signature.trim() === '') return broken([causeOf('signature_missing')])
   if (holdsSecret(signature.trim(), secret)) return broken([causeOf('signature_is_secret')])
 
   const { readings, causes: ofForm } = readSignature(signature)
   if (readings.length === 0) return broken(ofForm)
-  const { causes, tried, complete } = search(body, secret, readings)
+  const { causes, tried, complete } = search(body, secret, readings, maxWork)
   if (causes) return broken(causes, tried)
 
   const extent = complete
     ? 'alone and in pairs'
-    : 'but, because the body is large, not every serialiser and not all in pairs'
+    : 'but, because the body or the signature is long, not every serialiser and not all in pairs'
   const sentences = [
     `The signature does not match, and nothing that was tried explains it. Got the digest of other bytes, or one made with another secret. Compare the secret at both ends, and verify the body as it arrived. Tried ${tried.length} deviations, ${extent}.`,
     ...ofForm.map(({ message }) => message),

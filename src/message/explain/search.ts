@@ -14,8 +14,11 @@ export interface SearchResult {
   readonly work: number
 }
 
-/** The most work, in bytes that are digested or written: less than a second's worth. */
-export const MAX_WORK = 250_000_000
+/** The most work of an explanation, in bytes that are digested or written: less than a second's worth. */
+export const MAX_WORK = 300_000_000
+
+/** What a digest costs besides its bytes. */
+const DIGEST_WORK = 3_000
 
 /** How many times as long as the body its indented forms may be: numbers one a line, five levels deep, take ten. */
 const MAX_GROWTH = 20
@@ -34,16 +37,24 @@ interface Variant extends Deviation {
   readonly isInner: boolean
 }
 
-export function search(bytes: Uint8Array, secret: string, readings: readonly Reading[]): SearchResult {
-  const work: Work = { done: 0 }
+export function search(
+  bytes: Uint8Array,
+  secret: string,
+  readings: readonly Reading[],
+  maxWork = MAX_WORK,
+): SearchResult {
+  const work: Work = { done: 0, max: maxWork }
   const tried = new Set<SignatureCause['code']>()
+  const ofOneDigest = [...Map.groupBy(readings, ({ hash, prefix }) => `${hash} ${prefix}`).values()]
   for (const { digest, key, bytes: signed, causes } of listCandidates(bytes, secret, work)) {
     for (const { code } of causes) tried.add(code)
-    for (const reading of readings) {
-      work.done += signed.length
-      const prefixed = reading.prefix === '' ? signed : Buffer.concat([Buffer.from(reading.prefix), signed])
-      if (!reading.fits(digest.compute(reading.hash, key, prefixed))) continue
-      return { causes: [...reading.causes, ...causes], tried: [...tried], complete: true, work: work.done }
+    for (const alike of ofOneDigest) {
+      const [{ hash, prefix }] = alike as [Reading]
+      work.done += signed.length + DIGEST_WORK
+      const found = digest.compute(hash, key, prefix === '' ? signed : Buffer.concat([Buffer.from(prefix), signed]))
+      const fitting = alike.find((reading) => reading.fits(found))
+      if (fitting === undefined) continue
+      return { causes: [...fitting.causes, ...causes], tried: [...tried], complete: true, work: work.done }
     }
     if (isOver(work)) break
   }
@@ -96,7 +107,7 @@ function* rewriteBody(body: Buffer, work: Work): Generator<Variant> {
   const results = Map.groupBy(WRITERS, (writer) => {
     if (isOver(work)) return undefined
     const text = rewrite(writer)
-    if (text === undefined) work.done += limit // It may have been written up to there.
+    work.done += text?.length ?? limit // It may have been written up to there.
     return text
   })
   for (const [text, writers] of results) {
@@ -123,14 +134,15 @@ function* interleave<Item>(lists: readonly Iterable<Item>[]): Generator<Item> {
 }
 
 function fingerprint(bytes: Uint8Array, work: Work): string {
-  work.done += bytes.length
+  work.done += bytes.length + DIGEST_WORK
   return createHash('sha1').update(bytes).digest('base64')
 }
 
 interface Work {
   done: number
+  readonly max: number
 }
 
-function isOver({ done }: Work): boolean {
-  return done > MAX_WORK
+function isOver({ done, max }: Work): boolean {
+  return done > max
 }

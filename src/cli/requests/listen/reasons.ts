@@ -12,7 +12,7 @@ export interface Reasons {
   close(): Promise<void>
 }
 
-/** A larger body takes more than half a second. */
+/** A larger body takes more than a tenth of a second. */
 const MAX_BODY_BYTES = 100_000
 /** How many reasons are looked for each second. That of a small body takes a tenth of a second. */
 const MAX_A_SECOND = 5
