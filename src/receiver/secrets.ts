@@ -9,6 +9,7 @@ import {
   SECRET_RETRY_MS,
   SOURCE_NAME_LIMIT,
   SOURCES_LIMIT,
+  UNKNOWN_SOURCES_LIMIT,
 } from '../message/limits.ts'
 import { createKeys, type Key } from '../message/signature.ts'
 import {
@@ -111,33 +112,37 @@ function isSourceSecrets(secret: unknown): secret is SourceSecrets {
 }
 
 function createMatchOfSource({ source, secrets }: SourceSecrets, read: Read, clock: Clock): MatchSecret {
-  const caches = new Map<string, SecretCache>()
+  const known = new Map<string, SecretCache>()
+  /** Names that a secret is asked for, or that have none: forged requests make up any number of them. */
+  const unknown = new Map<string, SecretCache>()
 
   function cacheOf(given: string): SecretCache {
-    const known = caches.get(given)
-    if (known !== undefined) return known
+    const found = known.get(given) ?? unknown.get(given)
+    if (found !== undefined) return found
     makeRoom()
     const name = copyOf(given)
     const load = async (): Promise<readonly Key[]> => {
       const answer = await secrets(name)
-      return answer === undefined ? [] : read(answer)
+      const keys = answer === undefined ? [] : read(answer)
+      if (keys.length > 0 && unknown.delete(name)) keep(name, cache)
+      return keys
     }
     const cache = createSecretCache(load, clock)
-    caches.set(name, cache)
+    unknown.set(name, cache)
     return cache
   }
 
-  /** Forged requests name sources that do not exist: those go first. For one that is being asked for, requests wait. */
   function makeRoom(): void {
-    if (caches.size < SOURCES_LIMIT) return
-    let oldest: string | undefined
-    for (const [name, { isAsking, isKnown }] of caches) {
-      if (!isAsking && !isKnown) return void caches.delete(name)
-      if (!isAsking) oldest ??= name
-    }
-    if (oldest !== undefined) return void caches.delete(oldest)
-    const text = `At most ${SOURCES_LIMIT} secrets are asked for at a time. Got one more. Send the message again.`
+    if (unknown.size < UNKNOWN_SOURCES_LIMIT) return
+    for (const [name, { isAsking }] of unknown) if (!isAsking) return void unknown.delete(name)
+    const text = `At most ${UNKNOWN_SOURCES_LIMIT} new secrets are asked for at a time. Got one more. Send the message again.`
     throw new HooklineError('secret_unavailable', text)
+  }
+
+  function keep(name: string, cache: SecretCache): void {
+    const [oldest] = known.keys()
+    if (oldest !== undefined && known.size >= SOURCES_LIMIT) known.delete(oldest)
+    known.set(name, cache)
   }
 
   return (delivery, signature, path) => {
@@ -216,9 +221,6 @@ export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Cl
   }
 
   return {
-    get isKnown() {
-      return keys.length > 0
-    },
     get isAsking() {
       return pending !== undefined
     },
