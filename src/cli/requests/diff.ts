@@ -105,11 +105,12 @@ export function listFields(bytes: Uint8Array): ReadonlyMap<string, string> | und
   if (json === undefined) return undefined
   const { root, tokens, texts } = json
   const fields = new Map<string, string>()
+  const counts = new Map<string, number>()
 
   function add(path: string, value: string): void {
-    let free = path
-    for (let count = 2; fields.has(free); count += 1) free = `${path} (${count})`
-    fields.set(free, value)
+    const count = (counts.get(path) ?? 0) + 1
+    counts.set(path, count)
+    fields.set(count === 1 ? path : `${path} (${count})`, value)
   }
 
   function visit(node: JsonNode, path: string): void {

@@ -96,7 +96,7 @@ export function findDifferences(left: Json, right: Json, most: number): readonly
     const { left, right } = pair
     if (left?.kind === right?.kind && (left?.kind === 'object' || left?.kind === 'array')) {
       // The last is taken next: the fields are listed in their order.
-      pairs.push(...pairsOf(pair).reverse())
+      for (const next of pairsOf(pair).reverse()) pairs.push(next)
     } else if (!isEqual(left, right)) {
       found.push(pair)
     }

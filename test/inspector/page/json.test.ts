@@ -97,6 +97,11 @@ describe('the difference of two bodies', () => {
     expect(differences(JSON.stringify(Array(50).fill(1)), JSON.stringify(Array(50).fill(2)), 20)).toHaveLength(20)
   })
 
+  it('compares lists of any length', () => {
+    const list = (last: number) => JSON.stringify([...Array(200_000).fill(1), last])
+    expect(differences(list(1), list(2))).toEqual([['[200000]', '1', '2']])
+  })
+
   it('reads what is nested deep', () => {
     const deep = (value: number) => parseJson(`${'['.repeat(2_000)}${value}${']'.repeat(2_000)}`)
     expect(findDifferences(deep(1), deep(2), 1)[0]?.path).toBe('[0]'.repeat(2_000))
