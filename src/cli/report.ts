@@ -113,7 +113,7 @@ export function openReport(
 
 function openFile(path: string): number {
   try {
-    return openSync(path, 'w')
+    return openSync(path, 'w', 0o600)
   } catch (error) {
     throw new UsageError(`--junit: ${path} cannot be written: ${(error as Error).message}.`)
   }

@@ -1,6 +1,7 @@
 /** Finds the exact bytes of the elements of a JSON array, and one member of an object. Does not parse the rest. */
 
 import {
+  BACKSLASH,
   CLOSE_ARRAY,
   CLOSE_OBJECT,
   COLON,
@@ -9,6 +10,7 @@ import {
   isSpace,
   OPEN_ARRAY,
   OPEN_OBJECT,
+  QUOTE,
   skipSpace,
 } from './json-tokens.ts'
 
@@ -48,17 +50,18 @@ function* slices(bytes: Uint8Array): Generator<Uint8Array, undefined> {
 
 /** The text of a member of the outermost object: of several, the last, as JSON.parse has it. The bytes need not be valid. */
 export function textMember(bytes: Uint8Array, name: string): string | undefined {
-  const key = JSON.stringify(name)
+  const { length } = JSON.stringify(name)
   let [found, depth]: [string | undefined, number] = [undefined, 0]
   for (let [at, end] = [startOf(bytes), 0]; at < bytes.length; at = end) {
     end = endOfToken(bytes, at)
     const byte = bytes[at]
     if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) depth++
     else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) depth--
-    else if (depth === 1 && end - at === key.length && bytes[skipSpace(bytes, end)] === COLON) {
+    else if (depth === 1 && byte === QUOTE && bytes[skipSpace(bytes, end)] === COLON) {
+      const key = bytes.subarray(at, end)
+      if ((key.length !== length && !key.includes(BACKSLASH)) || readText(key) !== name) continue
       const start = skipSpace(bytes, skipSpace(bytes, end) + 1)
-      const [member, value] = [bytes.subarray(at, end), bytes.subarray(start, endOfToken(bytes, start))]
-      if (utf8.decode(member) === key) found = readText(utf8.decode(value))
+      found = readText(bytes.subarray(start, endOfToken(bytes, start)))
     }
   }
   return found
@@ -66,9 +69,10 @@ export function textMember(bytes: Uint8Array, name: string): string | undefined 
 
 const utf8 = new TextDecoder()
 
-function readText(token: string): string | undefined {
+function readText(token: Uint8Array): string | undefined {
   try {
-    return token.startsWith('"') ? JSON.parse(token) : undefined
+    const value: unknown = JSON.parse(utf8.decode(token))
+    return typeof value === 'string' ? value : undefined
   } catch {
     return undefined
   }

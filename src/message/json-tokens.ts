@@ -25,8 +25,8 @@ export const OPEN_OBJECT = 0x7b
 export const CLOSE_OBJECT = 0x7d
 export const COMMA = 0x2c
 export const COLON = 0x3a
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
+export const QUOTE = 0x22
+export const BACKSLASH = 0x5c
 
 function isPlain(byte: number | undefined): boolean {
   if (byte === undefined || byte === QUOTE || byte === COLON || byte === COMMA || isSpace(byte)) return false

@@ -1,6 +1,6 @@
 /** A SQLite file that several processes of one machine share: opening it, and waiting while another one writes. */
 
-import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 
@@ -13,7 +13,17 @@ export function connectTo(path: string): DatabaseSync {
       'the file is mounted alone, so its log would lie outside of the mount, and be lost. Got a mounted file. Mount its folder.',
     )
   }
+  createForThisUser(path)
   return new DatabaseSync(path, { timeout: 0 })
+}
+
+/** SQLite gives the files beside it the same mode. */
+function createForThisUser(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600))
+  } catch {
+    // It exists, and to close it would drop the locks of this process; or SQLite says what is wrong with the path.
+  }
 }
 
 function isMountPoint(file: string): boolean {

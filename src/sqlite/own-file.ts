@@ -1,8 +1,17 @@
-/** A SQLite file that one program writes for itself: recognised before it is changed, and for this user alone. */
+/** A SQLite file that one program writes for itself: recognised before it is changed. */
 
-import { chmodSync, existsSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
-import { connectTo, inTransaction, OPENING_MS, openSqlite, otherVersion, retryWhileBusy, UnusableFile } from './file.ts'
+import {
+  connectTo,
+  inTransaction,
+  OPENING_MS,
+  openSqlite,
+  otherVersion,
+  requireSqlite,
+  retryWhileBusy,
+  UnusableFile,
+} from './file.ts'
 
 export interface OwnFile {
   readonly application: number
@@ -15,16 +24,13 @@ export interface OwnFile {
 export function openOwn(path: string, file: OwnFile): DatabaseSync {
   const { application, version, tables, pragmas } = file
   if (existsSync(path)) connectToOwn(path, file).close()
-  const database = openSqlite(path, (opened) => {
+  return openSqlite(path, (opened) => {
     opened.exec(pragmas)
     inTransaction(opened, () => {
       if (isOwn(opened, file)) return
       opened.exec(`${tables}; PRAGMA application_id = ${application}; PRAGMA user_version = ${version}`)
     })
   })
-  // Before any message is in it. SQLite gives the files beside it the mode of the file.
-  for (const each of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(each)) chmodSync(each, 0o600)
-  return database
 }
 
 export function connectToOwn(path: string, file: OwnFile): DatabaseSync {
@@ -39,15 +45,31 @@ export function connectToOwn(path: string, file: OwnFile): DatabaseSync {
 }
 
 /** Whether it has the tables; false for an empty database. @throws UnusableFile for any other. */
-export function isOwn(database: DatabaseSync, { application, version, writer }: OwnFile): boolean {
+export function isOwn(database: DatabaseSync, { application, version, writer, tables }: OwnFile): boolean {
   // One statement: another process may create the tables meanwhile.
   const { found, foundVersion, isEmpty } = database.prepare(IDENTITY).get() as Record<string, unknown>
   if (isEmpty === 1 && found === 0) return false
   if (found !== application) {
     throw new UnusableFile(`it was not written by ${writer}. Got another database. Pass the path of a new file.`)
   }
-  if (foundVersion === version) return true
-  throw otherVersion(version, foundVersion)
+  if (foundVersion !== version) throw otherVersion(version, foundVersion)
+  if (schemaOf(database) === schemaMadeBy(tables)) return true
+  throw new UnusableFile(
+    `its tables must be those of ${writer}, without a trigger. Got others: another program has changed the file. Delete it, or pass the path of a new file.`,
+  )
+}
+
+function schemaMadeBy(tables: string): string {
+  const { DatabaseSync } = requireSqlite()
+  const database = new DatabaseSync(':memory:')
+  database.exec(tables)
+  const schema = schemaOf(database)
+  database.close()
+  return schema
+}
+
+function schemaOf(database: DatabaseSync): string {
+  return JSON.stringify(database.prepare('SELECT type, name, sql FROM sqlite_schema ORDER BY name').all())
 }
 
 const IDENTITY = `

@@ -10,7 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { failScript } from '../../src/cli/requests/listen/endpoint.ts'
-import { openStore } from '../../src/cli/requests/store.ts'
+import { createStore, openStore } from '../../src/cli/requests/store.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 import { needs } from '../support/needs.ts'
@@ -309,6 +309,8 @@ describe('bad input', () => {
     }
     make('other.sqlite', 'CREATE TABLE orders (id)')
     make('later.sqlite', `CREATE TABLE requests (id); PRAGMA application_id = ${0x686b_6c6e}; PRAGMA user_version = 9`)
+    createStore(join(folder, 'prepared.sqlite')).close()
+    make('prepared.sqlite', 'CREATE TRIGGER copies AFTER INSERT ON requests BEGIN DELETE FROM requests; END')
     await writeFile(join(folder, 'text.sqlite'), 'This is no database, and it has more than the header of one.')
     const cases: [args: string[], message: RegExp][] = [
       [
@@ -323,6 +325,10 @@ describe('bad input', () => {
       [
         ['--store', 'other.sqlite'],
         /^error: --store cannot use other\.sqlite: it was not written by `hookline listen`\..*\n$/,
+      ],
+      [
+        ['--store', 'prepared.sqlite'],
+        /^error: --store cannot use prepared\.sqlite: its tables must be those of `hookline listen`, without a trigger\. Got others: .* Delete it, .*\n$/,
       ],
       [
         ['--store', 'later.sqlite'],

@@ -161,7 +161,7 @@ export function createStore(path: string): Store {
     const folder = dirname(path)
     if (path === DEFAULT_STORE && !existsSync(folder)) {
       mkdirSync(folder, { mode: 0o700 })
-      writeFileSync(join(folder, '.gitignore'), '*\n') // Messages hold personal data.
+      writeFileSync(join(folder, '.gitignore'), '*\n', { mode: 0o600 }) // Messages hold personal data.
     }
     return useStore(path, openOwn(path, FILE))
   })

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import fs, { cpSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import fs, { cpSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -159,6 +159,16 @@ function bodiesIn(path: string): string[] {
   const printed = execFileSync(process.execPath, ['--no-warnings', '-e', program, path], { encoding: 'utf8' })
   return (JSON.parse(printed) as string[]).sort()
 }
+
+it('is for this user alone, and so are the files beside it', async () => {
+  const path = newFile()
+  const queue = sqliteQueue({ path })
+  await queue.push([jobOf('{}')])
+  const names = readdirSync(dirname(path))
+  expect(names).toEqual(expect.arrayContaining(['jobs.db', 'jobs.db-wal', 'jobs.db-shm']))
+  for (const name of names) expect([name, statSync(join(dirname(path), name)).mode & 0o777]).toEqual([name, 0o600])
+  await queue.close({ graceMs: 0 })
+})
 
 describe('a file that goes away', () => {
   it('with its folder: each call says what to do, once, until it is there', async () => {
