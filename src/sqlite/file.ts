@@ -13,7 +13,7 @@ export function connectTo(path: string): DatabaseSync {
       'the file is mounted alone, so its log would lie outside of the mount, and be lost. Got a mounted file. Mount its folder.',
     )
   }
-  createForThisUser(path)
+  if (path !== ':memory:') createForThisUser(path)
   return new DatabaseSync(path, { timeout: 0 })
 }
 
