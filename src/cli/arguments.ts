@@ -1,8 +1,7 @@
-/** Arguments that subcommands share: the secret, addresses, ports, headers, files, numbers, and the examples of their help. */
+/** Arguments that subcommands share: the secret, addresses, ports, headers, files and numbers. */
 
 import { isUtf8 } from 'node:buffer'
 import { lookup } from 'node:dns/promises'
-import { readFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import { isIP } from 'node:net'
@@ -28,32 +27,25 @@ export function addSecretOptions(command: Command, what = 'the shared secret'): 
 /**
  * Reads the secret: of `--secret`, `--secret-file` or `HOOKLINE_SECRET`; undefined without any.
  *
- * @throws UsageError for an empty one, for both options, and for a file that cannot be read.
+ * @throws UsageError (as a rejection) for an empty one, for both options, and for a file that cannot be read.
  */
-export function findSecret({ secret, secretFile }: SecretOptions): string | undefined {
+export async function findSecret({ secret, secretFile }: SecretOptions): Promise<string | undefined> {
   if (secret !== undefined && secretFile !== undefined) {
     throw new UsageError('Pass --secret or --secret-file, not both.')
   }
-  const found = secret ?? (secretFile === undefined ? process.env.HOOKLINE_SECRET : readSecretFile(secretFile))
+  const bytes = secretFile === undefined ? undefined : await readInput('--secret-file', secretFile, SECRET_LIMIT)
+  if (bytes !== undefined && !isUtf8(bytes)) throw new UsageError(`--secret-file: ${secretFile} must be text in UTF-8.`)
+  const found = secret ?? bytes?.toString().replace(/\r?\n$/, '') ?? process.env.HOOKLINE_SECRET
   if (found === '') throw new UsageError('The secret is empty. Pass the shared secret of the endpoint.')
   return found
 }
 
-export function requireSecret(options: SecretOptions): string {
-  const secret = findSecret(options)
+const SECRET_LIMIT = 1_000_000
+
+export async function requireSecret(options: SecretOptions): Promise<string> {
+  const secret = await findSecret(options)
   if (secret !== undefined) return secret
   throw new UsageError('A secret is required. Set HOOKLINE_SECRET, or pass --secret-file FILE or --secret TEXT.')
-}
-
-function readSecretFile(path: string): string {
-  let bytes: Buffer
-  try {
-    bytes = readFileSync(path)
-  } catch (error) {
-    throw cannotRead('--secret-file', path, error)
-  }
-  if (!isUtf8(bytes)) throw new UsageError(`--secret-file: ${path} must be text in UTF-8.`)
-  return bytes.toString().replace(/\r?\n$/, '')
 }
 
 /**
@@ -67,8 +59,7 @@ export async function readInput(option: string, path: string, limit: number): Pr
   let size = 0
   if (path === '-' && process.stdin.isTTY) note('Reading from the terminal. End with Ctrl-D.')
   try {
-    const stream = path === '-' ? process.stdin : (await open(path)).createReadStream()
-    for await (const chunk of stream) {
+    for await (const chunk of path === '-' ? process.stdin : (await open(path)).createReadStream()) {
       size += chunk.length
       if (size > limit) break
       chunks.push(chunk)
@@ -76,8 +67,8 @@ export async function readInput(option: string, path: string, limit: number): Pr
   } catch (error) {
     throw cannotRead(option, path, error)
   }
-  if (size > limit) throw new UsageError(`${option} must have at most ${limit} bytes. ${named(path)} has more.`)
-  return Buffer.concat(chunks)
+  if (size <= limit) return Buffer.concat(chunks)
+  throw new UsageError(`${option} must have at most ${limit} bytes. ${named(path)} has more.`)
 }
 
 export function cannotRead(option: string, path: string, error: unknown): UsageError {
@@ -174,11 +165,6 @@ function addHeader(text: string, headers: Headers = {}): Headers {
     throw new InvalidArgumentError(`The value of ${name} must be Latin-1 text without control characters.`)
   }
   return { ...headers, [name]: value }
-}
-
-export function addExamples(command: Command, examples: readonly (readonly [line: string, what: string])[]): Command {
-  const lines = examples.map(([line, what]) => `  ${line}\n      ${what}`)
-  return command.addHelpText('after', `\nExamples:\n${lines.join('\n')}`)
 }
 
 /**

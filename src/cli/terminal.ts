@@ -29,6 +29,11 @@ function asUnits(char: string): string {
     .join('')
 }
 
+/** `1 message`, `2 messages`. */
+export function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`
+}
+
 export function note(line: string): void {
   process.stderr.write(`${line}\n`)
 }

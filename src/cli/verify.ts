@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander'
 import { explainSignature, type SignatureExplanation } from '../message/explain/explain-signature.ts'
-import { addExamples, addSecretOptions, readInput, requireSecret, type SecretOptions } from './arguments.ts'
+import { addSecretOptions, readInput, requireSecret, type SecretOptions } from './arguments.ts'
 import { note, paint, print } from './terminal.ts'
 
 /** For a longer body, the search ends before it has tried a serialiser of each language. */
@@ -22,22 +22,20 @@ export function define(command: Command): void {
     .option('--expected', 'also print the right signature: whoever sees it can send this body as authentic')
     .option('--json', 'print one JSON object')
     .action(verify)
-  addSecretOptions(command)
-  command.addHelpText('after', '\nExit codes: 0 the signature is right, 1 it is not, 2 wrong usage.')
-  addExamples(command, [
-    [
-      'hookline verify --body body.json --signature "$SIGNATURE"',
-      'Verifies a body that was kept, with the secret of HOOKLINE_SECRET.',
-    ],
-    [
-      'hookline verify --body - --signature "$SIGNATURE" --secret-file secret.txt < body.json',
-      'Reads the body from stdin.',
-    ],
-  ])
+  addSecretOptions(command).addHelpText('after', HELP)
 }
 
+const HELP = `
+Exit codes: 0 the signature is right, 1 it is not, 2 wrong usage.
+
+Examples:
+  hookline verify --body body.json --signature "$SIGNATURE"
+      Verifies a body that was kept, with the secret of HOOKLINE_SECRET.
+  hookline verify --body - --signature "$SIGNATURE" --secret-file secret.txt < body.json
+      Reads the body from stdin.`
+
 async function verify(options: Options): Promise<void> {
-  const secret = requireSecret(options)
+  const secret = await requireSecret(options)
   const body = await readInput('--body', options.body, LIMIT)
   if (body.length === 0) note('The body is empty.')
   const { expected = false } = options

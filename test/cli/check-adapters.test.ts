@@ -1,8 +1,6 @@
 /** `hookline check URL`, against a receiver behind each adapter: everything passes, with and without an inbox. */
 
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { expect, it, onTestFinished } from 'vitest'
 import { serve as serveFetch } from '../../adapters/fetch.ts'
@@ -10,6 +8,7 @@ import type { Endpoint } from '../../src/http/endpoint.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
 import { hosts } from '../support/hosts.ts'
+import { listenHere } from './command.ts'
 import { findFaults, SECRET } from './endpoints/start.ts'
 
 const sockets = hosts.filter(({ http }) => http === 1)
@@ -34,10 +33,8 @@ async function startFetch(endpoint: Endpoint): Promise<number> {
     response.writeHead(status, Object.fromEntries(answered))
     if (body === null) response.end()
     else Readable.fromWeb(body as never).pipe(response)
-  }).listen(0, '127.0.0.1')
-  onTestFinished(() => void server.close().closeAllConnections())
-  await once(server, 'listening')
-  return (server.address() as AddressInfo).port
+  })
+  return Number(new URL(await listenHere(server)).port)
 }
 
 it.each(starts.flatMap(([name, start]) => [[name, false, start] as const, [name, true, start] as const]))(

@@ -29,7 +29,6 @@ const FAULTS: readonly Fault[] = [
     [...REWRITTEN, ...ESCAPED, ...PARSED_FIRST, 'plain-message', 'bytes-non-ascii'],
     /as json\.dumps of Python does/,
   ],
-  ['python3', 'json-dumps-compact', [...REWRITTEN, ...ESCAPED, ...PARSED_FIRST], /or json\.dumps of Python with/],
   [
     'python3',
     'json-dumps-sorted',
@@ -41,20 +40,6 @@ const FAULTS: readonly Fault[] = [
     'json-encode',
     [...REWRITTEN, 'bytes-escaped-non-ascii', 'bytes-float', 'bytes-html', 'bytes-non-ascii', 'bytes-slash'],
     /as json_encode of PHP does/,
-  ],
-  [
-    'php',
-    'json-encode-arrays',
-    [
-      ...REWRITTEN,
-      'bytes-escaped-non-ascii',
-      'bytes-float',
-      'bytes-html',
-      'bytes-non-ascii',
-      'bytes-slash',
-      'bytes-empty-object',
-    ],
-    /json_decode into arrays does/,
   ],
   ['ruby', 'to-json', [...REWRITTEN, ...ESCAPED], /as JSON\.generate of Ruby/],
   ['ruby', 'pretty', ['plain-message'], /pretty_generate|an indent of 2/],

@@ -2,6 +2,7 @@
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises'
+import type { Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -9,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { onTestFinished, vi } from 'vitest'
 import { run } from '../../src/cli.ts'
+import { listen } from '../../src/testing/server.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const cache = join(root, '.cache/command')
@@ -43,6 +45,13 @@ export async function createFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'hookline-cli-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   return folder
+}
+
+/** Lets a server listen on a free port until the test ends. Resolves to `http://127.0.0.1:<port>`. */
+export async function listenHere(server: Server): Promise<string> {
+  const { origin, close } = await listen(server, 0)
+  onTestFinished(close)
+  return origin
 }
 
 /** Runs the command until it ends: in this process, but on a terminal or with options of Node in one of its own. */

@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { readdir, rm, stat, writeFile } from 'node:fs/promises'
 import http from 'node:http'
-import net, { type AddressInfo } from 'node:net'
+import net from 'node:net'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -15,7 +15,7 @@ import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 import { needs } from '../support/needs.ts'
 import { until } from '../support/until.ts'
-import { createFolder, hookline, type Ran, type Running, type Started, start } from './command.ts'
+import { createFolder, hookline, listenHere, type Ran, type Running, type Started, start } from './command.ts'
 
 const secret = 'a secret'
 const withSecret = { env: { HOOKLINE_SECRET: secret } }
@@ -473,11 +473,5 @@ async function serve(answer: http.RequestListener): Promise<{ url: string; reque
     })
     answer(request, response)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests }
+  return { url: await listenHere(server), requests }
 }

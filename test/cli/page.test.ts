@@ -1,11 +1,11 @@
 /** `--ui` of `hookline listen` and `hookline queue`: the page of the inspector, on a port of this machine. */
 
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import http, { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { createStore } from '../../src/cli/requests/store.ts'
 import { createReceiver } from '../../src/index.ts'
 import type { DeadLetters, Detail } from '../../src/inspector/wire.ts'
@@ -13,7 +13,7 @@ import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 import { until } from '../support/until.ts'
-import { hookline } from './command.ts'
+import { hookline, listenHere } from './command.ts'
 import { keptRequest } from './kept-request.ts'
 import { openPage } from './open-page.ts'
 
@@ -47,10 +47,7 @@ describe('hookline queue --ui', () => {
   })
 
   it('refuses another action beside it, a port that is taken, and a queue that is not there: with one sentence', async () => {
-    const server = createServer().listen(0, '127.0.0.1')
-    onTestFinished(() => void server.close())
-    await new Promise((resolve) => server.once('listening', resolve))
-    const { port } = server.address() as AddressInfo
+    const { port } = new URL(await listenHere(http.createServer()))
     const path = join(folder, 'other.sqlite')
     await addDeadLetter(path)
 
@@ -63,9 +60,9 @@ describe('hookline queue --ui', () => {
       'error: --ui shows the queues, and takes the place of what to do. Got dead. Leave one of them out.\n',
     )
     const taken = `error: --ui must be free. Got port ${port} of 127.0.0.1, which is in use. Pass another one.\n`
-    expect(await refusal(['queue', path, '--ui', String(port)])).toBe(taken)
+    expect(await refusal(['queue', path, '--ui', port])).toBe(taken)
     const store = join(folder, 'taken.sqlite')
-    expect(await refusal(['listen', '--port', '0', '--store', store, '--ui', String(port)])).toBe(taken)
+    expect(await refusal(['listen', '--port', '0', '--store', store, '--ui', port])).toBe(taken)
     expect(await refusal(['queue', join(folder, 'missing.sqlite'), '--ui'])).toContain('it does not exist')
   })
 })
@@ -138,12 +135,8 @@ async function addDeadLetter(path: string): Promise<void> {
   await receiver.close()
 }
 
-function statusFrom(url: string, host: string): Promise<number | undefined> {
-  return new Promise((resolve, reject) => {
-    const request = http.get(url, { headers: { host } }, (response) => {
-      response.resume()
-      resolve(response.statusCode)
-    })
-    request.on('error', reject)
-  })
+async function statusFrom(url: string, host: string): Promise<number | undefined> {
+  const [response] = await once(http.get(url, { headers: { host } }), 'response')
+  response.resume()
+  return response.statusCode
 }

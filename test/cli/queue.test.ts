@@ -3,8 +3,7 @@
 import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
-import { createServer as createHttpServer } from 'node:http'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -13,9 +12,10 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { createDestination } from '../../src/destination/destination.ts'
 import type { Queue } from '../../src/queues/api.ts'
 import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
+import { startEndpoint } from '../../src/testing/endpoint.ts'
 import { freePort } from '../support/redis.ts'
 import { until } from '../support/until.ts'
-import { findBin, hookline, jsonLines } from './command.ts'
+import { findBin, hookline, jsonLines, listenHere } from './command.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const folder = await mkdtemp(join(tmpdir(), 'hookline-cli-queue-'))
@@ -27,21 +27,18 @@ describe('in a SQLite file', () => {
   const twoQueues = join(folder, 'two.sqlite')
 
   beforeAll(async () => {
-    const endpoint = createHttpServer((_request, response) => response.writeHead(404).end('no \u001b[31msuch page'))
-    await new Promise<void>((resolve) => endpoint.listen(0, '127.0.0.1', resolve))
-    const { port } = endpoint.address() as AddressInfo
+    await using endpoint = await startEndpoint({ script: [{ status: 404, body: 'no \u001b[31msuch page' }] })
     const [outbox, inbox] = ['outbox', 'inbox'].map((name): Queue => sqliteQueue({ path: twoQueues, name })) as [
       Queue,
       Queue,
     ]
-    const webhooks = [{ url: `http://127.0.0.1:${port}/webhooks` }]
+    const webhooks = [{ url: endpoint.url }]
     const destination = createDestination({ webhooks, sharedSecret: secret, queue: outbox, onAttempt() {} })
     await destination.track({ userId: 'u1', event: 'Order Completed' })
     await outbox.push([{ id: randomUUID(), body: Buffer.from('no message\n') }])
     await until(async () => (await outbox.deadLetters()).length === 2)
     await inbox.counts()
     await Promise.all([destination.close({ graceMs: 0 }), inbox.close({ graceMs: 0 })])
-    endpoint.close()
   })
 
   it('counts each queue, and asks for a name otherwise', async () => {
@@ -116,11 +113,8 @@ describe('what cannot be looked into: one sentence, and exit code 2', () => {
   it.each(['redis', 'postgres'])('a %s that is not there, or does not answer', async (scheme) => {
     const port = await freePort()
     expect(await refused([`${scheme}://bob:hunter2@127.0.0.1:${port}/0`])).toContain(`${scheme}://127.0.0.1:${port}`)
-    const silent = createServer(() => {})
-    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void silent.close())
-    const { port: open } = silent.address() as AddressInfo
-    await refused([`${scheme}://bob:hunter2@127.0.0.1:${open}/0`])
+    const silent = new URL(await listenHere(createServer().on('clientError', () => {})))
+    await refused([`${scheme}://bob:hunter2@${silent.host}/0`])
   })
 })
 

@@ -1,12 +1,13 @@
 /** The cases of a sender, in the order in which they are reported: what every request must be, and what must follow an answer. */
 
-import { HooklineError } from '../../message/error.ts'
+import { describeError } from '../../message/error.ts'
 import { explainSignature } from '../../message/explain/explain-signature.ts'
 import { isObject } from '../../message/json.ts'
 import { parse } from '../../message/parse.ts'
 import { verify } from '../../message/signature.ts'
 import { kindOf, show } from '../../options/checks.ts'
 import type { CaseFacts, Verdict } from '../report.ts'
+import { counted } from '../terminal.ts'
 import { type Arrival, type Ledger, type Scenario, type SeenMessage, SILENCE_MS } from './messages.ts'
 
 interface Seen {
@@ -34,11 +35,8 @@ const checkPath: Check = ({ path }, { ledger }) =>
 
 const checkMethod: Check = ({ method }) => (method === 'POST' ? undefined : `The method must be POST. Got ${method}.`)
 
-const checkContentType: Check = ({ headers }) => {
-  const type = headers['content-type']
-  if (type?.split(';')[0]?.trim().toLowerCase() === 'application/json') return undefined
-  return `The content type must be application/json. Got ${type ?? 'none'}.`
-}
+const checkContentType: Check = ({ headers: { 'content-type': type = 'none' } }) =>
+  /^application\/json\s*(;|$)/i.test(type) ? undefined : `The content type must be application/json. Got ${type}.`
 
 const checkUserAgent: Check = ({ headers }) =>
   headers['user-agent'] ? undefined : 'The header User-Agent must name the sender, for example Shop/1.0. Got none.'
@@ -62,23 +60,20 @@ const checkSignature: Check = ({ headers, bytes }, { secret }) => {
 }
 
 const checkOneMessage: Check = ({ bytes }) => {
-  const { messages, where } = readList(bytes) ?? {}
-  if (messages === undefined) return undefined
-  const count = `${messages.length} ${messages.length === 1 ? 'message' : 'messages'}`
-  const got = where === '' ? `an array of ${count}` : `${count} ${where}`
-  return `A body must be one JSON object. Got ${got}. Send a request for each.`
+  const list = readList(bytes)
+  return (
+    list &&
+    `A body must be one JSON object. Got ${counted(list.messages.length, 'message')} ${list.where}. Send a request for each.`
+  )
 }
 
 const checkMessage: Check = ({ bytes }) => {
-  for (const message of readList(bytes)?.messages ?? [bytes]) {
-    try {
-      parse(message)
-    } catch (error) {
-      if (error instanceof HooklineError) return error.message
-      throw error
-    }
+  try {
+    for (const message of readList(bytes)?.messages ?? [bytes]) parse(message)
+    return undefined
+  } catch (error) {
+    return describeError(error)
   }
-  return undefined
 }
 
 const checkVersion: Check = ({ bytes }) => {
@@ -93,20 +88,30 @@ const checkTimestamp: Check = ({ bytes }) => {
   return `\`timestamp\` must be like 2026-01-15T09:30:00.000Z. Got ${show(message.timestamp)}.`
 }
 
+interface List {
+  readonly messages: readonly Buffer[]
+  readonly where: string
+}
+
 /** The messages of a body that does not hold one alone: the elements of an array, at the top or in a field, or the lines. */
-function readList(bytes: Buffer): { readonly messages: readonly Buffer[]; readonly where: string } | undefined {
-  const write = (messages: readonly unknown[]): Buffer[] => messages.map((each) => Buffer.from(JSON.stringify(each)))
+function readList(bytes: Buffer): List | undefined {
   const value = parseJson(bytes.toString())
-  if (Array.isArray(value)) return { messages: write(value), where: '' }
+  if (Array.isArray(value)) return listOf(value, 'in an array')
   if (isObject(value) && value.type === undefined) {
     const [name, list] = Object.entries(value).find(([, inner]) => isListOfMessages(inner)) ?? []
-    return Array.isArray(list) ? { messages: write(list), where: `in \`${name}\`` } : undefined
+    return Array.isArray(list) ? listOf(list, `in \`${name}\``) : undefined
   }
   if (value !== undefined) return undefined
-  const lines = bytes.toString().split('\n')
-  const messages = lines.filter((line) => line.trim() !== '')
-  const isList = messages.length > 1 && messages.every((line) => parseJson(line) !== undefined)
-  return isList ? { messages: messages.map((line) => Buffer.from(line)), where: 'in lines' } : undefined
+  const lines = bytes
+    .toString()
+    .trim()
+    .split(/\s*\n\s*/)
+    .map(parseJson)
+  return lines.length > 1 && !lines.includes(undefined) ? listOf(lines, 'in lines') : undefined
+}
+
+function listOf(values: readonly unknown[], where: string): List {
+  return { messages: values.map((value) => Buffer.from(JSON.stringify(value))), where }
 }
 
 function isListOfMessages(value: unknown): boolean {
@@ -127,7 +132,7 @@ function parseJson(text: string): unknown {
 }
 
 /** Judges every request, and names what is wrong with the first. A request without a body has a method and a path only. */
-function each(check: Check, good: string, severity: Verdict): Judge {
+function judgeRequests(check: Check, expects: string, severity: Verdict): Judge {
   const needsBody = check !== checkPath && check !== checkMethod
   return (seen) => {
     const { arrivals, path } = seen.ledger
@@ -136,7 +141,7 @@ function each(check: Check, good: string, severity: Verdict): Judge {
     const faults = judged.flatMap((arrival) => check(arrival, seen) ?? [])
     const [first] = faults
     if (judged.length === 0) return ['skip', ours.length === 0 ? 'No request came.' : 'No request with a body came.']
-    if (first === undefined) return ['pass', good]
+    if (first === undefined) return ['pass', `Each had ${expects}.`]
     return [severity, `${faults.length} of ${judged.length} requests: ${typeof first === 'string' ? first : first()}`]
   }
 }
@@ -151,7 +156,7 @@ function seconds(ms: number): string {
   return `${Number((ms / 1000).toFixed(ms < 1_000 ? 2 : 1))} s`
 }
 
-function retried(scenario: Scenario, attempt: number, what: string): Judge {
+function retried(scenario: Scenario, attempt = 1): Judge {
   return (seen) => {
     const message = find(seen, scenario)
     if (message === undefined) return NONE
@@ -161,24 +166,25 @@ function retried(scenario: Scenario, attempt: number, what: string): Judge {
     }
     if (after !== undefined) return ['pass', `Retried after ${seconds(after.at - before.endedAt)}.`]
     const waited = seconds(performance.now() - before.endedAt)
+    const outcome = before.answer.status === undefined ? 'not answered' : `answered ${before.answer.status}`
     const advice =
       'A retry has the bytes or the messageId of the message. If it would come later, pass a longer --wait.'
-    return ['fail', `${what} must be retried. It did not come again within ${waited}. ${advice}`]
+    return ['fail', `A message that is ${outcome} must be retried. It did not come again within ${waited}. ${advice}`]
   }
 }
 
-function left(scenarios: readonly Scenario[], what: string): Judge {
-  return (seen) => {
-    const messages = scenarios.flatMap((scenario) => find(seen, scenario) ?? [])
-    for (const { arrivals } of messages) {
-      const [first, again] = arrivals
-      if (first?.isAnswered !== true || again === undefined) continue
-      const after = `${seconds(again.at - (first.endedAt ?? first.at))} after it was answered ${first.answer.status}`
-      return ['fail', `${what} must not be retried. It came again ${after}.`]
-    }
-    if (messages.length < scenarios.length) return NONE
-    return ['pass', `Not sent again after ${messages.map(({ arrivals }) => arrivals[0]?.answer.status).join(', ')}.`]
+const REFUSED = ['invalid', 'unauthorized', 'missing'] as const
+
+const refusedOnce: Judge = (seen) => {
+  const messages = REFUSED.flatMap((scenario) => find(seen, scenario) ?? [])
+  for (const { arrivals } of messages) {
+    const [first, again] = arrivals
+    if (first?.isAnswered !== true || again === undefined) continue
+    const after = `${seconds(again.at - (first.endedAt ?? first.at))} after it was answered ${first.answer.status}`
+    return ['fail', `A message that is answered 4xx must not be retried. It came again ${after}.`]
   }
+  if (messages.length < REFUSED.length) return NONE
+  return ['pass', `Not sent again after ${messages.map(({ arrivals }) => arrivals[0]?.answer.status).join(', ')}.`]
 }
 
 const takenOnce: Judge = (seen) => {
@@ -243,71 +249,50 @@ export const SELF_SIGNED: CaseFacts = {
   severity: 'fail',
 }
 
-const REQUESTS: readonly (readonly [id: string, expects: string, section: string, Check, good: string])[] = [
-  ['path', 'the path of the URL, and nothing more', 'Outbound delivery', checkPath, 'All had the path of the URL.'],
-  ['method', 'POST', 'Outbound delivery', checkMethod, 'All were POST.'],
-  ['content-type', 'application/json', 'Outbound delivery', checkContentType, 'All were application/json.'],
-  ['user-agent', 'a User-Agent', 'Outbound delivery', checkUserAgent, 'All named the sender.'],
-  [
-    'signature',
-    'the signature of its exact bytes',
-    'Authentication 2',
-    checkSignature,
-    'All were signed over their exact bytes.',
-  ],
-  ['one-message', 'one message', 'Outbound delivery', checkOneMessage, 'All held one.'],
-  ['message', 'a valid message', 'Delivered message fields', checkMessage, 'All were valid.'],
-  ['user-agent-form', 'a User-Agent like Shop/1.0', 'Outbound delivery', checkToken, 'All had the form Shop/1.0.'],
-  ['version', '`version` 1', 'Delivered message fields', checkVersion, 'All were of version 1.'],
-  [
-    'timestamp',
-    'a `timestamp` like 2026-01-15T09:30:00.000Z',
-    'Delivered message fields',
-    checkTimestamp,
-    'All had one of that form.',
-  ],
-]
-const WARNINGS: readonly Check[] = [checkToken, checkVersion, checkTimestamp]
-
-const ANSWERS: readonly (readonly [
+type RequestRow = readonly [
   id: string,
-  sends: string,
   expects: string,
   section: string,
-  scenarios: readonly Scenario[],
-  judge: Judge,
-])[] = [
-  ['taken-once', 'answers 200', 'no retry', 'Errors', ['taken'], takenOnce],
-  ['slow-answer', 'answers 200 after 4 s', 'waits for it', 'Limits', ['slow'], waitsForSlow],
-  ...(
-    [
-      ['retry-500', 'answers 500', 'a retry', 'failed', 1, 'that is answered 500'],
-      ['retry-again', 'answers the retry 500', 'another retry', 'failed', 2, 'whose retry is answered 500'],
-      ['retry-503', 'answers 503', 'a retry', 'unavailable', 1, 'that is answered 503'],
-      ['retry-timeout', 'does not answer', 'a retry', 'silent', 1, 'that is not answered'],
-    ] as const
-  ).map(
-    ([id, sends, expects, scenario, attempt, what]) =>
-      [id, sends, expects, 'Errors', [scenario], retried(scenario, attempt, `A message ${what}`)] as const,
-  ),
-  ['timeout', 'does not answer', 'gives up after 5 s', 'Limits', ['silent'], timesOut],
-  ['identical-retry', 'answers 500', 'identical bytes and signature', 'Authentication 2', ['failed'], identical],
-  [
-    'refused-once',
-    'answers 400, 401 and 404',
-    'no retry',
-    'Errors',
-    ['invalid', 'unauthorized', 'missing'],
-    left(['invalid', 'unauthorized', 'missing'], 'A message that is answered 4xx'),
-  ],
+  check: Check,
+  severity?: CaseFacts['severity'],
+]
+
+const DELIVERY = 'Outbound delivery'
+const FIELDS = 'Delivered message fields'
+
+const REQUESTS: readonly RequestRow[] = [
+  ['path', 'the path of the URL, and nothing more', DELIVERY, checkPath],
+  ['method', 'POST', DELIVERY, checkMethod],
+  ['content-type', 'application/json', DELIVERY, checkContentType],
+  ['user-agent', 'a User-Agent', DELIVERY, checkUserAgent],
+  ['signature', 'the signature of its exact bytes', 'Authentication 2', checkSignature],
+  ['one-message', 'one message', DELIVERY, checkOneMessage],
+  ['message', 'a valid message', FIELDS, checkMessage],
+  ['user-agent-form', 'a User-Agent like Shop/1.0', DELIVERY, checkToken, 'warn'],
+  ['version', '`version` 1', FIELDS, checkVersion, 'warn'],
+  ['timestamp', 'a `timestamp` like 2026-01-15T09:30:00.000Z', FIELDS, checkTimestamp, 'warn'],
+]
+
+type AnswerRow = readonly [id: string, sends: string, expects: string, section: string, Judge, ...Scenario[]]
+
+const ANSWERS: readonly AnswerRow[] = [
+  ['taken-once', 'answers 200', 'no retry', 'Errors', takenOnce, 'taken'],
+  ['slow-answer', 'answers 200 after 4 s', 'waits for it', 'Limits', waitsForSlow, 'slow'],
+  ['retry-500', 'answers 500', 'a retry', 'Errors', retried('failed'), 'failed'],
+  ['retry-again', 'answers the retry 500', 'another retry', 'Errors', retried('failed', 2), 'failed'],
+  ['retry-503', 'answers 503', 'a retry', 'Errors', retried('unavailable'), 'unavailable'],
+  ['retry-timeout', 'does not answer', 'a retry', 'Errors', retried('silent'), 'silent'],
+  ['timeout', 'does not answer', 'gives up after 5 s', 'Limits', timesOut, 'silent'],
+  ['identical-retry', 'answers 500', 'identical bytes and signature', 'Authentication 2', identical, 'failed'],
+  ['refused-once', 'answers 400, 401 and 404', 'no retry', 'Errors', refusedOnce, ...REFUSED],
 ]
 
 export const SENDER_CASES: readonly SenderCase[] = [
-  ...REQUESTS.map(([id, expects, section, check, good]): SenderCase => {
-    const severity = WARNINGS.includes(check) ? 'warn' : 'fail'
-    return { id, sends: 'every request', expects, section, severity, scenarios: [], judge: each(check, good, severity) }
+  ...REQUESTS.map(([id, expects, section, check, severity = 'fail']): SenderCase => {
+    const judge = judgeRequests(check, expects, severity)
+    return { id, sends: 'every request', expects, section, severity, scenarios: [], judge }
   }),
-  ...ANSWERS.map(([id, sends, expects, section, scenarios, judge]): SenderCase => {
+  ...ANSWERS.map(([id, sends, expects, section, judge, ...scenarios]): SenderCase => {
     return { id, sends, expects, section, severity: 'fail', scenarios, judge }
   }),
 ]

@@ -1,7 +1,7 @@
 /** `hookline check --sender`: judges a sender in any language by what arrives from it. */
 
 import type { Command } from 'commander'
-import { addExamples, addSecretOptions, requireSecret, type SecretOptions, whole } from '../arguments.ts'
+import { addSecretOptions, requireSecret, type SecretOptions, whole } from '../arguments.ts'
 import { addReportOptions, list, openReport, type ReportOptions, select } from '../report.ts'
 import { interruption, UsageError } from '../terminal.ts'
 import { SELF_SIGNED, SENDER_CASES } from './cases.ts'
@@ -23,21 +23,19 @@ export function define(command: Command): void {
     .option('--wait <seconds>', 'how long to wait for a message or a retry', whole(1, 4 * 60 * 60), 300)
     .option('--tls', 'listen on https with a self-signed certificate, and expect that nothing is sent')
     .action(check)
-  addReportOptions(command)
-  addSecretOptions(command)
-  command.addHelpText('after', '\nExit codes: 0 nothing failed, 1 a case failed, 2 wrong usage, or nothing came.')
-  addExamples(command, [
-    [
-      'hookline check --sender --port 9000',
-      'Says how many messages to send, and judges them, with the secret of HOOKLINE_SECRET.',
-    ],
-    [
-      'hookline check --sender --wait 900 --secret-file secret.txt',
-      'For a sender whose first retry comes after up to 15 minutes.',
-    ],
-    ['hookline check --sender --tls', 'Judges whether the sender refuses a self-signed certificate.'],
-  ])
+  addSecretOptions(addReportOptions(command)).addHelpText('after', HELP)
 }
+
+const HELP = `
+Exit codes: 0 nothing failed, 1 a case failed, 2 wrong usage, or nothing came.
+
+Examples:
+  hookline check --sender --port 9000
+      Says how many messages to send, and judges them, with the secret of HOOKLINE_SECRET.
+  hookline check --sender --wait 900 --secret-file secret.txt
+      For a sender whose first retry comes after up to 15 minutes.
+  hookline check --sender --tls
+      Judges whether the sender refuses a self-signed certificate.`
 
 async function check(options: Options): Promise<void> {
   const { host, port, wait, tls = false } = options
@@ -47,7 +45,7 @@ async function check(options: Options): Promise<void> {
   if (cases.length === 0) {
     throw new UsageError(`With --tls, the case ${SELF_SIGNED.id} runs alone; without it, the others.`)
   }
-  const secret = tls ? '' : requireSecret(options)
+  const secret = tls ? '' : await requireSecret(options)
   const report = openReport(options, cases)
   const settings = { host, port, waitMs: wait * 1_000, signal: interruption() }
   if (tls) {

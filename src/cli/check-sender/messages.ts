@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { isObject } from '../../message/json.ts'
+import { counted } from '../terminal.ts'
 
 /** What a request is answered, after `delayMs`. Without a status: nothing, until the sender gives up. */
 interface Answer {
@@ -153,7 +154,7 @@ export function findWaits(
   const missing = count - messages.length
   if (missing > 0) {
     const latest = Math.max(startedAt, ...messages.map(({ arrivals }) => arrivals.at(-1)?.at ?? 0))
-    waits.push({ what: `${missing} more ${missing === 1 ? 'message' : 'messages'}`, until: latest + waitMs })
+    waits.push({ what: counted(missing, 'more message'), until: latest + waitMs })
   }
   const known = messages.filter(({ scenario }) => scenario !== undefined)
   for (const { number, arrivals, scenario } of known) {

@@ -9,7 +9,7 @@ import { createCertificate } from '../../testing/certificates.ts'
 import { joinHeaders } from '../../testing/recorder.ts'
 import { listenOn } from '../arguments.ts'
 import type { Result } from '../report.ts'
-import { escaped, note, UsageError } from '../terminal.ts'
+import { counted, escaped, note, UsageError } from '../terminal.ts'
 import type { Finding, SenderCase } from './cases.ts'
 import { type Arrival, createLedger, findWaits, type Ledger, listScenarios, SILENCE_MS } from './messages.ts'
 
@@ -50,8 +50,7 @@ export async function runCases(
   })
   const { origin, close } = await listenOn('--port', server, port, host)
   note(`Listening at ${origin}${PATH}`)
-  const count = scenarios.length === 1 ? '1 message' : `${scenarios.length} messages`
-  note(`Send ${count} to it, each with a messageId or a timestamp of its own.`)
+  note(`Send ${counted(scenarios.length, 'message')} to it, each with a messageId or a timestamp of its own.`)
   onListening?.(origin + PATH)
   await waitUntilOver(ledger, { count: scenarios.length, startedAt: performance.now(), waitMs }, news, signal)
   // Judged first: closing ends what is under way.

@@ -2,7 +2,6 @@
 
 import type { Command } from 'commander'
 import {
-  addExamples,
   addHeaderOption,
   address,
   addSecretOptions,
@@ -29,27 +28,25 @@ export function define(command: Command): void {
   command
     .option('--yes', 'send to another machine without asking')
     .option('--sender', 'judge a sender in place of an endpoint: see hookline check --sender --help')
-  addHeaderOption(command)
-  addSecretOptions(command)
-  command.addHelpText(
-    'after',
-    '\nExit codes: 0 nothing failed, 1 a case failed, 2 wrong usage, or the address does not respond.',
-  )
-  addExamples(command, [
-    ['hookline check http://localhost:3000/webhooks', 'Sends all cases, signed with the secret of HOOKLINE_SECRET.'],
-    [
-      'hookline check http://localhost:3000/webhooks --secret-file secret.txt --strict --junit report.xml',
-      'For continuous integration: warnings fail, and the results are in a file.',
-    ],
-    ['hookline check --list', 'Prints the cases.'],
-  ])
+  addSecretOptions(addHeaderOption(command)).addHelpText('after', HELP)
 }
+
+const HELP = `
+Exit codes: 0 nothing failed, 1 a case failed, 2 wrong usage, or the address does not respond.
+
+Examples:
+  hookline check http://localhost:3000/webhooks
+      Sends all cases, signed with the secret of HOOKLINE_SECRET.
+  hookline check http://localhost:3000/webhooks --secret-file secret.txt --strict --junit report.xml
+      For continuous integration: warnings fail, and the results are in a file.
+  hookline check --list
+      Prints the cases.`
 
 async function check(url: URL | undefined, options: Options): Promise<void> {
   if (options.list) return list(select(ENDPOINT_CASES, options), options)
   if (url === undefined) throw new UsageError('A URL is required, for example http://localhost:3000/webhooks.')
   const cases = select(ENDPOINT_CASES, options).filter((each) => each !== CERTIFICATE || url.protocol === 'https:')
-  const { headers, secret } = { headers: options.header ?? {}, secret: requireSecret(options) }
+  const { headers, secret } = { headers: options.header ?? {}, secret: await requireSecret(options) }
   const report = openReport(options, cases)
   const base = { form: DEFAULT_FORM, secret, headers }
   const count = cases.reduce((sum, each) => sum + each.requests(base).length, 1) // As many as a correct endpoint gets.

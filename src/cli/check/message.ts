@@ -24,9 +24,10 @@ export interface Base {
 export interface CaseRequest {
   readonly body: Buffer
   readonly headers: Readonly<Record<string, string>>
+  /** Whether any answer is right. */
   readonly isOpen?: boolean
-  /** What the answer must not hold: the right signature of a forged body. */
-  readonly secret?: string
+  /** Whether its bytes are sent in two halves, 100 ms apart. */
+  readonly isInPieces?: boolean
   readonly method?: 'POST' | 'PUT'
 }
 

@@ -89,11 +89,11 @@ function listSignatures(text: string, secret: string): (readonly [code: string, 
   ]
 }
 
-function hmac(hash: string, key: string | Uint8Array, body: string | Uint8Array): string {
+export function hmac(hash: string, key: string | Uint8Array, body: string | Uint8Array): string {
   return createHmac(hash, key).update(body).digest('hex')
 }
 
-function toBase64(hex: string): string {
+export function toBase64(hex: string): string {
   return Buffer.from(hex, 'hex').toString('base64')
 }
 

@@ -2,7 +2,7 @@
 
 import { sign } from '../../message/signature.ts'
 import type { Exchange } from '../exchange.ts'
-import { describe, kindOf, LOST } from './judge.ts'
+import { describe, kindOf, lossOf } from './judge.ts'
 import { type Base, type CaseRequest, DEFAULT_FORM, extras, type Form, now, plainText, signed } from './message.ts'
 import { listMistakes } from './mistakes.ts'
 
@@ -69,7 +69,7 @@ export async function findPlain(
   const exchange = await sendAs(DEFAULT_FORM)
   const got = `Sent a signed message. Got ${describe(exchange)}.`
   if (exchange.error === 'timeout' || exchange.error === 'http') {
-    return { isGood: false, exchange, sentence: `${got} ${LOST[kindOf(exchange)]}` }
+    return { isGood: false, exchange, sentence: `${got} ${lossOf(exchange)}` }
   }
   const forgedStatus = (await sendAs(DEFAULT_FORM, () => '0'.repeat(40))).status
   const found = { exchange, forgedStatus }
@@ -85,7 +85,7 @@ export async function findPlain(
   /** Says why no plain message is accepted, as far as other signatures show it. */
   async function findReason(): Promise<string> {
     const { status = 0, headers } = exchange
-    const meaning = LOST[kindOf(exchange)]
+    const meaning = lossOf(exchange)
     const isRefusal = kindOf(exchange) === 'refusal'
     if (isOfContent) {
       if (!isRefusal) return meaning

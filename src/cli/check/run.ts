@@ -2,10 +2,10 @@
 
 import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
-import { createPoster, type Exchange, reach } from '../exchange.ts'
+import { createPoster, type Exchange, type Poster, reach } from '../exchange.ts'
 import type { Report } from '../report.ts'
 import { type EndpointCase, PLAIN } from './cases.ts'
-import { judge, kindOf } from './judge.ts'
+import { judge, kindOf, type Sent } from './judge.ts'
 import { type Base, type CaseRequest, DEFAULT_FORM } from './message.ts'
 import { findCulprit } from './mistakes.ts'
 import { findPlain } from './plain.ts'
@@ -22,14 +22,8 @@ const END_MS = 58_000
 const LIMIT = 2
 const LATE = 'Not sent: a run ends within a minute. Pass --only for some cases alone.'
 
-interface Sent {
-  readonly found: EndpointCase
-  readonly requests: readonly CaseRequest[]
-  readonly exchanges: readonly Exchange[]
-}
-
 export async function run(cases: readonly EndpointCase[], target: Target, report: Report): Promise<void> {
-  const { url } = target
+  const { url, secret } = target
   const started = performance.now()
   const signal = AbortSignal.any([target.signal, AbortSignal.timeout(END_MS)])
   let [timeouts, limited, isDown] = [0, 0, false]
@@ -41,7 +35,7 @@ export async function run(cases: readonly EndpointCase[], target: Target, report
   let last: Exchange | undefined
   const { form, isGood, forgedStatus, sentence, exchange } = await findPlain(async (request) => {
     if (last === undefined || timeouts < LIMIT) {
-      last = await post(url, request, signal)
+      last = await postAlone(url, request, signal)
       count([last])
     }
     return last
@@ -52,21 +46,19 @@ export async function run(cases: readonly EndpointCase[], target: Target, report
     report.add({ id: PLAIN.id, result: isGood ? 'pass' : 'fail', section: PLAIN.section, sentence, durationMs })
   }
 
-  /** Cases of exact bytes, to be judged together: which of them are refused says what changes bodies. */
+  /** Cases of exact bytes are judged together: which of them are refused says what changes bodies. */
   const held: Sent[] = []
   const release = (): void => {
-    const samples = held.map(({ requests: [request], exchanges: [exchange] }) => {
-      return { text: String(request?.body), isRefused: exchange !== undefined && kindOf(exchange) === 'refusal' }
+    const samples = held.flatMap(({ found, requests: [request], exchanges: [exchange] }) => {
+      if (!found.isExact || request === undefined || exchange === undefined) return []
+      return { text: String(request.body), isRefused: kindOf(exchange) === 'refusal' }
     })
-    const culprit = findCulprit(samples)
-    for (const { found, requests, exchanges } of held.splice(0)) {
-      report.add(judge(found, requests, exchanges, { forgedStatus, culprit }))
-    }
+    const known = { secret, forgedStatus, culprit: findCulprit(samples) }
+    for (const sent of held.splice(0)) report.add(judge(sent, known))
   }
 
   for (const found of cases) {
     if (found === PLAIN) continue
-    if (!found.isExact) release()
     let reason = reasonToSkip(found)
     if (reason === undefined) {
       const requests = found.requests({ ...target, form: form ?? DEFAULT_FORM })
@@ -78,12 +70,10 @@ export async function run(cases: readonly EndpointCase[], target: Target, report
         isDown = (await reach(url)) !== undefined
       }
       if (signal.aborted) reason = LATE
-      else if (found.isExact && !isDown) held.push({ found, requests, exchanges })
-      else report.add(judge(found, requests, exchanges, { forgedStatus, isDown }))
+      else held.push({ found, requests, exchanges, isDown })
     }
-    if (reason === undefined) continue
-    release()
-    report.add({ id: found.id, result: 'skip', section: found.section, sentence: reason })
+    if (!found.isExact || reason !== undefined) release()
+    if (reason !== undefined) report.add({ id: found.id, result: 'skip', section: found.section, sentence: reason })
   }
   release()
 
@@ -103,14 +93,12 @@ async function send(
   { how }: EndpointCase,
   requests: readonly CaseRequest[],
   signal: AbortSignal,
-): Promise<Exchange[]> {
-  if (how === 'at_once') return Promise.all(requests.map((request) => post(url, request, signal)))
+): Promise<readonly Exchange[]> {
+  if (how === 'at_once') return Promise.all(requests.map((request) => postAlone(url, request, signal)))
   const poster = createPoster(url)
   const exchanges: Exchange[] = []
   for (const request of requests) {
-    const exchange = await (how === 'kept_alive'
-      ? poster.post(request.body, request.headers, { signal })
-      : post(url, request, signal, how === 'in_pieces'))
+    const exchange = await (how === 'kept_alive' ? post(poster, request, signal) : postAlone(url, request, signal))
     exchanges.push(exchange)
     if (exchange.error !== undefined) break
   }
@@ -119,17 +107,18 @@ async function send(
 }
 
 /** Sends one request on a connection of its own: the next case must not depend on what this one leaves on it. */
-async function post(
-  url: URL,
-  { body, headers, method = 'POST' }: CaseRequest,
-  signal: AbortSignal,
-  inPieces = false,
-): Promise<Exchange> {
+async function postAlone(url: URL, request: CaseRequest, signal: AbortSignal): Promise<Exchange> {
   const poster = createPoster(url)
-  const all = inPieces ? { ...headers, 'Content-Length': String(body.length) } : headers
-  const exchange = await poster.post(inPieces ? Readable.from(halves(body)) : body, all, { signal, method })
+  const exchange = await post(poster, request, signal)
   await poster.close()
   return exchange
+}
+
+function post(poster: Poster, request: CaseRequest, signal: AbortSignal): Promise<Exchange> {
+  const { body, headers, method = 'POST', isInPieces = false } = request
+  if (!isInPieces) return poster.post(body, headers, { signal, method })
+  const all = { ...headers, 'Content-Length': String(body.length) }
+  return poster.post(Readable.from(halves(body)), all, { signal, method })
 }
 
 async function* halves(body: Buffer): AsyncGenerator<Buffer> {

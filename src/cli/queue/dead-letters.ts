@@ -8,7 +8,7 @@ import { isObject } from '../../message/json.ts'
 import type { DeadLetter, Queue } from '../../queues/api.ts'
 import type { Attempt } from '../../sender/api.ts'
 import { confirm } from '../arguments.ts'
-import { escaped, interruption, note, paint, prettyOf, print, printJson, UsageError } from '../terminal.ts'
+import { counted, escaped, interruption, note, paint, prettyOf, print, printJson, UsageError } from '../terminal.ts'
 
 /** The bodies of so many are in memory at once. */
 const PAGE = 500
@@ -209,7 +209,7 @@ export async function change(
   const ids: string[] = []
   const groups = await groupLetters(select(queue, given, options.reason, ids), 0)
   const reasons = groups.map(({ reason, count }) => ({ reason, count }))
-  const found = `${ids.length} dead letter${ids.length === 1 ? '' : 's'} of queue ${escaped(name)}`
+  const found = `${counted(ids.length, 'dead letter')} of queue ${escaped(name)}`
   const what = reasons.length === 0 ? found : `${found}: ${listReasons(reasons)}`
   const report = { queue: name, action, dryRun, found: ids.length, reasons }
   if (dryRun || ids.length === 0) {

@@ -5,7 +5,7 @@ import { HooklineError } from '../../message/error.ts'
 import { nearest } from '../../options/checks.ts'
 import type { Queue } from '../../queues/api.ts'
 import type { SqliteQueue } from '../../queues/sqlite/index.ts'
-import { addExamples, whole } from '../arguments.ts'
+import { whole } from '../arguments.ts'
 import { escaped, print, printJson, UsageError } from '../terminal.ts'
 import { printCounts } from './counts.ts'
 import { change, type LetterOptions, printDead, showLetter } from './dead-letters.ts'
@@ -33,19 +33,25 @@ export function define(command: Command): void {
     .option('--json', 'print JSON objects, one a line')
     .option('--ui [port]', 'show the queues on a page of this machine. Default: a free port', whole(0, 65_535))
     .action(run)
-    .addHelpText('after', `\n${NOTES}`)
-  addExamples(command, [
-    ['hookline queue inbox.sqlite', 'Counts what waits in the queues of a file.'],
-    ['hookline queue inbox.sqlite --ui', 'Shows them on a page, where dead letters can be redriven.'],
-    ['HOOKLINE_QUEUE=inbox.sqlite hookline queue dead', 'Lists the dead letters, grouped by their reasons.'],
-    ['hookline queue inbox.sqlite backup inbox-copy.sqlite', 'Copies a file while it is in use.'],
-    ['hookline queue inbox.sqlite redrive --reason handler_failed --dry-run', 'Says what a redrive would do.'],
-  ])
+    .addHelpText('after', HELP)
 }
 
-const NOTES = `Without LOCATION, it is read from HOOKLINE_QUEUE: a password in an argument can be seen in the list of processes.
+const HELP = `
+Without LOCATION, it is read from HOOKLINE_QUEUE: a password in an argument can be seen in the list of processes.
 The queue is opened as an observer, beside running workers: nothing is claimed, created or migrated.
-Exit codes: 0 done, or --ui ended by Ctrl-C, 1 a dead letter of that id does not exist, 2 wrong usage, or the queue cannot be reached.`
+Exit codes: 0 done, or --ui ended by Ctrl-C, 1 a dead letter of that id does not exist, 2 wrong usage, or the queue cannot be reached.
+
+Examples:
+  hookline queue inbox.sqlite
+      Counts what waits in the queues of a file.
+  hookline queue inbox.sqlite --ui
+      Shows them on a page, where dead letters can be redriven.
+  HOOKLINE_QUEUE=inbox.sqlite hookline queue dead
+      Lists the dead letters, grouped by their reasons.
+  hookline queue inbox.sqlite backup inbox-copy.sqlite
+      Copies a file while it is in use.
+  hookline queue inbox.sqlite redrive --reason handler_failed --dry-run
+      Says what a redrive would do.`
 
 async function run(words: readonly string[], options: Options): Promise<void> {
   const { location, action, ids } = readWords(words)

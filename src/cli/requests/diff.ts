@@ -2,22 +2,23 @@
 
 import type { Command } from 'commander'
 import { type JsonNode, readJsonText } from '../../message/explain/json-text.ts'
-import { addExamples } from '../arguments.ts'
 import { escaped, paint, print } from '../terminal.ts'
 import { shownValue, timeOf } from './list.ts'
 import { addStoreOption, findRequests, groupHeaders, type KeptRequest, REFERENCE } from './store.ts'
 
 export function define(command: Command): void {
   command.argument('<id>', REFERENCE).argument('<other>', 'another one').action(diff)
-  addStoreOption(command).addHelpText(
-    'after',
-    '\nExit codes: 0 the bodies are the same bytes, 1 they differ, 2 wrong usage.',
-  )
-  addExamples(command, [
-    ['hookline diff last~1 last', 'Compares the last two requests: is the retry the same?'],
-    ['hookline diff last~2 last --store .hookline/listen.sqlite', 'Compares requests of another store.'],
-  ])
+  addStoreOption(command).addHelpText('after', HELP)
 }
+
+const HELP = `
+Exit codes: 0 the bodies are the same bytes, 1 they differ, 2 wrong usage.
+
+Examples:
+  hookline diff last~1 last
+      Compares the last two requests: is the retry the same?
+  hookline diff last~2 last --store .hookline/listen.sqlite
+      Compares requests of another store.`
 
 function diff(reference: string, otherReference: string, { store: path }: { readonly store: string }): void {
   const [one, other] = findRequests(path, [reference, otherReference]) as [KeptRequest, KeptRequest]

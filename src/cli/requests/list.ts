@@ -3,7 +3,7 @@
 import type { Command } from 'commander'
 import { isSecretHeader } from '../../inbox/envelope.ts'
 import { MESSAGE_TYPES } from '../../message/type-table.ts'
-import { addExamples, choice, whole } from '../arguments.ts'
+import { choice, whole } from '../arguments.ts'
 import { escaped, paint, print, printJson } from '../terminal.ts'
 import { addStoreOption, type KeptSummary, MAX_REQUESTS, openStore, pairsOf, SHOWN_DIGITS } from './store.ts'
 
@@ -20,11 +20,15 @@ export function define(command: Command): void {
     .option('--limit <number>', 'how many, the newest last', whole(1, MAX_REQUESTS), 50)
     .option('--json', 'print one JSON object a line: all that is kept but the bodies')
     .action(list)
-  addExamples(command, [
-    ['hookline list', 'Prints the last 50 requests.'],
-    ['hookline list --type track --limit 500 --json', 'Prints the last 500 of one type, for another program.'],
-  ])
+    .addHelpText('after', HELP)
 }
+
+const HELP = `
+Examples:
+  hookline list
+      Prints the last 50 requests.
+  hookline list --type track --limit 500 --json
+      Prints the last 500 of one type, for another program.`
 
 function list({ store: path, type, limit, json = false }: Options): void {
   const store = openStore(path)

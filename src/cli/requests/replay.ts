@@ -2,15 +2,8 @@
 
 import type { Command } from 'commander'
 import { sign } from '../../message/signature.ts'
-import {
-  addExamples,
-  address,
-  addSecretOptions,
-  confirmRemote,
-  requireSecret,
-  type SecretOptions,
-} from '../arguments.ts'
-import { escaped, interruption, paint, print } from '../terminal.ts'
+import { address, addSecretOptions, confirmRemote, requireSecret, type SecretOptions } from '../arguments.ts'
+import { counted, escaped, interruption, paint, print } from '../terminal.ts'
 import { createForwarder, type ForwardedAnswer } from './forward.ts'
 import { addStoreOption, findRequests, type KeptRequest, pairsOf, REFERENCE, SHOWN_DIGITS } from './store.ts'
 
@@ -28,23 +21,24 @@ export function define(command: Command): void {
     .option('--sign', 'sign anew, with the secret; --secret and --secret-file mean this too')
     .option('--yes', 'do not ask before sending to another machine')
     .action(replay)
-  addSecretOptions(addStoreOption(command), 'the secret to sign anew with')
-  command.addHelpText('after', '\nExit codes: 0 each was answered 2xx, 1 one was not, 2 wrong usage.')
-  addExamples(command, [
-    ['hookline replay last --to http://localhost:3000/webhooks', 'Sends the newest request again, the same bytes.'],
-    [
-      'hookline replay last~1 last --to http://localhost:3000/webhooks --secret-file secret.txt',
-      'Signs two of them anew.',
-    ],
-  ])
+  addSecretOptions(addStoreOption(command), 'the secret to sign anew with').addHelpText('after', HELP)
 }
+
+const HELP = `
+Exit codes: 0 each was answered 2xx, 1 one was not, 2 wrong usage.
+
+Examples:
+  hookline replay last --to http://localhost:3000/webhooks
+      Sends the newest request again, the same bytes.
+  hookline replay last~1 last --to http://localhost:3000/webhooks --secret-file secret.txt
+      Signs two of them anew.`
 
 async function replay(references: readonly string[], options: Options): Promise<void> {
   const { to, store: path, sign: signsAnew = false, yes = false, ...secrets } = options
   const needsSecret = signsAnew || secrets.secret !== undefined || secrets.secretFile !== undefined
-  const secret = needsSecret ? requireSecret(secrets) : undefined
+  const secret = needsSecret ? await requireSecret(secrets) : undefined
   const requests = findRequests(path, references)
-  await confirmRemote(to, requests.length === 1 ? '1 request' : `${requests.length} requests`, yes)
+  await confirmRemote(to, counted(requests.length, 'request'), yes)
 
   const interrupted = interruption()
   const forwarder = createForwarder(to, 1)

@@ -3,7 +3,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { Command } from 'commander'
 import { explainSignature } from '../../message/explain/explain-signature.ts'
-import { addExamples, addSecretOptions, findSecret, type SecretOptions } from '../arguments.ts'
+import { addSecretOptions, findSecret, type SecretOptions } from '../arguments.ts'
 import { escaped, escapedLines, prettyOf, print, UsageError } from '../terminal.ts'
 import { pathOf, shownHeaders, timeOf, verificationOf } from './list.ts'
 import { addStoreOption, findRequests, headerOf, type KeptRequest, REFERENCE } from './store.ts'
@@ -18,20 +18,23 @@ export function define(command: Command): void {
     .argument('<id>', REFERENCE)
     .option('--raw', 'write the exact bytes of the body, and nothing else; not to a terminal')
     .action(show)
-  addSecretOptions(addStoreOption(command), 'the secret to explain the signature with')
-  addExamples(command, [
-    ['hookline show last', 'Shows the newest request, and why its signature does not match.'],
-    ['hookline show last --raw > body.json', 'Keeps its exact bytes.'],
-  ])
+  addSecretOptions(addStoreOption(command), 'the secret to explain the signature with').addHelpText('after', HELP)
 }
 
-function show(reference: string, { store: path, raw = false, ...secrets }: Options): void {
+const HELP = `
+Examples:
+  hookline show last
+      Shows the newest request, and why its signature does not match.
+  hookline show last --raw > body.json
+      Keeps its exact bytes.`
+
+async function show(reference: string, { store: path, raw = false, ...secrets }: Options): Promise<void> {
   if (raw && process.stdout.isTTY) {
     throw new UsageError(
       '--raw writes what strangers sent, which a terminal may obey. Got a terminal. Write to a file or a pipe.',
     )
   }
-  const secret = findSecret(secrets)
+  const secret = await findSecret(secrets)
   const [request] = findRequests(path, [reference]) as [KeptRequest]
   if (raw) process.stdout.write(request.body)
   else print(describe(request, secret))

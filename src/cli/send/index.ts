@@ -7,7 +7,6 @@ import { sign } from '../../message/signature.ts'
 import { MESSAGE_TYPES } from '../../message/type-table.ts'
 import { TAMPERINGS, type Tampering, tamper } from '../../sender/tamper.ts'
 import {
-  addExamples,
   addHeaderOption,
   address,
   addSecretOptions,
@@ -49,29 +48,24 @@ export function define(command: Command): void {
     .option('--json', 'print one JSON object an attempt')
     .option('--yes', 'send to another machine without asking')
     .action(send)
-  addHeaderOption(command)
-  addSecretOptions(command)
-  command.addHelpText('after', '\nExit codes: 0 every message was taken, 1 one was not, 2 wrong usage.')
-  addExamples(command, [
-    [
-      'hookline send track --set properties.total=12 --to http://localhost:3000/webhooks',
-      'Sends a track message, signed with the secret of HOOKLINE_SECRET.',
-    ],
-    [
-      'hookline send message.json --tamper bad-signature --to http://localhost:3000/webhooks --secret-file secret.txt',
-      'Sends the exact bytes of a file with a wrong signature. The endpoint should refuse it.',
-    ],
-    [
-      'hookline send - --rate 50 --concurrency 8 --to http://localhost:3000/webhooks < messages.ndjson',
-      'Sends each line of a file, 50 in a second.',
-    ],
-  ])
+  addSecretOptions(addHeaderOption(command)).addHelpText('after', HELP)
 }
+
+const HELP = `
+Exit codes: 0 every message was taken, 1 one was not, 2 wrong usage.
+
+Examples:
+  hookline send track --set properties.total=12 --to http://localhost:3000/webhooks
+      Sends a track message, signed with the secret of HOOKLINE_SECRET.
+  hookline send message.json --tamper bad-signature --to http://localhost:3000/webhooks --secret-file secret.txt
+      Sends the exact bytes of a file with a wrong signature. The endpoint should refuse it.
+  hookline send - --rate 50 --concurrency 8 --to http://localhost:3000/webhooks < messages.ndjson
+      Sends each line of a file, 50 in a second.`
 
 /** Posts no faster than messages are read. When the user ends it, the attempts under way are given up. */
 async function send(name: string, options: Options): Promise<void> {
   const { to, set: edits = [], header: headers = {}, tamper: tampering, count, rate, concurrency, json } = options
-  const secret = tampering === 'no-signature' ? findSecret(options) : requireSecret(options)
+  const secret = tampering === 'no-signature' ? await findSecret(options) : await requireSecret(options)
   const source = await openSource(name, { count, edits })
   await confirmRemote(to, source.what, options.yes)
   const signal = interruption()

@@ -8,7 +8,7 @@ import { isMessageType, MESSAGE_TYPES } from '../../message/type-table.ts'
 import { nearest } from '../../options/checks.ts'
 import { fixtures } from '../../testing/fixtures.ts'
 import { cannotRead, readInput } from '../arguments.ts'
-import { UsageError } from '../terminal.ts'
+import { counted, UsageError } from '../terminal.ts'
 import { type Changes, type Prepared, prepare } from './prepare.ts'
 
 const LIMIT = 5_000_000
@@ -54,7 +54,7 @@ export async function openSource(name: string, copies: Copies): Promise<Source> 
 
 function single(bytes: Buffer, { count, edits }: Copies, isCopy: boolean): Source {
   return {
-    what: count === 1 ? '1 message' : `${count} messages`,
+    what: counted(count, 'message'),
     async *items() {
       for (let copy = 1; copy <= count; copy += 1) {
         try {
@@ -115,34 +115,26 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff')
 
 /** Splits a stream into lines of at most `limit` bytes. A byte order mark at its beginning is of no line. */
 export async function* splitLines(stream: AsyncIterable<Buffer>, limit: number): AsyncGenerator<Line> {
-  let parts: Buffer[] = []
-  let [number, size, end] = [0, 0, 0]
+  let rest: Buffer = Buffer.alloc(0)
+  let [number, read] = [0, 0]
 
-  const add = (part: Buffer): void => {
-    size += part.length
-    end += part.length
-    if (size <= limit) parts.push(part)
-    else parts = []
-  }
-  const finish = (): Line => {
-    let bytes = size > limit ? undefined : Buffer.concat(parts, size)
-    if (bytes?.at(-1) === CARRIAGE_RETURN) bytes = bytes.subarray(0, -1)
-    if (number === 0 && bytes?.subarray(0, 3).equals(BYTE_ORDER_MARK)) bytes = bytes.subarray(3)
+  const toLine = (part: Buffer, end: number): Line => {
+    const bytes = Buffer.concat([rest, part])
+    rest = Buffer.alloc(0)
     number += 1
-    parts = []
-    size = 0
-    return { number, bytes, end }
+    const start = number === 1 && bytes.subarray(0, 3).equals(BYTE_ORDER_MARK) ? 3 : 0
+    const line = bytes.subarray(start, bytes.at(-1) === CARRIAGE_RETURN ? -1 : undefined)
+    return { number, bytes: bytes.length > limit ? undefined : line, end }
   }
 
   for await (const chunk of stream) {
     let from = 0
     for (let at = chunk.indexOf(LINE_FEED); at !== -1; at = chunk.indexOf(LINE_FEED, from)) {
-      add(chunk.subarray(from, at))
+      yield toLine(chunk.subarray(from, at), read + at + 1)
       from = at + 1
-      end += 1
-      yield finish()
     }
-    if (from < chunk.length) add(chunk.subarray(from))
+    rest = Buffer.concat([rest, chunk.subarray(from)]).subarray(0, limit + 1)
+    read += chunk.length
   }
-  if (size > 0) yield finish()
+  if (rest.length > 0) yield toLine(Buffer.alloc(0), read)
 }

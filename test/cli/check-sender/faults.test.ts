@@ -3,7 +3,7 @@
 import { expect, it, vi } from 'vitest'
 import { SENDER_CASES } from '../../../src/cli/check-sender/cases.ts'
 import { runCases } from '../../../src/cli/check-sender/run.ts'
-import { type Fault, hmac, type Message, SECRET, sendAll, sha1 } from './senders.ts'
+import { type Fault, hmac, type Message, SECRET, sendAll } from './senders.ts'
 
 const WAIT_MS = 3_000
 /** Those that wait for timeouts take as long as a timeout. */
@@ -36,7 +36,6 @@ const two = (message: Message, separator: string): string =>
 const FAULTS: readonly (readonly [name: string, fault: Fault, expected: Readonly<Record<string, RegExp>>])[] = [
   ['none', {}, {}],
   ['PUT in place of POST', { method: 'PUT' }, { method: /^fail: .*Got PUT\.$/ }],
-  ['GET', { method: 'GET' }, { method: /^fail: .*Got GET\.$/ }],
   ['a path of its own', { path: '/track' }, { path: /^fail: .*Got \/webhooks\/track\./ }],
   [
     'a form',
@@ -51,27 +50,15 @@ const FAULTS: readonly (readonly [name: string, fault: Fault, expected: Readonly
   ],
   ['no signature', { sign: () => undefined }, { signature: /^fail: .*Got none\./ }],
   ['SHA-256', { sign: (body, secret) => hmac('sha256', body, secret) }, { signature: /^fail: .*SHA-256/ }],
-  ['a hash without a key', { sign: sha1 }, { signature: /^fail: / }],
-  ['another secret', { sign: (body) => hmac('sha1', body, 'other') }, { signature: /^fail: / }],
   [
     'upper case',
     { sign: (body, secret) => hmac('sha1', body, secret).toUpperCase() },
     { signature: /^fail: .*upper case/ },
   ],
   [
-    'a signature of other spaces',
-    { sign: (body, secret) => hmac('sha1', JSON.stringify(JSON.parse(body), null, 1), secret) },
-    { signature: /^fail: / },
-  ],
-  [
     'two messages in an array',
     { write: (message) => `[${two(message, ',')}]` },
-    { 'one-message': /^fail: .*Got an array of 2 messages/ },
-  ],
-  [
-    'a message in an array',
-    { write: (message) => `[${JSON.stringify(message)}]` },
-    { 'one-message': /^fail: .*Got an array of 1 message\./ },
+    { 'one-message': /^fail: .*Got 2 messages in an array/ },
   ],
   [
     'two messages in a field',
@@ -117,14 +104,6 @@ const FAULTS: readonly (readonly [name: string, fault: Fault, expected: Readonly
   [
     'other spaces on a retry',
     { write: (message, attempt) => JSON.stringify(message, null, attempt) },
-    { 'identical-retry': /^fail: .*identical bytes/ },
-  ],
-  [
-    'another order on a retry',
-    {
-      write: (message, attempt) =>
-        JSON.stringify(attempt === 1 ? message : Object.fromEntries(Object.entries(message).reverse())),
-    },
     { 'identical-retry': /^fail: .*identical bytes/ },
   ],
   [

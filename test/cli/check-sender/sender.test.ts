@@ -1,17 +1,15 @@
 /** `hookline check --sender`, as a process. */
 
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import https from 'node:https'
-import type { AddressInfo } from 'node:net'
-import { createServer } from 'node:net'
 import { createDestination } from 'hookline/sender'
 import { expect, it, onTestFinished } from 'vitest'
 import type { CaseFacts } from '../../../src/cli/report.ts'
 import { needs } from '../../support/needs.ts'
 import { until } from '../../support/until.ts'
-import { hookline, jsonLines, type Started, start } from '../command.ts'
+import { hookline, jsonLines, listenHere, type Started, start } from '../command.ts'
 import { SECRET, sendAll } from './senders.ts'
 
 const env = { HOOKLINE_SECRET: SECRET }
@@ -129,10 +127,7 @@ it('lists its cases, as the guide does', async () => {
 })
 
 it('says what is wrong with its arguments', async () => {
-  const taken = createServer().listen(0, '127.0.0.1')
-  await once(taken, 'listening')
-  onTestFinished(() => void taken.close())
-  const port = String((taken.address() as AddressInfo).port)
+  const { port } = new URL(await listenHere(createServer()))
   const sentences = {
     [`--port ${port}`]: `error: --port must be free. Got port ${port} of 127.0.0.1, which is in use. Pass another one.\n`,
     '--only self-signed': 'error: With --tls, the case self-signed runs alone; without it, the others.\n',

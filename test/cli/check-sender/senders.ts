@@ -1,6 +1,6 @@
 /** A small sender that is right, and the faults that can be planted in it. */
 
-import { createHash, createHmac } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import http from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 
@@ -30,10 +30,6 @@ export const SECRET = 'a secret'
 
 export function hmac(algorithm: string, body: string, secret: string): string {
   return createHmac(algorithm, secret).update(body).digest('hex')
-}
-
-export function sha1(text: string): string {
-  return createHash('sha1').update(text).digest('hex')
 }
 
 /** Sends so many messages at once, each until it is taken, refused or tried five times. */

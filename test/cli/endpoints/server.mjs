@@ -1,6 +1,6 @@
 /** An endpoint on node:http, without this package: right, or with the one fault that FAULT names. Prints its port. */
 
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { createServer } from 'node:http'
 
 const { SECRET = '', FAULT } = process.env
@@ -9,23 +9,12 @@ let count = 0
 function signedBytes(body) {
   if (FAULT === 'stringify') return JSON.stringify(JSON.parse(body))
   if (FAULT === 'text') return body.toString().normalize()
-  if (FAULT === 'ascii') return body.toString('ascii')
-  if (FAULT === 'empty') return ''
-  if (FAULT === 'object') return String(JSON.parse(body))
   return body
 }
 
 function isAuthentic(body, given) {
   const digest = createHmac('sha1', FAULT === 'quoted-secret' ? `"${SECRET}"` : SECRET).update(signedBytes(body))
-  if (FAULT === 'optional' && given === undefined) return true
-  if (FAULT === 'includes') return String(given).includes(digest.digest('hex'))
-  const expected = digest.digest()
-  if (FAULT === 'throws') return timingSafeEqual(Buffer.from(given, 'hex'), expected)
-  if (FAULT === 'hex') {
-    const bytes = Buffer.from(String(given), 'hex')
-    return bytes.length === expected.length && timingSafeEqual(bytes, expected)
-  }
-  return given === expected.toString('hex')
+  return given === digest.digest('hex')
 }
 
 async function answer(request, response) {
@@ -43,8 +32,6 @@ async function answer(request, response) {
     if (FAULT === 'first-chunk') break
   }
   const body = Buffer.concat(chunks)
-  if (FAULT === 'late') await new Promise((resolve) => setTimeout(resolve, 5_500))
-  if (FAULT === 'early') response.writeHead(200).end()
   if (!isAuthentic(body, request.headers['x-signature'])) {
     const right = createHmac('sha1', SECRET).update(body).digest('hex')
     return response.writeHead(401).end(FAULT === 'reveals' ? `expected ${right}` : '')
@@ -60,14 +47,12 @@ async function answer(request, response) {
   }
   if (FAULT === 'busy') await new Promise((resolve) => setTimeout(resolve, 10))
   count -= FAULT === 'busy'
-  let message
   try {
-    message = JSON.parse(body)
+    JSON.parse(body)
   } catch {
     return response.writeHead(400).end()
   }
-  if (FAULT === 'teapot' && message?.properties?.one) return response.writeHead(418).end()
-  response.writeHead(FAULT === 'accepted' ? 202 : 200).end('ok')
+  response.writeHead(200).end('ok')
 }
 
 const server = createServer((request, response) => {

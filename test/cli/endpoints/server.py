@@ -1,5 +1,6 @@
 """An endpoint on the standard library of Python: right, or with the one fault that FAULT names. Prints its port."""
 
+import base64
 import hashlib
 import hmac
 import json
@@ -21,8 +22,6 @@ def signed_bytes(body):
     """What the endpoint takes for the bytes that were signed."""
     if FAULT == "json-dumps":
         return json.dumps(json.loads(body)).encode()
-    if FAULT == "json-dumps-compact":
-        return json.dumps(json.loads(body), separators=(",", ":"), ensure_ascii=False).encode()
     if FAULT == "json-dumps-sorted":
         return json.dumps(json.loads(body), separators=(",", ":"), sort_keys=True).encode()
     if FAULT == "strip":
@@ -58,8 +57,6 @@ def is_authentic(body, headers):
     if FAULT == "also-sha256" and given == digest(body, hashlib.sha256):
         return True
     if FAULT == "base64":
-        import base64
-
         expected = base64.b64encode(bytes.fromhex(expected)).decode()
     if FAULT == "prefix":
         return given != "" and expected.startswith(given)
@@ -91,8 +88,6 @@ def check(message):
         return 400
     if FAULT == "no-track" and message.get("type") == "track":
         return 422
-    if FAULT == "no-delete" and message.get("type") == "delete":
-        return 404
     if FAULT == "needs-version":
         return 200 if message.get("version") == 1 else 422
     if FAULT == "too-old":
@@ -106,7 +101,7 @@ def check(message):
 
 
 class Endpoint(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1" if FAULT in ("keep-alive", "unread-body") else "HTTP/1.0"
+    protocol_version = "HTTP/1.1" if FAULT == "unread-body" else "HTTP/1.0"
 
     def do_POST(self):
         length = int(self.headers["Content-Length"])
@@ -116,15 +111,11 @@ class Endpoint(BaseHTTPRequestHandler):
             time.sleep(20)
         if FAULT == "unread-body" and self.headers.get("X-Signature", "0") == "0" * 40:
             return self.answer(401)
-        body = self.rfile.read1(length) if FAULT == "one-read" else self.rfile.read(length)
+        body = self.rfile.read(length)
         if FAULT == "hangs":
             time.sleep(60)
-        if FAULT == "slow":
-            time.sleep(6)
         if FAULT == "redirects":
             return self.answer(302, Location="/login?next=x")
-        if FAULT == "moved":
-            return self.answer(308, Location=self.path + "/")
         if FAULT == "always-500":
             return self.answer(500)
         if FAULT == "parses-first":

@@ -3,7 +3,6 @@
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createReceiver, verify } from 'hookline'
@@ -12,7 +11,7 @@ import { type RecordedRequest, type Script, startEndpoint } from 'hookline/testi
 import { expect, it, onTestFinished } from 'vitest'
 import { needs } from '../../support/needs.ts'
 import { until } from '../../support/until.ts'
-import { createFolder, findBin, hookline, start } from '../command.ts'
+import { createFolder, findBin, hookline, listenHere, start } from '../command.ts'
 
 const env = { HOOKLINE_SECRET: 'a secret' }
 const track = '{"type":"track","userId":"u1","event":"Order Completed"}'
@@ -32,10 +31,7 @@ async function file(name: string, content: string | Uint8Array): Promise<string>
 /** A correct receiver that takes each message once. */
 async function receive() {
   const receiver = createReceiver({ secret: env.HOOKLINE_SECRET, onError: () => {} })
-  const server = createServer(serve(receiver)).listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.on('listening', resolve))
-  onTestFinished(() => void server.close().closeAllConnections())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  return `${await listenHere(createServer(serve(receiver)))}/`
 }
 
 it.each(['page', 'screen', 'identify', 'track', 'alias', 'group', 'delete'])('sends a %s', async (type) => {

@@ -6,7 +6,6 @@ import type { Server } from 'node:http'
 import type { Command } from 'commander'
 import { describeError } from '../../../message/error.ts'
 import {
-  addExamples,
   address,
   addSecretOptions,
   findSecret,
@@ -15,7 +14,7 @@ import {
   type SecretOptions,
   whole,
 } from '../../arguments.ts'
-import { interruption, note, print, UsageError } from '../../terminal.ts'
+import { counted, interruption, note, print, UsageError } from '../../terminal.ts'
 import { lineOf } from '../list.ts'
 import { addStoreOption, createStore, type KeptRequest, MAX_BYTES, MAX_REQUESTS } from '../store.ts'
 import { createEndpoint, type FailScript, failScript } from './endpoint.ts'
@@ -42,22 +41,25 @@ export function define(command: Command): void {
     .option('--fail <script>', 'what happens to the first requests: 3x500,1xtimeout,2xreset,1xslow:3000', failScript)
     .option('--ui [port]', 'show the requests on a page of this machine. Default: a free port', whole(0, 65_535))
     .action(listen)
-  addSecretOptions(addStoreOption(command))
-  command.addHelpText(
-    'after',
-    `\nWithout a secret, nothing is verified. The newest ${MAX_REQUESTS} requests are kept, and at most ${MAX_BYTES / 1e6} MB of them.`,
-  )
-  command.addHelpText('after', '\nExit codes: 0 ended by Ctrl-C, 2 wrong usage.')
-  addExamples(command, [
-    ['hookline listen --secret-file secret.txt', 'Shows what comes to port 4000, and why a signature does not match.'],
-    ['hookline listen --ui', 'Shows what comes on a page, too.'],
-    ['hookline listen --forward http://localhost:3000/webhooks', 'Passes what comes on to your endpoint.'],
-    ['hookline listen --port 4001 --fail 3x500,1xtimeout', 'Shows how a sender retries.'],
-  ])
+  addSecretOptions(addStoreOption(command)).addHelpText('after', HELP)
 }
 
+const HELP = `
+Without a secret, nothing is verified. The newest ${MAX_REQUESTS} requests are kept, and at most ${MAX_BYTES / 1e6} MB of them.
+Exit codes: 0 ended by Ctrl-C, 2 wrong usage.
+
+Examples:
+  hookline listen --secret-file secret.txt
+      Shows what comes to port 4000, and why a signature does not match.
+  hookline listen --ui
+      Shows what comes on a page, too.
+  hookline listen --forward http://localhost:3000/webhooks
+      Passes what comes on to your endpoint.
+  hookline listen --port 4001 --fail 3x500,1xtimeout
+      Shows how a sender retries.`
+
 async function listen({ port, host, forward, store: path, fail, ui, ...secrets }: Options): Promise<void> {
-  const secret = findSecret(secrets)
+  const secret = await findSecret(secrets)
   if (host === '')
     throw new UsageError('--host is empty. Pass an address, or leave it out to listen on this machine only.')
   if (forward?.protocol === 'http:' && isOwn(forward) && Number(forward.port || 80) === port) {
@@ -142,7 +144,7 @@ function summaryOf(count: Readonly<Record<KeptRequest['verification'] | 'lost', 
   const { verified, mismatched, unchecked, lost } = count
   const came = verified + mismatched + unchecked
   const parts = [
-    `${came} ${came === 1 ? 'request' : 'requests'} came`,
+    `${counted(came, 'request')} came`,
     ...(verified + mismatched > 0 ? [`${verified} verified`, `${mismatched} not`] : []),
     ...(leftOut > 0 ? [`${leftOut} lines left out`] : []),
     ...(lost > 0 ? [`${lost} not kept`] : []),

@@ -1,0 +1,74 @@
+/** What is probably wrong with an endpoint that answers a case otherwise, and what to do. */
+
+const PARSE = 'Catch the error of the parser, and answer 400.'
+const MALFORMED = 'Check that the header has 40 hex digits before anything else is done with it.'
+const DOUBLES = 'Where numbers are doubles, it becomes'
+
+const ADVICE: readonly (readonly [ids: RegExp, advice: string])[] = [
+  [/^signature-missing/, 'Refuse a request without the header.'],
+  [/^signature-empty$/, 'Refuse an empty header.'],
+  [/^signature-(malformed|not-hex)/, MALFORMED],
+  [/^signature-not-ascii/, `${MALFORMED} In Python, hmac.compare_digest raises an error for such text.`],
+  [
+    /^signature-(start|truncated|last-digit|first-digit|longer)/,
+    'It compares a part of the signature only: compare all 40 digits.',
+  ],
+  [/^signature-sha256/, 'Compare the lowercase hex HMAC-SHA1 only.'],
+  [/^signature-without-secret/, 'Anybody can compute it: key the digest with the secret.'],
+  [/^signature-empty-secret/, 'Anybody can compute it: refuse everything while no secret is configured.'],
+  [/^signature-of-nothing/, 'It verifies an empty body: read the body before anything else consumes it.'],
+  [/^signature-(upper-case|with-tail|prefixed|base64)/, 'The specification has lowercase hex digits and nothing else.'],
+  [/^signature-forged$/, 'Verify the signature.'],
+  [/^signature-forged-types/, 'Verify the signature before the type is looked at, whatever the type is.'],
+  [/^signature-of-other-body/, 'Compute the digest of the body of each request.'],
+  [/^body-changed/, 'Compute the digest of the whole body.'],
+  [/^body-extended/, 'Compute the digest of the bytes that arrived, without trimming or parsing them.'],
+  [/^body-end-changed/, 'Compute the digest of the whole body, not of its first part.'],
+  [/^(forged-not-json|unsigned-empty-body)/, 'Verify the signature before the body is parsed.'],
+  [/^forged-put/, 'The sender uses POST only: refuse other methods, or verify them as well.'],
+
+  [/^type-/, 'The sender sends each of the seven types: answer 2xx to one that is of no use to you.'],
+  [/^context-object/, 'Every message but a delete has a context: take it, whatever it holds.'],
+  [/^unknown-fields/, 'Senders add fields, and new ones over time: ignore those that you do not know.'],
+  [/^anonymous-id/, 'A visitor who has not logged in has no userId: take the anonymousId in its place.'],
+  [/^user-id-null/, 'Senders write null for the userId of a visitor who has not logged in: treat it as absent.'],
+  [/^audience-traits/, 'Audiences arrive as boolean traits: take them beside text and numbers.'],
+  [/^old-timestamp/, 'A message is retried for four hours with the same bytes: do not refuse one for its age.'],
+
+  [/^bytes-float/, 'JavaScript, Go and PHP write it as 39.'],
+  [/^bytes-decimal/, `${DOUBLES} 19.9.`],
+  [/^bytes-exponent/, 'It becomes 1000 or 1000.0.'],
+  [/^bytes-big-integer/, `${DOUBLES} 9007199254740992.`],
+  [/^bytes-non-ascii/, 'Python and PHP write é as \\u00e9, and a body decoded as Latin-1 has two characters for it.'],
+  [/^bytes-escaped-non-ascii/, 'JavaScript and others write \\u00e9 as é.'],
+  [/^bytes-line-separator/, 'Go, Rails, PHP and Python escape U+2028; others write the escape as the character.'],
+  [/^bytes-slash/, 'PHP writes / as \\/.'],
+  [/^bytes-escaped-slash/, 'All but PHP write \\/ as /.'],
+  [/^bytes-html/, 'Go and Rails write < as \\u003c.'],
+  [/^bytes-escapes/, 'A serialiser has one escape for each character.'],
+  [/^bytes-key-order/, 'Go sorts keys.'],
+  [/^bytes-index-keys/, 'JavaScript moves them to the front and sorts them.'],
+  [/^bytes-empty-object/, 'PHP decodes {} into an array, and writes [].'],
+  [/^bytes-null/, 'Some serialisers leave out what is null.'],
+  [/^bytes-spaces/, 'A serialiser writes none, or another.'],
+  [/^bytes-indented/, 'A body that is read as text may have lost the CR of a line break.'],
+  [/^bytes-(line-break-at-end|space-at-start)/, 'A body that is trimmed, as by strip() or trim(), has lost it.'],
+
+  [/^retry-identical/, 'A sender that lost an answer sends the message again: answer a known message as before.'],
+  [/^large-body/, 'Read the whole body before it is verified, and raise its limit, in the framework and in proxies.'],
+  [/^body-in-pieces/, 'Read as many bytes as Content-Length says, not only those of the first packet.'],
+  [/^header-names/, 'Names of headers have no case (RFC 9110, section 5.1), and proxies change it: compare without.'],
+  [/^nul/, 'PostgreSQL refuses that character in text and in jsonb: remove it before the message is stored.'],
+  [/^keep-alive/, 'Read each body to its end also when it is refused, or answer with Connection: close.'],
+  [/^twenty-at-once/, 'A sender posts many messages at a time: answer them side by side, or each of them soon.'],
+
+  [/^lone-surrogate/, 'JSON.stringify of JavaScript writes it: replace it before the text is encoded or stored.'],
+  [/^signed-(not-json|cut-json|empty-body)/, PARSE],
+  [/^signed-(null|list|empty-object)/, 'Check what the parser returned before a field of it is read, and answer 400.'],
+  [/^unknown-type/, 'Answer 2xx or 4xx: a 5xx brings it back.'],
+  [/^byte-order-mark/, `A parser may refuse it. ${PARSE}`],
+]
+
+export function adviceOf(id: string): string {
+  return ADVICE.find(([ids]) => ids.test(id))?.[1] ?? ''
+}
