@@ -2,11 +2,11 @@
 
 import type { Dedupe } from '../dedupe/store.ts'
 import type { FailedRequest } from '../handling/diagnostics.ts'
-import { createReceiverObservers, type ReceiverObservers } from '../handling/observer.ts'
-import { createValidate, type EventSchemas, type TraitSchemas, type Validate } from '../handling/schema.ts'
-import { createTap, type Tap } from '../handling/tap.ts'
+import { createReceiverObservers } from '../handling/observer.ts'
+import { createValidate, type EventSchemas, type TraitSchemas } from '../handling/schema.ts'
+import { createTap } from '../handling/tap.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
-import { type InboxOptions, type InboxSettings, readInboxOptions } from '../inbox/options.ts'
+import { type InboxOptions, readInboxOptions } from '../inbox/options.ts'
 import type { DeadLetterMessage } from '../inbox/stored.ts'
 import type { HooklineError } from '../message/error.ts'
 import { BODY_LIMIT, DEADLINE_MS, ELEMENTS_LIMIT } from '../message/limits.ts'
@@ -21,12 +21,12 @@ import {
   requireOneOf,
   whole,
 } from '../options/checks.ts'
-import type { Log, Logger } from '../options/log.ts'
+import type { Logger } from '../options/log.ts'
 import { createReport } from '../options/report.ts'
 import type { Queue } from '../queues/api.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { type ReceiverDedupeOptions, readDedupe } from './deduplication.ts'
-import { type MatchSecret, readSecret, type SecretProvider, type Secrets, type SourceSecrets } from './secrets.ts'
+import { readSecret, type SecretProvider, type Secrets, type SourceSecrets } from './secrets.ts'
 
 /** The options of `createReceiver`. Pass `secret`, or `allowUnsigned: true`. */
 export interface ReceiverOptions<
@@ -112,22 +112,7 @@ export type OnRejected = (error: HooklineError, message: RejectedMessage) => unk
 /** Which batches a receiver takes. */
 export type BatchMode = 'refuse' | 'signed' | 'first_signed'
 
-export interface ReceiverSettings {
-  readonly batches: BatchMode
-  readonly batchLimit: number
-  readonly matchSecret: MatchSecret | undefined
-  readonly validate: Validate
-  readonly limit: number
-  readonly deadlineMs: number
-  readonly inbox: InboxSettings | undefined
-  readonly dedupe: ReceiverDedupeOptions | undefined
-  readonly onRejected: OnRejected | undefined
-  readonly onDeadLetter: ReceiverOptions['onDeadLetter']
-  readonly tap: Tap
-  readonly log: Log
-  readonly observers: ReceiverObservers
-  readonly clock: Clock
-}
+export type ReceiverSettings = ReturnType<typeof readOptions>
 
 const CHECKS: OptionChecks<ReceiverOptions> = {
   secret: anything,
@@ -149,7 +134,7 @@ const CHECKS: OptionChecks<ReceiverOptions> = {
 
 const BATCH_MODES: readonly BatchMode[] = ['refuse', 'signed', 'first_signed']
 
-export function readOptions(options: ReceiverOptions): ReceiverSettings {
+export function readOptions(options: ReceiverOptions) {
   if (typeof options !== 'object' || options === null) {
     throw invalidOption('createReceiver: options', 'must be an object', kindOf(options), 'Pass at least { secret }.')
   }

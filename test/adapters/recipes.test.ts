@@ -5,12 +5,10 @@ import http2 from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { PassThrough } from 'node:stream'
 import koaBodyparser from '@koa/bodyparser'
-import Router from '@koa/router'
 import express5 from 'express'
 import express4 from 'express4'
 import fastify5, { type FastifyInstance } from 'fastify'
 import fastify4 from 'fastify4'
-import { Hono } from 'hono'
 import Koa from 'koa'
 import oldBodyparser from 'koa-bodyparser'
 import Koa2 from 'koa2'
@@ -123,14 +121,6 @@ describe.each([
     const app = new Framework().use(parser).use(serveKoa(receiver, { path: '/webhooks' }))
     expect((await post(app.callback())).body).toEqual({ ok: true })
     expect(sources).toEqual(['rawBody-text'])
-  })
-
-  it('runs in a router', async () => {
-    const { receiver } = setUp()
-    const router = new Router()
-    router.post('/webhooks', serveKoa(receiver))
-    const app = new Framework().use(router.routes() as unknown as Koa.Middleware)
-    expect((await post(app.callback())).body).toEqual({ ok: true })
   })
 
   it('shows its answer to middleware around it', async () => {
@@ -431,28 +421,21 @@ describe('fetch', () => {
   const codeOf = async (response: Response) => ((await response.json()) as { code: string }).code
   const webRequest = () => new Request('http://localhost/webhooks?x=1', { method, headers, body })
 
-  it('runs in Hono', async () => {
-    const { receiver } = setUp()
-    const webhook = serveFetch(receiver)
-    const app = new Hono().post('/webhooks', (context) => webhook(context.req.raw))
-    const response = await app.request('/webhooks', { method, headers, body })
-    expect([response.status, await response.text()]).toEqual([200, '{"ok":true}'])
-  })
-
-  it('answers body_consumed when the body was read before', async () => {
+  it.each([
+    ['was read before', (incoming: Request) => incoming.text()],
+    ['has another reader', (incoming: Request) => incoming.body?.getReader()],
+  ])('answers body_consumed when the body %s, and 200 where a clone was read', async (_how, read) => {
     const { receiver } = setUp()
     const incoming = webRequest()
-    await incoming.text()
+    await read(incoming)
     const response = await serveFetch(receiver)(incoming)
-    expect([response.status, await codeOf(response)]).toEqual([500, 'body_consumed'])
-  })
-
-  it('answers body_consumed when the body has another reader', async () => {
-    const { receiver } = setUp()
-    const incoming = webRequest()
-    incoming.body?.getReader()
-    const response = await serveFetch(receiver)(incoming)
-    expect([response.status, await codeOf(response)]).toEqual([500, 'body_consumed'])
+    expect([response.status, await response.json()]).toMatchObject([
+      500,
+      { code: 'body_consumed', detail: expect.stringContaining('Pass it on unread, and read a clone of it.') },
+    ])
+    const unread = webRequest()
+    await read(unread.clone())
+    expect((await serveFetch(receiver)(unread)).status).toBe(200)
   })
 
   it('cancels a body over the limit', async () => {
@@ -483,10 +466,14 @@ describe('an endpoint with routes', () => {
   const ask = (serve: (request: Request) => Promise<Response>, path: string) =>
     serve(new Request(`http://localhost${path}`, { method: 'POST' })).then(({ status }) => status)
 
-  it.each(['/analytics', '/analytics/'])('lies below the path %s', async (path) => {
-    const handler = serveFetch(collector, { path })
-    expect(await ask(handler, '/analytics/v1/batch')).toBe(200)
-    expect(await ask(handler, '/v1/batch')).toBe(404)
+  it.each([
+    ['/analytics', '/analytics/v1/batch', '/v1/batch'],
+    ['/analytics/', '/analytics/v1/batch', '/v1/batch'],
+    [undefined, '/v1/batch', '/analytics/v1/batch'],
+    ['/', '/v1/batch', '/analytics/v1/batch'],
+  ])('lies below the path %s', async (path, own, other) => {
+    const handler = serveFetch(collector, path === undefined ? {} : { path })
+    expect([await ask(handler, own), await ask(handler, other)]).toEqual([200, 404])
   })
 
   it('is not asked about a path beside its own', async () => {
@@ -494,12 +481,6 @@ describe('an endpoint with routes', () => {
     const handler = serveFetch({ routes: ['/'], handle }, { path: '/analytics' })
     expect(await ask(handler, '/analytics2')).toBe(404)
     expect(handle).not.toHaveBeenCalled()
-  })
-
-  it.each([undefined, '/'])('lies at the root with the path %s', async (path) => {
-    const handler = serveFetch(collector, path === undefined ? {} : { path })
-    expect(await ask(handler, '/v1/batch')).toBe(200)
-    expect(await ask(handler, '/analytics/v1/batch')).toBe(404)
   })
 })
 

@@ -1,20 +1,14 @@
 /** What errors advise: each mistake is made, then its advice is followed, and that is the end of the error. */
 
-import http from 'node:http'
-import type { AddressInfo } from 'node:net'
-import express from 'express'
 import Fastify from 'fastify'
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { serve as serveExpress } from '../../adapters/express.ts'
 import { serve as serveFastify } from '../../adapters/fastify.ts'
-import { serve as serveFetch } from '../../adapters/fetch.ts'
 import { serve as serveNode } from '../../adapters/node.ts'
 import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
-import { signedRequest } from '../../src/testing/signed-request.ts'
 import { deliver, secret, setUp } from '../support/receive.ts'
 
 const { track } = fixtures
@@ -57,11 +51,6 @@ const mistakes: Readonly<Record<string, readonly [make: () => unknown, message: 
     () => createReceiver({ secret, inbox: { queue: memoryQueue(), retries: mistake(5) } }),
     '`inbox.retries` must be a list of milliseconds or a function. Got a number. Pass a list, for example [1000, 30000].',
     () => createReceiver({ secret, inbox: { queue: memoryQueue(), retries: [1000, 30000] } }),
-  ],
-  'start() without an inbox': [
-    () => createReceiver({ secret }).on('*', handler).start(),
-    '`start` needs an inbox. Got a receiver without one. Pass `inbox` to createReceiver.',
-    () => createReceiver({ secret, inbox: memoryQueue() }).on('*', handler).start(),
   ],
   'an event in place of a type': [
     () => createReceiver({ secret }).on(mistake('page'), 'Home', handler),
@@ -124,71 +113,4 @@ describe('a TypeError', () => {
       ),
     )
   })
-})
-
-describe('body_consumed', () => {
-  async function listen(listener: http.RequestListener) {
-    const server = http.createServer(listener)
-    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => void server.close().closeAllConnections())
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks`
-  }
-
-  const spaced = JSON.stringify(track, undefined, 2)
-
-  async function post(url: string, key = secret) {
-    const { headers, body } = signedRequest(spaced, key)
-    return (await fetch(url, { method: 'POST', headers: { ...headers }, body })).status
-  }
-
-  it('behind express.json(): mount the route before it, and a wrong secret is answered 401', async () => {
-    vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
-    onTestFinished(() => void vi.restoreAllMocks())
-    const { receiver, errors } = setUp()
-    receiver.on('*', handler)
-    const behind = await listen(express().use(express.json()).post('/webhooks', serveExpress(receiver)))
-    expect([await post(behind), await post(behind, 'another')]).toEqual([500, 500])
-    expect(errors[0]?.message).toBe(
-      'The signature cannot be checked, because the body was read before. Got a copy that it does not match. Mount the webhook route before what reads the body (express.json(), koa-bodyparser …), or have that keep the bytes as rawBody (a Buffer). A wrong secret is answered 401 then.',
-    )
-
-    const before = await listen(express().post('/webhooks', serveExpress(receiver)).use(express.json()))
-    expect([await post(before), await post(before, 'another')]).toEqual([200, 401])
-
-    const verify = (request: object, _response: unknown, rawBody: Buffer) => void Object.assign(request, { rawBody })
-    const kept = await listen(express().use(express.json({ verify })).post('/webhooks', serveExpress(receiver)))
-    expect([await post(kept), await post(kept, 'another')]).toEqual([200, 401])
-  })
-
-  it('of a web request: read a clone', async () => {
-    const { receiver } = setUp()
-    receiver.on('*', handler)
-    const { headers, body } = signedRequest(spaced, secret)
-    const request = () => new Request('http://localhost/', { method: 'POST', headers: { ...headers }, body })
-    const read = request()
-    await read.text()
-    const refused = await serveFetch(receiver)(read)
-    expect(await refused.json()).toMatchObject({
-      code: 'body_consumed',
-      detail: expect.stringContaining('Pass it on unread, and read a clone of it.'),
-    })
-    const unread = request()
-    await unread.clone().text()
-    expect((await serveFetch(receiver)(unread)).status).toBe(200)
-  })
-})
-
-it('handler_timeout: an inbox for slow handlers', async () => {
-  const inline = setUp()
-  inline.receiver.on('*', () => new Promise<void>((resolve) => void inline.clock.setTimeout(resolve, 60_000)))
-  const received = deliver(inline.receiver, track)
-  await inline.clock.advance(4_500)
-  expect(await received).toMatchObject({
-    error: { message: expect.stringContaining('Use an `inbox` for slow handlers') },
-  })
-  const { receiver, clock, errors } = setUp({ inbox: memoryQueue() })
-  receiver.on('*', () => new Promise<void>((resolve) => void clock.setTimeout(resolve, 60_000))).start()
-  expect(await deliver(receiver, track)).toMatchObject({ status: 200 })
-  await clock.advance(60_000)
-  expect(errors).toEqual([])
 })
