@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import type { SchemaIssue } from '../../src/message/error.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
-import { deliver, setUp } from '../support/receive.ts'
+import { deliver, schemaOf, setUp } from '../support/receive.ts'
 
 const { track, identify, group } = fixtures
 
@@ -111,14 +111,12 @@ describe('issues', () => {
     ['neither issues nor a value', {}, 'internal'],
     ['issues that are no list', { issues: 5 }, 'internal'],
   ])('%s', async (_what, result, code) => {
-    const schema = { '~standard': { version: 1, vendor: 'test', validate: () => result as never } } as const
-    const { receiver } = setUp({ events: { 'Order Completed': schema } })
+    const { receiver } = setUp({ events: { 'Order Completed': schemaOf(() => result) } })
     expect(await deliver(receiver, track)).toMatchObject({ error: { code } })
   })
 
   it('may be an empty list', async () => {
-    const schema = { '~standard': { version: 1, vendor: 'test', validate: () => ({ issues: [] }) } } as const
-    const { receiver } = setUp({ events: { 'Order Completed': schema } })
+    const { receiver } = setUp({ events: { 'Order Completed': schemaOf(() => ({ issues: [] })) } })
     expect(await deliver(receiver, track)).toMatchObject({ error: { path: 'properties', issues: [] } })
   })
 })

@@ -9,7 +9,7 @@ import { fixtures } from '../../src/testing/fixtures.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 import { setUpInbox } from '../support/inbox.ts'
-import { deliver, secret, setUp } from '../support/receive.ts'
+import { deliver, schemaOf, secret, setUp } from '../support/receive.ts'
 
 const SECRETS: Readonly<Record<string, string>> = {
   authorization: 'Basic c2VjcmV0',
@@ -44,13 +44,7 @@ describe('an inbox', () => {
   })
 
   it('shows the same handlers the same message and delivery as without one, but the headers that hold secrets', async () => {
-    const schema = {
-      '~standard': {
-        version: 1,
-        vendor: 'test',
-        validate: (value: unknown) => ({ value: { ...(value as object), total: '39' } }),
-      },
-    } as const
+    const schema = schemaOf((value) => ({ value: { ...(value as object), total: '39' } }))
     const seen: { message: Message; delivery: Delivery }[] = []
     const clock = manualClock()
     const options = { secret: ['another', secret], clock, events: { 'Order Completed': schema } } as const

@@ -5,7 +5,7 @@ import type { Outcome } from '../../src/queues/api.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 import { handleJob, setUpInbox } from '../support/inbox.ts'
-import { deliver, secret } from '../support/receive.ts'
+import { deliver, schemaOf, secret, watchWarnings } from '../support/receive.ts'
 
 const [SECOND, MINUTE, HOUR] = [1000, 60_000, 3_600_000]
 const bytes = (text: string) => Buffer.from(text)
@@ -105,14 +105,13 @@ describe('retries', () => {
   ])(
     'by a function that %s are those of the default list, and the process is warned',
     async (_how, retries, detail) => {
-      const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+      const warn = watchWarnings()
       const { receiver, clock, times } = setUpFailing({ retries: retries as never })
       await deliver(receiver, fixtures.track)
       await clock.advance(6 * SECOND)
       expect(times).toEqual([0, SECOND, 6 * SECOND])
       expect(warn.mock.calls).toEqual(times.map(() => ['inbox.retries failed', { code: 'HOOKLINE_RETRIES', detail }]))
       await clock.advance(24 * HOUR)
-      warn.mockRestore()
       expect(await receiver.deadLetters()).toHaveLength(1)
     },
   )
@@ -139,7 +138,7 @@ describe('retries', () => {
         ? { issues: [{ message: 'secret value', path: ['total'] }] }
         : { value: value as object }
     }
-    const schema = { '~standard': { version: 1, vendor: 'test', validate } } as const
+    const schema = schemaOf(validate)
     const { receiver, clock, errors } = setUpInbox({}, { events: { 'Order Completed': schema } })
     const seen: unknown[] = []
     receiver.on('track', 'Order Completed', (message) => seen.push(message.event))
@@ -204,7 +203,7 @@ describe('handlers that never end', () => {
 
   it('are not called when a schema took all the time', async () => {
     const held = Promise.withResolvers<{ value: object }>()
-    const schema = { '~standard': { version: 1, vendor: 'test', validate: () => held.promise } } as const
+    const schema = schemaOf(() => held.promise)
     const { receiver, clock } = setUpInbox({ timeoutMs: 5000, retries: [] }, { events: { 'Order Completed': schema } })
     const handler = vi.fn()
     receiver.on('*', handler)

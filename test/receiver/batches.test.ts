@@ -1,9 +1,10 @@
 import { describe, expect, it, vi } from 'vitest'
+import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
 import { sign } from '../../src/message/signature.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { countEvents, setUpBatches, track, WAYS } from '../support/batches.ts'
-import { secret } from '../support/receive.ts'
+import { schemaOf, secret } from '../support/receive.ts'
 import { until } from '../support/until.ts'
 
 const some = ['ada', 'ben', 'cy'].map((user) => track(user))
@@ -116,11 +117,7 @@ describe.each(WAYS)('a batch, %s', (way) => {
     set.handler.run = ({ userId }) => {
       if (isBroken && userId === 'ben') throw new Error('out of stock')
     }
-    const { body, headers } = {
-      body: JSON.stringify(some),
-      headers: { 'x-signature': sign(JSON.stringify(some), secret) },
-    }
-    const first = await set.receiver.receive(Buffer.from(body), headers)
+    const first = await set.receiver.receive(...signedBatch())
     if (way === 'inbox') {
       expect(first).toMatchObject({ ok: true, status: 200 })
       set.receiver.start()
@@ -185,28 +182,14 @@ describe.each(WAYS)('a batch, %s', (way) => {
   })
 
   it('takes what a schema makes of an element, and reports one that does not match', async () => {
-    const schema = {
-      '~standard': {
-        version: 1,
-        vendor: 'test',
-        validate: (value: unknown) =>
-          (value as { total?: number }).total === 1 ? { value: { total: 2 } } : { issues: [{ message: 'no' }] },
-      },
-    } as const
+    const schema = schemaOf((value) =>
+      (value as { total?: number }).total === 1 ? { value: { total: 2 } } : { issues: [{ message: 'no' }] },
+    )
     const set = setUpBatches(way, { events: { Seen: schema } })
     set.receiver.on('*', set.handle)
     await set.post([track('ada', { properties: { total: 1 } }), track('ben')])
     expect(set.seen.map(({ message }) => message)).toMatchObject([{ userId: 'ada', properties: { total: 2 } }])
     expect(set.errors.map(({ code }) => code)).toEqual(['schema_mismatch'])
-  })
-
-  it('drops keys that could reach a prototype', async () => {
-    const set = setUpBatches(way)
-    set.receiver.on('*', set.handle)
-    const body =
-      '[{"type":"track","event":"Seen","userId":"ada","__proto__":{"isAdmin":true},"properties":{"\\u005f_proto__":1}}]'
-    await set.send(body, sign(body, secret))
-    expect(JSON.stringify(set.seen[0]?.message)).not.toContain('proto__')
   })
 
   it('is of the source and the secret that signed it', async () => {
@@ -271,8 +254,7 @@ describe('a batch without an inbox', () => {
       const held = Promise.withResolvers<void>()
       set.handler.run = ({ userId }) => (userId === 'ben' ? held.promise : undefined)
       const events = countEvents()
-      const body = JSON.stringify(some)
-      const pending = set.receiver.receive(Buffer.from(body), { 'x-signature': sign(body, secret) })
+      const pending = set.receiver.receive(...signedBatch())
       await until(() => set.seen.length === 2)
       await set.clock.advance(4_500)
       const received = await pending
@@ -309,7 +291,6 @@ describe('a batch without an inbox', () => {
   })
 
   it('copies by a key of yours are handled once, also in one batch', async () => {
-    const { memoryDedupe } = await import('../../src/dedupe/memory/index.ts')
     const key = vi.fn((message: { messageId?: string }) => String(message.messageId))
     const set = setUpBatches('inline', { dedupe: { store: memoryDedupe(), key } })
     set.receiver.on('*', set.handle)

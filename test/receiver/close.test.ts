@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
+import type { EndpointBody } from '../../src/http/body.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { setUpInbox } from '../support/inbox.ts'
-import { deliver, setUp } from '../support/receive.ts'
+import { deliver, hostRequest, setUp } from '../support/receive.ts'
 
 const page = (userId: string) => ({ ...fixtures.page, userId })
 
@@ -140,22 +141,16 @@ describe('close, with an inbox', () => {
 
   it('spends the time for answers out of the grace', async () => {
     const { receiver, clock, closing } = setUpHeld()
-    let give: () => void = () => {}
     receiver.start()
     await deliver(receiver, page('running'))
-    const request = receiver.handle({
-      method: 'POST',
-      path: '/',
-      headers: { 'content-type': 'application/json' },
-      query: '',
-      signal: new AbortController().signal,
-      remoteAddress: undefined,
-      readBody: () => new Promise((resolve) => (give = () => resolve({ bytes: Buffer.from('{}'), source: 'stream' }))),
-    })
+    const held = Promise.withResolvers<EndpointBody>()
+    const request = receiver.handle(
+      hostRequest({ readBody: () => held.promise, headers: { 'content-type': 'application/json' } }),
+    )
     await clock.advance(0)
     const state = closing(5000)
     await clock.advance(3000)
-    give()
+    held.resolve({ bytes: Buffer.from('{}'), source: 'stream' })
     expect(await request).toMatchObject({ status: 401 })
     await clock.advance(1999)
     expect(state).toEqual({})
@@ -261,6 +256,10 @@ describe('close, with a dedupe store', () => {
   })
 })
 
+const fail = () => {
+  throw new Error('away')
+}
+
 describe('health', () => {
   const zeros = { waiting: 0, active: 0, deadLetters: 0, oldestDueAgeMs: 0, asOf: undefined }
   const counted = { ...zeros, retrying: 0, asOf: expect.any(Date) }
@@ -303,12 +302,7 @@ describe('health', () => {
 
   it.each([
     ['rejects', () => Promise.reject(new Error('away'))],
-    [
-      'throws',
-      () => {
-        throw new Error('away')
-      },
-    ],
+    ['throws', fail],
   ])('of a queue that %s: unavailable', async (_how, counts) => {
     const { receiver } = setUpInbox({}, {}, { counts })
     expect(await receiver.health()).toEqual({ status: 'unavailable', ...zeros })

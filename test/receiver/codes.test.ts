@@ -3,9 +3,7 @@ import type { EndpointRequest } from '../../src/http/endpoint.ts'
 import { HooklineError, type HooklineErrorCode } from '../../src/message/error.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import type { ReceiverOptions } from '../../src/receiver/options.ts'
-import { fixtures } from '../../src/testing/fixtures.ts'
-import { signedRequest } from '../../src/testing/signed-request.ts'
-import { secret, setUp } from '../support/receive.ts'
+import { hostRequest, refusing, schemaOf, setUp } from '../support/receive.ts'
 
 interface Case {
   readonly status: number
@@ -20,12 +18,7 @@ interface Case {
 const fails = (code: HooklineErrorCode) => () => Promise.reject(new HooklineError(code, 'from the host'))
 const hangs = () => new Promise<never>(() => {})
 const full = { ...memoryQueue(), push: fails('queue_full') }
-const broken = {
-  '~standard': { version: 1, vendor: 'test', validate: () => Promise.reject(new Error('broken')) },
-} as const
-const strict = {
-  '~standard': { version: 1, vendor: 'test', validate: () => ({ issues: [{ message: 'no' }] }) },
-} as const
+const broken = schemaOf(() => Promise.reject(new Error('broken')))
 
 type ReceiverCode = Exclude<
   HooklineErrorCode,
@@ -73,7 +66,7 @@ const cases: Readonly<Record<ReceiverCode, Case>> = {
   secret_unavailable: { status: 503, options: { secret: async () => undefined } },
   message_invalid: { status: 422, body: '{}' },
   message_type_unknown: { status: 422, body: '{"type":"purchase"}' },
-  schema_mismatch: { status: 422, options: { events: { 'Order Completed': strict } } },
+  schema_mismatch: { status: 422, options: { events: { 'Order Completed': refusing } } },
   handler_failed: { status: 500, handler: () => Promise.reject(new Error('no')) },
   handler_timeout: { status: 503, handler: hangs },
   inbox_unavailable: { status: 503, options: { inbox: full }, headers: { 'retry-after': '5' } },
@@ -96,17 +89,7 @@ it.each(Object.entries(cases))(
     const { receiver, clock, errors } = setUp(options)
     if (handler !== undefined) receiver.on('*', handler)
     if (closing) await receiver.close()
-    const signed = signedRequest(body ?? fixtures.track, secret)
-    const received = receiver.handle({
-      method: 'POST',
-      path: '/',
-      headers: { ...signed.headers },
-      query: '',
-      signal: new AbortController().signal,
-      remoteAddress: '192.0.2.1',
-      readBody: async () => ({ bytes: Buffer.from(signed.body), source: 'stream' }),
-      ...request,
-    })
+    const received = receiver.handle(hostRequest(request, body))
     if (options?.batches === undefined) await clock.advance(4500) // Else it would pass while their module loads.
     expect(await received).toMatchObject({
       ok: false,

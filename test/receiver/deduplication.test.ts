@@ -5,7 +5,7 @@ import type { Message } from '../../src/message/message.ts'
 import type { ReceiverOptions } from '../../src/receiver/options.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
-import { deliver, setUp } from '../support/receive.ts'
+import { deliver, schemaOf, setUp } from '../support/receive.ts'
 
 type Step = 'claim' | 'confirm' | 'release'
 
@@ -70,7 +70,7 @@ describe('dedupe', () => {
   })
 
   it('goes by a key of yours, however long it is; it sees the message before its schema', async () => {
-    const schema = { '~standard': { version: 1, vendor: 'test', validate: () => ({ value: {} }) } } as const
+    const schema = schemaOf(() => ({ value: {} }))
     const { store, log } = scripted()
     const keys: unknown[] = []
     const key = (message: Message) => {

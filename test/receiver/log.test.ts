@@ -4,7 +4,6 @@ import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { fastify } from 'fastify'
 import { describe, expect, it, vi } from 'vitest'
-import type { EndpointRequest } from '../../src/http/endpoint.ts'
 import type { DeadLetterMessage } from '../../src/inbox/stored.ts'
 import type { Logger } from '../../src/options/log.ts'
 import type { Queue } from '../../src/queues/api.ts'
@@ -14,11 +13,7 @@ import { createReceiver } from '../../src/receiver/receiver.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { watchConsole } from '../support/console.ts'
-import { deliver, secret } from '../support/receive.ts'
-
-const refusing = {
-  '~standard': { version: 1, vendor: 'test', validate: () => ({ issues: [{ message: 'no' }] }) },
-} as const
+import { deliver, hostRequest, refusing, secret, watchWarnings } from '../support/receive.ts'
 
 function setUp(options: Partial<ReceiverOptions> = {}) {
   const clock = manualClock()
@@ -33,18 +28,6 @@ function setUpInbox(options: Partial<ReceiverOptions> = {}, overrides: Partial<Q
   const memory = memoryQueue({ clock })
   const queue = { ...memory, ...overrides }
   return { ...setUp({ clock, inbox: { queue, retries: [1_000] }, ...options }), clock, queue, memory }
-}
-
-function consumed(): EndpointRequest {
-  return {
-    method: 'POST',
-    path: '/',
-    query: 'token=quer1',
-    headers: { 'content-type': 'application/json', 'x-signature': '0'.repeat(40) },
-    signal: new AbortController().signal,
-    remoteAddress: '192.0.2.1',
-    readBody: async () => ({ bytes: Buffer.from('{}'), source: 'body-text' }),
-  }
 }
 
 const idOf = (message: object) => createHmac('sha1', secret).update(JSON.stringify(message)).digest('hex')
@@ -160,7 +143,7 @@ describe('an inbox that is not started', () => {
   })
 
   it('is a warning of the process beside onError, which receives errors of requests only', async () => {
-    const emit = vi.spyOn(process, 'emitWarning').mockReturnValue()
+    const emit = watchWarnings()
     const onError = vi.fn()
     const { clock, printed, receiver } = setUpInbox({ onError })
     await deliver(receiver, fixtures.page)
@@ -168,7 +151,6 @@ describe('an inbox that is not started', () => {
     const text = notStarted.replace('hookline: inbox_not_started: ', '')
     expect(emit.mock.calls).toEqual([[text, { code: 'HOOKLINE_INBOX_NOT_STARTED' }]])
     expect([printed, onError.mock.calls]).toEqual([[], []])
-    emit.mockRestore()
   })
 
   it('says nothing once it is started', async () => {
@@ -284,7 +266,7 @@ describe('onDeadLetter', () => {
     ],
     ['rejects', () => Promise.reject(new Error('mine'))],
   ])('that %s is a warning, and the message a dead letter', async (_how, onDeadLetter) => {
-    const emit = vi.spyOn(process, 'emitWarning').mockReturnValue()
+    const emit = watchWarnings()
     const { clock, receiver } = setUpInbox({ onDeadLetter, onError: () => {} })
     receiver.on('page', () => {}).start()
     await deliver(receiver, { type: 'page' })
@@ -292,7 +274,6 @@ describe('onDeadLetter', () => {
     expect(await receiver.deadLetters()).toHaveLength(1)
     const warning = { code: 'HOOKLINE_ON_DEAD_LETTER', detail: 'mine' }
     expect(emit).toHaveBeenCalledExactlyOnceWith('onDeadLetter failed', warning)
-    emit.mockRestore()
   })
 })
 
@@ -334,7 +315,8 @@ describe('no output holds anything of a message, a secret or a stranger', () => 
         const headers = { 'content-type': 'application/json', 'x-team': 'h3ader', authorization: 's3cret' }
         if (how === 'closed') await receiver.close()
         const { status } = await receiver.handle({
-          ...consumed(),
+          ...hostRequest(),
+          query: 'token=quer1',
           headers: how === 'unsigned' ? headers : { ...headers, 'x-signature': shown },
           readBody: async () => ({ bytes: Buffer.from(body), source: how === 'parser' ? 'body-text' : 'stream' }),
         })

@@ -4,7 +4,7 @@ import type { Delivery } from '../../src/handling/delivery.ts'
 import { HooklineError } from '../../src/message/error.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
-import { deliver, secret, setUp } from '../support/receive.ts'
+import { deliver, hostRequest, schemaOf, secret, setUp, watchWarnings } from '../support/receive.ts'
 import { until } from '../support/until.ts'
 
 const { body, headers } = signedRequest(fixtures.track, secret)
@@ -73,15 +73,9 @@ describe('receive', () => {
   })
 
   it('answers internal for a fault of its own parts', async () => {
-    const broken = {
-      '~standard': {
-        version: 1,
-        vendor: 'test',
-        validate: () => {
-          throw new Error('broken schema')
-        },
-      },
-    } as const
+    const broken = schemaOf(() => {
+      throw new Error('broken schema')
+    })
     const { receiver, errors } = setUp({ events: { 'Order Completed': broken } })
     expect(await deliver(receiver, fixtures.track)).toMatchObject({ status: 500, error: { code: 'internal' } })
     expect(errors[0]?.cause).toEqual(new Error('broken schema'))
@@ -141,18 +135,12 @@ describe('delivery', () => {
 describe('deadline', () => {
   it('is answered once, and a handler that fails later is reported', async () => {
     const { receiver, clock, errors } = setUp()
-    let fail: (error: Error) => void = () => {}
-    receiver.on(
-      'track',
-      () =>
-        new Promise((_resolve, reject) => {
-          fail = reject
-        }),
-    )
+    const held = Promise.withResolvers<void>()
+    receiver.on('track', () => held.promise)
     const received = deliver(receiver, fixtures.track)
     await clock.advance(4500)
     expect(await received).toMatchObject({ status: 503, error: { code: 'handler_timeout' } })
-    fail(new Error('too late'))
+    held.reject(new Error('too late'))
     await until(() => errors.length === 2)
     expect(errors.map((error) => error.code)).toEqual(['handler_timeout', 'handler_failed'])
   })
@@ -173,71 +161,52 @@ describe('deadline', () => {
 
   it('is not undone by a handler that succeeds later', async () => {
     const { receiver, clock, errors } = setUp()
-    let finish: () => void = () => {}
-    receiver.on(
-      'track',
-      () =>
-        new Promise<void>((resolve) => {
-          finish = resolve
-        }),
-    )
+    const [held, next] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const handler = vi.fn(() => next.promise).mockReturnValueOnce(held.promise)
+    receiver.on('track', handler)
     const received = deliver(receiver, fixtures.track)
     await clock.advance(4500)
-    finish()
+    held.resolve()
     await clock.advance(0)
     expect(await received).toMatchObject({ status: 503 })
     expect(errors.map((error) => error.code)).toEqual(['handler_timeout'])
 
     let isClosed = false
-    const next = deliver(receiver, fixtures.track)
+    const pending = deliver(receiver, fixtures.track)
     await clock.advance(0)
     const closed = receiver.close().then(() => {
       isClosed = true
     })
     await clock.advance(0)
     expect(isClosed).toBe(false)
-    finish()
-    await Promise.all([next, closed])
+    next.resolve()
+    await Promise.all([pending, closed])
   })
 
   it('does not run handlers for a secret that comes too late', async () => {
-    let give: (secret: string) => void = () => {}
-    const { receiver, clock, errors } = setUp({
-      secret: () =>
-        new Promise<string>((resolve) => {
-          give = resolve
-        }),
-    })
+    const held = Promise.withResolvers<string>()
+    const { receiver, clock, errors } = setUp({ secret: () => held.promise })
     const handler = vi.fn()
     receiver.on('*', handler)
     const received = deliver(receiver, fixtures.track)
     await clock.advance(4500)
     expect(await received).toMatchObject({ status: 503, error: { code: 'secret_unavailable' } })
-    give(secret)
+    held.resolve(secret)
     await clock.advance(0)
     expect(handler).not.toHaveBeenCalled()
     expect(errors).toHaveLength(1)
   })
 
   it('does not run handlers for a schema that is done too late', async () => {
-    let pass: () => void = () => {}
-    const slow = {
-      '~standard': {
-        version: 1,
-        vendor: 'test',
-        validate: (value: unknown) =>
-          new Promise<{ value: object }>((resolve) => {
-            pass = () => resolve({ value: Object(value) })
-          }),
-      },
-    } as const
+    const held = Promise.withResolvers<object>()
+    const slow = schemaOf(() => held.promise)
     const { receiver, clock } = setUp({ events: { 'Order Completed': slow } })
     const handler = vi.fn()
     receiver.on('*', handler)
     const received = deliver(receiver, fixtures.track)
     await clock.advance(4500)
     expect(await received).toMatchObject({ error: { code: 'handler_timeout' } })
-    pass()
+    held.resolve({ value: {} })
     await clock.advance(0)
     expect(handler).not.toHaveBeenCalled()
   })
@@ -301,43 +270,31 @@ describe('onError', () => {
     expect(failed).toEqual([{ headers: { 'x-signature': 'junk' }, remoteAddress: undefined }])
   })
 
-  it('may fail itself: the answer stands, and the process emits a warning', async () => {
-    const warnings: unknown[] = []
-    const emit = vi.spyOn(process, 'emitWarning').mockImplementation((...warning) => void warnings.push(warning))
-    const hostile = [
-      () => Promise.reject(new Error('a')),
+  it.each([
+    ['rejects', () => Promise.reject(new Error('a')), 'a'],
+    [
+      'throws what cannot be shown',
       () => {
         throw Object.create(null)
       },
-    ]
-    for (const onError of hostile) {
-      expect(await deliver(setUp({ onError }).receiver, '{}')).toMatchObject({ status: 422 })
-    }
-    await until(() => warnings.length === 2)
-    expect(emit).toHaveBeenCalledWith('onError failed', { code: 'HOOKLINE_ON_ERROR', detail: 'a' })
-    emit.mockRestore()
+      'a thrown object',
+    ],
+  ])('that %s: the answer stands, and the process emits a warning', async (_how, onError, detail) => {
+    const warn = watchWarnings()
+    expect(await deliver(setUp({ onError }).receiver, '{}')).toMatchObject({ status: 422 })
+    await until(() => warn.mock.calls.length === 1)
+    expect(warn).toHaveBeenCalledWith('onError failed', { code: 'HOOKLINE_ON_ERROR', detail })
   })
 })
 
-describe('a body that a parser made and that is serialised again', () => {
-  it('is warned about once', async () => {
-    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
-    const { receiver } = setUp()
-    receiver.on('*', () => {})
-    const request = {
-      method: 'POST',
-      path: '/',
-      headers: { ...headers },
-      query: '',
-      signal: new AbortController().signal,
-      remoteAddress: undefined,
-      readBody: async () => ({ bytes, source: 'reserialised' }) as const,
-    }
-    for (const _ of [1, 2]) expect(await receiver.handle(request)).toMatchObject({ status: 200 })
-    expect(warn).toHaveBeenCalledOnce()
-    expect(warn).toHaveBeenCalledWith(expect.stringContaining('Mount'), { code: 'HOOKLINE_RESERIALISED' })
-    warn.mockRestore()
-  })
+it('a body that a parser made and that is serialised again is warned about once', async () => {
+  const warn = watchWarnings()
+  const { receiver } = setUp()
+  receiver.on('*', () => {})
+  const request = hostRequest({ readBody: () => ({ bytes, source: 'reserialised' }) })
+  for (const _ of [1, 2]) expect(await receiver.handle(request)).toMatchObject({ status: 200 })
+  expect(warn).toHaveBeenCalledOnce()
+  expect(warn).toHaveBeenCalledWith(expect.stringContaining('Mount'), { code: 'HOOKLINE_RESERIALISED' })
 })
 
 describe('a signature that does not match, of a body that a parser read before', () => {
@@ -361,39 +318,27 @@ describe('a signature that does not match, of a body that a parser read before',
     ['is a Buffer', 'rawBody', bytes, {}, 401, 'signature_mismatch'],
   ] as const)('and %s (%s)', async (_what, source, given, sent, status, code) => {
     const { receiver, errors } = setUp({ secret: 'another' })
-    vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
-    const { signal } = new AbortController()
-    const request = { method: 'POST', path: '/', query: '', remoteAddress: undefined, signal }
-    const received = await receiver.handle({
-      ...request,
-      headers: { ...headers, ...sent },
-      readBody: () => ({ bytes: given, source }),
-    })
+    watchWarnings()
+    const received = await receiver.handle(
+      hostRequest({ headers: { ...headers, ...sent }, readBody: () => ({ bytes: given, source }) }),
+    )
     expect(received).toMatchObject({ ok: false, status, error: { code } })
     if (status === 500)
       expect(errors[0]?.message).toMatch(/Mount the webhook route before .* A wrong secret is answered 401 then\.$/)
-    vi.restoreAllMocks()
   })
 })
 
 describe('close', () => {
   it('waits for what is under way, and answers 503 from then on', async () => {
     const { receiver } = setUp()
-    let finish: () => void = () => {}
-    receiver.on(
-      'track',
-      () =>
-        new Promise<void>((resolve) => {
-          finish = resolve
-        }),
-    )
+    const held = Promise.withResolvers<void>()
+    receiver.on('track', () => held.promise)
     const order: string[] = []
     const underWay = deliver(receiver, fixtures.track).then(({ status }) => order.push(`answered ${status}`))
-    await until(() => finish.length === 1)
     const closed = [receiver.close(), receiver.close()].map((closing) => closing.then(() => order.push('closed')))
     const refused = await deliver(receiver, fixtures.page)
     expect(refused).toMatchObject({ status: 503, error: { code: 'shutting_down' } })
-    finish()
+    held.resolve()
     await Promise.all([underWay, ...closed])
     expect(order).toEqual(['answered 200', 'closed', 'closed'])
   })

@@ -7,7 +7,6 @@ import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
 import type { Delivery } from '../../src/handling/delivery.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import type { ReceiverOptions } from '../../src/receiver/options.ts'
-import { createReceiver } from '../../src/receiver/receiver.ts'
 import type { SourceRequest, SourceSecrets } from '../../src/receiver/secrets.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
@@ -49,12 +48,6 @@ describe('a request', () => {
     expect(await deliver('/webhooks/app', 'of the shop')).toMatchObject(refused)
     expect(await deliver('/webhooks/shop', 'of the app')).toMatchObject(refused)
     expect(deliveries).toHaveLength(1)
-  })
-
-  it('may name its source in a header', async () => {
-    const { deliver, deliveries } = setUpSources({ source: ({ headers }) => String(headers['x-source']) })
-    await deliver('/', 'of the shop', fixtures.track, { 'X-Source': 'shop' })
-    expect(deliveries).toMatchObject([{ source: 'shop' }])
   })
 
   it('without a path has the path /', async () => {
@@ -289,13 +282,4 @@ describe('the source', () => {
     expect(onRejected.mock.calls[0]?.[1]).toMatchObject({ source: 'app' })
     expect(failed).toMatchObject([{ path: '/webhooks/app' }])
   })
-})
-
-it.each([
-  ['secret.sauce', { source, secrets: (): string => '', sauce: 5 }],
-  ['secret.source', { secrets: (): string => '' }],
-  ['secret.secrets', { source, secrets: 'shop' }],
-])('createReceiver refuses a wrong %s', (name, secret) => {
-  expect(() => createReceiver({ secret: secret as never })).toThrow(TypeError)
-  expect(() => createReceiver({ secret: secret as never })).toThrow(`\`${name}\``)
 })

@@ -1,11 +1,14 @@
 /** A receiver, what its callbacks saw, and a message sent to it without a host. */
 
+import { onTestFinished, vi } from 'vitest'
 import type { FailedRequest } from '../../src/handling/diagnostics.ts'
-import type { EventSchemas, TraitSchemas } from '../../src/handling/schema.ts'
+import type { EventSchemas, Schema, TraitSchemas } from '../../src/handling/schema.ts'
+import type { EndpointRequest } from '../../src/http/endpoint.ts'
 import type { HooklineError } from '../../src/message/error.ts'
 import type { Received } from '../../src/receiver/api.ts'
 import type { ReceiverOptions } from '../../src/receiver/options.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 
@@ -18,6 +21,38 @@ export function deliver(
 ): Promise<Received> {
   const { body, headers } = signedRequest(message, key)
   return receiver.receive(Buffer.from(body), headers)
+}
+
+/** A request of a host, with a signed message. */
+export function hostRequest(
+  changes: Partial<EndpointRequest> = {},
+  message: object | string = fixtures.track,
+): EndpointRequest {
+  const { bytes, headers } = signedRequest(message, secret)
+  return {
+    method: 'POST',
+    path: '/webhooks',
+    query: '',
+    headers: { ...headers },
+    remoteAddress: '192.0.2.1',
+    signal: new AbortController().signal,
+    readBody: () => ({ bytes, source: 'stream' }),
+    ...changes,
+  }
+}
+
+/** A schema of no library. */
+export function schemaOf(validate: (value: unknown) => unknown): Schema<object> {
+  return { '~standard': { version: 1, vendor: 'test', validate: validate as Schema<object>['~standard']['validate'] } }
+}
+
+export const refusing = schemaOf(() => ({ issues: [{ message: 'no' }] }))
+
+/** Keeps the warnings of the process to the end of the test, and prints none. */
+export function watchWarnings() {
+  const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  onTestFinished(() => warn.mockRestore())
+  return warn
 }
 
 // biome-ignore lint/complexity/noBannedTypes: no schemas is the empty object
