@@ -1,9 +1,8 @@
 /** What goes over the network: one request and its complete answer or what went wrong, without redirects. */
 
-import { connect, isIP } from 'node:net'
 import { Readable } from 'node:stream'
-import { connect as connectTls } from 'node:tls'
 import { type AttemptError, type Explanation, explainConnectionError } from '../http/connection-error.ts'
+import { createConnector } from '../http/connector.ts'
 import { type PostRequest, post, type ResponseHeaders } from '../http/post.ts'
 import { Pool } from '../http/undici.ts'
 import { systemClock } from '../time/clock.ts'
@@ -35,9 +34,15 @@ interface PostOptions extends Partial<Pick<PostRequest, 'method' | 'path' | 'res
 /** From connecting to the last byte, as the destination has it ("Outbound event delivery", Errors). */
 const TIMEOUT_MS = 5_000
 
+/** The largest answer that any command reads. */
+const MAX_RESPONSE_BYTES = 5_000_000
+
+/** As a sender connects: neither the environment nor the machine makes a self-signed certificate good. */
+const connect = createConnector({ ca: undefined, timeoutMs: TIMEOUT_MS, responseLimit: MAX_RESPONSE_BYTES })
+
 export function createPoster(url: URL, connections = 1): Poster {
   const { origin, pathname, search } = url
-  const pool = new Pool(origin, { connections })
+  const pool = new Pool(origin, { connections, connect })
   const timing = { deadlines: createDeadlines(TIMEOUT_MS, systemClock), clock: systemClock }
 
   return {
@@ -65,18 +70,11 @@ function failed(thrown: unknown, durationMs: number): Exchange {
 }
 
 /** Connects, with TLS for https, and sends nothing. Says what is wrong when that fails or takes more than 5 seconds. */
-export function reach({ protocol, hostname, port }: URL): Promise<Explanation | undefined> {
-  const host = hostname.replace(/^\[|\]$/g, '')
+export function reach({ protocol, host, hostname, port }: URL): Promise<Explanation | undefined> {
   return new Promise((resolve) => {
-    const isTls = protocol === 'https:'
-    const socket = isTls
-      ? connectTls({ host, port: Number(port || 443), servername: isIP(host) === 0 ? host : '' })
-      : connect({ host, port: Number(port || 80) })
-    const end = (error?: Error): void => {
-      socket.destroy()
-      resolve(error && explainConnectionError(error))
-    }
-    socket.setTimeout(5_000, () => end(Object.assign(new Error('no connection'), { code: 'ETIMEDOUT' })))
-    socket.once(isTls ? 'secureConnect' : 'connect', () => end()).on('error', end)
+    connect({ protocol, host, hostname, port: port || (protocol === 'https:' ? '443' : '80') }, (error, socket) => {
+      socket?.destroy()
+      resolve(error === null ? undefined : explainConnectionError(error))
+    })
   })
 }

@@ -1,12 +1,14 @@
 /** `hookline check URL`, as a process: against endpoints of other languages, and what it says of wrong usage. */
 
 import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
 import { ENDPOINT_CASES } from '../../src/cli/check/cases.ts'
 import { startEndpoint } from '../../src/testing/endpoint.ts'
 import { needs } from '../support/needs.ts'
 import { until } from '../support/until.ts'
-import { hookline, start } from './command.ts'
+import { createFolder, hookline, start } from './command.ts'
 import { check, programsOf, SECRET, startOther } from './endpoints/start.ts'
 
 vi.setConfig({ testTimeout: 60_000 }) // A run ends within that.
@@ -78,6 +80,18 @@ it('fails for a self-signed certificate, and sends nothing', async () => {
   expect(new Set(results.slice(1).map(({ result }) => result))).toEqual(new Set(['skip']))
   expect(endpoint.requests).toEqual([])
   expect(code).toBe(1)
+})
+
+it.each(['check', 'send'])('%s refuses a self-signed certificate, whatever the environment trusts', async (command) => {
+  await using endpoint = await startEndpoint({ tls: 'self_signed' })
+  const file = join(await createFolder(), 'ca.pem')
+  await writeFile(file, endpoint.ca)
+  const trusting = { NODE_TLS_REJECT_UNAUTHORIZED: '0', NODE_EXTRA_CA_CERTS: file }
+  const args = command === 'send' ? ['send', 'track', '--to', endpoint.url] : ['check', endpoint.url]
+  const started = await start(args, { env: { ...env, ...trusting } })
+  const { code, stdout, stderr } = await started.ended
+  expect([code, stdout + stderr]).toEqual([1, expect.stringMatching(/self-signed/)])
+  expect(endpoint.requests).toEqual([])
 })
 
 describe('wrong usage is one sentence, and exit code 2', () => {
