@@ -1,19 +1,20 @@
-/** The command: in this process, or as a user has it, the `bin` of the packed tarball in a pipe or on a pseudo-terminal. */
+/** The command: in this process, or as a user has it, the program that was built in a pipe or on a pseudo-terminal. */
 
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { cp, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
 import type { Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { onTestFinished, vi } from 'vitest'
 import { run } from '../../src/cli.ts'
 import { listen } from '../../src/testing/server.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const cache = join(root, '.cache/command')
+
+/** The program, as it was built. */
+export const bin: string = join(root, 'dist/cli.js')
 
 export interface Running {
   readonly cwd?: string
@@ -128,7 +129,6 @@ function inherited(): NodeJS.ProcessEnv {
 /** Starts the command. It is killed when the test ends. */
 export async function start(args: readonly string[], running: Running = {}): Promise<Started> {
   const { cwd, env = {}, isTerminal = false } = running
-  const bin = await findBin()
   const line = [process.execPath, bin, ...args]
   // `script` of util-linux: it gives a process a terminal.
   const [file = '', ...parameters] = isTerminal ? ['script', '-qefc', line.map(quote).join(' '), '/dev/null'] : line
@@ -148,22 +148,4 @@ export async function start(args: readonly string[], running: Running = {}): Pro
 
 function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
-}
-
-/** The `bin` among the files of the tarball, copied once for each build. It finds its dependencies in the folders above. */
-export async function findBin(): Promise<string> {
-  const built = await Promise.all((await readdir(join(root, 'dist'))).map((name) => stat(join(root, 'dist', name))))
-  const folder = join(cache, String(Math.max(...built.map(({ mtimeMs }) => Math.floor(mtimeMs)))))
-  const bin = join(folder, 'node_modules/hookline/dist/cli.js')
-  if (await stat(bin).catch(() => undefined)) return bin
-
-  await mkdir(cache, { recursive: true })
-  const fresh = await mkdtemp(join(cache, 'new-'))
-  const modules = join(fresh, 'node_modules')
-  const packed = promisify(execFile)('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root })
-  const [{ files }] = JSON.parse((await packed).stdout) as [{ files: { path: string }[] }]
-  for (const { path } of files) await cp(join(root, path), join(modules, 'hookline', path))
-  // Another worker may have been faster.
-  await rename(fresh, folder).catch(() => rm(fresh, { recursive: true, force: true }))
-  return bin
 }

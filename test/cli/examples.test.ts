@@ -5,11 +5,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, describe, expect, it } from 'vitest'
 import { extractBlocks, kindOf, programsOf } from '../docs/blocks.ts'
 import { needs } from '../support/needs.ts'
-import { findBin } from './command.ts'
+import { bin } from './command.ts'
 import { prepareShell } from './shell.ts'
 
 const root = new URL('../../', import.meta.url)
-const bin = await findBin()
 const shell = await prepareShell()
 afterAll(() => shell.close())
 

@@ -1,7 +1,7 @@
 /** `hookline listen`. */
 
 import { once } from 'node:events'
-import { readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { readdir, rm, stat } from 'node:fs/promises'
 import http from 'node:http'
 import net from 'node:net'
 import { join } from 'node:path'
@@ -97,19 +97,12 @@ describe('what it shows and answers', () => {
     expect(shown[2]).toMatch(/ 9 B {2}--- .* The upload ended early\.$/)
   })
 
-  it('answers pipelined requests in order, and 100-continue where the body is within the limit', async () => {
+  it('answers pipelined requests in order', async () => {
     const { url } = await listen()
     const socket = await connect(url)
     const request = (path: string): string => `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}`
     socket.write(request('/1') + request('/2') + request('/3'))
     await until(() => socket.text().split('HTTP/1.1 200 OK').length === 4)
-    socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n')
-    await until(() => socket.text().includes('HTTP/1.1 100 Continue'))
-    socket.write('{}')
-    await until(() => socket.text().split('HTTP/1.1 200 OK').length === 5)
-    socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 6000000\r\nExpect: 100-continue\r\n\r\n')
-    await until(() => socket.text().includes('HTTP/1.1 413 '))
-    expect(socket.text().split('100 Continue')).toHaveLength(2)
   })
 
   it('says that what came is not HTTP, and why', async () => {
@@ -297,60 +290,38 @@ describe('the store', () => {
   })
 })
 
-describe('bad input', () => {
-  it('is one sentence, and exit code 2', async () => {
-    const folder = await createFolder()
-    const taken = await serve(() => {})
-    const port = new URL(taken.url).port
-    const make = (name: string, sql: string): void => {
-      const database = new DatabaseSync(join(folder, name))
-      database.exec(sql)
-      database.close()
-    }
-    make('other.sqlite', 'CREATE TABLE orders (id)')
-    make('later.sqlite', `CREATE TABLE requests (id); PRAGMA application_id = ${0x686b_6c6e}; PRAGMA user_version = 9`)
-    createStore(join(folder, 'prepared.sqlite')).close()
-    make('prepared.sqlite', 'CREATE TRIGGER copies AFTER INSERT ON requests BEGIN DELETE FROM requests; END')
-    await writeFile(join(folder, 'text.sqlite'), 'This is no database, and it has more than the header of one.')
-    const cases: [args: string[], message: RegExp][] = [
-      [
-        ['--port', port],
-        /^error: --port must be free\. Got port \d+ of 127\.0\.0\.1, which is in use\. Pass another one\.\n$/,
-      ],
-      [['--host', '192.0.2.1'], /^error: This process cannot listen on port 4000 of 192\.0\.2\.1\. Got .*\n$/],
-      [
-        ['--port', '4001', '--forward', 'http://localhost:4001/x'],
-        /^error: --forward must be another endpoint than this one, at port 4001\..*\n$/,
-      ],
-      [
-        ['--store', 'other.sqlite'],
-        /^error: --store cannot use other\.sqlite: it was not written by `hookline listen`\..*\n$/,
-      ],
-      [
-        ['--store', 'prepared.sqlite'],
-        /^error: --store cannot use prepared\.sqlite: its tables must be those of `hookline listen`, without a trigger\. Got others: .* Delete it, .*\n$/,
-      ],
-      [
-        ['--store', 'later.sqlite'],
-        /^error: --store cannot use later\.sqlite: this Hookline knows version 1 .* Got version 9\..*\n$/,
-      ],
-      [['--store', 'text.sqlite'], /^error: --store cannot use text\.sqlite: it is not a SQLite database\..*\n$/],
-      [
-        ['--store', 'none/listen.sqlite'],
-        /^error: --store cannot use none\/listen\.sqlite: the directory none does not exist\..*\n$/,
-      ],
-      [
-        ['--port', '4001', '--forward', 'http://0.0.0.0:4001/x'],
-        /^error: --forward must be another endpoint than this/,
-      ],
-      [['--host', ''], /^error: --host is empty\. .*\n$/],
-      [['--forward', 'localhost'], /It must be a full URL/],
-      [['--fail', '3y'], /'3y' is no step\. Steps are/],
-    ]
-    const runs = await Promise.all(cases.map(([args]) => hookline(['listen', ...args], { cwd: folder })))
-    expect(runs).toEqual(cases.map(([, message]) => ({ code: 2, stdout: '', stderr: expect.stringMatching(message) })))
-    expect(await readdir(folder)).not.toContain('other.sqlite-wal')
-  })
+it('says what is wrong in one sentence, and exit code 2', async () => {
+  const folder = await createFolder()
+  const { port } = new URL(await listenHere(http.createServer()))
+  createStore(join(folder, 'prepared.sqlite')).close()
+  for (const [name, sql] of [
+    ['other.sqlite', 'CREATE TABLE orders (id)'],
+    ['prepared.sqlite', 'CREATE TRIGGER copies AFTER INSERT ON requests BEGIN DELETE FROM requests; END'],
+  ] as const) {
+    const database = new DatabaseSync(join(folder, name))
+    database.exec(sql)
+    database.close()
+  }
+  const cases: [args: string[], message: RegExp][] = [
+    [['--port', port], /^error: --port must be free\. Got port \d+ of 127\.0\.0\.1, which is in use\. .*\n$/],
+    [['--host', '192.0.2.1'], /^error: This process cannot listen on port 4000 of 192\.0\.2\.1\. Got .*\n$/],
+    [
+      ['--port', '4001', '--forward', 'http://localhost:4001/x'],
+      /^error: --forward must be another endpoint than this one, at port 4001\..*\n$/,
+    ],
+    [['--store', 'other.sqlite'], /^error: --store cannot use other\.sqlite: it was not written by `hookline listen`/],
+    [
+      ['--store', 'prepared.sqlite'],
+      /^error: --store cannot use prepared\.sqlite: its tables must be those of `hookline listen`, without a trigger\. Got others: .* Delete it, .*\n$/,
+    ],
+    [['--store', 'none/x.sqlite'], /^error: --store cannot use none\/x\.sqlite: the directory none does not exist\./],
+    [['--host', ''], /^error: --host is empty\. .*\n$/],
+    [['--forward', 'localhost'], /It must be a full URL/],
+    [['--fail', '3y'], /'3y' is no step\. Steps are/],
+  ]
+  const runs = await Promise.all(cases.map(([args]) => hookline(['listen', ...args], { cwd: folder })))
+  expect(runs).toEqual(cases.map(([, message]) => ({ code: 2, stdout: '', stderr: expect.stringMatching(message) })))
+  expect(await readdir(folder)).not.toContain('other.sqlite-wal')
 })
 
 describe('under load', () => {
@@ -367,11 +338,12 @@ describe('under load', () => {
       env: { ...withSecret.env, NO_COLOR: '1' },
     })
     const request = signedRequest(fixtures.track, secret)
-    const agent = new http.Agent({ keepAlive: true, maxSockets: 20 })
     const started = performance.now()
-    await Promise.all(Array.from({ length: count }, () => postWith(agent, url, request)))
+    const send = async (): Promise<void> => {
+      for (let sent = 0; sent < count / 20; sent += 1) await post(url, request)
+    }
+    await Promise.all(Array.from({ length: 20 }, send))
     const perSecond = Math.round(count / ((performance.now() - started) / 1_000))
-    agent.destroy()
     const { stdout, stderr } = await end()
     const text = isTerminal ? stdout : stdout + stderr
     const shown = text.match(/ verified\r?$/gm)?.length ?? 0
@@ -425,18 +397,6 @@ async function post(url: string, request: RequestInit): Promise<number> {
   const answer = await fetch(url, { ...request, redirect: 'manual' })
   await answer.arrayBuffer()
   return answer.status
-}
-
-function postWith(agent: http.Agent, url: string, { headers, body }: ReturnType<typeof signedRequest>): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const request = http.request(url, {
-      agent,
-      method: 'POST',
-      headers: { ...headers, 'content-length': Buffer.byteLength(body) },
-    })
-    request.on('error', reject).on('response', (response) => response.resume().on('end', resolve))
-    request.end(body)
-  })
 }
 
 async function connect(url: string): Promise<net.Socket & { text(): string }> {

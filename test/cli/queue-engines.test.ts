@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
-import type { DeadLetters } from '../../src/inspector/wire.ts'
 import type { Queue } from '../../src/queues/api.ts'
 import { bullmqQueue } from '../../src/queues/bullmq/index.ts'
 import { pgBossQueue } from '../../src/queues/pg-boss/index.ts'
@@ -20,7 +19,6 @@ import { createSchema } from '../support/postgres.ts'
 import { removeQueue } from '../support/redis.ts'
 import { until } from '../support/until.ts'
 import { hookline, jsonLines, start } from './command.ts'
-import { openPage } from './open-page.ts'
 
 const redisUrl = inject('redisUrl')
 const databaseUrl = inject('databaseUrl')
@@ -103,16 +101,6 @@ for (const { engine, needed, location = '', flags, open } of engines) {
     beforeAll(() => fillInbox(() => open(name)))
     afterAll(async () => {
       if (engine === 'BullMQ') await removeQueue(redis as Redis, name, prefix)
-    })
-
-    it('shows the dead letters on a page, and says what a redrive would do', async () => {
-      const args = ['queue', '--ui', '0', '--name', name, ...flags]
-      const { get, post, end } = await openPage(args, { env: { HOOKLINE_QUEUE: location } })
-      const { groups, letters } = await get<DeadLetters>(`dead-letters?part=${name}`)
-      expect(groups.map(({ count }) => count)).toEqual([2, 1])
-      expect(letters).toMatchObject([{ type: 'track', user: 'u1' }, { type: 'track' }, { type: 'nonsense' }])
-      expect(await post('redrive', { part: name, reason: 'handler_failed', dryRun: true })).toMatchObject({ count: 2 })
-      expect(await end()).toMatchObject({ code: 0, stdout: '' })
     })
 
     it('counts what waits, and groups the dead letters', async () => {

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -15,7 +15,7 @@ import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import { startEndpoint } from '../../src/testing/endpoint.ts'
 import { freePort } from '../support/redis.ts'
 import { until } from '../support/until.ts'
-import { findBin, hookline, jsonLines, listenHere } from './command.ts'
+import { hookline, jsonLines, listenHere } from './command.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const folder = await mkdtemp(join(tmpdir(), 'hookline-cli-queue-'))
@@ -125,7 +125,7 @@ describe('the packages of an engine', () => {
     onTestFinished(() => rm(place, { recursive: true }))
     const [installed, cwd] = [join(place, 'cache/node_modules/hookline'), join(place, 'project')]
     await mkdir(join(cwd, 'node_modules'), { recursive: true })
-    await cp(dirname(dirname(await findBin())), installed, { recursive: true })
+    for (const name of ['dist', 'package.json']) await cp(join(root, name), join(installed, name), { recursive: true })
     await writeFile(join(cwd, 'package.json'), '{}')
     const run = (location: string): Promise<string> =>
       new Promise((resolve) => {

@@ -1,18 +1,18 @@
 /** `hookline list`, `show`, `diff` and `replay`. */
 
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { listFields } from '../../src/cli/requests/diff.ts'
-import { createStore, MAX_BYTES, MAX_REQUESTS, openStore } from '../../src/cli/requests/store.ts'
+import { createStore, type KeptRequest, MAX_BYTES, MAX_REQUESTS, openStore } from '../../src/cli/requests/store.ts'
 import { sign } from '../../src/message/signature.ts'
 import { startEndpoint } from '../../src/testing/endpoint.ts'
 import { needs } from '../support/needs.ts'
-import { createFolder, findBin, hookline, start } from './command.ts'
+import { bin, hookline, start } from './command.ts'
 import { keptRequest } from './kept-request.ts'
 
 const secret = 'a secret'
@@ -22,23 +22,20 @@ let store: string
 const BODY =
   '{"type":"track","event":"Order \\u001b[31m\u202ex","properties":{"total":39.0,"n":9007199254740993,"n":1e3,"a b":[{},[]]}}'
 
+/** A store of these requests, in a folder that is removed when the tests end. */
+async function storeOf(...requests: readonly KeptRequest[]): Promise<string> {
+  const path = join(await mkdtemp(join(folder, 'store-')), 'listen.sqlite')
+  const kept = createStore(path)
+  for (const request of requests) kept.add(request)
+  kept.close()
+  return path
+}
+
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'hookline-requests-'))
-  store = join(folder, 'listen.sqlite')
-  const kept = createStore(store)
-  const signed = [
-    'Content-Type',
-    'application/json',
-    'X-Signature',
-    sign(BODY, secret),
-    'Authorization',
-    'Basic t0ken',
-    'x-twice',
-    '1',
-    'X-Twice',
-    '2',
-  ]
-  const requests = [
+  const lines = ['Content-Type: application/json', 'Authorization: Basic t0ken', 'x-twice: 1', 'X-Twice: 2']
+  const signed = [...lines.flatMap((line) => line.split(': ')), 'X-Signature', sign(BODY, secret)]
+  store = await storeOf(
     keptRequest('aaaa00000001', {
       body: Buffer.from(BODY),
       headers: signed,
@@ -59,9 +56,7 @@ beforeAll(async () => {
       body: Buffer.from('{'),
       message: { type: 'page' },
     }),
-  ]
-  for (const request of requests) kept.add(request)
-  kept.close()
+  )
   return () => rm(folder, { recursive: true })
 })
 
@@ -142,7 +137,7 @@ describe('hookline show', () => {
 
   it('writes the exact bytes', async () => {
     const args = ['show', 'bb', '--raw', '--store', store]
-    const { stdout: raw } = await promisify(execFile)(process.execPath, [await findBin(), ...args], {
+    const { stdout: raw } = await promisify(execFile)(process.execPath, [bin, ...args], {
       encoding: 'buffer',
     })
     expect(raw).toEqual(Buffer.from([0xff, 0x00, 0x0a, 0x1b, 0x5b]))
@@ -190,13 +185,11 @@ describe('hookline diff', () => {
   })
 
   it('hides the headers that an inbox does not store, and no field of a body', async () => {
-    const path = join(folder, 'secrets.sqlite')
-    const kept = createStore(path)
-    for (const [id, value] of [['1', 'one'] as const, ['2', 'two'] as const]) {
+    const requestOf = (id: string, value: string) => {
       const body = Buffer.from(`{"sessionToken":"${value}"}`)
-      kept.add(keptRequest(`aaaa0000000${id}`, { body, headers: ['X-Session', `secret-${value}`] }))
+      return keptRequest(id, { body, headers: ['X-Session', `secret-${value}`] })
     }
-    kept.close()
+    const path = await storeOf(requestOf('aaaa00000001', 'one'), requestOf('aaaa00000002', 'two'))
     const { stdout } = await hookline(['diff', 'last~1', 'last', '--store', path])
     expect(stdout).toContain('- x-session: (hidden)\n+ x-session: (hidden)\n')
     expect(stdout).toContain('- sessionToken: "one"\n+ sessionToken: "two"\n')
@@ -321,73 +314,34 @@ describe('hookline replay', () => {
 })
 
 it.each([
-  ['a summary that is no JSON', "UPDATE requests SET summary = 'x'", 'a request in it is damaged'],
-  [
-    'an id that a terminal obeys',
-    `UPDATE requests SET summary = json_set(summary, '$.id', char(27) || '[31m')`,
-    'a request in it is damaged',
-  ],
-  [
-    'a status that a terminal obeys',
-    `UPDATE requests SET summary = json_set(summary, '$.answer.status', char(27) || '[31m')`,
-    'a request in it is damaged',
-  ],
-])('a store of strangers: %s', async (_case, sql, sentence) => {
-  const path = join(await createFolder(), 'listen.sqlite')
-  const kept = createStore(path)
-  kept.add(keptRequest('aaaa00000001'))
-  kept.close()
+  ['a summary that is no JSON', "UPDATE requests SET summary = 'x'"],
+  ['an id that a terminal obeys', `UPDATE requests SET summary = json_set(summary, '$.id', char(27) || '[31m')`],
+  ['a status that a terminal obeys', `UPDATE requests SET summary = json_set(summary, '$.answer.status', char(27))`],
+])('refuses a store of strangers: %s', async (_case, sql) => {
+  const path = await storeOf(keptRequest('aaaa00000001'))
   const database = new DatabaseSync(path)
   database.exec(sql)
   database.close()
   for (const args of [['list'], ['show', 'last']]) {
-    expect(await hookline([...args, '--store', path])).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: expect.stringMatching(new RegExp(`^error: --store cannot use .*listen\\.sqlite: ${sentence}.*\n$`)),
-    })
+    const { code, stdout, stderr } = await hookline([...args, '--store', path])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(/^error: --store cannot use .*listen\.sqlite: a request in it is damaged.*\n$/)
   }
 })
 
-it('names a store whose file is damaged', async () => {
-  const path = join(await createFolder(), 'listen.sqlite')
+it('the store drops the oldest past a number of requests, and past a number of bytes', async () => {
+  const path = join(folder, 'bounds.sqlite')
   const kept = createStore(path)
-  kept.add(keptRequest('aaaa00000001', { body: Buffer.alloc(20_000) }))
-  kept.close()
-  const bytes = await readFile(path)
-  await writeFile(path, bytes.fill(0xff, 4_096))
-  expect(await hookline(['list', '--store', path])).toEqual({
-    code: 2,
-    stdout: '',
-    stderr: expect.stringMatching(/^error: --store cannot use .*listen\.sqlite: it is damaged\. .*\n$/),
-  })
-})
+  onTestFinished(() => kept.close())
+  const ids = (count: number, start: number) =>
+    Array.from({ length: count }, (_, at) => (start + at).toString(16).padStart(12, '0'))
+  for (const id of ids(12_500, 0)) kept.add(keptRequest(id))
+  const list = kept.list(MAX_REQUESTS)
+  expect(list).toHaveLength(MAX_REQUESTS)
+  expect(list.at(-1)?.id).toBe((12_499).toString(16).padStart(12, '0'))
+  expect(openStore(path).find('last').id).toBe(list.at(-1)?.id)
 
-describe('the bounds of the store', () => {
-  it('count what is kept beside the bodies', async () => {
-    const path = join(await createFolder(), 'listen.sqlite')
-    const kept = createStore(path)
-    kept.add(keptRequest('aaaa00000001', { headers: ['X-Large', 'x'.repeat(9_000)], body: Buffer.alloc(1_000) }))
-    kept.close()
-    const database = new DatabaseSync(path)
-    onTestFinished(() => database.close())
-    expect(Number(database.prepare('SELECT bytes FROM requests').get()?.bytes)).toBeGreaterThan(10_000)
-  })
-
-  it('drops the oldest past a number of requests, and past a number of bytes', async () => {
-    const path = join(await createFolder(), 'listen.sqlite')
-    const kept = createStore(path)
-    onTestFinished(() => kept.close())
-    const ids = (count: number, start: number) =>
-      Array.from({ length: count }, (_, at) => (start + at).toString(16).padStart(12, '0'))
-    for (const id of ids(12_500, 0)) kept.add(keptRequest(id))
-    const list = kept.list(MAX_REQUESTS)
-    expect(list).toHaveLength(MAX_REQUESTS)
-    expect(list.at(-1)?.id).toBe((12_499).toString(16).padStart(12, '0'))
-    expect(openStore(path).find('last').id).toBe(list.at(-1)?.id)
-
-    const large = Buffer.alloc(5_000_000, 'x')
-    for (const id of ids(22, 0x10_0000)) kept.add(keptRequest(id, { body: large }))
-    expect(kept.list(MAX_REQUESTS)).toHaveLength(MAX_BYTES / large.length - 1) // What is kept of each beside its body.
-  })
+  const large = Buffer.alloc(5_000_000, 'x')
+  for (const id of ids(22, 0x10_0000)) kept.add(keptRequest(id, { body: large }))
+  expect(kept.list(MAX_REQUESTS)).toHaveLength(MAX_BYTES / large.length - 1) // What is kept of each beside its body.
 })

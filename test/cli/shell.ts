@@ -15,7 +15,7 @@ import { sqliteQueue } from 'hookline/queues/sqlite'
 import { fixtures, signedRequest } from 'hookline/testing'
 import { createStore } from '../../src/cli/requests/store.ts'
 import { until } from '../support/until.ts'
-import { findBin } from './command.ts'
+import { bin } from './command.ts'
 import { keptRequest } from './kept-request.ts'
 
 interface RanLines {
@@ -98,7 +98,7 @@ async function writeFiles(folder: string): Promise<void> {
 
 /** `hookline` notes how it ended, and leaves Ctrl-C to the command that it runs. `npx` knows nothing else. */
 async function writePrograms(folder: string): Promise<void> {
-  const command = `trap : INT\n"${process.execPath}" "${await findBin()}" "$@"\ncode=$?\necho $code >>"$CODES"\nexit $code`
+  const command = `trap : INT\n"${process.execPath}" "${bin}" "$@"\ncode=$?\necho $code >>"$CODES"\nexit $code`
   const programs = {
     hookline: command,
     npx: '[ "$1" = hookline ] || { echo "npx: $1 is not the command" >&2; exit 2; }\nshift\nexec hookline "$@"',

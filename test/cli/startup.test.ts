@@ -3,7 +3,8 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { findBin, hookline } from './command.ts'
+import { requireNode, UsageError } from '../../src/cli/terminal.ts'
+import { bin, hookline } from './command.ts'
 
 it('adds no package to those that installing hookline brings', () => {
   const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
@@ -12,7 +13,6 @@ it('adds no package to those that installing hookline brings', () => {
 })
 
 it('prints its help soon', async () => {
-  const bin = await findBin()
   const [none, help]: [number[], number[]] = [[], []]
   for (let turn = 0; turn < 7; turn += 1) {
     none.push(time(['-e', '0']))
@@ -34,6 +34,16 @@ it.each([['check'], ['check --sender'], ['queue'], ['send']])(
     expect(help.stdout).toContain('Examples:')
   },
 )
+
+it('needs a Node that is not older than the package asks for', () => {
+  const [major = '', minor = ''] = process.versions.node.split('.')
+  expect(() => requireNode(process.versions.node)).not.toThrow()
+  expect(() => requireNode('9.99')).not.toThrow()
+  for (const newer of [`${major}.${Number(minor) + 1}`, '100.0']) {
+    expect(() => requireNode(newer)).toThrow(UsageError)
+    expect(() => requireNode(newer)).toThrow(`needs Node ${newer} or newer. Got ${process.versions.node}.`)
+  }
+})
 
 function time(args: readonly string[]): number {
   const started = performance.now()

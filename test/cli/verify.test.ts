@@ -94,17 +94,11 @@ describe('a wrong signature', () => {
   })
 })
 
-describe('the right signature is printed with --expected only', () => {
+it('prints the right signature with --expected only', async () => {
   const args = [...BODY, '--expected', '--signature']
-  it('when another was passed', async () => {
-    expect((await verify([...args, 'x'])).stdout).toMatch(new RegExp(`\n\nExpected: ${RIGHT}\n$`))
-  })
-  it('when it was passed', async () => {
-    expect((await verify([...args, RIGHT])).stdout).toBe(`The signature matches.\n\nExpected: ${RIGHT}\n`)
-  })
-  it('as JSON', async () => {
-    expect(JSON.parse((await verify([...args, 'x', '--json'])).stdout).expected).toBe(RIGHT)
-  })
+  expect((await verify([...args, 'x'])).stdout).toMatch(new RegExp(`\n\nExpected: ${RIGHT}\n$`))
+  expect((await verify([...args, RIGHT])).stdout).toBe(`The signature matches.\n\nExpected: ${RIGHT}\n`)
+  expect(JSON.parse((await verify([...args, 'x', '--json'])).stdout).expected).toBe(RIGHT)
 })
 
 it('prints the explanation as JSON, on one line', async () => {
@@ -119,17 +113,14 @@ describe('wrong usage is one sentence, and exit code 2', () => {
   const SIGNED = [...BODY, '--signature', RIGHT]
   it.each<[string[], string, Running?]>([
     [['--body', 'none', '--signature', 'x'], '--body: none cannot be read: it does not exist.'],
-    [['--body', '.', '--signature', 'x'], '--body: . cannot be read: it is a directory.'],
     [['--body', '/dev/zero', '--signature', 'x'], '--body must have at most 2000000 bytes. /dev/zero has more.'],
     [SIGNED, 'A secret is required. Set HOOKLINE_SECRET, or pass --secret-file FILE or --secret TEXT.', { env: {} }],
     [[...SIGNED, '--secret', 'x', '--secret-file', 'x'], 'Pass --secret or --secret-file, not both.'],
     [[...SIGNED, '--secret', ''], 'The secret is empty. Pass the shared secret of the endpoint.'],
     [[...SIGNED, '--secret-file', 'empty.txt'], 'The secret is empty. Pass the shared secret of the endpoint.'],
-    [SIGNED, 'The secret is empty. Pass the shared secret of the endpoint.', { env: { HOOKLINE_SECRET: '' } }],
     [[...SIGNED, '--secret-file', 'none'], '--secret-file: none cannot be read: it does not exist.'],
     [[...SIGNED, '--secret-file', 'latin1.txt'], '--secret-file: latin1.txt must be text in UTF-8.'],
     [BODY, "required option '--signature <text>' not specified"],
-    [['--signature', 'x'], "required option '--body <file>' not specified"],
     [[...SIGNED, '--expcted'], "unknown option '--expcted' (Did you mean --expected?)"],
     [
       ['--bdy', 'x', '--signature', 'y'],

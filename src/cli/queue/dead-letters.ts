@@ -14,7 +14,7 @@ import { counted, escaped, interruption, note, paint, prettyOf, print, printJson
 const PAGE = 500
 
 /** Reads all of them, the oldest first. Those that arrive meanwhile may be among them. */
-async function* readLetters(queue: Queue): AsyncGenerator<DeadLetter> {
+export async function* readLetters(queue: Queue): AsyncGenerator<DeadLetter> {
   for (let after: string | undefined; ; ) {
     const page = await queue.deadLetters({ limit: PAGE, ...(after !== undefined && { after }) })
     yield* page
@@ -68,8 +68,25 @@ async function groupLetters(letters: AsyncIterable<DeadLetter>, limit: number): 
   return [...groups.values()].sort((one, other) => other.count - one.count)
 }
 
+interface Reason {
+  readonly reason: string
+  readonly count: number
+}
+
+/** Counts the reasons of all, or of those that are chosen: the most frequent first. */
+export async function countReasons(
+  queue: Queue,
+  isChosen: (letter: DeadLetter) => boolean = () => true,
+): Promise<readonly Reason[]> {
+  const counts = new Map<string, number>()
+  for await (const letter of readLetters(queue)) {
+    if (isChosen(letter)) counts.set(letter.reason, (counts.get(letter.reason) ?? 0) + 1)
+  }
+  return [...counts].map(([reason, count]) => ({ reason, count })).sort((one, other) => other.count - one.count)
+}
+
 /** `2 handler_failed, 1 crashed`. */
-export function listReasons(groups: readonly Pick<Group, 'reason' | 'count'>[]): string {
+export function listReasons(groups: readonly Reason[]): string {
   return groups.map(({ reason, count }) => `${count} ${escaped(reason)}`).join(', ')
 }
 
@@ -202,13 +219,17 @@ export async function change(
   name: string,
   action: 'redrive' | 'drop',
   given: readonly string[],
-  options: LetterOptions,
+  { reason: wanted, dryRun = false, yes = false, json = false }: LetterOptions,
 ): Promise<void> {
-  const { dryRun = false, yes = false, json = false } = options
   const words = WORDS[action]
   const ids: string[] = []
-  const groups = await groupLetters(select(queue, given, options.reason, ids), 0)
-  const reasons = groups.map(({ reason, count }) => ({ reason, count }))
+  const missing = new Set(given.map((id) => id.toLowerCase()))
+  const reasons = await countReasons(queue, ({ id, reason }) => {
+    const isChosen = (given.length === 0 || missing.delete(id)) && (wanted === undefined || reason === wanted)
+    if (isChosen) ids.push(id)
+    return isChosen
+  })
+  for (const id of missing) noteMissing(id)
   const found = `${counted(ids.length, 'dead letter')} of queue ${escaped(name)}`
   const what = reasons.length === 0 ? found : `${found}: ${listReasons(reasons)}`
   const report = { queue: name, action, dryRun, found: ids.length, reasons }
@@ -227,25 +248,4 @@ export async function change(
   if (done < ids.length) note(`${ids.length - done} of ${found} were left: interrupted, or changed meanwhile.`)
   if (json) printJson({ ...report, done })
   else print(`${words.done}: ${done === ids.length ? what : `${done} of ${what}`}.`)
-}
-
-async function* select(
-  queue: Queue,
-  given: readonly string[],
-  wanted: string | undefined,
-  ids: string[],
-): AsyncGenerator<DeadLetter> {
-  const missing = new Set(given.map((id) => id.toLowerCase()))
-  for await (const letter of readLetters(queue)) {
-    if (given.length > 0 && !missing.delete(letter.id)) continue
-    if (wanted !== undefined && letter.reason !== wanted) continue
-    ids.push(letter.id)
-    yield letter
-    if (given.length > 0 && missing.size === 0) break
-  }
-  for (const id of missing) noteMissing(id)
-}
-
-export function countReasons(queue: Queue): Promise<readonly Group[]> {
-  return groupLetters(readLetters(queue), 0)
 }

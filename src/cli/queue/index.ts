@@ -7,9 +7,8 @@ import type { Queue } from '../../queues/api.ts'
 import type { SqliteQueue } from '../../queues/sqlite/index.ts'
 import { whole } from '../arguments.ts'
 import { escaped, print, printJson, UsageError } from '../terminal.ts'
-import { printCounts } from './counts.ts'
-import { change, type LetterOptions, printDead, showLetter } from './dead-letters.ts'
-import { createPlace, type PlaceOptions } from './place.ts'
+import { ageOf, change, countReasons, type LetterOptions, listReasons, printDead, showLetter } from './dead-letters.ts'
+import { createPlace, type Place, type PlaceOptions } from './place.ts'
 
 interface Options extends PlaceOptions, LetterOptions {
   readonly name?: string
@@ -61,7 +60,7 @@ async function run(words: readonly string[], options: Options): Promise<void> {
     const names = options.name === undefined ? await place.list() : [options.name]
     if (names.length === 0) throw new UsageError(`${place.shown} holds no queues. Start what pushes to one first.`)
     if (options.ui !== undefined) return await (await import('../page.ts')).showQueues(names, place.open, options.ui)
-    if (action === 'counts') return await printCounts(names, place.open, options)
+    if (action === 'counts') return await printCounts(names, place, options.json)
     const [name = ''] = names
     if (names.length > 1 && action !== 'backup')
       throw new UsageError(`Pass --name, because ${place.shown} holds ${names.length} queues: ${listed(names)}.`)
@@ -90,18 +89,48 @@ async function backUp(queue: Queue | SqliteQueue, to: string, { json = false }: 
   else print(`Written to ${escaped(to)}.`)
 }
 
-/** An option that changes nothing would let more happen than was meant. */
-function requireFitting(action: Action, { reason, dryRun, yes, limit, ui }: Options): void {
-  const changes = action === 'redrive' || action === 'drop'
-  if (!changes && (reason !== undefined || dryRun || yes)) {
-    throw new UsageError(`--reason, --dry-run and --yes are for redrive and drop. Got ${action}.`)
+const CHANGES = ['redrive', 'drop'] as const
+
+/** What an option is for: elsewhere it would change nothing, and let more happen than was meant. */
+const USES = { reason: CHANGES, dryRun: CHANGES, yes: CHANGES, limit: ['dead'], ui: ['counts'] } as const
+
+function requireFitting(action: Action, options: Options): void {
+  for (const [option, actions] of Object.entries(USES)) {
+    if (options[option as keyof typeof USES] === undefined || actions.some((use) => use === action)) continue
+    const name = option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+    throw new UsageError(`--${name} is for ${actions.join(' and ')}. Got ${action}.`)
   }
-  if (action !== 'counts' && ui !== undefined) {
-    throw new UsageError(
-      `--ui shows the queues, and takes the place of what to do. Got ${action}. Leave one of them out.`,
+}
+
+async function printCounts(names: readonly string[], { open }: Place, json = false): Promise<void> {
+  const rows = [['QUEUE', 'WAITING', 'ACTIVE', 'OLDEST DUE', 'DEAD LETTERS']]
+  for (const name of names) {
+    const queue = await open(name)
+    try {
+      const { waiting, retrying, active, deadLetters, oldestDueAt, asOf } = await queue.counts()
+      const reasons = deadLetters === 0 ? [] : await countReasons(queue)
+      const ageMs = oldestDueAt && Math.max(0, asOf.getTime() - oldestDueAt.getTime())
+      if (json) {
+        const oldest = { oldestDueAt: oldestDueAt ?? null, oldestDueAgeMs: ageMs ?? 0 }
+        printJson({ queue: name, waiting, retrying: retrying ?? null, active, deadLetters, ...oldest, reasons, asOf })
+      }
+      const age = ageMs === undefined ? '-' : `${ageOf(ageMs)} ago`
+      const why = deadLetters === 0 ? '0' : `${deadLetters}: ${listReasons(reasons)}`
+      const again = retrying ? ` (${retrying} retrying)` : ''
+      rows.push([escaped(name), `${waiting}${again}`, `${active}`, age, why])
+    } finally {
+      await queue.close({ graceMs: 0 })
+    }
+  }
+  if (json) return
+  const widths = [0, 1, 2, 3, 4].map((at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)))
+  for (const row of rows)
+    print(
+      row
+        .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+        .join('  ')
+        .trimEnd(),
     )
-  }
-  if (action !== 'dead' && limit !== undefined) throw new UsageError(`--limit is for dead. Got ${action}.`)
 }
 
 function listed(names: readonly string[]): string {

@@ -101,10 +101,4 @@ describe('statistics', () => {
     ])
     expect(statistics.failures()[1]?.[2].reason).toBe('the first')
   })
-
-  it('tell no latency without an answer', () => {
-    const statistics = createStatistics(() => 0)
-    statistics.add({ ok: false, error: 'refused', durationMs: 1 })
-    expect(statistics.describe()).toBe('1000/s')
-  })
 })

@@ -11,7 +11,7 @@ import { type RecordedRequest, type Script, startEndpoint } from 'hookline/testi
 import { expect, it, onTestFinished } from 'vitest'
 import { needs } from '../../support/needs.ts'
 import { until } from '../../support/until.ts'
-import { createFolder, findBin, hookline, listenHere, start } from '../command.ts'
+import { bin, createFolder, hookline, listenHere, start } from '../command.ts'
 
 const env = { HOOKLINE_SECRET: 'a secret' }
 const track = '{"type":"track","userId":"u1","event":"Order Completed"}'
@@ -256,7 +256,7 @@ it('asks for a name under localhost that is of another machine', async () => {
 })
 
 it('says that stdout cannot be written', async () => {
-  const ran = promisify(execFile)('sh', ['-c', `"$0" "$1" send --help > /dev/full`, process.execPath, await findBin()])
+  const ran = promisify(execFile)('sh', ['-c', `"$0" "$1" send --help > /dev/full`, process.execPath, bin])
   await expect(ran).rejects.toMatchObject({
     code: 2,
     stderr: expect.stringMatching(/^error: stdout cannot be written: .*ENOSPC.*\.\n$/),

@@ -13,7 +13,7 @@ import { HooklineError } from '../../../message/error.ts'
 import { RESPONSE_LIMIT } from '../../../message/limits.ts'
 import { verify } from '../../../message/signature.ts'
 import { respond } from '../../../testing/respond.ts'
-import { createScript, type Response, type Step } from '../../../testing/script.ts'
+import type { Response } from '../../../testing/script.ts'
 import type { Forwarder } from '../forward.ts'
 import { BODY_LIMIT, headerOf, type KeptAnswer, type KeptRequest, readFields } from '../store.ts'
 import type { Reasons } from './reasons.ts'
@@ -60,18 +60,10 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
     keep({ ...kept, body, answerBody: answerBody.subarray(0, RESPONSE_LIMIT) })
   }
 
-  function handle(request: IncomingMessage, response: ServerResponse): void {
+  const server = createServer({ requireHostHeader: false }, (request, response) => {
     const received = receive(request, response).finally(() => pending.delete(received))
     pending.add(received)
-  }
-
-  const server = createServer({ requireHostHeader: false }, handle)
-  server.on('checkContinue', (request, response) => {
-    // One that waits before it sends too much is refused at once.
-    if (!(Number(request.headers['content-length']) > BODY_LIMIT)) response.writeContinue()
-    handle(request, response)
   })
-  server.on('checkExpectation', handle)
   return { server, settled: () => Promise.all(pending) }
 }
 
@@ -90,9 +82,7 @@ async function readUpload(request: IncomingMessage): Promise<Upload> {
     size += chunk.length
     if (size <= BODY_LIMIT) chunks.push(chunk)
   })
-  // One that waits before it sends too much is refused at once. Of others the size is to be known.
-  const { expect, 'content-length': length } = request.headers
-  const end = await readStream(request, BODY_LIMIT, expect && length).then(
+  const end = await readStream(request, BODY_LIMIT, undefined).then(
     () => 'whole' as const,
     ({ code }: HooklineError) => (code === 'body_too_large' ? 'too_large' : 'aborted'),
   )
@@ -177,34 +167,28 @@ interface FailStep {
 /** The script of `--fail` in use: the step of the next request, and undefined when it is over. */
 export type FailScript = () => FailStep | undefined
 
-const NAMED = new Map<string, Step>([
-  ['timeout', 'hang'],
-  ['reset', 'reset'],
-  ['close', 'close'],
-])
-const VALID =
-  'Steps are a status from 200 to 599, timeout, reset, close and slow:MILLISECONDS, each with a count: 3x500,1xtimeout,2xreset,1xslow:3000.'
+const NAMED: Readonly<Record<string, Response>> = {
+  timeout: { kind: 'hang' },
+  reset: { kind: 'reset', after: 'body' },
+  close: { kind: 'close' },
+}
 
 /** Parses `--fail`. @throws InvalidArgumentError that shows valid steps. */
 export function failScript(text: string): FailScript {
-  const parts = text.split(',').map(readPart)
-  let [part, used] = [0, 0]
-  return () => {
-    while (parts[part]?.count === used) [part, used] = [part + 1, 0]
-    used += 1
-    return parts[part]?.step
-  }
+  const steps = text.split(',').flatMap(readSteps)
+  return () => steps.shift()
 }
 
-function readPart(text: string): { readonly count: number; readonly step: FailStep } {
-  const pattern = /^\s*(?:(\d{1,6})\s*x\s*)?([a-z]+|slow:(\d{1,6})|[2-5]\d\d)\s*$/i
-  const [, count = '1', word = '', ms] = pattern.exec(text) ?? []
-  const name = word.toLowerCase()
-  const step = NAMED.get(name) ?? Number(name || Number.NaN)
-  if (Number(count) === 0 || (ms === undefined && Number.isNaN(step))) {
-    throw new InvalidArgumentError(`'${text.slice(0, 40)}' is no step. ${VALID}`)
+function readSteps(text: string): readonly FailStep[] {
+  const pattern = /^\s*(?:([1-9]\d{0,3})\s*x\s*)?(timeout|reset|close|slow:(\d{1,6})|[2-5]\d\d)\s*$/
+  const [, count = '1', name, ms] = pattern.exec(text.toLowerCase()) ?? []
+  if (name === undefined) {
+    throw new InvalidArgumentError(
+      `'${text.slice(0, 40)}' is no step. Steps are a status from 200 to 599, timeout, reset, close and slow:MILLISECONDS, each with a count up to 9999: 3x500,1xtimeout,2xreset,1xslow:3000.`,
+    )
   }
-  if (ms !== undefined) return { count: Number(count), step: { name, delayMs: Number(ms) } }
-  const response = createScript([step]).next() as Response // Not a function, so it is planned at once.
-  return { count: Number(count), step: { name, response, delayMs: 0 } }
+  const answer = { status: Number(name), headers: {}, body: Buffer.alloc(0) }
+  const response = NAMED[name] ?? { kind: 'answer', answer, delayMs: 0, dripMs: undefined }
+  const step = ms === undefined ? { name, response, delayMs: 0 } : { name, delayMs: Number(ms) }
+  return Array(Number(count)).fill(step)
 }

@@ -62,7 +62,7 @@ async function listen({ port, host, forward, store: path, fail, ui, ...secrets }
   const secret = await findSecret(secrets)
   if (host === '')
     throw new UsageError('--host is empty. Pass an address, or leave it out to listen on this machine only.')
-  if (forward?.protocol === 'http:' && isOwn(forward) && Number(forward.port || 80) === port) {
+  if (forward?.protocol === 'http:' && isLoopback(forward) && Number(forward.port || 80) === port) {
     throw new UsageError(
       `--forward must be another endpoint than this one, at port ${port}. Pass its URL, or another --port.`,
     )
@@ -114,11 +114,6 @@ async function listen({ port, host, forward, store: path, fail, ui, ...secrets }
   await page?.close()
   screen.close()
   note(summaryOf(count, screen.leftOut))
-}
-
-/** Whether it is this machine: requests to no address in particular come here too. */
-function isOwn(url: URL): boolean {
-  return isLoopback(url) || /^(0\.0\.0\.0|\[::(ffff:7f[0-9a-f:]+)?\])$/.test(url.hostname)
 }
 
 const UNVERIFIED = 'Nothing is verified: no secret was passed. '
