@@ -84,3 +84,10 @@ export function describeError(thrown: unknown): string {
     return 'a value that cannot be shown'
   }
 }
+
+export function requireBytes(value: unknown, name: string): Uint8Array {
+  if (isUint8Array(value)) return value // instanceof fails across realms, as under Jest with jsdom
+  throw new TypeError(
+    `${name} must be the exact bytes as a Uint8Array. Got ${kindOf(value)}. Pass the bytes as they are on the wire, not decoded or parsed.`,
+  )
+}

@@ -1,7 +1,6 @@
 /** Turns the bytes of a body into a checked message, or into an error that names the field. */
 
-import { requireBytes } from './bytes.ts'
-import { invalidField, kindOf } from './error.ts'
+import { invalidField, kindOf, requireBytes } from './error.ts'
 import { isObject, type Json, parseObject } from './json.ts'
 import type { Message } from './message.ts'
 import { ALIAS_IDS, isMessageType, MESSAGE_OBJECTS, TYPE_NAMES, TYPES, type TypeRule } from './type-table.ts'

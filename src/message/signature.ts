@@ -1,8 +1,7 @@
 /** Signs and verifies bytes with HMAC-SHA1 ("Outbound event delivery", Authentication). */
 
 import { createHash, hash, timingSafeEqual } from 'node:crypto'
-import { requireBytes } from './bytes.ts'
-import { kindOf } from './error.ts'
+import { kindOf, requireBytes } from './error.ts'
 import { SIGNATURE_LENGTH } from './limits.ts'
 
 export interface Key {

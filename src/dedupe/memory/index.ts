@@ -8,7 +8,6 @@ import { HooklineError } from '../../message/error.ts'
 import { checkOptions, whole } from '../../options/checks.ts'
 import { closed, type DedupeTimes, readTimes, requireKey, TIMES_CHECKS } from '../settings.ts'
 import type { Dedupe } from '../store.ts'
-import { createExpiring, type Expiring } from './expiring.ts'
 
 export type { DedupeTimes } from '../settings.ts'
 export type { Claim, Claimed, Dedupe } from '../store.ts'
@@ -88,8 +87,51 @@ export function memoryDedupe(options: MemoryDedupeOptions = {}): Dedupe {
   }
 }
 
+interface Ending {
+  readonly key: string
+  readonly until: number
+}
+
+/** Keys with the time when each ends. They must be added in the order in which they end. */
+function createExpiring() {
+  const entries = new Map<string, Ending>()
+  // Kept between calls: a new iterator would step over every entry removed since the Map was last compacted.
+  let iterator = entries.values()
+  let first: Ending | undefined
+
+  return {
+    get size() {
+      return entries.size
+    },
+    get(key: string, now: number): Ending | undefined {
+      const entry = entries.get(key)
+      return entry !== undefined && entry.until > now ? entry : undefined
+    },
+    oldest(): Ending | undefined {
+      if (first !== undefined && entries.get(first.key) === first) return first
+      let next = iterator.next()
+      if (next.done) {
+        iterator = entries.values()
+        next = iterator.next()
+      }
+      first = next.value
+      return first
+    },
+    add(key: string, until: number): Ending {
+      const entry = { key, until }
+      entries.delete(key) // The new entry goes to the end.
+      entries.set(key, entry)
+      return entry
+    },
+    remove(entry: Ending): void {
+      if (entries.get(entry.key) === entry) entries.delete(entry.key)
+    },
+    clear: () => entries.clear(),
+  }
+}
+
 /** Forgets up to two keys that ended. A claim adds at most one, so this keeps pace. */
-function forgetEnded(keys: Expiring, now: number): void {
+function forgetEnded(keys: ReturnType<typeof createExpiring>, now: number): void {
   for (let left = 2; left > 0; left -= 1) {
     const oldest = keys.oldest()
     if (oldest === undefined || oldest.until > now) return

@@ -1,7 +1,6 @@
 /** Explains why a signature does not match: offline, for developers; never on the path of a request. */
 
-import { requireBytes } from '../bytes.ts'
-import { kindOf } from '../error.ts'
+import { kindOf, requireBytes } from '../error.ts'
 import { sign, verify } from '../signature.ts'
 import { causeOf, type SignatureCause, type SignatureCauseCode } from './causes.ts'
 import { MAX_WORK, search } from './search.ts'
