@@ -438,6 +438,12 @@ describe('fetch', () => {
     expect((await serveFetch(receiver)(unread)).status).toBe(200)
   })
 
+  it.each([204, 205, 304])('answers %i without its body', async (status) => {
+    const handler = serveFetch({ handle: async () => ({ status, headers: {}, body: 'a body' }) })
+    const response = await handler(new Request('http://localhost/'))
+    expect([response.status, await response.text()]).toEqual([status, ''])
+  })
+
   it('cancels a body over the limit', async () => {
     const { receiver } = setUp({ limit: 10 })
     const cancel = vi.fn()

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
 import type { HooklineError } from '../../src/message/error.ts'
-import type { Outcome } from '../../src/queues/api.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 import { handleJob, setUpInbox } from '../support/inbox.ts'
@@ -189,18 +188,6 @@ describe('handlers that never end', () => {
     expect(failed.map(({ remoteAddress }) => remoteAddress)).toEqual(failed.map(() => undefined))
   })
 
-  it('do not make their success count later', async () => {
-    const { receiver, clock } = setUpInbox({ timeoutMs: 5000, retries: [] })
-    const held = Promise.withResolvers<void>()
-    receiver.on('*', () => held.promise)
-    receiver.start()
-    await deliver(receiver, fixtures.track)
-    await clock.advance(5000)
-    held.resolve()
-    await clock.advance(0)
-    expect((await receiver.health()).deadLetters).toBe(1)
-  })
-
   it('are not called when a schema took all the time', async () => {
     const held = Promise.withResolvers<{ value: object }>()
     const schema = schemaOf(() => held.promise)
@@ -236,25 +223,14 @@ describe('dead letters', () => {
     return { ...set, seen, state, ids: letters.map(({ id }) => id) }
   }
 
-  it('are listed in pages, the oldest first', async () => {
-    const { receiver, ids } = await setUpDead()
-    const usersOf = async (page: object) => (await receiver.deadLetters(page)).map(({ message }) => message?.userId)
-    expect(await usersOf({})).toEqual(['a', 'b', 'c', 'd'])
-    expect(await usersOf({ limit: 2 })).toEqual(['a', 'b'])
-    expect(await usersOf({ after: ids[1] })).toEqual(['c', 'd'])
-  })
-
-  it('are redriven one, some and all, and dropped', async () => {
+  it('are listed in pages, redriven and dropped', async () => {
     const { receiver, clock, seen, ids } = await setUpDead()
+    expect((await receiver.deadLetters({ limit: 1, after: ids[1] as string })).map(({ id }) => id)).toEqual([ids[2]])
     expect(await receiver.redrive([ids[1] as string, randomUUID()])).toBe(1)
-    await clock.advance(0)
-    expect(seen).toEqual(['b'])
     expect(await receiver.drop([ids[0] as string])).toBe(1)
     expect(await receiver.redrive('all')).toBe(2)
     await clock.advance(0)
     expect(seen).toEqual(['b', 'c', 'd'])
-    expect(await receiver.redrive('all')).toBe(0)
-    expect(await receiver.drop('all')).toBe(0)
   })
 
   it('begin again when they are redriven: with no attempts', async () => {
@@ -353,14 +329,6 @@ describe('a message whose claims end without an outcome', () => {
       expect(errors).toMatchObject([{ code }])
     })
   })
-
-  it('is listed with why', async () => {
-    const { outcome } = await handleJob({ claimCount: 6 }, undefined, { leaseMs: 20_000 })
-    const { deadLetter: reason, retryState } = outcome as Extract<Outcome, { deadLetter: string }>
-    const letter = { id: randomUUID(), body: bytes(''), reason, retryState, failedAt: new Date(5) }
-    const { receiver } = setUpInbox({}, {}, { deadLetters: async () => [letter] })
-    expect(await receiver.deadLetters()).toMatchObject([{ reason: 'lease_lapsed', error: { code: 'lease_lapsed' } }])
-  })
 })
 
 describe('an envelope that is unreadable', () => {
@@ -409,19 +377,10 @@ describe('an envelope that is unreadable', () => {
   })
 
   it('for the queue itself shows the reason of the queue', async () => {
-    const lost = {
-      id: randomUUID(),
-      body: bytes(''),
-      reason: 'the row is broken',
-      retryState: undefined,
-      failedAt: new Date(5),
-    }
-    const retryState = bytes('{"attempts":0,"releases":0,"error":{"code":"handler_failed","message":"no","causes":[]}}')
-    const { receiver } = setUpInbox(
-      {},
-      {},
-      { deadLetters: async () => [lost, { ...lost, retryState: bytes('junk') }, { ...lost, retryState }] },
-    )
+    const lost = { id: randomUUID(), body: bytes(''), reason: 'the row is broken', failedAt: new Date(5) }
+    const states = [undefined, 'junk', '{"attempts":0,"releases":0,"error":{"code":"handler_failed","causes":[]}}']
+    const letters = states.map((state) => ({ ...lost, retryState: state === undefined ? undefined : bytes(state) }))
+    const { receiver } = setUpInbox({}, {}, { deadLetters: async () => letters })
     const error = { code: 'internal', message: 'the row is broken', causes: [] }
     const expected = { reason: 'unreadable', error, attempts: 0, failedAt: new Date(5) }
     expect(await receiver.deadLetters()).toMatchObject([expected, expected, expected])

@@ -18,6 +18,7 @@ describe('a message is about a user', () => {
     ['the new id of an alias', { type: 'alias', 'Previous ID': 'x', 'User ID': 'ada' }],
     ['an id that is written with escapes', '{"type":"track","userId":"\\u0061da"}'],
     ['an id in a message that is not valid', { userId: 'ada', type: 'unknown' }],
+    ['a byte order mark before it', `\ufeff${JSON.stringify({ userId: 'ada' })}`],
     ['an element of a batch', [{ userId: 'x' }, { userId: 'ada' }]],
   ])('by %s', (_what, message) => {
     expect(matchUser('ada')(bytes(message))).toBe(true)
@@ -34,6 +35,11 @@ describe('a message is about a user', () => {
     ['an id that is no string', { userId: ['ada'] }],
   ])('not by %s', (_what, message) => {
     expect(matchUser('ada')(bytes(message))).toBe(false)
+  })
+
+  it('by an id that is a number, in a message that is not valid', () => {
+    expect(matchUser('815')(bytes({ userId: 815 }))).toBe(true)
+    expect(matchUser('81')(bytes({ userId: 815 }))).toBe(false)
   })
 
   it('whose bytes are a part of others', () => {

@@ -56,6 +56,9 @@ describe('HMAC-SHA1', () => {
   })
 })
 
+const body = Buffer.from('a body')
+const signature = sign(body, 'secret')
+
 describe('verify', () => {
   it('is true for what sign made, of any bytes and secret', () => {
     fc.assert(
@@ -67,11 +70,10 @@ describe('verify', () => {
 
   it('is false for any flipped bit of the body', () => {
     fc.assert(
-      fc.property(fc.uint8Array({ minLength: 1 }), fc.nat(), fc.nat(7), (body, place, bit) => {
-        const signature = sign(body, 'secret')
-        const changed = Uint8Array.from(body)
-        changed[place % body.length] = (body[place % body.length] as number) ^ (1 << bit)
-        expect(verify(changed, signature, 'secret')).toBe(false)
+      fc.property(fc.uint8Array({ minLength: 1 }), fc.nat(), fc.nat(7), (bytes, place, bit) => {
+        const changed = Uint8Array.from(bytes)
+        changed[place % bytes.length] = (bytes[place % bytes.length] as number) ^ (1 << bit)
+        expect(verify(changed, sign(bytes, 'secret'), 'secret')).toBe(false)
       }),
     )
   })
@@ -86,19 +88,6 @@ describe('verify', () => {
       }),
     )
   })
-
-  it('is false for any other length of the body', () => {
-    fc.assert(
-      fc.property(fc.uint8Array(), fc.uint8Array({ minLength: 1 }), (body, more) => {
-        const longer = Buffer.concat([body, more])
-        expect(verify(longer, sign(body, 'secret'), 'secret')).toBe(false)
-        expect(verify(body, sign(longer, 'secret'), 'secret')).toBe(false)
-      }),
-    )
-  })
-
-  const body = Buffer.from('a body')
-  const signature = sign(body, 'secret')
 
   it.each([
     ['missing', undefined],
@@ -116,11 +105,6 @@ describe('verify', () => {
     expect(verify(body, signature, ['new', 'secret'])).toBe(true)
     expect(verify(body, signature, ['new', 'newer'])).toBe(false)
   })
-
-  it.each(['text', { type: 'track' }, undefined])('refuses a body that is not bytes: %j', (given) => {
-    expect(() => verify(given as never, signature, 'secret')).toThrow(TypeError)
-    expect(() => verify(given as never, signature, 'secret')).toThrow('exact bytes')
-  })
 })
 
 describe('secrets', () => {
@@ -129,9 +113,10 @@ describe('secrets', () => {
     expect(() => createKeys(secret as never)).toThrow('secret')
   })
 
-  it('refuses to sign with an empty secret, and to sign an object', () => {
+  it('refuses to sign with an empty secret, and what is not bytes', () => {
     expect(() => sign('body', '')).toThrow(TypeError)
     expect(() => sign({ type: 'track' } as never, 'secret')).toThrow('sign: body must be')
+    expect(() => verify('text' as never, signature, 'secret')).toThrow('verify: body must be')
   })
 
   it('does not take a signature of another length for its own', () => {

@@ -119,26 +119,6 @@ describe('close, with an inbox', () => {
     expect(errors.map(({ code }) => code)).toEqual(['signature_missing'])
   })
 
-  it('counts what it releases as neither a failed attempt nor a crash', async () => {
-    const { receiver, clock, queue, closing } = setUpHeld()
-    const states: unknown[] = []
-    const { work } = queue
-    Object.assign(queue, {
-      work: ((handle, options) =>
-        work(async (job, signal) => {
-          const outcome = await handle(job, signal)
-          states.push('retryAt' in outcome && JSON.parse(Buffer.from(outcome.retryState as Uint8Array).toString()))
-          return outcome
-        }, options)) as typeof work,
-    })
-    receiver.start()
-    await deliver(receiver, page('running'))
-    await clock.advance(0)
-    closing(0)
-    await clock.advance(0)
-    expect(states).toEqual([{ attempts: 0, releases: 1 }])
-  })
-
   it('spends the time for answers out of the grace', async () => {
     const { receiver, clock, closing } = setUpHeld()
     receiver.start()
@@ -200,16 +180,12 @@ describe('close, with an inbox', () => {
     },
   )
 
-  it('start() twice, or after it, is a TypeError', async () => {
+  it('start() after it is a TypeError', async () => {
     const { receiver } = setUpHeld()
-    receiver.start()
-    expect(() => receiver.start()).toThrow(TypeError)
-    expect(() => receiver.start()).toThrow('`start` can be called once. Got a second call.')
     await receiver.close()
-    expect(() => receiver.start()).toThrow('`start` needs an open receiver. Got a closed one.')
-    const other = setUpHeld()
-    await other.receiver.close()
-    expect(() => other.receiver.start()).toThrow(TypeError)
+    expect(() => receiver.start()).toThrow(
+      new TypeError('`start` needs an open receiver. Got a closed one. Create a new receiver.'),
+    )
   })
 
   it('rejects with what the queue rejects with', async () => {

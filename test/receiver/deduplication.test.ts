@@ -84,14 +84,6 @@ describe('dedupe', () => {
     expect(log).toEqual(['claim 36', 'confirm'])
   })
 
-  it('answers 500 when a key is none', async () => {
-    const { store, log } = scripted()
-    const { receiver, errors } = setUpDedupe({ store, key: () => '' })
-    expect(await deliver(receiver, fixtures.track)).toMatchObject({ status: 500 })
-    expect(String(errors[0]?.cause)).toContain('dedupe.key')
-    expect(log).toEqual([])
-  })
-
   it.each([
     ['forged', fixtures.track, 'another'],
     ['no message', '{}', undefined],
@@ -103,7 +95,10 @@ describe('dedupe', () => {
 })
 
 describe('the claim', () => {
-  it('is held past the deadline, and confirmed when the handlers are done', async () => {
+  it.each([
+    ['confirm', ['handler_timeout']],
+    ['release', ['handler_timeout', 'handler_failed']],
+  ])('is held past the deadline until the handlers end: %s', async (end, codes) => {
     const { store, log } = scripted()
     const { receiver, clock, handler, errors } = setUpDedupe(store)
     const held = Promise.withResolvers<void>()
@@ -112,24 +107,11 @@ describe('the claim', () => {
     await clock.advance(4500)
     expect(await received).toMatchObject({ error: { code: 'handler_timeout' } })
     expect(log).toEqual(['claim 40'])
-    held.resolve()
+    if (end === 'confirm') held.resolve()
+    else held.reject(new Error('no'))
     await clock.advance(0)
-    expect(log).toEqual(['claim 40', 'confirm'])
-    expect(errors).toHaveLength(1)
-  })
-
-  it('is held past the deadline, and released when they fail', async () => {
-    const { store, log } = scripted()
-    const { receiver, clock, handler, errors } = setUpDedupe(store)
-    const held = Promise.withResolvers<void>()
-    handler.run = () => held.promise
-    const received = deliver(receiver, fixtures.track)
-    await clock.advance(4500)
-    held.reject(new Error('no'))
-    await clock.advance(0)
-    await received
-    expect(log).toEqual(['claim 40', 'release'])
-    expect(errors.map(({ code }) => code)).toEqual(['handler_timeout', 'handler_failed'])
+    expect(log).toEqual(['claim 40', end])
+    expect(errors.map(({ code }) => code)).toEqual(codes)
   })
 
   it('that comes after the deadline is released, and no handler runs', async () => {

@@ -208,3 +208,35 @@ test('MessageOf of several events narrows on the event', () => {
   typed.on('track', 'Order Completed', record).on('track', 'Trial Started', record)
   for (const event of ['Order Completed', 'Trial Started'] as const) typed.on('track', event, record)
 })
+
+test('mistakes do not compile', () => {
+  const types: MessageType[] = ['track', 'page']
+  // @ts-expect-error
+  receiver.on('track', (message) => message.traits)
+  // @ts-expect-error
+  receiver.on('page', (message) => message.event)
+  // @ts-expect-error
+  typed.on('track', 'Order Completed', (message) => message.properties.totel)
+  // @ts-expect-error
+  typed.on('track', 'Order Completed', (message) => message.properties.total.trim())
+  // @ts-expect-error
+  receiver.on(['identify', 'group'], (message) => message.groupId)
+  // @ts-expect-error
+  receiver.on(types, (message) => message.event)
+  // @ts-expect-error
+  receiver.on('*', (message) => message.event)
+  // @ts-expect-error
+  receiver.on('tracks', () => {})
+  // @ts-expect-error
+  receiver.on('page', 'Home', () => {})
+  receiver.on('track', (message) => {
+    // @ts-expect-error
+    message.event = 'x'
+  })
+  // @ts-expect-error
+  typed.on('track', 'Order Completed', (message: MessageOf<typeof typed, 'identify'>) => message)
+  // @ts-expect-error
+  createReceiver({ secert: 's' })
+  // @ts-expect-error
+  createReceiver({ secret: 's', events: { e: {} } })
+})
