@@ -1,7 +1,7 @@
 /** The messages that an inspector keeps: written by what watches the parts, read by the endpoint. */
 
 import type { EndpointHeaders } from '../http/endpoint.ts'
-import { isSecretHeader } from '../inbox/envelope.ts'
+import { shownHeader } from '../http/shown.ts'
 import { matchUser } from '../message/identity.ts'
 import { requireInteger, requireOptions, requireText } from '../options/checks.ts'
 import type { Log } from '../options/log.ts'
@@ -253,6 +253,9 @@ function openFile(path: string, log: Log, machine: Clock): LogFile<LoggedMessage
 
 /** Only the names of secret headers are written. */
 function withoutSecrets(logged: LoggedMessage): LoggedMessage {
-  const headers = Object.entries(logged.headers).map(([name, value]) => [name, isSecretHeader(name) ? '' : value])
+  const headers = Object.entries(logged.headers).map(([name, value]) => {
+    const values = [value ?? []].flat().map((each) => shownHeader(name, each) ?? '')
+    return [name, Array.isArray(value) ? values : values[0]]
+  })
   return { ...logged, headers: Object.fromEntries(headers) }
 }

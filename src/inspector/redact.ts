@@ -3,7 +3,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { HandlerRun } from '../handling/observer.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
-import { isSecretHeader } from '../inbox/envelope.ts'
+import { shownHeader } from '../http/shown.ts'
 import { describeError, HooklineError } from '../message/error.ts'
 import { isObject, parseObject } from '../message/json.ts'
 import type { Message } from '../message/message.ts'
@@ -27,11 +27,10 @@ export function userOf(message: Message): unknown {
   return userId || anonymousId
 }
 
-/** Headers without the values that may be secrets. */
 export function linesOf(headers: EndpointHeaders): RequestLine['headers'] {
   return Object.entries(headers).flatMap(([name, value]) => {
     const values = typeof value === 'string' ? [value] : (value ?? [])
-    return values.map((each) => [name, isSecretHeader(name) ? null : each] as const)
+    return values.map((each) => [name, shownHeader(name, each) ?? null] as const)
   })
 }
 
@@ -93,10 +92,12 @@ export function showBody(bytes: Uint8Array, size: number, hasKeys: boolean): Bod
 /** A string of JSON, whether it is the name of a field, and whether that holds an object or a list. */
 const STRING = /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:\s*([[{])?)?/g
 
+const WRITE_KEY = /^write[^a-z0-9]*key$/i
+
 /** JSON whose write keys read `…`; undefined for what may hold one elsewhere: what is no JSON, and keys that are no text. */
 function withoutWriteKeys(text: string): string | undefined {
   // No JSON has a zero byte, but all of it has in UTF-16.
-  if (!/writeKey|\\u/i.test(text) && !text.includes('\0')) return text
+  if (!/write|\\u/i.test(text) && !text.includes('\0')) return text
   try {
     JSON.parse(text.replace(/^\ufeff/, ''))
   } catch {
@@ -106,7 +107,7 @@ function withoutWriteKeys(text: string): string | undefined {
   let isHidden = true
   const shown = text.replace(STRING, (whole, token: string, colon: string | undefined, open: string | undefined) => {
     const wasKey = isKey
-    isKey = colon !== undefined && JSON.parse(token) === 'writeKey'
+    isKey = colon !== undefined && WRITE_KEY.test(JSON.parse(token))
     if (isKey && open !== undefined) isHidden = false
     return wasKey && colon === undefined ? '"…"' : whole
   })

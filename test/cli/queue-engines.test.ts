@@ -140,7 +140,7 @@ for (const { engine, needed, location = '', flags, open } of engines) {
       expect(stdout).toContain('attempts  1\nerror     ')
       expect(stdout).toContain('          RangeError: no \\u{1b}[31mstock\n')
       expect(stdout).toContain('with a right signature\n')
-      expect(stdout).toContain('\n  x-team: growth\n')
+      expect(stdout).toContain('\n  x-team: (hidden)\n')
       expect(stdout).toContain('\n    "total": 39.95,\n')
       expect(stdout).not.toContain('\u001b')
       expect(stdout).not.toContain('Bearer')

@@ -33,7 +33,7 @@ async function storeOf(...requests: readonly KeptRequest[]): Promise<string> {
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'hookline-requests-'))
-  const lines = ['Content-Type: application/json', 'Authorization: Basic t0ken', 'x-twice: 1', 'X-Twice: 2']
+  const lines = ['Content-Type: application/json', 'Authorization: Basic t0ken', 'via: 1', 'Via: 2']
   const signed = [...lines.flatMap((line) => line.split(': ')), 'X-Signature', sign(BODY, secret)]
   store = await storeOf(
     keptRequest('aaaa00000001', {
@@ -89,7 +89,7 @@ describe('hookline list', () => {
       verification: 'mismatched',
       headers: expect.arrayContaining([
         ['Cookie', '(hidden)'],
-        ['X-Twice', '2'],
+        ['Via', '2'],
       ]),
       answer: { status: 200, by: 'listen' },
     })
@@ -112,7 +112,7 @@ describe('hookline show', () => {
     const { code, stdout } = await run('show', 'aaaa00000001')
     expect(code).toBe(0)
     expect(stdout).toContain('request    POST /webhooks?…\nanswer     200 after 2 ms.\nsignature  verified\n')
-    expect(stdout).toContain('  Authorization: (hidden)\n  x-twice: 1\n  X-Twice: 2\n')
+    expect(stdout).toContain('  Authorization: (hidden)\n  via: 1\n  Via: 2\n')
     expect(stdout).toMatch(
       /"total": 39\.0,\n {4}"n": 9007199254740993,\n {4}"n": 1e3,\n {4}"a b": \[\n {6}\{\},\n {6}\[\]\n {4}\]\n {2}\}\n\}\n$/,
     )
@@ -250,7 +250,7 @@ describe('hookline replay', () => {
     expect(first).toMatchObject({
       method: 'POST',
       path: '/webhooks',
-      headers: { 'x-signature': sign(BODY, secret), authorization: 'Basic t0ken', 'x-twice': '1, 2' },
+      headers: { 'x-signature': sign(BODY, secret), authorization: 'Basic t0ken', 'via': '1, 2' },
     })
     expect(first?.bytes.toString()).toBe(BODY)
     expect(second).toMatchObject({ method: 'PUT', bytes: Buffer.from([0xff, 0x00, 0x0a, 0x1b, 0x5b]) })

@@ -98,6 +98,10 @@ it.each([
   ['{"writeKey":"k-1', undefined],
   ['{"writeKey" : {"a":"k-1"}}', undefined],
   ['{"writeKey":["x","k-1"]}', undefined],
+  [
+    '{"a":{"write_key":"k-1","WriteKey":"k-1","write-key":"k-1"}}',
+    '{"a":{"write_key":"…","WriteKey":"…","write-key":"…"}}',
+  ],
 ])('shows no write key of %s', (body, text) => {
   const { journal, add } = setUp()
   expect(journal.detail(add(body, false, 'collected').id)?.body).toEqual({ size: body.length, text, isRedacted: true })

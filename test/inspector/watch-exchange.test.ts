@@ -31,7 +31,7 @@ const track = (index: number | string, more = {}) => ({ ...fixtures.track, messa
 
 it.each([
   ['a name that is not Latin-1', track(1, { event: '注文 ✓' }), {}],
-  ['a header with several values', track(1), { 'x-many': ['one', 'two'] }],
+  ['a header with several values', track(1), { via: ['one', 'two'] }],
 ])('keeps %s', async (_, message, headers) => {
   const { receiver, send, detail } = setUp()
   receiver.on('track', function save() {})
@@ -56,7 +56,7 @@ it('a handler whose name is no text changes no header, and shows no secret', asy
   const { request, steps } = detail() ?? {}
   expect(request?.headers.slice(-2)).toEqual([
     ['authorization', null],
-    ['x-last', 'last'],
+    ['x-last', null],
   ])
   expect(steps?.[2]).toMatchObject({ runs: [{ on: 'track', name: '12345' }] })
 })
@@ -82,11 +82,11 @@ it('several handlers are several runs; the plots count the message once', async 
 it('a sender repeats a message that was done: one row, whose second arrival is a copy', async () => {
   const { receiver, send, rows, detail } = setUp()
   receiver.on('track', () => {})
-  for (let index = 0; index < 2; index += 1) await send(track(1), { 'x-number': String(index) })
+  for (let index = 0; index < 2; index += 1) await send(track(1), { 'x-request-id': String(index) })
   expect(rows()).toMatchObject([{ state: 'done', attempts: 2 }])
   const arrivals = detail()?.steps.flatMap((step) => (step.what === 'arrived' ? [step.isCopy] : []))
   expect(arrivals).toEqual([false, true])
-  expect(detail()?.request?.headers).toContainEqual(['x-number', '1'])
+  expect(detail()?.request?.headers).toContainEqual(['x-request-id', '1'])
 })
 
 it('a sender repeats what failed: failed, then done, in one row', async () => {

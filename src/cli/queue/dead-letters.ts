@@ -2,7 +2,7 @@
 
 import { isUtf8 } from 'node:buffer'
 import { readRetryState } from '../../destination/retry-state.ts'
-import { isSecretHeader } from '../../inbox/envelope.ts'
+import { shownHeader } from '../../http/shown.ts'
 import { type DeadLetterMessage, readDeadLetter, readStored } from '../../inbox/stored.ts'
 import { isObject } from '../../message/json.ts'
 import type { DeadLetter, Queue } from '../../queues/api.ts'
@@ -189,10 +189,15 @@ function lineOf({ at, status, error, reason, durationMs, body }: Omit<Attempt, '
   return escaped(`attempt   ${at.toISOString()}  ${outcome}, after ${Math.round(durationMs)} ms${body && `: ${body}`}`)
 }
 
-/** Another release may have stored headers that this one leaves out. */
 function shown(headers: DeadLetterMessage['headers']): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, isSecretHeader(name) ? '(hidden)' : value]),
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      [value ?? []]
+        .flat()
+        .map((each) => shownHeader(name, each) ?? '(hidden)')
+        .join(', '),
+    ]),
   )
 }
 

@@ -1,7 +1,7 @@
 /** What is shown of kept requests, escaped and without what could log someone in; and `hookline list`. */
 
 import type { Command } from 'commander'
-import { isSecretHeader } from '../../inbox/envelope.ts'
+import { shownHeader, shownUrl } from '../../http/shown.ts'
 import { MESSAGE_TYPES } from '../../message/type-table.ts'
 import { choice, whole } from '../arguments.ts'
 import { escaped, paint, print, printJson } from '../terminal.ts'
@@ -43,7 +43,7 @@ function jsonOf({ receivedAt, target, headers, size, message, answer, ...others 
   return {
     ...others,
     receivedAt: new Date(receivedAt).toISOString(),
-    path: pathOf(target),
+    path: shownUrl(target),
     headers: shownHeaders(headers),
     bytes: size,
     ...message,
@@ -59,7 +59,7 @@ export function lineOf(request: KeptSummary, withDate = false): string {
   const columns = [
     timeOf(receivedAt, withDate),
     id.slice(0, SHOWN_DIGITS),
-    cell(`${method} ${pathOf(target)}`, 14),
+    cell(`${method} ${shownUrl(target)}`, 14),
     cell(message.type, 8),
     cell(message.name, 15),
     cell(message.user, 8),
@@ -87,12 +87,6 @@ export function timeOf(ms: number, withDate = true): string {
   return withDate ? `${date} ${time?.slice(0, 8)}` : String(time?.slice(0, 8))
 }
 
-/** The path of a request; of a query only that it is there, because it may hold a token. */
-export function pathOf(target: string): string {
-  const end = target.indexOf('?')
-  return end === -1 ? target : `${target.slice(0, end)}?…`
-}
-
 export function verificationOf({ verification, reason }: KeptSummary): string {
   if (verification === 'verified') return paint('green', 'verified')
   if (verification === 'unchecked') return 'not verified'
@@ -100,7 +94,7 @@ export function verificationOf({ verification, reason }: KeptSummary): string {
 }
 
 export function shownValue(name: string, value: string): string {
-  return isSecretHeader(name.toLowerCase()) ? '(hidden)' : value
+  return shownHeader(name, value) ?? '(hidden)'
 }
 
 export function shownHeaders(headers: readonly string[]): (readonly [name: string, value: string])[] {

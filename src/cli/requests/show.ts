@@ -2,10 +2,11 @@
 
 import { isUtf8 } from 'node:buffer'
 import type { Command } from 'commander'
+import { shownUrl } from '../../http/shown.ts'
 import { explainSignature } from '../../message/explain/explain-signature.ts'
 import { addSecretOptions, findSecret, type SecretOptions } from '../arguments.ts'
 import { escaped, escapedLines, prettyOf, print, UsageError } from '../terminal.ts'
-import { pathOf, shownHeaders, timeOf, verificationOf } from './list.ts'
+import { shownHeaders, timeOf, verificationOf } from './list.ts'
 import { addStoreOption, findRequests, headerOf, type KeptRequest, REFERENCE } from './store.ts'
 
 interface Options extends SecretOptions {
@@ -45,7 +46,7 @@ function describe(request: KeptRequest, secret: string | undefined): string {
   const parts = [
     `id         ${id}`,
     `received   ${timeOf(receivedAt)}`,
-    `request    ${escaped(`${method} ${pathOf(target)}`)}`,
+    `request    ${escaped(`${method} ${shownUrl(target)}`)}`,
     `answer     ${answer.status ?? 'none'} after ${Math.round(answer.durationMs)} ms. ${escaped(answer.note ?? '')}`.trimEnd(),
     `signature  ${explain(request, secret)}`,
     ...(message.fault ? [`message    ${escaped(message.fault)}`] : []),

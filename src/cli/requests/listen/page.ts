@@ -1,11 +1,11 @@
 /** `hookline listen --ui`: the requests on a page. */
 
+import { shownUrl } from '../../../http/shown.ts'
 import { createExplainer } from '../../../inspector/explainer.ts'
 import type { JournalWriter } from '../../../inspector/journal.ts'
 import { addStep, setBody } from '../../../inspector/logged-message.ts'
 import type { RowState, Step } from '../../../inspector/wire.ts'
 import { openPage } from '../../page.ts'
-import { pathOf } from '../list.ts'
 import { groupHeaders, headerOf, type KeptRequest, openStore } from '../store.ts'
 
 const MAX_AT_FIRST = 500
@@ -52,7 +52,7 @@ function addRow(journal: JournalWriter, request: KeptRequest): void {
   const { status, durationMs } = answer
   Object.assign(logged, {
     method,
-    path: pathOf(target),
+    path: shownUrl(target),
     headers: Object.fromEntries(groupHeaders(headers)),
     bytes: size,
     status,
