@@ -53,16 +53,6 @@ it('inline: received, then failed; the sender retries', async () => {
   ])
 })
 
-it('inline: failed at the deadline, and nothing of what comes later', async () => {
-  const { receiver, clock } = setUp()
-  receiver.on('*', () => wait(clock, 5000))
-  const events = listen('failed', 'handled')
-  const received = deliver(receiver, fixtures.track)
-  await clock.advance(6000)
-  await received
-  expect(events).toMatchObject([['failed', { error: { code: 'handler_timeout' }, durationMs: 4500 }]])
-})
-
 it('rejected: what no handler saw, with the request', async () => {
   const { receiver } = setUp()
   const events = listen()
@@ -137,28 +127,6 @@ it('with an inbox: received, stored, failed until it is handled or a dead letter
     ],
     ['failed', { message: undefined, error: { code: 'internal' }, next: 'dead_letter', durationMs: 0, attempt: 0 }],
   ])
-})
-
-it('with an inbox: failed when the handlers took too long, and no handled when they end all the same', async () => {
-  const { receiver, clock } = setUpInbox({ timeoutMs: 5000, retries: [] })
-  receiver.on('*', () => wait(clock, 6000)).start()
-  const events = listen('failed', 'handled')
-  await deliver(receiver, fixtures.track)
-  await clock.advance(7000)
-  const failed = { message: fixtures.track, error: { code: 'handler_timeout' }, durationMs: 5000, next: 'dead_letter' }
-  expect(events).toMatchObject([['failed', failed]])
-})
-
-it('rejected, not stored, when the inbox is full or too slow', async () => {
-  const held = Promise.withResolvers<void>()
-  const { receiver, clock } = setUpInbox({}, {}, { push: () => held.promise })
-  const events = listen()
-  const received = deliver(receiver, fixtures.page)
-  await clock.advance(4500)
-  await received
-  held.resolve()
-  await clock.advance(0)
-  expect(events.map(([name]) => name)).toEqual(['received', 'rejected'])
 })
 
 it('with a listener that came too late to know when it began: no handled', async () => {

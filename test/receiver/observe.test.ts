@@ -268,15 +268,6 @@ it('with an inbox: a job that its queue cannot read, with the bytes that are sto
   ])
 })
 
-it('with an inbox that does not answer: no message is stored', async () => {
-  const { receiver } = setUpInbox({}, {}, { push: () => Promise.reject(new Error('away')) })
-  const { events } = observe(receiver)
-  await deliver(receiver, fixtures.track)
-  expect(events).toMatchObject([
-    ['answered', { status: 503, message: fixtures.track, error: { code: 'inbox_unavailable' } }],
-  ])
-})
-
 it('a batch: each element is handled or fails, then one answer', async () => {
   const { receiver, handle, handler, ...set } = setUpBatches('inline')
   receiver.on('*', handle)
@@ -324,21 +315,6 @@ it('a batch with an inbox: the id of each element', async () => {
   const handled = events.filter(([name]) => name === 'handled').map(([, { jobId }]) => jobId)
   expect(handled).toEqual(stored.slice(0, 2).map(({ jobId }) => jobId))
   expect(await queue.deadLetters()).toMatchObject([{ id: stored[2]?.jobId }])
-})
-
-it('a batch that is cut short by its deadline: its elements as they stand', async () => {
-  const { receiver, handle, handler, clock, ...set } = setUpBatches('inline')
-  receiver.on('*', handle)
-  handler.run = ({ userId }) => (userId === 'b' ? wait(clock, 6000) : undefined)
-  const { events } = observe(receiver)
-  const received = set.post([track('a'), track('b'), track('c')])
-  await clock.advance(6000)
-  await received
-  expect(events).toMatchObject([
-    ['handled', { message: track('a') }],
-    ['failed', { message: track('b'), error: { code: 'handler_timeout' }, runs: [] }],
-    ['answered', { status: 503, elements: [{}, {}, {}] }],
-  ])
 })
 
 it('forget: the ids as they were passed, once they are checked', async () => {

@@ -24,7 +24,6 @@ describe('receive', () => {
     ['an object as node:http gives it', headers],
     ['an object with names in any case', { 'X-Signature': headers['x-signature'] }],
     ['web Headers', new Headers(headers)],
-    ['an object with a list', { 'x-signature': headers['x-signature'], 'x-forwarded-for': ['192.0.2.1', '192.0.2.2'] }],
     ['a Map', new Map([['X-SIGNATURE', headers['x-signature']]])],
     ['a list of pairs', [['X-Signature', headers['x-signature']]] as [string, string][]],
   ])('takes headers as %s', async (_form, given) => {

@@ -66,14 +66,6 @@ describe('a request', () => {
     const { bytes, headers } = signedRequest(fixtures.track, 'of the shop')
     await expect(receiver.receive(bytes, headers, options as never)).rejects.toThrow(TypeError)
   })
-
-  it('without a well-formed signature asks neither function', async () => {
-    const named = vi.fn(source)
-    const { receiver, secrets } = setUpSources({ source: named })
-    await receiver.receive(Buffer.from('{}'), { 'x-signature': 'junk' }, { path: '/webhooks/shop' })
-    await receiver.receive(Buffer.from('{}'), {}, { path: '/webhooks/shop' })
-    expect([named.mock.calls, secrets.mock.calls]).toEqual([[], []])
-  })
 })
 
 describe('secrets', () => {
@@ -100,13 +92,8 @@ describe('secrets', () => {
     expect(errors).toMatchObject([{ code: 'secret_unavailable', cause: new Error('sealed') }])
   })
 
-  it.each([
-    ['an empty string', ''],
-    ['an empty list', []],
-    ['null', null],
-    ['a number', 5],
-  ])('that are %s: 503, because the fault is here', async (_what, answer) => {
-    const { deliver } = setUpSources({ secrets: () => answer as never })
+  it('that are null: 503, because the fault is here', async () => {
+    const { deliver } = setUpSources({ secrets: () => null as never })
     expect(await deliver('/webhooks/shop', 'guess')).toMatchObject({
       status: 503,
       error: { code: 'secret_unavailable' },
