@@ -65,9 +65,7 @@ export class NodeRequest implements EndpointRequest, Reading {
 
   get originalPath(): string {
     const { originalUrl, url = '/' } = this.#incoming
-    const target = targetOf(originalUrl ?? this.#originalUrl ?? url)
-    const end = target.indexOf('?')
-    return end === -1 ? target : target.slice(0, end)
+    return targetOf(originalUrl ?? this.#originalUrl ?? url).split('?', 1)[0] as string
   }
 
   get headers(): EndpointHeaders {

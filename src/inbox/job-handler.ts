@@ -47,7 +47,8 @@ export function createJobHandler(
   let watched: AbortSignal | undefined
 
   return async (job, signal) => {
-    const before = readRetryState(job)
+    // When it is unreadable, every earlier claim counts as an attempt.
+    const before = readRetryState(job.retryState, { attempts: job.claimCount - 1, releases: 0 })
     if (signal.aborted) return release(before)
     let delivery: OpenDelivery
     try {

@@ -2,7 +2,6 @@
 
 import type { HooklineError, HooklineErrorCode } from '../message/error.ts'
 import { isObject } from '../message/json.ts'
-import type { ClaimedJob } from '../queues/api.ts'
 
 /**
  * Why a message is a dead letter: the code of its last error; or processes died while they handled it; or it is unreadable.
@@ -37,18 +36,13 @@ export interface RetryState {
   readonly error?: StoredError
 }
 
-/** Reads the retry state of a claimed job. When it is unreadable, every earlier claim counts as an attempt. */
-export function readRetryState({ retryState, claimCount }: Pick<ClaimedJob, 'retryState' | 'claimCount'>): RetryState {
-  if (retryState === undefined) return INITIAL
-  return parse(retryState) ?? { attempts: claimCount - 1, releases: 0 }
+/** Reads a retry state that was stored. What is unreadable counts as `otherwise`. */
+export function readRetryState(stored: Uint8Array | undefined, otherwise: RetryState = INITIAL): RetryState {
+  return stored === undefined ? INITIAL : (parse(stored) ?? otherwise)
 }
 
 export function writeRetryState(state: RetryState): Uint8Array {
   return Buffer.from(JSON.stringify(state))
-}
-
-export function readLastRetryState(retryState: Uint8Array | undefined): RetryState {
-  return (retryState && parse(retryState)) ?? INITIAL
 }
 
 const INITIAL: RetryState = { attempts: 0, releases: 0 }

@@ -5,7 +5,7 @@ import type { Message } from '../message/message.ts'
 import { parse } from '../message/parse.ts'
 import type { DeadLetter } from '../queues/api.ts'
 import { readEnvelope } from './envelope.ts'
-import { type DeadLetterReason, readLastRetryState, type StoredError } from './retry-state.ts'
+import { type DeadLetterReason, readRetryState, type StoredError } from './retry-state.ts'
 
 /** A message as the inbox stores it. */
 export interface StoredMessage {
@@ -47,7 +47,7 @@ export function readStored({ id, body }: { readonly id: string; readonly body: U
 
 export function readDeadLetter(letter: DeadLetter): DeadLetterMessage {
   const stored = readStored(letter)
-  const { attempts, error } = readLastRetryState(letter.retryState)
+  const { attempts, error } = readRetryState(letter.retryState)
   const message = stored.receivedAt && tryParse(stored.bytes)
   return { ...stored, message, ...explain(letter.reason, error), attempts, failedAt: letter.failedAt }
 }

@@ -55,20 +55,6 @@ describe('a line is written', () => {
     expect(printed).toEqual([{ level: 'warn', text: 'hookline: printed' }])
   })
 
-  it('as a method of the logger: pino reads `this`', () => {
-    class Pino {
-      readonly texts: string[] = []
-      error = vi.fn()
-      info = vi.fn()
-      warn(_fields: object, text: string) {
-        this.texts.push(text)
-      }
-    }
-    const pino = new Pino()
-    createLog(pino, undefined, manualClock()).write(line('a', 'first'))
-    expect(pino.texts).toEqual(['first'])
-  })
-
   it.each([
     [
       'throws',
