@@ -92,3 +92,13 @@ it('a handler can be replaced after start(), and one more added for what has one
   await clock.advance(0)
   expect([first, second, spy].map(({ mock }) => mock.calls.length)).toEqual([0, 1, 1])
 })
+
+it('a message of a type without a handler is completed: the receiver does not care for it', async () => {
+  const { receiver, clock } = setUpInbox()
+  const handler = vi.fn()
+  receiver.on('track', handler).start()
+  await deliver(receiver, fixtures.page)
+  await clock.advance(0)
+  expect(await receiver.health()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
+  expect(handler).not.toHaveBeenCalled()
+})

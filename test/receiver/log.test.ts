@@ -172,6 +172,13 @@ describe('an inbox that is not started', () => {
     expect(printed).toEqual([])
   })
 
+  it('says nothing while the queue cannot be asked', async () => {
+    const { clock, printed, receiver } = setUpInbox({}, { counts: () => Promise.reject(new Error('away')) })
+    await deliver(receiver, fixtures.page)
+    await clock.advance(10_000)
+    expect(printed).toEqual([])
+  })
+
   it('does not keep the process alive', async () => {
     const timers: number[] = []
     const setTimeout = (_callback: () => void, ms: number) => ({ unref: () => void timers.push(ms) })

@@ -57,6 +57,14 @@ it('finds room among many claims that ended', async () => {
   expect(() => dedupe.claim('one more')).toThrow('maxKeys')
 })
 
+it('does not forget what is handled again after its window, in place of what ended', async () => {
+  const { clock, dedupe, handle } = setUp(4)
+  for (const key of ['a', 'b', 'c', 'd']) handle(key)
+  await clock.advance(WINDOW_MS)
+  for (const key of ['c', 'e', 'f', 'g']) handle(key)
+  expect(dedupe.claim('c')).toBe('done')
+})
+
 it('uses a monotonic clock', async () => {
   const clock = manualClock()
   let shift = 0
