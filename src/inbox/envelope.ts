@@ -27,13 +27,9 @@ const ELEMENT_VERSION = 2
 const SECRET =
   /authorization|cookie|credential|token|secret|passw|(?:api|access|auth|functions|private|shared|subscription)-?key|protection-bypass|assertion|jwt|oidc|session/
 
-export function isSecretHeader(name: string): boolean {
-  return SECRET.test(name)
-}
-
 export function writeEnvelope(delivery: OpenDelivery): Uint8Array {
   const headers: Record<string, EndpointHeaders[string]> = {}
-  for (const name in delivery.headers) if (!isSecretHeader(name)) headers[name] = delivery.headers[name]
+  for (const name in delivery.headers) if (!SECRET.test(name)) headers[name] = delivery.headers[name]
   const { element } = delivery
   const head: Head = {
     hookline: element === undefined ? VERSION : ELEMENT_VERSION,
