@@ -96,7 +96,10 @@ export interface Inspector extends Endpoint {
    * app.post('/webhooks', serve(inspector.withFaults(receiver)))
    */
   withFaults(receiver: Receiver): Endpoint
-  /** Deletes what it keeps of users: messages whose `userId`, `anonymousId` or previous id is one of these. Returns how many. */
+  /**
+   * Deletes what it keeps of users: messages whose `userId`, `anonymousId` or previous id is one of these. Returns how many. It parses
+   * 250 KB at most of refused requests and of batches; what is left over, and may be about one of the users, is deleted, too.
+   */
   forget(ids: string | readonly string[]): number
   /** Stops watching and ends the open streams. What it kept in memory is gone. */
   close(): Promise<void>

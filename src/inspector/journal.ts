@@ -2,7 +2,7 @@
 
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { shownHeader } from '../http/shown.ts'
-import { matchUser } from '../message/identity.ts'
+import { readUsers, usersIn } from '../message/identity.ts'
 import { requireInteger, requireOptions, requireText } from '../options/checks.ts'
 import type { Log } from '../options/log.ts'
 import { type LogFile, openLogFile } from '../request-log/log-file.ts'
@@ -20,7 +20,6 @@ import {
   rowOf,
   sizeOf,
 } from './logged-message.ts'
-import { bodiesOf } from './redact.ts'
 import type { Detail, Row } from './wire.ts'
 
 interface Changes {
@@ -77,7 +76,7 @@ export interface JournalWriter extends Journal {
   /** Adds a message. Call {@link update} once it is filled. */
   add(part: PartIndex, head: LoggedHead): LoggedMessage
   /** Whether a message was forgotten since it arrived, while it was under way: nothing of it may be added. */
-  isForgotten(kind: Row['kind'], at: number, body: Uint8Array, source?: string): boolean
+  isForgotten(at: number, body: Uint8Array, source?: string): boolean
   setJob(logged: LoggedMessage, jobId: string): void
   update(logged: LoggedMessage): void
 }
@@ -121,7 +120,7 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
   const messages = createRequestLog<LoggedMessage>({ bounds: keep, sizeOf, onDrop, file })
   let resetAt = 0
   /** Calls of `forget`: the events of messages that were under way would bring them back. */
-  let forgotten: readonly { isAbout: (body: Uint8Array) => boolean; source?: string; at: number; until: number }[] = []
+  let forgotten: readonly { wanted: ReadonlySet<unknown>; source?: string; at: number; until: number }[] = []
 
   function part(name: string): PartIndex {
     const known = parts.get(name) ?? { name, byKey: new Map(), byJob: new Map() }
@@ -161,11 +160,11 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
     part,
     update,
     add: ({ name }, head) => index(createLogged(messages.nextId(), name, head)),
-    isForgotten(kind, at, body, source) {
+    isForgotten(at, body, source) {
       const since = forgotten.filter(
         (call) => at <= call.at && machine.monotonic() < call.until && isOf(call.source, source),
       )
-      return since.length > 0 && bodiesOf(body, kind).some((each) => since.some(({ isAbout }) => isAbout(each)))
+      return since.length > 0 && usersIn(body).some((id) => since.some(({ wanted }) => wanted.has(id)))
     },
     setJob(logged, jobId) {
       logged.jobId = jobId
@@ -209,13 +208,12 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
       }
     },
     forget(ids, source) {
-      const isAbout = matchUser(ids)
+      const wanted = readUsers(ids)
       const [at, now] = [clock.now(), machine.monotonic()]
-      const call = { isAbout, at, until: now + UNDER_WAY_MS, ...(source !== undefined && { source }) }
+      const call = { wanted, at, until: now + UNDER_WAY_MS, ...(source !== undefined && { source }) }
       forgotten = [...forgotten.filter(({ until }) => until > now), call].slice(-MAX_CALLS)
-      const about = messages.list().filter(({ body, kind, source: of }) => {
-        return isOf(source, of) && bodiesOf(body, kind).some(isAbout)
-      })
+      const isAbout = matcherOf(wanted)
+      const about = messages.list().filter((logged) => isOf(source, logged.source) && isAbout(logged))
       if (about.length === 0) return 0
       messages.delete(about)
       resetAt = messages.version
@@ -226,6 +224,22 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
       listeners.clear()
       messages.close()
     },
+  }
+}
+
+/** How many bytes are parsed at most, for what nobody has parsed before: a stranger chose them. */
+const MAX_PARSED = 250_000
+
+/** What would take long to parse, and may be about one of these users, is taken to be. */
+function matcherOf(wanted: ReadonlySet<unknown>): (logged: LoggedMessage) => boolean {
+  const written = [...wanted].map((id) => String(id))
+  let parsed = 0
+  return ({ users, body }) => {
+    if (users !== undefined) return users.some((id) => wanted.has(id))
+    const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+    if (!bytes.includes('\\') && !written.some((id) => bytes.includes(id))) return false
+    parsed += bytes.length
+    return parsed > MAX_PARSED || usersIn(bytes).some((id) => wanted.has(id))
   }
 }
 

@@ -1,6 +1,7 @@
 /** One message in the journal, as a plain object: watchers write its fields, and tell the journal. */
 
 import type { EndpointHeaders } from '../http/endpoint.ts'
+import { usersOf } from '../message/identity.ts'
 import { RETRY_WINDOW_MS } from '../message/limits.ts'
 import type { Message } from '../message/message.ts'
 import type { LogEntry } from '../request-log/log-file.ts'
@@ -26,6 +27,8 @@ export interface LoggedMessage extends LogEntry, LoggedHead {
   type?: string | undefined
   name?: string | undefined
   user?: string | undefined
+  /** The ids of all users whom it is about; undefined while nobody has parsed its body. */
+  users?: readonly unknown[] | undefined
   status?: number | undefined
   code?: string | undefined
   attempts: number
@@ -65,6 +68,7 @@ export function describeMessage(logged: LoggedMessage, message: Message): void {
   logged.type = message.type
   logged.name = cut(nameOf(message), SHORT)
   logged.user = cut(userOf(message), SHORT)
+  logged.users = usersOf(message)
 }
 
 const FIRST_STEPS = 10

@@ -5,10 +5,9 @@ import type { HandlerRun } from '../handling/observer.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { shownHeader } from '../http/shown.ts'
 import { describeError, HooklineError } from '../message/error.ts'
-import { isObject, parseObject } from '../message/json.ts'
 import type { Message } from '../message/message.ts'
 import type { Attempt } from '../sender/api.ts'
-import type { AttemptLine, Body, ErrorLine, RequestLine, Row, RunLine } from './wire.ts'
+import type { AttemptLine, Body, ErrorLine, RequestLine, RunLine } from './wire.ts'
 
 const MAX_MESSAGE = 2_000
 const MAX_STACK = 4_000
@@ -112,20 +111,4 @@ function withoutWriteKeys(text: string): string | undefined {
     return wasKey && colon === undefined ? '"…"' : whole
   })
   return isHidden ? shown : undefined
-}
-
-export function bodiesOf(body: Uint8Array, kind: Row['kind']): readonly Uint8Array[] {
-  if (kind !== 'collected') return [body]
-  try {
-    const { batch } = parseObject(body)
-    return Array.isArray(batch) ? [body, Buffer.from(JSON.stringify(batch.map(withoutNested)))] : [body]
-  } catch {
-    return [body]
-  }
-}
-
-/** The ids of a call are no objects, and what is nested too deep cannot be written again. */
-function withoutNested(call: unknown): unknown {
-  if (!isObject(call)) return undefined
-  return Object.fromEntries(Object.entries(call).filter(([, value]) => typeof value !== 'object'))
 }

@@ -37,7 +37,7 @@ export function watchCollector(
     const { path, headers, remoteAddress } = request
     series[error === undefined ? 'done' : 'failed'](name, durationMs)
     const of = error === undefined && refused === 0 ? sample(String(++succeeded)) : 1
-    if (of === undefined || journal.isForgotten('collected', at, bytes, source)) return
+    if (of === undefined || journal.isForgotten(at, bytes, source)) return
     // Write keys are public, but whoever has none of them pushes nothing out.
     const logged = journal.add(part, { kind: 'collected', at, isRefused: source === undefined })
     const type = ROUTES.get(path)
@@ -91,7 +91,7 @@ export function watchDestination(
     const of = sample === undefined ? 1 : sample(id)
     const known = part.byJob.get(id)
     if (known !== undefined) return known
-    if (of === undefined || journal.isForgotten('sent', at, bytes)) return undefined
+    if (of === undefined || journal.isForgotten(at, bytes)) return undefined
     const logged = journal.add(part, { kind: 'sent', at })
     if (of > 1) logged.of = of
     journal.setJob(logged, id)

@@ -57,7 +57,7 @@ export function watchReceiver(
   function create(delivery: Delivery, key: string | undefined, isRefused: boolean): LoggedMessage | undefined {
     const { receivedAt, bytes, source, headers } = delivery
     const at = receivedAt.getTime()
-    if (journal.isForgotten('received', at, bytes, source)) return undefined
+    if (journal.isForgotten(at, bytes, source)) return undefined
     const logged = journal.add(part, { kind: 'received', at, key, isRefused })
     logged.source = source
     setBody(logged, bytes)

@@ -10,31 +10,35 @@ const IDS = ['userId', 'anonymousId', 'previousId', 'User ID', 'Previous ID'] as
  * not, because it carries the request to forget the user; neither is what is no JSON.
  */
 export function matchUser(ids: string | readonly string[]): (body: Uint8Array) => boolean {
+  const wanted = readUsers(ids)
+  return (body) => usersIn(body).some((id) => wanted.has(id))
+}
+
+/** @throws TypeError for what is no id of a user and no list of them. */
+export function readUsers(ids: string | readonly string[]): ReadonlySet<unknown> {
   const list: readonly unknown[] = typeof ids === 'string' ? [ids] : Array.isArray(ids) ? ids : [ids]
   const wrong = list.length === 0 ? [ids] : list.filter((id) => typeof id !== 'string' || id === '')
-  if (wrong.length > 0) {
-    const found = kindOf(wrong[0])
-    throw new TypeError(
-      `\`ids\` must be an id of a user or a list of ids. Got ${found}. Pass one, for example 'user-1'.`,
-    )
-  }
-  const wanted = new Set(list)
-  const isAbout = (message: unknown): boolean =>
-    isObject(message) && message.type !== 'delete' && IDS.some((field) => wanted.has(textOf(message[field])))
+  if (wrong.length === 0) return new Set(list)
+  const found = kindOf(wrong[0])
+  throw new TypeError(`\`ids\` must be an id of a user or a list of ids. Got ${found}. Pass one, for example 'user-1'.`)
+}
 
-  return (body) => {
-    try {
-      const messages: unknown = JSON.parse(decoder.decode(body))
-      return Array.isArray(messages) ? messages.some(isAbout) : isAbout(messages)
-    } catch {
-      return false
-    }
+/** Lists the ids of the users whom a body is about: of one message, of a list of messages, or of a batch of calls. */
+export function usersIn(body: Uint8Array): unknown[] {
+  try {
+    const value: unknown = JSON.parse(decoder.decode(body))
+    const calls: unknown = isObject(value) ? value.batch : value
+    return [value, ...(Array.isArray(calls) ? calls : [])].flatMap(usersOf)
+  } catch {
+    return []
   }
 }
 
 /** A number is no id of a message, but an invalid message that has one is stored, too. */
-function textOf(id: unknown): unknown {
-  return typeof id === 'number' ? String(id) : id
+export function usersOf(message: unknown): unknown[] {
+  if (!isObject(message) || message.type === 'delete') return []
+  const ids = IDS.map((field) => message[field]).filter((id) => id !== undefined)
+  return ids.map((id) => (typeof id === 'number' ? String(id) : id))
 }
 
 /** As {@link parse} reads a body: without a byte order mark. */

@@ -250,7 +250,7 @@ describe('hookline replay', () => {
     expect(first).toMatchObject({
       method: 'POST',
       path: '/webhooks',
-      headers: { 'x-signature': sign(BODY, secret), authorization: 'Basic t0ken', 'via': '1, 2' },
+      headers: { 'x-signature': sign(BODY, secret), authorization: 'Basic t0ken', via: '1, 2' },
     })
     expect(first?.bytes.toString()).toBe(BODY)
     expect(second).toMatchObject({ method: 'PUT', bytes: Buffer.from([0xff, 0x00, 0x0a, 0x1b, 0x5b]) })

@@ -17,6 +17,7 @@ import { startEndpoint } from '../../src/testing/endpoint.ts'
 import { privateRedis } from '../support/redis.ts'
 import { type Attack, describe, type Target } from './attack.ts'
 import * as connections from './connections.ts'
+import { measureDelays } from './delays.ts'
 import { bombs, flood, forgeries, honest, junkBatches } from './requests.ts'
 import type { Report, Standing, TargetPorts, TargetSettings } from './target.ts'
 
@@ -26,6 +27,8 @@ const MAX_PEAK_MB = 400
 /** The bodies of the flood are 300 MB while they wait for their secret, and once more while their parts are joined. */
 const MAX_FLOOD_MB = 600
 const MAX_DESCRIPTORS = 2
+/** With the room that a shared machine needs, in continuous integration. */
+const MAX_DELAY_MS = 50 * (process.env.CI === undefined ? 1 : 4)
 const REFUSED = ['attempt: self_signed', 'attempt: tls', 'secret_unavailable', 'inbox_unavailable']
 /** Forged bodies at once, 500 KB each. */
 const FLOOD = 600
@@ -87,6 +90,11 @@ for (const fault of faults) console.log(`ERROR: ${fault}`)
 process.exitCode = faults.length === 0 ? 0 : 1
 
 async function run(): Promise<void> {
+  for (const [name, ms] of await measureDelays()) {
+    console.log(`the event loop is held for ${ms.toFixed(1)} ms: ${name}`)
+    if (ms > MAX_DELAY_MS)
+      faults.push(`The event loop is held for ${MAX_DELAY_MS} ms at most. Got ${ms.toFixed(1)} ms: ${name}.`)
+  }
   const [ports] = (await once(child, 'message')) as [TargetPorts]
   const target: Target = { ...settings, ...ports }
   child.on('message', (report: Report) => {

@@ -1,7 +1,7 @@
 /** What an inspector keeps in memory: bounds, order, changes, forgetting, secrets. */
 
 import { gzipSync } from 'node:zlib'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import type { CollectedEvent, CollectorObserver } from '../../src/collector/observer.ts'
 import { addStep, setBody } from '../../src/inspector/logged-message.ts'
 import { createSeries } from '../../src/inspector/series.ts'
@@ -73,6 +73,18 @@ it('forgets a user, in each call of a batch, too; a page begins anew', () => {
   expect(journal.forget('user-1')).toBe(2)
   expect(journal.changesSince(version).isReset).toBe(true)
   expect(ids()).toEqual([2])
+})
+
+it('parses no more than 250 KB to forget a user: what is left over, and may be about the user, goes too', () => {
+  const { journal, add, ids } = setUp({ messages: 100 })
+  const text = (of: string) => JSON.stringify({ batch: [{ userId: of, name: `\n${'é'.repeat(49_000)}` }] })
+  for (let index = 0; index < 10; index += 1) add(text('user-2'), false, 'collected')
+  add('{"userId":"user-2"}', false, 'collected')
+  const parse = vi.spyOn(JSON, 'parse')
+  const count = journal.forget('user-1')
+  const parsed = parse.mock.calls.reduce((sum, [json]) => sum + Buffer.byteLength(json), 0)
+  parse.mockRestore()
+  expect([parsed <= 250_000, count, ids().length]).toEqual([true, 8, 3])
 })
 
 it('forgets a user in a batch with a call that nests too deep to be written again', () => {
