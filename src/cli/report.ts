@@ -120,31 +120,29 @@ function openFile(path: string): number {
 }
 
 function writeJunit(results: readonly Result[], isStrict: boolean): string {
-  const verdictOf = ({ result }: Result): string => (isStrict && result !== 'pass' ? 'fail' : result)
-  const count = (verdict: string): number => results.filter((result) => verdictOf(result) === verdict).length
+  const judged = results.map((result) => {
+    return { ...result, verdict: isStrict && result.result !== 'pass' ? 'fail' : result.result }
+  })
+  const count = (wanted: string): number => judged.filter(({ verdict }) => verdict === wanted).length
   const time = seconds(results.reduce((sum, { durationMs = 0 }) => sum + durationMs, 0))
   const totals = `tests="${results.length}" failures="${count('fail')}" errors="0" skipped="${count('skip')}" time="${time}"`
-
-  const cases = results.map((result) => {
-    const { id, sentence, section, durationMs = 0 } = result
-    const attributes = `classname="hookline.check" name="${escapeXml(id)}" time="${seconds(durationMs)}"`
-    return `    <testcase ${attributes}>${inside(verdictOf(result), escapeXml(sentence), escapeXml(section))}</testcase>`
+  const cases = judged.map(({ id, verdict, durationMs = 0, ...texts }) => {
+    const [sentence, section] = [escapeXml(texts.sentence), escapeXml(texts.section)]
+    const outcome =
+      verdict === 'fail'
+        ? `<failure message="${sentence}">${section}</failure>`
+        : verdict === 'skip'
+          ? `<skipped message="${sentence}"/>`
+          : `<system-out>${verdict}: ${sentence} (${section})</system-out>`
+    return `    <testcase classname="hookline.check" name="${id}" time="${seconds(durationMs)}">${outcome}</testcase>`
   })
-  return [
-    '<?xml version="1.0" encoding="UTF-8"?>',
-    `<testsuites name="hookline check" ${totals}>`,
-    `  <testsuite name="hookline check" ${totals}>`,
-    ...cases,
-    '  </testsuite>',
-    '</testsuites>',
-    '',
-  ].join('\n')
-}
-
-function inside(verdict: string, sentence: string, section: string): string {
-  if (verdict === 'fail') return `<failure message="${sentence}">${section}</failure>`
-  if (verdict === 'skip') return `<skipped message="${sentence}"/>`
-  return `<system-out>${verdict}: ${sentence} (${section})</system-out>`
+  return `<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="hookline check" ${totals}>
+  <testsuite name="hookline check" ${totals}>
+${cases.join('\n')}
+  </testsuite>
+</testsuites>
+`
 }
 
 function seconds(durationMs: number): string {

@@ -113,7 +113,7 @@ const FAULTS: readonly Fault[] = [
   ['node', 'dies', ['signed-null'], /nothing responds since then\. One request must not end the server/],
   ['node', 'reveals', ['signature-forged'], /the right signature in the body of the answer/],
   ['node', 'asks-for-login', ['plain-message'], /It asks for Basic authentication\. .* --header/],
-  ['node', 'other-header', ['plain-message'], /It reads the signature from another header/],
+  ['node', 'other-header', ['plain-message'], /reads another header than X-Signature/],
   ['node', 'unknown-user', ['plain-message'], /Got 404\. .* A forged message gets 401/],
 
   // What warns.

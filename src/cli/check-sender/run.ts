@@ -130,27 +130,25 @@ const HELLO_BYTES = 50
  */
 export async function runHandshake({ host, port, waitMs, signal }: RunSettings): Promise<Finding> {
   /** `refused`: it began the handshake, and ended the connection without a request. `plain`: it spoke http. */
-  const outcomes = new Set<'refused' | 'sent' | 'plain'>()
+  type Outcome = 'refused' | 'sent' | 'plain'
+  const outcomes = new Set<Outcome>()
   const news = new EventEmitter()
-  const add = (outcome: 'refused' | 'sent' | 'plain'): void => {
+  const add = (outcome: Outcome): void => {
     outcomes.add(outcome)
     news.emit('news')
   }
   const sent = new Set<number | undefined>() // The socket of TLS and the one below it have the same remote port.
-  const server = createSecureServer(createCertificate('self_signed').server, (request, response) => {
-    sent.add(request.socket.remotePort)
+  const server = createSecureServer(createCertificate('self_signed').server, ({ socket }, response) => {
+    sent.add(socket.remotePort)
     add('sent')
-    request.resume()
-    response.writeHead(200, { 'content-length': '0' }).end()
+    response.writeHead(200, { 'content-length': '0', connection: 'close' }).end()
   })
   server.on('connection', (socket: Socket) => {
     const { remotePort } = socket
     // Some clients end the handshake with an alert; others just close.
     socket.on('close', () => !sent.delete(remotePort) && socket.bytesRead > HELLO_BYTES && add('refused'))
   })
-  server.on('tlsClientError', ({ code }: NodeJS.ErrnoException) => {
-    if (code === 'ERR_SSL_HTTP_REQUEST') add('plain')
-  })
+  server.on('tlsClientError', ({ code }: NodeJS.ErrnoException) => code === 'ERR_SSL_HTTP_REQUEST' && add('plain'))
   const { origin, close } = await listenOn('--port', server, port, host)
   note(`Listening at ${origin}${PATH}`)
   note('Its certificate is self-signed. Send 1 message to it.')

@@ -53,9 +53,6 @@ const OF_STATUS: Readonly<Record<number, string>> = {
   429: 'It limits how many requests it takes. Let it take those of a check, and those of a sender.',
 }
 
-/** Headers that other services put the signature in. */
-const OTHER_HEADERS = ['X-Hub-Signature', 'X-Signature-SHA1', 'X-Webhook-Signature', 'X-Segment-Signature', 'Signature']
-
 /** Sends the plain message in its forms until one is accepted. */
 export async function findPlain(
   send: (request: CaseRequest) => Promise<Exchange>,
@@ -96,26 +93,15 @@ export async function findPlain(
     for (const mistake of listMistakes(plainText(DEFAULT_FORM, 'plain-message'), secret)) {
       if (isAccepted(await sendAs(DEFAULT_FORM, mistake.sign))) return `${meaning} ${mistake.meaning}`
     }
-    if (isAccepted(await send(elsewhere(given)))) {
-      return `${meaning} It reads the signature from another header. Read X-Signature.`
-    }
     if (!isRefusal) return meaning
     const [scheme] = /^(basic|bearer|digest)\b/i.exec(String(headers['www-authenticate'] ?? '')) ?? []
     if (scheme !== undefined) {
       return `${meaning} It asks for ${scheme} authentication. Pass what the sender passes: --header "Authorization: …".`
     }
-    const before = status === 403 ? ' Or something before it refuses: a firewall, or a check of CSRF tokens.' : ''
-    return `${meaning} A forged message gets the same: it has another secret, or verifies other bytes than those that arrive. Compare the secret at both ends, and log the body and the signature that it verifies: \`hookline verify\` says what is wrong with them.${before}`
+    return `${meaning} A forged message gets the same: it has another secret, reads another header than X-Signature, or verifies other bytes than those that arrive. Compare the secret at both ends, and log the body and the signature that it verifies: \`hookline verify\` says what is wrong with them.`
   }
 }
 
 function isAccepted(exchange: Exchange): boolean {
   return kindOf(exchange) === 'success'
-}
-
-/** A message with its signature in headers that other services use. */
-function elsewhere(given: Omit<Base, 'form'>): CaseRequest {
-  const { body, headers } = signed({ ...given, form: DEFAULT_FORM }, plainText(DEFAULT_FORM, 'plain-message'))
-  const { 'X-Signature': signature = '', ...others } = headers
-  return { body, headers: { ...others, ...Object.fromEntries(OTHER_HEADERS.map((name) => [name, signature])) } }
 }

@@ -43,15 +43,10 @@ function printBodies(body: Uint8Array, otherBody: Uint8Array): void {
   section(`bytes: ${body.length} and ${otherBody.length}, and the first that differs is byte ${at + 1}`, lines)
 }
 
-const MAX_CHANGES = 100
-
 function section(title: string, lines: readonly string[]): void {
   if (lines.length === 0) return
-  const shown = lines
-    .slice(0, 2 * MAX_CHANGES)
-    .map((line) => paint(line.startsWith('-') ? 'red' : 'green', escaped(line)))
-  const more = lines.length > shown.length ? [`… ${lines.length - shown.length} more`] : []
-  print(['', title, ...shown, ...more].join('\n'))
+  const painted = lines.map((line) => paint(line.startsWith('-') ? 'red' : 'green', escaped(line)))
+  print(['', title, ...painted].join('\n'))
 }
 
 function compare(

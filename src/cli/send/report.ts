@@ -28,38 +28,41 @@ export function createReport(isJson: boolean): Report {
   const statistics = createStatistics()
   const hasBar = process.stderr.isTTY && !(isJson && process.stdout.isTTY)
   const hasLines = !(hasBar && process.stdout.isTTY)
-  const bar = hasBar ? createBar(() => count(statistics.sent, statistics.failed, statistics.describe())) : undefined
+  const bar = hasBar ? createBar(statistics.describe) : undefined
 
   return {
     add(result, share) {
-      statistics.add(result)
-      if (statistics.sent === 2) bar?.start(share)
-      bar?.update(share)
-      if (!hasLines && statistics.sent > 1) return undefined
+      const sent = statistics.add(result)
+      if (sent === 2) bar?.start(share === undefined ? 0 : 1, 0)
+      bar?.update(share ?? 0)
+      if (!hasLines && sent > 1) return undefined
       if (isJson) printJson(result)
       else print(toLine(result))
       return process.stdout.writableNeedDrain ? once(process.stdout, 'drain').then(() => {}) : undefined
     },
     end(givenUp, isInterrupted) {
       bar?.stop()
-      const { sent, failed } = statistics
+      const { sent, failed } = statistics.counts()
       if (isInterrupted) note(`Interrupted. Attempts that were under way, and may have been taken: ${givenUp}.`)
-      if (sent !== 1 || isInterrupted) note(count(sent, failed, statistics.describe()))
-      if (sent > 1) for (const [kind, times, first] of statistics.failures()) note(toFailure(kind, times, first))
+      if (sent !== 1 || isInterrupted) note(statistics.describe())
+      if (sent > 1) for (const failure of statistics.failures()) note(toFailure(failure))
       return failed === 0 && !isInterrupted
     },
   }
 }
 
-function count(sent: number, failed: number, rest: string): string {
-  return `${sent} sent, ${failed === 0 ? 'all taken' : `${failed} not taken`}: ${rest}`
-}
-
-function toFailure(kind: string, times: number, { line, reason, answer }: Result): string {
-  const first = [line === undefined ? '' : `line ${line}`, escaped(reason ?? answer ?? '')].filter(
-    (text) => text !== '',
-  )
-  return `  ${times} × ${kind}${first.length === 0 ? '' : `, first ${first.join(': ')}`}`
+function createBar(describe: () => string): SingleBar {
+  return new SingleBar({
+    stream: process.stderr,
+    format(options, { progress, total }) {
+      const bar = total === 0 ? '' : `[${Format.BarFormat(progress, options)}] ${Math.floor(progress * 100)} %  `
+      return bar + describe()
+    },
+    barsize: 20,
+    clearOnComplete: true,
+    hideCursor: true,
+    forceRedraw: true,
+  })
 }
 
 /** `line 7: 401  3 ms  track 6f0c…  {"code":"signature_mismatch"}` */
@@ -68,22 +71,20 @@ function toLine({ line, type, messageId, ok, status, error, reason, answer, dura
   const outcome = paint(ok ? 'green' : 'red', String(status ?? error))
   const duration = durationMs === undefined ? '' : `${Math.round(durationMs)} ms`
   const what = [type, messageId].filter((value) => value !== undefined).join(' ')
-  const parts = [outcome, duration, escaped(what), escaped(reason ?? answer ?? '')]
-  return place + parts.filter((part) => part !== '').join('  ')
+  return place + [outcome, duration, escaped(what), escaped(reason ?? answer ?? '')].filter(Boolean).join('  ')
 }
 
-function createBar(describe: () => string) {
-  const stream = process.stderr
-  const format: ConstructorParameters<typeof SingleBar>[0]['format'] = (options, { progress, total }) => {
-    const drawn = total === 0 ? '' : `[${Format.BarFormat(progress, options)}] ${Math.floor(progress * 100)} %  `
-    return drawn + describe()
-  }
-  const bar = new SingleBar({ stream, format, barsize: 20, clearOnComplete: true, hideCursor: true, forceRedraw: true })
-  return {
-    start: (share: number | undefined) => bar.start(share === undefined ? 0 : 1, 0),
-    update: (share: number | undefined) => bar.update(share ?? 0),
-    stop: () => bar.stop(),
-  }
+/** What failed in one way: `401`, `timeout`. */
+interface Failure {
+  readonly kind: string
+  readonly first: Result
+  count: number
+}
+
+/** `  2 × 401, first line 7: {"code":"signature_mismatch"}` */
+function toFailure({ kind, count, first: { line, reason, answer } }: Failure): string {
+  const first = [line && `line ${line}`, escaped(reason ?? answer ?? '')].filter(Boolean).join(': ')
+  return `  ${count} × ${kind}${first && `, first ${first}`}`
 }
 
 const PERCENTILES = [50, 95, 99]
@@ -92,39 +93,35 @@ const PERCENTILES = [50, 95, 99]
 export function createStatistics(now: () => number = () => performance.now()) {
   const startedAt = now()
   const latencies = createHistogram()
-  const kinds = new Map<string, { count: number; first: Result }>()
+  const failures = new Map<string, Failure>()
   let [sent, failed] = [0, 0]
 
   return {
-    get sent(): number {
-      return sent
-    },
-    get failed(): number {
-      return failed
-    },
-    add(result: Result): void {
-      sent += 1
+    counts: () => ({ sent, failed }),
+    /** Returns how many were sent. */
+    add(result: Result): number {
       const { ok, status, error, durationMs } = result
       if (status !== undefined && durationMs !== undefined) latencies.record(Math.max(1, Math.round(durationMs * 1000)))
-      if (ok) return
-      failed += 1
-      const key = String(status ?? error)
-      const kind = kinds.get(key)
-      if (kind === undefined) kinds.set(key, { count: 1, first: result })
-      else kind.count += 1
+      if (!ok) {
+        const kind = String(status ?? error)
+        const failure = failures.get(kind) ?? { kind, first: result, count: 0 }
+        failures.set(kind, failure)
+        failure.count += 1
+        failed += 1
+      }
+      sent += 1
+      return sent
     },
-    /** Rate and latency on one line: `812/s, latency p50 3 ms, p95 9 ms, p99 14 ms, longest 30 ms`. */
+    /** `6 sent, 1 not taken: 812/s, latency p50 3 ms, p95 9 ms, p99 14 ms, longest 30 ms`. */
     describe(): string {
-      const rate = `${plain((sent * 1000) / Math.max(1, now() - startedAt))}/s`
-      if (latencies.count === 0) return rate
+      const rate = plain((sent * 1000) / Math.max(1, now() - startedAt))
+      const counts = `${sent} sent, ${failed === 0 ? 'all taken' : `${failed} not taken`}: ${rate}/s`
+      if (latencies.count === 0) return counts
       const percentiles = PERCENTILES.map((percent) => `p${percent} ${toMs(latencies.percentile(percent))}`)
-      return `${rate}, latency ${percentiles.join(', ')}, longest ${toMs(latencies.max)}`
+      return `${counts}, latency ${percentiles.join(', ')}, longest ${toMs(latencies.max)}`
     },
-    /** Each kind of failure: `401`, `timeout`; how often, and its first result. The most frequent first. */
-    failures: () =>
-      [...kinds]
-        .map(([kind, { count, first }]) => [kind, count, first] as const)
-        .sort(([, one], [, other]) => other - one),
+    /** The most frequent first. */
+    failures: () => [...failures.values()].sort((one, other) => other.count - one.count),
   }
 }
 

@@ -46,22 +46,17 @@ export async function showRequests(port: number | true, path: string, secret: st
 function addRow(journal: JournalWriter, request: KeptRequest): void {
   const { receivedAt, method, target, headers, body, size, message, verification, answer } = request
   const { type, name, user } = message
-  const isRefused = verification === 'mismatched'
-  const logged = journal.add(journal.part(PART), { kind: 'received', at: receivedAt, isRefused })
+  const logged = journal.add(journal.part(PART), {
+    kind: 'received',
+    at: receivedAt,
+    isRefused: verification === 'mismatched',
+  })
   setBody(logged, body)
   const { status, durationMs } = answer
+  Object.assign(logged, { method, path: shownUrl(target), bytes: size, status, durationMs, name, user })
   Object.assign(logged, {
-    method,
-    path: shownUrl(target),
     headers: Object.fromEntries(groupHeaders(headers)),
-    bytes: size,
-    status,
-    durationMs,
-  })
-  Object.assign(logged, {
     type: type?.startsWith('batch of ') ? 'batch' : type,
-    name,
-    user,
     state: stateOf(request),
     code: codeOf(request),
   })
