@@ -10,7 +10,6 @@ import type { QueueStore } from '../../src/queues/store.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { testQueue } from '../contracts/queue.ts'
 import { watchConsole } from '../support/console.ts'
-import { until } from '../support/until.ts'
 import { type Manner, watchStore } from './stores.ts'
 
 const dedupeWindowMs = 24 * 60 * 60_000
@@ -142,25 +141,6 @@ describe('a push in a transaction of the caller', () => {
       await expect(queue.push([jobOf()], { db })).rejects.toBe(cause)
     }
   })
-
-  it('under way when the queue closes gets the grace', async () => {
-    let end = (): void => {}
-    const push = () =>
-      new Promise<void>((resolve) => {
-        end = resolve
-      })
-    const { clock, queue } = setUp({ hasTransactions: true, push })
-    const pushed = queue.push([jobOf()], { db })
-    let isClosed = false
-    const closed = queue.close({ graceMs: 1000 }).then(() => {
-      isClosed = true
-    })
-    await clock.advance(500)
-    expect(isClosed).toBe(false)
-    end()
-    await pushed
-    await closed
-  })
 })
 
 describe('onError', () => {
@@ -197,29 +177,6 @@ describe('onError', () => {
 })
 
 describe('closing', () => {
-  it('refuses pushes and redrives from the first moment on, and answers the rest until the end', async () => {
-    const { clock, queue } = setUp()
-    let isRunning = false
-    queue.work(
-      () => {
-        isRunning = true
-        return new Promise(() => {})
-      },
-      { concurrency: 1 },
-    )
-    await queue.push([jobOf()])
-    await until(() => isRunning)
-    const close = queue.close({ graceMs: 1000 })
-    await expect(queue.push([jobOf()])).rejects.toMatchObject({ code: 'shutting_down' })
-    await expect(queue.push([])).rejects.toMatchObject({ code: 'shutting_down' })
-    await expect(queue.redrive('all')).rejects.toMatchObject({ code: 'shutting_down' })
-    expect(await queue.counts()).toMatchObject({ active: 1 })
-    expect(await queue.drop('all')).toBe(0)
-    expect(() => queue.work(async () => complete, { concurrency: 1 })).toThrow(TypeError)
-    await clock.advance(1000)
-    await close
-  })
-
   it('calls the store no more, and closes it once', async () => {
     let closes = 0
     const { clock, watched, queue } = setUp({
@@ -253,22 +210,27 @@ describe('closing', () => {
     expect([left, clock.timers]).toEqual([[], 0])
   })
 
-  it('gives a call under way the grace', async () => {
-    const answer = Promise.withResolvers<number>()
+  it.each<[string, unknown, (queue: Queue) => Promise<unknown>]>([
+    ['drop', 7, (queue) => queue.drop('all')],
+    ['push in a transaction', undefined, (queue) => queue.push([jobOf()], { db: {} })],
+  ])('gives a call under way the grace: %s', async (_what, result, call) => {
+    const answer = Promise.withResolvers<never>()
     let isClosed = false
     const { clock, queue } = setUp({
+      hasTransactions: true,
+      push: () => answer.promise,
       drop: () => answer.promise,
       close: () => {
         isClosed = true
         return []
       },
     })
-    const drop = queue.drop('all')
+    const called = call(queue)
     const close = queue.close({ graceMs: 5000 })
     await clock.advance(4999)
     expect(isClosed).toBe(false)
-    answer.resolve(7)
-    expect(await drop).toBe(7)
+    answer.resolve(result as never)
+    expect(await called).toBe(result)
     await close
     expect([isClosed, clock.timers]).toEqual([true, 0])
   })

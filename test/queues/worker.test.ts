@@ -473,18 +473,6 @@ describe('close', () => {
     expect(watched.released).toEqual([{ id: deaf.id, wereHandled: true }])
     expect(watched.outcomes).toEqual([complete])
   })
-
-  it('ends when the running jobs do, whatever is due', async () => {
-    const { clock, worker, push, work, seen, counts } = setUp()
-    const held = Promise.withResolvers<Outcome>()
-    work(() => held.promise, 1)
-    await push(jobOf(), jobOf())
-    await until(() => seen.length === 1)
-    const close = worker.close(60_000)
-    held.resolve(complete)
-    await close
-    expect([seen.length, (await counts()).waiting, clock.timers]).toEqual([1, 1, 0])
-  })
 })
 
 describe('leases', () => {

@@ -10,7 +10,7 @@ import { createReceiver } from '../../../src/receiver/receiver.ts'
 import { fixtures } from '../../../src/testing/fixtures.ts'
 import { signedRequest } from '../../../src/testing/signed-request.ts'
 import { needs } from '../../support/needs.ts'
-import { complete, jobOf, work } from '../../support/queues.ts'
+import { bodiesOf, complete, jobOf, work } from '../../support/queues.ts'
 import { until } from '../../support/until.ts'
 import { useRedis } from './set-up.ts'
 
@@ -174,5 +174,18 @@ describe('a queue on BullMQ', needs('Redis'), () => {
     expect([seen.length, asked.mock.calls.length < 15]).toEqual([0, true])
     await engine.resume()
     await until(() => seen.length === 1)
+  })
+
+  it('releases the jobs of a worker that closes in their order, before what waits', async () => {
+    const { queue, another } = setUp()
+    const running = work(queue, () => new Promise(() => {}), 3)
+    await queue.push(['a', 'b', 'c', 'd'].map((body) => jobOf(body)))
+    await until(() => running.length === 3)
+    await queue.close({ graceMs: 0 })
+    const next = another()
+    const seen = work(next, undefined, 1)
+    await next.drain()
+    expect(bodiesOf(seen)).toEqual(['a', 'b', 'c', 'd'])
+    expect(running).toHaveLength(3)
   })
 })

@@ -95,16 +95,6 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
     await until(() => seen.some(({ body }) => String(body) === 'after'))
   })
 
-  it('a start that nothing answers: tried again', async () => {
-    const proxy = await openProxy()
-    proxy.swallow(true)
-    const queue = create({ connectionString: proxy.url, schema: schema.name, timeoutMs: 200 })
-    await expect(queue.push([jobOf()])).rejects.toMatchObject(away)
-    proxy.swallow(false)
-    await untilPushed(queue, jobOf())
-    expect((await queue.counts()).waiting).toBe(1)
-  })
-
   function startWorker(options: object) {
     const program = fileURLToPath(new URL('../../support/postgres-worker.ts', import.meta.url))
     const child = spawn(process.execPath, [program, JSON.stringify(options)], { stdio: ['pipe', 'pipe', 'inherit'] })

@@ -1,17 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { isFaultOfData, unavailable } from '../../../src/queues/pg-boss/connection.ts'
-import { createStamps, decode, encode, secondsOf, secondsUntil, timestampOf } from '../../../src/queues/pg-boss/rows.ts'
+import { createStamps, secondsOf, secondsUntil, timestampOf } from '../../../src/queues/pg-boss/rows.ts'
 import { systemClock } from '../../../src/time/clock.ts'
 
 const clock = { ...systemClock, now: () => 5.5 }
 
 describe('a row of pg-boss', () => {
-  it('holds bytes as base64, and reads nothing else', () => {
-    const bytes = Uint8Array.from({ length: 256 }, (_, index) => index)
-    expect([...(decode(encode(bytes.subarray(3, 200))) ?? [])]).toEqual([...bytes.subarray(3, 200)])
-    for (const junk of [undefined, 5, 'a', 'abc ', 'a=bc', '====']) expect(decode(junk)).toBeUndefined()
-  })
-
   it('has a time of its own', () => {
     const stamp = createStamps(clock)
     const stamps = [stamp(), stamp(), stamp()]

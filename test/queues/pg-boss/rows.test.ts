@@ -22,7 +22,7 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       [1],
       {},
       { at: 'x', body: '' },
-      { at: 1, body: 'no base64!' },
+      { at: 1, body: 'not base64!!' },
       { at: 1, body: '', before: '' },
     ]
 

@@ -5,9 +5,7 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { sqliteDedupe } from '../../../src/dedupe/sqlite/index.ts'
-import type { Outcome } from '../../../src/queues/api.ts'
 import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
-import { until } from '../../support/until.ts'
 import {
   bodiesOf,
   damage,
@@ -323,37 +321,5 @@ describe('a file that another process keeps locked', () => {
     const seen = work(queue)
     await queue.drain()
     expect(bodiesOf(seen)).toEqual(['before', 'after'])
-  })
-
-  it('claims go on by themselves when it is free', async () => {
-    const { open, connect, errors, see } = setUp({ isHere: true })
-    const queue = open()
-    await queue.push([jobOf('a')])
-    const other = connect()
-    other.exec('BEGIN IMMEDIATE')
-    const seen = work(queue)
-    await until(() => errors.length > 0)
-    expect([errors[0], seen]).toEqual([unavailable, []])
-    other.exec('ROLLBACK')
-    await see(() => seen.length === 1)
-    await queue.drain()
-    expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0 })
-  })
-
-  it('an outcome is recorded when it is free', async () => {
-    const { open, connect, errors, drained } = setUp({ isHere: true })
-    const queue = open()
-    const held = Promise.withResolvers<Outcome>()
-    const seen = work(queue, () => held.promise)
-    await queue.push([jobOf('a')])
-    await until(() => seen.length === 1)
-    const other = connect()
-    other.exec('BEGIN IMMEDIATE')
-    held.resolve({ deadLetter: 'no' })
-    await until(() => errors.length > 0)
-    other.exec('ROLLBACK')
-    await drained(queue)
-    expect(await queue.deadLetters()).toMatchObject([{ reason: 'no' }])
-    expect(seen).toHaveLength(1)
   })
 })
