@@ -8,14 +8,13 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createStore } from '../../src/cli/requests/store.ts'
 import { createReceiver } from '../../src/index.ts'
-import type { DeadLetters, Detail } from '../../src/inspector/wire.ts'
+import type { DeadLetters, Detail, Row, StreamEvents } from '../../src/inspector/wire.ts'
 import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 import { until } from '../support/until.ts'
-import { hookline, listenHere } from './command.ts'
+import { hookline, listenHere, type Running, start } from './command.ts'
 import { keptRequest } from './kept-request.ts'
-import { openPage } from './open-page.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'hookline-cli-page-'))
 const secret = 'a secret'
@@ -123,4 +122,42 @@ async function statusFrom(url: string, host: string): Promise<number | undefined
   const [response] = await once(http.get(url, { headers: { host } }), 'response')
   response.resume()
   return response.statusCode
+}
+
+/** The page that the command serves, as a browser asks for it. */
+async function openPage(args: readonly string[], running?: Running) {
+  const { child, printed, ended } = await start(args, running)
+  await until(() => /token=\S+\n/.test(printed.stderr))
+  const [url = ''] = /http\S+token=\S+/.exec(printed.stderr) ?? []
+  const signedIn = await fetch(url, { redirect: 'manual' })
+  const cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? ''
+  const at = (path: string) => new URL(`api/${path}`, url)
+
+  return {
+    url,
+    printed,
+    get: async <Answer>(path: string) => (await (await fetch(at(path), { headers: { cookie } })).json()) as Answer,
+    async post(path: string, body: unknown) {
+      const headers = { cookie, 'content-type': 'application/json', 'x-hookline-inspector': '1' }
+      return await (await fetch(at(path), { method: 'POST', headers, body: JSON.stringify(body) })).json()
+    },
+    /** The newest first, once they are so many. */
+    async rows(count: number): Promise<readonly Row[]> {
+      const { body } = await fetch(at('stream'), { headers: { cookie } })
+      const found = new Map<number, Row>()
+      let text = ''
+      for await (const chunk of body ?? []) {
+        text += Buffer.from(chunk).toString()
+        for (const [, data = ''] of text.matchAll(/^event: rows\n(?:id: .*\n)?data: (.*)$/gm)) {
+          for (const row of (JSON.parse(data) as StreamEvents['rows']).rows) found.set(row.id, row)
+        }
+        if (found.size >= count) break
+      }
+      return [...found.values()].sort((one, other) => other.id - one.id)
+    },
+    end() {
+      child.kill('SIGINT')
+      return ended
+    },
+  }
 }

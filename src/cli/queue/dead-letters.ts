@@ -14,7 +14,7 @@ import { counted, escaped, interruption, note, paint, prettyOf, print, printJson
 const PAGE = 500
 
 /** Reads all of them, the oldest first. Those that arrive meanwhile may be among them. */
-export async function* readLetters(queue: Queue): AsyncGenerator<DeadLetter> {
+async function* readLetters(queue: Queue): AsyncGenerator<DeadLetter> {
   for (let after: string | undefined; ; ) {
     const page = await queue.deadLetters({ limit: PAGE, ...(after !== undefined && { after }) })
     yield* page
