@@ -72,9 +72,9 @@ export class OpenDelivery implements Delivery {
     return this.signature !== undefined && !this.isUncovered
   }
 
-  /** Checks a signature of the bytes. A batch that may be signed otherwise checks that, too. */
-  isSignedBy(key: Key, signature: string): boolean {
-    return key.matches(this.bytes, signature)
+  /** Checks a signature: returns the bytes that it covers, or undefined. A batch may have it cover its first element alone. */
+  bytesSignedBy(key: Key, signature: string): Uint8Array | undefined {
+    return key.matches(this.bytes, signature) ? this.bytes : undefined
   }
 
   get signal(): AbortSignal {

@@ -39,7 +39,7 @@ export function createBatches(
     /** Says of a body that is a batch what its signature may cover. Returns whether it is one. */
     open(batch: OpenDelivery): boolean {
       if (!isArray(batch.bytes)) return false
-      if (batches === 'first_signed') batch.isSignedBy = (key, signature) => isSigned(batch, key, signature)
+      if (batches === 'first_signed') batch.bytesSignedBy = (key, signature) => bytesSigned(batch, key, signature)
       return true
     },
     /**
@@ -66,12 +66,12 @@ const UNTAKEN =
   'A batch has elements that its signature does not cover, and no handler of this process asks for such. All but its first element were dropped. Pass { unverified: true } to `on`, also in a process that only stores, or turn batching off at the sender.'
 
 /** Always checks both, so that the time it takes does not depend on which of the two is signed. */
-export function isSigned(batch: OpenDelivery, key: Key, signature: string): boolean {
+export function bytesSigned(batch: OpenDelivery, key: Key, signature: string): Uint8Array | undefined {
   const first = firstElement(batch.bytes)
   const isWhole = key.matches(batch.bytes, signature)
   const isFirst = key.matches(first, signature) && first.length > 0
   if (isFirst && !isWhole) batch.isUncovered = true
-  return isWhole || isFirst
+  return isWhole ? batch.bytes : isFirst ? first : undefined
 }
 
 function trySplit(batch: OpenDelivery, limit: number): OpenDelivery[] {

@@ -52,12 +52,11 @@ export function createReceive(
         const text = 'X-Signature must be 40 lowercase hex digits. Got another value. Send the HMAC-SHA1 of the body.'
         throw new HooklineError('signature_malformed', text)
       }
-      const index: number = yield matchSecret(delivery, signature, request.path ?? '/') // 503 secret_unavailable
-      if (index === -1 && !isExact(delivery.bytes, delivery.bodySource, delivery.headers['content-length'])) {
+      const isSigned: boolean = yield matchSecret(delivery, signature, request.path ?? '/') // 503 secret_unavailable
+      if (!isSigned && !isExact(delivery.bytes, delivery.bodySource, delivery.headers['content-length'])) {
         throw bodyConsumed('a copy that it does not match', `${KEEP_THE_BYTES} A wrong secret is answered 401 then.`)
       }
-      if (index === -1) throw new HooklineError('signature_mismatch', MISMATCH)
-      delivery.setSignature(signature, index)
+      if (!isSigned) throw new HooklineError('signature_mismatch', MISMATCH)
     }
 
     delivery.enter(inbox === undefined ? 'handlers' : 'inbox')

@@ -49,10 +49,10 @@ export interface SourceSecrets {
 }
 
 /**
- * Finds the secret that made the signature of a delivery: its index in the list, or -1. Says on the delivery which
- * source it is of. Returns a promise only while a provider is asked.
+ * Finds the secret that made the signature of a delivery, and says on the delivery which it is, and which source it is of. Returns
+ * a promise only while a provider is asked.
  */
-export type MatchSecret = (delivery: OpenDelivery, signature: string, path: string) => number | Promise<number>
+export type MatchSecret = (delivery: OpenDelivery, signature: string, path: string) => boolean | Promise<boolean>
 
 export function readSecret(
   {
@@ -91,7 +91,7 @@ function createMatchSecret(secret: Secrets | SecretProvider | SourceSecrets | un
     throw invalidOption('secret', 'is required', kindOf(secret), advice)
   }
   const keys = read(secret)
-  return (delivery, signature) => indexOfMatch(keys, delivery, signature)
+  return (delivery, signature) => findSecret(keys, delivery, signature)
 }
 
 type Read = (secrets: Secrets) => readonly Key[]
@@ -147,7 +147,7 @@ function createMatchOfSource({ source, secrets }: SourceSecrets, read: Read, clo
 
   return (delivery, signature, path) => {
     const name = nameOf(source, { path, headers: delivery.headers })
-    if (name === undefined || name === '' || name.length > SOURCE_NAME_LIMIT) return -1
+    if (name === undefined || name === '' || name.length > SOURCE_NAME_LIMIT) return false
     delivery.source = name
     return cacheOf(name).match(delivery, signature)
   }
@@ -172,7 +172,7 @@ function nameOf(source: SourceSecrets['source'], request: SourceRequest): string
   }
 }
 
-type Signed = Pick<OpenDelivery, 'isSignedBy'>
+type Signed = Pick<OpenDelivery, 'bytesSignedBy' | 'setSignature'>
 
 type SecretCache = ReturnType<typeof createSecretCache>
 
@@ -225,23 +225,33 @@ export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Cl
       return pending !== undefined
     },
     /** Finds the secret of a signature. Reads the bytes after the provider has answered: a delivery that is answered before that holds none. */
-    match(delivery: Signed, signature: string): number | Promise<number> {
-      const find = (): number => indexOfMatch(keys, delivery, signature)
+    match(delivery: Signed, signature: string): boolean | Promise<boolean> {
+      const find = (): boolean => findSecret(keys, delivery, signature)
       if (!isWithin(SECRET_MAX_AGE_MS, loadedAt)) {
         if (failure !== undefined && isWithin(SECRET_RETRY_MS, askedAt)) throw failure
         return ask().then(find)
       }
-      const index = find()
-      if (index !== -1) return index
+      if (find()) return true
       if (pending !== undefined || !isWithin(SECRET_COOLDOWN_MS, askedAt)) return ask().then(find)
       if (failure !== undefined) throw failure // A newer secret may exist that the provider could not return.
-      return -1
+      return false
     },
   }
 }
 
-function indexOfMatch(keys: readonly Key[], delivery: Signed, signature: string): number {
-  return keys.findIndex((key) => delivery.isSignedBy(key, signature))
+/**
+ * Names the delivery by the signature of the last secret, which is the oldest: a retry that the sender signs with a newer one is the
+ * same delivery.
+ */
+function findSecret(keys: readonly Key[], delivery: Signed, signature: string): boolean {
+  for (const [index, key] of keys.entries()) {
+    const signed = delivery.bytesSignedBy(key, signature)
+    if (signed === undefined) continue
+    const last = index === keys.length - 1 ? undefined : keys.at(-1)
+    delivery.setSignature(last?.sign(signed) ?? signature, index)
+    return true
+  }
+  return false
 }
 
 const SECRETS = Symbol('secrets')

@@ -7,7 +7,7 @@ import { OpenDelivery } from '../../src/handling/open-delivery.ts'
 import { readEnvelope } from '../../src/inbox/envelope.ts'
 import { createKeys, sign } from '../../src/message/signature.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
-import { isSigned } from '../../src/receiver/batches.ts'
+import { bytesSigned } from '../../src/receiver/batches.ts'
 import type { ReceiverOptions } from '../../src/receiver/options.ts'
 import { countEvents, setUpBatches, track, WAYS, type Way } from '../support/batches.ts'
 import { secret, watchWarnings } from '../support/receive.ts'
@@ -157,7 +157,7 @@ describe.each(WAYS)('a batch that signs its first element, %s', (way) => {
           return key?.matches(bytes, text) ?? false
         },
       }
-      isSigned(batch, counting, given)
+      bytesSigned(batch, counting, given)
       expect(checked).toEqual([body.length, first.length])
     }
   })

@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { sign } from '../../src/message/signature.ts'
+import type { ReceiverOptions } from '../../src/receiver/options.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
 import { createSecretCache, secretsOf } from '../../src/receiver/secrets.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
@@ -6,6 +8,33 @@ import { systemClock } from '../../src/time/clock.ts'
 import { deliver, secret, setUp } from '../support/receive.ts'
 
 const { track } = fixtures
+
+describe('a rotation: the receiver knows both secrets, then the sender has the new one', () => {
+  const message = JSON.stringify(track)
+  const other = JSON.stringify(fixtures.page)
+
+  it.each<[string, string, string, ReceiverOptions]>([
+    ['a message', message, message, {}],
+    ['a message of a source', message, message, {}],
+    ['each element of a batch', `[${message},${other}]`, `[${message},${other}]`, { batches: 'signed' }],
+    ['each element of a batch that signs its first', `[${message},${other}]`, message, { batches: 'first_signed' }],
+  ])('does not change the id of %s', async (what, body, signed, options) => {
+    async function idsOf(secrets: readonly string[], signedWith: string): Promise<string[]> {
+      const secret = what.endsWith('source') ? { source: () => 'shop', secrets: () => secrets } : secrets
+      const { receiver } = setUp({ ...options, secret })
+      const ids: string[] = []
+      receiver.on('*', (_message, { id }) => void ids.push(id), { unverified: true })
+      const headers = { 'x-signature': sign(signed, signedWith) }
+      expect(await receiver.receive(Buffer.from(body), headers)).toMatchObject({ status: 200 })
+      return ids
+    }
+    const before = await idsOf(['old'], 'old')
+    expect(before).not.toEqual([])
+    expect(await idsOf(['new', 'old'], 'old')).toEqual(before)
+    expect(await idsOf(['new', 'old'], 'new')).toEqual(before)
+    expect(await idsOf(['new'], 'new')).not.toEqual(before)
+  })
+})
 
 describe('a secret provider', () => {
   it('is asked on the first request, once for all that wait, and then not for five minutes', async () => {
@@ -44,7 +73,7 @@ describe('a secret provider', () => {
     const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout')
     const before = timers()
     const cache = createSecretCache(() => new Promise(() => {}), systemClock)
-    Promise.resolve(cache.match({ isSignedBy: () => false }, '0'.repeat(40))).catch(() => {})
+    Promise.resolve(cache.match({ bytesSignedBy: () => undefined, setSignature() {} }, '0'.repeat(40))).catch(() => {})
     expect(cache.isAsking).toBe(true)
     expect(timers()).toEqual(before)
   })
