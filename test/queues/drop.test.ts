@@ -2,15 +2,12 @@
 
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import type { HooklineError } from '../../src/message/error.ts'
 import type { DeadLetter, DeadLetterPage, Outcome } from '../../src/queues/api.ts'
 import type { CreateQueueOptions } from '../../src/queues/arguments.ts'
 import { dropMatching } from '../../src/queues/drop.ts'
-import { createQueue } from '../../src/queues/queue.ts'
 import type { QueueStore } from '../../src/queues/store.ts'
-import { manualClock } from '../../src/testing/manual-clock.ts'
 import { systemClock } from '../../src/time/clock.ts'
-import { watchStore } from './stores.ts'
+import { setUpQueue } from './stores.ts'
 
 const HOUR = 60 * 60_000
 const letterOf = (id: string, at: number): DeadLetter => {
@@ -19,18 +16,15 @@ const letterOf = (id: string, at: number): DeadLetter => {
 const jobOf = (body = 'job') => ({ id: randomUUID(), body: Buffer.from(body) })
 
 function setUp(options: Partial<CreateQueueOptions> = {}, change: Partial<QueueStore> = {}) {
-  const clock = manualClock()
-  const watched = watchStore(clock)
-  const errors: HooklineError[] = []
-  const onError = (error: HooklineError) => void errors.push(error)
-  const queue = createQueue({ ...watched.store, ...change }, { name: 'orders', clock, onError, ...options })
+  const parts = setUpQueue(change, options)
+  const { clock, queue } = parts
   const work = () => queue.work(async (): Promise<Outcome> => ({ deadLetter: 'no' }), { concurrency: 10 })
   const left = async () => (await queue.deadLetters()).map(({ body }) => String(Buffer.from(body)))
   const fail = async (...bodies: string[]) => {
     await queue.push(bodies.map((body) => jobOf(body)))
     await clock.advance(0)
   }
-  return { clock, watched, queue, errors, work, left, fail }
+  return { ...parts, work, left, fail }
 }
 
 describe('the retention of dead letters', () => {

@@ -10,7 +10,7 @@ import type { QueueStore } from '../../src/queues/store.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { testQueue } from '../contracts/queue.ts'
 import { watchConsole } from '../support/console.ts'
-import { type Manner, watchStore } from './stores.ts'
+import { type Manner, setUpQueue, watchStore } from './stores.ts'
 
 const dedupeWindowMs = 24 * 60 * 60_000
 
@@ -30,15 +30,6 @@ describe.each<Manner>([
 
 const complete: Outcome = { complete: true }
 const jobOf = (): Job => ({ id: randomUUID(), body: new Uint8Array(1) })
-
-function setUp(change: Partial<QueueStore> = {}, options: Partial<CreateQueueOptions> = {}) {
-  const clock = manualClock()
-  const watched = watchStore(clock)
-  const errors: HooklineError[] = []
-  const onError = (error: HooklineError) => void errors.push(error)
-  const queue = createQueue({ ...watched.store, ...change }, { name: 'orders', clock, onError, ...options })
-  return { clock, watched, queue, errors }
-}
 
 describe('options', () => {
   const { store } = watchStore(manualClock())
@@ -86,25 +77,25 @@ describe('what a store throws', () => {
     }
     const message = 'Queue orders: the engine failed. Got the disk is full. Check that it runs and can be reached.'
     for (const fail of [throwing, async () => throwing()]) {
-      const { queue } = setUp({ [verb]: fail })
+      const { queue } = setUpQueue({ [verb]: fail })
       await expect(call(queue)).rejects.toMatchObject({ code: 'queue_unavailable', status: 503, message, cause })
     }
   })
 
   it('a HooklineError stays what it is', async () => {
     const full = new HooklineError('queue_full', 'Full. Got one. Wait.')
-    const { queue } = setUp({ push: () => Promise.reject(full) })
+    const { queue } = setUpQueue({ push: () => Promise.reject(full) })
     await expect(queue.push([jobOf()])).rejects.toBe(full)
   })
 
   it('anything else is not shown', async () => {
-    const { queue } = setUp({ push: () => Promise.reject('a password') })
+    const { queue } = setUpQueue({ push: () => Promise.reject('a password') })
     const message = 'Queue orders: the engine failed. Got a thrown string. Check that it runs and can be reached.'
     await expect(queue.push([jobOf()])).rejects.toMatchObject({ message })
   })
 
   it('on close: close rejects, each time', async () => {
-    const { queue } = setUp({ close: () => Promise.reject(new Error('away')) })
+    const { queue } = setUpQueue({ close: () => Promise.reject(new Error('away')) })
     for (let call = 0; call < 2; call += 1) {
       await expect(queue.close({ graceMs: 0 })).rejects.toMatchObject({ code: 'queue_unavailable' })
     }
@@ -117,7 +108,7 @@ describe('a push in a transaction of the caller', () => {
 
   it('goes to a store that has transactions, and wakes no worker: nothing is due before the commit', async () => {
     const pushes: unknown[] = []
-    const { clock, watched, queue } = setUp({
+    const { clock, watched, queue } = setUpQueue({
       hasTransactions: true,
       push: (...push) => void pushes.push(push),
     })
@@ -137,7 +128,7 @@ describe('a push in a transaction of the caller', () => {
       throw cause
     }
     for (const push of [throwing, async () => throwing()]) {
-      const { queue } = setUp({ hasTransactions: true, push })
+      const { queue } = setUpQueue({ hasTransactions: true, push })
       await expect(queue.push([jobOf()], { db })).rejects.toBe(cause)
     }
   })
@@ -146,32 +137,21 @@ describe('a push in a transaction of the caller', () => {
 describe('onError', () => {
   it('is given errors of the background, and one fault once', async () => {
     const fault = new Error('away')
-    const { clock, queue, errors } = setUp({ claim: () => Promise.reject(fault) })
+    const { clock, queue, errors } = setUpQueue({ claim: () => Promise.reject(fault) })
     queue.work(async () => complete, { concurrency: 1 })
     await clock.advance(10_000)
     expect(errors).toMatchObject([{ code: 'queue_unavailable', cause: fault }])
   })
 
-  it('by default prints each message, the same one once a minute, and then how many more there were', async () => {
+  it('by default prints it with its cause', async () => {
     const printed = watchConsole()
-    let attempts = 0
-    const clock = manualClock()
-    const claim = () => {
-      attempts += 1
-      return Promise.reject(new Error(attempts % 2 === 0 ? 'even' : 'odd'))
-    }
-    const queue = createQueue({ ...watchStore(clock).store, claim }, { name: 'orders', clock })
+    const { clock, queue } = setUpQueue({ claim: () => Promise.reject(new Error('away')) }, { onError: undefined })
     queue.work(async () => complete, { concurrency: 1 })
-    await clock.advance(59_999)
-    expect(attempts).toBe(7)
-    const message = (found: string) =>
-      `hookline: queue_unavailable: Queue orders: the engine failed. Got ${found}. Check that it runs and can be reached.`
-    expect(printed.map(({ text }) => text.split('\n')[0])).toEqual([message('odd'), message('even')])
-    expect(printed[0]).toEqual({ level: 'error', text: expect.stringMatching(/\n {4}Error: odd\n/) })
-    await clock.advance(1)
-    expect(printed[2]?.text).toBe('hookline: 5 more queue_unavailable in the last minute.')
-    await clock.advance(59_999)
-    expect([attempts, printed.length]).toEqual([9, 5])
+    await clock.advance(0)
+    const message = 'Queue orders: the engine failed. Got away. Check that it runs and can be reached.'
+    const text = expect.stringMatching(/\n {4}Error: away\n/)
+    expect(printed).toEqual([{ level: 'error', text }])
+    expect(printed[0]?.text.split('\n')[0]).toBe(`hookline: queue_unavailable: ${message}`)
     await queue.close({ graceMs: 0 })
   })
 })
@@ -179,7 +159,7 @@ describe('onError', () => {
 describe('closing', () => {
   it('calls the store no more, and closes it once', async () => {
     let closes = 0
-    const { clock, watched, queue } = setUp({
+    const { clock, watched, queue } = setUpQueue({
       close: () => {
         closes += 1
         return []
@@ -196,7 +176,7 @@ describe('closing', () => {
 
   it('of a store that answers nothing any more ends within a second after the grace', async () => {
     const silent = () => new Promise<never>(() => {})
-    const { clock, queue } = setUp({ claim: silent, counts: silent, close: silent })
+    const { clock, queue } = setUpQueue({ claim: silent, counts: silent, close: silent })
     queue.work(async () => complete, { concurrency: 1 })
     await clock.advance(0)
     void queue.counts()
@@ -216,7 +196,7 @@ describe('closing', () => {
   ])('gives a call under way the grace: %s', async (_what, result, call) => {
     const answer = Promise.withResolvers<never>()
     let isClosed = false
-    const { clock, queue } = setUp({
+    const { clock, queue } = setUpQueue({
       hasTransactions: true,
       push: () => answer.promise,
       drop: () => answer.promise,
@@ -236,7 +216,7 @@ describe('closing', () => {
   })
 
   it('gives the store no outcome that comes afterwards', async () => {
-    const { clock, watched, queue } = setUp()
+    const { clock, watched, queue } = setUpQueue()
     const late = Promise.withResolvers<Outcome>()
     queue.work(() => late.promise, { concurrency: 1 })
     await queue.push([jobOf()])
@@ -250,7 +230,7 @@ describe('closing', () => {
 
 it('an empty push asks the store for nothing', async () => {
   let pushes = 0
-  const { queue } = setUp({
+  const { queue } = setUpQueue({
     push: () => {
       pushes += 1
     },

@@ -1,9 +1,12 @@
 /** Stores for the tests of what queues share: the one in memory, with answers that come later, fail or wait for the test. */
 
+import type { HooklineError } from '../../src/message/error.ts'
 import type { ClaimedJob, Outcome } from '../../src/queues/api.ts'
+import type { CreateQueueOptions } from '../../src/queues/arguments.ts'
 import { createMemoryStore } from '../../src/queues/memory/store.ts'
+import { createQueue } from '../../src/queues/queue.ts'
 import type { QueueStore, ReleaseOptions } from '../../src/queues/store.ts'
-import type { ManualClock } from '../../src/testing/manual-clock.ts'
+import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 
 export interface WatchedStore {
   readonly store: QueueStore
@@ -76,4 +79,14 @@ export function watchStore(
     close: () => (isDurable ? [] : memory.close()),
   }
   return Object.assign(watched, { store })
+}
+
+/** Creates a queue over such a store, in which `change` replaces calls. */
+export function setUpQueue(change: Partial<QueueStore> = {}, options: Partial<CreateQueueOptions> = {}) {
+  const clock = manualClock()
+  const watched = watchStore(clock)
+  const errors: HooklineError[] = []
+  const onError = (error: HooklineError) => void errors.push(error)
+  const queue = createQueue({ ...watched.store, ...change }, { name: 'orders', clock, onError, ...options })
+  return { clock, watched, queue, errors }
 }
