@@ -2,6 +2,8 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { defineConfig } from 'tsup'
 import { buildPage } from './src/inspector/page/build.ts'
 
+const { page, inputs: pageInputs } = await buildPage()
+
 export default defineConfig({
   entry: {
     index: 'src/index.ts',
@@ -41,7 +43,7 @@ export default defineConfig({
   clean: true,
   // node:sqlite and others exist under their prefix only.
   removeNodeProtocol: false,
-  define: { HOOKLINE_PAGE: JSON.stringify(JSON.stringify(await buildPage())) },
+  define: { HOOKLINE_PAGE: JSON.stringify(JSON.stringify(page)) },
   noExternal: ['commander', 'cli-progress'],
   esbuildPlugins: [
     {
@@ -60,7 +62,7 @@ export default defineConfig({
       setup(build) {
         build.initialOptions.metafile = true
         build.onEnd(async ({ metafile }) => {
-          const names = Object.keys(metafile?.inputs ?? {}).map(
+          const names = [...Object.keys(metafile?.inputs ?? {}), ...pageInputs].map(
             (path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1],
           )
           const builtIn = [...new Set(names.filter((name) => name !== undefined))].sort()

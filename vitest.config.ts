@@ -30,7 +30,7 @@ class LongestFirst extends BaseSequencer {
 }
 
 export default defineConfig({
-  define: { HOOKLINE_PAGE: JSON.stringify(JSON.stringify(await buildPage())) },
+  define: { HOOKLINE_PAGE: JSON.stringify(JSON.stringify((await buildPage()).page)) },
   test: {
     include: ['test/**/*.test.ts', 'examples/testing/*.vitest.test.ts'],
     globalSetup: ['test/support/servers.ts'],

@@ -73,6 +73,11 @@ describe('dead letters', () => {
       excerpt: expect.stringContaining('"userId":"u120"'),
     })
     expect(first.letters[1]).not.toHaveProperty('row')
+    const wrong = await get(endpoint, '/api/dead-letters', 'part=orders&after=x')
+    expect([wrong.status, wrong.body]).toEqual([
+      400,
+      expect.stringContaining('`after` must be the id of a dead letter'),
+    ])
 
     const ids: string[] = []
     for (let after: string | undefined = ''; after !== undefined; ) {

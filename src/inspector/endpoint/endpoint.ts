@@ -113,7 +113,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
       },
       '/api/dead-letters': async (_request, query) => {
         const part = await queuedPartOf(query.get('part'))
-        return json(await letters.list(part, query.get('reason') ?? undefined, query.get('after') ?? undefined))
+        return json(await letters.list(part, query.get('reason') ?? undefined, readAfter(query)))
       },
     } satisfies Record<string, Get>),
   )
@@ -265,6 +265,12 @@ function readId(query: URLSearchParams): number {
   const id = query.get('id') ?? ''
   if (/^\d{1,15}$/.test(id)) return Number(id)
   throw new Refusal(400, '`id` must be the id of a message. Got something else. Open the message from the list.')
+}
+
+function readAfter(query: URLSearchParams): string | undefined {
+  const after = query.get('after') ?? undefined
+  if (after === undefined || /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(after)) return after
+  throw new Refusal(400, '`after` must be the id of a dead letter. Got something else. Pass `next` of the page before.')
 }
 
 /** @throws Refusal for what is not kept. */

@@ -6,12 +6,16 @@ import { build } from 'esbuild'
 /** From the root of the repository, where builds and tests run: the configurations that import this are bundled elsewhere. */
 const FOLDER = 'src/inspector/page'
 
-/** Bundles and minifies the page. It loads nothing but these three. */
-export async function buildPage(): Promise<Record<'html' | 'script' | 'style', string>> {
-  const { outputFiles } = await build({
+/** Bundles and minifies the page, which loads nothing but these three. `inputs`: the paths of what is in them. */
+export async function buildPage(): Promise<{
+  readonly page: Record<'html' | 'script' | 'style', string>
+  readonly inputs: readonly string[]
+}> {
+  const { outputFiles, metafile } = await build({
     entryPoints: [`${FOLDER}/main.tsx`],
     outdir: 'page',
     bundle: true,
+    metafile: true,
     minify: true,
     write: false,
     format: 'esm',
@@ -22,5 +26,6 @@ export async function buildPage(): Promise<Record<'html' | 'script' | 'style', s
   })
   const textOf = (extension: string): string => outputFiles.find(({ path }) => path.endsWith(extension))?.text ?? ''
   const html = await readFile(`${FOLDER}/page.html`, 'utf8')
-  return { html, script: textOf('.js'), style: textOf('.css') }
+  const page = { html, script: textOf('.js'), style: textOf('.css') }
+  return { page, inputs: Object.keys(metafile.inputs) }
 }
