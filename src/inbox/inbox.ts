@@ -9,13 +9,13 @@ import { notify } from '../options/callbacks.ts'
 import { requireKey } from '../options/checks.ts'
 import type { Log } from '../options/log.ts'
 import { createWarning } from '../options/warning.ts'
-import type { DeadLetter, DeadLetterFilter, DeadLetterPage, Forgotten, Job } from '../queues/api.ts'
+import type { ClaimedJob, DeadLetter, DeadLetterFilter, DeadLetterPage, Forgotten, Job } from '../queues/api.ts'
 import { byListedReason } from '../queues/drop.ts'
 import type { QueueCounts } from '../queues/health.ts'
 import { jobIdFromKey, jobIdOf } from '../queues/job-id.ts'
 import { unref } from '../time/clock.ts'
 import { bodyOf, sourceOf, writeEnvelope } from './envelope.ts'
-import { createJobHandler, deliveryOf, type HandlingSettings } from './job-handler.ts'
+import { countLostClaims, createJobHandler, deliveryOf, type HandlingSettings } from './job-handler.ts'
 import type { InboxSettings } from './options.ts'
 import type { DeadLetterReason } from './retry-state.ts'
 import { type DeadLetterMessage, readDeadLetter, readStored } from './stored.ts'
@@ -95,7 +95,9 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
     },
     start(): void {
       const handle = createJobHandler(settings, receiver, handlers, giveDeadLetter)
-      queue.work(handle, { concurrency, onUnreadable: reportUnreadable })
+      // Of all that were handled when a process died, one may have ended it: alone, it is the only one whose claim is lost again.
+      const runsAlone = (job: ClaimedJob): boolean => countLostClaims(job) > 0
+      queue.work(handle, { concurrency, onUnreadable: reportUnreadable, runsAlone })
       clock.clearTimeout(watch)
       watch = 'over'
     },

@@ -36,6 +36,12 @@ interface Claimed {
 
 const MAX_LOST_CLAIMS = 5
 
+/** How many claims of a job ended with their process, or lapsed. When its state is unreadable, each earlier claim is an attempt. */
+export function countLostClaims({ claimCount, retryState }: ClaimedJob): number {
+  const { attempts, releases } = readRetryState(retryState, { attempts: claimCount - 1, releases: 0 })
+  return claimCount - 1 - attempts - releases
+}
+
 export function createJobHandler(
   { queue, nextDelay, timeoutMs }: InboxSettings,
   { validate, clock, tap, observers }: HandlingSettings,
@@ -47,7 +53,6 @@ export function createJobHandler(
   let watched: AbortSignal | undefined
 
   return async (job, signal) => {
-    // When it is unreadable, every earlier claim counts as an attempt.
     const before = readRetryState(job.retryState, { attempts: job.claimCount - 1, releases: 0 })
     if (signal.aborted) return release(before)
     let delivery: OpenDelivery
@@ -58,7 +63,7 @@ export function createJobHandler(
       delivery = deliveryOf({ ...job, at: job.firstAt }, observers)
       return deadLetter({ job, delivery, before }, error as HooklineError, 'unreadable')
     }
-    const lost = job.claimCount - 1 - before.attempts - before.releases
+    const lost = countLostClaims(job)
     if (lost < MAX_LOST_CLAIMS) return attempt({ job, delivery, before }, signal)
     const reason = queue.leaseMs === undefined ? 'crashed' : 'lease_lapsed'
     const message = `The handlers of a message must end while its claim lasts. Got ${lost} claims that ended before: ${explain(job)}. Fix the cause, then redrive it.`

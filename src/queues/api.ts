@@ -119,6 +119,11 @@ export interface WorkOptions {
   readonly onUnreadable?: (letter: DeadLetter) => void
   /** Limits how many jobs are claimed. Default: `concurrency` alone does. */
   readonly room?: Room
+  /**
+   * Whether a job must run while no other of this process does, because it may end the process. Such a claim is given back
+   * uncounted until it is the only one. Default: none must.
+   */
+  readonly runsAlone?: (job: ClaimedJob) => boolean
 }
 
 /** How to close a queue. */

@@ -28,6 +28,7 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   let how: WorkOptions = { concurrency: 0 }
   let phase: 'open' | 'closing' | 'closed' = 'open'
   let isPaused = false
+  let isCareful = false // One job at a time: the last claims had one that runs alone.
   let isClaiming = false
   let wasWoken = false // While it claimed.
   let claiming: Promise<void> | undefined
@@ -91,15 +92,20 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   }
 
   function findRoom(): number {
-    if (!mayClaim()) return 0
+    if (!mayClaim() || (isCareful && running.size > 0)) return 0
     // Twice as many while outcomes are recorded.
     const most = Math.min(how.concurrency - running.busy, 2 * how.concurrency - running.size)
-    return most > 0 && how.room !== undefined ? Math.min(most, how.room.count()) : most
+    const limit = isCareful ? Math.min(most, 1) : most
+    return limit > 0 && how.room !== undefined ? Math.min(limit, how.room.count()) : limit
   }
 
-  /** Releases claims that were answered after a pause or a close: no handler saw their jobs. */
+  /** Releases claims that were answered after a pause or a close, or of which one runs alone: no handler saw their jobs. */
   async function runOrRelease(claims: readonly Claim[]): Promise<void> {
-    if (mayClaim() || claims.length === 0) return run(claims)
+    if (claims.length === 0) return
+    isCareful = how.runsAlone !== undefined && claims.some(how.runsAlone)
+    const areMany = claims.length > 1 || running.size > 0
+    if (mayClaim() && !(isCareful && areMany)) return run(claims)
+    wasWoken ||= isCareful // They are due again.
     try {
       await store.release(claims, { wereHandled: false })
     } catch (error) {

@@ -1,9 +1,11 @@
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, expect, it } from 'vitest'
+import { afterEach, expect, it, onTestFinished } from 'vitest'
 import { createReceiver } from '../../src/receiver/receiver.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
+import { startProgram } from '../support/program.ts'
 import { deliver, secret } from '../support/receive.ts'
 import { sqliteQueueHere } from '../support/sqlite.ts'
 import { until } from '../support/until.ts'
@@ -35,5 +37,26 @@ it('a message that no handler saw in eight processes, each closed as it began, i
   await inbox.drain()
   expect(seen).toEqual(['track'])
   expect(await inbox.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 0 })
+  await receiver.close({ graceMs: 0 })
+})
+
+it('a message that ends the process dies alone: of 100 that are handled together, the others are handled', async () => {
+  const path = join(mkdtempSync(join(tmpdir(), 'hookline-poison-')), 'inbox.sqlite')
+  onTestFinished(() => rmSync(join(path, '..'), { recursive: true, force: true, maxRetries: 9 }))
+  const queue = sqliteQueueHere({ path })
+  const receiver = createReceiver({ secret, inbox: queue })
+  receiver.on('track', () => {})
+  for (let index = 0; index < 100; index += 1) {
+    await deliver(receiver, { ...fixtures.track, userId: index === 60 ? 'poison' : `user-${index}` })
+  }
+  let deaths = 0
+  for (let signal: unknown = 'SIGKILL'; signal === 'SIGKILL'; deaths += 1) {
+    const { child } = startProgram(new URL('./programs/poison.ts', import.meta.url), [path])
+    signal = (await once(child, 'exit'))[1]
+  }
+  expect(deaths).toBe(6) // The last one ended by itself.
+  expect(await queue.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 1 })
+  const [letter] = await receiver.deadLetters()
+  expect([letter?.reason, letter?.message?.userId]).toEqual(['crashed', 'poison'])
   await receiver.close({ graceMs: 0 })
 })
