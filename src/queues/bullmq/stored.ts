@@ -80,9 +80,12 @@ export function createStored({ call }: Connection, now: () => number): Stored {
 
   return {
     async deadLetters({ after, limit }) {
-      const ids = await call(({ queue }) => failedIds(queue))
-      const start = after === undefined ? 0 : ids.indexOf(after) + 1
-      return (await readJobs(ids.slice(start, start + limit))).map(toDeadLetter)
+      const ids = await call(async ({ queue, client }) => {
+        const rank = after === undefined ? null : await client.zrank(queue.toKey('failed'), after)
+        const start = rank === null ? 0 : rank + 1
+        return queue.getRanges(['failed'], start, start + limit - 1, true)
+      })
+      return (await readJobs(ids)).map(toDeadLetter)
     },
     redrive: async (ids) => countEach(ids === 'all' ? await call(({ queue }) => failedIds(queue)) : ids, redriveOne),
     drop: (ids) => (ids === 'all' ? dropAll() : countEach(ids, dropOne)),

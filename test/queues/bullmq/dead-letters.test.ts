@@ -1,7 +1,7 @@
 /** Calls about dead letters that meet: in one queue, of two processes, and while it closes. Their order. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Job as StoredJob } from 'bullmq'
+import { Queue as Engine, Job as StoredJob } from 'bullmq'
 import { describe, expect, it, vi } from 'vitest'
 import type { Outcome } from '../../../src/queues/api.ts'
 import { systemClock } from '../../../src/time/clock.ts'
@@ -22,6 +22,19 @@ describe('the dead letters of a queue on BullMQ', needs('Redis'), () => {
     outcome = { retryAt: new Date(Date.now() + 60_000), retryState: Buffer.from('kept') }
     return { ...parts, ids: jobs.map(({ id }) => id), id: jobs[0]?.id ?? '' }
   }
+
+  it('are listed in pages: Redis is asked for the ids of one page, wherever it is', async () => {
+    const { queue, ids } = await setUp(250)
+    const ranges = vi.spyOn(Engine.prototype, 'getRanges')
+    const listed: string[] = []
+    for (let after: string | undefined; listed.length < 250; after = listed.at(-1)) {
+      const page = await queue.deadLetters({ limit: 100, ...(after !== undefined && { after }) })
+      listed.push(...page.map(({ id }) => id))
+    }
+    expect(listed.toSorted()).toEqual(ids.toSorted())
+    const asked = await Promise.all(ranges.mock.results.map(({ value }) => value as Promise<string[]>))
+    expect(asked.map(({ length }) => length)).toEqual([100, 100, 50])
+  })
 
   it('are all redriven by a call that is under way when the queue closes', async () => {
     const { queue, engine } = await setUp(501)
