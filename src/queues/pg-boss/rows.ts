@@ -119,13 +119,18 @@ export interface RowsPage {
  * {@link requireReadable} fails when pg-boss changes what it reads.
  */
 export async function readRows(db: Db, { schema, queue, state, after, limit }: RowsPage): Promise<readonly Row[]> {
-  const isRead = (row: string): string => `${row}.name = $1${state === 'any' ? '' : ` AND ${row}.state < 'active'`}`
-  // What comes in any state goes by what never changes, so that nothing is missed while its state does.
-  const order = (row: string): string => `${row}.created_on, ${state === 'any' ? '' : `${row}.start_after, `}${row}.id`
-  const statement = `SELECT job.id::text, job.data, job.start_after AS "startAfter" FROM ${schema}.job AS job
-    LEFT JOIN ${schema}.job AS last ON last.id = $2 AND ${isRead('last')}
-    WHERE ${isRead('job')} AND (last.id IS NULL OR (${order('job')}) > (${order('last')}))
-    ORDER BY ${order('job')} LIMIT $3`
+  const columns = 'job.id::text, job.data, job.start_after AS "startAfter"'
+  const isWaiting = (row: string): string => `${row}.name = $1 AND ${row}.state < 'active'`
+  const order = (row: string): string => `${row}.created_on, ${row}.start_after, ${row}.id`
+  const statement =
+    state === 'any'
+      ? // By the primary key, which no change of a state moves.
+        `SELECT ${columns} FROM ${schema}.job AS job
+        WHERE job.name = $1 AND ($2::uuid IS NULL OR job.id > $2) ORDER BY job.id LIMIT $3`
+      : `SELECT ${columns} FROM ${schema}.job AS job
+        LEFT JOIN ${schema}.job AS last ON last.id = $2 AND ${isWaiting('last')}
+        WHERE ${isWaiting('job')} AND (last.id IS NULL OR (${order('job')}) > (${order('last')}))
+        ORDER BY ${order('job')} LIMIT $3`
   const { rows } = await db.executeSql(statement, [queue, after ?? null, limit])
   return rows
 }

@@ -384,6 +384,18 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       expect(await readRows(boss.getDb(), { ...page, after: ids[0] })).toMatchObject([{ id: ids[1] }])
     })
 
+    it('are read in pages by the primary key, without sorting, when their state does not matter', async () => {
+      const { queue, boss, name } = setUp()
+      await queue.push(Array.from({ length: 2_000 }, () => jobOf()))
+      await boss.getDb().executeSql(`ANALYZE ${server.schema.name}.job`, [])
+      const explained = (sql: string, values: unknown[] = []) =>
+        boss.getDb().executeSql(`EXPLAIN (FORMAT JSON) ${sql}`, values)
+      const page = { schema: server.schema.name, queue: name, state: 'any', after: randomUUID(), limit: 200 } as const
+      const plan = JSON.stringify(await readRows({ ...boss.getDb(), executeSql: explained }, page))
+      expect(plan).toContain('Index')
+      expect(plan).not.toContain('Sort')
+    })
+
     it('are not there when a release of pg-boss has another table: the queue does not open', async () => {
       const { queue, boss } = setUp()
       await server.schema.run('ALTER TABLE schema.job RENAME COLUMN start_after TO due_at')
