@@ -13,7 +13,7 @@ export interface Delivery {
    * the signature, its place and its bytes. Use it, not `messageId`, to recognise duplicates: a `messageId` can be guessed.
    */
   readonly id: string
-  /** The exact bytes of the body, or of the element of a batch. */
+  /** The exact bytes of the body, or of the element of a batch. `JSON.stringify(delivery)` has them as text, and leaves the headers out. */
   readonly bytes: Uint8Array
   /** Where the body was found: `stream` unless a parser ran first. */
   readonly bodySource: BodySource

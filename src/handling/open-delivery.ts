@@ -64,6 +64,12 @@ export class OpenDelivery implements Delivery {
     return this.source === undefined ? key : JSON.stringify([this.source, key])
   }
 
+  /** What a log may hold: the body as text, and no headers, which may hold secrets. */
+  toJSON(): object {
+    const { id, source, receivedAt, verified, secretIndex, bodySource, bytes } = this
+    return { id, source, receivedAt, verified, secretIndex, bodySource, bytes: new TextDecoder().decode(bytes) }
+  }
+
   get receivedAt(): Date {
     return new Date(this.#receivedAt)
   }

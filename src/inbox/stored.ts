@@ -11,7 +11,7 @@ import { type DeadLetterReason, readRetryState, type StoredError } from './retry
 export interface StoredMessage {
   /** Its id in the queue. */
   readonly id: string
-  /** The exact bytes of the body; everything that is stored when it is unreadable. */
+  /** The exact bytes of the body; everything that is stored when it is unreadable. `JSON.stringify` has them as text. */
   readonly bytes: Uint8Array
   /** The headers of the request, names in lower case, without those whose names say that they hold a secret. */
   readonly headers: EndpointHeaders
@@ -39,17 +39,23 @@ export interface DeadLetterMessage extends StoredMessage {
 export function readStored({ id, body }: { readonly id: string; readonly body: Uint8Array }): StoredMessage {
   try {
     const { bytes, headers, source, verified, receivedAt } = readEnvelope(body)
-    return { id, bytes, headers, source, verified, receivedAt }
+    return withText({ id, bytes, headers, source, verified, receivedAt })
   } catch {
-    return { id, bytes: body, headers: {}, source: undefined, verified: false, receivedAt: undefined }
+    return withText({ id, bytes: body, headers: {}, source: undefined, verified: false, receivedAt: undefined })
   }
+}
+
+/** Has JSON write the bytes as text, in place of a number for each. */
+function withText<Stored extends StoredMessage>(stored: Stored): Stored {
+  const toJSON = (): object => ({ ...stored, bytes: new TextDecoder().decode(stored.bytes) })
+  return Object.defineProperty(stored, 'toJSON', { value: toJSON })
 }
 
 export function readDeadLetter(letter: DeadLetter): DeadLetterMessage {
   const stored = readStored(letter)
   const { attempts, error } = readRetryState(letter.retryState)
   const message = stored.receivedAt && tryParse(stored.bytes)
-  return { ...stored, message, ...explain(letter.reason, error), attempts, failedAt: letter.failedAt }
+  return withText({ ...stored, message, ...explain(letter.reason, error), attempts, failedAt: letter.failedAt })
 }
 
 /** The worker stores an error with its reasons. Any other reason comes from the queue, for a job that it could not read. */

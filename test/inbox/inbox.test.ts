@@ -148,7 +148,9 @@ describe('an inbox', () => {
     expect(letter?.error.path).toBe(
       code === 'message_invalid' ? 'event' : code === 'message_type_unknown' ? 'type' : undefined,
     )
-    expect(Buffer.from(letter?.bytes ?? []).toString()).toBe(typeof body === 'string' ? body : JSON.stringify(body))
+    const text = typeof body === 'string' ? body : JSON.stringify(body)
+    expect(Buffer.from(letter?.bytes ?? []).toString()).toBe(text)
+    expect(JSON.parse(JSON.stringify(letter))).toMatchObject({ id: letter?.id, bytes: text, reason: code })
   })
 
   it.each([

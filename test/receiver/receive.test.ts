@@ -99,6 +99,17 @@ describe('delivery', () => {
     expect(delivery.signal).toBe(delivery.signal)
   })
 
+  it('is written to JSON with its body as text, and without headers', async () => {
+    expect(JSON.parse(JSON.stringify(await deliveryOf()))).toEqual({
+      id: headers['x-signature'],
+      receivedAt: '2026-01-15T09:30:00.000Z',
+      verified: true,
+      secretIndex: 0,
+      bodySource: 'argument',
+      bytes: bytes.toString(),
+    })
+  })
+
   it('says which secret made the signature', async () => {
     expect(await deliveryOf({ secret: ['newer', secret] })).toMatchObject({ secretIndex: 1 })
   })
