@@ -21,7 +21,7 @@ import { until } from '../test/support/until.ts'
 
 const FOLDER = join(import.meta.dirname, 'pictures')
 const MOST_BYTES = 120_000
-const SHARED_SECRET = 'only for pictures'
+const HOOKLINE_SECRET = 'only for pictures'
 const WRITE_KEY = 'demo-write-key'
 /** The addresses are in the pictures. */
 const [PORT, CRM_PORT] = [3000, 4000]
@@ -39,7 +39,7 @@ const USERS = ['ada', 'grace', 'alan', 'katherine', 'edsger', 'barbara', 'donald
 
 const clock = manualClock(Date.UTC(2026, 0, 15, 7, 30))
 const logger = { error() {}, warn() {}, info() {} }
-const shared = { sharedSecret: SHARED_SECRET, random: chance(7), logger, clock }
+const shared = { sharedSecret: HOOKLINE_SECRET, random: chance(7), logger, clock }
 const app = express()
 const server = app.listen(PORT, '127.0.0.1')
 await once(server, 'listening')
@@ -65,7 +65,7 @@ const crmEndpoint = await startEndpoint({
 })
 
 const receiver = createReceiver({
-  secret: SHARED_SECRET,
+  secret: HOOKLINE_SECRET,
   inbox: { queue: memoryQueue({ name: 'inbox', clock }), retries: [1_000, 5_000, 30_000] },
   logger,
   clock,
@@ -98,7 +98,7 @@ const collector = createCollector({
   clock,
 })
 app.use('/analytics', serve(collector))
-const sender = createSender({ webhooks: [{ url: `${origin}/webhooks` }], sharedSecret: SHARED_SECRET, clock })
+const sender = createSender({ webhooks: [{ url: `${origin}/webhooks` }], sharedSecret: HOOKLINE_SECRET, clock })
 const inspector = createInspector({
   receiver: { app: receiver },
   destinations: { shop, crm },

@@ -1,11 +1,11 @@
-/** A receiver in Express 5, and in Express 4 as well. Start it: SHARED_SECRET=… npm exec -- node examples/express.ts */
+/** A receiver in Express 5, and in Express 4 as well. Start it: HOOKLINE_SECRET=… npm exec -- node examples/express.ts */
 
 import type { AddressInfo } from 'node:net'
 import express from 'express'
 import { createReceiver } from 'hookline'
 import { serve } from 'hookline/express'
 
-const receiver = createReceiver({ secret: process.env.SHARED_SECRET })
+const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })
 
 receiver
   .on('track', (message) => console.log('track', message.userId, message.event, message.properties))

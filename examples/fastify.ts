@@ -1,10 +1,10 @@
-/** A receiver in Fastify 5, and in Fastify 4 as well. Start it: SHARED_SECRET=… npm exec -- node examples/fastify.ts */
+/** A receiver in Fastify 5, and in Fastify 4 as well. Start it: HOOKLINE_SECRET=… npm exec -- node examples/fastify.ts */
 
 import Fastify from 'fastify'
 import { createReceiver } from 'hookline'
 import { serve } from 'hookline/fastify'
 
-const receiver = createReceiver({ secret: process.env.SHARED_SECRET })
+const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })
 
 receiver
   .on('track', (message) => console.log('track', message.userId, message.event, message.properties))

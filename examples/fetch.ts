@@ -1,4 +1,4 @@
-/** A receiver as a Web Fetch handler, in Hono. Start it: SHARED_SECRET=… npm exec -- node examples/fetch.ts */
+/** A receiver as a Web Fetch handler, in Hono. Start it: HOOKLINE_SECRET=… npm exec -- node examples/fetch.ts */
 
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -7,7 +7,7 @@ import { Hono } from 'hono'
 import { createReceiver } from 'hookline'
 import { serve } from 'hookline/fetch'
 
-const receiver = createReceiver({ secret: process.env.SHARED_SECRET })
+const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })
 
 receiver
   .on('track', (message) => console.log('track', message.userId, message.event, message.properties))

@@ -1,4 +1,4 @@
-/** A receiver in Koa 3, and in Koa 2 as well. Start it: SHARED_SECRET=… npm exec -- node examples/koa.ts */
+/** A receiver in Koa 3, and in Koa 2 as well. Start it: HOOKLINE_SECRET=… npm exec -- node examples/koa.ts */
 
 import type { AddressInfo } from 'node:net'
 import { bodyParser } from '@koa/bodyparser'
@@ -6,7 +6,7 @@ import { createReceiver } from 'hookline'
 import { serve } from 'hookline/koa'
 import Koa from 'koa'
 
-const receiver = createReceiver({ secret: process.env.SHARED_SECRET })
+const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })
 
 receiver
   .on('track', (message) => console.log('track', message.userId, message.event, message.properties))

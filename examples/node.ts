@@ -1,11 +1,11 @@
-/** A receiver on node:http, without a framework. Start it: SHARED_SECRET=… npm exec -- node examples/node.ts */
+/** A receiver on node:http, without a framework. Start it: HOOKLINE_SECRET=… npm exec -- node examples/node.ts */
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createReceiver } from 'hookline'
 import { serve } from 'hookline/node'
 
-const receiver = createReceiver({ secret: process.env.SHARED_SECRET })
+const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })
 
 receiver
   .on('track', (message) => console.log('track', message.userId, message.event, message.properties))

@@ -27,7 +27,7 @@ if (unknown !== undefined) {
 }
 /** A header of what is forged to be seen on the page. */
 const MADE_UP = 'x-made-up'
-const sharedSecret = process.env.SHARED_SECRET || 'only-for-this-demo'
+const sharedSecret = process.env.HOOKLINE_SECRET || 'only-for-this-demo'
 const writeKey = 'demo-write-key'
 
 const { folder, clock, aheadMs, inbox, outbox, warehouse, left } = await openStorage()

@@ -23,7 +23,7 @@ test.each([
     timeout: 30_000,
   },
   async (name, hasEcho) => {
-    app = start(name, { SHARED_SECRET: SECRET, PORT: '0' })
+    app = start(name, { HOOKLINE_SECRET: SECRET, PORT: '0' })
     const [url] = await app.printed(/http:\/\/127\.0\.0\.1:\d+\/webhooks/)
 
     expect((await fetch(url, signedRequest(fixtures.track, SECRET))).status).toBe(200)
@@ -42,7 +42,7 @@ test.each([
 )
 
 test('an example without a secret does not start', { timeout: 30_000 }, async () => {
-  app = start('express', { SHARED_SECRET: undefined, PORT: '0' })
+  app = start('express', { HOOKLINE_SECRET: undefined, PORT: '0' })
 
   expect(await app.exit).not.toBe(0)
   expect(app.output).toContain('`secret` is required')

@@ -19,7 +19,7 @@ export interface Key {
  *   ("Outbound event delivery", Authentication 2).
  * @throws TypeError for a body that is neither bytes nor text, and for an empty secret.
  * @example
- * const signature = sign(JSON.stringify(message), process.env.SHARED_SECRET)
+ * const signature = sign(JSON.stringify(message), process.env.HOOKLINE_SECRET)
  */
 export function sign(body: Uint8Array | string, secret: string): string {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body

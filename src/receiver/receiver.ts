@@ -22,7 +22,7 @@ import { tellSecrets } from './secrets.ts'
  *
  * @throws TypeError that names the option, for a missing secret and any other mistake in the options.
  * @example
- * const receiver = createReceiver({ secret: process.env.SHARED_SECRET })
+ * const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })
  * receiver.on('track', (message) => console.log(message.event))
  */
 export function createReceiver<

@@ -37,7 +37,7 @@ test('a message takes a transaction, of whatever library', () => {
 
 test('a secret may come from process.env as it is, and null removes what a destination can do without', () => {
   type Update = Destination['update']
-  expectTypeOf<Update>().toBeCallableWith({ sharedSecret: process.env.SHARED_SECRET })
+  expectTypeOf<Update>().toBeCallableWith({ sharedSecret: process.env.HOOKLINE_SECRET })
   expectTypeOf<Update>().toBeCallableWith({ sharedSecret: null, ca: null, historicalAfterMs: null, maxPerSecond: null })
   // @ts-expect-error: a destination needs webhooks
   expectTypeOf<Update>().toBeCallableWith({ webhooks: null })

@@ -30,8 +30,8 @@ export function createHarness(blocks: readonly Block[]): Harness {
   const pathsOf = (...kinds: readonly string[]) => blocks.filter((block) => kinds.includes(kindOf(block))).map(pathOf)
   for (const block of blocks) if (kindOf(block) !== 'example') writeFileSync(pathOf(block), block.code)
   const env = {
-    SHARED_SECRET: SECRET,
-    SHARED_SECRETS: `${SECRET},an older one`,
+    HOOKLINE_SECRET: SECRET,
+    HOOKLINE_SECRETS: `${SECRET},an older one`,
     SECRET_FILE: join(directory, 'secret'),
   }
   writeFileSync(env.SECRET_FILE, `${SECRET}\n`)

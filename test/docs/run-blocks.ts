@@ -3,7 +3,7 @@
  * `POST`, an exported default with `fetch`, or an exported `handler` of a serverless function. All seven messages,
  * signed, must be answered 200, and a forged one 401. Writes what came of each block into the file named first.
  *
- * Convention for the blocks: the secret is in SHARED_SECRET, the path is /webhooks.
+ * Convention for the blocks: the secret is in HOOKLINE_SECRET, the path is /webhooks.
  */
 
 import { deepEqual } from 'node:assert/strict'
@@ -50,7 +50,7 @@ process.exit()
 
 async function tryBlock(path: string): Promise<string[]> {
   const targets = await findTargets(await import(pathToFileURL(path).href))
-  const secret = process.env.SHARED_SECRET ?? ''
+  const secret = process.env.HOOKLINE_SECRET ?? ''
   for (const [name, send] of targets) {
     const statuses: Record<string, number> = {}
     for (const message of Object.values(fixtures)) statuses[message.type] = await send(signedRequest(message, secret))

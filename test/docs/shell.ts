@@ -24,7 +24,7 @@ const packages = new Set([
 /**
  * Checks a block.
  *
- * @param secret What `$SHARED_SECRET` holds while the block runs.
+ * @param secret What `$HOOKLINE_SECRET` holds while the block runs.
  * @returns What is wrong with it.
  */
 export function checkShell(code: string, secret: string): string[] {
@@ -37,7 +37,7 @@ export function checkShell(code: string, secret: string): string[] {
     .filter((line) => line !== '' && !line.startsWith('#'))
   const faults = commands.flatMap(checkCommand)
   const hasCurl = commands.some((command) => command.startsWith('curl '))
-  const [, own = secret] = /^SHARED_SECRET=(\S+)$/m.exec(code) ?? []
+  const [, own = secret] = /^HOOKLINE_SECRET=(\S+)$/m.exec(code) ?? []
   return hasCurl ? [...faults, ...checkCurl(code, own)] : faults
 }
 
@@ -84,7 +84,7 @@ function hasScript(name: string): string[] {
 function checkCurl(code: string, secret: string): string[] {
   const { stdout, stderr } = spawnSync('sh', ['-euc', `curl() { printf '%s\\0' "$@"; }\n${code}`], {
     encoding: 'utf8',
-    env: { ...process.env, SHARED_SECRET: secret },
+    env: { ...process.env, HOOKLINE_SECRET: secret },
   })
   const words = stdout.split('\0')
   const after = (...flags: string[]): string[] =>

@@ -8,7 +8,7 @@ import { createServer } from 'node:http'
 import { createReceiver } from 'hookline'
 import { serve } from 'hookline/node'
 
-const receiver = createReceiver({ secret: process.env.SHARED_SECRET })
+const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })
 `
 
 const ORDERS = readFileSync(new URL('../../examples/testing/orders.ts', import.meta.url), 'utf8')

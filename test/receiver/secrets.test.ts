@@ -232,12 +232,12 @@ describe('a module that is imported before the secret is set', () => {
     ['undefined', undefined],
     ['empty', ''],
   ])('throws when the secret is %s, and says how not to', async (_what, unset) => {
-    vi.stubEnv('SHARED_SECRET', unset)
-    expect(() => createReceiver({ secret: process.env.SHARED_SECRET })).toThrow('`secret` is required.')
-    const { receiver } = setUp({ secret: () => process.env.SHARED_SECRET })
+    vi.stubEnv('HOOKLINE_SECRET', unset)
+    expect(() => createReceiver({ secret: process.env.HOOKLINE_SECRET })).toThrow('`secret` is required.')
+    const { receiver } = setUp({ secret: () => process.env.HOOKLINE_SECRET })
     expect(await deliver(receiver, track)).toMatchObject({ status: 503, error: { code: 'secret_unavailable' } })
-    const { receiver: later } = setUp({ secret: () => process.env.SHARED_SECRET })
-    vi.stubEnv('SHARED_SECRET', secret)
+    const { receiver: later } = setUp({ secret: () => process.env.HOOKLINE_SECRET })
+    vi.stubEnv('HOOKLINE_SECRET', secret)
     expect(await deliver(later, track)).toMatchObject({ status: 200 })
   })
 })

@@ -28,7 +28,7 @@ function startRecipe() {
 server.on('listening', () => console.log('port', JSON.stringify(server.address())))
 `,
   )
-  return startNode([path], { env: { SHARED_SECRET: secret } })
+  return startNode([path], { env: { HOOKLINE_SECRET: secret } })
 }
 
 /** Begins a request whose body is not sent yet; `finish` sends it. `arrived` says that the server has its beginning. */

@@ -29,7 +29,7 @@ import {
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { createDestination } from '../../src/sender.ts'
 
-const receiver = createReceiver({ secret: process.env.SHARED_SECRET })
+const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })
 
 interface Order {
   total: number

@@ -49,7 +49,7 @@ test('results are typed', () => {
 })
 
 test('the secret may come from the environment', () => {
-  createSender({ webhooks, sharedSecret: process.env.SHARED_SECRET })
+  createSender({ webhooks, sharedSecret: process.env.HOOKLINE_SECRET })
 })
 
 test('a sync returns what the next one takes as previous', async () => {

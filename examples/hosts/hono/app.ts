@@ -2,7 +2,7 @@ import { Hono } from 'hono'
 import { createReceiver } from 'hookline'
 import { serve } from 'hookline/fetch'
 
-const receiver = createReceiver({ secret: () => process.env.SHARED_SECRET })
+const receiver = createReceiver({ secret: () => process.env.HOOKLINE_SECRET })
 
 receiver.on('track', (message) => console.log('track', message.userId, message.event))
 

@@ -2,7 +2,7 @@ import { createReceiver } from 'hookline'
 import { sqliteQueue } from 'hookline/queues/sqlite'
 
 export const receiver = createReceiver({
-  secret: () => process.env.SHARED_SECRET,
+  secret: () => process.env.HOOKLINE_SECRET,
   inbox: sqliteQueue({ path: 'webhooks.sqlite', name: 'inbox' }),
 })
 

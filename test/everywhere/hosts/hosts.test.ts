@@ -125,7 +125,7 @@ function messageOf(userId: string, { secret = SECRET, length = 0 } = {}) {
 /** Starts a host that is built, with this secret, and waits until it answers. */
 async function start({ start }: Host, project: string, secret: string) {
   const port = await findPort()
-  const env = { PORT: String(port), ...(secret !== '' && { SHARED_SECRET: secret }) }
+  const env = { PORT: String(port), ...(secret !== '' && { HOOKLINE_SECRET: secret }) }
   const child = run(project, start(String(port)), env)
   const { send } = clientOfHttp1(port)
   let hasEnded = false

@@ -151,7 +151,7 @@ describe('the secret', () => {
     ['secret_quotes_extra', "'secret'", 'secret'],
     ['secret_quotes_lost', 'secret', '"secret"'],
     ['secret_quotes_lost', 'secret', "'secret'"],
-    ['secret_label_extra', 'SHARED_SECRET=secret', 'secret'],
+    ['secret_label_extra', 'HOOKLINE_SECRET=secret', 'secret'],
     ['secret_label_extra', 'export KEY=secret', 'secret'],
     ['secret_hex_decoded', hex, Buffer.from(hex, 'hex')],
     ['secret_hex_decoded', 'ABCDEF', Buffer.from('abcdef', 'hex')],

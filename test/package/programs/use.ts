@@ -28,7 +28,7 @@ const onError: ReceiverOptions['onError'] = (error, request) => {
   console.error(code, request.remoteAddress)
 }
 
-const receiver = createReceiver({ secret: process.env.SHARED_SECRET, clock, onError })
+const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET, clock, onError })
   .on('track', (message, delivery: Delivery) => {
     const event: string = message.event
     const at: Date = delivery.receivedAt

@@ -4,7 +4,7 @@ import { Orders } from './orders.js'
 
 @Injectable()
 export class Webhooks implements OnApplicationShutdown {
-  readonly receiver = createReceiver({ secret: process.env.SHARED_SECRET })
+  readonly receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })
 
   constructor(orders: Orders) {
     this.receiver.on('track', 'Order Completed', (message) => orders.complete(message.userId))

@@ -3,7 +3,7 @@ import { sqliteQueue } from 'hookline/queues/sqlite'
 import { env } from '$env/dynamic/private'
 
 export const receiver = createReceiver({
-  secret: () => env.SHARED_SECRET,
+  secret: () => env.HOOKLINE_SECRET,
   inbox: sqliteQueue({ path: 'webhooks.sqlite', name: 'inbox' }),
 })
 
