@@ -68,7 +68,7 @@ export function encode(bytes: Uint8Array | string): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 }
 
-export function decode(text: unknown): Buffer | undefined {
+function decode(text: unknown): Buffer | undefined {
   if (typeof text !== 'string' || text.length % 4 !== 0 || !/^[\w+/]*={0,2}$/.test(text)) return undefined
   return Buffer.from(text, 'base64')
 }
