@@ -46,7 +46,7 @@ export function readStored({ id, body }: { readonly id: string; readonly body: U
 }
 
 /** Has JSON write the bytes as text, in place of a number for each. */
-function withText<Stored extends StoredMessage>(stored: Stored): Stored {
+function withText(stored: StoredMessage): StoredMessage {
   const toJSON = (): object => ({ ...stored, bytes: new TextDecoder().decode(stored.bytes) })
   return Object.defineProperty(stored, 'toJSON', { value: toJSON })
 }
@@ -55,7 +55,7 @@ export function readDeadLetter(letter: DeadLetter): DeadLetterMessage {
   const stored = readStored(letter)
   const { attempts, error } = readRetryState(letter.retryState)
   const message = stored.receivedAt && tryParse(stored.bytes)
-  return withText({ ...stored, message, ...explain(letter.reason, error), attempts, failedAt: letter.failedAt })
+  return Object.assign(stored, { message, ...explain(letter.reason, error), attempts, failedAt: letter.failedAt })
 }
 
 /** The worker stores an error with its reasons. Any other reason comes from the queue, for a job that it could not read. */
