@@ -9,8 +9,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { failScript } from '../../src/cli/requests/listen/endpoint.ts'
-import { createStore, openStore } from '../../src/cli/requests/store.ts'
+import { createEndpoint, failScript } from '../../src/cli/requests/listen/endpoint.ts'
+import { createStore, type KeptRequest, openStore } from '../../src/cli/requests/store.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 import { needs } from '../support/needs.ts'
@@ -158,6 +158,25 @@ describe('--fail', () => {
       expect(() => failScript(text)).toThrow(/is no step. Steps are a status .* 3x500,1xtimeout,2xreset,1xslow:3000\.$/)
     },
   )
+})
+
+it('keeps a request before its signature is explained, and shows it afterwards', async () => {
+  const [kept, shown]: [KeptRequest[], KeptRequest[]] = [[], []]
+  let explain = (_reason: string): void => {}
+  const reasons = { find: () => new Promise<string>((resolve) => (explain = resolve)), close: async () => {} }
+  const keep = (request: KeptRequest) => kept.push(request)
+  const show = (request: KeptRequest) => shown.push(request)
+  const { server } = createEndpoint({ verifier: { secret, reasons }, keep, show })
+  onTestFinished(() => void server.close())
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const url = `http://127.0.0.1:${(server.address() as net.AddressInfo).port}`
+
+  expect(await post(url, signedRequest(fixtures.track, 'another'))).toBe(401)
+  await until(() => kept.length === 1)
+  expect(shown).toEqual([])
+  explain('Because.')
+  await until(() => shown.length === 1)
+  expect(shown).toEqual([{ ...kept[0], reason: 'Because.' }])
 })
 
 it('keeps a request that a Ctrl-C cuts off, also when its signature is not explained yet', async () => {

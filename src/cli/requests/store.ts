@@ -141,6 +141,8 @@ const FILE: OwnFile = {
 export interface Store {
   /** Adds a request, and drops the oldest kept ones when they are too many. */
   add(request: KeptRequest): void
+  /** Adds the reason to a request that is kept already. */
+  addReason(request: KeptSummary): void
   list(limit: number, type?: string): readonly KeptSummary[]
   /**
    * Finds one request by what {@link REFERENCE} says.
@@ -197,6 +199,7 @@ function useStore(path: string, database: DatabaseSync): Store {
   database.exec(`PRAGMA busy_timeout = ${OPENING_MS}`)
   const insert = database.prepare(`
     INSERT INTO requests (id, type, bytes, summary, body, answer_body) VALUES (?, ?, ?, ?, ?, ?)`)
+  const explain = database.prepare("UPDATE requests SET summary = json_set(summary, '$.reason', :reason) WHERE id = :id")
   const prune = database.prepare(`
     DELETE FROM requests WHERE seq <= (
       SELECT max(seq) FROM (
@@ -222,6 +225,7 @@ function useStore(path: string, database: DatabaseSync): Store {
         prune.run()
         ;[added, bytes] = [0, 0]
       }),
+    addReason: ({ id, reason = '' }) => attempt(path, () => void explain.run({ id, reason })),
     list: (limit, type) =>
       attempt(path, () => listed.all({ limit, type: type ?? null }).map(({ summary }) => readSummary(summary))),
     find: (reference) =>

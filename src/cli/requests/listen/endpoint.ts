@@ -25,16 +25,18 @@ export interface EndpointSettings {
   readonly forwarder?: Forwarder | undefined
   /** Gets each request once it was answered, or is not to be. */
   keep(request: KeptRequest): void
+  /** Gets it once more, with the reason when its signature does not match: that may take a while to find. */
+  show(request: KeptRequest): void
 }
 
 export interface Endpoint {
   readonly server: Server
-  /** Resolves when each request that came has been given to `keep`. */
+  /** Resolves when each request that came has been given to `keep` and `show`. */
   settled(): Promise<unknown>
 }
 
 export function createEndpoint(settings: EndpointSettings): Endpoint {
-  const { verifier, keep } = settings
+  const { verifier, keep, show } = settings
   const pending = new Set<Promise<void>>()
 
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -53,11 +55,12 @@ export function createEndpoint(settings: EndpointSettings): Endpoint {
     const durationMs = performance.now() - started
 
     const id = randomUUID().slice(0, 13).replace('-', '')
-    const reason = verification === 'mismatched' ? await verifier?.reasons.find(id, body, signature) : undefined
-    const summary = { id, receivedAt, method, target, headers, size, isComplete, verification, reason } as const
+    const summary = { id, receivedAt, method, target, headers, size, isComplete, verification } as const
     const message = isComplete ? readFields(body) : {}
-    const kept = { ...summary, message, answer: { ...answered, durationMs } }
-    keep({ ...kept, body, answerBody: answerBody.subarray(0, RESPONSE_LIMIT) })
+    const bodies = { body, answerBody: answerBody.subarray(0, RESPONSE_LIMIT) }
+    const kept = { ...summary, message, answer: { ...answered, durationMs }, ...bodies }
+    keep(kept)
+    show(verification === 'mismatched' ? { ...kept, reason: await verifier?.reasons.find(id, body, signature) } : kept)
   }
 
   const server = createServer({ requireHostHeader: false }, (request, response) => {

@@ -89,6 +89,11 @@ async function listen({ port, host, forward, store: path, fail, ui, ...secrets }
         if (count.lost === 0) note(`Requests are not kept. ${describeError(error)}`)
         count.lost += 1
       }
+    },
+    show(request) {
+      try {
+        if (request.reason !== undefined) store.addReason(request)
+      } catch {} // It is kept, or was noted: only its reason is missing.
       screen.show(lineOf(request))
       page?.add(request)
     },
