@@ -61,7 +61,7 @@ test('it stays up: the command it prints goes through every station, its page op
   timeout: 60_000,
 }, async () => {
   demo = startNode([START], { env: { PORT: '0', DATA: data } })
-  const [, url = ''] = await demo.printed(/^(http:\/\/127\.0\.0\.1:\d+\/hookline\/\?token=\S+)\n\n$/m)
+  const [, url = ''] = await demo.printed(/^(http:\/\/127\.0\.0\.1:\d+\/hookline\/#token=\S+)\n\n$/m)
   const [command = ''] = /^curl [\s\S]*?}'\n$/m.exec(demo.output) ?? []
 
   expect(paste(command)).toContain('{"success":true,"accepted":1,"refused":[]}')
@@ -86,7 +86,7 @@ test('it stays up: the command it prints goes through every station, its page op
     development: true,
     time: { isMoving: false },
   })
-  expect((await fetch(url.replace(/token=\S+/, ''))).status).toBe(403)
+  expect((await fetch(new URL('api/setup', url))).status).toBe(403)
   expect(await readUntil(await get('api/stream'), /"user":"grace"/)).toContain('"user":"user-1"')
   expect(demo.output).not.toContain('grace')
 
@@ -222,10 +222,9 @@ test('the command quotes for a shell', () => {
 })
 
 async function openPage(url: string) {
-  const cookie = (await fetch(url, { redirect: 'manual' })).headers.get('set-cookie')?.split(';')[0] ?? ''
-  const headers = { cookie, 'content-type': 'application/json', 'x-hookline-inspector': '1' }
+  const headers = { 'content-type': 'application/json', 'x-hookline-inspector': url.replace(/.*#token=/, '') }
   return {
-    get: (path: string) => fetch(new URL(path, url), { headers: { cookie } }),
+    get: (path: string) => fetch(new URL(path, url), { headers }),
     post: (path: string, body: object) =>
       fetch(new URL(path, url), { method: 'POST', headers, body: JSON.stringify(body) }),
   }

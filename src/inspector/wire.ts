@@ -16,8 +16,8 @@
  * | POST `/api/faults` | {@link Fault} → {@link Fault}, as it is in force now |
  * | POST `/api/time` | {@link TimeChange} → {@link Time} |
  *
- * A POST has `content-type: application/json` and `x-hookline-inspector: 1`. Anything that fails is answered with its status
- * and {@link Problem}.
+ * Each request to `/api/` has the header `x-hookline-inspector` with the token of the URL; where `authorize` decides, a POST has it
+ * with any value. A POST has `content-type: application/json`. Anything that fails is answered with its status and {@link Problem}.
  */
 
 import type { Tampering } from '../sender/tamper.ts'

@@ -8,7 +8,7 @@ import type { EndpointAnswer } from '../../src/http/endpoint.ts'
 import { type Authorize, createInspector } from '../../src/inspector.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
-import { type Asked, ask, closeLater, cookieOf, endpointOf, logged, OWN_HEADERS, start } from './support.ts'
+import { type Asked, ask, closeLater, endpointOf, headerOf, logged, OWN_HEADERS, start } from './support.ts'
 
 function problemOf({ body }: EndpointAnswer): string {
   return JSON.parse(body as string).error
@@ -17,7 +17,7 @@ function problemOf({ body }: EndpointAnswer): string {
 describe('without authorize', () => {
   it.each(['127.0.0.1', '127.8.9.1', '::1', '::ffff:127.0.0.1'])('lets %s in with the token', async (remoteAddress) => {
     const inspector = endpointOf()
-    const headers = { cookie: await cookieOf(inspector) }
+    const headers = headerOf(inspector)
     expect(await ask(inspector, '/api/setup', { remoteAddress, headers })).toMatchObject({ status: 200 })
   })
 
@@ -25,17 +25,17 @@ describe('without authorize', () => {
     'lets the Host %s in',
     async (host) => {
       const inspector = endpointOf()
-      const { search } = new URL(inspector.url('http://x'))
-      expect(await ask(inspector, '/', { query: search.slice(1), headers: { host } })).toMatchObject({ status: 302 })
+      const headers = { ...headerOf(inspector), host }
+      expect(await ask(inspector, '/api/setup', { headers })).toMatchObject({ status: 200 })
     },
   )
 
   it('takes a token of the app, which stays the same when it is started again; else each has its own', async () => {
     const token = 'a-token-of-the-app_0123456789-abc'
-    const cookie = await cookieOf(endpointOf({ token }))
-    expect(await ask(endpointOf({ token }), '/api/setup', { headers: { cookie } })).toMatchObject({ status: 200 })
-    for (const other of [cookie, await cookieOf(endpointOf())]) {
-      expect(await ask(endpointOf(), '/api/setup', { headers: { cookie: other } })).toMatchObject({ status: 403 })
+    const headers = headerOf(endpointOf({ token }))
+    expect(await ask(endpointOf({ token }), '/api/setup', { headers })).toMatchObject({ status: 200 })
+    for (const other of [headers, headerOf(endpointOf())]) {
+      expect(await ask(endpointOf(), '/api/setup', { headers: other })).toMatchObject({ status: 403 })
     }
   })
 
@@ -89,84 +89,68 @@ describe('without authorize', () => {
   }
   it.each(Object.entries(refusals))('refuses %s, although the token is right', async (_name, [request, found]) => {
     const inspector = endpointOf()
-    const headers = { cookie: await cookieOf(inspector), ...request.headers }
+    const headers = { ...headerOf(inspector), ...request.headers }
     const answer = await ask(inspector, '/api/setup', { ...request, headers })
     expect(answer.status).toBe(403)
     expect(problemOf(answer)).toContain(`Got ${found}`)
     expect(problemOf(answer)).toContain('Pass `authorize` to createInspector')
-
-    const query = new URL(inspector.url('http://x')).search.slice(1)
-    const signIn = await ask(inspector, '/', { ...request, query })
-    expect(signIn.status).toBe(403)
-    expect(signIn.headers).not.toHaveProperty('set-cookie')
+    for (const file of ['/', '/page.js', '/page.css']) {
+      expect(await ask(inspector, file, request)).toMatchObject({ status: 403 })
+    }
   })
 
-  it('takes the token once from the URL, and keeps it in a cookie of its port', async () => {
+  it('has the token in the fragment of the URL, which no browser sends', () => {
     const inspector = endpointOf()
     const url = new URL(inspector.url('http://localhost:3000/hookline'))
-    expect(url.pathname).toBe('/hookline/')
-    const token = url.searchParams.get('token') as string
-    expect(Buffer.from(token, 'base64url')).toHaveLength(32)
+    expect([url.pathname, url.search]).toEqual(['/hookline/', ''])
+    expect(Buffer.from(url.hash.replace('#token=', ''), 'base64url')).toHaveLength(32)
     expect(inspector.url('http://localhost:3000/hookline/')).toBe(url.href)
-
-    const { status, headers, body } = await ask(inspector, '/', { query: `token=${token}` })
-    expect([status, headers.location, body]).toEqual([302, './', ''])
-    expect(headers['set-cookie']).toBe(`hookline_inspector_3000=${token}; HttpOnly; SameSite=Strict`)
   })
 
-  it('refuses other tokens, and cookies of another port', async () => {
+  it('takes the token in its header alone, so that no other port gets it from a browser', async () => {
     const inspector = endpointOf()
-    const [name, token] = (await cookieOf(inspector)).split('=') as [string, string]
+    const { 'x-hookline-inspector': token } = headerOf(inspector)
     const other = `${token.startsWith('A') ? 'B' : 'A'}${token.slice(1)}`
-    for (const cookie of [
-      '',
-      `${name}=`,
-      `${name}=${other}`,
-      `${name}=${token}x`,
-      `hookline_inspector_80=${token}`,
-      token,
-    ]) {
-      const answer = await ask(inspector, '/api/setup', { headers: { cookie } })
+    const requests: Asked[] = [
+      ...['', '1', other, `${token}x`, token.slice(1), [token, token]].map((given) => ({
+        headers: { 'x-hookline-inspector': given },
+      })),
+      {},
+      { headers: { cookie: `hookline_inspector_3000=${token}` } },
+      { headers: { authorization: `Bearer ${token}` } },
+      { query: `token=${token}` },
+    ]
+    for (const request of requests) {
+      const answer = await ask(inspector, '/api/setup', request)
       expect([answer.status, problemOf(answer)]).toEqual([403, expect.stringContaining('needs the token')])
     }
-    for (const query of ['token=', `token=${other}`, `token=${token}&token=x`.slice(0, -20), `Token=${token}`]) {
-      expect(await ask(inspector, '/', { query })).toMatchObject({ status: 403 })
-    }
-    expect(await ask(inspector, '/api/setup', { query: `token=${token}` })).toMatchObject({ status: 403 })
-    expect(await ask(inspector, '/api/setup', { headers: { cookie: `a=b; ${name}=${token}` } })).toMatchObject({
-      status: 200,
-    })
   })
 
   it('sends a URL without its slash to the folder, whatever its name is', async () => {
     const inspector = endpointOf()
     const redirects = {
-      '/hookline': './hookline/?token=x',
-      '/a/b': './b/?token=x',
-      '/a/javascript:b': './javascript:b/?token=x',
+      '/hookline': './hookline/?a=x',
+      '/a/b': './b/?a=x',
+      '/a/javascript:b': './javascript:b/?a=x',
     }
     for (const [originalPath, location] of Object.entries(redirects)) {
-      const answer = await ask(inspector, '/', { originalPath, query: 'token=x' })
+      const answer = await ask(inspector, '/', { originalPath, query: 'a=x' })
       expect([answer.status, answer.headers.location]).toEqual([308, location])
     }
-    const cookie = await cookieOf(inspector)
-    expect(await ask(inspector, '/', { originalPath: '/hookline/', headers: { cookie } })).toMatchObject({
-      status: 200,
-    })
+    expect(await ask(inspector, '/', { originalPath: '/hookline/' })).toMatchObject({ status: 200 })
   })
 })
 
 describe('what every answer has', () => {
   it('headers that keep the page to itself, also where it refuses', async () => {
     const inspector = endpointOf()
-    const cookie = await cookieOf(inspector)
+    const headers = headerOf(inspector)
     const answers = [
-      ...(await Promise.all(inspector.routes.map((path) => ask(inspector, path, { headers: { cookie } })))),
+      ...(await Promise.all(inspector.routes.map((path) => ask(inspector, path, { headers })))),
       ...(await Promise.all(inspector.routes.map((path) => ask(inspector, path)))),
-      await ask(inspector, '/', { query: cookie.replace(/.*=/, 'token=') }),
       await ask(inspector, '/', { originalPath: '/hookline' }),
     ]
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 302, 308, 400, 403, 404, 405]))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 308, 400, 403, 404, 405]))
     for (const { headers } of answers) {
       expect(headers).toMatchObject({
         'content-security-policy':
@@ -179,15 +163,16 @@ describe('what every answer has', () => {
         'x-frame-options': 'DENY',
       })
       expect(headers).not.toHaveProperty('access-control-allow-origin')
+      expect(headers).not.toHaveProperty('set-cookie')
     }
   })
 
-  it('no token, but in the one cookie', async () => {
+  it('no token', async () => {
     const inspector = endpointOf()
-    const cookie = await cookieOf(inspector)
-    const token = cookie.replace(/.*=/, '')
+    const headers = headerOf(inspector)
+    const token = headers['x-hookline-inspector']
     for (const path of inspector.routes) {
-      for (const request of [{}, { headers: { cookie } }, { remoteAddress: '1.2.3.4', query: `token=${token}` }]) {
+      for (const request of [{}, { headers }, { remoteAddress: '1.2.3.4', query: `token=${token}` }]) {
         const { headers, body } = await ask(inspector, path, request)
         expect(JSON.stringify([headers, body])).not.toContain(token)
       }
@@ -225,7 +210,7 @@ describe('what can be asked for', () => {
 
   it('refuses methods that a route does not have', async () => {
     const inspector = endpointOf()
-    const cookie = await cookieOf(inspector)
+    const headers = { ...OWN_HEADERS, ...headerOf(inspector) }
     for (const [path, method, allow] of [
       ['/', 'POST', 'GET, HEAD'],
       ['/page.js', 'DELETE', 'GET, HEAD'],
@@ -234,19 +219,19 @@ describe('what can be asked for', () => {
       ['/api/drop', 'HEAD', 'POST'],
       ['/api/drop', 'PUT', 'POST'],
     ] as const) {
-      const answer = await ask(inspector, path, { method, headers: { ...OWN_HEADERS, cookie } })
+      const answer = await ask(inspector, path, { method, headers })
       expect([answer.status, answer.headers.allow]).toEqual([405, allow])
     }
     for (const path of ['/', '/api/setup', '/api/stream']) {
-      expect(await ask(inspector, path, { method: 'HEAD', headers: { cookie } })).toMatchObject({ status: 200 })
+      expect(await ask(inspector, path, { method: 'HEAD', headers })).toMatchObject({ status: 200 })
     }
   })
 })
 
 describe('another site', () => {
   const posts: Record<string, [Asked['headers'], status: number, found: string]> = {
-    'without the header': [{ 'x-hookline-inspector': undefined }, 403, 'X-Hookline-Inspector: 1. Got none'],
-    'with another value of it': [{ 'x-hookline-inspector': 'true' }, 403, 'X-Hookline-Inspector: 1. Got none'],
+    'without the header': [{ 'x-hookline-inspector': undefined }, 403, 'The inspector needs the token of its URL'],
+    'with another value of it': [{ 'x-hookline-inspector': '1' }, 403, 'The inspector needs the token of its URL'],
     'as a form': [
       { 'content-type': 'application/x-www-form-urlencoded' },
       415,
@@ -263,11 +248,10 @@ describe('another site', () => {
   }
   it.each(Object.entries(posts))('cannot post %s', async (_name, [headers, status, found]) => {
     const inspector = endpointOf()
-    const cookie = await cookieOf(inspector)
     for (const path of ['/api/redrive', '/api/drop', '/api/send', '/api/faults', '/api/time']) {
       const answer = await ask(inspector, path, {
         method: 'POST',
-        headers: { ...OWN_HEADERS, cookie, ...headers },
+        headers: { ...OWN_HEADERS, ...headerOf(inspector), ...headers },
         body: {},
       })
       expect([answer.status, problemOf(answer)]).toEqual([status, expect.stringContaining(found)])
@@ -276,8 +260,8 @@ describe('another site', () => {
 
   it('cannot read the data', async () => {
     const inspector = endpointOf()
-    const cookie = await cookieOf(inspector)
-    const read = (headers: Asked['headers']) => ask(inspector, '/api/setup', { headers: { cookie, ...headers } })
+    const read = (headers: Asked['headers']) =>
+      ask(inspector, '/api/setup', { headers: { ...headerOf(inspector), ...headers } })
     for (const site of ['cross-site', 'same-site', 'anything']) {
       expect(await read({ 'sec-fetch-site': site })).toMatchObject({ status: 403 })
     }
@@ -288,7 +272,7 @@ describe('another site', () => {
 
   it('a body may be a megabyte', async () => {
     const inspector = endpointOf()
-    const headers = { ...OWN_HEADERS, cookie: await cookieOf(inspector) }
+    const headers = { ...OWN_HEADERS, ...headerOf(inspector) }
     const send = (body: unknown) => ask(inspector, '/api/send', { method: 'POST', headers, body })
     const large = await send({ sender: 'x'.repeat(1_000_000) })
     expect([large.status, large.headers.connection]).toEqual([413, 'close'])
@@ -320,6 +304,9 @@ describe('authorize', () => {
     expect(await ask(authorizedBy(async () => 'write').inspector, '/api/drop', postEmpty)).toMatchObject({
       status: 404,
     })
+    const { 'x-hookline-inspector': _, ...withoutOwn } = OWN_HEADERS
+    const form = await ask(authorizedBy(() => 'write').inspector, '/api/drop', { ...postEmpty, headers: withoutOwn })
+    expect([form.status, problemOf(form)]).toEqual([403, expect.stringContaining('X-Hookline-Inspector: 1. Got none')])
   })
 
   it('refuses with false, and says nothing of that in the log', async () => {
@@ -389,13 +376,14 @@ describe('over a reverse proxy of this machine', () => {
     const open = await startProxy(target, {})
     const named = await startProxy(target, { 'x-forwarded-for': '203.0.113.9' })
 
-    for (const path of ['/', '/api/setup', '/api/stream']) {
+    for (const path of ['/api/setup', '/api/stream']) {
       const [byOpen, byNamed] = await Promise.all([fetch(open + path), fetch(named + path)])
       expect([byOpen.status, byNamed.status]).toEqual([403, 403])
       expect(await byOpen.text()).toContain('needs the token')
       expect(await byNamed.text()).toContain('X-Forwarded-For')
     }
-    const { search } = new URL(inspector.url(named))
-    expect((await fetch(`${named}/${search}`, { redirect: 'manual' })).status).toBe(403)
+    const headers = headerOf(inspector)
+    for (const path of ['/', '/api/setup']) expect((await fetch(named + path, { headers })).status).toBe(403)
+    expect((await fetch(`${open}/api/setup`, { headers })).status).toBe(200)
   })
 })

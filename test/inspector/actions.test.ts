@@ -13,7 +13,7 @@ import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { createDestination, createSender } from '../../src/sender.ts'
 import { capture, fixtures, type ManualClock, manualClock, signedRequest } from '../../src/testing.ts'
 import { systemClock } from '../../src/time/clock.ts'
-import { ask, closeLater, cookieOf, endpointOf, fakeJournal, get, OWN_HEADERS, post, start } from './support.ts'
+import { ask, closeLater, endpointOf, fakeJournal, get, headerOf, OWN_HEADERS, post, start } from './support.ts'
 
 const SECRET = 'a secret that no answer has'
 
@@ -292,7 +292,7 @@ describe('sending', () => {
     const { promise, resolve } = Promise.withResolvers<object>()
     const senders = new Map([['slow', { send: () => promise } as never]])
     const endpoint = endpointOf({ senders })
-    const headers = { ...OWN_HEADERS, cookie: await cookieOf(endpoint) }
+    const headers = { ...OWN_HEADERS, ...headerOf(endpoint) }
     const send = () => ask(endpoint, '/api/send', { method: 'POST', headers, body: { sender: 'slow', message: {} } })
     const four = [send(), send(), send(), send()]
     expect(await send()).toMatchObject({ status: 429, headers: { 'retry-after': '1' } })

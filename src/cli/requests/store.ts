@@ -199,7 +199,9 @@ function useStore(path: string, database: DatabaseSync): Store {
   database.exec(`PRAGMA busy_timeout = ${OPENING_MS}`)
   const insert = database.prepare(`
     INSERT INTO requests (id, type, bytes, summary, body, answer_body) VALUES (?, ?, ?, ?, ?, ?)`)
-  const explain = database.prepare("UPDATE requests SET summary = json_set(summary, '$.reason', :reason) WHERE id = :id")
+  const explain = database.prepare(
+    "UPDATE requests SET summary = json_set(summary, '$.reason', :reason) WHERE id = :id",
+  )
   const prune = database.prepare(`
     DELETE FROM requests WHERE seq <= (
       SELECT max(seq) FROM (

@@ -1,7 +1,7 @@
 /** Who may see the inspector, and who may change things with it. Closed, unless a token or `authorize` opens it. */
 
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import type { EndpointHeaders, EndpointRequest } from '../../http/endpoint.ts'
+import type { EndpointHeaders } from '../../http/endpoint.ts'
 import { kindOf } from '../../options/checks.ts'
 import type { Log } from '../../options/log.ts'
 import { type Clock, inBackground } from '../../time/clock.ts'
@@ -9,6 +9,9 @@ import { TIMED_OUT, within } from '../../time/timeout.ts'
 import type { AccessRequest, Authorize } from '../api.ts'
 import type { Access } from '../wire.ts'
 import { Refusal } from './answers.ts'
+
+/** The token; any value where `authorize` decides. */
+const OWN_HEADER = 'x-hookline-inspector'
 
 export interface Guard {
   /**
@@ -19,8 +22,6 @@ export interface Guard {
   check(request: AccessRequest): Promise<Access>
   /** Whether `check` has to be asked again for a request that goes on. */
   readonly isAskedAgain: boolean
-  /** The cookie that lets a browser in, of a request with the token in its query; undefined without one. */
-  cookieFor(request: EndpointRequest): string | undefined
   url(mount: string): string
 }
 
@@ -48,32 +49,17 @@ function createTokenGuard(token: string = randomBytes(32).toString('base64url'))
   return {
     isAskedAgain: false,
     async check(request) {
-      const name = cookieName(requireLocal(request))
-      const cookies = String(request.headers.cookie ?? '').split(';')
-      const values = cookies.flatMap((cookie) => {
-        const [key, value] = cookie.trim().split('=', 2)
-        return key === name && value !== undefined ? [value] : []
-      })
-      if (values.some(isToken)) return 'write'
+      requireLocal(request)
+      if (!request.path.startsWith('/api/')) return 'read' // The files of the page are the same for all.
+      if (isToken(String(request.headers[OWN_HEADER]))) return 'write'
       throw new Refusal(
         403,
         'The inspector needs the token of its URL. Got a request without it, or with an old one. Open the whole URL that the app printed when it started, or pass `authorize` to createInspector.',
       )
     },
-    cookieFor(request) {
-      const given = new URLSearchParams(request.query).get('token')
-      if (given === null) return undefined
-      const port = requireLocal(request)
-      // Without a path of its own, a cookie is sent to the folder of the URL that set it: where the inspector is mounted.
-      return isToken(given) ? `${cookieName(port)}=${token}; HttpOnly; SameSite=Strict` : undefined
-    },
-    url: (mount) => `${mount.replace(/\/$/, '')}/?token=${token}`,
+    // A browser sends no fragment, and a cookie to every port of the host: only the page of this origin has the token.
+    url: (mount) => `${mount.replace(/\/$/, '')}/#token=${token}`,
   }
-}
-
-/** Cookies do not separate the ports of a host. */
-function cookieName(port: string): string {
-  return `hookline_inspector_${port}`
 }
 
 /** How long `authorize` may take. */
@@ -103,7 +89,6 @@ function createAuthorizeGuard(authorize: Authorize, log: Log, clock: Clock): Gua
       if (access !== false) return access
       throw new Refusal(403, 'The inspector is closed to this request: `authorize` of createInspector refused it.')
     },
-    cookieFor: () => undefined,
     url() {
       throw new TypeError(
         '`url` adds the token of an inspector. Got one with `authorize`, which has none. Print the URL of its mount.',
@@ -116,18 +101,16 @@ const INSTEAD = 'Pass `authorize` to createInspector to decide who may see it.'
 
 /**
  * Lets a request of this machine pass that came over no proxy: by its connection, its Host, because a page of another site can
- * have a name that leads here, and its headers. Returns the port of its Host.
+ * have a name that leads here, and its headers.
  *
  * @throws Refusal that says what to do.
  */
-function requireLocal({ remoteAddress, headers }: AccessRequest): string {
+function requireLocal({ remoteAddress, headers }: AccessRequest): void {
   if (remoteAddress === undefined) throw closed('an address that this host does not know')
   if (!LOOPBACK_ADDRESS.test(remoteAddress)) throw closed('a connection of another machine')
   const proxy = Object.keys(headers).find((name) => PROXY_HEADER.test(name) && headers[name] !== undefined)
   if (proxy !== undefined) throw closed(`a request with ${titleCase(proxy)}, so it came through a proxy`)
-  const host = LOOPBACK_HOST.exec(hostOf(headers) ?? '')
-  if (host === null) throw closed('a Host that is not of this machine')
-  return host[1] ?? '80'
+  if (!LOOPBACK_HOST.test(hostOf(headers) ?? '')) throw closed('a Host that is not of this machine')
 }
 
 function closed(found: string): Refusal {
@@ -135,7 +118,7 @@ function closed(found: string): Refusal {
 }
 
 const LOOPBACK_ADDRESS = /^(?:127(?:\.\d{1,3}){3}|::1|::ffff:127(?:\.\d{1,3}){3})$/i
-const LOOPBACK_HOST = /^(?:(?:[a-z\d_-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::(\d{1,5}))?$/i
+const LOOPBACK_HOST = /^(?:(?:[a-z\d_-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i
 const PROXY_HEADER =
   /^(?:forwarded|via|cdn-loop|x[-_](?:forwarded|original|envoy)(?:[-_].*)?|.*(?:client|connecting|real)[-_]ip)$/
 
@@ -176,9 +159,6 @@ function foreign(found: string): Refusal {
  * @throws Refusal
  */
 export function requireOwnHeader(headers: EndpointHeaders): void {
-  if (headers['x-hookline-inspector'] === '1') return
-  throw new Refusal(
-    403,
-    'A POST must have the header X-Hookline-Inspector: 1. Got none, or another value. Add the header.',
-  )
+  if (headers[OWN_HEADER] !== undefined) return
+  throw new Refusal(403, 'A POST must have the header X-Hookline-Inspector: 1. Got none. Add the header.')
 }

@@ -44,12 +44,8 @@ export function answer(
 }
 
 /** An answer without a body that sends the browser elsewhere. */
-export function redirect(
-  status: 302 | 308,
-  location: string,
-  headers: Readonly<Record<string, string>> = {},
-): EndpointAnswer {
-  return answer(status, 'text/plain', '', { location, ...headers })
+export function redirect(location: string): EndpointAnswer {
+  return answer(308, 'text/plain', '', { location })
 }
 
 export function json(value: unknown): EndpointAnswer {

@@ -202,9 +202,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
     const { path, method, headers, query } = request
     if (path === '/') {
       const folder = folderOf(request)
-      if (folder !== undefined) return redirect(308, folder)
-      const cookie = method === 'GET' ? guard.cookieFor(request) : undefined
-      if (cookie !== undefined) return redirect(302, './', { 'set-cookie': cookie })
+      if (folder !== undefined) return redirect(folder)
     }
     const access = await guard.check(request)
     if (path.startsWith('/api/')) requireSameOrigin(headers, method)

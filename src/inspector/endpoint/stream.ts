@@ -74,7 +74,7 @@ export function createStreams(journal: Journal, sources: readonly Source[], cloc
       const { signal } = request
       let version = readVersion(request)
       const sent = new Map<Source, number>()
-      let [isFirst, isChanged, isEnded] = [true, true, false]
+      let [isChanged, isEnded] = [true, false]
       let resume = (): void => {}
       let stalled: unknown
       let asking: unknown
@@ -134,8 +134,7 @@ export function createStreams(journal: Journal, sources: readonly Source[], cloc
           sent.set(source, source.version)
           return `event: ${source.name}\ndata: ${JSON.stringify(source.read())}\n\n`
         })
-        const chunk = `${isFirst ? 'retry: 1000\n\n' : ''}${first}${more.join('')}`
-        isFirst = false
+        const chunk = `${first}${more.join('')}`
         if (chunk !== '') yield chunk
         yield* others
       }

@@ -19,8 +19,26 @@ export interface State {
   readonly time: Time | undefined
 }
 
-const RETRY_MS = 2_000
+const RETRY_MS = 1_000
 const PAUSE_MS = 100
+
+const TOKEN = /^#token=(.+)/
+/** The token of the inspector, for its origin and this tab alone: `url` of the inspector has it in the fragment. */
+const OWN_HEADERS: Readonly<Record<string, string>> = { 'x-hookline-inspector': readToken() }
+addEventListener('hashchange', () => TOKEN.test(location.hash) && location.reload())
+
+function readToken(): string {
+  const key = `hookline-token ${location.pathname}`
+  const [, token] = TOKEN.exec(location.hash) ?? []
+  try {
+    if (token !== undefined) sessionStorage.setItem(key, token)
+    return token ?? sessionStorage.getItem(key) ?? '1'
+  } catch {
+    return token ?? '1' // A browser that keeps nothing: a reload needs the URL again.
+  } finally {
+    if (token !== undefined) history.replaceState(null, '', '#/')
+  }
+}
 
 let state: State = {
   setup: undefined,
@@ -159,7 +177,7 @@ export function useAction(): Action {
       setError(undefined)
       setBusy(true)
       try {
-        const headers = { 'content-type': 'application/json', 'x-hookline-inspector': '1' }
+        const headers = { 'content-type': 'application/json' }
         return await call(`api/${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
       } catch (thrown) {
         setError((thrown as Error).message)
@@ -175,7 +193,8 @@ export function useAction(): Action {
 class Refused extends Error {}
 
 async function call<Answer>(url: string, init: RequestInit = {}): Promise<Answer> {
-  const response = await fetch(url, init).catch(() => {
+  const headers = { ...init.headers, ...OWN_HEADERS }
+  const response = await fetch(url, { ...init, headers }).catch(() => {
     throw new Error('The server did not answer. Try again when it runs.')
   })
   const answer: unknown = await response.json().catch(() => undefined)
@@ -191,32 +210,50 @@ function noteDate(date: string | null): void {
   if (Math.abs(difference) > 1_500) offsetMs = difference
 }
 
-/** Connects to the stream, and again whenever it ends. */
-export function connect(): void {
-  const source = new EventSource('api/stream')
-  const on = <Name extends keyof StreamEvents>(name: Name, read: (data: StreamEvents[Name]) => void): void => {
-    source.addEventListener(name, (event) => read(JSON.parse(event.data)))
-  }
-  source.addEventListener('open', () => {
-    update({ link: 'open' })
-    void loadSetup()
-  })
-  source.addEventListener('error', () => {
+/** Reads the stream, and again whenever it ends. */
+export async function connect(): Promise<never> {
+  for (;;) {
+    await readStream().catch(() => {})
     if (state.link !== 'lost') update({ link: 'lost' })
-    if (source.readyState !== EventSource.CLOSED) return
-    // Refused, not interrupted: a browser does not try that again.
-    void loadSetup()
-    setTimeout(connect, RETRY_MS)
-  })
-  on('rows', ({ isReset, rows }) => {
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+  }
+}
+
+/** The id of the last rows: what came later is missed while there is no stream. */
+let lastEventId = ''
+
+async function readStream(): Promise<void> {
+  const response = await fetch('api/stream', { headers: { ...OWN_HEADERS, 'last-event-id': lastEventId } })
+  if (response.ok) update({ link: 'open' })
+  void loadSetup() // Says why it was refused, too.
+  if (!response.ok || response.body === null) return
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
+  for (let text = ''; ; ) {
+    const { done, value } = await reader.read()
+    if (done) return
+    const events = (text + value).split('\n\n')
+    text = events.pop() ?? ''
+    for (const event of events) readEvent(event)
+  }
+}
+
+function readEvent(text: string): void {
+  const lines = text.split('\n').map((line) => /^(\w+): (.*)/.exec(line)?.slice(1) ?? ['', ''])
+  const { event, id, data = '' } = Object.fromEntries(lines)
+  if (Object.hasOwn(TAKE, event)) TAKE[event as keyof StreamEvents](JSON.parse(data))
+  lastEventId = id ?? lastEventId
+}
+
+const TAKE: { readonly [Name in keyof StreamEvents]: (data: StreamEvents[Name]) => void } = {
+  rows({ isReset, rows }) {
     if (isReset) rowsById.clear()
     for (const row of rows) rowsById.set(row.id, row)
     isSorted = false
     update({ hasRows: true })
-  })
-  on('queues', (queues) => update({ queues }))
-  on('faults', (faults) => update({ faults }))
-  on('time', showTime)
+  },
+  queues: (queues) => update({ queues }),
+  faults: (faults) => update({ faults }),
+  time: showTime,
 }
 
 export function showTime(time: Time): void {
