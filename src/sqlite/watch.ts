@@ -15,15 +15,7 @@ export interface WatchedFile {
 export function watchFile(database: DatabaseSync, path: string): WatchedFile {
   const before = identityOf(path)
   const isUnchanged = (): boolean => before !== undefined && identityOf(path) === before
-  const wasLocked = isLocked(path)
-  let lockedAt = performance.now()
-
-  /** Looked at once a second: until then another process could take itself for the only one. */
-  function areLocksGone(): boolean {
-    if (!wasLocked || performance.now() - lockedAt < LOCKS_EVERY_MS) return false
-    lockedAt = performance.now()
-    return !isLocked(path)
-  }
+  const areLocksGone = watchLocks(path)
 
   return {
     requireUnchanged() {
@@ -57,8 +49,19 @@ function saveLog(database: DatabaseSync, path: string): void {
 const SAVING_MS = 1_000
 const LOCKS_EVERY_MS = 1_000
 
+/** Returns what tells whether the locks that this process has on a file are gone. It looks once a second. */
+export function watchLocks(path: string): () => boolean {
+  const wasLocked = isLocked(path)
+  let lookedAt = performance.now()
+  return () => {
+    if (!wasLocked || performance.now() - lookedAt < LOCKS_EVERY_MS) return false
+    lookedAt = performance.now()
+    return !isLocked(path)
+  }
+}
+
 /** Whether this process has a lock on a file. False where that cannot be seen: on other systems than Linux. */
-function isLocked(path: string): boolean {
+export function isLocked(path: string): boolean {
   try {
     const inode = `:${statSync(path).ino}`
     const locks = readFileSync('/proc/locks', 'utf8').split('\n')

@@ -5,7 +5,7 @@ import { HooklineError } from '../../message/error.ts'
 import { UnusableFile } from '../../sqlite/file.ts'
 import { systemClock } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
-import { isOwnerLost, lockOwner, type OwnerLock } from './owners.ts'
+import { lockOwner, type OwnerLock } from './owners.ts'
 import { enterFile } from './tables.ts'
 import {
   packRequests,
@@ -70,7 +70,7 @@ function createConnection(path: string, startThread: StartThread) {
   let claims = 0
 
   function start(): Running {
-    if (lock === undefined || isOwnerLost(path, lock.owner)) {
+    if (!lock?.isHeld()) {
       lock?.release()
       lock = lockOwner(path)
     }

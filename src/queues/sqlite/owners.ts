@@ -4,14 +4,17 @@
  */
 
 import { randomInt } from 'node:crypto'
-import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { connectTo, OPENING_MS, retryWhileBusy } from '../../sqlite/file.ts'
+import { isLocked } from '../../sqlite/watch.ts'
 import { type OpenTables, PHASE } from './tables.ts'
 
 export interface OwnerLock {
   readonly owner: number
+  /** Whether it still holds for the file at the path; takes it again where this process has dropped it, and no other one took it. */
+  isHeld(): boolean
   release(): void
 }
 
@@ -21,13 +24,24 @@ export interface OwnerLock {
  * @throws Error of SQLite.
  */
 export function lockOwner(path: string): OwnerLock {
+  const inode = inodeOf(path)
   for (;;) {
     const owner = randomInt(1, 2 ** 48 - 1)
     const file = sideFileOf(path, owner)
     const connection = lock(file, OPENING_MS)
     if (existsSync(file)) {
+      const wasLocked = isLocked(file)
       return {
         owner,
+        isHeld() {
+          if (inodeOf(path) !== inode) return false // In a restored backup, its claims are those of a process that is gone.
+          try {
+            if (wasLocked && !isLocked(file)) connection.exec('ROLLBACK; BEGIN EXCLUSIVE')
+          } catch {
+            return false
+          }
+          return existsSync(file)
+        },
         release() {
           connection.close()
           rmSync(file, { force: true })
@@ -50,11 +64,11 @@ function lock(file: string, timeoutMs: number): DatabaseSync {
   }
 }
 
-export function isOwnerLost(path: string, owner: number): boolean {
-  return !existsSync(sideFileOf(path, owner))
+function inodeOf(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.ino
 }
 
-function sideFileOf(path: string, owner: number): string {
+export function sideFileOf(path: string, owner: number): string {
   return `${path}-owner-${owner.toString(16)}`
 }
 

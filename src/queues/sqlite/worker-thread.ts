@@ -1,8 +1,11 @@
 /** The worker thread of a file: opens the file and answers the requests of one process; or writes a backup. */
 
+import { existsSync } from 'node:fs'
+import { basename } from 'node:path'
 import { type MessagePort, parentPort, type Worker, workerData } from 'node:worker_threads'
 import { UnusableFile } from '../../sqlite/file.ts'
-import { isOwnerLost } from './owners.ts'
+import { watchLocks } from '../../sqlite/watch.ts'
+import { sideFileOf } from './owners.ts'
 import {
   failureOf,
   packReplies,
@@ -33,13 +36,15 @@ export type StartThread = (settings: ThreadSettings) => Thread
 
 /** Answers the messages of a port. Ends after `end`, and when the file must be opened anew. */
 export function serve(port: MessagePort, { path, owner }: ThreadSettings): void {
+  const sideFile = sideFileOf(path, owner)
+  const isLockGone = watchLocks(sideFile)
   let file: OpenFile | undefined
 
   function run(requests: readonly Request[]): Reply[] {
     file ??= openForRequests(path, owner)
-    if (!isOwnerLost(path, owner)) return file.run(requests)
+    if (existsSync(sideFile) && !isLockGone()) return file.run(requests)
     throw new UnusableFile(
-      'the side file of this process was removed. Got no file. Call again: the next call makes another.',
+      `the lock on ${basename(sideFile)}, which tells other processes that this one lives, is gone: the file was removed, or this process copied or opened it. Got no lock. Call again: the next call takes it again. Jobs that another process has taken meanwhile are handled twice.`,
     )
   }
 

@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { sqliteDedupe } from '../../../src/dedupe/sqlite/index.ts'
 import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
+import { until } from '../../support/until.ts'
 import {
   bodiesOf,
   damage,
@@ -15,6 +16,7 @@ import {
   pageInside,
   setUp,
   sideFilesOf,
+  start,
   unavailable,
   work,
 } from './set-up.ts'
@@ -264,12 +266,55 @@ describe('a file that goes away', () => {
     await queue.push([jobOf('before')])
     const [first = ''] = sideFilesOf(path)
     rmSync(join(dirname(path), first))
-    await expect(queue.push([jobOf()])).rejects.toThrow('the side file of this process was removed')
+    await expect(queue.push([jobOf()])).rejects.toThrow(`the lock on ${first}, which tells other processes that this one lives, is gone`)
     await queue.push([jobOf('after')])
     expect(sideFilesOf(path)).toEqual([expect.not.stringMatching(first)])
     const seen = work(queue)
     await queue.drain()
     expect(bodiesOf(seen)).toEqual(['before', 'after'])
+  })
+
+  it.runIf(process.platform === 'linux')(
+    'but for the lock on its side file, which a copy drops: a call is refused, and no other process gets its jobs',
+    async () => {
+      const { path, open } = setUp({ isHere: true })
+      const queue = open()
+      const [held, other] = [jobOf(), jobOf()]
+      await queue.push([held])
+      const seen = work(queue, () => new Promise(() => {}), 1)
+      await until(() => seen.length === 1)
+      const [first = ''] = sideFilesOf(path)
+      fs.readFileSync(join(dirname(path), first))
+      const later = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 60_000)
+      await expect(queue.push([other])).rejects.toThrow(`the lock on ${first}`)
+      later.mockRestore()
+      await queue.push([other])
+      expect(sideFilesOf(path)).toEqual([first])
+
+      const { child, lines } = start(path, 'work')
+      child.stdin?.write('go\n')
+      await until(() => lines.includes(`got ${other.id}`)) // It has looked for dead owners.
+      await until(async () => (await queue.counts()).waiting === 0)
+      expect([lines.includes(`got ${held.id}`), await queue.counts()]).toEqual([
+        false,
+        expect.objectContaining({ active: 1 }),
+      ])
+    },
+  )
+
+  it('by a backup while it runs: what was claimed then is claimed again', async () => {
+    const { path, open } = setUp()
+    const queue = open()
+    await queue.push([jobOf('a')])
+    const seen = work(queue, () => new Promise(() => {}))
+    await until(() => seen.length === 1)
+    await queue.backup(`${path}.backup`)
+    for (const end of ['-wal', '-shm']) rmSync(`${path}${end}`)
+    fs.renameSync(`${path}.backup`, path)
+    await expect(queue.push([jobOf('b')])).rejects.toThrow('was removed or replaced')
+    await queue.push([jobOf('c')])
+    await until(() => seen.length === 3)
+    expect(bodiesOf(seen)).toEqual(['a', 'a', 'c'])
   })
 
   it('in part: a queue that is no longer in it says so', async () => {
