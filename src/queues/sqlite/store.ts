@@ -8,7 +8,14 @@ import type { Connection } from './connection.ts'
 import type { Settings } from './options.ts'
 import type { DeadLetterRow, StoredPage } from './stored.ts'
 import { bytesOfId, createQueues, enterFile, type QueueRow, textOfId } from './tables.ts'
-import { type ClaimRef, type Claims, type QueueSettings, type Request, unavailable } from './thread-messages.ts'
+import {
+  type ClaimRef,
+  type Claims,
+  type Letters,
+  type QueueSettings,
+  type Request,
+  unavailable,
+} from './thread-messages.ts'
 import { alone, runAlone } from './thread-requests.ts'
 
 export type SqliteClaim = ClaimedJob & ClaimRef
@@ -20,11 +27,13 @@ export function createSqliteStore(settings: Settings, connection: Connection): Q
 
   const send = <T>(request: Request): Promise<T> => connection.send(request) as Promise<T>
 
-  async function dropAll(): Promise<number> {
+  /** Changes all dead letters, some at a time: not those that fail meanwhile. */
+  async function changeAll(change: (letters: Letters) => Promise<number>): Promise<number> {
+    const { deadLetters } = await send<QueueRow>({ kind: 'counts', queue, now: now() })
     for (let count = 0; ; ) {
-      const dropped = await send<number>({ kind: 'drop', queue, ids: 'all', limit: DROPPED_AT_ONCE })
-      count += dropped
-      if (dropped < DROPPED_AT_ONCE) return count
+      const changed = await change({ ids: 'all', limit: Math.min(deadLetters - count, CHANGED_AT_ONCE) })
+      count += changed
+      if (changed === 0 || count === deadLetters) return count
     }
   }
 
@@ -87,8 +96,14 @@ export function createSqliteStore(settings: Settings, connection: Connection): Q
       const rows = await send<readonly DeadLetterRow[]>({ kind: 'deadLetters', queue, after, limit })
       return rows.map((row) => ({ ...row, failedAt: new Date(row.failedAt) }))
     },
-    redrive: (ids) => send<number>({ kind: 'redrive', queue, now: now(), ids }),
-    drop: (ids) => (ids === 'all' ? dropAll() : send<number>({ kind: 'drop', queue, ids, limit: 0 })),
+    redrive(ids) {
+      const redrive = (letters: Letters) => send<number>({ kind: 'redrive', queue, now: now(), ...letters })
+      return ids === 'all' ? changeAll(redrive) : redrive({ ids, limit: 0 })
+    },
+    drop(ids) {
+      const drop = (letters: Letters) => send<number>({ kind: 'drop', queue, ...letters })
+      return ids === 'all' ? changeAll(drop) : drop({ ids, limit: 0 })
+    },
     async *jobs() {
       for (let after: number | undefined = 0; after !== undefined; ) {
         const page: StoredPage = await send({ kind: 'jobs', queue, after, limit: LISTED_AT_ONCE })
@@ -104,7 +119,7 @@ export function createSqliteStore(settings: Settings, connection: Connection): Q
   }
 }
 
-const DROPPED_AT_ONCE = 500
+const CHANGED_AT_ONCE = 500
 const LISTED_AT_ONCE = 200
 
 function fieldsOf(outcome: Outcome) {

@@ -3,7 +3,7 @@
 import { HooklineError } from '../../message/error.ts'
 import type { DeadLetter, StoredJob } from '../api.ts'
 import { bytesOfId, NO_ID, NUMBERS, type OpenTables, PHASE, type QueueRow, textOfId } from './tables.ts'
-import type { Push, QueueSettings } from './thread-messages.ts'
+import type { Letters, Push, QueueSettings } from './thread-messages.ts'
 
 export type DeadLetterRow = Omit<DeadLetter, 'failedAt'> & { readonly failedAt: number }
 
@@ -67,7 +67,7 @@ export function createStored({ database }: OpenTables) {
     return seq !== null && isOver.get(seq, windowStart) === undefined
   }
 
-  function findLetters(row: QueueRow, ids: readonly string[] | 'all', limit: number): readonly JobRef[] {
+  function findLetters(row: QueueRow, { ids, limit }: Letters): readonly JobRef[] {
     if (ids === 'all') return oldestLetters.all(row.queue, limit) as unknown as JobRef[]
     const found = ids.map((id) => findLetter.get(seqOf(row.queue, bytesOfId(id))))
     return found.filter((letter) => letter !== undefined) as unknown as JobRef[]
@@ -129,16 +129,16 @@ export function createStored({ database }: OpenTables) {
         failedAt: letter.failedAt as number,
       }))
     },
-    redrive(row: QueueRow, settings: QueueSettings, ids: readonly string[] | 'all', now: number): number {
-      const letters = findLetters(row, ids, row.deadLetters)
-      requireRoom(row, settings, letters.length)
+    redrive(row: QueueRow, settings: QueueSettings, { now, ...which }: Letters & { readonly now: number }): number {
+      const letters = findLetters(row, which)
+      requireRoom(row, settings, which.ids === 'all' ? row.deadLetters : letters.length)
       for (const { seq } of letters) redrive.run(row.next++, now, seq)
       row.deadLetters -= letters.length
       row.waiting += letters.length
       return letters.length
     },
-    drop(row: QueueRow, ids: readonly string[] | 'all', limit: number): number {
-      const count = deleteJobs(row.queue, findLetters(row, ids, limit))
+    drop(row: QueueRow, which: Letters): number {
+      const count = deleteJobs(row.queue, findLetters(row, which))
       row.deadLetters -= count
       return count
     },

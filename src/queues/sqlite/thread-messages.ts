@@ -24,11 +24,17 @@ export type Request = { readonly queue: QueueSettings } & (
   | { readonly kind: 'nextDueAt' }
   | { readonly kind: 'counts'; readonly now: number }
   | { readonly kind: 'deadLetters'; readonly after: string | undefined; readonly limit: number }
-  | { readonly kind: 'redrive'; readonly now: number; readonly ids: readonly string[] | 'all' }
-  | { readonly kind: 'drop'; readonly ids: readonly string[] | 'all'; readonly limit: number }
+  | ({ readonly kind: 'redrive'; readonly now: number } & Letters)
+  | ({ readonly kind: 'drop' } & Letters)
   | { readonly kind: 'jobs'; readonly after: number; readonly limit: number }
   | { readonly kind: 'remove'; readonly ids: readonly string[] }
 )
+
+/** Those of these ids; or the oldest, at most `limit`. */
+export interface Letters {
+  readonly ids: readonly string[] | 'all'
+  readonly limit: number
+}
 
 export interface Push {
   readonly kind: 'push'

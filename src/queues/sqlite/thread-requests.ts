@@ -37,6 +37,8 @@ export function openForRequests(path: string, owner: number) {
   const owners = createOwners(tables)
   const jobs = prepareJobs(tables)
   let isDurable = true
+  let hasFailed = false
+  let erasing: NodeJS.Timeout | undefined
 
   function answer(request: Request): Reply {
     try {
@@ -80,13 +82,21 @@ export function openForRequests(path: string, owner: number) {
   function run(requests: readonly Request[], endsAt: number): Reply[] {
     const left = (): number => Math.max(0, endsAt - performance.now())
     try {
+      if (hasFailed) hasFailed = !emptyLog(database)
       const replies = retryWhileBusy(() => runTogether(requests), left())
-      if (requests.some(({ kind }) => ERASES.has(kind))) eraseLog(database, left())
+      if (requests.some(({ kind }) => ERASES.has(kind))) eraseLog(endsAt)
       return replies
     } catch (error) {
+      hasFailed = resultOf(error) !== BUSY // After a full disk, the log gets none of the space before it has been emptied.
       if (requests.length > 1 && resultOf(error) !== BUSY) return requests.flatMap((request) => run([request], endsAt))
       return requests.map(({ queue }) => failureOf(error, queue, path))
     }
+  }
+
+  /** The log holds older copies of what was deleted. Tried again between the requests; a later checkpoint overwrites what is left. */
+  function eraseLog(endsAt: number): void {
+    clearTimeout(erasing)
+    if (!emptyLog(database) && performance.now() < endsAt) erasing = setTimeout(eraseLog, ERASE_EVERY_MS, endsAt)
   }
 
   return {
@@ -97,7 +107,10 @@ export function openForRequests(path: string, owner: number) {
       file.requireUnchanged()
       return replies
     },
-    close: file.close,
+    close(): void {
+      clearTimeout(erasing)
+      file.close()
+    },
   }
 }
 
@@ -127,9 +140,9 @@ function prepareJobs(tables: OpenTables) {
       case 'deadLetters':
         return stored.deadLetters(row.queue, request.after, request.limit)
       case 'redrive':
-        return stored.redrive(row, settings, request.ids, request.now)
+        return stored.redrive(row, settings, request)
       case 'drop':
-        return stored.drop(row, request.ids, request.limit)
+        return stored.drop(row, request)
       case 'jobs':
         return stored.jobs(row.queue, request.after, request.limit)
       case 'remove':
@@ -157,12 +170,15 @@ function isComplete(request: Request): request is CompleteRequest {
   return request.kind === 'finish' && request.outcome === 'complete'
 }
 
-/** The log holds older copies of what was deleted. Not while another process reads or writes: a later checkpoint overwrites them. */
-function eraseLog(database: DatabaseSync, timeoutMs: number): void {
+const ERASE_EVERY_MS = 20
+
+/** Writes the log into the file. False while another process reads or writes, and where that fails. */
+function emptyLog(database: DatabaseSync): boolean {
   try {
-    retryWhileBusy(() => checkpoint(database, 'TRUNCATE'), timeoutMs)
+    checkpoint(database, 'TRUNCATE')
+    return true
   } catch {
-    // The deletion itself is done.
+    return false
   }
 }
 
@@ -173,7 +189,7 @@ export function runAlone(path: string, request: Request): unknown {
     const answer = prepareJobs({ database, path, owner: NO_OWNER, queues }).carryOut(request)
     queues.save()
     database.exec('COMMIT')
-    if (ERASES.has(request.kind)) eraseLog(database, 0)
+    if (ERASES.has(request.kind)) emptyLog(database)
     return answer
   })
 }

@@ -27,6 +27,20 @@ describe('depth', () => {
     expect(scans).toEqual([])
   })
 
+  it('all dead letters are redriven some at a time, so that others can use the file between', async () => {
+    const { open, drained } = setUp()
+    const queue = open()
+    work(queue, () => ({ deadLetter: 'no' }), 100)
+    await queue.push(Array.from({ length: 1_200 }, () => jobOf()))
+    await drained(queue)
+    queue.pause()
+    const redriven = queue.redrive('all')
+    const seen = [await queue.counts(), await queue.counts(), await queue.counts()].map(({ waiting }) => waiting)
+    expect(await redriven).toBe(1_200)
+    expect(seen.filter((waiting) => waiting > 0 && waiting < 1_200)).not.toEqual([])
+    expect(await queue.counts()).toMatchObject({ waiting: 1_200, deadLetters: 0 })
+  })
+
   it('ids of complete jobs are forgotten in time', async () => {
     const { open, clock, connect } = setUp({ isHere: true })
     const queue = open({ dedupeWindowMs: 1_000 })

@@ -266,7 +266,9 @@ describe('a file that goes away', () => {
     await queue.push([jobOf('before')])
     const [first = ''] = sideFilesOf(path)
     rmSync(join(dirname(path), first))
-    await expect(queue.push([jobOf()])).rejects.toThrow(`the lock on ${first}, which tells other processes that this one lives, is gone`)
+    await expect(queue.push([jobOf()])).rejects.toThrow(
+      `the lock on ${first}, which tells other processes that this one lives, is gone`,
+    )
     await queue.push([jobOf('after')])
     expect(sideFilesOf(path)).toEqual([expect.not.stringMatching(first)])
     const seen = work(queue)

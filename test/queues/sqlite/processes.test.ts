@@ -118,7 +118,8 @@ describe('processes', () => {
       const pushed = lines.filter((line) => line.startsWith('pushed')).map((line) => line.slice(7))
       expect(lines).toContain('failed queue_unavailable')
       expect(lines.filter((line) => /^(pushed|failed)/.test(line))).toHaveLength(1_000)
-      expect(pushed.length).toBeGreaterThan(50)
+      // The log takes no more than 200, and what is in it goes into the file when it is full.
+      expect(pushed.length).toBeGreaterThan(400)
       const queue = open()
       const seen = work(queue, () => done, 100)
       await queue.drain()
