@@ -113,8 +113,8 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
   /** Enables the destination. Messages that were held are sent within 10 seconds. */
   enable(): void
   /**
-   * Disables the destination: messages are not queued, and queued ones are held. Their four hours run on; a message whose four
-   * hours end meanwhile fails with `switched_off`. The queue does not store the switch: after a restart the option `enabled`
+   * Disables the destination: messages are not queued, and queued ones are held, for four hours. Then they fail with
+   * `switched_off`. The queue does not store the switch: after a restart the option `enabled`
    * decides, so keep the switch with your other settings and pass it.
    */
   disable(): void

@@ -1,4 +1,4 @@
-/** The circuits of a destination, one for each URL: where a message may be posted now, how many more, and how each stands. */
+/** Where a message may be posted now, and how many more: by the switch of a destination, and by the circuits of its URLs. */
 
 import type { ClaimedJob } from '../queues/api.ts'
 import type { Attempt } from '../sender/api.ts'
@@ -21,6 +21,7 @@ export function createCircuits(settings: DestinationSettings, onChange: OnCircui
   const { clock, random } = settings
   const lastAttempts = createPace(settings.circuit.lastAttemptsPerSecond)
   let circuits = new Map<string, readonly [Target, Circuit]>()
+  let offSince: number | undefined
 
   const circuitOf = ({ id }: Target): Circuit | undefined => circuits.get(id)?.[1]
   const dateOf = (time: number): Date => new Date(clock.now() + time - clock.monotonic())
@@ -35,14 +36,20 @@ export function createCircuits(settings: DestinationSettings, onChange: OnCircui
     }
   }
 
-  /** Since when no URL could be tried; undefined while one is closed. */
-  function heldSince(): number | undefined {
+  /** Since when all circuits are open; undefined while one is closed. */
+  function openSince(): number | undefined {
     let since = Number.NEGATIVE_INFINITY
-    for (const [, { openSince }] of circuits.values()) {
-      if (openSince === undefined) return undefined
-      since = Math.max(since, openSince)
+    for (const [, circuit] of circuits.values()) {
+      if (circuit.openSince === undefined) return undefined
+      since = Math.max(since, circuit.openSince)
     }
     return since
+  }
+
+  /** Since when no URL could be tried. */
+  function heldSince(): number | undefined {
+    const opened = openSince()
+    return offSince === undefined || opened === undefined ? (offSince ?? opened) : Math.min(offSince, opened)
   }
 
   /** When the first message may run out that is held. From then on all are claimed, each again at its end at the latest. */
@@ -50,14 +57,19 @@ export function createCircuits(settings: DestinationSettings, onChange: OnCircui
     return (heldSince() ?? Number.POSITIVE_INFINITY) + NOTICE_MS + LAST_START_MS
   }
 
+  function usable(): Iterable<readonly [Target, Circuit]> {
+    return offSince === undefined ? circuits.values() : []
+  }
+
   function findRoom(): number {
     const now = clock.monotonic()
     let most = 0
-    for (const [, circuit] of circuits.values()) most = Math.max(most, circuit.room(now))
+    for (const [, circuit] of usable()) most = Math.max(most, circuit.room(now))
     return most === 0 && now >= sweepAt() ? Number.POSITIVE_INFINITY : most
   }
 
-  function update({ targets, maxPerSecond, concurrency, circuit }: DestinationSettings): void {
+  function update({ enabled, targets, maxPerSecond, concurrency, circuit }: DestinationSettings): void {
+    offSince = enabled ? undefined : (offSince ?? clock.monotonic())
     const policy = { ...circuit, concurrency, random }
     circuits = new Map(targets.map((target) => [target.id, [target, circuitOf(target) ?? createCircuit(policy)]]))
     for (const [, each] of circuits.values()) each.setPace(maxPerSecond)
@@ -71,12 +83,12 @@ export function createCircuits(settings: DestinationSettings, onChange: OnCircui
       nextAt(): Date | undefined {
         const now = clock.monotonic()
         let at = sweepAt()
-        for (const [, circuit] of circuits.values()) at = Math.min(at, circuit.roomAt(now) ?? at)
+        for (const [, circuit] of usable()) at = Math.min(at, circuit.roomAt(now) ?? at)
         return at === Number.POSITIVE_INFINITY ? undefined : dateOf(at)
       },
     },
     get areOpen(): boolean {
-      return heldSince() !== undefined
+      return openSince() !== undefined
     },
     get statuses(): readonly CircuitStatus[] {
       return [...circuits.values()].map(statusOf)
@@ -95,8 +107,8 @@ export function createCircuits(settings: DestinationSettings, onChange: OnCircui
       }
     },
     /**
-     * When the four hours of a message begin that was not tried yet: with its first claim, or now if it was held then; while all
-     * circuits are open, a minute after it arrived or after the last of them opened.
+     * When the four hours of a message begin that was not tried yet: with its first claim, or now if it was held then; while no URL
+     * may be tried, a minute after it arrived or after that began.
      *
      * @param before What this was when the message was held before.
      */
@@ -113,10 +125,10 @@ export function createCircuits(settings: DestinationSettings, onChange: OnCircui
       if (isAdmitted) lastAttempts.take(now)
       return isAdmitted
     },
-    /** How long a message waits that these URLs hold, in milliseconds: up to half as long as one of them has been open. */
+    /** How long a message waits that is held, in milliseconds: up to half as long as the switch is off, or one of these URLs open. */
     holdMs(targets: readonly Target[]): number {
       const now = clock.monotonic()
-      const openMs = targets.map((target) => now - (circuitOf(target)?.openSince ?? now))
+      const openMs = targets.map((target) => now - (offSince ?? circuitOf(target)?.openSince ?? now))
       const waitMs = Math.min(MAX_DELAY_MS, Math.max(MIN_HOLD_MS, Math.min(...openMs) / 2))
       return (waitMs * (1 + random())) / 2
     },

@@ -104,6 +104,12 @@ export function createDestination(options: DestinationOptions): Destination {
     return { id, message: tryReadMessage(body), reason: readReason(reason), attempts, failedAt }
   }
 
+  function setEnabled(enabled: boolean): void {
+    live.setEnabled(enabled)
+    circuits.update(live.settings)
+    wake()
+  }
+
   queue.reserve?.('destination')
   const wake = queue.work(createJobHandler(live, circuits, events), {
     concurrency,
@@ -124,8 +130,8 @@ export function createDestination(options: DestinationOptions): Destination {
     },
     send: (message, options) => pushOne(() => composeMessage(message, clock), options),
     submit,
-    enable: () => live.setEnabled(true),
-    disable: () => live.setEnabled(false),
+    enable: () => setEnabled(true),
+    disable: () => setEnabled(false),
     update(changes) {
       refuseWhenClosed()
       live.update(changes)

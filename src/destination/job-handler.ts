@@ -10,8 +10,6 @@ import { type DestinationEvents, JobReport, UNREADABLE } from './reports.ts'
 import { type RetryState, readRetryState, writeRetryState } from './retry-state.ts'
 import { chooseTargets, findNextTime, LAST_START_MS, planNextStep } from './schedule.ts'
 
-const SWITCHED_OFF_MS = 10_000
-
 /** A message is one line. An envelope of an inbox is two, and holds headers: it is never posted, whoever pushed it. */
 const LINE_FEED = 0x0a
 
@@ -34,9 +32,9 @@ export function createJobHandler(live: CurrentSettings, circuits: Circuits, even
     }
     const before = readRetryState(job.retryState, targets)
     const startedAt = before.rounds > 0 ? job.firstAt.getTime() : circuits.windowStart(job, before.startedAt)
-    const end = startedAt + RETRY_WINDOW_MS
-    if (now >= end) return fail(job, before, [], reasonAtEnd(enabled))
-    if (!enabled) return retryUnchanged(job, Math.min(now + SWITCHED_OFF_MS, end))
+    const isOver = now >= startedAt + (enabled ? RETRY_WINDOW_MS : LAST_START_MS)
+    if (isOver) return fail(job, before, [], reasonAtEnd(enabled))
+    if (!enabled) return hold(job, before, startedAt, now + circuits.holdMs(targets))
 
     const due = chooseTargets(targets, before, now)
     if (due.length === 0) return waitForOthers(job, before, now)

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { getEventListeners, once } from 'node:events'
 import { createServer } from 'node:http'
@@ -9,7 +9,7 @@ import { createDestination } from '../../src/destination/destination.ts'
 import { LAST_START_MS } from '../../src/destination/schedule.ts'
 import { RESPONSE_TIME_MS, RETRY_WINDOW_MS } from '../../src/message/limits.ts'
 import type { Message } from '../../src/message/message.ts'
-import type { StoredDeadLetterFilter } from '../../src/queues/api.ts'
+import type { Queue, StoredDeadLetterFilter } from '../../src/queues/api.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { fixtures, manualClock, type Script } from '../../src/testing.ts'
 import { setUp } from './set-up.ts'
@@ -221,11 +221,45 @@ describe('the switch', () => {
     destination.disable()
     await clock.advance(4 * HOUR - 1_001)
     expect(last()).toMatchObject({ status: 'retrying' })
-    await clock.advance(1)
+    await clock.advance(2 * 60_000)
 
     expect(last()).toMatchObject({ status: 'failed', reason: 'switched_off', latest: [], attempts: { length: 1 } })
     expect(captured.requests).toHaveLength(1)
     expect(await destination.deadLetters()).toMatchObject([{ reason: 'switched_off', message: { type: 'delete' } }])
+  })
+
+  it('off with messages that wait: none is claimed, and once on, within four hours, all are sent', async () => {
+    const clock = manualClock()
+    const queue = memoryQueue({ clock })
+    let claims = 0
+    const counted: Queue = {
+      ...queue,
+      work: (handle, options) =>
+        queue.work((job, signal) => {
+          claims += 1
+          return handle(job, signal)
+        }, options),
+    }
+    const { captured, destination } = setUp([200], { enabled: false, queue: counted, clock })
+    const push = (count: number) =>
+      queue.push(
+        Array.from({ length: count }, () => ({ id: randomUUID(), body: Buffer.from(JSON.stringify(fixtures.track)) })),
+      )
+    await push(50)
+    await clock.advance(3.9 * HOUR)
+    expect([claims, (await destination.health()).waiting]).toEqual([0, 50])
+    destination.enable()
+    await clock.advance(0)
+    expect([claims, captured.requests.length]).toEqual([50, 50])
+
+    destination.update({ enabled: false })
+    await push(50)
+    await clock.advance(3.9 * HOUR)
+    expect(claims).toBe(50)
+    await clock.advance(0.2 * HOUR)
+    expect((await destination.deadLetters()).map(({ reason }) => reason)).toEqual(Array(50).fill('switched_off'))
+    expect(claims).toBeLessThanOrEqual(50 + 2 * 50)
+    expect(captured.requests).toHaveLength(50)
   })
 
   it('off during the last attempt: it has failed, switched_off', async () => {
