@@ -68,13 +68,16 @@ export interface RedisProxy {
   /** Keeps connections open, and passes nothing on until {@link resume}. */
   silence(): void
   resume(): void
+  /** Connects to the server at this port from then on: those connections that are open stay. */
+  moveTo(port: number): void
   close(): Promise<void>
 }
 
-export async function openProxy(port: number): Promise<RedisProxy> {
+export async function openProxy(first: number): Promise<RedisProxy> {
   const pairs = new Set<readonly [Socket, Socket]>()
   let isSilent = false
   let losesAnswer = false
+  let port = first
   const server = createServer((near) => {
     const far = connect(port, '127.0.0.1')
     const pair = [near, far] as const
@@ -113,6 +116,9 @@ export async function openProxy(port: number): Promise<RedisProxy> {
     resume() {
       isSilent = false
       each((socket) => socket.resume())
+    },
+    moveTo(next) {
+      port = next
     },
     async close() {
       cut()

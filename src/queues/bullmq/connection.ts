@@ -23,6 +23,7 @@ export function connect(settings: BullmqSettings, checkServer: Check) {
   const isTheirs = isInstance(connection)
   const client = isTheirs ? connection : createClient(connection)
   const pending = createPending()
+  const waiting = new Set<() => void>() // Calls, until the client is ready.
   let engine: Engine | undefined
   let checking: Promise<void> | undefined
   let isChecked = false
@@ -39,6 +40,7 @@ export function connect(settings: BullmqSettings, checkServer: Check) {
   function startAnew(): void {
     lastError = undefined
     isChecked = false
+    for (const resolve of waiting) resolve()
   }
 
   function failed(error: unknown): HooklineError {
@@ -48,11 +50,11 @@ export function connect(settings: BullmqSettings, checkServer: Check) {
   async function untilReady(ms: number): Promise<void> {
     if (client.status === 'wait') client.connect().catch(() => {}) // Also emitted as an event.
     const { promise, resolve } = Promise.withResolvers<void>()
-    client.once('ready', resolve)
+    waiting.add(resolve)
     try {
       await pending.wait(promise, ms)
     } finally {
-      client.off('ready', resolve)
+      waiting.delete(resolve)
     }
   }
 
@@ -128,10 +130,30 @@ function createClient(connection: string | RedisOptions): Redis {
     replyMapping: 'legacy',
     lazyConnect: true, // A build that imports the module must end, and needs no Redis.
   } as const
-  return typeof connection === 'string' ? new Redis(connection, own) : new Redis({ ...connection, ...own })
+  if (typeof connection === 'string') return new Redis(connection, { reconnectOnError: isOfReplica, ...own })
+  return new Redis({ reconnectOnError: isOfReplica, ...connection, ...own })
+}
+
+/** After a planned failover, the server of an open connection is a replica. */
+function isOfReplica({ message }: Error): boolean {
+  return message.includes('READONLY')
+}
+
+/**
+ * Redis at its `maxmemory` refuses a script whose first write needs memory: so those of BullMQ that claim, renew and end begin with a
+ * write that needs none. Else a full Redis would never get empty.
+ */
+function letDrain(client: Redis): void {
+  if (Object.hasOwn(client, 'defineCommand')) return // Another queue on a connection of the user.
+  const define = client.defineCommand.bind(client)
+  client.defineCommand = (name, { lua, ...definition }) => {
+    const drains = /^(move|extend|retry|update)/.test(name)
+    define(name, { ...definition, lua: drains ? `redis.call('DEL', KEYS[1] .. ':none')\n${lua}` : lua })
+  }
 }
 
 function createEngine({ name, prefix, leaseMs, observe }: BullmqSettings, client: Redis): Engine {
+  letDrain(client)
   const common = { connection: client, prefix, skipVersionCheck: true }
   if (observe)
     return { queue: new Queue(name, { ...common, skipMetasUpdate: true }), worker: undefined as never, client }

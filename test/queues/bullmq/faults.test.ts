@@ -353,8 +353,43 @@ describe('a redis-server', needs('redis-server'), () => {
     await client.config('SET', 'maxmemory', '1mb')
     await expect(restarted.push([jobOf()])).rejects.toThrow('Got OOM.')
     expect(await restarted.counts()).toMatchObject({ waiting })
+    const outcomes = [{ deadLetter: 'no' }, { retryAt: new Date() }]
+    const seen = work(restarted, () => outcomes.pop() ?? complete, 1)
+    await until(() => seen.length === waiting + 1)
+    await restarted.drain()
+    expect(await restarted.counts()).toMatchObject({ waiting: 0, active: 0, deadLetters: 1 })
     client.disconnect()
     await small.dispose()
+  })
+
+  it('whose place another one takes: the connection to the replica ends, and calls go to the new one', async () => {
+    const [first, next] = [await privateRedis(), await privateRedis()]
+    for (const each of [first, next]) {
+      onTestFinished(each.dispose)
+      await each.start()
+    }
+    const proxy = await openProxy(first.port)
+    onTestFinished(proxy.close)
+    const queue = openQueue({ connection: `redis://127.0.0.1:${proxy.port}` })
+    await queue.push([jobOf()])
+    const old = new Redis(first.url)
+    proxy.moveTo(next.port)
+    await old.replicaof('127.0.0.1', next.port)
+    old.disconnect()
+    await expect(queue.push([jobOf()])).rejects.toThrow('Got READONLY.')
+    const isPushed = () => queue.push([jobOf()]).then(Boolean, () => 'rejected')
+    await until(async () => (await isPushed()) !== 'rejected')
+    expect(await queue.counts()).toMatchObject({ waiting: 1 })
+  })
+
+  it('that is away: calls that wait for it are no leak of listeners', async () => {
+    const warned: Error[] = []
+    const note = (warning: Error) => warned.push(warning)
+    process.on('warning', note)
+    onTestFinished(() => void process.off('warning', note))
+    const queue = openQueue({ connection: `redis://127.0.0.1:${await freePort()}`, timeoutMs: 100 })
+    await Promise.allSettled(Array.from({ length: 30 }, () => queue.counts()))
+    expect(warned).toEqual([])
   })
 
   it('over a connection of the user: it stays open, without listeners', async () => {
