@@ -1,5 +1,6 @@
 /** What a queue counts, and the health of a receiver or a destination that follows, for a health check of its process. */
 
+import { HooklineError } from '../message/error.ts'
 import type { Clock } from '../time/clock.ts'
 import { TIMED_OUT, within } from '../time/timeout.ts'
 
@@ -16,15 +17,19 @@ export interface QueueCounts {
   readonly oldestDueAt: Date | undefined
   /** When the engine counted. */
   readonly asOf: Date
+  /** Why the last push of this process failed, for a minute. Undefined when it succeeded. */
+  readonly pushError?: string
 }
 
 /** The health of a receiver or a destination. Without a queue, or while it is unavailable, the numbers are 0. */
 export interface Health {
   /**
-   * `closing` once `close` was called; `unavailable` when the queue does not answer within a second; `degraded` while there are
-   * dead letters, which wait for you: no restart changes that.
+   * `closing` once `close` was called; `unavailable` when the queue does not answer within a second; `degraded` while messages
+   * cannot be stored, and while there are dead letters, which wait for you: no restart changes that.
    */
   readonly status: 'ok' | 'degraded' | 'closing' | 'unavailable'
+  /** Why the queue is unavailable, or why the last message, less than a minute ago, could not be stored. */
+  readonly reason?: string
   /** Messages in the queue that wait to be handled or sent, now or later. */
   readonly waiting: number
   /** Of those, the messages that were tried before. Undefined where the engine of the queue does not say it. */
@@ -48,10 +53,23 @@ export async function checkHealth(
   clock: Clock,
 ): Promise<Health> {
   const count = async (): Promise<Counted> => (await readCounts?.()) ?? NO_JOBS
-  const counts = await within(count(), TIMEOUT_MS, clock).catch((): typeof TIMED_OUT => TIMED_OUT)
-  const { waiting, retrying, active, deadLetters, oldestDueAt, asOf } = counts === TIMED_OUT ? NO_JOBS : counts
-  const state = counts === TIMED_OUT ? 'unavailable' : deadLetters > 0 ? 'degraded' : 'ok'
-  const status = isClosing ? 'closing' : state
-  const oldestDueAgeMs = oldestDueAt === undefined ? 0 : Math.max(0, clock.now() - oldestDueAt.getTime())
-  return { status, waiting, ...(retrying !== undefined && { retrying }), active, deadLetters, oldestDueAgeMs, asOf }
+  const counted = await within(count(), TIMEOUT_MS, clock).catch((error: unknown) => {
+    return error instanceof HooklineError ? error : new Error('The queue failed.') // It may quote anything.
+  })
+  const answer = counted === TIMED_OUT ? new Error('The queue did not answer within a second.') : counted
+  const counts = answer instanceof Error ? NO_JOBS : answer
+  const { waiting, retrying, active, deadLetters, oldestDueAt, asOf, pushError } = counts
+  const isDegraded = deadLetters > 0 || pushError !== undefined
+  const state = answer instanceof Error ? 'unavailable' : isDegraded ? 'degraded' : 'ok'
+  const reason = answer instanceof Error ? answer.message : pushError
+  return {
+    status: isClosing ? 'closing' : state,
+    ...(reason !== undefined && { reason }),
+    waiting,
+    ...(retrying !== undefined && { retrying }),
+    active,
+    deadLetters,
+    oldestDueAgeMs: oldestDueAt === undefined ? 0 : Math.max(0, clock.now() - oldestDueAt.getTime()),
+    asOf,
+  }
 }

@@ -45,6 +45,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
   let reservedFor: QueueUse | undefined
   let vacate = (): void => {}
   let retention: unknown // Its timer.
+  let pushFailure: { readonly message: string; readonly at: number } | undefined
 
   /** One fault fails all calls that were sent together. */
   function reportOnce(error: unknown): void {
@@ -147,9 +148,15 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
         // Nothing is due before the caller's transaction commits, and its errors are the caller's.
         return track(Promise.resolve(store.push(checked, { db })), (error) => error)
       }
-      const answer = ask(() => (checked.length === 0 ? undefined : store.push(checked)))
-      if (store.isOrdered === true) worker.wake() // The claim takes effect after it.
-      if (isThenable(answer)) await answer
+      try {
+        const answer = ask(() => (checked.length === 0 ? undefined : store.push(checked)))
+        if (store.isOrdered === true) worker.wake() // The claim takes effect after it.
+        if (isThenable(answer)) await answer
+        pushFailure = undefined
+      } catch (error) {
+        pushFailure = { message: (error as HooklineError).message, at: clock.monotonic() }
+        throw error
+      }
       if (store.isOrdered !== true) worker.wake()
     },
     work(handle, options) {
@@ -170,7 +177,11 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
     pause: () => worker.setPaused(true),
     resume: () => worker.setPaused(false),
     drain: worker.drain,
-    counts: async () => ask(() => store.counts()),
+    async counts() {
+      const counts = await ask(() => store.counts())
+      if (pushFailure === undefined || clock.monotonic() - pushFailure.at >= PUSH_FAILURE_MS) return counts
+      return { ...counts, pushError: pushFailure.message }
+    },
     deadLetters: stored.deadLetters,
     async redrive(ids) {
       const checked = readIds(ids)
@@ -198,6 +209,9 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
 }
 
 const CLOSE_MS = 300
+
+/** A load balancer that sends nothing more to a process that cannot store must try it again some time, in milliseconds. */
+const PUSH_FAILURE_MS = 60_000
 
 function unavailable(name: string, error: unknown): HooklineError {
   if (error instanceof HooklineError) return error

@@ -134,6 +134,23 @@ describe('a push in a transaction of the caller', () => {
   })
 })
 
+it('counts say why the last push failed, for a minute or until one succeeds', async () => {
+  const faults = [new Error('read only'), new Error('read only')]
+  const { clock, queue } = setUpQueue({ push: async () => faults[0] && Promise.reject(faults.shift()) })
+  const pushError = async () => (await queue.counts()).pushError
+  expect(await pushError()).toBe(undefined)
+  await expect(queue.push([jobOf()])).rejects.toThrow('read only')
+  expect(await pushError()).toBe(
+    'Queue orders: the engine failed. Got read only. Check that it runs and can be reached.',
+  )
+  await clock.advance(60_000)
+  expect(await pushError()).toBe(undefined)
+  await expect(queue.push([jobOf()])).rejects.toThrow('read only')
+  expect(await pushError()).toContain('read only')
+  await queue.push([jobOf()])
+  expect(await pushError()).toBe(undefined)
+})
+
 describe('onError', () => {
   it('is given errors of the background, and one fault once', async () => {
     const fault = new Error('away')

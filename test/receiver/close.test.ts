@@ -276,7 +276,14 @@ describe('health', () => {
     ['throws', fail],
   ])('of a queue that %s: unavailable', async (_how, counts) => {
     const { receiver } = setUpInbox({}, {}, { counts })
-    expect(await receiver.health()).toEqual({ status: 'unavailable', ...zeros })
+    expect(await receiver.health()).toEqual({ status: 'unavailable', reason: 'The queue failed.', ...zeros })
+  })
+
+  it('of a queue that takes no messages: degraded, and why', async () => {
+    const pushError = 'Queue inbox cannot use jobs.db: the disk is full.'
+    const counts = { waiting: 1, active: 0, deadLetters: 0, oldestDueAt: undefined, asOf: new Date(0), pushError }
+    const { receiver } = setUpInbox({}, {}, { counts: async () => counts })
+    expect(await receiver.health()).toMatchObject({ status: 'degraded', reason: pushError, waiting: 1 })
   })
 
   it('of a queue that hangs: unavailable, after a second', async () => {
@@ -288,7 +295,8 @@ describe('health', () => {
     await clock.advance(999)
     expect(health).toBeUndefined()
     await clock.advance(1)
-    expect(health).toEqual({ status: 'unavailable', ...zeros })
+    const reason = 'The queue did not answer within a second.'
+    expect(health).toEqual({ status: 'unavailable', reason, ...zeros })
     expect(clock.timers).toBe(0)
   })
 })

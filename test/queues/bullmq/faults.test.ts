@@ -352,7 +352,7 @@ describe('a redis-server', needs('redis-server'), () => {
     const client = new Redis(small.url)
     await client.config('SET', 'maxmemory', '1mb')
     await expect(restarted.push([jobOf()])).rejects.toThrow('Got OOM.')
-    expect(await restarted.counts()).toMatchObject({ waiting })
+    expect(await restarted.counts()).toMatchObject({ waiting, pushError: expect.stringContaining('Got OOM.') })
     const outcomes = [{ deadLetter: 'no' }, { retryAt: new Date() }]
     const seen = work(restarted, () => outcomes.pop() ?? complete, 1)
     await until(() => seen.length === waiting + 1)
