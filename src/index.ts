@@ -9,6 +9,7 @@ export type {
   FailedEvent,
   FailedRequest,
   HandledEvent,
+  IgnoredEvent,
   ReceivedEvent,
   RejectedEvent,
   StoredEvent,
@@ -21,6 +22,7 @@ export type {
   HandlerRun,
   ObservedFailed,
   ObservedHandled,
+  ObservedIgnored,
   ObservedStored,
   ReceiverObserver,
 } from './handling/observer.ts'
@@ -67,6 +69,7 @@ export type {
   ReceiveOptions,
   Receiver,
   ReceiverCloseOptions,
+  ReceiverHealth,
   TrackOf,
 } from './receiver/api.ts'
 export type { ReceiverDedupeOptions } from './receiver/deduplication.ts'

@@ -35,6 +35,12 @@ export interface StoredEvent {
   readonly durationMs: number
 }
 
+/** `hookline:ignored`: no handler matches a message. It is answered 200, and complete in an inbox. */
+export interface IgnoredEvent {
+  readonly message: Message
+  readonly delivery: Delivery
+}
+
 /** `hookline:handled`: every handler of a message succeeded. */
 export interface HandledEvent {
   readonly message: Message

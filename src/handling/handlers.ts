@@ -4,7 +4,8 @@ import { memberships, traitName } from '../message/audience.ts'
 import { describeError, HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import { isThenable } from '../options/callbacks.ts'
-import { invalidOption, requireFunction, requireOptions, show } from '../options/checks.ts'
+import { invalidOption, nearest, requireFunction, requireOptions, show } from '../options/checks.ts'
+import { escaped } from '../options/warning.ts'
 import type { OpenDelivery } from './open-delivery.ts'
 import { type Handler, type HandlerOptions, readSelection, readUnverified } from './selection.ts'
 
@@ -25,7 +26,13 @@ interface Registered {
   readonly order: number
 }
 
-export function createHandlers() {
+/** So many names of strangers are warned of. */
+const MAX_WARNED = 20
+const MAX_NAME = 100
+
+/** @param schemas The names of events that have one. */
+export function createHandlers(schemas: readonly string[] = []) {
+  const warned = new Set<string>()
   const byType = new Map<string, Registered[]>()
   const byEvent = new Map<string, Registered[]>()
   const byAudience = { entered: new Map<string, Registered[]>(), exited: new Map<string, Registered[]>() }
@@ -33,10 +40,16 @@ export function createHandlers() {
   let takeUnverified = false
   let isStarted = false
   let size = 0
+  let ignored = 0
+  let isDispatched = false
 
   return {
     get size(): number {
       return size
+    },
+    /** How many messages no handler matched. */
+    get ignored(): number {
+      return ignored
     },
     get takeUnverified(): boolean {
       return takeUnverified
@@ -96,9 +109,44 @@ export function createHandlers() {
     match: (wire: Message, delivery: OpenDelivery): boolean => handlersFor(wire, delivery).length > 0,
 
     /** Calls every handler that matches, all at once. `wire` is the message before its schema, which may drop the trait of an audience. */
-    dispatch: (message: Message, wire: Message, delivery: OpenDelivery) =>
+    dispatch(message: Message, wire: Message, delivery: OpenDelivery) {
       // Collected before the first call: a handler may change the message and the registry.
-      runAll(handlersFor(wire, delivery), message, delivery),
+      const matching = handlersFor(wire, delivery)
+      if (!isDispatched) warnOfSchemas()
+      if (matching.length === 0) ignore(wire, delivery)
+      return runAll(matching, message, delivery)
+    },
+  }
+
+  function ignore(wire: Message, delivery: OpenDelivery): void {
+    ignored += 1
+    delivery.setIgnored()
+    const [what, event] = wire.type === 'track' ? ['event', wire.event] : [`type ${wire.type}`]
+    warn(`messages of the ${what}`, event, 'they are answered 200 and ignored')
+  }
+
+  function warnOfSchemas(): void {
+    isDispatched = true
+    if (byType.get('track')?.length || byType.get('*')?.length) return
+    for (const event of schemas) {
+      if (!byEvent.get(event)?.length) warn('the schema of', event, 'it has no effect')
+    }
+  }
+
+  /** Warns once that a handler is missing. Without any, `receive` may be called for its result. */
+  function warn(what: string, event: string | undefined, effect: string): void {
+    const name = event?.slice(0, MAX_NAME)
+    const subject = name === undefined ? what : `${what} '${escaped(name)}'`
+    if (size === 0 || warned.has(subject) || warned.size === MAX_WARNED) return
+    warned.add(subject)
+    const near =
+      name &&
+      nearest(
+        name,
+        [...byEvent.keys(), ...schemas].filter((known) => known !== event),
+      )
+    const hint = near ? `Did you mean '${near}'?` : 'Call `on` for it, with an empty function if it is not wanted.'
+    process.emitWarning(`No handler matches ${subject}: ${effect}. ${hint}`, { code: 'HOOKLINE_NO_HANDLER' })
   }
 
   function handlersFor(wire: Message, { isUncovered }: OpenDelivery): Registered[] {

@@ -5,7 +5,7 @@ import type { Message } from '../message/message.ts'
 import { createObservers, type Observers } from '../options/observers.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Delivery, ReceivedElement } from './delivery.ts'
-import type { FailedEvent, FailedRequest, HandledEvent, StoredEvent } from './diagnostics.ts'
+import type { FailedEvent, FailedRequest, HandledEvent, IgnoredEvent, StoredEvent } from './diagnostics.ts'
 
 /** How one handler ended. */
 export interface HandlerRun {
@@ -53,6 +53,12 @@ export interface ObservedStored extends Omit<StoredEvent, 'message'> {
   readonly jobId: string
 }
 
+/** No handler matches a message. */
+export interface ObservedIgnored extends IgnoredEvent {
+  /** Its id in the queue; undefined without an inbox. */
+  readonly jobId: string | undefined
+}
+
 /** Every handler of a message succeeded. */
 export interface ObservedHandled extends HandledEvent {
   /** One for each handler that ran, in the order of their ends. */
@@ -84,6 +90,7 @@ export interface ReceiverObserver {
   answered?(event: AnsweredEvent): void
   stored?(event: ObservedStored): void
   handled?(event: ObservedHandled): void
+  ignored?(event: ObservedIgnored): void
   failed?(event: ObservedFailed): void
   forgotten?(event: ForgottenEvent): void
 }
@@ -91,5 +98,5 @@ export interface ReceiverObserver {
 export type ReceiverObservers = Observers<ReceiverObserver>
 
 export function createReceiverObservers(clock: Clock): ReceiverObservers {
-  return createObservers(clock, ['answered', 'stored', 'handled', 'failed', 'forgotten'])
+  return createObservers(clock, ['answered', 'stored', 'handled', 'ignored', 'failed', 'forgotten'])
 }

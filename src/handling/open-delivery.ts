@@ -36,6 +36,8 @@ export class OpenDelivery implements Delivery {
   startedAt: number | undefined
   /** The error of the deadline once it has passed, or of the shutdown that ended the delivery. */
   expired: HooklineError | undefined
+  /** Whether no handler matched. */
+  #isIgnored = false
   readonly #receivedAt: number
   #stage: Stage = 'body'
   #failure: HooklineError | undefined
@@ -96,6 +98,10 @@ export class OpenDelivery implements Delivery {
     return this.#observed
   }
 
+  get isIgnored(): boolean {
+    return this.#isIgnored
+  }
+
   /** Whether the handlers succeeded and only the dedupe store has to confirm it. */
   get isHandled(): boolean {
     return this.#stage === 'confirm'
@@ -142,6 +148,10 @@ export class OpenDelivery implements Delivery {
   setDispatched(message: Message, startedAt: number | undefined): void {
     this.dispatched = message
     this.startedAt = startedAt
+  }
+
+  setIgnored(): void {
+    this.#isIgnored = true
   }
 
   setHandled(): void {

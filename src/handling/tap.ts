@@ -12,6 +12,7 @@ import type {
   FailedEvent,
   FailedRequest,
   HandledEvent,
+  IgnoredEvent,
   ReceivedEvent,
   RejectedEvent,
   StoredEvent,
@@ -23,6 +24,7 @@ const received = channel('hookline:received')
 const rejected = channel('hookline:rejected')
 const stored = channel('hookline:stored')
 const handled = channel('hookline:handled')
+const ignored = channel('hookline:ignored')
 const failed = channel('hookline:failed')
 
 export type Tap = ReturnType<typeof createTap>
@@ -54,8 +56,9 @@ export function createTap(report: Report<FailedRequest>, clock: Clock) {
       delivery.observed?.observers.publish('stored', { message, delivery, durationMs, jobId })
     },
 
-    /** Every handler succeeded. Tells nothing when they started before anything needed it. */
+    /** Every handler succeeded, or none matched. Tells nothing of handlers that started before anything needed it. */
     handled(delivery: OpenDelivery, attempt = 1): void {
+      if (delivery.isIgnored) return tap.ignored(delivery)
       const { dispatched, startedAt, observed } = delivery
       if (startedAt === undefined) return
       const message = dispatched as Message
@@ -64,6 +67,13 @@ export function createTap(report: Report<FailedRequest>, clock: Clock) {
       if (observed === undefined) return
       const { observers, runs, jobId } = observed
       observers.publish('handled', { ...event, runs, jobId })
+    },
+
+    ignored(delivery: OpenDelivery): void {
+      const { dispatched, observed } = delivery
+      const event: IgnoredEvent = { message: dispatched as Message, delivery }
+      if (ignored.hasSubscribers) ignored.publish(event)
+      observed?.observers.publish('ignored', { ...event, jobId: observed.jobId })
     },
 
     /** A request failed, or a message of it: it is rejected unless handlers saw it. */

@@ -1,7 +1,13 @@
 /** Watches a receiver: what arrives, how it is checked, stored, handled and answered. */
 
 import type { Delivery } from '../handling/delivery.ts'
-import type { AnsweredEvent, ObservedFailed, ObservedHandled, ObservedStored } from '../handling/observer.ts'
+import type {
+  AnsweredEvent,
+  ObservedFailed,
+  ObservedHandled,
+  ObservedIgnored,
+  ObservedStored,
+} from '../handling/observer.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import type { Receiver } from '../receiver/api.ts'
@@ -86,6 +92,15 @@ export function watchReceiver(
     end(event, sample, { state: 'done', code: undefined, retryAt: undefined }, { what: 'handled' })
   }
 
+  function ignored({ delivery, message, jobId }: ObservedIgnored): void {
+    const logged = open(delivery, message, samples.handled, jobId)
+    if (logged === undefined) return
+    const at = journal.now()
+    Object.assign(logged, { state: 'ignored', code: undefined, retryAt: undefined, endedAt: at })
+    addStep(logged, { at, what: 'ignored' })
+    journal.update(logged)
+  }
+
   function failed(event: ObservedFailed): void {
     const { error, next, runs, durationMs } = event
     const retryAt = typeof next === 'string' ? undefined : next.retryAt.getTime()
@@ -142,7 +157,8 @@ export function watchReceiver(
 
   /** Sets the state of a message that is not in the inbox. A message that was done stays done, whatever a copy of it is answered. */
   function settle(logged: LoggedMessage, error: HooklineError | undefined, status = 200): void {
-    if (logged.state === 'dead' || (logged.state === 'done' && error !== undefined)) return
+    const { state } = logged
+    if (state === 'dead' || state === 'ignored' || (state === 'done' && error !== undefined)) return
     logged.state = error === undefined ? 'done' : status >= 500 ? 'failed' : 'refused'
     logged.code = error?.code
   }
@@ -166,6 +182,7 @@ export function watchReceiver(
     answered,
     stored,
     handled,
+    ignored,
     failed,
     forgotten: ({ ids, source }) => void journal.forget(ids, source),
   })

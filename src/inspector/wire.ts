@@ -164,10 +164,10 @@ export interface Letter {
 }
 
 /**
- * How a message stands: `done` (handled, delivered, collected), `waiting` (for its first or its next attempt, or being handled),
+ * How a message stands: `done` (handled, delivered, collected), `ignored` (no handler matches it), `waiting` (for its first or its next attempt, or being handled),
  * `failed` (its sender was answered that it should come again), `refused` (answered 4xx; no retry), `dead` (a dead letter).
  */
-export type RowState = 'done' | 'waiting' | 'failed' | 'refused' | 'dead'
+export type RowState = 'done' | 'ignored' | 'waiting' | 'failed' | 'refused' | 'dead'
 
 export interface Row {
   readonly id: number
@@ -243,6 +243,7 @@ export type Step = { readonly at: number } & (
       /** After a failure. */
       readonly next?: 'sender' | 'dead_letter' | number
     }
+  | { readonly what: 'ignored' }
   | { readonly what: 'answered'; readonly status: number; readonly durationMs: number; readonly error?: ErrorLine }
   | { readonly what: 'collected'; readonly accepted: number; readonly refused: number; readonly source?: string }
   | { readonly what: 'queued' }

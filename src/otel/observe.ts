@@ -33,12 +33,12 @@ export function observe(options: ObserveOptions = {}): () => void {
   if (typeof health === 'object' && health !== null) requireMethods('health', health, Object.keys(health))
   else if (health !== undefined) requireFunction('health', health)
   const [tracer, meter] = [trace.getTracer('hookline'), metrics.getMeter('hookline')]
-  const { received, rejected, stored, handled, failed } = createReceiverTelemetry(tracer, meter)
+  const { received, rejected, stored, handled, ignored, failed } = createReceiverTelemetry(tracer, meter)
   const { attempt, skipped, circuit } = createDestinationTelemetry(tracer, meter)
   const warn = createWarning('observe', 'HOOKLINE_OTEL')
   const stopHealth = health && observeHealth(meter, health)
 
-  const stops = Object.entries({ received, rejected, stored, handled, failed, attempt, skipped, circuit }).map(
+  const stops = Object.entries({ received, rejected, stored, handled, ignored, failed, attempt, skipped, circuit }).map(
     ([name, record]) => {
       // An error thrown by a subscriber would end the process.
       const onEvent = (event: unknown): void => {

@@ -11,7 +11,14 @@ import {
   trace,
 } from '@opentelemetry/api'
 import type { Delivery } from '../handling/delivery.ts'
-import type { FailedEvent, HandledEvent, ReceivedEvent, RejectedEvent, StoredEvent } from '../handling/diagnostics.ts'
+import type {
+  FailedEvent,
+  HandledEvent,
+  IgnoredEvent,
+  ReceivedEvent,
+  RejectedEvent,
+  StoredEvent,
+} from '../handling/diagnostics.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import { contextOf } from './in-trace.ts'
@@ -37,6 +44,7 @@ export function createReceiverTelemetry(tracer: Tracer, meter: Meter) {
   const rejected = count('hookline.receiver.rejected', 'Requests that were refused or failed.', '{request}')
   const stored = count('hookline.receiver.stored', 'Messages that were stored in the inbox.')
   const handled = count('hookline.receiver.handled', 'Messages whose handlers succeeded.')
+  const ignored = count('hookline.receiver.ignored', 'Messages that no handler matches.')
   const failed = count('hookline.receiver.failed', 'Attempts to handle a message that failed or took too long.')
   const storeDuration = time('hookline.receiver.store.duration', 'Duration of storing a message in the inbox.')
   const processDuration = time('messaging.process.duration', 'Duration of the handlers of a message.')
@@ -92,6 +100,9 @@ export function createReceiverTelemetry(tracer: Tracer, meter: Meter) {
       const attributes = operation('process', event)
       handled.add(1, attributes)
       addProcess(event, attributes)
+    },
+    ignored(event: IgnoredEvent): void {
+      ignored.add(1, operation('process', event))
     },
     failed(event: FailedEvent): void {
       const attributes = { ...operation('process', event), 'error.type': event.error.code }

@@ -76,6 +76,12 @@ export type MessageOf<AReceiver extends Receiver, Type extends MessageType, Even
         : never
     : never
 
+/** The health of a receiver and its inbox. */
+export interface ReceiverHealth extends Health {
+  /** How many messages no handler of this process matched, since the receiver was created. */
+  readonly ignored: number
+}
+
 /**
  * Receives messages: mount it with an adapter's `serve`, or call `receive` yourself. Without type arguments it stands for any
  * receiver, whatever its schemas; handlers that are registered on it get fields of unknown values.
@@ -173,7 +179,7 @@ export interface Receiver<Events extends EventSchemas = any, Traits extends Trai
   observe(observer: ReceiverObserver): () => void
 
   /** Reads the health of the receiver and its inbox. Never rejects, and takes a second at most. */
-  health(): Promise<Health>
+  health(): Promise<ReceiverHealth>
 
   /**
    * Answers every later request 503 with `Retry-After`. As long as the grace lasts, waits until all earlier requests are

@@ -33,7 +33,7 @@ export function createReceiver<
 >(options: ReceiverOptions<Events, Traits>): Receiver<Events, Traits> {
   const settings = readOptions(options)
   const { limit, clock } = settings
-  const handlers = createHandlers()
+  const handlers = createHandlers(Object.keys(options.events ?? {}))
   const inbox = settings.inbox && createInbox(settings.inbox, settings, handlers)
   const dedupe = settings.dedupe && createDeduplication(settings.dedupe, clock, settings.tap)
   const { handle, answer, stop } = createReceive(settings, handlers, inbox, dedupe)
@@ -90,7 +90,10 @@ export function createReceiver<
       if (source !== undefined) requireText('source', source, 'shop')
       return inboxFor('forget').forget(ids, source)
     },
-    health: () => checkHealth(inbox?.counts, closed !== undefined, clock),
+    health: async () => {
+      const health = await checkHealth(inbox?.counts, closed !== undefined, clock)
+      return { ...health, ignored: handlers.ignored }
+    },
     close: async (options: ReceiverCloseOptions = {}) => {
       requireOptions('close', options, ['graceMs'])
       const graceMs = requireInteger('graceMs', options.graceMs ?? GRACE_MS, 0)

@@ -105,9 +105,44 @@ describe('on', () => {
     ])('does not warn about %s', async (_what, hasHandler, inbox) => {
       const warn = watchWarnings()
       const { receiver } = setUp(inbox && { inbox })
-      if (hasHandler) receiver.on('page', () => {})
+      if (hasHandler) receiver.on('track', () => {})
       expect(await receiver.handle(hostRequest())).toMatchObject({ status: 200 })
       expect(warn).not.toHaveBeenCalled()
+    })
+
+    it('warns once of each event and type without one, with the near miss', async () => {
+      const warn = watchWarnings()
+      const { receiver } = setUp()
+      receiver.on('track', 'Order Completed', () => {})
+      for (const event of ['Order Complete', 'Order Complete', 'Cart\u001b[2J', 'Order Completed']) {
+        await deliver(receiver, { type: 'track', event, userId: 'u' })
+      }
+      await deliver(receiver, page)
+      const advice = 'Call `on` for it, with an empty function if it is not wanted.'
+      const effect = 'they are answered 200 and ignored.'
+      expect(warn.mock.calls.map(([text]) => text)).toEqual([
+        `No handler matches messages of the event 'Order Complete': ${effect} Did you mean 'Order Completed'?`,
+        `No handler matches messages of the event 'Cart\\u{1b}[2J': ${effect} ${advice}`,
+        `No handler matches messages of the type page: ${effect} ${advice}`,
+      ])
+      expect(warn.mock.calls[0]?.[1]).toEqual({ code: 'HOOKLINE_NO_HANDLER' })
+      expect((await receiver.health()).ignored).toBe(4)
+    })
+
+    it('warns of a schema without a handler, and of 20 names at most', async () => {
+      const warn = watchWarnings()
+      const schema = {
+        '~standard': { version: 1, vendor: 'test', validate: (value: unknown) => ({ value: Object(value) }) },
+      } as const
+      const { receiver } = setUp({ events: { 'Order Completed': schema, 'Order Refunded': schema } })
+      receiver.on('track', 'Order Complete', () => {}).on('track', 'Order Refunded', () => {})
+      for (let count = 0; count < 30; count += 1) {
+        await deliver(receiver, { type: 'track', event: `Guess ${'x'.repeat(4 * count)}`, userId: 'u' })
+      }
+      expect(warn.mock.calls[0]?.[0]).toBe(
+        "No handler matches the schema of 'Order Completed': it has no effect. Did you mean 'Order Complete'?",
+      )
+      expect(warn).toHaveBeenCalledTimes(20)
     })
 
     it('does not warn whoever calls receive() and gets the message back', async () => {

@@ -61,6 +61,20 @@ it('a handler whose name is no text changes no header, and shows no secret', asy
   expect(steps?.[2]).toMatchObject({ runs: [{ on: 'track', name: '12345' }] })
 })
 
+it.each([undefined, 'inbox'])('a message that no handler matches is ignored, and in no plot: %s', async (inbox) => {
+  const { receiver, send, detail, clock, counts } = setUp(inbox === undefined ? {} : { inbox: memoryQueue() })
+  receiver.on('page', () => {})
+  if (inbox !== undefined) receiver.start()
+  await send(track(1))
+  await clock.advance(0)
+  await until(() => detail()?.row.state !== 'waiting')
+  expect(detail()?.row.state).toBe('ignored')
+  expect(detail()?.steps.map(({ what }) => what)).toContain('ignored')
+  expect(counts('shop')).toEqual([0, 0])
+  await send(track(1))
+  expect(detail()?.row.state).toBe('ignored')
+})
+
 it('several handlers are several runs; the plots count the message once', async () => {
   const { receiver, send, detail, counts, clock } = setUp()
   receiver

@@ -331,6 +331,7 @@ it('forget: the ids as they were passed, once they are checked', async () => {
 
 it('several observers, of this receiver alone, until each is removed', async () => {
   const [{ receiver }, other] = [setUp(), setUp()]
+  for (const each of [receiver, other.receiver]) each.on('*', () => {})
   const [first, second] = [observe(receiver), observe(receiver)]
   await deliver(receiver, fixtures.track)
   await deliver(other.receiver, fixtures.track)

@@ -232,6 +232,8 @@ function showStep(step: Step): Shown {
     case 'handled':
     case 'failed':
       return showRuns(step)
+    case 'ignored':
+      return { tone: 'waits', title: 'Ignored', children: <Note>No handler matches it.</Note> }
     case 'answered': {
       const { status, durationMs, error } = step
       const children = error === undefined ? <Took ms={durationMs} /> : <ErrorText error={error} />
@@ -271,7 +273,6 @@ function showRuns(step: Extract<Step, { what: 'handled' | 'failed' }>): Shown {
   const isOfRun = error?.code === 'handler_failed' && runs.some((run) => run.error)
   const children = (
     <>
-      {runs.length === 0 && !isFailed && <Note>No handler is registered for it.</Note>}
       <ul>
         {runs.map(({ on, name, durationMs, error }, index) => (
           <li key={index}>

@@ -135,7 +135,7 @@ function Filters({ query, onQuery, searchRef, all, shown, fresh, onPause }: Filt
       onQuery(withFilter(query, name, currentTarget.value))
   const total = countFilters(query)
   const count = total - (query.has('text') ? 1 : 0)
-  const sample = all.find(({ state }) => state === 'done')?.of
+  const sample = all.find(({ state }) => state === 'done' || state === 'ignored')?.of
   const names = new Set(isOpen ? all.flatMap(({ name }) => name ?? []) : [])
 
   const select = (name: FilterName, label: string, options: readonly (readonly [string, string])[]) => (

@@ -63,6 +63,7 @@ export function ReadOnly({ what }: { readonly what: string }) {
 
 export const STATES: Readonly<Record<RowState, string>> = {
   done: 'Handled or delivered',
+  ignored: 'Ignored: no handler',
   waiting: 'Waiting',
   failed: 'Failed',
   refused: 'Refused',
@@ -76,6 +77,7 @@ export function RowStateName({ row: { state, kind } }: { readonly row: Row }) {
 
 const SIGNS: Readonly<Record<RowState, string>> = {
   done: 'M6 1a5 5 0 1 1 0 10A5 5 0 1 1 6 1Z',
+  ignored: 'M1 5h10v2H1Z',
   waiting: 'M6 1a5 5 0 1 1 0 10A5 5 0 1 1 6 1Zm0 1.6v6.8a3.4 3.4 0 1 0 0-6.8Z',
   failed: 'M6 .8 11.6 11H.4Z',
   refused: 'M6 .4 11.6 6 6 11.6 .4 6Z',
