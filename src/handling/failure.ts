@@ -1,6 +1,6 @@
 /** The errors that end a delivery: of its deadline, by what is under way then, and of what was thrown. */
 
-import { HooklineError } from '../message/error.ts'
+import { describeError, HooklineError } from '../message/error.ts'
 
 export type Stage = 'body' | 'secret' | 'inbox' | 'dedupe' | 'handlers' | 'confirm'
 
@@ -22,6 +22,24 @@ export const DEADLINE_ERRORS: Readonly<Record<Stage, () => HooklineError>> = {
       'handler_timeout',
       'The handlers must finish in time. Got no result. Use an `inbox` for slow handlers, or raise its `timeoutMs`.',
     ),
+}
+
+/** What went wrong, for the owner: of handlers that failed, what the first one threw. The message of the error is answered. */
+export function explainError({ code, message, cause }: HooklineError): string {
+  if (code !== 'handler_failed' || !(cause instanceof AggregateError)) return message
+  const [first, ...others] = cause.errors
+  const more = others.length === 0 ? '' : ` (and ${others.length} more)`
+  return `${nameOf(first)}: ${describeError(first)}`.slice(0, MAX_LENGTH) + more
+}
+
+const MAX_LENGTH = 500
+
+function nameOf(thrown: unknown): string {
+  try {
+    return thrown instanceof Error ? String(thrown.name) : typeof thrown
+  } catch {
+    return 'Error'
+  }
 }
 
 /** Whether the message is at fault: sending it again would not help. */

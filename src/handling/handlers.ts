@@ -183,6 +183,9 @@ function append<T>(registry: Map<string, T[]>, key: string, value: T): void {
   else list.push(value)
 }
 
+/** Answered to the sender, so it tells nothing of the error. */
+const HANDLER_FAILED = 'Every handler must succeed. Got an error from one. Send the message again.'
+
 function runAll(handlers: readonly Registered[], message: Message, delivery: OpenDelivery): Promise<void> | undefined {
   const failures: unknown[] = []
   const pending: Promise<unknown>[] = []
@@ -204,8 +207,7 @@ function runAll(handlers: readonly Registered[], message: Message, delivery: Ope
   const throwIfAnyFailed = (): undefined => {
     if (failures.length === 0) return
     const cause = new AggregateError(failures, 'handlers failed')
-    const message = `Every handler must succeed. Got ${failures.length} of ${handlers.length} that failed. See \`cause\`.`
-    throw new HooklineError('handler_failed', message, { cause })
+    throw new HooklineError('handler_failed', HANDLER_FAILED, { cause })
   }
   return pending.length === 0 ? throwIfAnyFailed() : Promise.all(pending).then(throwIfAnyFailed)
 }

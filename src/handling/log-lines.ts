@@ -3,19 +3,16 @@
 import { KEEP_THE_BYTES } from '../http/body.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { Line } from '../options/log.ts'
-import { isUnusable } from './failure.ts'
+import { explainError, isUnusable } from './failure.ts'
 import type { OpenDelivery } from './open-delivery.ts'
 
 type LineOf = Required<Pick<Line, 'text' | 'fields'>>
 
 /** The line of an error. It names the delivery once that is authentic: before, all of it is what a stranger sent. */
-export function describe(
-  { code, message }: HooklineError,
-  delivery: OpenDelivery,
-  next = '',
-  more: object = {},
-): LineOf {
+export function describe(error: HooklineError, delivery: OpenDelivery, next = '', more: object = {}): LineOf {
   const { wire, verified } = delivery
+  const { code } = error
+  const message = explainError(error).replace(/[^.]$/, '$&.')
   const type = wire?.type
   if (!verified && type === undefined) return { text: `${code}: ${message} ${next}`, fields: more }
   const { id } = delivery

@@ -5,6 +5,7 @@ import { isObject } from '../message/json.ts'
 import type { Fields, Message } from '../message/message.ts'
 import { isThenable } from '../options/callbacks.ts'
 import { invalidOption, kindOf, refuseUnknown } from '../options/checks.ts'
+import { describeIssues } from './schema-issues.ts'
 
 /** The part of the Standard Schema interface (standardschema.dev) used here: zod, valibot, arktype and others have it. */
 export interface Schema<Output = unknown> {
@@ -96,17 +97,16 @@ function validateField(
   if (schema === undefined) return message
   const fields = (message as unknown as Record<string, unknown>)[field] ?? {}
   const result = schema['~standard'].validate(fields)
-  return isThenable(result)
-    ? result.then((awaited) => withOutput(message, field, awaited))
-    : withOutput(message, field, result)
-}
-
-function withOutput(message: Message, field: string, result: SchemaResult<unknown>): Message {
-  if (result.issues === undefined) {
+  const finish = (result: SchemaResult<unknown>): Message | Promise<Message> => {
+    if (result.issues !== undefined) return refuse(field, fields, schema, result.issues)
     if ('value' in result) return { ...message, [field]: result.value }
     throw new TypeError('A schema must return { value } or { issues }. Got neither. Check its `validate` function.')
   }
-  // What an issue says may quote the value, and its path too: the keys of a record are data.
-  const text = `\`${field}\` must match its schema. Got a value that does not. See \`issues\` of this error in \`onError\`.`
-  throw new HooklineError('schema_mismatch', text, { path: field, issues: [...result.issues] })
+  return isThenable(result) ? result.then(finish) : finish(result)
+}
+
+async function refuse(field: string, fields: unknown, schema: Schema, issues: readonly SchemaIssue[]): Promise<never> {
+  const faults = await describeIssues(fields, (value) => schema['~standard'].validate(value), issues)
+  const text = `\`${field}\` must match its schema. Got a value that does not: ${faults}. See \`issues\` of this error in \`onError\`.`
+  throw new HooklineError('schema_mismatch', text, { path: field, issues: [...issues] })
 }

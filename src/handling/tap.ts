@@ -58,9 +58,9 @@ export function createTap(report: Report<FailedRequest>, clock: Clock) {
 
     /** Every handler succeeded, or none matched. Tells nothing of handlers that started before anything needed it. */
     handled(delivery: OpenDelivery, attempt = 1): void {
-      if (delivery.isIgnored) return tap.ignored(delivery)
-      const { dispatched, startedAt, observed } = delivery
-      if (startedAt === undefined) return
+      const { dispatched, startedAt, observed, isIgnored } = delivery
+      if (isIgnored) tap.ignored(delivery)
+      if (isIgnored || startedAt === undefined) return
       const message = dispatched as Message
       const event: HandledEvent = { message, delivery, attempt, durationMs: clock.monotonic() - startedAt }
       if (handled.hasSubscribers) handled.publish(event)

@@ -1,5 +1,6 @@
 /** The retry state of a message in the inbox: what its queue stores with it between two attempts, and with a dead letter. */
 
+import { explainError } from '../handling/failure.ts'
 import type { HooklineError, HooklineErrorCode } from '../message/error.ts'
 import { isObject } from '../message/json.ts'
 
@@ -22,6 +23,7 @@ export interface StoredErrorCause {
 /** Why an attempt failed, as it is stored. */
 export interface StoredError {
   readonly code: HooklineErrorCode
+  /** Of handlers that failed: what the first one threw. */
   readonly message: string
   /** The field at fault, as a dotted path, where there is one. */
   readonly path?: string
@@ -58,7 +60,9 @@ function parse(bytes: Uint8Array): RetryState | undefined {
   }
 }
 
-export function toStoredError({ code, message, path, cause }: HooklineError): StoredError {
+export function toStoredError(error: HooklineError): StoredError {
+  const { code, path, cause } = error
+  const message = explainError(error)
   const thrown: readonly unknown[] = cause instanceof AggregateError ? cause.errors : [cause]
   const causes = thrown.filter((each) => each !== undefined).slice(0, MAX_CAUSES)
   return { code, message, ...(path !== undefined && { path }), causes: causes.map(toStoredCause) }

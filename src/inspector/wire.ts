@@ -10,7 +10,7 @@
  * | GET `/api/message?id=` | {@link Detail} |
  * | GET `/api/explanation?id=` | {@link Explanation}, of a message whose signature was refused |
  * | GET `/api/series?part=&minutes=` | {@link Series} |
- * | GET `/api/dead-letters?part=&reason=&after=` | {@link DeadLetters} |
+ * | GET `/api/dead-letters?part=&group=&after=` | {@link DeadLetters} |
  * | POST `/api/redrive`, `/api/drop` | {@link Change} → {@link Changed} |
  * | POST `/api/send` | {@link Send} → {@link Sent} |
  * | POST `/api/faults` | {@link Fault} → {@link Fault}, as it is in force now |
@@ -61,11 +61,11 @@ export interface Time {
   readonly isMoving: boolean
 }
 
-/** Which dead letters to redrive or drop: by id, by reason, or all when neither is given. */
+/** Which dead letters to redrive or drop: by id, by group, or all when neither is given. */
 export interface Change {
   readonly part: string
   readonly ids?: readonly string[]
-  readonly reason?: string
+  readonly group?: string
   /** Only says what would happen. */
   readonly dryRun: boolean
 }
@@ -141,12 +141,23 @@ export interface Series {
 
 export interface DeadLetters {
   readonly part: string
-  readonly groups: readonly { readonly reason: string; readonly count: number; readonly latestAt: number }[]
+  /** By reason and error, the group with the newest first. */
+  readonly groups: readonly LetterGroup[]
   /** Whether `groups` counts all; false when they are so many that only the oldest were read. */
   readonly isWhole: boolean
   readonly letters: readonly Letter[]
   /** Pass it as `after` for the next page. */
   readonly next?: string
+}
+
+export interface LetterGroup {
+  /** The reason and the error, without the numbers that differ. */
+  readonly name: string
+  readonly reason: string
+  /** That of the newest. */
+  readonly error: string
+  readonly count: number
+  readonly latestAt: number
 }
 
 export interface Letter {

@@ -94,7 +94,7 @@ for (const { engine, needed, location = '', flags, open } of engines) {
       hookline(['queue', ...action, '--name', name, ...flags], { env: { HOOKLINE_QUEUE: location }, ...more })
     const lettersOf = async (): Promise<{ id: string; failedAt: string }[]> => {
       const { stdout } = await run(['dead', '--json'])
-      return jsonLines<{ letters: { id: string; failedAt: string }[] }>(stdout).flatMap(({ letters }) => letters)
+      return jsonLines<{ id: string; failedAt: string }>(stdout)
     }
     const json = async (action: readonly string[]) => JSON.parse((await run([...action, '--json'])).stdout)
 
@@ -120,11 +120,11 @@ for (const { engine, needed, location = '', flags, open } of engines) {
       })
     })
 
-    it('lists dead letters by reason, and escapes what strangers sent', async () => {
+    it('lists dead letters by their errors, and escapes what strangers sent', async () => {
       const { code, stdout } = await run(['dead'])
       expect(code).toBe(0)
       expect(stdout).toMatch(
-        /^handler_failed: 2, the oldest \d+ s ago, the newest \d+ s ago\n {2}[0-9a-f-]{36} {2}\d+ s ago/,
+        /(^|\n)handler_failed: RangeError: no \\u\{1b\}\[31mstock\n {2}2, the oldest \d+ s ago, the newest \d+ s ago\n {2}[0-9a-f-]{36} {2}\d+ s ago/,
       )
       expect(stdout).toContain('track Order\\u{1b}]0;Completed, user u1\n')
       expect(stdout).not.toContain('\u001b')
@@ -137,8 +137,7 @@ for (const { engine, needed, location = '', flags, open } of engines) {
       expect(code).toBe(0)
       expect(stdout).toContain(`id        ${first?.id}\nmessage   track Order\\u{1b}]0;Completed, user u1\n`)
       expect(stdout).toContain('reason    handler_failed\n')
-      expect(stdout).toContain('attempts  1\nerror     ')
-      expect(stdout).toContain('          RangeError: no \\u{1b}[31mstock\n')
+      expect(stdout).toContain('attempts  1\nerror     RangeError: no \\u{1b}[31mstock\n')
       expect(stdout).toContain('with a right signature\n')
       expect(stdout).toContain('\n  x-team: (hidden)\n')
       expect(stdout).toContain('\n    "total": 39.95,\n')

@@ -63,8 +63,9 @@ describe('in a SQLite file', () => {
 
   it('shows what a destination could not deliver, and what is no message', async () => {
     const { stdout } = await hookline(['queue', twoQueues, 'dead', '--name', 'outbox', '--json'])
-    const groups = jsonLines<{ reason: string; letters: { id: string }[] }>(stdout)
-    const idOf = (reason: string) => groups.find((group) => group.reason === reason)?.letters[0]?.id ?? ''
+    const letters = jsonLines<{ id: string; reason: string; error: string }>(stdout)
+    expect(letters.find(({ reason }) => reason === 'refused')).toMatchObject({ error: 'HTTP 404', userId: 'u1' })
+    const idOf = (reason: string) => letters.find((letter) => letter.reason === reason)?.id ?? ''
     const show = (reason: string) => hookline(['queue', twoQueues, 'show', idOf(reason), '--name', 'outbox'])
     const refused = await show('refused')
     expect(refused.stdout).toContain('message   track Order Completed, user u1\nreason    refused\n')

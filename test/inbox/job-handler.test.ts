@@ -45,7 +45,7 @@ describe('retries', () => {
       headers: { 'content-type': 'application/json' },
       error: {
         code: 'handler_failed',
-        message: 'Every handler must succeed. Got 1 of 1 that failed. See `cause`.',
+        message: 'TypeError: no',
         causes: [{ name: 'TypeError', message: 'no', stack: expect.stringContaining('job-handler.test.ts') }],
       },
     })

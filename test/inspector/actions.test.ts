@@ -1,9 +1,11 @@
 /** What the page can do: dead letters, sending, faults and the clock. */
 
+import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { serve } from '../../adapters/node.ts'
 import { createReceiver } from '../../src/index.ts'
+import { groupOf } from '../../src/inspector/endpoint/dead-letters.ts'
 import type { InspectorEndpoint } from '../../src/inspector/endpoint/endpoint.ts'
 import { partOfDestination, partOfQueue, partOfReceiver } from '../../src/inspector/endpoint/queues.ts'
 import type { DeadLetters } from '../../src/inspector/wire.ts'
@@ -48,16 +50,22 @@ async function deadLettersOf(endpoint: InspectorEndpoint, query: string): Promis
 }
 
 describe('dead letters', () => {
+  it('are one group when only numbers and ids in their errors differ', () => {
+    const letters = ['Order 4711 is locked', 'Order 12 is locked', `Order ${randomUUID()} is locked`, 'Order is gone']
+    const names = letters.map((error) => groupOf({ reason: 'handler_failed', error }))
+    expect(new Set(names)).toEqual(new Set(['handler_failed: Order # is locked', 'handler_failed: Order is gone']))
+  })
+
   it('of a queue by itself are grouped, and listed in pages', async () => {
     const queue = await queueWith({ refused: 120, window_over: 30 })
     const endpoint = endpointOf({ parts: [partOfQueue('orders', queue, systemClock)] })
-    const first = await deadLettersOf(endpoint, 'part=orders&reason=window_over')
+    const first = await deadLettersOf(endpoint, `part=orders&group=${encodeURIComponent('window_over: ')}`)
     expect(first).toMatchObject({
       part: 'orders',
       isWhole: true,
       groups: [
-        { reason: 'refused', count: 120 },
-        { reason: 'window_over', count: 30 },
+        { name: 'refused: ', reason: 'refused', error: '', count: 120 },
+        { name: 'window_over: ', reason: 'window_over', error: '', count: 30 },
       ],
     })
     expect(first.letters).toHaveLength(30)
@@ -81,7 +89,10 @@ describe('dead letters', () => {
 
     const ids: string[] = []
     for (let after: string | undefined = ''; after !== undefined; ) {
-      const page: DeadLetters = await deadLettersOf(endpoint, `part=orders&reason=refused${after && `&after=${after}`}`)
+      const page: DeadLetters = await deadLettersOf(
+        endpoint,
+        `part=orders&group=refused: ${after && `&after=${after}`}`,
+      )
       expect(page.letters.length).toBeLessThanOrEqual(50)
       ids.push(...page.letters.map(({ id }) => id))
       after = page.next
@@ -185,7 +196,7 @@ describe('dead letters', () => {
     expect(await queue.counts()).toMatchObject({ deadLetters: 1_130, waiting: 0 })
     expect(journal.noted).toEqual([])
 
-    const redriven = await post(endpoint, '/api/redrive', { part: 'orders', reason: 'refused', dryRun: false })
+    const redriven = await post(endpoint, '/api/redrive', { part: 'orders', group: 'refused: ', dryRun: false })
     expect(redriven).toEqual({ status: 200, body: { count: 1_100, reasons: [groups.refused], dryRun: false } })
     expect(await queue.counts()).toMatchObject({ deadLetters: 30, waiting: 1_100 })
     expect(journal.noted).toEqual(
@@ -237,8 +248,8 @@ describe('dead letters', () => {
     'ids that are text': [{ part: 'orders', dryRun: false, ids: 'all' }, 400, '`ids` must be a list'],
     'no id': [{ part: 'orders', dryRun: false, ids: [] }, 400, '`ids` must be a list'],
     'ids of another type': [{ part: 'orders', dryRun: false, ids: [1] }, 400, '`ids` must be a list'],
-    'ids and a reason': [{ part: 'orders', dryRun: false, ids: ['a'], reason: 'refused' }, 400, 'without `ids`'],
-    'a reason of another type': [{ part: 'orders', dryRun: false, reason: null }, 400, '`reason` must be text'],
+    'ids and a group': [{ part: 'orders', dryRun: false, ids: ['a'], group: 'refused: ' }, 400, 'without `ids`'],
+    'a group of another type': [{ part: 'orders', dryRun: false, group: null }, 400, '`group` must be text'],
   }
   it.each(Object.entries(wrong))('are not changed by %s', async (_name, [body, status, text]) => {
     const queue = await queueWith({ refused: 2 })

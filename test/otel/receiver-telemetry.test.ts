@@ -89,7 +89,7 @@ it('handlers that fail are an error, by its code', async () => {
       name: 'process track',
       status: {
         code: SpanStatusCode.ERROR,
-        message: 'Every handler must succeed. Got 1 of 1 that failed. See `cause`.',
+        message: 'Every handler must succeed. Got an error from one. Send the message again.',
       },
       attributes: { 'error.type': 'handler_failed', 'hookline.next': 'sender', 'hookline.attempt': 1 },
     },

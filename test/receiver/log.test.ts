@@ -69,7 +69,7 @@ describe('by default a receiver prints', () => {
     await deliver(receiver, fixtures.page)
     expect(printed).toHaveLength(1)
     expect(printed[0]?.level).toBe('error')
-    expect(printed[0]?.text).toContain(`handler_failed in delivery ${idOf(fixtures.page)} (page): Every handler must`)
+    expect(printed[0]?.text).toContain(`handler_failed in delivery ${idOf(fixtures.page)} (page): Error: down.`)
     expect(printed[0]?.text).toMatch(/\n {4}Error: down\n {8}at .*log\.test\.ts/)
   })
 
@@ -99,10 +99,12 @@ describe('with an inbox it prints', () => {
     await clock.advance(1_000)
     const id = idOf(fixtures.page)
     const [attempt, dead] = printed.map(({ text }) => text.split('\n'))
-    expect(attempt?.[0]).toMatch(`hookline: handler_failed in delivery ${id} (page): Every handler must succeed.`)
+    expect(attempt?.[0]).toMatch(`hookline: handler_failed in delivery ${id} (page): Error: down. `)
     expect(attempt?.[0]).toMatch(/ Attempt 1; the next follows at 2026-01-15T09:30:01\.000Z\.$/)
     expect(attempt?.[1]).toBe('    Error: down')
-    expect(dead?.[0]).toMatch(`hookline: dead letter ${jobId(id)}: handler_failed in delivery ${id} (page): Every`)
+    expect(dead?.[0]).toMatch(
+      `hookline: dead letter ${jobId(id)}: handler_failed in delivery ${id} (page): Error: down.`,
+    )
     expect(dead?.[0]).toContain(`Attempts: 2. Fix the cause, then call receiver.redrive(['${jobId(id)}']).`)
     expect(dead?.[1]).toBe('    Error: down')
     expect(printed.map(({ level }) => level)).toEqual(['error', 'error'])

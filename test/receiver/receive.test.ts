@@ -50,7 +50,7 @@ describe('receive', () => {
     expect(JSON.parse(received.body)).toEqual({
       status: 500,
       code: 'handler_failed',
-      detail: 'Every handler must succeed. Got 1 of 1 that failed. See `cause`.',
+      detail: 'Every handler must succeed. Got an error from one. Send the message again.',
     })
   })
 

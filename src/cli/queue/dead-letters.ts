@@ -1,9 +1,11 @@
-/** Dead letters of `hookline queue`: counted and listed by their reasons, one in full, and redriven or dropped. */
+/** Dead letters of `hookline queue`: counted and listed by their errors, one in full, and redriven or dropped. */
 
 import { isUtf8 } from 'node:buffer'
 import { readRetryState } from '../../destination/retry-state.ts'
 import { shownHeader } from '../../http/shown.ts'
 import { type DeadLetterMessage, readDeadLetter, readStored } from '../../inbox/stored.ts'
+import { groupOf } from '../../inspector/endpoint/dead-letters.ts'
+import { letterOf } from '../../inspector/endpoint/queues.ts'
 import { isObject } from '../../message/json.ts'
 import type { DeadLetter, Queue } from '../../queues/api.ts'
 import type { Attempt } from '../../sender/api.ts'
@@ -46,26 +48,41 @@ function nameOf({ type, event, userId, anonymousId, groupId }: Identity): string
 }
 
 interface Group {
-  readonly reason: string
   count: number
   oldest: Date
   newest: Date
-  readonly letters: (Identity & { readonly id: string; readonly failedAt: Date })[]
+  readonly letters: Summary[]
 }
 
-/** Groups them by reason, the largest group first, with at most so many of each in the list. */
+/** A dead letter on one line. */
+interface Summary extends Identity {
+  readonly id: string
+  readonly reason: string
+  readonly error: string
+  readonly failedAt: Date
+}
+
+function summaryOf(letter: DeadLetter): Summary {
+  const { id, reason, failedAt } = letter
+  return { id, reason, error: letterOf(letter).error, failedAt, ...identify(readStored(letter).bytes) }
+}
+
+/** Groups them by reason and error, the group with the newest first, with at most so many of each in the list: the newest. */
 async function groupLetters(letters: AsyncIterable<DeadLetter>, limit: number): Promise<readonly Group[]> {
   const groups = new Map<string, Group>()
   for await (const letter of letters) {
-    const { id, reason, failedAt } = letter
-    const group = groups.get(reason) ?? { reason, count: 0, oldest: failedAt, newest: failedAt, letters: [] }
-    groups.set(reason, group)
+    const summary = summaryOf(letter)
+    const { failedAt } = letter
+    const name = groupOf(summary)
+    const group = groups.get(name) ?? { count: 0, oldest: failedAt, newest: failedAt, letters: [] }
+    groups.set(name, group)
     group.count += 1
     if (failedAt < group.oldest) group.oldest = failedAt
-    if (failedAt > group.newest) group.newest = failedAt
-    if (group.letters.length < limit) group.letters.push({ id, failedAt, ...identify(readStored(letter).bytes) })
+    if (failedAt >= group.newest) group.newest = failedAt
+    group.letters.unshift(summary)
+    group.letters.splice(Math.max(1, limit))
   }
-  return [...groups.values()].sort((one, other) => other.count - one.count)
+  return [...groups.values()].sort((one, other) => other.newest.getTime() - one.newest.getTime())
 }
 
 interface Reason {
@@ -112,15 +129,21 @@ export interface LetterOptions {
 }
 
 export async function printDead(queue: Queue, { limit = 3, json = false }: LetterOptions): Promise<void> {
+  if (json) {
+    for await (const letter of readLetters(queue)) printJson(summaryOf(letter))
+    return
+  }
   const groups = await groupLetters(readLetters(queue), limit)
-  if (json) return groups.forEach(printJson)
   if (groups.length === 0) note('No dead letters.')
-  for (const { reason, count, oldest, newest, letters } of groups) {
-    print(`${paint('bold', escaped(reason))}: ${count}, the oldest ${agoOf(oldest)}, the newest ${agoOf(newest)}`)
-    for (const { id, failedAt, ...identity } of letters) {
+  for (const { count, oldest, newest, letters } of groups) {
+    const [{ reason, error }] = letters as [Summary]
+    const what = `${paint('bold', escaped(reason))}${error && `: ${escaped(error)}`}`
+    print(`${what}\n  ${count}, the oldest ${agoOf(oldest)}, the newest ${agoOf(newest)}`)
+    const listed = letters.slice(0, limit)
+    for (const { id, failedAt, ...identity } of listed) {
       print(`  ${escaped(id)}  ${agoOf(failedAt)}  ${nameOf(identity)}`)
     }
-    if (count > letters.length && letters.length > 0) print(`  and ${count - letters.length} more: see --limit`)
+    if (count > listed.length && listed.length > 0) print(`  and ${count - listed.length} more: see --limit`)
   }
 }
 
@@ -176,7 +199,7 @@ function linesOfInbox({ attempts, error, receivedAt, verified, source, headers }
   return [
     `attempts  ${attempts}`,
     `error     ${escaped(error.message)}`,
-    ...error.causes.map(({ name, message }) => escaped(`          ${name}: ${message}`)),
+    ...error.causes.slice(1).map(({ name, message }) => escaped(`          ${name}: ${message}`)),
     `received  ${received}, ${verified ? 'with a right signature' : 'unverified'}`,
     ...(source === undefined ? [] : [`source    ${escaped(source)}`]),
     '\nheaders',

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import { HooklineError } from '../../message/error.ts'
 import type { Clock } from '../../time/clock.ts'
 import type { Journal } from '../journal.ts'
-import type { Change, Changed, DeadLetters, Letter } from '../wire.ts'
+import type { Change, Changed, DeadLetters, Letter, LetterGroup } from '../wire.ts'
 import { Refusal } from './answers.ts'
 import type { PartLetter, PartQueue, WatchedPart } from './queues.ts'
 
@@ -13,7 +13,7 @@ export type QueuedPart = WatchedPart & { readonly queue: PartQueue }
 type Selection = Omit<Change, 'part'>
 
 export interface Letters {
-  list(part: QueuedPart, reason: string | undefined, after: string | undefined): Promise<DeadLetters>
+  list(part: QueuedPart, group: string | undefined, after: string | undefined): Promise<DeadLetters>
   /**
    * Redrives or drops. With `dryRun` it counts only.
    *
@@ -85,7 +85,7 @@ export function createLetters(journal: Journal, clock: Clock, machine: Clock): L
   }
 
   return {
-    async list(part, reason, after) {
+    async list(part, group, after) {
       const page = { part: part.name, ...(await readGroups(part)) }
       const letters: Letter[] = []
       let [last, count] = ['', 0]
@@ -93,7 +93,7 @@ export function createLetters(journal: Journal, clock: Clock, machine: Clock): L
         if (letters.length === MAX_LISTED || count === MAX_READ) return { ...page, letters, next: last }
         count += 1
         last = letter.id
-        if (reason !== undefined && letter.reason !== reason) continue
+        if (group !== undefined && groupOf(letter) !== group) continue
         letters.push(toLetter(part.name, letter))
         await setImmediate() // A body was parsed: other requests go first.
       }
@@ -117,17 +117,17 @@ export function createLetters(journal: Journal, clock: Clock, machine: Clock): L
   }
 }
 
-function readChange({ ids, reason, dryRun }: Unread): Selection {
+function readChange({ ids, group, dryRun }: Unread): Selection {
   if (typeof dryRun !== 'boolean') {
     throw new Refusal(400, '`dryRun` must be true or false. Got something else. Send true to see what would happen.')
   }
-  if (reason !== undefined && (typeof reason !== 'string' || ids !== undefined)) {
+  if (group !== undefined && (typeof group !== 'string' || ids !== undefined)) {
     throw new Refusal(
       400,
-      '`reason` must be text, without `ids`. Got something else. Send one of them, or neither for all.',
+      '`group` must be text, without `ids`. Got something else. Send one of them, or neither for all.',
     )
   }
-  if (ids === undefined) return { dryRun, ...(reason !== undefined && { reason }) }
+  if (ids === undefined) return { dryRun, ...(group !== undefined && { group }) }
   const isList = Array.isArray(ids) && ids.length > 0 && ids.length <= MAX_READ
   if (isList && ids.every((id) => typeof id === 'string')) return { ids, dryRun }
   throw new Refusal(
@@ -148,31 +148,40 @@ async function* readLetters(queue: PartQueue, from?: string): AsyncGenerator<Par
 }
 
 async function group(queue: PartQueue): Promise<Groups> {
-  const read: Pick<PartLetter, 'reason' | 'failedAt'>[] = []
-  let isWhole = true
-  for await (const { reason, failedAt } of readLetters(queue)) {
-    isWhole = read.length < MAX_READ
-    if (!isWhole) break
-    read.push({ reason, failedAt })
+  const groups = new Map<string, LetterGroup>()
+  let read = 0
+  for await (const letter of readLetters(queue)) {
+    read += 1
+    if (read > MAX_READ) break
+    const name = groupOf(letter)
+    const { count = 0, latestAt = 0 } = groups.get(name) ?? {}
+    const { reason, error } = letter
+    const at = Math.max(latestAt, letter.failedAt.getTime())
+    groups.set(name, { name, reason, error: error.slice(0, MAX_ERROR), count: count + 1, latestAt: at })
   }
-  const groups = [...Map.groupBy(read, ({ reason }) => reason)].map(([reason, letters]) => {
-    const latestAt = letters.reduce((latest, { failedAt }) => Math.max(latest, failedAt.getTime()), 0)
-    return { reason, count: letters.length, latestAt }
-  })
-  return { groups: groups.sort((one, other) => other.count - one.count), isWhole }
+  const sorted = [...groups.values()].sort((one, other) => other.latestAt - one.latestAt)
+  return { groups: sorted, isWhole: read <= MAX_READ }
+}
+
+const MAX_ERROR = 200
+
+/** Letters with one cause have one name: the ids and numbers in their errors differ. */
+export function groupOf({ reason, error }: Pick<PartLetter, 'reason' | 'error'>): string {
+  const same = error.slice(0, MAX_ERROR).replace(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|\d+/gi, '#')
+  return `${reason}: ${same}`
 }
 
 /** Finds what is to change before anything does: those that become dead letters meanwhile again are left alone. */
 async function select(
   queue: PartQueue,
-  { ids, reason }: Selection,
+  { ids, group }: Selection,
   signal: AbortSignal,
 ): Promise<readonly Pick<PartLetter, 'id' | 'reason'>[]> {
   const wanted = ids && new Set(ids)
   const selected: Pick<PartLetter, 'id' | 'reason'>[] = []
   for await (const letter of readLetters(queue)) {
     if (wanted?.size === selected.length || signal.aborted) break
-    const isMeant = wanted === undefined ? reason === undefined || letter.reason === reason : wanted.has(letter.id)
+    const isMeant = wanted === undefined ? group === undefined || groupOf(letter) === group : wanted.has(letter.id)
     if (isMeant) selected.push({ id: letter.id, reason: letter.reason })
   }
   return selected

@@ -113,7 +113,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
       },
       '/api/dead-letters': async (_request, query) => {
         const part = await queuedPartOf(query.get('part'))
-        return json(await letters.list(part, query.get('reason') ?? undefined, readAfter(query)))
+        return json(await letters.list(part, query.get('group') ?? undefined, readAfter(query)))
       },
     } satisfies Record<string, Get>),
   )

@@ -38,6 +38,8 @@ type Details = Omit<Letter, 'id' | 'reason' | 'failedAt' | 'row'>
 export interface PartLetter {
   readonly id: string
   readonly reason: string
+  /** What went wrong. */
+  readonly error: string
   readonly failedAt: Date
   details(): Details
 }
@@ -88,7 +90,7 @@ export function partOfQueue(name: string, queue: Queue, clock: Clock): WatchedPa
     queue: {
       exists: async () => true,
       health: () => checkHealth(() => queue.counts(), false, clock),
-      deadLetters: async (page) => (await queue.deadLetters(page)).map(ofQueue),
+      deadLetters: async (page) => (await queue.deadLetters(page)).map(letterOf),
       redrive: (ids) => queue.redrive(ids),
       drop: (ids) => queue.drop(ids),
     },
@@ -97,31 +99,36 @@ export function partOfQueue(name: string, queue: Queue, clock: Clock): WatchedPa
 
 function ofInbox({ id, reason, failedAt, bytes, attempts, error }: DeadLetterMessage): PartLetter {
   function details(): Details {
-    const { code, causes } = error
-    const [cause] = causes
-    const message = cause === undefined ? error.message : `${error.message} ${cause.name}: ${cause.message}`
-    const stack = cause?.stack
+    const { code, message, causes } = error
+    const stack = causes[0]?.stack
     return { attempts, error: { code, message, ...(stack !== undefined && { stack }) }, ...describeBytes(bytes) }
   }
-  return { id, reason, failedAt, details }
+  return { id, reason, error: error.message, failedAt, details }
 }
 
 function ofDestination({ id, reason, failedAt, attempts, message }: DestinationDeadLetter): PartLetter {
   const details = (): Details => detailsOf(Buffer.from(JSON.stringify(message) ?? ''), attempts)
-  return { id, reason, failedAt, details }
+  return { id, reason, error: codeOf(attempts), failedAt, details }
 }
 
-function ofQueue(letter: DeadLetter): PartLetter {
+export function letterOf(letter: DeadLetter): PartLetter {
   const { id, reason, failedAt, body, retryState } = letter
   const stored = readDeadLetter(letter)
   if (stored.receivedAt !== undefined) return ofInbox(stored)
-  return { id, reason, failedAt, details: () => detailsOf(body, readRetryState(retryState, []).attempts) }
+  const { attempts } = readRetryState(retryState, [])
+  return { id, reason, error: codeOf(attempts), failedAt, details: () => detailsOf(body, attempts) }
+}
+
+/** How the last attempt ended. */
+function codeOf(attempts: readonly Attempt[]): string {
+  const last = attempts.at(-1)
+  return last === undefined ? '' : (last.error ?? `HTTP ${last.status}`)
 }
 
 function detailsOf(bytes: Uint8Array, attempts: readonly Attempt[]): Details {
   const last = attempts.at(-1)
   const error: ErrorLine | undefined = last && {
-    code: last.error ?? `HTTP ${last.status}`,
+    code: codeOf(attempts),
     message: last.reason ?? last.body,
   }
   return { attempts: attempts.length, ...(error !== undefined && { error }), ...describeBytes(bytes) }

@@ -1,4 +1,4 @@
-/** The view "Dead letters": the queues, the dead letters of one of them by reason, and what can be done with them. */
+/** The view "Dead letters": the queues, the dead letters of one of them by their errors, and what can be done with them. */
 
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Change, Changed, DeadLetters, Letter } from '../wire.ts'
@@ -39,8 +39,8 @@ export function DeadLettersView() {
   )
 }
 
-/** Which dead letters: by id, by reason, or all. */
-type Scope = Pick<Change, 'ids' | 'reason'>
+/** Which dead letters: by id, by group, or all. */
+type Scope = Pick<Change, 'ids' | 'group'>
 
 const ACTIONS = {
   redrive: { verb: 'Redrive', past: 'Redriven', style: 'primary' },
@@ -59,12 +59,12 @@ const NONE: ReadonlySet<string> = new Set()
 function Letters({ part }: { readonly part: string }) {
   const mayWrite = useStore((state) => state.setup?.access === 'write')
   const queue = useStore((state) => state.queues.find((each) => each.part === part))
-  const [reason, setReason] = useState<string>()
+  const [group, setGroup] = useState<string>()
   const [pages, setPages] = useState<readonly (string | undefined)[]>([undefined])
   const [selected, setSelected] = useState(NONE)
   const [wanted, setWanted] = useState<Wanted>()
   const [done, setDone] = useState<string>()
-  const { answer, error, reload } = useAnswer<DeadLetters>('dead-letters', { part, reason, after: pages.at(-1) })
+  const { answer, error, reload } = useAnswer<DeadLetters>('dead-letters', { part, group, after: pages.at(-1) })
   // One that was redriven and failed again leaves the count as it was.
   const isBehind = answer?.isWhole === true && queue !== undefined && countOf(answer) !== queue.deadLetters
   const state = `${queue?.deadLetters} ${isBehind && queue?.asOf}`
@@ -75,7 +75,7 @@ function Letters({ part }: { readonly part: string }) {
   }, [reload, state])
 
   const show = (next: string | undefined, from: readonly (string | undefined)[]): void => {
-    setReason(next)
+    setGroup(next)
     setPages(from)
     setSelected(NONE)
   }
@@ -88,12 +88,12 @@ function Letters({ part }: { readonly part: string }) {
     if (result === undefined) return
     setDone(result)
     announce(result)
-    show(reason, [undefined])
+    show(group, [undefined])
     reload()
   }
 
   const letters = answer?.letters ?? []
-  const scope: Scope = selected.size > 0 ? { ids: [...selected] } : reason === undefined ? {} : { reason }
+  const scope: Scope = selected.size > 0 ? { ids: [...selected] } : group === undefined ? {} : { group }
   const isAll = letters.length > 0 && letters.every(({ id }) => selected.has(id))
   return (
     <>
@@ -104,7 +104,7 @@ function Letters({ part }: { readonly part: string }) {
       )}
       {answer !== undefined && answer.groups.length > 0 && (
         <>
-          <Groups answer={answer} reason={reason} onChoose={(next) => show(next, [undefined])} />
+          <Groups answer={answer} chosen={group} onChoose={(next) => show(next, [undefined])} />
           <section class="panel" aria-label="Dead letters">
             <div class="letters-bar row">
               {mayWrite ? (
@@ -145,13 +145,13 @@ function Letters({ part }: { readonly part: string }) {
             </ul>
             {(pages.length > 1 || answer.next !== undefined) && (
               <nav class="letters-bar row" aria-label="Pages">
-                <button type="button" disabled={pages.length === 1} onClick={() => show(reason, pages.slice(0, -1))}>
+                <button type="button" disabled={pages.length === 1} onClick={() => show(group, pages.slice(0, -1))}>
                   Previous
                 </button>
                 <button
                   type="button"
                   disabled={answer.next === undefined}
-                  onClick={() => show(reason, [...pages, answer.next])}
+                  onClick={() => show(group, [...pages, answer.next])}
                 >
                   Next
                 </button>
@@ -170,11 +170,11 @@ function toggle(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
   return new Set(ids.has(id) ? [...ids].filter((each) => each !== id) : [...ids, id])
 }
 
-/** `Redrive 3 selected`, `Drop all handler_failed`, `Redrive all`. */
-function nameChange(action: ActionName, { ids, reason }: Scope): string {
+/** `Redrive 3 selected`, `Drop this group`, `Redrive all`. */
+function nameChange(action: ActionName, { ids, group }: Scope): string {
   const { verb } = ACTIONS[action]
   if (ids !== undefined) return `${verb} ${formatNumber(ids.length)} selected`
-  return reason === undefined ? `${verb} all` : `${verb} all ${reason}`
+  return group === undefined ? `${verb} all` : `${verb} this group`
 }
 
 function countOf({ groups }: DeadLetters): number {
@@ -183,32 +183,27 @@ function countOf({ groups }: DeadLetters): number {
 
 interface GroupsProps {
   readonly answer: DeadLetters
-  readonly reason: string | undefined
-  onChoose(reason: string | undefined): void
+  readonly chosen: string | undefined
+  onChoose(group: string | undefined): void
 }
 
-function Groups({ answer, reason, onChoose }: GroupsProps) {
+function Groups({ answer, chosen, onChoose }: GroupsProps) {
   const total = countOf(answer)
-  const isKnown = reason === undefined || answer.groups.some((group) => group.reason === reason)
+  const isKnown = chosen === undefined || answer.groups.some(({ name }) => name === chosen)
   return (
     <div class="groups row">
-      <button type="button" aria-pressed={reason === undefined} onClick={() => onChoose(undefined)}>
-        All reasons <b>{formatNumber(total)}</b>
+      <button type="button" aria-pressed={chosen === undefined} onClick={() => onChoose(undefined)}>
+        All <b>{formatNumber(total)}</b>
       </button>
-      {answer.groups.map((group) => (
-        <button
-          key={group.reason}
-          type="button"
-          aria-pressed={group.reason === reason}
-          onClick={() => onChoose(group.reason)}
-        >
-          {group.reason} <b>{formatNumber(group.count)}</b>
+      {answer.groups.map(({ name, reason, error, count, latestAt }) => (
+        <button key={name} type="button" aria-pressed={name === chosen} onClick={() => onChoose(name)}>
+          {reason} <Text value={error} /> <b>{formatNumber(count)}</b>
           <span class="muted">
-            latest <Moment at={group.latestAt} />
+            latest <Moment at={latestAt} />
           </span>
         </button>
       ))}
-      {!isKnown && <span class="muted">No {reason} any more.</span>}
+      {!isKnown && <span class="muted">None of this group any more.</span>}
       {!answer.isWhole && <span class="muted">Only the oldest {formatNumber(total)} are counted.</span>}
     </div>
   )
