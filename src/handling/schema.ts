@@ -5,7 +5,6 @@ import { isObject } from '../message/json.ts'
 import type { Fields, Message } from '../message/message.ts'
 import { isThenable } from '../options/callbacks.ts'
 import { invalidOption, kindOf, refuseUnknown } from '../options/checks.ts'
-import { describeIssues } from './schema-issues.ts'
 
 /** The part of the Standard Schema interface (standardschema.dev) used here: zod, valibot, arktype and others have it. */
 export interface Schema<Output = unknown> {
@@ -106,6 +105,7 @@ function validateField(
 }
 
 async function refuse(field: string, fields: unknown, schema: Schema, issues: readonly SchemaIssue[]): Promise<never> {
+  const { describeIssues } = await import('./schema-issues.ts') // Most receivers never need it.
   const faults = await describeIssues(fields, (value) => schema['~standard'].validate(value), issues)
   const text = `\`${field}\` must match its schema. Got a value that does not: ${faults}. See \`issues\` of this error in \`onError\`.`
   throw new HooklineError('schema_mismatch', text, { path: field, issues: [...issues] })

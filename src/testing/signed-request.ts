@@ -1,5 +1,7 @@
 /** A request as the destination sends it, for any HTTP client. */
 
+import { randomUUID } from 'node:crypto'
+import { isObject } from '../message/json.ts'
 import { USER_AGENT } from '../message/limits.ts'
 import { sign } from '../message/signature.ts'
 import { invalidOption, kindOf, requireOneOf, requireOptions } from '../options/checks.ts'
@@ -26,7 +28,8 @@ export interface SignedRequest {
 /**
  * Signs a message ("Outbound event delivery", Outbound delivery and Authentication), or a batch.
  *
- * @param message A message or a list of messages, which is serialised with JSON.stringify, or the text of a body.
+ * @param message A message or a list of messages, or the text of a body. A message without a `messageId` gets a new one: else a
+ *   receiver that knows duplicates would take the next request for a copy. A text is signed as it is.
  * @param secret The shared secret of the endpoint.
  * @throws TypeError for an empty secret, and for `sign: 'first'` without a list of messages.
  * @example
@@ -38,9 +41,10 @@ export function signedRequest(
   options: SignedRequestOptions = {},
 ): SignedRequest {
   requireOptions('signedRequest', options, ['sign'])
-  const body = typeof message === 'string' ? message : JSON.stringify(message)
+  const sent = Array.isArray(message) ? message.map(withId) : withId(message)
+  const body = typeof sent === 'string' ? sent : JSON.stringify(sent)
   const isFirst = requireOneOf('signedRequest: sign', options.sign ?? 'body', ['body', 'first']) === 'first'
-  const signed = isFirst ? JSON.stringify(firstOf(message)) : body
+  const signed = isFirst ? JSON.stringify(firstOf(sent)) : body
   return {
     method: 'POST',
     headers: {
@@ -51,6 +55,12 @@ export function signedRequest(
     body,
     bytes: Buffer.from(body),
   }
+}
+
+/** A request to delete has no id in the specification. */
+function withId<T>(message: T): T {
+  if (!isObject(message) || 'messageId' in message || message.type === 'delete') return message
+  return { ...message, messageId: randomUUID() }
 }
 
 function firstOf(messages: object | string): object {

@@ -268,6 +268,24 @@ describe('hookline replay', () => {
     expect(signatures).toEqual([sign(BODY, 'new'), sign(BODY, 'another'), sign(BODY, secret)])
   })
 
+  it('--fresh: sends a message of its own, signed anew', async () => {
+    await using endpoint = await startEndpoint()
+    const args = ['replay', 'aaaa00000001', '--to', endpoint.url, '--store', store, '--fresh']
+    for (const _ of [1, 2])
+      expect(await hookline(args, { env: { HOOKLINE_SECRET: secret } })).toMatchObject({ code: 0 })
+    const [first, second] = endpoint.requests
+    for (const { bytes, headers } of endpoint.requests) {
+      expect(headers['x-signature']).toBe(sign(bytes.toString(), secret))
+      const { messageId, timestamp, ...others } = JSON.parse(bytes.toString())
+      const { messageId: _id, timestamp: _at, ...before } = JSON.parse(BODY)
+      expect(others).toEqual(before)
+      expect([messageId.length, Math.abs(Date.now() - Date.parse(timestamp)) < 60_000]).toEqual([36, true])
+    }
+    expect(first?.bytes).not.toEqual(second?.bytes)
+    const noMessage = await hookline(['replay', 'bbbb', ...args.slice(2)], { env: { HOOKLINE_SECRET: secret } })
+    expect(noMessage).toMatchObject({ code: 2, stderr: expect.stringContaining('The body of bbbb0000 is no JSON') })
+  })
+
   it('ends on Ctrl-C, and says that the request may have been taken', async () => {
     await using endpoint = await startEndpoint({ script: ['hang'] })
     const { child, ended } = await start(['replay', 'bbbb', '--to', endpoint.url, '--store', store])

@@ -54,7 +54,7 @@ describe('an inbox', () => {
       receiver.on('track', 'Order Completed', (message, delivery) =>
         seen.push({ message: message as Message, delivery }),
       )
-      const { body, headers } = signedRequest(fixtures.track, secret)
+      const { body, headers } = signedRequest(JSON.stringify(fixtures.track), secret)
       await receiver.receive(Buffer.from(body), { ...headers, ...SECRETS, 'X-Trace': 'é 1' })
     }
     await clock.advance(5000)

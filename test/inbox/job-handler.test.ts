@@ -265,7 +265,7 @@ describe('dead letters', () => {
   it('hold no header with a secret, nor does the queue', async () => {
     const { receiver, clock, queue } = setUpInbox({ retries: [] })
     receiver.on('*', fail).start()
-    const { body, headers } = signedRequest(fixtures.page, secret)
+    const { body, headers } = signedRequest(JSON.stringify(fixtures.page), secret)
     const hidden = { Authorization: 'hunter2', 'Proxy-Authorization': 'hunter2', Cookie: 'hunter2' }
     await receiver.receive(Buffer.from(body), { ...headers, ...hidden, 'X-Kept': 'kept' })
     await clock.advance(0)

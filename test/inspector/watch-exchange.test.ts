@@ -21,7 +21,7 @@ function setUp(options: Partial<ReceiverOptions> = {}, keep?: KeepOptions) {
   const receiver = createReceiver({ secret, clock, onError: () => {}, ...options })
   watchReceiver('shop', receiver, kept.journal, kept.series, clock)
   const send = (message: object, headers: Record<string, string | string[]> = {}, signedWith = secret) => {
-    const request = signedRequest(message, signedWith)
+    const request = signedRequest(JSON.stringify(message), signedWith)
     return receiver.receive(Buffer.from(request.body), { ...request.headers, ...headers })
   }
   return { clock, receiver, send, ...kept, detail: () => detail() }

@@ -260,7 +260,11 @@ describe('a receiver with an inbox', () => {
   it('a batch that signs its first element: a row for each that is handled, none for one that is invalid', async () => {
     const { receiver, clock, rows, detail } = setUp({}, { batches: 'first_signed' })
     const strange = { ...fixtures.track, type: 'strange' }
-    const elements = [fixtures.track, strange, { ...fixtures.track, messageId: 'third' }]
+    const elements = [
+      { ...fixtures.track, messageId: 'first' },
+      { ...strange, messageId: 'second' },
+      { ...fixtures.track, messageId: 'third' },
+    ]
     const { body, headers } = signedRequest(elements, secret, { sign: 'first' })
     await receiver.receive(Buffer.from(body), headers)
     receiver.start()
@@ -281,7 +285,7 @@ describe('a receiver with an inbox', () => {
     const { receiver, clock, rows, detail } = setUp({}, { batches: 'first_signed' }, {}, 'track')
     receiver.start()
     for (let index = 0; index < 25; index++) {
-      const { body, headers } = signedRequest(fixtures.track, secret)
+      const { body, headers } = signedRequest(JSON.stringify(fixtures.track), secret)
       await receiver.receive(Buffer.from(index === 0 ? body : `[${body}${behind(index)}`), headers)
       await clock.advance(0)
     }

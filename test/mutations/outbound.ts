@@ -59,7 +59,7 @@ export const outbound: readonly Patch[] = [
   {
     fault: 'a destination that is disabled posts what is queued',
     file: 'src/destination/job-handler.ts',
-    from: 'if (!enabled) return retryUnchanged(job, Math.min(now + SWITCHED_OFF_MS, end))',
+    from: 'if (!enabled) return hold(job, before, startedAt, now + circuits.holdMs(targets))',
     to: '',
     rows: ['Outbound · States'],
   },

@@ -17,7 +17,7 @@ function setUp(options: Parameters<typeof setUpReceiver>[0] = {}) {
   onTestFinished(observe())
   const { receiver, clock } = setUpReceiver(options)
   const deliver = (message: object, headers: Record<string, string> = {}, key = secret) => {
-    const request = signedRequest(message, key)
+    const request = signedRequest(JSON.stringify(message), key)
     return receiver.receive(Buffer.from(request.body), { ...request.headers, ...headers })
   }
   return { ...telemetry, receiver, clock, deliver }
@@ -54,7 +54,7 @@ it('a message that is handled is a span of its consumer, as long as its handlers
   expect(span?.attributes).toEqual({
     ...track,
     'messaging.operation.type': 'process',
-    'messaging.message.id': signedRequest(fixtures.track, secret).headers['x-signature'],
+    'messaging.message.id': signedRequest(JSON.stringify(fixtures.track), secret).headers['x-signature'],
     'hookline.message.event': fixtures.track.event,
     'hookline.attempt': 1,
   })

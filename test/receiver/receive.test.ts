@@ -7,7 +7,7 @@ import { signedRequest } from '../../src/testing/signed-request.ts'
 import { deliver, hostRequest, schemaOf, secret, setUp, watchWarnings } from '../support/receive.ts'
 import { until } from '../support/until.ts'
 
-const { body, headers } = signedRequest(fixtures.track, secret)
+const { body, headers } = signedRequest(JSON.stringify(fixtures.track), secret)
 const bytes = Buffer.from(body)
 
 describe('receive', () => {

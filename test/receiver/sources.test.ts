@@ -24,7 +24,7 @@ function setUpSources(given: Partial<SourceSecrets> = {}, options: ReceiverOptio
   const deliveries: Delivery[] = []
   set.receiver.on('*', (_message, delivery) => deliveries.push(delivery))
   const deliver = (path: string, secret: string, message: object = fixtures.track, headers = {}) => {
-    const signed = signedRequest(message, secret)
+    const signed = signedRequest(JSON.stringify(message), secret)
     return set.receiver.receive(signed.bytes, { ...signed.headers, ...headers }, { path })
   }
   return { ...set, secrets, deliveries, deliver }
@@ -53,7 +53,7 @@ describe('a request', () => {
   it('without a path has the path /', async () => {
     const named = vi.fn(() => 'shop')
     const { receiver } = setUpSources({ source: named })
-    const { bytes, headers } = signedRequest(fixtures.track, 'of the shop')
+    const { bytes, headers } = signedRequest(JSON.stringify(fixtures.track), 'of the shop')
     for (const options of [undefined, {}, { path: undefined }]) {
       expect(await receiver.receive(bytes, headers, options)).toMatchObject({ status: 200 })
     }
@@ -63,7 +63,7 @@ describe('a request', () => {
 
   it.each([{ path: '' }, { path: 5 }, { paht: '/' }, null])('with the options %j is a TypeError', async (options) => {
     const { receiver } = setUpSources()
-    const { bytes, headers } = signedRequest(fixtures.track, 'of the shop')
+    const { bytes, headers } = signedRequest(JSON.stringify(fixtures.track), 'of the shop')
     await expect(receiver.receive(bytes, headers, options as never)).rejects.toThrow(TypeError)
   })
 })

@@ -57,7 +57,8 @@ export function setUpBatches(way: Way, options: ReceiverOptions = {}) {
       return received
     },
     post(messages: readonly unknown[], sign: 'body' | 'first' = 'body'): Promise<Received> {
-      const { body, headers } = signedRequest([...messages], secret, { sign })
+      const body = JSON.stringify(messages)
+      const { headers } = signedRequest(sign === 'first' ? JSON.stringify(messages[0]) : body, secret)
       return this.send(body, headers['x-signature'])
     },
   }

@@ -26,7 +26,7 @@ describe('what was sent', () => {
   it('is kept with everything a test may ask', async () => {
     const clock = manualClock()
     const captured = capture({ clock })
-    const { headers, body } = signedRequest(fixtures.track, 'secret')
+    const { headers, body } = signedRequest(JSON.stringify(fixtures.track), 'secret')
     await request(`${url}?token=t`, { method: 'POST', headers, body, dispatcher: dispatcherOf(captured) })
     expect(captured.requests[0]).toMatchObject({
       method: 'POST',

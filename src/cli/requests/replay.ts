@@ -1,9 +1,11 @@
 /** `hookline replay`: sends kept requests again, the identical bytes. */
 
+import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
+import { isObject, parseJson } from '../../message/json.ts'
 import { sign } from '../../message/signature.ts'
 import { address, addSecretOptions, confirmRemote, requireSecret, type SecretOptions } from '../arguments.ts'
-import { counted, escaped, interruption, paint, print } from '../terminal.ts'
+import { counted, escaped, interruption, paint, print, UsageError } from '../terminal.ts'
 import { createForwarder, type ForwardedAnswer } from './forward.ts'
 import { addStoreOption, findRequests, type KeptRequest, pairsOf, REFERENCE, SHOWN_DIGITS } from './store.ts'
 
@@ -11,6 +13,7 @@ interface Options extends SecretOptions {
   readonly to: URL
   readonly store: string
   readonly sign?: boolean
+  readonly fresh?: boolean
   readonly yes?: boolean
 }
 
@@ -19,6 +22,10 @@ export function define(command: Command): void {
     .argument('<id...>', REFERENCE)
     .requiredOption('--to <url>', 'where to send them; without a path, each goes to the path that it came to', address)
     .option('--sign', 'sign anew, with the secret; --secret and --secret-file mean this too')
+    .option(
+      '--fresh',
+      'give each message a new messageId and timestamp, so that no receiver takes it for a copy; signs anew',
+    )
     .option('--yes', 'do not ask before sending to another machine')
     .action(replay)
   addSecretOptions(addStoreOption(command), 'the secret to sign anew with').addHelpText('after', HELP)
@@ -31,13 +38,16 @@ Examples:
   hookline replay last --to http://localhost:3000/webhooks
       Sends the newest request again, the same bytes.
   hookline replay last~1 last --to http://localhost:3000/webhooks --secret-file secret.txt
-      Signs two of them anew.`
+      Signs two of them anew.
+  hookline replay last --to http://localhost:3000/webhooks --fresh
+      Sends the newest request again, as a message of its own.`
 
 async function replay(references: readonly string[], options: Options): Promise<void> {
-  const { to, store: path, sign: signsAnew = false, yes = false, ...secrets } = options
-  const needsSecret = signsAnew || secrets.secret !== undefined || secrets.secretFile !== undefined
+  const { to, store: path, sign: signsAnew = false, fresh = false, yes = false, ...secrets } = options
+  const needsSecret = signsAnew || fresh || secrets.secret !== undefined || secrets.secretFile !== undefined
   const secret = needsSecret ? await requireSecret(secrets) : undefined
-  const requests = findRequests(path, references)
+  const found = findRequests(path, references)
+  const requests = fresh ? found.map(refreshed) : found
   await confirmRemote(to, counted(requests.length, 'request'), yes)
 
   const interrupted = interruption()
@@ -61,6 +71,25 @@ function resultOf(answer: ForwardedAnswer | undefined, isInterrupted: boolean): 
   const { status, durationMs, reason = '' } = answer
   if (status === undefined && isInterrupted) return 'interrupted: it may have been taken'
   return status === undefined ? escaped(reason) : `${status} after ${Math.round(durationMs)} ms`
+}
+
+/** @throws UsageError for a body that holds no message. */
+function refreshed(request: KeptRequest): KeptRequest {
+  const renew = (message: unknown): object => {
+    if (!isObject(message)) throw new Error('no object')
+    const timestamp = new Date().toISOString()
+    return message.type === 'delete' ? { ...message, timestamp } : { ...message, messageId: randomUUID(), timestamp }
+  }
+  try {
+    const message = parseJson(request.body)
+    const body = Array.isArray(message) ? message.map(renew) : renew(message)
+    return { ...request, body: Buffer.from(JSON.stringify(body)) }
+  } catch {
+    const id = request.id.slice(0, SHOWN_DIGITS)
+    throw new UsageError(
+      `--fresh needs messages. The body of ${id} is no JSON object or list of them. Leave --fresh out.`,
+    )
+  }
 }
 
 function signed(request: KeptRequest, secret: string): KeptRequest {
