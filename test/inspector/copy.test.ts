@@ -189,6 +189,27 @@ describe('a copy as a test', () => {
     expect(String(runTest(copyAsTest(detailOf(bodyOf(Buffer.from(text))))))).toBe(text)
   })
 
+  it('of a message in an inbox fails while its handler does, and passes once that is mended', () => {
+    const text = JSON.stringify({ ...messages[0], messageId: 'known' })
+    const source = copyAsTest({ ...detailOf(bodyOf(Buffer.from(text))), jobId: 'a-job' })
+    const run = (handler: string) => {
+      writeFileSync(
+        join(folder, 'receiver.js'),
+        `import { createReceiver } from 'hookline'
+        import { memoryQueue } from 'hookline/queues/memory'
+        export const secret = 'secret'
+        export const receiver = createReceiver({ secret, inbox: memoryQueue(), onError() {} })
+        receiver.on('track', () => { ${handler} }).start()`,
+      )
+      writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
+      writeFileSync(join(folder, 'copy.test.js'), source ?? '')
+      return spawnSync(process.execPath, ['copy.test.js'], { cwd: folder, encoding: 'utf8' })
+    }
+    const failing = run("throw new Error('a bug')")
+    expect([failing.status, failing.stdout]).toEqual([1, expect.stringContaining('a bug')])
+    expect(run('')).toMatchObject({ status: 0, stdout: expect.stringContaining('pass 1') })
+  })
+
   it('is a script whatever the name of its event is', () => {
     const text = JSON.stringify(messages[0])
     const detail = detailOf(bodyOf(Buffer.from(text)))

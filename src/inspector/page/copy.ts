@@ -41,9 +41,10 @@ export function copyAsCurl({ request, body, steps }: Pick<Detail, 'request' | 'b
 }
 
 /** The message as a test of a receiver, for Node. Undefined when its body is not UTF-8, or was not kept. */
-export function copyAsTest({ row, body }: Pick<Detail, 'row' | 'body'>): string | undefined {
+export function copyAsTest({ row, body, jobId }: Pick<Detail, 'row' | 'body' | 'jobId'>): string | undefined {
   if (body.text === undefined) return undefined
   const name = [row.type ?? 'message', row.name].filter((word) => word !== undefined).join(' ')
+  if (jobId !== undefined) return testOfInbox(name, body.text)
   return `import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { signedRequest } from 'hookline/testing'
@@ -59,6 +60,29 @@ test(${quoteForScript(`receives ${name}`)}, async () => {
 `
 }
 
+/** An inbox answers 200 before it handles: the test waits for that, and sends no copy of what the inbox may know. */
+function testOfInbox(name: string, text: string): string {
+  return `import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, test } from 'node:test'
+import { signedRequest } from 'hookline/testing'
+import { receiver, secret } from './receiver.js' // Its inbox is started.
+
+const message = { ...JSON.parse(${quoteForScript(text)}), messageId: randomUUID() }
+
+after(() => receiver.close({ graceMs: 0 }))
+
+test(${quoteForScript(`handles ${name}`)}, async () => {
+  const handled = new Promise((resolve, reject) => {
+    receiver.observe({ handled: resolve, ignored: resolve, failed: ({ error }) => reject(error.cause ?? error) })
+  })
+  const { bytes, headers } = signedRequest(message, secret)
+  assert.equal((await receiver.receive(bytes, headers)).status, 200)
+  await handled
+})
+`
+}
+
 /** Quotes a text for a POSIX shell. */
 export function quoteForShell(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`
@@ -69,13 +93,13 @@ export function quoteForScript(text: string): string {
   return `'${escapeUnseen(JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'"))}'`
 }
 
-/** An object that is written as the very same text again, else the text. */
+/** The text: where it can be, as an object that is written so again. */
 function literalOf(text: string): string {
   try {
     const value: unknown = JSON.parse(text)
     const isSame = typeof value === 'object' && value !== null && JSON.stringify(value) === text
     // In a script this key sets the prototype.
-    if (isSame && !hasPrototype(value)) return escapeUnseen(JSON.stringify(value, null, 2))
+    if (isSame && !hasPrototype(value)) return `JSON.stringify(${escapeUnseen(JSON.stringify(value, null, 2))})`
   } catch {
     // No JSON.
   }

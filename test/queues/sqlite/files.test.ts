@@ -296,7 +296,7 @@ describe('a file that goes away', () => {
       const { child, lines } = start(path, 'work')
       child.stdin?.write('go\n')
       await until(() => lines.includes(`got ${other.id}`)) // It has looked for dead owners.
-      await until(async () => (await queue.counts()).waiting === 0)
+      await until(async () => (await queue.counts()).active === 1)
       expect([lines.includes(`got ${held.id}`), await queue.counts()]).toEqual([
         false,
         expect.objectContaining({ active: 1 }),
