@@ -32,6 +32,8 @@ export default defineConfig({
     lambda: 'adapters/lambda.ts',
     // The command: no types, and the packages that only it uses are built into it.
     cli: 'src/bin.ts',
+    // `hookline demo`: the example, over the files of the package.
+    demo: 'examples/start.ts',
     // A file of its own: the thread that the inspector and `hookline listen` start.
     'explainer-thread': 'src/inspector/explainer-thread.ts',
   },
@@ -45,6 +47,7 @@ export default defineConfig({
   removeNodeProtocol: false,
   define: { HOOKLINE_PAGE: JSON.stringify(JSON.stringify(page)) },
   noExternal: ['commander', 'cli-progress'],
+  external: [/^hookline(\/|$)/],
   esbuildPlugins: [
     {
       // A CommonJS package that is built in cannot require() in an ES module.

@@ -1,14 +1,14 @@
 /**
- * The demo behind `npm start`, on loopback: a client records calls, a collector takes them, two destinations post them, a receiver
+ * The demo behind `npm start` and `npx hookline demo`, on loopback: a client records calls, a collector takes them, two destinations post them, a receiver
  * handles them, and an inspector shows it all on a page.
  */
 
-import express from 'express'
+import type { RequestListener } from 'node:http'
 import { createReceiver } from 'hookline'
 import { createClient } from 'hookline/client'
 import { type CollectorDestination, createCollector } from 'hookline/collector'
-import { serve } from 'hookline/express'
 import { createInspector } from 'hookline/inspector'
+import { serve } from 'hookline/node'
 import { createDestination, createSender } from 'hookline/sender'
 import { fixtures } from 'hookline/testing'
 import { expectations, findFaults, toAnswer } from './demo/expectations.ts'
@@ -32,8 +32,13 @@ const writeKey = 'demo-write-key'
 
 const { folder, clock, aheadMs, inbox, outbox, warehouse, left } = await openStorage()
 const journal = createJournal(clock.now())
-const app = express()
-const { server, origin } = await listen(app)
+/** By the first part of the path. */
+const routes = new Map<string, RequestListener>()
+const { server, origin } = await listen((request, response) => {
+  const route = routes.get(/^\/\w*/.exec(request.url ?? '')?.[0] ?? '')
+  if (route === undefined) response.writeHead(404).end()
+  else route(request, response)
+})
 
 // The receiver verifies messages, stores them in its inbox, answers, and calls the handlers of their types.
 const receiver = createReceiver({
@@ -67,9 +72,10 @@ receiver
   .onAudience('High Value Users', {
     entered: (message) => journal.pass('receiver', message, `${message.userId} entered High Value Users`),
   })
-app.get('/health', async (_request, response) => {
+routes.set('/health', async (_request, response) => {
   const health = await receiver.health()
-  response.status(health.status === 'ok' || health.status === 'degraded' ? 200 : 503).json(health)
+  const isReady = health.status === 'ok' || health.status === 'degraded'
+  response.writeHead(isReady ? 200 : 503, { 'content-type': 'application/json' }).end(JSON.stringify(health))
 })
 
 // A destination signs messages and posts them to the receiver: again and again for four hours, if need be.
@@ -95,7 +101,7 @@ const stock = createDestination({
   onAttempt() {},
   onCircuit() {},
 })
-app.post('/warehouse', createWarehouse())
+routes.set('/warehouse', createWarehouse())
 
 // What the collector gives to its destination passes here. Without the journal, give it the destination itself.
 const observed: CollectorDestination = {
@@ -112,7 +118,7 @@ const collector = createCollector({
   clock,
   onError: ({ status, code, message }) => journal.refuse('collector', `${status} ${code}: ${message}`),
 })
-app.use('/analytics', serve(collector))
+routes.set('/analytics', serve(collector, { path: '/analytics' }))
 
 // The client records calls, and sends them to the collector in batches.
 const client = createClient(writeKey, {
@@ -134,8 +140,8 @@ const inspector = createInspector({
   development: true,
   clock,
 })
-app.use('/hookline', serve(inspector))
-app.post('/webhooks', serve(inspector.withFaults(receiver))) // The page can let requests fail.
+routes.set('/hookline', serve(inspector, { path: '/hookline' }))
+routes.set('/webhooks', serve(inspector.withFaults(receiver), { path: '/webhooks' })) // The page can let requests fail.
 let endLife = async (): Promise<void> => {}
 
 console.log(`Client, collector, destination and receiver run at ${origin}`)

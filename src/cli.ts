@@ -28,6 +28,7 @@ const SUBCOMMANDS: Readonly<
     // The two checks have nothing in common but their report.
     (args) => (args.includes('--sender') ? import('./cli/check-sender/index.ts') : import('./cli/check/index.ts')),
   ],
+  demo: ['run all of it on this machine, with a page that shows it', () => import('./cli/demo.ts')],
   verify: ['tell whether a signature is right, and why not', () => import('./cli/verify.ts')],
   queue: ['look into a queue, and redrive or drop its dead letters', () => import('./cli/queue/index.ts')],
   send: ['send messages to an endpoint', () => import('./cli/send/index.ts')],

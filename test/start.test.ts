@@ -13,6 +13,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { expectations, findFaults, STATIONS, toAnswer } from '../examples/demo/expectations.ts'
 import { listen } from '../examples/demo/listen.ts'
 import { toCurl, toLine } from '../examples/demo/table.ts'
+import { bin } from './cli/command.ts'
 import { type Child, startNode } from './docs/child.ts'
 import { watchConsole } from './support/console.ts'
 import { until } from './support/until.ts'
@@ -55,6 +56,12 @@ test('with --once everything passes its stations, a line for each, and it ends w
   expect(demo.output).toMatch(/^10 of 10 came out as they must\.\n$/m)
   expect(demo.output).not.toContain('curl')
   expect(demo.output).not.toContain('token=')
+})
+
+test('`hookline demo` is the same from the package', { timeout: 30_000 }, async () => {
+  demo = startNode([bin, 'demo', '--once', '--port', '0', '--data', data])
+  expect(await demo.exit).toBe(0)
+  expect(demo.output).toMatch(/^10 of 10 came out as they must\.\n$/m)
 })
 
 test('it stays up: the command it prints goes through every station, its page opens, and SIGINT closes everything', {
@@ -173,7 +180,7 @@ describe('one line says', () => {
     await once(neighbour, 'listening')
     const { port } = neighbour.address() as AddressInfo
 
-    expect(await listenOn(String(port))).toEqual([`Port ${port} is taken. Take any free one: PORT=0 npm start`])
+    expect(await listenOn(String(port))).toEqual([`Port ${port} is taken. Take any free one: PORT=0`])
   })
 
   test('that a port is none', async () => {

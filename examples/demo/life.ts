@@ -1,7 +1,7 @@
 /** The life of the demo while it stays up: made-up users, handlers that are slow or fail, and a warehouse that is down now and then. */
 
+import type { RequestListener } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { RequestHandler } from 'express'
 import type { Message } from 'hookline'
 import type { Client } from 'hookline/client'
 import type { Sender } from 'hookline/sender'
@@ -47,15 +47,17 @@ export async function sendReceipt(): Promise<void> {
 }
 
 /** An endpoint that answers 503 now and then, sometimes for half a minute, and refuses a message in 40. */
-export function createWarehouse(): RequestHandler {
+export function createWarehouse(): RequestListener {
   const startedAt = performance.now() - UP_MS + 25_000 // It is down soon for the first time.
   let count = 0
   return (_request, response) => {
     count += 1
     const isDown = (performance.now() - startedAt) % (UP_MS + DOWN_MS) > UP_MS
-    if (isDown || count % 25 === 13) response.status(503).json({ error: 'The warehouse is being counted.' })
-    else if (count % 40 === 20) response.status(422).json({ error: 'The warehouse knows no such product.' })
-    else response.json({ ok: true })
+    const answer = (status: number, body: object) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    if (isDown || count % 25 === 13) answer(503, { error: 'The warehouse is being counted.' })
+    else if (count % 40 === 20) answer(422, { error: 'The warehouse knows no such product.' })
+    else answer(200, { ok: true })
   }
 }
 

@@ -36,7 +36,7 @@ const SECRET = 'the secret of the examples'
 const LIMIT_MS = 25_000
 
 /** The subcommands that run until Ctrl-C. */
-const LISTENS = /\bhookline (listen\b|check\b.*--sender\b|queue\b.*--ui\b)/
+const LISTENS = /\bhookline (listen\b|demo\b(?!.*--once)|check\b.*--sender\b|queue\b.*--ui\b)/
 
 export async function prepareShell(): Promise<Shell> {
   const folder = await mkdtemp(join(tmpdir(), 'hookline-shell-'))
@@ -56,6 +56,7 @@ export async function prepareShell(): Promise<Shell> {
         HOOKLINE_SECRET: SECRET,
         SIGNATURE: sign(await readFile(join(template, 'body.json')), SECRET),
         CODES: codes,
+        PORT: '0', // That of the demo is taken.
         PATH: [programs, process.env.PATH].join(delimiter),
       }
       const text = withFreePorts(lines.replaceAll('localhost:3000', `localhost:${port}`))
@@ -146,7 +147,7 @@ async function runLines(
   void closed.then(() => (isOver = true))
   const hanging = setTimeout(() => process.kill(-(child.pid as number), 'SIGKILL'), LIMIT_MS)
   if (listens) {
-    await until(() => isOver || /listen|Ctrl-C ends/i.test(printed.stdout + printed.stderr))
+    await until(() => isOver || /listen|Ctrl.C (here )?ends/i.test(printed.stdout + printed.stderr))
     if (!isOver) process.kill(-(child.pid as number), 'SIGINT')
   }
   await closed
