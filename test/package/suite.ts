@@ -1,9 +1,13 @@
 /** What must hold for the packed tarball on one Node. */
 
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import { createProject, type Project } from './project.ts'
 import { run } from './run.ts'
+
+const root = new URL('../../', import.meta.url)
 
 const SUBPATHS: Readonly<Record<string, readonly string[]>> = {
   hookline: ['HooklineError', 'createReceiver', 'parse', 'sign', 'verify'],
@@ -69,6 +73,17 @@ export function testPackage(version: string, findNode: () => Promise<string>): v
       expect(project.files.filter((path) => path.startsWith('dist/'))).toEqual(
         expect.arrayContaining(['dist/index.js', 'dist/index.d.ts']),
       )
+    })
+
+    it('has each picture that its pages show', () => {
+      const pages = project.files.filter((path) => path.endsWith('.md'))
+      const shown = pages.flatMap((page) => {
+        const text = readFileSync(new URL(page, root), 'utf8')
+        const links = [...text.matchAll(/(?:srcset|src)="([^"]+)"|!\[[^\]]*\]\(([^)]+)\)/g)]
+        return links.map(([, source, target]) => join(dirname(page), source ?? target ?? ''))
+      })
+      expect(shown.length).toBeGreaterThan(10)
+      expect(shown.filter((path) => !/^https?:/.test(path) && !project.files.includes(path))).toEqual([])
     })
 
     it('has every subpath of package.json tested here', () => {
