@@ -3,7 +3,7 @@
 import { openSync, writeSync } from 'node:fs'
 import type { Command } from 'commander'
 import { nearest } from '../options/checks.ts'
-import { escaped, note, paint, print, printJson, UsageError } from './terminal.ts'
+import { counted, escaped, note, paint, print, printJson, UsageError } from './terminal.ts'
 
 export interface CaseFacts {
   /** In kebab-case. It never changes: users select by it. */
@@ -22,6 +22,10 @@ export interface Result {
   readonly sentence: string
   readonly section: string
   readonly durationMs?: number
+  /** The end of the sentence: what that means and what to do. Results with the same are one group. Default: the sentence. */
+  readonly cause?: string
+  /** The beginning of the body that was answered. */
+  readonly answer?: string
 }
 
 /** With `--strict`, a run is good only when all pass. */
@@ -90,20 +94,39 @@ export function openReport(
   const file = junit === undefined ? undefined : openFile(junit)
   const width = Math.max(...cases.map(({ id }) => id.length))
   const results: Result[] = []
+  const isShort = process.stdout.isTTY && !json
+
+  /** Again, so that they are the last that is seen: one line a cause, its cases, and what was answered. */
+  function printFailures(): void {
+    const failed = results.filter(({ result }) => result === 'fail')
+    const groups = Map.groupBy(failed, ({ cause, sentence }) => cause ?? sentence)
+    if (!isShort && groups.size === failed.length) return
+    for (const [cause, found] of groups) {
+      const answer = found.find((each) => each.answer)?.answer
+      print(`\n${paint('red', 'fail')}  ${cause}`)
+      print(`      ${counted(found.length, 'case')}: ${found.map(({ id }) => id).join(', ')}`)
+      if (answer !== undefined) print(`      answered: ${answer}`)
+    }
+  }
 
   return {
     add(found) {
       const section = `Outbound event delivery, ${found.section}`
-      const result = { ...found, sentence: escaped(found.sentence), section }
-      results.push(result)
-      if (json) return printJson(result)
-      const { id, result: verdict, sentence } = result
+      const { cause, answer, ...shown } = { ...found, sentence: escaped(found.sentence), section }
+      results.push({ ...shown, ...(cause && { cause: escaped(cause) }), ...(answer && { answer: escaped(answer) }) })
+      if (json) return printJson(shown)
+      const { id, result: verdict, sentence } = shown
+      if (isShort && (verdict === 'pass' || verdict === 'skip')) return
       print(`${paint(STYLES[verdict], verdict)}  ${id.padEnd(width)}  ${sentence} (${found.section})`)
     },
     finish(isInterrupted) {
       const count = (verdict: Verdict): number => results.filter(({ result }) => result === verdict).length
       const [failed, warned, skipped] = [count('fail'), count('warn'), count('skip')]
-      note(`${count('pass')} passed, ${failed} failed, ${warned} warned, ${skipped} skipped.`)
+      if (!json) printFailures()
+      const interrupted = isInterrupted
+        ? `Interrupted: ${results.length} of ${counted(cases.length, 'case')} ran. `
+        : ''
+      note(`${interrupted}${count('pass')} passed, ${failed} failed, ${warned} warned, ${skipped} skipped.`)
       if (file !== undefined) writeSync(file, writeJunit(results, strict))
       const isBad = isInterrupted || failed > 0 || (strict && warned + skipped > 0)
       process.exitCode = isBad ? 1 : 0

@@ -63,12 +63,38 @@ describe('what is printed', () => {
     expect(stdout).toContain('Its secret is in quotation marks. Remove them.')
   })
 
+  it('by cause at the end, with what was answered; on a terminal no passes', needs('script'), async () => {
+    await using endpoint = await startEndpoint({
+      script: [({ message }) => ({ status: message ? 200 : 400, body: 'tea\u001b[2J' })],
+    })
+    const { stdout, code } = await hookline(
+      ['check', endpoint.url, '--only', 'signature-missing,signature-forged,body-changed'],
+      { env },
+    )
+    expect(code).toBe(1)
+    const [, summary = ''] = stdout.split('\n\n')
+    expect(summary).toBe(
+      'fail  A 2xx takes it. Each message with a forged signature gets the same: verify it, and answer 401 when it is wrong.\n' +
+        '      3 cases: signature-missing, signature-forged, body-changed\n      answered: tea\\u{1b}[2J\n',
+    )
+    const terminal = await start(['check', endpoint.url, '--only', 'type-page,signature-forged'], {
+      env,
+      isTerminal: true,
+    })
+    const shown = await terminal.ended
+    expect(shown.stdout).not.toContain('type-page')
+    expect(shown.stdout).toContain('signature-forged')
+    expect(shown.stdout).toContain('1 passed, 1 failed')
+  })
+
   it('until Ctrl-C: what was seen so far', async () => {
     const url = await startOther('node', 'hangs-at-third')
     const { child, printed, ended } = await start(['check', url], { env })
     await until(() => printed.stdout.includes('answer-in-time'))
     child.kill('SIGINT')
-    expect((await ended).stderr).toContain('2 passed, 0 failed, 0 warned, 0 skipped.')
+    expect((await ended).stderr).toMatch(
+      /^Interrupted: 2 of \d\d cases ran\. 2 passed, 0 failed, 0 warned, 0 skipped\.$/m,
+    )
     expect(child.exitCode).toBe(1)
   })
 })
@@ -77,7 +103,7 @@ it('fails for a self-signed certificate, and sends nothing', async () => {
   await using endpoint = await startEndpoint({ tls: 'self_signed' })
   const { code, results } = await check(endpoint.url)
   expect(results[0]).toMatchObject({ id: 'certificate', result: 'fail', sentence: /self-signed/ })
-  expect(new Set(results.slice(1).map(({ result }) => result))).toEqual(new Set(['skip']))
+  expect(new Set(results.slice(1).map(({ result }) => result))).toEqual(new Set(['fail']))
   expect(endpoint.requests).toEqual([])
   expect(code).toBe(1)
 })

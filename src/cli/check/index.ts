@@ -70,7 +70,7 @@ async function check(url: URL | undefined, options: Options): Promise<void> {
     if (failure.error !== 'tls' && failure.error !== 'self_signed') throw new UsageError(reason)
     report.add(certificate('fail', `${reason} Senders send nothing to such a server.`))
     for (const { id, section } of cases) {
-      if (id !== CERTIFICATE.id) report.add({ id, section, result: 'skip', sentence: 'Not sent: see certificate.' })
+      if (id !== CERTIFICATE.id) report.add({ id, section, result: 'fail', sentence: 'Not sent: see certificate.' })
     }
   }
   report.finish(signal.aborted)

@@ -68,22 +68,22 @@ export interface Known {
   readonly culprit: string | undefined
 }
 
+/** So many bytes of an answer are shown. */
+const MAX_QUOTED = 200
+
 export function judge({ found, requests, exchanges, isDown }: Sent, known: Known): Result {
   const { id, section, severity, sends } = found
   const expectationOf = (at: number): Expectation => (requests[at]?.isOpen ? 'answered' : found.expectation)
   const wrong = exchanges.findIndex((exchange, at) => kindOf(exchange) in MEANINGS[expectationOf(at)])
   const durationMs = Math.round(Math.max(...exchanges.map((exchange) => exchange.durationMs)))
+  const exchange = exchanges[wrong]
   const result = (result: Result['result'], got: string, ...meaning: readonly (string | undefined)[]): Result => {
-    return {
-      id,
-      result,
-      section,
-      durationMs,
-      sentence: [`Sent ${sends}. Got ${got}.`, ...meaning].filter(Boolean).join(' '),
-    }
+    const cause = meaning.filter(Boolean).join(' ')
+    const answer = exchange?.body.toString('utf8', 0, MAX_QUOTED)
+    const quoted = { ...(cause && { cause }), ...(answer && { answer }) }
+    return { id, result, section, durationMs, sentence: `Sent ${sends}. Got ${got}. ${cause}`.trimEnd(), ...quoted }
   }
 
-  const exchange = exchanges[wrong]
   if (exchange === undefined) {
     const got = [...new Set(exchanges.map(describe))].join(' and ')
     const reveals =
