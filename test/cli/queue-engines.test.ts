@@ -143,7 +143,10 @@ for (const { engine, needed, location = '', flags, open } of engines) {
       expect(stdout).toContain('\n    "total": 39.95,\n')
       expect(stdout).not.toContain('\u001b')
       expect(stdout).not.toContain('Bearer')
-      const shown = await json(['show', first?.id ?? ''])
+      const shown = await json(['show', first?.id.slice(0, 12) ?? ''])
+      for (const action of ['show', 'drop']) {
+        expect(await run([action, ''])).toMatchObject({ code: 1, stderr: 'No dead letter has the id .\n' })
+      }
       expect(shown).toMatchObject({
         id: first?.id,
         reason: 'handler_failed',

@@ -75,6 +75,26 @@ describe('in a SQLite file', () => {
   })
 })
 
+it('an id may be shortened, as long as one dead letter is meant', async () => {
+  const path = join(folder, 'shortened.sqlite')
+  const queue = sqliteQueue({ path, name: 'jobs' })
+  const ids = ['aaaa1111', 'aaaa2222', 'bbbb3333'].map((start) => `${start}-0000-4000-8000-000000000000`)
+  await queue.push(ids.map((id) => ({ id, body: Buffer.from('{}') })))
+  queue.work(async () => ({ deadLetter: 'refused' }), { concurrency: 1 })
+  await queue.drain()
+  await queue.close({ graceMs: 0 })
+  const run = (...args: string[]) => hookline(['queue', path, ...args])
+  for (const action of ['show', 'drop', 'redrive']) {
+    expect(await run(action, 'aaaa')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('Pass more of the id.'),
+    })
+  }
+  expect((await run('show', 'AAAA2')).stdout).toContain(ids[1])
+  expect((await run('drop', 'bbbb', 'aaaa1', '--yes')).stdout).toContain('Dropped: 2 dead letters')
+  expect((await run('dead', '--json')).stdout).toContain(ids[1])
+})
+
 describe('what cannot be looked into: one sentence, and exit code 2', () => {
   const refused = async (args: readonly string[], options = {}) => {
     const started = performance.now()

@@ -148,13 +148,26 @@ export async function printDead(queue: Queue, { limit = 3, json = false }: Lette
 }
 
 export async function showLetter(queue: Queue, given: string, { json = false }: LetterOptions): Promise<void> {
+  let found: DeadLetter | undefined
   for await (const letter of readLetters(queue)) {
-    if (letter.id !== given.toLowerCase()) continue
-    if (json) printJson(jsonOf(letter))
-    else print(textOf(letter))
-    return
+    if (!isMeant(letter, given.toLowerCase())) continue
+    if (found !== undefined) throw ambiguous(given)
+    found = letter
   }
-  noteMissing(given)
+  if (found === undefined) noteMissing(given)
+  else if (json) printJson(jsonOf(found))
+  else print(textOf(found))
+}
+
+/** Of a script whose variable is empty, nothing is meant. */
+const MIN_DIGITS = 4
+
+function isMeant({ id }: Pick<DeadLetter, 'id'>, given: string): boolean {
+  return given.length >= MIN_DIGITS && id.startsWith(given)
+}
+
+function ambiguous(given: string): UsageError {
+  return new UsageError(`The ids of several dead letters begin with ${escaped(given)}. Pass more of the id.`)
 }
 
 function noteMissing(id: string): void {
@@ -240,7 +253,7 @@ const AT_ONCE = 500
  * Redrives or drops dead letters, after a question when they are more than one. Sets exit code 1 when an id is that of no
  * dead letter.
  *
- * @param given Their ids. None: all, or those with the reason.
+ * @param given Their ids, or the beginnings of them. None: all, or those with the reason.
  */
 export async function change(
   queue: Queue,
@@ -251,13 +264,18 @@ export async function change(
 ): Promise<void> {
   const words = WORDS[action]
   const ids: string[] = []
-  const missing = new Set(given.map((id) => id.toLowerCase()))
+  const wantedIds = new Map(given.map((id) => [id.toLowerCase(), 0]))
   const reasons = await countReasons(queue, ({ id, reason }) => {
-    const isChosen = (given.length === 0 || missing.delete(id)) && (wanted === undefined || reason === wanted)
+    const meant = [...wantedIds.keys()].filter((each) => isMeant({ id }, each))
+    for (const each of meant) wantedIds.set(each, (wantedIds.get(each) ?? 0) + 1)
+    const isChosen = (given.length === 0 || meant.length > 0) && (wanted === undefined || reason === wanted)
     if (isChosen) ids.push(id)
     return isChosen
   })
-  for (const id of missing) noteMissing(id)
+  for (const [id, count] of wantedIds) {
+    if (count > 1) throw ambiguous(id)
+    if (count === 0) noteMissing(id)
+  }
   const found = `${counted(ids.length, 'dead letter')} of queue ${escaped(name)}`
   const what = reasons.length === 0 ? found : `${found}: ${listReasons(reasons)}`
   const report = { queue: name, action, dryRun, found: ids.length, reasons }
