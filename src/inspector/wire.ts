@@ -106,6 +106,8 @@ export interface Problem {
 export interface QueueStatus {
   readonly part: string
   readonly status: 'ok' | 'degraded' | 'closing' | 'unavailable'
+  /** Why it takes no messages, or does not answer. */
+  readonly reason?: string
   readonly waiting: number
   readonly active: number
   /** Of those that wait: how many were tried before. Undefined where the engine does not count them. */

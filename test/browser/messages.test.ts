@@ -190,4 +190,8 @@ test('a message whose one URL is held says which, and that the other is tried', 
   expect(await next.getByRole('listitem').allInnerTexts()).toEqual([
     expect.stringMatching(/^http:\S+\/partner circuit open, next probe \S+$/),
   ])
+  await goToView(page, 'Queues')
+  const shop = page.locator('li.queue').filter({ hasText: 'shop' })
+  await shop.locator('.queue-head').getByText('circuit open').waitFor()
+  expect(await shop.locator('.queue-head .state-done').count()).toBe(0)
 })

@@ -259,10 +259,10 @@ export function createSampler({ parts, series, isOpen, onSample, report, clock }
 
 /** For JSON: times in milliseconds. Fields that are undefined are left out when it is sent. */
 function toStatus(health: PartHealth): Omit<QueueStatus, 'part'> {
-  const { status, waiting, active, retrying, deadLetters, oldestDueAgeMs, asOf, circuits } = health
+  const { status, reason, waiting, active, retrying, deadLetters, oldestDueAgeMs, asOf, circuits } = health
   const lines = circuits?.map(({ url, state, openSince, probeAt }) => {
     return { url, state, openSince: openSince?.getTime(), probeAt: probeAt?.getTime() }
   })
-  const counts = { status, waiting, active, retrying, deadLetters, oldestDueAgeMs }
+  const counts = { status, reason, waiting, active, retrying, deadLetters, oldestDueAgeMs }
   return { ...counts, asOf: asOf?.getTime(), circuits: lines } as Omit<QueueStatus, 'part'>
 }

@@ -89,18 +89,25 @@ const STATUSES = {
   closing: ['refused', 'closing'],
   unavailable: ['dead', 'does not answer'],
 } as const
+const HELD = ['waiting', 'circuit open'] as const
 /** A count is older than this only when its engine did not answer. */
 const STALE_MS = 30_000
 
 function Counted({ status: queue }: { readonly status: QueueStatus | undefined }) {
   const now = useNow()
   if (queue === undefined) return <div class="muted">not counted yet</div>
-  const { asOf } = queue
-  const [sign, text] = STATUSES[queue.status]
+  const { asOf, reason, circuits = [] } = queue
+  const isHeld = queue.status === 'ok' && circuits.some(({ state }) => state !== 'closed')
+  const [sign, text] = isHeld ? HELD : STATUSES[queue.status]
   const isStale = asOf !== undefined && now - asOf > STALE_MS
   return (
     <div>
-      <State state={sign}>{text}</State>
+      <State state={sign}>{queue.status === 'degraded' && reason !== undefined ? 'takes no messages' : text}</State>
+      {reason !== undefined && (
+        <p class="small break">
+          <Text value={reason} />
+        </p>
+      )}
       {asOf !== undefined && (
         <Time at={asOf} class={`small ${isStale ? 'state-waiting' : 'muted'}`}>
           {isStale ? 'stale: ' : ''}counted {formatAgo(asOf, now)}
