@@ -1,6 +1,6 @@
 /**
- * The demo behind `npm start` and `npx hookline demo`, on loopback: a client records calls, a collector takes them, two destinations post them, a receiver
- * handles them, and an inspector shows it all on a page.
+ * The demo behind `npm start` and `npx hookline demo`, on loopback: a client records calls, a collector takes them, two destinations
+ * post them, a receiver handles them, and an inspector shows it all on a page.
  */
 
 import type { RequestListener } from 'node:http'
@@ -144,7 +144,7 @@ routes.set('/hookline', serve(inspector, { path: '/hookline' }))
 routes.set('/webhooks', serve(inspector.withFaults(receiver), { path: '/webhooks' })) // The page can let requests fail.
 let endLife = async (): Promise<void> => {}
 
-console.log(`Client, collector, destination and receiver run at ${origin}`)
+console.log(`Client, collector, destination and receiver run at ${origin}, for this machine alone`)
 console.log(`From last time, in ${folder}: ${left.outbox} messages to deliver, ${left.inbox} to handle`)
 if (aheadMs > 0)
   console.log(`The clock goes on where the page moved it: ${Math.round(aheadMs / 60_000)} min ahead of this machine's.`)

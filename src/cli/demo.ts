@@ -23,6 +23,8 @@ export function define(command: Command): void {
 }
 
 const HELP = `
+Exit codes: 0 each message came through, 1 one did not, or the port is taken.
+
 Examples:
   hookline demo
       Runs a client, a collector, two destinations and a receiver, and prints the URL of their page. Ctrl-C ends.

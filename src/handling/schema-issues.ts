@@ -7,8 +7,9 @@ type ValidateValue = (value: unknown) => Found | Promise<Found>
 type Found = { readonly issues?: readonly SchemaIssue[] | undefined }
 
 const MAX_ISSUES = 3
-/** So many keys of a message are looked at: each has the schema validate once more. */
+/** So many keys of a message are looked at, and for so long: each has the schema validate once more. */
 const MAX_KEYS = 8
+const MAX_MS = 30
 
 /** `items.0.sku (too_small), prices.* (invalid_type), and 2 more`. */
 export async function describeIssues(
@@ -18,13 +19,15 @@ export async function describeIssues(
 ): Promise<string> {
   const shown: string[] = []
   let left = MAX_KEYS
+  const end = performance.now() + MAX_MS
+  const mayLook = (): boolean => left >= 0 && performance.now() < end
   for (const issue of issues.slice(0, MAX_ISSUES)) {
     const path = (issue.path ?? []).map((part) => (typeof part === 'object' ? part.key : part))
     const names: string[] = []
     for (const [index, key] of path.entries()) {
       const isKey = typeof key === 'string'
       left -= isKey ? 1 : 0
-      const isShown = isKey ? left >= 0 && (await isNamed(value, validate, path, index)) : typeof key === 'number'
+      const isShown = isKey ? mayLook() && (await isNamed(value, validate, path, index)) : typeof key === 'number'
       names.push(isShown ? String(key) : '*')
     }
     shown.push(`${names.join('.') || 'the whole'}${codeOf(issue)}`)

@@ -8,8 +8,10 @@ import type {
   ObservedIgnored,
   ObservedStored,
 } from '../handling/observer.ts'
+import { textMember } from '../message/elements.ts'
 import type { HooklineError } from '../message/error.ts'
-import type { Message } from '../message/message.ts'
+import type { Message, MessageType } from '../message/message.ts'
+import { MESSAGE_TYPES } from '../message/type-table.ts'
 import type { Receiver } from '../receiver/api.ts'
 import type { Clock } from '../time/clock.ts'
 import type { JournalWriter } from './journal.ts'
@@ -18,6 +20,15 @@ import { errorLine, runLines } from './redact.ts'
 import { createSample, type Sample } from './sample.ts'
 import type { SeriesRecorder } from './series.ts'
 import type { Step } from './wire.ts'
+
+/** So much of a body that was refused is looked at. */
+const MAX_SCANNED = 10_000
+
+/** The type that a body names which was not parsed: strangers may have sent it. */
+function typeIn(bytes: Uint8Array): MessageType | undefined {
+  const found = textMember(bytes.subarray(0, MAX_SCANNED), 'type')
+  return MESSAGE_TYPES.find((type) => type === found)
+}
 
 /** One message of a request, and why it was refused. */
 type Answer = Pick<AnsweredEvent, 'delivery' | 'message' | 'error'>
@@ -144,6 +155,7 @@ export function watchReceiver(
     const sample = error === undefined ? samples.answered : undefined
     const logged = isKnown ? open(delivery, message, sample) : create(delivery, undefined, true)
     if (logged === undefined) return
+    if (message === undefined) logged.type ??= typeIn(delivery.bytes)
     const { request, status } = event
     const { method = 'POST', path = '', originalPath = path, remoteAddress, headers } = request
     Object.assign(logged, { method, path: originalPath, ownPath: path, remoteAddress, headers, status })

@@ -75,6 +75,20 @@ it.each([undefined, 'inbox'])('a message that no handler matches is ignored, and
   expect(detail()?.row.state).toBe('ignored')
 })
 
+it('a refused message keeps its type, which only the first bytes may name', async () => {
+  const { send, rows } = setUp()
+  await send(track(1), {}, 'another')
+  await send({ ...track(2), type: 'strange' }, {}, 'another')
+  await send({ filler: 'x'.repeat(20_000), ...track(3) }, {}, 'another')
+  expect(rows().map(({ state, type }) => [state, type])).toEqual(
+    expect.arrayContaining([
+      ['refused', 'track'],
+      ['refused', undefined],
+    ]),
+  )
+  expect(rows().filter(({ type }) => type === 'track')).toHaveLength(1)
+})
+
 it('several handlers are several runs; the plots count the message once', async () => {
   const { receiver, send, detail, counts, clock } = setUp()
   receiver
