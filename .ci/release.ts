@@ -13,7 +13,7 @@ const MAY_SHIP = [
   /^dist\/[\w./-]+\.(js|js\.map|d\.ts)$/,
   /^dist\/licences\.txt$/,
   /^docs\/[\w-]+\.md$/,
-  /^docs\/pictures\/messages-(light|dark)\.webp$/,
+  /^docs\/(pictures\/[\w-]+\.webp|[\w-]+\.svg)$/,
   /^examples\/[\w./+-]+\.ts$/,
   /^bench\/[A-Z]+\.md$/,
   /^(README|CHANGELOG|CONTRIBUTING|SECURITY)\.md$/,

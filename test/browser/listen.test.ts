@@ -15,10 +15,9 @@ test('hookline listen --ui: says what to do while nothing came, and shows what c
   const child = spawn(process.execPath, args, { cwd: inject('directory'), env, stdio: ['ignore', 'ignore', 'pipe'] })
   const ended = once(child, 'exit')
   try {
-    const lines = createInterface({ input: child.stderr })
-    const urlIn = ([line]: unknown[]): string => /http:[^\s,]+/.exec(String(line))?.[0] ?? ''
-    const pageUrl = urlIn(await once(lines, 'line'))
-    const url = urlIn(await once(lines, 'line'))
+    const lines = createInterface({ input: child.stderr })[Symbol.asyncIterator]()
+    const nextUrl = async (): Promise<string> => /http:[^\s,]+/.exec(String((await lines.next()).value))?.[0] ?? ''
+    const [pageUrl, url] = [await nextUrl(), await nextUrl()]
     const { page } = await open()
     await page.goto(pageUrl)
     await page.getByText('No requests yet').waitFor()

@@ -73,6 +73,19 @@ describe('by default a receiver prints', () => {
     expect(printed[0]?.text).toMatch(/\n {4}Error: down\n {8}at .*log\.test\.ts/)
   })
 
+  it('for handlers that fail: the first error, also when it cannot be read, and how many more', async () => {
+    const { printed, receiver } = setUp()
+    const unreadable = new Error('down')
+    Object.defineProperty(unreadable, 'name', {
+      get() {
+        throw new Error('no name')
+      },
+    })
+    receiver.on('page', () => Promise.reject(unreadable)).on('*', () => Promise.reject('text'))
+    await deliver(receiver, fixtures.page)
+    expect(printed[0]?.text).toContain('(page): Error: down (and 1 more).')
+  })
+
   it('nothing for a request that comes while it closes, or after', async () => {
     const { printed, receiver } = setUp()
     await receiver.close()

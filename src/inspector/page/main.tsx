@@ -2,6 +2,7 @@
 
 import { type ComponentChild, render } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Setup } from '../wire.ts'
 import { DeadLettersView } from './dead-letters.tsx'
 import { DevelopmentView } from './development.tsx'
 import { formatNumber } from './format.ts'
@@ -22,13 +23,18 @@ const CONTENT: Readonly<Record<View, () => ComponentChild>> = {
 }
 
 function Page() {
-  const { view } = useRoute()
+  const route = useRoute()
   const setup = useStore((state) => state.setup)
   const isLost = useStore((state) => state.link === 'lost')
   const refusal = useStore((state) => state.refusal)
   const dead = useStore((state) => state.queues.reduce((sum, { deadLetters }) => sum + deadLetters, 0))
+  const isCounted = useStore((state) => state.queues.length > 0)
+  const views = viewsOf(setup)
+  /** It stays when the last dead letter is gone. */
+  const first = useRef<View>()
+  if (isCounted) first.current ??= dead > 0 ? 'dead-letters' : 'queues'
+  const view = views.includes(route.view) ? route.view : (first.current ?? 'queues')
   const Content = CONTENT[view]
-  const views = (Object.keys(VIEWS) as View[]).filter((each) => each !== 'development' || setup?.development === true)
   const main = useRef<HTMLElement>(null)
   useEffect(() => {
     document.title = `${VIEWS[view]} · Hookline`
@@ -60,6 +66,12 @@ function Page() {
       <Announcer />
     </>
   )
+}
+
+/** No messages pass where queues are looked into. */
+function viewsOf(setup: Setup | undefined): readonly View[] {
+  if (setup?.command === 'queue') return ['queues', 'dead-letters']
+  return (Object.keys(VIEWS) as View[]).filter((each) => each !== 'development' || setup?.development === true)
 }
 
 const KEYS = [

@@ -114,10 +114,8 @@ interface PostOptions {
 
 export async function post({ send }: Client, path: string, event: string, options: PostOptions = {}) {
   const { secret = SECRET, bytes = 0, half } = options
-  const { body, headers } = signedRequest(
-    { ...fixtures.track, event, properties: { filler: 'x'.repeat(bytes) } },
-    secret,
-  )
+  const message = { ...fixtures.track, event, properties: { filler: 'x'.repeat(bytes) } }
+  const { body, headers } = signedRequest(JSON.stringify(message), secret) // The same bytes are a copy.
   const whole = Buffer.from(body)
   const reply = await send({
     path,

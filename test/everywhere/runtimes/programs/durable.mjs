@@ -12,7 +12,7 @@ const secret = 'everywhere'
 const never = new Promise(() => {})
 
 const receive = async (receiver) => {
-  const { body, headers } = signedRequest(fixtures.track, secret)
+  const { body, headers } = signedRequest(JSON.stringify(fixtures.track), secret)
   return (await receiver.receive(Buffer.from(body), headers)).status
 }
 
