@@ -58,9 +58,9 @@ export const outbound: readonly Patch[] = [
   },
   {
     fault: 'a destination that is disabled posts what is queued',
-    file: 'src/destination/job-handler.ts',
-    from: 'if (!enabled) return hold(job, before, startedAt, now + circuits.holdMs(targets))',
-    to: '',
+    file: 'src/destination/current-settings.ts',
+    from: 'settings = { ...settings, enabled }',
+    to: 'settings = { ...settings }',
     rows: ['Outbound · States'],
   },
   {
