@@ -19,7 +19,10 @@ import { interruption, note } from './terminal.ts'
  * @param port True: any free one.
  * @throws UsageError (as a rejection) for a port that cannot be listened on.
  */
-export async function openPage(port: number | true, shown: Pick<EndpointOptions, 'command' | 'parts' | 'explain'>) {
+export async function openPage(
+  port: number | true,
+  shown: Pick<EndpointOptions, 'command' | 'address' | 'parts' | 'explain'>,
+) {
   const keep = readKeep()
   const log = createLog(undefined, undefined, systemClock)
   const journal = createJournal(keep, systemClock, log)

@@ -3,8 +3,8 @@
 import type { Queued, Submission } from '../destination/api.ts'
 import { compose, serialise } from '../message/compose.ts'
 import { HooklineError } from '../message/error.ts'
+import { idOfKey } from '../message/id.ts'
 import { requireText } from '../options/checks.ts'
-import { jobIdFromKey } from '../queues/job-id.ts'
 import { type MaySubmitComposed, SUBMIT_COMPOSED } from '../sender/compose-call.ts'
 import type { Clock } from '../time/clock.ts'
 import { distinctTime } from '../time/distinct.ts'
@@ -31,7 +31,7 @@ export async function submitToAll(
 }
 
 function composeSubmission({ message, key }: Submission) {
-  return { message, bytes: serialise(message), id: key === undefined ? undefined : jobIdFromKey(key) }
+  return { message, bytes: serialise(message), id: key === undefined ? undefined : idOfKey(key) }
 }
 
 function summarise(failures: readonly unknown[]): HooklineError {

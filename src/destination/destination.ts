@@ -1,6 +1,7 @@
 /** createDestination(): messages in a queue, retried for four hours, with a switch and audiences. */
 
 import { HooklineError } from '../message/error.ts'
+import { idOfKey, newId } from '../message/id.ts'
 import { matchUser } from '../message/identity.ts'
 import { isMeantFor } from '../message/integrations.ts'
 import { INTEGRATION_NAME, RESPONSE_TIME_MS } from '../message/limits.ts'
@@ -10,7 +11,6 @@ import { invalidOption, kindOf, refuseUnknown, requireInteger, requireText } fro
 import type { DeadLetter, Job, PushOptions } from '../queues/api.ts'
 import { byListedReason } from '../queues/drop.ts'
 import { checkHealth } from '../queues/health.ts'
-import { jobIdFromKey, newJobId } from '../queues/job-id.ts'
 import {
   type Composed,
   composeCall,
@@ -56,7 +56,7 @@ export function createDestination(options: DestinationOptions): Destination {
   async function push(composed: readonly Composed[], options?: PushOptions): Promise<readonly Queued[]> {
     refuseWhenClosed()
     const jobs: Job[] = []
-    const results = composed.map(({ message, bytes, at, id = newJobId() }): Queued => {
+    const results = composed.map(({ message, bytes, at, id = newId() }): Queued => {
       const reason = findSkipReason(message, live.settings, at)
       if (reason !== undefined) return { queued: false, reason }
       jobs.push({ id, body: bytes })
@@ -85,7 +85,7 @@ export function createDestination(options: DestinationOptions): Destination {
     }
     const composed = (submissions as readonly Submission[]).map(({ message, key }) => {
       if (key !== undefined) requireText('key', key)
-      return { ...composeMessage(message, clock), id: key && jobIdFromKey(key) }
+      return { ...composeMessage(message, clock), id: key && idOfKey(key) }
     })
     return push(composed, options)
   }

@@ -8,9 +8,11 @@ import type { Message } from '../message/message.ts'
 /** How a message arrived. Some fields are computed when they are read: pass the object on, a copy by spread loses them. */
 export interface Delivery {
   /**
-   * Identifies the delivery and every retry of it, which are the same bytes: the verified signature, and with several secrets
-   * the one that the last of them makes of these bytes; of a receiver with many sources, the SHA-256 of that and of the source; the SHA-256 of the bytes when unsigned; of an element of a batch, that of
-   * the signature, its place and its bytes. Use it, not `messageId`, to recognise duplicates: a `messageId` can be guessed.
+   * Identifies the delivery and every retry of it, in an inbox and as a dead letter, too: a UUID. It is made of your `key`, if
+   * `inbox` or `dedupe` has one. Else of the verified signature, which a retry has again because its bytes are the same; with
+   * several secrets, of the one that the last of them makes of these bytes; with many sources, of that and of the source; of the
+   * bytes when unsigned; of an element of a batch, of the signature, its place and its bytes. Use it, not `messageId`, to
+   * recognise duplicates: a `messageId` can be guessed.
    */
   readonly id: string
   /** The exact bytes of the body, or of the element of a batch. `JSON.stringify(delivery)` has them as text, and leaves the headers out. */

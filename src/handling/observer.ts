@@ -49,29 +49,27 @@ export interface AnsweredEvent {
 /** A message is stored in the inbox, or an authentic one that is invalid. */
 export interface ObservedStored extends Omit<StoredEvent, 'message'> {
   readonly message: Message | undefined
-  /** Its id in the queue: that of its dead letter. */
-  readonly jobId: string
 }
 
 /** No handler matches a message. */
 export interface ObservedIgnored extends IgnoredEvent {
-  /** Its id in the queue; undefined without an inbox. */
-  readonly jobId: string | undefined
+  /** Whether it is in the inbox. */
+  readonly isStored: boolean
 }
 
 /** Every handler of a message succeeded. */
 export interface ObservedHandled extends HandledEvent {
   /** One for each handler that ran, in the order of their ends. */
   readonly runs: readonly HandlerRun[]
-  /** Its id in the queue; undefined without an inbox. */
-  readonly jobId: string | undefined
+  /** Whether it is in the inbox. */
+  readonly isStored: boolean
 }
 
 /** Handlers of a message failed, or took too long. */
 export interface ObservedFailed extends FailedEvent {
   /** Those that have ended. */
   readonly runs: readonly HandlerRun[]
-  readonly jobId: string | undefined
+  readonly isStored: boolean
 }
 
 /** `forget` was called: an observer forgets the messages of these users, too. */

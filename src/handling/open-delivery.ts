@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import type { BodySource, EndpointBody } from '../http/body.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { HooklineError } from '../message/error.ts'
+import { idOfDigest } from '../message/id.ts'
 import type { Message } from '../message/message.ts'
 import { parse } from '../message/parse.ts'
 import type { Key } from '../message/signature.ts'
@@ -14,7 +15,7 @@ import type { HandlerRun, ReceiverObservers } from './observer.ts'
 export interface Observed {
   readonly observers: ReceiverObservers
   readonly runs: HandlerRun[]
-  readonly jobId: string | undefined
+  readonly isStored: boolean
 }
 
 /** A delivery in progress: filled in step by step, its costly parts only when they are read. */
@@ -36,6 +37,8 @@ export class OpenDelivery implements Delivery {
   startedAt: number | undefined
   /** The error of the deadline once it has passed, or of the shutdown that ended the delivery. */
   expired: HooklineError | undefined
+  /** Whether it was handled or stored before: nothing was done. */
+  isDuplicate = false
   /** Whether no handler matched. */
   #isIgnored = false
   readonly #receivedAt: number
@@ -44,6 +47,7 @@ export class OpenDelivery implements Delivery {
   #invalid: HooklineError | undefined
   #result: ReceivedElement | undefined // It holds this delivery, which JSON could not write.
   #abort: AbortController | undefined
+  #id: string | undefined
   #observed: Observed | undefined // Private, so that JSON and a console leave it out.
 
   constructor(headers: EndpointHeaders, receivedAt: number) {
@@ -52,12 +56,22 @@ export class OpenDelivery implements Delivery {
   }
 
   get id(): string {
+    return this.#id ?? idOfDigest(this.#digest())
+  }
+
+  /** That of its job, or the one that a key of the application makes. */
+  set id(id: string) {
+    this.#id = id
+  }
+
+  #digest(): string {
     const { signature, source, element } = this
     if (element !== undefined) {
       return sha256(JSON.stringify([element, source, this.isUncovered, sha256(this.bytes)]))
     }
     // The signature is that of the first element: it tells nothing of a batch that is refused as a whole.
-    if (signature === undefined || this.isUncovered) return sha256(this.bytes)
+    // Anyone can send these bytes: they must not make the id that a key of the application makes.
+    if (signature === undefined || this.isUncovered) return sha256(`unsigned ${sha256(this.bytes)}`)
     return source === undefined ? signature : sha256(`${signature}${source}`)
   }
 
@@ -131,8 +145,8 @@ export class OpenDelivery implements Delivery {
     this.#stage = stage
   }
 
-  setObserved(observers: ReceiverObservers | undefined, jobId?: string): void {
-    if (observers !== undefined) this.#observed = { observers, runs: [], jobId }
+  setObserved(observers: ReceiverObservers | undefined, isStored = false): void {
+    if (observers !== undefined) this.#observed = { observers, runs: [], isStored }
   }
 
   setBody({ bytes, source }: EndpointBody): void {

@@ -9,7 +9,9 @@ type Found = { readonly issues?: readonly SchemaIssue[] | undefined }
 const MAX_ISSUES = 3
 /** So many keys of a message are looked at, and for so long: each has the schema validate once more. */
 const MAX_KEYS = 8
-const MAX_MS = 30
+const MAX_MS = 20
+/** A value may be nested as deeply as its body is long. */
+const MAX_DEPTH = 10
 
 /** `items.0.sku (too_small), prices.* (invalid_type), and 2 more`. */
 export async function describeIssues(
@@ -22,14 +24,15 @@ export async function describeIssues(
   const end = performance.now() + MAX_MS
   const mayLook = (): boolean => left >= 0 && performance.now() < end
   for (const issue of issues.slice(0, MAX_ISSUES)) {
-    const path = (issue.path ?? []).map((part) => (typeof part === 'object' ? part.key : part))
+    const path = keysOf(issue)
     const names: string[] = []
-    for (const [index, key] of path.entries()) {
+    for (const [index, key] of path.slice(0, MAX_DEPTH).entries()) {
       const isKey = typeof key === 'string'
       left -= isKey ? 1 : 0
       const isShown = isKey ? mayLook() && (await isNamed(value, validate, path, index)) : typeof key === 'number'
       names.push(isShown ? String(key) : '*')
     }
+    if (path.length > MAX_DEPTH) names.push('…')
     shown.push(`${names.join('.') || 'the whole'}${codeOf(issue)}`)
   }
   const more = issues.length - shown.length
@@ -58,10 +61,14 @@ async function isNamed(
   if (other === key) return false
   const before = path.slice(0, index)
   const { issues = [] } = await validate(rename(value, before, key, other))
-  return !issues.some(({ path: found = [] }) => {
-    const keys = found.map((part) => (typeof part === 'object' ? part.key : part))
+  return !issues.some((issue) => {
+    const keys = keysOf(issue)
     return keys[index] === other && before.every((part, at) => keys[at] === part)
   })
+}
+
+function keysOf({ path = [] }: SchemaIssue): readonly PropertyKey[] {
+  return path.map((part) => (typeof part === 'object' ? part.key : part))
 }
 
 /** Another key of the same form: its last letter or digit is the next one. */

@@ -34,8 +34,8 @@ type Failure = Pick<FailedEvent, 'error' | 'next' | 'attempt'>
 export function createTap(report: Report<FailedRequest>, clock: Clock) {
   function observeFailed(event: FailedEvent, { observed }: OpenDelivery): void {
     if (observed === undefined) return
-    const { observers, runs, jobId } = observed
-    observers.publish('failed', { ...event, runs, jobId })
+    const { observers, runs, isStored } = observed
+    observers.publish('failed', { ...event, runs, isStored })
   }
 
   const tap = {
@@ -50,10 +50,10 @@ export function createTap(report: Report<FailedRequest>, clock: Clock) {
     },
 
     /** @param message Undefined for an authentic one that is invalid: channels leave it out. */
-    stored(message: Message | undefined, delivery: OpenDelivery, jobId: string, startedAt: number): void {
+    stored(message: Message | undefined, delivery: OpenDelivery, startedAt: number): void {
       const durationMs = clock.monotonic() - startedAt
       if (message !== undefined) stored.publish({ message, delivery, durationMs } satisfies StoredEvent)
-      delivery.observed?.observers.publish('stored', { message, delivery, durationMs, jobId })
+      delivery.observed?.observers.publish('stored', { message, delivery, durationMs })
     },
 
     /** Every handler succeeded, or none matched. Tells nothing of handlers that started before anything needed it. */
@@ -65,15 +65,15 @@ export function createTap(report: Report<FailedRequest>, clock: Clock) {
       const event: HandledEvent = { message, delivery, attempt, durationMs: clock.monotonic() - startedAt }
       if (handled.hasSubscribers) handled.publish(event)
       if (observed === undefined) return
-      const { observers, runs, jobId } = observed
-      observers.publish('handled', { ...event, runs, jobId })
+      const { observers, runs, isStored } = observed
+      observers.publish('handled', { ...event, runs, isStored })
     },
 
     ignored(delivery: OpenDelivery): void {
       const { dispatched, observed } = delivery
       const event: IgnoredEvent = { message: dispatched as Message, delivery }
       if (ignored.hasSubscribers) ignored.publish(event)
-      observed?.observers.publish('ignored', { ...event, jobId: observed.jobId })
+      observed?.observers.publish('ignored', { ...event, isStored: observed.isStored })
     },
 
     /** A request failed, or a message of it: it is rejected unless handlers saw it. */

@@ -10,6 +10,9 @@ export const accepted: TextAnswer = {
   body: '{"ok":true}',
 }
 
+/** For a message that an inbox or `dedupe` knew: nothing was done. */
+export const duplicate: TextAnswer = { ...accepted, body: '{"ok":true,"duplicate":true}' }
+
 // The scheme is not `Basic`, although Basic is accepted: browsers answer a Basic challenge with a login dialog.
 const writeKeyChallenge = { 'www-authenticate': 'WriteKey realm="collector"' }
 const signatureChallenge = { 'www-authenticate': 'HMAC-SHA1 header="X-Signature"' }

@@ -3,6 +3,7 @@
 import type { Handlers } from '../handling/handlers.ts'
 import type { OpenDelivery } from '../handling/open-delivery.ts'
 import { HooklineError } from '../message/error.ts'
+import { idOfKey } from '../message/id.ts'
 import { matchUser } from '../message/identity.ts'
 import type { Message } from '../message/message.ts'
 import { notify } from '../options/callbacks.ts'
@@ -12,7 +13,6 @@ import { createWarning } from '../options/warning.ts'
 import type { ClaimedJob, DeadLetter, DeadLetterFilter, DeadLetterPage, Forgotten, Job } from '../queues/api.ts'
 import { byListedReason } from '../queues/drop.ts'
 import type { QueueCounts } from '../queues/health.ts'
-import { jobIdFromKey, jobIdOf } from '../queues/job-id.ts'
 import { unref } from '../time/clock.ts'
 import { bodyOf, sourceOf, writeEnvelope } from './envelope.ts'
 import { countLostClaims, createJobHandler, deliveryOf, type HandlingSettings } from './job-handler.ts'
@@ -67,30 +67,31 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
   }
 
   function idOf(delivery: OpenDelivery, message: Message | undefined): string {
-    if (key === undefined || message === undefined) return jobIdOf(delivery.id)
+    if (key === undefined || message === undefined) return delivery.id
     const chosen: unknown = key(message, delivery)
     requireKey('inbox.key', chosen)
-    return jobIdFromKey(delivery.within(chosen))
+    return idOfKey(delivery.within(chosen))
   }
 
   return {
-    prepare: (delivery: OpenDelivery, message: Message | undefined): Prepared => ({
-      job: { id: idOf(delivery, message), body: writeEnvelope(delivery) },
-      delivery,
-      message,
-    }),
+    prepare(delivery: OpenDelivery, message: Message | undefined): Prepared {
+      const id = idOf(delivery, message)
+      delivery.id = id // It is made once.
+      return { job: { id, body: writeEnvelope(delivery) }, delivery, message }
+    },
     async store(prepared: readonly Prepared[]): Promise<void> {
       const startedAt = tap.startOf('stored', prepared[0]?.delivery)
       try {
-        await queue.push(prepared.map(({ job }) => job))
+        const known = new Set(await queue.push(prepared.map(({ job }) => job)))
+        for (const { delivery } of prepared) delivery.isDuplicate = known.has(delivery.id)
       } catch (cause) {
         const text = 'The inbox could not store the message. Got an error from its queue. Send the message again.'
         throw new HooklineError('inbox_unavailable', text, { cause })
       }
       watchStart()
       if (startedAt === undefined) return
-      for (const { job, message, delivery } of prepared) {
-        if (delivery.expired === undefined) tap.stored(message, delivery, job.id, startedAt)
+      for (const { message, delivery } of prepared) {
+        if (delivery.expired === undefined) tap.stored(message, delivery, startedAt)
       }
     },
     start(): void {

@@ -58,7 +58,8 @@ export function createJobHandler(
     let delivery: OpenDelivery
     try {
       delivery = readEnvelope(job.body)
-      delivery.setObserved(observers.current, job.id)
+      delivery.id = job.id
+      delivery.setObserved(observers.current, true)
     } catch (error) {
       delivery = deliveryOf({ ...job, at: job.firstAt }, observers)
       return deadLetter({ job, delivery, before }, error as HooklineError, 'unreadable')
@@ -144,8 +145,8 @@ export function createJobHandler(
     const attempts = before.attempts + (given === undefined ? 1 : 0)
     const reason = given ?? error.code
     const next = `Attempts: ${attempts}. Fix the cause, then call receiver.redrive(['${id}']).`
-    const { text, fields } = describe(error, delivery, next, { id, reason, attempts })
-    const line = { level: 'error', code: 'dead_letter', text: `dead letter ${id}: ${text}`, fields } as const
+    const { text, fields } = describe(error, delivery, next, { reason, attempts })
+    const line = { level: 'error', code: 'dead_letter', text: `dead letter: ${text}`, fields } as const
     tap.failed(delivery, { error, next: 'dead_letter', attempt: attempts }, line)
     const retryState = writeRetryState({ ...before, attempts, error: toStoredError(error) })
     onDeadLetter({ id, body, reason, retryState, failedAt: new Date(clock.now()) })
@@ -170,7 +171,8 @@ export function deliveryOf(
   observers: ReceiverObservers,
 ): OpenDelivery {
   const delivery = new OpenDelivery({}, at.getTime())
+  delivery.id = id
   delivery.setBody({ bytes: body, source: 'argument' })
-  delivery.setObserved(observers.current, id)
+  delivery.setObserved(observers.current, true)
   return delivery
 }

@@ -49,24 +49,23 @@ export interface Journal {
   detail(id: number): Detail | undefined
   /** What explains a refused signature; undefined for any other message. */
   refused(id: number): Refused | undefined
-  /** The message of a job, when it is kept. */
-  rowOfJob(part: string, jobId: string): number | undefined
+  /** The message of a delivery, when it is kept. */
+  rowOf(part: string, deliveryId: string): number | undefined
   readonly version: number
   /**
    * Notes that dead letters were redriven or dropped from the page.
    *
    * @param version That before it: one that has failed again since, perhaps at the same time, is still dead.
    */
-  changed(part: string, jobIds: readonly string[], what: 'redriven' | 'dropped', at: number, version: number): void
+  changed(part: string, ids: readonly string[], what: 'redriven' | 'dropped', at: number, version: number): void
   forget(ids: string | readonly string[], source?: string): number
   close(): void
 }
 
-/** Where the messages of one part are found: by the id of a delivery, and by that of a job. */
+/** Where the messages of one part are found by the ids of their deliveries. */
 export interface PartIndex {
   readonly name: string
-  readonly byKey: Map<string, LoggedMessage>
-  readonly byJob: Map<string, LoggedMessage>
+  readonly byId: Map<string, LoggedMessage>
 }
 
 export interface JournalWriter extends Journal {
@@ -77,7 +76,6 @@ export interface JournalWriter extends Journal {
   add(part: PartIndex, head: LoggedHead): LoggedMessage
   /** Whether a message was forgotten since it arrived, while it was under way: nothing of it may be added. */
   isForgotten(at: number, body: Uint8Array, source?: string): boolean
-  setJob(logged: LoggedMessage, jobId: string): void
   update(logged: LoggedMessage): void
 }
 
@@ -123,22 +121,20 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
   let forgotten: readonly { wanted: ReadonlySet<unknown>; source?: string; at: number; until: number }[] = []
 
   function part(name: string): PartIndex {
-    const known = parts.get(name) ?? { name, byKey: new Map(), byJob: new Map() }
+    const known = parts.get(name) ?? { name, byId: new Map() }
     parts.set(name, known)
     return known
   }
 
   function index(logged: LoggedMessage): LoggedMessage {
-    const { byKey, byJob } = part(logged.part)
-    if (logged.key !== undefined) byKey.set(logged.key, logged)
-    if (logged.jobId !== undefined) byJob.set(logged.jobId, logged)
+    if (logged.deliveryId !== undefined) part(logged.part).byId.set(logged.deliveryId, logged)
     return logged
   }
 
   function onDrop(logged: LoggedMessage): void {
-    const { byKey, byJob } = part(logged.part)
-    if (byKey.get(logged.key ?? '') === logged) byKey.delete(logged.key ?? '')
-    if (byJob.get(logged.jobId ?? '') === logged) byJob.delete(logged.jobId ?? '')
+    const { byId } = part(logged.part)
+    const { deliveryId = '' } = logged
+    if (byId.get(deliveryId) === logged) byId.delete(deliveryId)
   }
 
   function callListeners(): void {
@@ -166,10 +162,6 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
       )
       return since.length > 0 && usersIn(body).some((id) => since.some(({ wanted }) => wanted.has(id)))
     },
-    setJob(logged, jobId) {
-      logged.jobId = jobId
-      index(logged)
-    },
     changesSince(since = -1) {
       const { version } = messages
       const isReset = since < resetAt || since > version
@@ -189,17 +181,16 @@ export function createJournal(keep: Keep, clock: Clock, log: Log, machine: Clock
       const { part, ownPath: path, headers, body: bytes } = logged
       return { part, path, headers, bytes }
     },
-    rowOfJob: (name, jobId) => parts.get(name)?.byJob.get(jobId)?.id,
-    changed(name, jobIds, what, at, since) {
-      const { byJob } = part(name)
-      for (const jobId of jobIds) {
-        const logged = byJob.get(jobId)
+    rowOf: (name, deliveryId) => parts.get(name)?.byId.get(deliveryId)?.id,
+    changed(name, ids, what, at, since) {
+      const { byId } = part(name)
+      for (const id of ids) {
+        const logged = byId.get(id)
         if (logged === undefined) continue
         const { state, endedAt = 0 } = logged
         addStep(logged, { at, what })
         if (what === 'dropped') {
-          logged.jobId = undefined
-          byJob.delete(jobId)
+          logged.isStored = false
         } else if (state === 'dead' && (endedAt < at || (endedAt === at && messages.versionOf(logged) <= since))) {
           logged.state = 'waiting'
           logged.code = undefined

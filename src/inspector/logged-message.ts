@@ -11,8 +11,8 @@ import type { Detail, Row, RowState, Step } from './wire.ts'
 export interface LoggedHead {
   readonly at: number
   readonly kind: Row['kind']
-  /** The id of its delivery; undefined when no other event belongs to it. */
-  readonly key?: string | undefined
+  /** Undefined when no other event belongs to it. */
+  readonly deliveryId?: string | undefined
   /** Whether strangers may have sent it: it pushes out refused requests alone. */
   readonly isRefused?: boolean
 }
@@ -21,7 +21,8 @@ export interface LoggedMessage extends LogEntry, LoggedHead {
   readonly part: string
   /** How many messages that succeeded it stands for, when only a sample of them is kept. */
   of?: number | undefined
-  jobId?: string | undefined
+  /** Whether it is in the queue of the part, or was. */
+  isStored?: boolean | undefined
   source?: string | undefined
   state: RowState
   type?: string | undefined
@@ -108,14 +109,15 @@ export function canExplain({ isRefused, code }: LoggedMessage): boolean {
 }
 
 export function detailOf(logged: LoggedMessage): Detail {
-  const { kind, method, path, remoteAddress, jobId, startedAt, steps, headers, body, bytes } = logged
+  const { kind, method, path, remoteAddress, deliveryId, startedAt, steps, headers, body, bytes } = logged
   const address = remoteAddress === undefined ? {} : { remoteAddress }
   return {
     row: rowOf(logged),
     ...(kind !== 'sent' && { request: { method, path, ...address, headers: linesOf(headers) } }),
     body: showBody(body, bytes, kind === 'collected'),
     steps,
-    ...(jobId !== undefined && { jobId }),
+    ...(deliveryId !== undefined && { deliveryId }),
+    isStored: logged.isStored === true,
     canExplain: canExplain(logged),
     ...(startedAt !== undefined && { window: { startedAt, endsAt: startedAt + RETRY_WINDOW_MS } }),
   }

@@ -89,12 +89,12 @@ export function watchDestination(
     sample: Sample | undefined,
   ): LoggedMessage | undefined {
     const of = sample === undefined ? 1 : sample(id)
-    const known = part.byJob.get(id)
+    const known = part.byId.get(id)
     if (known !== undefined) return known
     if (of === undefined || journal.isForgotten(at, bytes)) return undefined
-    const logged = journal.add(part, { kind: 'sent', at })
+    const logged = journal.add(part, { kind: 'sent', at, deliveryId: id })
     if (of > 1) logged.of = of
-    journal.setJob(logged, id)
+    logged.isStored = true
     setBody(logged, bytes)
     try {
       describeMessage(logged, read())

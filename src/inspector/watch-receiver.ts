@@ -58,41 +58,34 @@ export function watchReceiver(
     delivery: Delivery,
     message: Message | undefined,
     sample: Sample | undefined,
-    jobId?: string,
+    isStored = false,
   ): LoggedMessage | undefined {
     const { id } = delivery
     const of = sample === undefined ? 1 : sample(id)
-    const known = part.byKey.get(id) ?? (jobId === undefined ? undefined : part.byJob.get(jobId))
+    const known = part.byId.get(id)
     const logged = known ?? (of === undefined ? undefined : create(delivery, id, false))
     if (logged === undefined) return undefined
     if (logged !== known && of !== 1) logged.of = of
     if (logged.type === undefined && message !== undefined) describeMessage(logged, message)
-    if (jobId !== undefined && logged.jobId === undefined) journal.setJob(logged, jobId)
+    if (isStored) logged.isStored = true
     return logged
   }
 
-  function create(delivery: Delivery, key: string | undefined, isRefused: boolean): LoggedMessage | undefined {
+  function create(delivery: Delivery, deliveryId: string | undefined, isRefused: boolean): LoggedMessage | undefined {
     const { receivedAt, bytes, source, headers } = delivery
     const at = receivedAt.getTime()
     if (journal.isForgotten(at, bytes, source)) return undefined
-    const logged = journal.add(part, { kind: 'received', at, key, isRefused })
+    const logged = journal.add(part, { kind: 'received', at, deliveryId, isRefused })
     logged.source = source
     setBody(logged, bytes)
     logged.headers = headers
     return logged
   }
 
-  function stored({ delivery, message, jobId, durationMs }: ObservedStored): void {
-    const other = part.byJob.get(jobId)
-    const logged = open(delivery, message, message && samples.stored)
+  function stored({ delivery, message, durationMs }: ObservedStored): void {
+    const logged = open(delivery, message, message && samples.stored, true)
     if (logged === undefined) return
-    if (other === undefined || other === logged) {
-      if (logged.jobId === undefined) journal.setJob(logged, jobId)
-      if (logged.state === 'failed' || logged.state === 'refused') logged.state = 'waiting'
-    } else if (logged.jobId === undefined) {
-      // Another message with the same key of the application: the queue keeps that one, and nothing follows for this one.
-      logged.state = other.state === 'waiting' ? 'done' : other.state
-    }
+    if (logged.state === 'failed' || logged.state === 'refused') logged.state = 'waiting'
     addStep(logged, { at: journal.now(), what: 'stored', durationMs }, true)
     journal.update(logged)
   }
@@ -103,8 +96,8 @@ export function watchReceiver(
     end(event, sample, { state: 'done', code: undefined, retryAt: undefined }, { what: 'handled' })
   }
 
-  function ignored({ delivery, message, jobId }: ObservedIgnored): void {
-    const logged = open(delivery, message, samples.handled, jobId)
+  function ignored({ delivery, message, isStored }: ObservedIgnored): void {
+    const logged = open(delivery, message, samples.handled, isStored)
     if (logged === undefined) return
     const at = journal.now()
     Object.assign(logged, { state: 'ignored', code: undefined, retryAt: undefined, endedAt: at })
@@ -127,15 +120,15 @@ export function watchReceiver(
   }
 
   function end(
-    { delivery, message, attempt, durationMs, runs, jobId }: ObservedHandled | ObservedFailed,
+    { delivery, message, attempt, durationMs, runs, isStored }: ObservedHandled | ObservedFailed,
     sample: Sample | undefined,
     change: Partial<LoggedMessage>,
     step: Pick<Extract<Step, { what: 'handled' | 'failed' }>, 'what' | 'error' | 'next'>,
   ): void {
-    const logged = open(delivery, message, sample, jobId)
+    const logged = open(delivery, message, sample, isStored)
     if (logged === undefined) return
     const at = journal.now()
-    const attempts = jobId === undefined ? logged.attempts + 1 : attempt
+    const attempts = isStored ? attempt : logged.attempts + 1
     Object.assign(logged, { ...change, attempts, durationMs, endedAt: at } satisfies Partial<LoggedMessage>)
     addStep(logged, { at, attempt: attempts, durationMs, runs: runLines(runs), ...step })
     journal.update(logged)
@@ -151,20 +144,23 @@ export function watchReceiver(
   function answerOne(event: AnsweredEvent, answer: Answer): void {
     const { delivery, message, error } = answer
     // A signature covers it, or nothing does and it was handled as a message all the same.
-    const isKnown = delivery.verified || message !== undefined || part.byKey.has(delivery.id)
+    const isKnown = delivery.verified || message !== undefined || part.byId.has(delivery.id)
     const sample = error === undefined ? samples.answered : undefined
     const logged = isKnown ? open(delivery, message, sample) : create(delivery, undefined, true)
     if (logged === undefined) return
     if (message === undefined) logged.type ??= typeIn(delivery.bytes)
     const { request, status } = event
     const { method = 'POST', path = '', originalPath = path, remoteAddress, headers } = request
-    Object.assign(logged, { method, path: originalPath, ownPath: path, remoteAddress, headers, status })
-    if (logged.jobId === undefined) settle(logged, error, isKnown ? error?.status : status)
+    // Of another message with the same key of the application, only the steps are kept: the body stays that of the first.
+    const isSame = Buffer.compare(logged.body, delivery.bytes) === 0
+    if (isSame) Object.assign(logged, { method, path: originalPath, ownPath: path, remoteAddress, headers })
+    logged.status = status
+    if (logged.isStored !== true) settle(logged, error, isKnown ? error?.status : status)
     else if (logged.state === 'waiting') logged.code ??= error?.code // It is stored, and the worker says what follows.
     addSteps(logged, event, answer)
     journal.update(logged)
-    const isStored = logged.jobId !== undefined && status < 400
-    if (error !== undefined && !counted.has(error) && !isStored) series.failed(name, undefined)
+    const isTaken = logged.isStored === true && status < 400
+    if (error !== undefined && !counted.has(error) && !isTaken) series.failed(name, undefined)
   }
 
   /** Sets the state of a message that is not in the inbox. A message that was done stays done, whatever a copy of it is answered. */

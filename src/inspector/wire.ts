@@ -31,6 +31,8 @@ export interface Setup {
   readonly parts: readonly Part[]
   /** The subcommand of `hookline` that serves the page; undefined for an app. */
   readonly command?: 'listen' | 'queue'
+  /** Where it listens for requests, of `hookline listen`. */
+  readonly address?: string
   /** The names of the senders that messages can be sent with; empty: nothing can be sent. */
   readonly senders: readonly string[]
   readonly tamperings: readonly Tampering[]
@@ -145,8 +147,9 @@ export interface DeadLetters {
   readonly part: string
   /** By reason and error, the group with the newest first. */
   readonly groups: readonly LetterGroup[]
-  /** Whether `groups` counts all; false when they are so many that only the oldest were read. */
+  /** Whether `groups` counts all; false when they are so many that only the newest were read. */
   readonly isWhole: boolean
+  /** The newest first. */
   readonly letters: readonly Letter[]
   /** Pass it as `after` for the next page. */
   readonly next?: string
@@ -216,7 +219,10 @@ export interface Detail {
   readonly request?: RequestLine
   readonly body: Body
   readonly steps: readonly Step[]
-  readonly jobId?: string
+  /** That of its dead letter, too; undefined for a refused request. */
+  readonly deliveryId?: string
+  /** Whether it is in the queue of its part, or was. */
+  readonly isStored: boolean
   readonly canExplain: boolean
   /** The four hours in which a destination tries it; set after its first attempt. */
   readonly window?: { readonly startedAt: number; readonly endsAt: number }

@@ -80,10 +80,12 @@ export interface DeadLetter {
 
 /** Which page of the dead letters. */
 export interface DeadLetterPage {
-  /** The id of the last one of the previous page. Default, or when it is no dead letter any more: from the oldest on. */
+  /** The id of the last one of the previous page. Default, or when it is no dead letter any more: the first page. */
   readonly after?: string
   /** The most to return. Default 100. */
   readonly limit?: number
+  /** Lists them from the newest on. Default: from the oldest on. */
+  readonly newestFirst?: boolean
 }
 
 /** Which dead letters to drop: those that match all that is given. Give at least one. */
@@ -158,11 +160,12 @@ export interface Queue {
   /** Whether its jobs outlive the process. */
   readonly isDurable?: boolean
   /**
-   * Adds jobs, all of them or none. Resolves when they are stored as safely as the engine stores, or are in the transaction.
+   * Adds jobs, all of them or none. Resolves when they are stored as safely as the engine stores, or are in the transaction: to the
+   * ids that it had already, whose push changed nothing; to undefined where its engine does not tell.
    *
    * @throws HooklineError (as a rejection) `queue_full`; `queue_unavailable`, and then the jobs may still have been stored.
    */
-  push(jobs: readonly Job[], options?: PushOptions): Promise<void>
+  push(jobs: readonly Job[], options?: PushOptions): Promise<readonly string[] | undefined>
   /**
    * Starts claiming due jobs, at most `concurrency` at a time, about the oldest first. While the engine is unreachable
    * nothing is claimed; the queue tries again by itself and then records the outcomes it still has.
@@ -177,7 +180,7 @@ export interface Queue {
   /** Resolves when no job is due and none is claimed here, or the queue is closed. A job that waits for its time is not due. */
   drain(): Promise<void>
   counts(): Promise<QueueCounts>
-  /** The dead letters, the oldest first. */
+  /** The dead letters, the oldest first unless the page says otherwise. */
   deadLetters(page?: DeadLetterPage): Promise<readonly DeadLetter[]>
   /**
    * Makes dead letters wait again: their claim count, first time and retry state begin anew. Skips ids that are no dead

@@ -9,6 +9,7 @@ import {
   kindOf,
   type OptionChecks,
   refuseUnknown,
+  requireBoolean,
   requireFunction,
   requireInteger,
   requireMethods,
@@ -20,7 +21,7 @@ import {
 import type { Logger } from '../options/log.ts'
 import type { Clock } from '../time/clock.ts'
 import type { DeadLetterPage, Job, PushOptions, StoredDeadLetterFilter } from './api.ts'
-import type { QueueStore } from './store.ts'
+import type { CheckedPage, QueueStore } from './store.ts'
 
 /** What `createQueue` takes beside the store. */
 export interface CreateQueueOptions {
@@ -123,10 +124,11 @@ export function readFilter(
   return which as StoredDeadLetterFilter
 }
 
-export function readPage(page: DeadLetterPage): { readonly after: string | undefined; readonly limit: number } {
-  const { after, limit = 100 } = page
+export function readPage(page: DeadLetterPage): CheckedPage {
+  const { after, limit = 100, newestFirst = false } = page
   if (after !== undefined) requireId('after', after)
-  return { after, limit: requireInteger('limit', limit, 1) }
+  requireBoolean('newestFirst', newestFirst)
+  return { after, limit: requireInteger('limit', limit, 1), newestFirst }
 }
 
 /** Lowercase only: engines that store the 16 bytes take the other spelling for the same id, and others do not. */

@@ -148,16 +148,18 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
         // Nothing is due before the caller's transaction commits, and its errors are the caller's.
         return track(Promise.resolve(store.push(checked, { db })), (error) => error)
       }
+      let known: readonly string[] | undefined
       try {
         const answer = ask(() => (checked.length === 0 ? undefined : store.push(checked)))
         if (store.isOrdered === true) worker.wake() // The claim takes effect after it.
-        if (isThenable(answer)) await answer
+        known = isThenable(answer) ? await answer : answer
         pushFailure = undefined
       } catch (error) {
         pushFailure = { message: (error as HooklineError).message, at: clock.monotonic() }
         throw error
       }
       if (store.isOrdered !== true) worker.wake()
+      return known
     },
     work(handle, options) {
       if (hasHandler) {

@@ -39,10 +39,11 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   /**
    * Stores jobs, all or none. Skips ids that wait, are claimed, are dead letters or are in the dedupe window. The ids of one call differ.
    *
+   * @returns The ids that it skipped; undefined when it does not know.
    * @param options With a `db`, the jobs must be there exactly when its transaction commits. The store throws a TypeError for a
    *   `db` that it cannot use, and what the database throws, as it is. Its caller bounds the waiting.
    */
-  push(jobs: readonly Job[], options?: PushOptions): Answer<void>
+  push(jobs: readonly Job[], options?: PushOptions): Answer<readonly string[] | undefined>
   /**
    * Claims due jobs, at most `limit`, about the oldest first. Gives `onUnreadable` each job that it cannot read and has made a
    * dead letter, so that it does not stop those that it can.
@@ -60,8 +61,12 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
    */
   nextDueAt(): Answer<Date | undefined>
   counts(): Answer<QueueCounts>
-  /** Dead letters, the oldest first; those after the id `after` when it is one of them. */
-  deadLetters(page: { readonly after: string | undefined; readonly limit: number }): Answer<readonly DeadLetter[]>
+  /** Dead letters in the order that the page asks for; those after the id `after` when it is one of them. */
+  deadLetters(page: {
+    readonly after: string | undefined
+    readonly limit: number
+    readonly newestFirst: boolean
+  }): Answer<readonly DeadLetter[]>
   redrive(ids: readonly string[] | 'all'): Answer<number>
   drop(ids: readonly string[] | 'all'): Answer<number>
   /**
@@ -77,6 +82,8 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
    */
   close(): Answer<readonly Job[]>
 }
+
+export type CheckedPage = Parameters<QueueStore['deadLetters']>[0]
 
 /** How claims are released. */
 export interface ReleaseOptions {

@@ -5,7 +5,7 @@ import type { FailedRequest } from '../handling/diagnostics.ts'
 import { isUnusable, toError } from '../handling/failure.ts'
 import { describeRequest } from '../handling/log-lines.ts'
 import { OpenDelivery } from '../handling/open-delivery.ts'
-import { accepted, problem } from '../http/answer.ts'
+import { accepted, duplicate, problem } from '../http/answer.ts'
 import type { EndpointBody } from '../http/body.ts'
 import type { EndpointRequest } from '../http/endpoint.ts'
 import { readJson } from '../http/read-json.ts'
@@ -120,7 +120,7 @@ function summarize(
   if (first === undefined) return refused(failure as HooklineError)
   if (first === delivery) {
     const result = first.result as ReceivedElement
-    if (result.ok) return { ...accepted, ...result }
+    if (result.ok) return { ...(first.isDuplicate ? duplicate : accepted), ...result }
     const { error } = result
     const isStored = hasInbox && isUnusable(error) && delivery.verified
     return isStored ? { ...accepted, ok: false, error } : refused(error)

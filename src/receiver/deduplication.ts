@@ -7,9 +7,9 @@ import { toError } from '../handling/failure.ts'
 import type { OpenDelivery } from '../handling/open-delivery.ts'
 import type { Tap } from '../handling/tap.ts'
 import { HooklineError } from '../message/error.ts'
+import { idOfKey } from '../message/id.ts'
 import type { Message } from '../message/message.ts'
 import { invalidOption, kindOf, refuseUnknown, requireFunction, requireKey } from '../options/checks.ts'
-import { jobIdFromKey } from '../queues/job-id.ts'
 import type { Clock } from '../time/clock.ts'
 import { within } from '../time/timeout.ts'
 
@@ -48,7 +48,8 @@ export function createDeduplication({ store, key }: ReceiverDedupeOptions, clock
     if (key === undefined) return delivery.id
     const chosen: unknown = key(message, delivery)
     requireKey('dedupe.key', chosen)
-    return jobIdFromKey(delivery.within(chosen)) // A key of any length fits the store.
+    delivery.id = idOfKey(delivery.within(chosen)) // A key of any length fits the store.
+    return delivery.id
   }
 
   async function claim(id: string, from: Dedupe): Promise<Claim> {
@@ -86,7 +87,10 @@ export function createDeduplication({ store, key }: ReceiverDedupeOptions, clock
       const id = keyOf(message, delivery)
       delivery.enter('dedupe')
       const claimed = await claim(id, from)
-      if (claimed === 'done') return
+      if (claimed === 'done') {
+        delivery.isDuplicate = true
+        return
+      }
       if (claimed === 'in_progress') {
         const text = 'A message is handled once. Got a copy while the first is being handled. Send the message again.'
         throw new HooklineError('duplicate_in_progress', text)

@@ -94,8 +94,9 @@ export function createReceive(
   function prepare(inbox: Inbox, delivery: OpenDelivery) {
     try {
       const message = delivery.read()
+      const job = inbox.prepare(delivery, message) // Its key makes the id.
       tap.received(message, delivery)
-      return { delivery, result: message, job: inbox.prepare(delivery, message) }
+      return { delivery, result: message, job }
     } catch (thrown) {
       const error = toError(thrown)
       return { delivery, result: error, job: isKept(error, delivery) ? inbox.prepare(delivery, undefined) : undefined }

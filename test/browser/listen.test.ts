@@ -1,10 +1,10 @@
 /** `hookline listen --ui` of the packed package, as a person uses it. */
 
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
 import { expect, inject } from 'vitest'
-import { track } from './messages.ts'
 import { goToView, message, rows, test } from './test.ts'
 
 test('hookline listen --ui: says what to do while nothing came, and shows what came, unchecked without a secret', async ({
@@ -21,14 +21,13 @@ test('hookline listen --ui: says what to do while nothing came, and shows what c
     const { page } = await open()
     await page.goto(pageUrl)
     await page.getByText('No requests yet').waitFor()
+    const curl = await page.locator('.empty code').last().innerText()
+    expect(curl).toContain(`curl ${url} `)
     await goToView(page, 'Queues')
     await page.getByText('has no queue').waitFor()
     await goToView(page, 'Messages')
 
-    const body = JSON.stringify(track('Order Completed'))
-    expect((await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })).status).toBe(
-      200,
-    )
+    await promisify(execFile)('sh', ['-c', curl])
     await rows(page).filter({ hasText: 'Order Completed' }).click()
     await message(page).getByText('Signature not checked').waitFor()
     await page.goto('about:blank')

@@ -87,18 +87,42 @@ test('2 000 rows are scrolled, and only what is seen is in the document', async 
   await expect.poll(() => rows(page).first().getAttribute('aria-posinset')).toBe('1')
 })
 
-test('a failing handler: its error, its attempts, its dead letter', async ({ openApp }) => {
+test('a failing handler: its error comes first, its attempts, its redrive', async ({ openApp }) => {
   const { app, page } = await openApp()
   await app.post(track('Order Failed'))
   await rows(page).filter({ hasText: 'Dead' }).click()
-  const steps = ['Handlers failed in', 'Handlers failed, attempt 2', 'Handlers failed, attempt 3', 'Dead letter']
+  const steps = ['Handlers failed in', '1 more attempt with', 'Handlers failed, attempt 3', 'Dead letter']
   for (const step of steps) await message(page).getByText(step).first().waitFor()
-  await message(page).getByText('chargeCard').first().waitFor()
-  await message(page).getByText('The card was declined.').first().waitFor()
-  await message(page).getByText('Stack').first().click()
-  await message(page).getByText('app.ts').first().waitFor()
-  await page.getByRole('link', { name: 'Redrive or drop it' }).click()
-  await page.getByRole('heading', { name: 'Dead letters', level: 1 }).waitFor()
+  await message(page).locator('.timeline').getByText('chargeCard', { exact: true }).first().waitFor()
+  const last = message(page).getByRole('region', { name: 'Last error' })
+  expect(await last.innerText()).toMatch(/^Error The card was declined\./)
+  await last.getByText('Stack').click()
+  await last.getByText('app.ts').first().waitFor()
+  const { handled } = await app.counts()
+  await last.getByRole('button', { name: 'Redrive' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Redrive' }).and(page.locator(':enabled')).click()
+  await expect.poll(async () => (await app.counts()).handled).toBeGreaterThan(handled)
+  await message(page).getByText('Redriven').waitFor()
+  await message(page).getByText('1 more attempt with the same result').first().click()
+  await message(page).locator('details .timeline').getByText('Handlers failed, attempt 2').first().waitFor()
+
+  const [timeline, body] = await Promise.all(
+    ['Timeline', 'Body'].map((name) => message(page).getByRole('heading', { name }).boundingBox()),
+  )
+  expect([timeline?.y, (timeline?.x ?? 0) < (body?.x ?? 0)]).toEqual([body?.y, true])
+})
+
+test('the answer and the outcome of a message are two columns, the newest message first', async ({ openApp }) => {
+  const { app, page } = await openApp()
+  await app.post(track('Order Failed'))
+  await app.post(track('Order Completed'))
+  await rows(page).filter({ hasText: 'Dead' }).waitFor()
+  const cells = await rows(page)
+    .filter({ hasText: 'Dead' })
+    .evaluate((row) => [...row.children].map(({ textContent }) => textContent))
+  expect(cells.slice(6, 8)).toEqual(['200', 'handler failed'])
+  const times = await rows(page).locator('time').allInnerTexts()
+  expect(times).toEqual(times.toSorted().reverse())
 })
 
 test('a message whose handler fails once is handled at its second attempt', async ({ openApp }) => {

@@ -21,10 +21,10 @@ test('queues: a row each, its counts, and plots that have points', async ({ open
     .getByText(/^counted/)
     .waitFor()
 
-  await queue('app').getByRole('link').first().click()
   await expect.poll(() => queue('app').locator('svg path[d], svg polyline[points]').count()).toBeGreaterThan(3)
-  await queue('partner').getByRole('link').first().click()
-  await queue('partner').locator('svg').nth(1).waitFor()
+  await queue('partner').locator('.plot').nth(1).waitFor()
+  await queue('partner').getByRole('button', { name: 'partner' }).click()
+  await queue('partner').locator('.plot').first().waitFor({ state: 'detached' })
 })
 
 test('dead letters: a dry run says what would happen, then one is redriven and the others are dropped', async ({

@@ -286,6 +286,18 @@ describe('hookline replay', () => {
     expect(noMessage).toMatchObject({ code: 2, stderr: expect.stringContaining('The body of bbbb0000 is no JSON') })
   })
 
+  it('says when an inbox took a request for a copy', async () => {
+    const copy = { status: 200, body: '{"ok":true,"duplicate":true}' }
+    await using endpoint = await startEndpoint({ script: [{ status: 200, body: '{"ok":true}' }, copy] })
+    const args = ['replay', 'aaaa00000001', 'aaaa00000001', '--to', endpoint.url, '--store', store]
+    const { code, stdout } = await hookline(args)
+    const copied = 'a copy that was not handled again; --fresh makes it a message of its own'
+    expect([code, stdout.replace(/\d+ ms/g, '1 ms').split('\n')]).toEqual([
+      0,
+      ['aaaa0000  200 after 1 ms', `aaaa0000  200 after 1 ms, ${copied}`, ''],
+    ])
+  })
+
   it('ends on Ctrl-C, and says that the request may have been taken', async () => {
     await using endpoint = await startEndpoint({ script: ['hang'] })
     const { child, ended } = await start(['replay', 'bbbb', '--to', endpoint.url, '--store', store])

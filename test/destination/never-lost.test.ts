@@ -77,7 +77,9 @@ async function run({ script, urls, steps: planned, graceMs, seed }: Plan): Promi
   const closing = destination.close({ graceMs })
   await clock.advance(graceMs)
   const left = new Set((await closing).map(({ messageId }) => messageId))
-  const failed = new Set((await store.deadLetters({ after: undefined, limit: 1_000 })).map(({ id }) => id))
+  const failed = new Set(
+    (await store.deadLetters({ after: undefined, limit: 1_000, newestFirst: false })).map(({ id }) => id),
+  )
   const delivered = new Set(reports.filter(({ status }) => status === 'delivered').map(({ id }) => id))
 
   for (const [id, messageId] of accepted) {

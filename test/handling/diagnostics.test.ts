@@ -21,7 +21,7 @@ function listen(...names: (typeof CHANNELS)[number][]) {
   return events
 }
 
-const delivery = { id: expect.stringMatching(/^[0-9a-f]{40}$/) }
+const delivery = { id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/) }
 const fail = () => {
   throw new Error('no')
 }

@@ -111,6 +111,9 @@ describe('issues', () => {
     },
   )
 
+  const list: z.ZodType = z.lazy(() => z.array(list))
+  const deepText = `${'['.repeat(500)}1${']'.repeat(500)}`
+
   const prices = z.object({ prices: z.record(z.string().regex(/^[a-z]+-\d\d$/), z.number()) })
   const strict = v.object({ address: v.strictObject({ city: v.string() }) })
   it.each<[string, Schema<object>, object, string]>([
@@ -122,6 +125,12 @@ describe('issues', () => {
       z.object({ a: z.array(z.number()) }),
       { a: [1, 'x', 'x', 'x', 'x'] },
       'a.1 (invalid_type), a.2 (invalid_type), a.3 (invalid_type), and 1 more',
+    ],
+    [
+      'of a value that is nested deeply',
+      z.object({ a: list }),
+      { a: JSON.parse(deepText) },
+      `a${'.0'.repeat(9)}.… (invalid_type)`,
     ],
     ['as the whole', z.object({}).refine(() => false), {}, 'the whole (custom)'],
     [

@@ -89,7 +89,7 @@ it.each([
   const refused = vi.fn()
   const read = codeOf(readStream(stream, LIMIT, undefined)).finally(refused)
   stream.write(Buffer.alloc(LIMIT + 1))
-  await until(() => vi.getTimerCount() === 1 || refused.mock.calls.length > 0)
+  await until(() => stream.listenerCount('data') === 1 || refused.mock.calls.length > 0)
   expect(refused).not.toHaveBeenCalled()
   finish(stream)
   expect(await read).toBe('body_too_large')

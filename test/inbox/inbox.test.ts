@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Delivery } from '../../src/handling/delivery.ts'
 import { HooklineError } from '../../src/message/error.ts'
+import { idOfKey } from '../../src/message/id.ts'
 import type { Message } from '../../src/message/message.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
@@ -82,7 +84,11 @@ describe('an inbox', () => {
     receiver.start()
     await clock.advance(0)
     expect(deliveries).toMatchObject([
-      { verified: false, secretIndex: undefined, id: createHash('sha256').update(bytes).digest('hex') },
+      {
+        verified: false,
+        secretIndex: undefined,
+        id: idOfKey(`unsigned ${createHash('sha256').update(bytes).digest('hex')}`),
+      },
     ])
   })
 
@@ -95,16 +101,27 @@ describe('an inbox', () => {
     const copies = async () => {
       const answers = await Promise.all(Array.from({ length: 1000 }, () => deliver(receiver, fixtures.track)))
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+      return answers.filter(({ body }) => body === '{"ok":true,"duplicate":true}').length
     }
     receiver.start()
-    await copies()
+    expect(await copies()).toBe(999)
     await clock.advance(23 * 3_600_000)
-    await copies()
+    expect(await copies()).toBe(1_000)
     expect(runs).toBe(1)
     await clock.advance(3_600_000)
     await deliver(receiver, fixtures.track)
     await clock.advance(0)
     expect(runs).toBe(2)
+  })
+
+  it('names a message by its key from the first event on', async () => {
+    const ids: string[] = []
+    const note = (event: unknown) => void ids.push((event as { delivery: Delivery }).delivery.id)
+    subscribe('hookline:received', note)
+    onTestFinished(() => void unsubscribe('hookline:received', note))
+    const { receiver } = setUpInbox({ key: () => 'order-1' })
+    await deliver(receiver, fixtures.page)
+    expect(ids).toEqual([idOfKey('order-1')])
   })
 
   it('goes by a key of yours, where there is a message', async () => {
@@ -188,7 +205,7 @@ describe('an inbox that cannot store', () => {
   })
 
   it('hangs: 503 at the deadline; what it says later changes nothing', async () => {
-    const held = Promise.withResolvers<void>()
+    const held = Promise.withResolvers<undefined>()
     const { receiver, clock, errors } = setUpInbox({}, {}, { push: () => held.promise })
     const received = deliver(receiver, fixtures.page)
     await clock.advance(4499)

@@ -55,7 +55,7 @@ function detailOf(body: Body, headers: readonly (readonly [string, string | null
     path: '/webhooks?a=[1]&b=$(c)',
     headers: [['host', 'localhost:3000'] as const, ...headers],
   }
-  return { row, request, body, steps: [], canExplain: false }
+  return { row, request, body, steps: [], canExplain: false, isStored: false }
 }
 
 beforeAll(() => {
@@ -138,7 +138,7 @@ describe('a copy as curl', () => {
     const request = { method: 'POST', path: '/a', headers: [['host', 'x.example/?'] as const] }
     expect(runShell(copyAsCurl({ body, request, steps: [] })).args).toContain('http://localhost:3000/a')
     const attempt = { url: 'https://shop.example/a?…', at: 0, durationMs: 1, ok: true, body: '' }
-    const sent: Detail = { row, body, steps: [{ at: 0, what: 'attempt', attempt }], canExplain: false }
+    const sent: Detail = { row, body, steps: [{ at: 0, what: 'attempt', attempt }], canExplain: false, isStored: false }
     expect(runShell(copyAsCurl(sent)).args).toContain('https://shop.example/a')
   })
 
@@ -191,7 +191,7 @@ describe('a copy as a test', () => {
 
   it('of a message in an inbox fails while its handler does, and passes once that is mended', () => {
     const text = JSON.stringify({ ...messages[0], messageId: 'known' })
-    const source = copyAsTest({ ...detailOf(bodyOf(Buffer.from(text))), jobId: 'a-job' })
+    const source = copyAsTest({ ...detailOf(bodyOf(Buffer.from(text))), isStored: true })
     const run = (handler: string) => {
       writeFileSync(
         join(folder, 'receiver.js'),

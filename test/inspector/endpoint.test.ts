@@ -323,8 +323,14 @@ describe('options', () => {
 
   it('development is refused in production', () => {
     vi.stubEnv('NODE_ENV', 'production')
-    closeLater(() => vi.unstubAllEnvs())
-    expect(() => createInspector({ receiver, development: true })).toThrow(/must be false when NODE_ENV is production/)
-    closeLater(() => createInspector({ receiver }).close())
+    try {
+      expect(() => createInspector({ receiver, development: true })).toThrow(
+        /must be false when NODE_ENV is production/,
+      )
+      const allowed = createInspector({ receiver })
+      closeLater(() => allowed.close())
+    } finally {
+      vi.unstubAllEnvs() // Other files run in this worker.
+    }
   })
 })

@@ -26,17 +26,16 @@ function setUp() {
 }
 
 function add(journal: JournalWriter, user: string, isRefused = false): number {
-  const head = { kind: 'received', at: 1, isRefused, key: isRefused ? undefined : user } as const
+  const head = { kind: 'received', at: 1, isRefused, deliveryId: isRefused ? undefined : user } as const
   const entry = journal.add(journal.part('shop'), head)
   entry.headers = { 'content-type': 'application/json', authorization: 'Basic c2VjcmV0' }
   setBody(entry, Buffer.from(JSON.stringify({ type: 'track', event: 'Viewed', userId: user })))
   addStep(entry, { at: 1, what: 'arrived', bytes: 10, isCopy: false })
-  journal.setJob(entry, `job-${user}`)
   journal.update(entry)
   return entry.id
 }
 
-it('messages survive the process: rows, steps, bodies, headers and the ids of their jobs', () => {
+it('messages survive the process: rows, steps, bodies, headers and the ids of their deliveries', () => {
   const { open } = setUp()
   const first = open()
   const id = add(first, 'user-1')
@@ -45,7 +44,7 @@ it('messages survive the process: rows, steps, bodies, headers and the ids of th
   const second = open()
   expect(second.detail(id)).toEqual(before)
   expect(before?.body.text).toContain('user-1')
-  expect(second.rowOfJob('shop', 'job-user-1')).toBe(id)
+  expect(second.rowOf('shop', 'user-1')).toBe(id)
   expect(add(second, 'user-2')).toBeGreaterThan(id)
   second.close()
 })
@@ -55,7 +54,7 @@ it('writes what has changed together, a quarter of a second later', async () => 
   const journal = open()
   const size = () => statSync(`${path}-wal`).size
   const before = size()
-  const entry = journal.add(journal.part('shop'), { kind: 'received', at: 1, key: 'a' })
+  const entry = journal.add(journal.part('shop'), { kind: 'received', at: 1, deliveryId: 'a' })
   setBody(entry, Buffer.from('{"userId":"user-1"}'))
   journal.update(entry)
   await machine.advance(249)
@@ -150,7 +149,7 @@ it('a process that is killed loses at most a quarter of a second', async () => {
     const journal = createJournal(keep, systemClock, { write: console.log })
     const size = () => statSync(keep.path + '-wal').size
     const before = size()
-    const entry = journal.add(journal.part('shop'), { kind: 'received', at: 1, key: 'a' })
+    const entry = journal.add(journal.part('shop'), { kind: 'received', at: 1, deliveryId: 'a' })
     setBody(entry, Buffer.from('{}'))
     journal.update(entry)
     setInterval(() => size() > before && process.kill(process.pid, 'SIGKILL'), 1)`

@@ -14,7 +14,7 @@ function setUp(keep = {}) {
   const { journal, rows } = keptBy(clock, keep)
   const part = journal.part('shop')
   const add = (body: string, isRefused = false, kind: 'received' | 'collected' = 'received') => {
-    const entry = journal.add(part, { kind, at: clock.now(), isRefused, key: isRefused ? undefined : body })
+    const entry = journal.add(part, { kind, at: clock.now(), isRefused, deliveryId: isRefused ? undefined : body })
     setBody(entry, Buffer.from(body))
     journal.update(entry)
     return entry
@@ -28,7 +28,7 @@ it('keeps the newest, and refused requests push no messages out', () => {
   for (const each of ['a', 'b', 'c', 'd']) add(each)
   for (let index = 0; index < 9; index += 1) add('forged', true)
   expect(ids()).toEqual([13, 12, 4, 3, 2])
-  expect([...part.byKey.keys()]).toEqual(['b', 'c', 'd'])
+  expect([...part.byId.keys()]).toEqual(['b', 'c', 'd'])
 })
 
 it('a body that is a part of more is copied, one that is whole is not', () => {
@@ -152,10 +152,9 @@ it.each([
 
 it('a redriven message that has failed again at the same time, by a clock that stands still, is dead', () => {
   const { journal, add } = setUp()
-  const entries = ['a', 'b'].map((jobId) => {
-    const entry = add(jobId)
+  const entries = ['a', 'b'].map((id) => {
+    const entry = add(id)
     Object.assign(entry, { state: 'dead', endedAt: journal.now() })
-    journal.setJob(entry, jobId)
     journal.update(entry)
     return entry
   })

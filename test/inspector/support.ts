@@ -2,7 +2,7 @@
 
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { bodyTooLarge } from '../../src/http/body.ts'
 import type { Endpoint, EndpointAnswer, EndpointHeaders } from '../../src/http/endpoint.ts'
 import { createEndpoint, type EndpointOptions, type InspectorEndpoint } from '../../src/inspector/endpoint/endpoint.ts'
@@ -13,14 +13,9 @@ import type { Inspector, KeepOptions } from '../../src/inspector.ts'
 import { createLog, type Log } from '../../src/options/log.ts'
 import { type Clock, systemClock } from '../../src/time/clock.ts'
 
-const closing: (() => unknown)[] = []
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close()
-})
-
 /** Closes it after the test. */
 export function closeLater(close: () => unknown): void {
-  closing.push(close)
+  onTestFinished(async () => void (await close()))
 }
 
 /** A log, and the texts of its lines. */
@@ -156,7 +151,7 @@ export function fakeJournal(refused?: Refused): FakeJournal {
     },
     detail: () => undefined,
     refused: () => refused,
-    rowOfJob: (_part, jobId) => (jobId.endsWith('0') ? 7 : undefined),
+    rowOf: (_part, id) => (id.endsWith('0') ? 7 : undefined),
     changed: (...call) => void noted.push(call),
     forget: () => 0,
     close: () => {},

@@ -3,6 +3,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
 import { watchReceiver } from '../../src/inspector/watch-receiver.ts'
+import { idOfKey } from '../../src/message/id.ts'
 import type { MessageType } from '../../src/message/message.ts'
 import type { Queue } from '../../src/queues/api.ts'
 import type { ReceiverOptions } from '../../src/receiver/options.ts'
@@ -82,7 +83,7 @@ describe('a receiver with an inbox', () => {
     await answered
     expect(rows()).toMatchObject([{ id: 1, state: 'done', status: 200, attempts: 1 }])
     expect([...(steps() ?? [])].sort()).toEqual(['answered', 'arrived', 'checked', 'handled', 'stored'])
-    expect(detail()?.jobId).toBeDefined()
+    expect(detail()?.isStored).toBe(true)
     expect(counts()).toEqual([1, 0])
   })
 
@@ -121,13 +122,13 @@ describe('a receiver with an inbox', () => {
     await clock.advance(0)
     expect(rows()).toMatchObject([{ state: 'dead', code: 'handler_failed', attempts: 1 }])
     expect(detail()?.steps.at(-1)).toMatchObject({ what: 'failed', next: 'dead_letter' })
-    const jobId = detail()?.jobId as string
-    expect((await receiver.deadLetters()).map(({ id }) => id)).toEqual([jobId])
+    const id = detail()?.deliveryId as string
+    expect((await receiver.deadLetters()).map((letter) => letter.id)).toEqual([id])
     handler.run = then
     await clock.advance(5_000)
     const { version } = journal
-    await receiver.redrive([jobId])
-    journal.changed('shop', [jobId], 'redriven', clock.now(), version)
+    await receiver.redrive([id])
+    journal.changed('shop', [id], 'redriven', clock.now(), version)
     expect(rows()).toMatchObject([{ id: 1, state: 'waiting' }])
     expect(rows()[0]?.code).toBeUndefined()
     await clock.advance(10)
@@ -142,11 +143,11 @@ describe('a receiver with an inbox', () => {
     receiver.start()
     await deliver(receiver, fixtures.track)
     await clock.advance(0)
-    const jobId = detail()?.jobId as string
-    journal.changed('shop', [jobId, 'another'], 'dropped', clock.now(), journal.version)
+    const id = detail()?.deliveryId as string
+    journal.changed('shop', [id, 'another'], 'dropped', clock.now(), journal.version)
     expect(rows()).toMatchObject([{ id: 1, state: 'dead' }])
     expect(steps()?.at(-1)).toBe('dropped')
-    expect(detail()?.jobId).toBeUndefined()
+    expect(detail()?.isStored).toBe(false)
   })
 
   it('an authentic message that is invalid is a dead letter, answered 200', async () => {
@@ -156,7 +157,7 @@ describe('a receiver with an inbox', () => {
     receiver.start()
     await clock.advance(0)
     expect(rows()).toMatchObject([{ state: 'dead', code: 'message_invalid', status: 200 }])
-    expect(detail()?.jobId).toBe((await receiver.deadLetters())[0]?.id)
+    expect(detail()?.deliveryId).toBe((await receiver.deadLetters())[0]?.id)
     expect(counts()).toEqual([0, 1])
   })
 
@@ -212,7 +213,7 @@ describe('a receiver with an inbox', () => {
     await clock.advance(100)
     expect(rows()).toMatchObject([{ id: 1, state: 'done', attempts: 1 }])
     expect(rows()[0]?.code).toBeUndefined()
-    expect(detail()?.jobId).toBeDefined()
+    expect(detail()?.isStored).toBe(true)
   })
 
   it('what another process handles stays waiting', async () => {
@@ -225,23 +226,35 @@ describe('a receiver with an inbox', () => {
     expect(steps()).toEqual(['arrived', 'checked', 'stored', 'answered'])
   })
 
-  it('of two messages with the same key one is handled, and none is left waiting', async () => {
+  it('two messages with the same key of the application are one, handled once', async () => {
     let runs = 0
-    const { receiver, clock, handler, rows, detail } = setUp({ key: ({ userId }) => String(userId) })
+    const { receiver, clock, handler, rows, detail, steps } = setUp({ key: ({ userId }) => String(userId) })
     handler.run = () => void runs++
     await deliver(receiver, { ...fixtures.track, userId: 'u', messageId: 'one' })
     await deliver(receiver, { ...fixtures.track, userId: 'u', messageId: 'two' })
-    expect(rows()).toMatchObject([
-      { id: 2, state: 'done', status: 200 },
-      { id: 1, state: 'waiting', status: 200 },
-    ])
+    expect(rows()).toMatchObject([{ id: 1, state: 'waiting', status: 200 }])
     receiver.start()
     await clock.advance(0)
-    expect(rows()).toMatchObject([
-      { id: 2, state: 'done', attempts: 0 },
-      { id: 1, state: 'done', attempts: 1 },
+    expect(rows()).toMatchObject([{ id: 1, state: 'done', attempts: 1 }])
+    expect([runs, detail()?.deliveryId, steps()?.filter((what) => what === 'arrived').length]).toEqual([
+      1,
+      idOfKey('u'),
+      2,
     ])
-    expect([runs, typeof detail(1)?.jobId, detail(2)?.jobId]).toEqual([1, 'string', undefined])
+    const first = { ...fixtures.track, userId: 'u', messageId: 'one' }
+    const signature = signedRequest(JSON.stringify(first), secret).headers['x-signature']
+    expect(detail()?.body.text).toBe(JSON.stringify(first))
+    expect(detail()?.request?.headers).toContainEqual(['x-signature', signature])
+  })
+
+  it('what a stranger sends is no part of a message whose key it is', async () => {
+    const { receiver, clock, rows } = setUp({ key: ({ messageId }) => String(messageId) })
+    receiver.start()
+    await deliver(receiver, { ...fixtures.track, messageId: 'order-1' })
+    await clock.advance(0)
+    const [known] = rows()
+    await receiver.receive(Buffer.from('order-1'), { 'content-type': 'application/json' })
+    expect(rows()).toMatchObject([{ id: 2, state: 'refused', code: 'signature_missing' }, known])
   })
 
   it('a copy of a message is no second row, and leaves it done', async () => {

@@ -38,7 +38,7 @@ describe('a destination', () => {
     const retryAt = row?.retryAt as number
     const first = { url: 'https://shop.example/webhooks', at: start, ok: false, status: 503, body: 'later' }
     expect(detail()).toMatchObject({
-      jobId: queued.id,
+      deliveryId: queued.id,
       window: { startedAt: start, endsAt: start + 4 * 3_600_000 },
       steps: [
         { what: 'queued', at: start },
@@ -100,11 +100,11 @@ describe('a destination', () => {
     const { destination, clock, rows, journal, steps } = setUp([400, 200])
     await destination.track({ userId: 'u', event: 'Sold' })
     await clock.advance(0)
-    const id = journal.detail(1)?.jobId as string
+    const id = journal.detail(1)?.deliveryId as string
     const { version } = journal
     await destination.redrive([id])
     journal.changed('shop', [id], 'redriven', clock.now(), version)
-    expect(rows()).toMatchObject([{ id: journal.rowOfJob('shop', id), state: 'waiting' }])
+    expect(rows()).toMatchObject([{ id: journal.rowOf('shop', id), state: 'waiting' }])
     await clock.advance(0)
     expect(rows()).toMatchObject([{ id: 1, state: 'done', attempts: 2 }])
     expect(steps()).toEqual(['queued', 'attempt', 'round', 'redriven', 'attempt', 'round'])

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { expect, it, onTestFinished } from 'vitest'
 import type { Delivery } from '../../src/handling/delivery.ts'
+import { idOfDigest } from '../../src/message/id.ts'
 import { inTrace, observe } from '../../src/otel/index.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { fixtures, signedRequest } from '../../src/testing.ts'
@@ -54,7 +55,7 @@ it('a message that is handled is a span of its consumer, as long as its handlers
   expect(span?.attributes).toEqual({
     ...track,
     'messaging.operation.type': 'process',
-    'messaging.message.id': signedRequest(JSON.stringify(fixtures.track), secret).headers['x-signature'],
+    'messaging.message.id': idOfDigest(signedRequest(JSON.stringify(fixtures.track), secret).headers['x-signature']),
     'hookline.message.event': fixtures.track.event,
     'hookline.attempt': 1,
   })

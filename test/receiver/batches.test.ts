@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
+import { idOfDigest } from '../../src/message/id.ts'
 import { sign } from '../../src/message/signature.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
@@ -37,7 +38,8 @@ describe.each(WAYS)('a batch, %s', (way) => {
     )
     expect(deliveries.map(({ verified, secretIndex }) => [verified, secretIndex])).toEqual(some.map(() => [true, 0]))
     expect(new Set(deliveries.map(({ id }) => id)).size).toBe(3)
-    for (const { id } of deliveries) expect(id).toMatch(/^[0-9a-f]{64}$/)
+    for (const { id } of deliveries)
+      expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/)
   })
 
   it.each(['signed', 'first_signed'] as const)('%s: a message that comes alone is one as ever', async (batches) => {
@@ -47,7 +49,7 @@ describe.each(WAYS)('a batch, %s', (way) => {
     const received = await set.send(body, sign(body, secret))
     expect(received).toMatchObject({ ok: true, message: fixtures.track })
     expect('elements' in received).toBe(false)
-    expect(set.seen[0]?.delivery.id).toBe(sign(body, secret))
+    expect(set.seen[0]?.delivery.id).toBe(idOfDigest(sign(body, secret)))
   })
 
   it('handles copies of one message each: their places tell them apart', async () => {
@@ -313,7 +315,7 @@ describe('a batch with an inbox', () => {
   })
 
   it('that is silent at the deadline is answered 503, and publishes nothing afterwards', async () => {
-    const stored = Promise.withResolvers<void>()
+    const stored = Promise.withResolvers<undefined>()
     const queue = memoryQueue()
     const set = setUpBatches('inbox', { inbox: { ...queue, push: () => stored.promise } })
     const events = countEvents()
@@ -321,7 +323,7 @@ describe('a batch with an inbox', () => {
     await until(() => events.received === 3)
     await set.clock.advance(4_500)
     expect(await pending).toMatchObject({ status: 503, error: { code: 'inbox_unavailable' } })
-    stored.resolve()
+    stored.resolve(undefined)
     await set.clock.advance(0)
     expect(events).toEqual({ received: 3, rejected: 1, stored: 0, handled: 0, failed: 0 })
   })

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
+import type { Delivery } from '../../src/handling/delivery.ts'
 import type { AnsweredEvent, ReceiverObserver } from '../../src/handling/observer.ts'
 import { HooklineError } from '../../src/message/error.ts'
 import type { Receiver } from '../../src/receiver/api.ts'
@@ -9,11 +10,11 @@ import { setUpBatches, track } from '../support/batches.ts'
 import { handleJob, setUpInbox } from '../support/inbox.ts'
 import { deliver, hostRequest, refusing, setUp, watchWarnings } from '../support/receive.ts'
 
-type Seen = readonly [name: string, event: Record<string, unknown>]
+type Seen = readonly [name: string, event: Readonly<Record<string, unknown>> & { readonly delivery: Delivery }]
 
 function notes(): { readonly events: Seen[]; readonly observer: ReceiverObserver } {
   const events: Seen[] = []
-  const note = (name: string) => (event: object) => void events.push([name, { ...event }])
+  const note = (name: string) => (event: object) => void events.push([name, { ...event } as Seen[1]])
   const names = ['answered', 'stored', 'handled', 'failed', 'forgotten'] as const
   return { events, observer: Object.fromEntries(names.map((name) => [name, note(name)])) }
 }
@@ -48,7 +49,7 @@ it('inline: each run in the order of their ends, then the answer', async () => {
     { on: '*', name: 'slow', durationMs: 70, error: undefined },
   ]
   expect(events).toMatchObject([
-    ['handled', { message: fixtures.track, delivery, attempt: 1, durationMs: 70, runs, jobId: undefined }],
+    ['handled', { message: fixtures.track, delivery, attempt: 1, durationMs: 70, runs, isStored: false }],
     ['answered', { message: fixtures.track, delivery, status: 200, error: undefined, durationMs: 70, elements: [] }],
   ])
 })
@@ -74,10 +75,10 @@ it('inline: what each handler threw, whatever it is', async () => {
   await deliver(receiver, fixtures.track)
   const error = { code: 'handler_failed' }
   expect(events).toMatchObject([
-    ['failed', { message: fixtures.track, attempt: 1, error, next: 'sender', jobId: undefined }],
+    ['failed', { message: fixtures.track, attempt: 1, error, next: 'sender', isStored: false }],
     ['answered', { message: fixtures.track, status: 500, error }],
   ])
-  const [[, { runs }] = ['', {}]] = events
+  const runs = events[0]?.[1].runs
   expect((runs as { error?: unknown }[]).map((run) => run.error)).toEqual([
     failure,
     undefined,
@@ -178,14 +179,14 @@ it('with dedupe: a copy is answered, and no handler runs', async () => {
   expect(events[2]?.[1]).toMatchObject({ status: 200, message: fixtures.track, error: undefined })
 })
 
-it('with an inbox: stored, then handled or failed, by the id of the job', async () => {
+it('with an inbox: stored, then handled or failed, a delivery and its dead letter by one id', async () => {
   const { receiver, clock, memory } = setUpInbox({ retries: [1000] })
   receiver.on('page', function save() {})
   receiver.on('track', fail)
   const { events } = observe(receiver)
   await deliver(receiver, fixtures.page)
-  const jobId = events[0]?.[1].jobId
-  expect(jobId).toMatch(/^[0-9a-f-]{36}$/)
+  const id = events[0]?.[1].delivery.id
+  expect(id).toMatch(/^[0-9a-f-]{36}$/)
   expect(events).toMatchObject([
     ['stored', { message: fixtures.page, durationMs: 0, delivery: { bytes: bytesOf(fixtures.page) } }],
     ['answered', { message: fixtures.page, status: 200, error: undefined }],
@@ -193,7 +194,9 @@ it('with an inbox: stored, then handled or failed, by the id of the job', async 
   receiver.start()
   await clock.advance(0)
   const runs = [{ on: 'page', name: 'save', error: undefined }]
-  expect(events.slice(2)).toMatchObject([['handled', { message: fixtures.page, attempt: 1, runs, jobId }]])
+  expect(events.slice(2)).toMatchObject([
+    ['handled', { message: fixtures.page, attempt: 1, runs, isStored: true, delivery: { id } }],
+  ])
   events.length = 0
   await deliver(receiver, fixtures.track)
   await clock.advance(1000)
@@ -201,9 +204,10 @@ it('with an inbox: stored, then handled or failed, by the id of the job', async 
   const retryAt = new Date(clock.now())
   const [letter] = await memory.deadLetters()
   expect(failed).toMatchObject([
-    ['failed', { attempt: 1, next: { retryAt }, jobId: letter?.id, runs: [{ on: 'track', error: new Error('no') }] }],
-    ['failed', { attempt: 2, next: 'dead_letter', jobId: letter?.id, runs: [{ on: 'track' }] }],
+    ['failed', { attempt: 1, next: { retryAt }, runs: [{ on: 'track', error: new Error('no') }] }],
+    ['failed', { attempt: 2, next: 'dead_letter', runs: [{ on: 'track' }] }],
   ])
+  expect(failed.map(([, { delivery }]) => delivery.id)).toEqual([letter?.id, letter?.id])
 })
 
 it('with an inbox: an invalid message is stored, answered 200 with its error, and a dead letter', async () => {
@@ -213,14 +217,14 @@ it('with an inbox: an invalid message is stored, answered 200 with its error, an
   await deliver(receiver, '{}')
   await clock.advance(0)
   const [letter] = await receiver.deadLetters()
-  const delivery = { bytes: Buffer.from('{}') }
+  const delivery = { bytes: Buffer.from('{}'), id: letter?.id }
   const error = { code: 'message_invalid' }
   const byName = Object.fromEntries(events)
   expect(events).toHaveLength(3)
   expect(byName).toMatchObject({
-    stored: { message: undefined, delivery, jobId: letter?.id },
+    stored: { message: undefined, delivery },
     answered: { message: undefined, delivery, status: 200, error },
-    failed: { message: undefined, delivery, error, next: 'dead_letter', attempt: 1, runs: [], jobId: letter?.id },
+    failed: { message: undefined, delivery, error, next: 'dead_letter', attempt: 1, runs: [], isStored: true },
   })
 })
 
@@ -245,7 +249,8 @@ it.each([
   const { events, observer } = notes()
   const { handler } = await handleJob({ id: 'the id', ...job }, undefined, {}, observer)
   expect(handler).not.toHaveBeenCalled()
-  const failed = { message: undefined, error, next: 'dead_letter', attempt: 0, runs: [], jobId: 'the id' }
+  const delivery = { id: 'the id' }
+  const failed = { message: undefined, delivery, error, next: 'dead_letter', attempt: 0, runs: [], isStored: true }
   expect(events.filter(([name]) => name === 'failed')).toMatchObject([['failed', failed]])
 })
 
@@ -263,7 +268,12 @@ it('with an inbox: a job that its queue cannot read, with the bytes that are sto
   expect(events).toMatchObject([
     [
       'failed',
-      { delivery: { bytes: Buffer.from('junk') }, error: { code: 'internal' }, next: 'dead_letter', jobId: 'the id' },
+      {
+        delivery: { bytes: Buffer.from('junk'), id: 'the id' },
+        error: { code: 'internal' },
+        next: 'dead_letter',
+        isStored: true,
+      },
     ],
   ])
 })
@@ -312,9 +322,9 @@ it('a batch with an inbox: the id of each element', async () => {
   await set.post([track('a'), track('b'), { type: 'track' }])
   const stored = events.filter(([name]) => name === 'stored').map(([, event]) => event)
   expect(stored).toMatchObject([{ message: track('a') }, { message: track('b') }, { message: undefined }])
-  const handled = events.filter(([name]) => name === 'handled').map(([, { jobId }]) => jobId)
-  expect(handled).toEqual(stored.slice(0, 2).map(({ jobId }) => jobId))
-  expect(await queue.deadLetters()).toMatchObject([{ id: stored[2]?.jobId }])
+  const handled = events.filter(([name]) => name === 'handled').map(([, { delivery }]) => delivery.id)
+  expect(handled).toEqual(stored.slice(0, 2).map(({ delivery }) => delivery.id))
+  expect(await queue.deadLetters()).toMatchObject([{ id: stored[2]?.delivery.id }])
 })
 
 it('forget: the ids as they were passed, once they are checked', async () => {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
 import type { Delivery } from '../../src/handling/delivery.ts'
 import { HooklineError } from '../../src/message/error.ts'
+import { idOfDigest, idOfKey } from '../../src/message/id.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 import { deliver, hostRequest, schemaOf, secret, setUp, watchWarnings } from '../support/receive.ts'
@@ -93,7 +94,7 @@ describe('delivery', () => {
     const delivery = await deliveryOf()
     expect(delivery).toMatchObject({ bytes, headers, bodySource: 'argument', verified: true, secretIndex: 0 })
     expect(delivery.source).toBeUndefined()
-    expect(delivery.id).toBe(headers['x-signature'])
+    expect(delivery.id).toBe(idOfDigest(headers['x-signature']))
     expect(delivery.receivedAt).toEqual(new Date('2026-01-15T09:30:00Z'))
     expect(delivery.signal.aborted).toBe(false)
     expect(delivery.signal).toBe(delivery.signal)
@@ -101,7 +102,7 @@ describe('delivery', () => {
 
   it('is written to JSON with its body as text, and without headers', async () => {
     expect(JSON.parse(JSON.stringify(await deliveryOf()))).toEqual({
-      id: headers['x-signature'],
+      id: idOfDigest(headers['x-signature']),
       receivedAt: '2026-01-15T09:30:00.000Z',
       verified: true,
       secretIndex: 0,
@@ -117,7 +118,7 @@ describe('delivery', () => {
   it('is known by its bytes when unsigned', async () => {
     const delivery = await deliveryOf({ allowUnsigned: true })
     expect(delivery).toMatchObject({ verified: false, secretIndex: undefined })
-    expect(delivery.id).toBe(createHash('sha256').update(bytes).digest('hex'))
+    expect(delivery.id).toBe(idOfKey(`unsigned ${createHash('sha256').update(bytes).digest('hex')}`))
   })
 
   it('fires its signal at the deadline, also for who looks only then', async () => {

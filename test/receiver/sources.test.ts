@@ -227,7 +227,9 @@ describe('two sources with one secret that send the same bytes', () => {
     const deliveries = await sendBoth(options)
     expect(deliveries.map((delivery) => delivery.source)).toEqual(['shop', 'app'])
     expect(new Set(deliveries.map(({ id }) => id)).size).toBe(2)
-    expect(deliveries.map(({ id }) => id)).toEqual(deliveries.map(() => expect.stringMatching(/^[0-9a-f]{64}$/)))
+    expect(deliveries.map(({ id }) => id)).toEqual(
+      deliveries.map(() => expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/)),
+    )
   })
 })
 

@@ -159,7 +159,7 @@ export async function showLetter(queue: Queue, given: string, { json = false }: 
   else print(textOf(found))
 }
 
-/** Of a script whose variable is empty, nothing is meant. */
+/** A shorter text means no dead letter: a variable of a script may be empty. */
 const MIN_DIGITS = 4
 
 function isMeant({ id }: Pick<DeadLetter, 'id'>, given: string): boolean {

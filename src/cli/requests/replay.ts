@@ -1,10 +1,10 @@
 /** `hookline replay`: sends kept requests again, the identical bytes. */
 
-import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
-import { isObject, parseJson } from '../../message/json.ts'
+import { isObject, parseJson, parseObject } from '../../message/json.ts'
 import { sign } from '../../message/signature.ts'
 import { address, addSecretOptions, confirmRemote, requireSecret, type SecretOptions } from '../arguments.ts'
+import { ownFields } from '../copies.ts'
 import { counted, escaped, interruption, paint, print, UsageError } from '../terminal.ts'
 import { createForwarder, type ForwardedAnswer } from './forward.ts'
 import { addStoreOption, findRequests, type KeptRequest, pairsOf, REFERENCE, SHOWN_DIGITS } from './store.ts'
@@ -68,17 +68,26 @@ async function replay(references: readonly string[], options: Options): Promise<
 
 function resultOf(answer: ForwardedAnswer | undefined, isInterrupted: boolean): string {
   if (answer === undefined) return 'not sent: not all of its body is kept'
-  const { status, durationMs, reason = '' } = answer
+  const { status, durationMs, body, reason = '' } = answer
   if (status === undefined && isInterrupted) return 'interrupted: it may have been taken'
-  return status === undefined ? escaped(reason) : `${status} after ${Math.round(durationMs)} ms`
+  if (status === undefined) return escaped(reason)
+  const copy = isDuplicate(body) ? ', a copy that was not handled again; --fresh makes it a message of its own' : ''
+  return `${status} after ${Math.round(durationMs)} ms${copy}`
+}
+
+function isDuplicate(body: Buffer): boolean {
+  try {
+    return parseObject(body).duplicate === true
+  } catch {
+    return false
+  }
 }
 
 /** @throws UsageError for a body that holds no message. */
 function refreshed(request: KeptRequest): KeptRequest {
   const renew = (message: unknown): object => {
     if (!isObject(message)) throw new Error('no object')
-    const timestamp = new Date().toISOString()
-    return message.type === 'delete' ? { ...message, timestamp } : { ...message, messageId: randomUUID(), timestamp }
+    return { ...message, ...ownFields(message) }
   }
   try {
     const message = parseJson(request.body)

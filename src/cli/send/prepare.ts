@@ -1,11 +1,9 @@
 /** The bytes to send for a message: as they are, or changed by `--set` and written anew. */
 
-import { randomUUID } from 'node:crypto'
 import { InvalidArgumentError } from 'commander'
 import type { Json } from '../../message/json.ts'
 import { parse } from '../../message/parse.ts'
-import { systemClock } from '../../time/clock.ts'
-import { distinctTime } from '../../time/distinct.ts'
+import { ownFields } from '../copies.ts'
 import { UsageError } from '../terminal.ts'
 
 export interface Prepared {
@@ -32,12 +30,6 @@ export function prepare(bytes: Buffer, { edits, isCopy }: Changes): Prepared {
   if (isCopy) Object.assign(message, ownFields(message))
   for (const edit of edits) applyEdit(message, edit)
   return { bytes: Buffer.from(JSON.stringify(message)), message }
-}
-
-/** A `delete` has no field but its three ("Outbound event delivery", Delivered message fields): its time tells copies apart. */
-function ownFields({ type, userId }: Json): Json {
-  if (type !== 'delete') return { messageId: randomUUID(), timestamp: new Date(systemClock.now()).toISOString() }
-  return { timestamp: new Date(distinctTime(systemClock, String(userId))).toISOString() }
 }
 
 export interface Edit {

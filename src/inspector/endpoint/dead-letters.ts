@@ -55,7 +55,7 @@ export function createLetters(journal: Journal, clock: Clock, machine: Clock): L
   }
 
   function toLetter(part: string, { id, reason, failedAt, details }: PartLetter): Letter {
-    const row = journal.rowOfJob(part, id)
+    const row = journal.rowOf(part, id)
     return { id, reason, failedAt: failedAt.getTime(), ...details(), ...(row !== undefined && { row }) }
   }
 
@@ -89,7 +89,7 @@ export function createLetters(journal: Journal, clock: Clock, machine: Clock): L
       const page = { part: part.name, ...(await readGroups(part)) }
       const letters: Letter[] = []
       let [last, count] = ['', 0]
-      for await (const letter of readLetters(part.queue, after)) {
+      for await (const letter of readLetters(part.queue, { newestFirst: true, after })) {
         if (letters.length === MAX_LISTED || count === MAX_READ) return { ...page, letters, next: last }
         count += 1
         last = letter.id
@@ -136,10 +136,15 @@ function readChange({ ids, group, dryRun }: Unread): Selection {
   )
 }
 
-/** Reads dead letters, the oldest first, page by page. */
-async function* readLetters(queue: PartQueue, from?: string): AsyncGenerator<PartLetter> {
+interface Reading {
+  readonly newestFirst: boolean
+  readonly after?: string | undefined
+}
+
+/** Reads dead letters page by page. */
+async function* readLetters(queue: PartQueue, { newestFirst, after: from }: Reading): AsyncGenerator<PartLetter> {
   for (let after = from; ; ) {
-    const page = await queue.deadLetters({ limit: PAGE, ...(after !== undefined && { after }) })
+    const page = await queue.deadLetters({ limit: PAGE, newestFirst, ...(after !== undefined && { after }) })
     yield* page
     after = page.at(-1)?.id
     if (page.length < PAGE) return
@@ -150,14 +155,14 @@ async function* readLetters(queue: PartQueue, from?: string): AsyncGenerator<Par
 async function group(queue: PartQueue): Promise<Groups> {
   const groups = new Map<string, LetterGroup>()
   let read = 0
-  for await (const letter of readLetters(queue)) {
+  for await (const letter of readLetters(queue, { newestFirst: true })) {
     read += 1
     if (read > MAX_READ) break
     const name = groupOf(letter)
-    const { count = 0, latestAt = 0 } = groups.get(name) ?? {}
-    const { reason, error } = letter
-    const at = Math.max(latestAt, letter.failedAt.getTime())
-    groups.set(name, { name, reason, error: error.slice(0, MAX_ERROR), count: count + 1, latestAt: at })
+    const { reason, error, failedAt } = letter
+    const latest = { name, reason, error: error.slice(0, MAX_ERROR), count: 0, latestAt: failedAt.getTime() }
+    const known = groups.get(name) ?? latest
+    groups.set(name, { ...known, count: known.count + 1 })
   }
   const sorted = [...groups.values()].sort((one, other) => other.latestAt - one.latestAt)
   return { groups: sorted, isWhole: read <= MAX_READ }
@@ -179,7 +184,7 @@ async function select(
 ): Promise<readonly Pick<PartLetter, 'id' | 'reason'>[]> {
   const wanted = ids && new Set(ids)
   const selected: Pick<PartLetter, 'id' | 'reason'>[] = []
-  for await (const letter of readLetters(queue)) {
+  for await (const letter of readLetters(queue, { newestFirst: false })) {
     if (wanted?.size === selected.length || signal.aborted) break
     const isMeant = wanted === undefined ? group === undefined || groupOf(letter) === group : wanted.has(letter.id)
     if (isMeant) selected.push({ id: letter.id, reason: letter.reason })

@@ -45,6 +45,8 @@ export interface EndpointOptions extends GuardOptions {
   readonly movable?: ManualClock | undefined
   /** What serves the page, when it is no app. */
   readonly command?: Setup['command']
+  /** Where requests are listened for, once that is known. */
+  readonly address?: () => string | undefined
 }
 
 /** The most bytes of a body, and how long it may take. */
@@ -169,12 +171,14 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
   }
 
   async function readSetup(access: Access): Promise<Setup> {
+    const address = options.address?.()
     const named = parts.map(async ({ name, kind, queue }) => ({ name, kind, hasQueue: await queues.has(queue) }))
     return {
       version: manifest.version,
       access,
       parts: await Promise.all(named),
       ...(options.command !== undefined && { command: options.command }),
+      ...(address !== undefined && { address }),
       senders: [...senders.keys()],
       tamperings: TAMPERINGS,
       development: faults !== undefined,

@@ -41,10 +41,10 @@ export function copyAsCurl({ request, body, steps }: Pick<Detail, 'request' | 'b
 }
 
 /** The message as a test of a receiver, for Node. Undefined when its body is not UTF-8, or was not kept. */
-export function copyAsTest({ row, body, jobId }: Pick<Detail, 'row' | 'body' | 'jobId'>): string | undefined {
+export function copyAsTest({ row, body, isStored }: Pick<Detail, 'row' | 'body' | 'isStored'>): string | undefined {
   if (body.text === undefined) return undefined
   const name = [row.type ?? 'message', row.name].filter((word) => word !== undefined).join(' ')
-  if (jobId !== undefined) return testOfInbox(name, body.text)
+  if (isStored) return testOfInbox(name, body.text)
   return `import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { signedRequest } from 'hookline/testing'

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Change, Changed, DeadLetters, Letter } from '../wire.ts'
 import { formatCount, formatDay, formatInstant, formatNumber, formatTime } from './format.ts'
 import { hrefOf, useRoute } from './navigation.ts'
-import { announce, Empty, Failure, NoQueue, ReadOnly, Text, Time } from './parts.tsx'
+import { announce, Empty, Failure, NoQueue, ReadOnly, Text, Time, toggle } from './parts.tsx'
 import { useAction, useAnswer, useStore } from './store.ts'
 
 export function DeadLettersView() {
@@ -46,7 +46,7 @@ const ACTIONS = {
   redrive: { verb: 'Redrive', past: 'Redriven', style: 'primary' },
   drop: { verb: 'Drop', past: 'Dropped', style: 'danger' },
 } as const
-type ActionName = keyof typeof ACTIONS
+export type ActionName = keyof typeof ACTIONS
 
 interface Wanted {
   readonly action: ActionName
@@ -155,7 +155,7 @@ function Letters({ part }: { readonly part: string }) {
                 >
                   Next
                 </button>
-                <span class="muted">Page {pages.length}, the oldest first</span>
+                <span class="muted">Page {pages.length}, the newest first</span>
               </nav>
             )}
           </section>
@@ -164,10 +164,6 @@ function Letters({ part }: { readonly part: string }) {
       {wanted !== undefined && <ChangeDialog {...wanted} onClose={close} />}
     </>
   )
-}
-
-function toggle(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
-  return new Set(ids.has(id) ? [...ids].filter((each) => each !== id) : [...ids, id])
 }
 
 /** `Redrive 3 selected`, `Drop this group`, `Redrive all`. */
@@ -204,7 +200,7 @@ function Groups({ answer, chosen, onChoose }: GroupsProps) {
         </button>
       ))}
       {!isKnown && <span class="muted">None of this group any more.</span>}
-      {!answer.isWhole && <span class="muted">Only the oldest {formatNumber(total)} are counted.</span>}
+      {!answer.isWhole && <span class="muted">Only the newest {formatNumber(total)} are counted.</span>}
     </div>
   )
 }
@@ -287,7 +283,7 @@ interface ChangeDialogProps extends Wanted {
 }
 
 /** The dialog between wanting to change dead letters and changing them: it shows what a dry run says. */
-function ChangeDialog({ action, part, scope, onClose }: ChangeDialogProps) {
+export function ChangeDialog({ action, part, scope, onClose }: ChangeDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const [plan, setPlan] = useState<Changed>()
   const [isChanging, setChanging] = useState(false)

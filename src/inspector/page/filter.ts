@@ -3,16 +3,16 @@
 import type { Row, Setup } from '../wire.ts'
 import { formatLiteral } from './format.ts'
 
-/** Returns as many as the inspector keeps, the newest first: refused requests push out none but their own. */
+/** Returns as many as the inspector keeps, by their times, the newest first: refused requests push out none but their own. */
 export function keptRows(rows: Iterable<Row>, keep?: Setup['keep']): readonly Row[] {
   const sorted = [...rows].sort((one, other) => other.id - one.id)
-  if (keep === undefined) return sorted
-  const left = { ...keep }
-  return sorted.filter(({ isRefused = false }) => {
+  const left = { messages: Number.POSITIVE_INFINITY, refused: Number.POSITIVE_INFINITY, ...keep }
+  const kept = sorted.filter(({ isRefused = false }) => {
     const pool = isRefused ? 'refused' : 'messages'
     left[pool] -= 1
     return left[pool] >= 0
   })
+  return kept.sort((one, other) => other.at - one.at)
 }
 
 const FILTERS = ['text', 'state', 'type', 'part', 'event', 'user', 'status'] as const

@@ -1,10 +1,11 @@
 /** One message: what it is, what happened to it step by step, its body and its headers. */
 
 import type { ComponentChildren, RefObject } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { AttemptLine, Detail, ErrorLine, Explanation, RequestLine, Row, Step } from '../wire.ts'
 import { BodyView } from './body.tsx'
 import { copyAsCurl, copyAsTest } from './copy.ts'
+import { type ActionName, ChangeDialog } from './dead-letters.tsx'
 import {
   formatBytes,
   formatCode,
@@ -18,6 +19,7 @@ import { FourHours } from './four-hours.tsx'
 import { hrefOf } from './navigation.ts'
 import {
   AttemptAnswer,
+  announce,
   CopyButton,
   Countdown,
   type FactList,
@@ -28,6 +30,7 @@ import {
   Text,
   Time,
 } from './parts.tsx'
+import { foldRepeats } from './repeats.ts'
 import { findRemaining, type Remaining } from './retry-times.ts'
 import { useAnswer, useNow, useStore } from './store.ts'
 
@@ -87,10 +90,12 @@ function Content({ detail }: DetailProps) {
     ['At', <Time key="at" at={row.at}>{`${formatDay(row.at)}, ${formatExactTime(row.at)}`}</Time>],
     ['Body', formatBytes(row.bytes)],
     ['Attempts', row.attempts],
+    ['Id', detail.deliveryId && <code key="id">{detail.deliveryId}</code>],
     ['Number', row.id],
   ]
   return (
     <>
+      {row.state === 'dead' && <LastError detail={detail} />}
       <Facts class="facts" facts={facts} />
       <div class="row">
         {curl !== undefined && <CopyButton label="Copy as curl" text={curl} />}
@@ -102,19 +107,58 @@ function Content({ detail }: DetailProps) {
           </a>
         )}
       </div>
-      <Section title="Timeline">
-        {window !== undefined && <FourHours {...window} steps={steps} row={row} />}
-        <Timeline detail={detail} />
-      </Section>
-      <Section title="Body">
-        <BodyView detail={detail} />
-      </Section>
+      <div class="beside">
+        <Section title="Timeline">
+          {window !== undefined && <FourHours {...window} steps={steps} row={row} />}
+          <Timeline detail={detail} />
+        </Section>
+        <Section title="Body">
+          <BodyView detail={detail} />
+        </Section>
+      </div>
       {request !== undefined && (
         <Section title="Headers">
           <Headers request={request} />
         </Section>
       )}
     </>
+  )
+}
+
+/** What a dead message failed with, and what can be done. */
+function LastError({ detail: { row, steps, deliveryId, isStored } }: DetailProps) {
+  const mayWrite = useStore(({ setup }) => setup?.access === 'write')
+  const [action, setAction] = useState<ActionName>()
+  const failed = steps.findLast((step): step is Runs => step.what === 'failed')
+  const attempt = steps.findLast((step) => step.what === 'attempt')?.attempt
+  const error = failed?.runs.find((run) => run.error)?.error ?? failed?.error
+  const close = (done: string | undefined): void => {
+    setAction(undefined)
+    if (done !== undefined) announce(done)
+  }
+  return (
+    <section class="stack" aria-label="Last error">
+      {error !== undefined && <ErrorText error={error} />}
+      {attempt !== undefined && (
+        <div class="failure break">
+          <b>{resultOf(attempt)}</b> <Text value={attempt.url} />
+          <AttemptAnswer attempt={attempt} />
+        </div>
+      )}
+      {mayWrite && isStored && deliveryId !== undefined && (
+        <div class="row">
+          <button type="button" onClick={() => setAction('redrive')}>
+            Redrive
+          </button>
+          <button type="button" class="danger" onClick={() => setAction('drop')}>
+            Drop
+          </button>
+        </div>
+      )}
+      {action !== undefined && deliveryId !== undefined && (
+        <ChangeDialog action={action} part={row.part} scope={{ ids: [deliveryId] }} onClose={close} />
+      )}
+    </section>
   )
 }
 
@@ -159,13 +203,29 @@ function Headers({ request: { method, path, headers } }: { readonly request: Req
   )
 }
 
+function Items({ steps, first }: { readonly steps: readonly Step[]; readonly first: number | undefined }) {
+  return steps.map((step, index) => <Item key={index} {...showStep(step)} at={step.at} first={first} />)
+}
+
 function Timeline({ detail }: DetailProps) {
   const { steps, row, canExplain } = detail
+  const first = steps[0]?.at
   return (
     <ol class="timeline">
-      {steps.map((step, index) => (
-        <Item key={index} {...showStep(step)} at={step.at} first={steps[0]?.at} />
-      ))}
+      {foldRepeats(steps).map(({ steps, repeats }, index) =>
+        repeats === undefined ? (
+          <Items key={index} steps={steps} first={first} />
+        ) : (
+          <li key={index}>
+            <details>
+              <summary class="muted">{formatCount(repeats, 'more attempt')} with the same result</summary>
+              <ol class="timeline">
+                <Items steps={steps} first={first} />
+              </ol>
+            </details>
+          </li>
+        ),
+      )}
       {canExplain && (
         <Item tone="bad" title="Why the signature was refused">
           <Reason id={row.id} />
@@ -174,9 +234,7 @@ function Timeline({ detail }: DetailProps) {
       {row.state === 'waiting' && <Next row={row} steps={steps} />}
       {row.state === 'dead' && (
         <Item tone="bad" title={`Dead letter${row.code === undefined ? '' : `: ${formatLiteral(row.code)}`}`}>
-          <p>
-            It is not tried again by itself. <a href={hrefOf('dead-letters')}>Redrive or drop it</a>
-          </p>
+          <p>It is not tried again by itself.</p>
         </Item>
       )}
     </ol>
@@ -266,7 +324,9 @@ function showStep(step: Step): Shown {
 
 const THEN = { sender: 'Its sender was asked to send it again.', dead_letter: 'It became a dead letter.' }
 
-function showRuns(step: Extract<Step, { what: 'handled' | 'failed' }>): Shown {
+type Runs = Extract<Step, { what: 'handled' | 'failed' }>
+
+function showRuns(step: Runs): Shown {
   const { what, attempt, durationMs, runs, error, next } = step
   const isFailed = what === 'failed'
   const then = typeof next === 'number' ? `Again at ${formatExactTime(next)}.` : next && THEN[next]

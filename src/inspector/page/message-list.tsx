@@ -18,8 +18,8 @@ export function MessagesView() {
   const search = query.toString()
   const passes = useMemo(() => filterOf(query), [search])
   const rows = useMemo(() => all.filter(passes), [all, passes])
-  const newest = frozen?.[0]?.id ?? 0
-  const fresh = frozen && live.filter((row) => row.id > newest && passes(row)).length
+  const known = useMemo(() => new Set(frozen?.map(({ id }) => id)), [frozen])
+  const fresh = frozen && live.filter((row) => !known.has(row.id) && passes(row)).length
 
   const openId = /^\d+$/.test(rest) ? Number(rest) : undefined
   const [chosenId, setChosenId] = useState<number | undefined>(undefined)
@@ -221,7 +221,17 @@ function Filters({ query, onQuery, searchRef, all, shown, fresh, onPause }: Filt
   )
 }
 
-const COMMAND = 'npx hookline send track --to http://localhost:3000/webhooks'
+/** The page is mostly mounted in the app itself. */
+const COMMAND = `npx hookline send track --to ${location.origin}/webhooks`
+
+function Copied({ text }: { readonly text: string }) {
+  return (
+    <p class="row">
+      <code class="break">{text}</code>
+      <CopyButton label="Copy" text={text} />
+    </p>
+  )
+}
 
 /** Says why no row is shown, and what to do. */
 function NoRows({ isFiltered, onClear }: { readonly isFiltered: boolean; readonly onClear: () => void }) {
@@ -246,11 +256,15 @@ function NoRows({ isFiltered, onClear }: { readonly isFiltered: boolean; readonl
       </Empty>
     )
   }
-  if (setup?.command === 'listen') {
+  if (setup?.address !== undefined) {
+    const message = `{"type":"track","event":"Order Completed","userId":"user-1","timestamp":"${new Date().toISOString()}"}`
     return (
       <Empty>
-        <strong>No requests yet.</strong> They are shown here as soon as they arrive at the URL that{' '}
-        <code>hookline listen</code> printed.
+        <p>
+          <strong>No requests yet.</strong> They are shown here as soon as they arrive at <code>{setup.address}</code>.
+          Send one:
+        </p>
+        <Copied text={`curl ${setup.address} -H 'Content-Type: application/json' -d '${message}'`} />
       </Empty>
     )
   }
@@ -265,18 +279,15 @@ function NoRows({ isFiltered, onClear }: { readonly isFiltered: boolean; readonl
         </a>
       ) : (
         <>
-          <p>Send one to your endpoint, with its secret in HOOKLINE_SECRET:</p>
-          <p class="row">
-            <code>{COMMAND}</code>
-            <CopyButton label="Copy" text={COMMAND} />
-          </p>
+          <p>Send one to your endpoint, with its path in place of /webhooks, and its secret in HOOKLINE_SECRET:</p>
+          <Copied text={COMMAND} />
         </>
       )}
     </Empty>
   )
 }
 
-const WIDE_PX = 900
+const WIDE_PX = 1_000
 const ROW_PX = { wide: 30, narrow: 50 }
 const SPARE = 8
 
@@ -305,19 +316,19 @@ function List({ rows, activeId, onOpen, listRef }: ListProps) {
   }, [listRef])
 
   // New rows come above: what is read stays where it is, unless it is the top.
-  const anchor = useRef<{ readonly id: number; readonly offset: number } | undefined>(undefined)
+  const anchor = useRef<(Pick<Row, 'id' | 'at'> & { readonly offset: number }) | undefined>(undefined)
   useLayoutEffect(() => {
     const list = listRef.current
     if (list === null || anchor.current === undefined) return
-    const { id, offset } = anchor.current
-    const above = rows.findIndex((row) => row.id <= id)
+    const { id, at, offset } = anchor.current
+    const above = rows.findIndex((row) => row.id === id || row.at < at)
     const wanted = (above === -1 ? rows.length : above) * rowPx + offset
     if (Math.abs(list.scrollTop - wanted) >= 1) list.scrollTop = wanted
     setTop(list.scrollTop)
   }, [rows, rowPx, listRef])
   const onScroll = ({ scrollTop }: HTMLDivElement): void => {
     const first = scrollTop < rowPx ? undefined : rows[Math.floor(scrollTop / rowPx)]
-    anchor.current = first && { id: first.id, offset: scrollTop % rowPx }
+    anchor.current = first && { id: first.id, at: first.at, offset: scrollTop % rowPx }
     setTop(scrollTop)
   }
 
@@ -390,7 +401,7 @@ function List({ rows, activeId, onOpen, listRef }: ListProps) {
   )
 }
 
-const COLUMNS = ['State', 'Time', 'Part', 'Type', 'Name', 'User', 'Answer', 'Attempts', 'Retry', 'Took']
+const COLUMNS = ['State', 'Time', 'Part', 'Type', 'Name', 'User', 'Answer', 'Outcome', 'Attempts', 'Retry', 'Took']
 const NUMBERS = new Set(['Attempts', 'Retry', 'Took'])
 
 interface RowProps {
@@ -409,8 +420,9 @@ function Columns({ row }: RowProps) {
       <Cut class="mono">{type ?? '–'}</Cut>
       <Cut class="strong">{name !== undefined && <Text value={name} />}</Cut>
       <Cut class="mono">{user !== undefined && <Text value={user} />}</Cut>
+      <span class="mono">{row.status}</span>
       <Cut>
-        <Answer row={row} />
+        <Outcome row={row} />
       </Cut>
       <span class="number">{attempts}</span>
       <span class="number">{retryAt !== undefined && <Countdown at={retryAt} />}</span>
@@ -433,7 +445,8 @@ function Lines({ row }: RowProps) {
       </span>
       <span class="line muted">
         <Cut>
-          <Answer row={row} />
+          {row.status !== undefined && <span class="mono">{row.status} </span>}
+          <Outcome row={row} />
         </Cut>
         <Cut class="grow">
           <Kind row={row} />
@@ -466,11 +479,6 @@ function Kind({ row: { kind, part } }: RowProps) {
   )
 }
 
-function Answer({ row: { status, code, state } }: RowProps) {
-  return (
-    <>
-      {status !== undefined && <span class="mono">{status}</span>}
-      {code !== undefined && <span class={`state-${state}`}> {formatCode(code, state)}</span>}
-    </>
-  )
+function Outcome({ row: { code, state } }: RowProps) {
+  return code === undefined ? null : <span class={`state-${state}`}>{formatCode(code, state)}</span>
 }

@@ -138,6 +138,11 @@ export function Facts({ class: name, facts }: { readonly class: string; readonly
 
 export type FactList = readonly (readonly [name: string, value: ComponentChildren])[]
 
+/** The same names without one, or with it. */
+export function toggle(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
+  return new Set(ids.has(id) ? [...ids].filter((each) => each !== id) : [...ids, id])
+}
+
 /** Announces a text politely. The same text again is announced again. */
 export let announce: (text: string) => void = () => {}
 

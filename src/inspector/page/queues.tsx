@@ -1,21 +1,24 @@
-/** The view "Queues": a row for each queue; of the one that is open, its plots and the messages that wait for another attempt. */
+/** The view "Queues": a row for each queue; of those that are open, their plots and the messages that wait for another attempt. */
 
+import { useState } from 'preact/hooks'
 import { RETRY_WINDOW_MS } from '../../message/limits.ts'
 import type { CircuitLine, Detail, Part, QueueStatus, Row } from '../wire.ts'
 import { formatAgo, formatCount, formatDuration, formatNumber } from './format.ts'
 import { FourHours } from './four-hours.tsx'
-import { hrefOf, useRoute } from './navigation.ts'
-import { Ago, Countdown, type FactList, Facts, NoQueue, State, Text, Time } from './parts.tsx'
+import { hrefOf } from './navigation.ts'
+import { Ago, Countdown, type FactList, Facts, NoQueue, State, Text, Time, toggle } from './parts.tsx'
 import { Plots } from './plots.tsx'
 import { useAnswer, useNow, useStore } from './store.ts'
 
+/** The plots of so many are shown at first: each asks again and again. */
+const FEW = 3
+
 export function QueuesView() {
+  const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set())
   const setup = useStore((state) => state.setup)
   const queues = useStore((state) => state.queues)
-  const { rest } = useRoute()
   if (setup === undefined) return null
   const parts = setup.parts.filter(({ hasQueue }) => hasQueue)
-  const isOnly = parts.length === 1
   return (
     <div class="view">
       <h1>Queues</h1>
@@ -26,12 +29,14 @@ export function QueuesView() {
           {parts.map((part) => {
             const { name, kind } = part
             const status = queues.find((queue) => queue.part === name)
-            const isOpen = isOnly || name === rest
+            const isOpen = parts.length <= FEW !== toggled.has(name)
             return (
               <li key={name} class="queue">
                 <div class="queue-head">
                   <div class="row">
-                    <h2>{isOnly ? name : <Toggle name={name} isOpen={isOpen} />}</h2>
+                    <h2>
+                      <Toggle name={name} isOpen={isOpen} onToggle={() => setToggled(toggle(toggled, name))} />
+                    </h2>
                     <span class="tag">{kind === 'receiver' ? 'inbox' : kind}</span>
                   </div>
                   <Facts class="numbers" facts={numbersOf(part, status)} />
@@ -53,15 +58,20 @@ export function QueuesView() {
   )
 }
 
-function Toggle({ name, isOpen }: { readonly name: string; readonly isOpen: boolean }) {
+interface ToggleProps {
+  readonly name: string
+  readonly isOpen: boolean
+  readonly onToggle: () => void
+}
+
+function Toggle({ name, isOpen, onToggle }: ToggleProps) {
   return (
-    <a class="toggle" href={hrefOf('queues', isOpen ? '' : name)}>
+    <button type="button" class="quiet" aria-expanded={isOpen} onClick={onToggle}>
       <svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
         <path d={isOpen ? 'M3 5h10l-5 6Z' : 'M5 3v10l6-5Z'} />
       </svg>
       {name}
-      <span class="unseen">{isOpen ? ', close' : ', open'}</span>
-    </a>
+    </button>
   )
 }
 

@@ -137,10 +137,11 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
     leaseMs,
     place: connection.place,
     reserve: connection.reserve,
-    push(jobs) {
+    async push(jobs) {
       const now = clock.now()
       const bulk = jobs.map((job) => toBulkJob(job, now, dedupeWindowMs))
-      return pushes.add({ jobs: bulk, since: performance.now() })
+      await pushes.add({ jobs: bulk, since: performance.now() })
+      return undefined
     },
     async claim(limit, onUnreadable) {
       await freeStalled()

@@ -79,11 +79,12 @@ export function createStored({ call }: Connection, now: () => number): Stored {
   }
 
   return {
-    async deadLetters({ after, limit }) {
+    async deadLetters({ after, limit, newestFirst }) {
       const ids = await call(async ({ queue, client }) => {
-        const rank = after === undefined ? null : await client.zrank(queue.toKey('failed'), after)
+        const key = queue.toKey('failed')
+        const rank = after === undefined ? null : await client[newestFirst ? 'zrevrank' : 'zrank'](key, after)
         const start = rank === null ? 0 : rank + 1
-        return queue.getRanges(['failed'], start, start + limit - 1, true)
+        return queue.getRanges(['failed'], start, start + limit - 1, !newestFirst)
       })
       return (await readJobs(ids)).map(toDeadLetter)
     },

@@ -159,11 +159,12 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
     isDurable: false,
     push(jobs) {
       forgetCompleted(maxJobs)
-      const fresh = jobs.filter(({ id }) => !isKnown(id))
+      const { fresh = [], known = [] } = Object.groupBy(jobs, ({ id }) => (isKnown(id) ? 'known' : 'fresh'))
       const bytes = fresh.reduce((sum, { body }) => sum + body.byteLength, 0)
       requireRoom(fresh.length, bytes)
       shrinkLetters(bytes)
       for (const job of fresh) add(job)
+      return known.map(({ id }) => id)
     },
     claim(limit) {
       moveDue()
@@ -205,8 +206,9 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
         asOf: new Date(clock.now()),
       }
     },
-    deadLetters({ after, limit }) {
+    deadLetters({ after, limit, newestFirst }) {
       const all = [...letters.values()]
+      if (newestFirst) all.reverse()
       const start = after === undefined ? 0 : all.findIndex(({ id }) => id === after) + 1
       return all.slice(start, start + limit)
     },

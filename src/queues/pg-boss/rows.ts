@@ -112,16 +112,21 @@ export interface RowsPage {
   readonly state: 'waiting' | 'any'
   readonly after?: string | undefined
   readonly limit: number
+  readonly newestFirst?: boolean
 }
 
 /**
  * Reads a page of the rows of one queue, with a statement of our own that only reads: `findJobs` returns all jobs at once, in no order.
  * {@link requireReadable} fails when pg-boss changes what it reads.
  */
-export async function readRows(db: Db, { schema, queue, state, after, limit }: RowsPage): Promise<readonly Row[]> {
+export async function readRows(
+  db: Db,
+  { schema, queue, state, after, limit, newestFirst }: RowsPage,
+): Promise<readonly Row[]> {
   const columns = 'job.id::text, job.data, job.start_after AS "startAfter"'
   const isWaiting = (row: string): string => `${row}.name = $1 AND ${row}.state < 'active'`
-  const order = (row: string): string => `${row}.created_on, ${row}.start_after, ${row}.id`
+  const order = (row: string, way = ''): string => `${row}.created_on${way}, ${row}.start_after${way}, ${row}.id${way}`
+  const [isBehind, way] = newestFirst === true ? ['<', ' DESC'] : ['>', '']
   const statement =
     state === 'any'
       ? // By the primary key, which no change of a state moves.
@@ -129,8 +134,8 @@ export async function readRows(db: Db, { schema, queue, state, after, limit }: R
         WHERE job.name = $1 AND ($2::uuid IS NULL OR job.id > $2) ORDER BY job.id LIMIT $3`
       : `SELECT ${columns} FROM ${schema}.job AS job
         LEFT JOIN ${schema}.job AS last ON last.id = $2 AND ${isWaiting('last')}
-        WHERE ${isWaiting('job')} AND (last.id IS NULL OR (${order('job')}) > (${order('last')}))
-        ORDER BY ${order('job')} LIMIT $3`
+        WHERE ${isWaiting('job')} AND (last.id IS NULL OR (${order('job')}) ${isBehind} (${order('last')}))
+        ORDER BY ${order('job', way)} LIMIT $3`
   const { rows } = await db.executeSql(statement, [queue, after ?? null, limit])
   return rows
 }

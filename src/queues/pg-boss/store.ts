@@ -146,11 +146,15 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     hasTransactions: true,
     async push(jobs, options) {
       const rows = jobs.map(toInsert)
-      if (options?.db !== undefined) return insertInto(options.db, rows, name, connection)
+      if (options?.db !== undefined) {
+        await insertInto(options.db, rows, name, connection)
+        return undefined
+      }
       const bytes = jobs.reduce((sum, { body }) => sum + body.byteLength + ROW_BYTES, 0)
       // Others may go first: what waits for them rejects in time, too.
       const pushed = await within(pushes.add({ jobs: rows, bytes }), timeoutMs, systemClock)
       if (pushed === TIMED_OUT) throw unavailable(name, new Error(`no response within ${timeoutMs} ms`))
+      return undefined
     },
     async claim(limit, onUnreadable) {
       const rows = await connection.call((boss) => boss.fetch<unknown>(name, { batchSize: limit }), {

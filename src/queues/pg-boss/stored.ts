@@ -121,8 +121,8 @@ export function createStored(connection: Connection, { name, schema, timeoutMs, 
   }
 
   return {
-    async deadLetters({ after, limit }) {
-      const page = { schema, queue: deadQueue, state: 'waiting', after, limit } as const
+    async deadLetters(asked) {
+      const page = { schema, queue: deadQueue, state: 'waiting', ...asked } as const
       const rows = await connection.call((boss) => readRows(boss.getDb(), page), slow)
       return rows.map(({ id, data, startAfter }) => readLetter(id, data, startAfter))
     },

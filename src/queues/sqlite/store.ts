@@ -92,8 +92,8 @@ export function createSqliteStore(settings: Settings, connection: Connection): Q
       const counted = { waiting, active, deadLetters, ...(retrying !== undefined && { retrying }) }
       return { ...counted, oldestDueAt: at === undefined ? undefined : new Date(at), asOf: new Date(asOf) }
     },
-    async deadLetters({ after, limit }) {
-      const rows = await send<readonly DeadLetterRow[]>({ kind: 'deadLetters', queue, after, limit })
+    async deadLetters(page) {
+      const rows = await send<readonly DeadLetterRow[]>({ kind: 'deadLetters', queue, ...page })
       return rows.map((row) => ({ ...row, failedAt: new Date(row.failedAt) }))
     },
     redrive(ids) {

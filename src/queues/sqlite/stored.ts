@@ -2,6 +2,7 @@
 
 import { HooklineError } from '../../message/error.ts'
 import type { DeadLetter, StoredJob } from '../api.ts'
+import type { CheckedPage } from '../store.ts'
 import { bytesOfId, NO_ID, NUMBERS, type OpenTables, PHASE, type QueueRow, textOfId } from './tables.ts'
 import type { Letters, Push, QueueSettings } from './thread-messages.ts'
 
@@ -40,10 +41,12 @@ export function createStored({ database }: OpenTables) {
     SELECT seq, id, place FROM hookline_queue_jobs WHERE seq = ? AND phase = ${PHASE.deadLetter}`)
   const oldestLetters = database.prepare(`
     SELECT seq, id FROM hookline_queue_jobs WHERE queue = ? AND phase = ${PHASE.deadLetter} ORDER BY place LIMIT ?`)
-  const listLetters = database.prepare(`
+  const letters = `
     SELECT id, reason, retry_state AS retryState, due_at AS failedAt,
       (SELECT body FROM hookline_queue_bodies AS b WHERE b.seq = j.seq) AS body FROM hookline_queue_jobs AS j
-    WHERE queue = ? AND phase = ${PHASE.deadLetter} AND place > ? ORDER BY place LIMIT ?`)
+    WHERE queue = ? AND phase = ${PHASE.deadLetter}`
+  const listLetters = database.prepare(`${letters} AND place > ? ORDER BY place LIMIT ?`)
+  const listNewest = database.prepare(`${letters} AND place < ? ORDER BY place DESC LIMIT ?`)
   const redrive = database.prepare(`
     UPDATE hookline_queue_jobs
     SET phase = ${PHASE.due}, place = ?, due_at = ?, claim_count = 0, first_at = NULL, retry_state = NULL, reason = NULL
@@ -83,20 +86,25 @@ export function createStored({ database }: OpenTables) {
   }
 
   return {
-    push(row: QueueRow, settings: QueueSettings, { jobs, now }: Push): void {
+    push(row: QueueRow, settings: QueueSettings, { jobs, now }: Push): readonly string[] {
       const { queue } = row
       const windowStart = now - settings.dedupeWindowMs
       if (row.waiting + row.active + jobs.length > settings.maxJobs) {
         requireRoom(row, settings, jobs.filter(({ id }) => !isKnown(queue, id, windowStart)).length)
       }
+      const known: string[] = []
       for (const { dueAt, id, body } of jobs) {
         const seq = queue * NUMBERS + row.next
-        if (!addId(queue, id, seq, windowStart)) continue
+        if (!addId(queue, id, seq, windowStart)) {
+          known.push(textOfId(id) ?? NO_ID)
+          continue
+        }
         insert.run(seq, queue, id, dueAt <= now ? PHASE.due : PHASE.later, row.next, dueAt)
         insertBody.run(seq, body)
         row.next += 1
         row.waiting += 1
       }
+      return known
     },
     /** Looks at the ids of so many complete jobs, and forgets those whose dedupe window is over. */
     prune(queue: number, limit: number, { dedupeWindowMs }: QueueSettings, now: number): void {
@@ -119,9 +127,11 @@ export function createStored({ database }: OpenTables) {
       row.waiting -= count
       return count
     },
-    deadLetters(queue: number, after: string | undefined, limit: number): DeadLetterRow[] {
+    deadLetters(queue: number, { after, limit, newestFirst }: CheckedPage): DeadLetterRow[] {
       const last = after === undefined ? undefined : findLetter.get(seqOf(queue, bytesOfId(after)))
-      return listLetters.all(queue, (last?.place as number | undefined) ?? 0, limit).map((letter) => ({
+      const list = newestFirst ? listNewest : listLetters
+      const first = newestFirst ? Number.MAX_SAFE_INTEGER : 0
+      return list.all(queue, (last?.place as number | undefined) ?? first, limit).map((letter) => ({
         id: textOfId(letter.id) ?? NO_ID,
         body: bytesOf(letter.body),
         reason: `${Buffer.from(bytesOf(letter.reason))}`,

@@ -6,6 +6,7 @@
 import { HooklineError, type HooklineErrorCode } from '../../message/error.ts'
 import { cannotUse } from '../../sqlite/advice.ts'
 import type { QueueUse } from '../api.ts'
+import type { CheckedPage } from '../store.ts'
 
 export interface QueueSettings {
   readonly name: string
@@ -23,7 +24,7 @@ export type Request = { readonly queue: QueueSettings } & (
   | { readonly kind: 'undoClaim'; readonly claim: number }
   | { readonly kind: 'nextDueAt' }
   | { readonly kind: 'counts'; readonly now: number }
-  | { readonly kind: 'deadLetters'; readonly after: string | undefined; readonly limit: number }
+  | ({ readonly kind: 'deadLetters' } & CheckedPage)
   | ({ readonly kind: 'redrive'; readonly now: number } & Letters)
   | ({ readonly kind: 'drop' } & Letters)
   | { readonly kind: 'jobs'; readonly after: number; readonly limit: number }

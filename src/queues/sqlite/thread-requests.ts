@@ -87,7 +87,7 @@ export function openForRequests(path: string, owner: number) {
       if (requests.some(({ kind }) => ERASES.has(kind))) eraseLog(endsAt)
       return replies
     } catch (error) {
-      hasFailed = resultOf(error) !== BUSY // After a full disk, the log gets none of the space before it has been emptied.
+      hasFailed ||= resultOf(error) !== BUSY // After a full disk, the log gets none of the space before it has been emptied.
       if (requests.length > 1 && resultOf(error) !== BUSY) return requests.flatMap((request) => run([request], endsAt))
       return requests.map(({ queue }) => failureOf(error, queue, path))
     }
@@ -138,7 +138,7 @@ function prepareJobs(tables: OpenTables) {
       case 'counts':
         return { ...row, ...claims.health(row.queue, request.now) }
       case 'deadLetters':
-        return stored.deadLetters(row.queue, request.after, request.limit)
+        return stored.deadLetters(row.queue, request)
       case 'redrive':
         return stored.redrive(row, settings, request)
       case 'drop':

@@ -54,6 +54,19 @@ export const deadLetterCases: Cases = {
     await expectPage({ after: b }, ['a', 'c', 'd', 'e'])
   },
 
+  'dead letters: come from the newest on when asked': async (context) => {
+    const { queue } = context
+    const { ids } = await failJobs(context, ['a', 'b', 'c'])
+    const [, b = '', c = ''] = ids
+    const expectPage = async (page: Parameters<typeof queue.deadLetters>[0], expected: readonly string[]) =>
+      deepEqual(bodiesOf(await queue.deadLetters({ ...page, newestFirst: true })), expected)
+    await expectPage({ limit: 2 }, ['c', 'b'])
+    await expectPage({ after: c }, ['b', 'a'])
+    await expectPage({ after: b, limit: 5 }, ['a'])
+    await queue.drop([b])
+    await expectPage({ after: b }, ['c', 'a'])
+  },
+
   'dead letters: a page has a hundred when no limit is given': async ({ queue, work, drain }) => {
     work(() => ({ deadLetter: 'no' }))
     await queue.push(Array.from({ length: 101 }, (_, index) => jobOf(`${index}`)))

@@ -51,12 +51,12 @@ async function expectKnown(
 ): Promise<void> {
   const { queue, advance, counts, expectCounts, dedupeWindowMs } = context
   const job = jobOf('first')
-  await queue.push([job])
+  deepEqual((await queue.push([job])) ?? [], [])
   const seen = await become(context)
   const { waiting, active, deadLetters } = await counts()
   for (const ms of [0, always ? dedupeWindowMs + 1000 : 0]) {
     await advance(ms)
-    await queue.push([{ ...job, body: bytes('second') }])
+    deepEqual((await queue.push([{ ...job, body: bytes('second') }])) ?? [job.id], [job.id])
     await advance(0)
     await expectCounts({ waiting, active, deadLetters })
     ok(!bodiesOf(seen).includes('second'), 'a push of a known id must not be handled')

@@ -8,9 +8,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vi
 import type { Destination } from '../../../src/destination/api.ts'
 import { createDestination } from '../../../src/destination/destination.ts'
 import { HooklineError } from '../../../src/message/error.ts'
+import { idOfKey } from '../../../src/message/id.ts'
 import type { TrackMessage } from '../../../src/message/message.ts'
 import type { Queue } from '../../../src/queues/api.ts'
-import { jobIdFromKey } from '../../../src/queues/job-id.ts'
 import { pgBossQueue } from '../../../src/queues/pg-boss/index.ts'
 import { capture, fixtures } from '../../../src/testing.ts'
 import { needs } from '../../support/needs.ts'
@@ -170,7 +170,7 @@ describe('a message in a transaction of the caller', needs('PostgreSQL'), () => 
       await inTransaction(async (db, run) => {
         const id = randomUUID()
         await insertOrder(run, id)
-        expect(await destination.submit(submissions, { db })).toEqual([{ queued: true, id: jobIdFromKey('order-1') }])
+        expect(await destination.submit(submissions, { db })).toEqual([{ queued: true, id: idOfKey('order-1') }])
       })
       await destination.submit(submissions)
       await settled(destination, events)

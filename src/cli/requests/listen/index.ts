@@ -69,7 +69,9 @@ async function listen({ port, host, forward, store: path, fail, ui, ...secrets }
   }
   const screen = createScreen(process.stdout.isTTY)
   let store = createStore(path)
-  const page = ui === undefined ? undefined : await (await import('./page.ts')).showRequests(ui, path, secret)
+  let url: string | undefined
+  const page =
+    ui === undefined ? undefined : await (await import('./page.ts')).showRequests(ui, path, secret, () => url)
   const verifier = secret === undefined ? undefined : { secret, reasons: createReasons(secret) }
   const forwarder = forward && (await import('../forward.ts')).createForwarder(forward)
   const count = { verified: 0, mismatched: 0, unchecked: 0, lost: 0 }
@@ -100,10 +102,11 @@ async function listen({ port, host, forward, store: path, fail, ui, ...secrets }
   })
   const interrupted = interruption()
   noteFaults(server)
-  const { origin: url, close } = await listenOn('--port', server, port, host).catch(async (error: unknown) => {
+  const listening = await listenOn('--port', server, port, host).catch(async (error: unknown) => {
     await page?.close()
     throw error
   })
+  url = listening.origin
   const reach = isLoopback(new URL(url)) ? '' : 'Other machines can reach it. '
   const target = forward && `Passing on to ${forward.origin}${forward.pathname}. `
   note(
@@ -111,7 +114,7 @@ async function listen({ port, host, forward, store: path, fail, ui, ...secrets }
   )
 
   if (!interrupted.aborted) await once(interrupted, 'abort')
-  await close()
+  await listening.close()
   await verifier?.reasons.close()
   await settled()
   await forwarder?.close()

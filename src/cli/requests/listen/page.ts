@@ -15,12 +15,19 @@ const PART = 'listen'
  * Serves the page, with the newest requests that are kept already.
  *
  * @param port True: any free one.
+ * @param address Where they arrive; undefined before it is known.
  * @throws UsageError (as a rejection) for a port that cannot be listened on.
  */
-export async function showRequests(port: number | true, path: string, secret: string | undefined) {
+export async function showRequests(
+  port: number | true,
+  path: string,
+  secret: string | undefined,
+  address: () => string | undefined,
+) {
   const explainer = createExplainer()
   const page = await openPage(port, {
     command: PART,
+    address,
     parts: [{ name: PART, kind: 'receiver' }],
     async explain({ headers, bytes }) {
       const signature = headers['x-signature']?.toString()
