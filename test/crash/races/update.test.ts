@@ -15,7 +15,8 @@ import { createRandom } from '../random.ts'
 
 /** At a time: most of a round is waiting for the ten seconds that held messages are held. */
 const AT_ONCE = 5
-const MESSAGES = 1_000
+/** More than are posted before it is disabled, also when the machine is busy. */
+const MESSAGES = 2_000
 /** The posts that may be under way. */
 const CONCURRENCY = 50
 const ANSWERS_AFTER_MS = 150
@@ -52,7 +53,7 @@ async function run(random: () => number): Promise<number> {
   await wait(random() * MOVE_WITHIN_MS)
   await first.ask('move')
   const moved = posts.length
-  while (posts.at(-1)?.path !== '/new') await wait(5)
+  while (posts.at(-1)?.path !== '/new' && posts.length < MESSAGES) await wait(5)
   await wait(random() * MOVE_WITHIN_MS)
   await first.ask('disable')
   const disabledAt = posts.length
