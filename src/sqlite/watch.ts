@@ -1,9 +1,9 @@
 /**
- * An open SQLite file that may lose its log: whoever drops the locks of this process, or deletes the files beside it, takes away what
- * is written from then on, without an error of SQLite.
+ * An open SQLite file that may lose its log: whoever drops the locks of this process, or deletes or truncates the files beside it,
+ * takes away what is written from then on, without an error of SQLite.
  */
 
-import { existsSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { closeSync, existsSync, ftruncateSync, openSync, readFileSync, readSync, rmSync, statSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { checkpoint, retryWhileBusy, UnusableFile } from './file.ts'
 
@@ -16,6 +16,21 @@ export function watchFile(database: DatabaseSync, path: string): WatchedFile {
   const before = identityOf(path)
   const isUnchanged = (): boolean => before !== undefined && identityOf(path) === before
   const areLocksGone = watchLocks(path)
+  const log = before === undefined ? undefined : openSync(`${path}-wal`, 'r+') // SQLite has no locks on it, which closing would drop.
+  const header = Buffer.alloc(LOG_MAGIC.length)
+
+  /** Whether the log has lost its header: then all of it is ignored when the file is opened again. It may be empty. */
+  function isLogTruncated(): boolean {
+    if (log === undefined || readSync(log, header, 0, header.length, 0) === 0) return false
+    header[3] = (header[3] as number) & 0xfe // Its lowest bit is the byte order of the checksums.
+    return !header.equals(LOG_MAGIC)
+  }
+
+  /** Else SQLite would write the hole in it into the file. Other processes notice that it is gone. */
+  function dropLog(): void {
+    ftruncateSync(log as number)
+    for (const end of ['-wal', '-shm']) rmSync(path + end, { force: true })
+  }
 
   return {
     requireUnchanged() {
@@ -24,17 +39,26 @@ export function watchFile(database: DatabaseSync, path: string): WatchedFile {
           'this process copied it, or opened it by other means, which drops all locks on it. Got no lock. Call again: the next call opens it anew.',
         )
       }
+      if (isLogTruncated()) {
+        throw new UnusableFile(
+          'the log beside it was truncated while it was in use, and what was in the log is lost. Got a log without its header. Call again: the next call opens it anew.',
+        )
+      }
       if (isUnchanged()) return
       throw new UnusableFile(
         'it, or the log beside it, was removed or replaced while it was in use. Got another file, or none. Call again: the next call opens it anew.',
       )
     },
     close() {
-      if (!isUnchanged() && !existsSync(`${path}-wal`)) saveLog(database, path)
+      if (isLogTruncated()) dropLog()
+      else if (!isUnchanged() && !existsSync(`${path}-wal`)) saveLog(database, path)
+      if (log !== undefined) closeSync(log)
       database.close()
     },
   }
 }
+
+const LOG_MAGIC = Buffer.from([0x37, 0x7f, 0x06, 0x82])
 
 /** Writes the removed log into the file. The caller has checked that no new log exists: it would be overwritten. */
 function saveLog(database: DatabaseSync, path: string): void {

@@ -15,8 +15,13 @@ export interface Engine {
 
 export type Connection = ReturnType<typeof connect>
 
-/** Checks a Redis and the queue in it before the first call, each time that it has connected: it may be another server. */
+/**
+ * Checks a Redis and the queue in it before the first call: each time that it has connected, because it may be another server, and
+ * once a minute, because an operator may have changed its settings or emptied it.
+ */
 export type Check = (engine: Engine, use: QueueUse | undefined) => Promise<void>
+
+const CHECK_EVERY_MS = 60_000
 
 export function connect(settings: BullmqSettings, checkServer: Check) {
   const { name, prefix, connection, timeoutMs, onError } = settings
@@ -26,7 +31,7 @@ export function connect(settings: BullmqSettings, checkServer: Check) {
   const waiting = new Set<() => void>() // Calls, until the client is ready.
   let engine: Engine | undefined
   let checking: Promise<void> | undefined
-  let isChecked = false
+  let checkedAt = Number.NEGATIVE_INFINITY
   let use: QueueUse | undefined
   let lastError: unknown
   let isClosed = false
@@ -39,7 +44,7 @@ export function connect(settings: BullmqSettings, checkServer: Check) {
 
   function startAnew(): void {
     lastError = undefined
-    isChecked = false
+    checkedAt = Number.NEGATIVE_INFINITY
     for (const resolve of waiting) resolve()
   }
 
@@ -69,7 +74,7 @@ export function connect(settings: BullmqSettings, checkServer: Check) {
   function check(opened: Engine): Promise<void> {
     checking ??= checkServer(opened, use)
       .then(() => {
-        isChecked = true
+        checkedAt = performance.now()
       })
       .finally(() => {
         checking = undefined
@@ -93,7 +98,7 @@ export function connect(settings: BullmqSettings, checkServer: Check) {
       if (client.status !== 'ready') await untilReady(left())
       if (client.status !== 'ready') throw lastError
       engine ??= open()
-      if (!isChecked) await inTime(check(engine), left())
+      if (performance.now() - checkedAt >= CHECK_EVERY_MS) await inTime(check(engine), left())
       return await inTime(make(engine), left())
     } catch (error) {
       throw error instanceof HooklineError || isRefusal(error) ? error : failed(error)
@@ -107,7 +112,7 @@ export function connect(settings: BullmqSettings, checkServer: Check) {
     place: JSON.stringify([host, port, path, db, sentinels, group, prefix, name]),
     reserve(reservedFor: QueueUse): void {
       use = reservedFor
-      isChecked = false
+      checkedAt = Number.NEGATIVE_INFINITY
     },
     call,
     async close(): Promise<void> {

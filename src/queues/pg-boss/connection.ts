@@ -20,6 +20,8 @@ export type Connection = ReturnType<typeof createConnection>
 const CLOSE_MS = 200
 const START_FACTOR = 10
 const SUPERVISE_SECONDS = 10
+/** Somebody dropped the schema. The next call creates it again. */
+const UNDEFINED_TABLE = '42P01'
 const CLOSED = 'the queue closed before PostgreSQL responded'
 
 class NoResponse extends Error {}
@@ -40,13 +42,17 @@ export function createConnection(
   /** Starts and prepares it; again after a failure. */
   function open(): Promise<PgBoss> {
     opening ??= inTime(prepared(), timeoutMs * START_FACTOR).catch((error) => {
-      opening = undefined
-      starting = undefined
-      destroySockets()
-      stop().catch(() => {})
+      startAnew()
       throw error
     })
     return opening
+  }
+
+  function startAnew(): void {
+    opening = undefined
+    starting = undefined
+    destroySockets()
+    stop().catch(() => {})
   }
 
   async function start(): Promise<PgBoss> {
@@ -104,6 +110,7 @@ export function createConnection(
         throw error
       })
     } catch (error) {
+      if (opening !== undefined && (error as { readonly code?: unknown }).code === UNDEFINED_TABLE) startAnew()
       throw unavailable(name, error)
     }
   }

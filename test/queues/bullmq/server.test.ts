@@ -89,6 +89,22 @@ describe('a Redis', needs('redis-server'), () => {
     await expect(queue.push([jobOf()])).rejects.toThrow('allkeys-lru')
   })
 
+  it('that began to evict, or was emptied, is found within a minute', async () => {
+    const { queue } = openQueue()
+    queue.reserve('inbox')
+    await queue.push([jobOf()])
+    await client.flushall()
+    const now = performance.now()
+    const time = vi.spyOn(performance, 'now').mockReturnValue(now + 61_000)
+    onTestFinished(() => time.mockRestore())
+    await queue.push([jobOf()])
+    expect(await client.get('bull:orders:hookline')).toBe('inbox 1')
+    await client.config('SET', 'maxmemory-policy', 'allkeys-lru')
+    await queue.push([jobOf()])
+    time.mockReturnValue(now + 122_000)
+    await expect(queue.push([jobOf()])).rejects.toThrow('allkeys-lru')
+  })
+
   it('without an append-only file: a warning, once', async () => {
     await client.config('SET', 'appendonly', 'no')
     const connection = new Redis(redis.url)

@@ -53,6 +53,23 @@ describe('pg-boss, when the connection to PostgreSQL fails', needs('PostgreSQL')
     expect((await queues[0]?.counts())?.waiting).toBe(3)
   })
 
+  it('a schema that is dropped: a call is refused, the next one creates it again', async () => {
+    const dropped = createSchema(databaseUrl)
+    onTestFinished(() => dropped.drop())
+    const queue = create({ connectionString: databaseUrl, schema: dropped.name, timeoutMs: 10_000 })
+    const seen = work(queue)
+    await queue.push([jobOf('before')])
+    await queue.drain()
+    await dropped.run(`DROP SCHEMA ${dropped.name} CASCADE`)
+    await until(() =>
+      queue.push([jobOf('after')]).then(
+        () => true,
+        () => false,
+      ),
+    ) // A poll may meet it first.
+    await until(() => seen.length === 2)
+  })
+
   it('a connection that is cut in mid-push: refused, never a false success; the next goes through', async () => {
     const proxy = await openProxy()
     const errors: unknown[] = []

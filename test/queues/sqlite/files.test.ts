@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import fs, { cpSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import fs, { cpSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -214,6 +214,23 @@ describe('a file that goes away', () => {
       expect(bodiesIn(path)).toEqual(['after', 'before'])
     },
   )
+
+  it('with what was in its log, which is truncated: a call is refused, and nothing is lost that is acknowledged after', async () => {
+    const { path, open, connect } = setUp({ isHere: true })
+    const queue = open()
+    await queue.push([jobOf('before')])
+    const other = connect()
+    other.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    other.close()
+    await queue.push([jobOf('in the log')])
+    truncateSync(`${path}-wal`)
+    await expect(queue.push([jobOf('refused')])).rejects.toThrow(
+      'the log beside it was truncated while it was in use, and what was in the log is lost',
+    )
+    await queue.push([jobOf('after')])
+    await queue.close({ graceMs: 0 })
+    expect(bodiesIn(path)).toEqual(['after', 'before'])
+  })
 
   it('with its log, which another process deletes because a copy dropped all locks of this one: the same', async () => {
     const { path, open } = setUp({ isHere: true })
