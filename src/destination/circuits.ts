@@ -16,7 +16,7 @@ const MIN_HOLD_MS = 10_000
 
 export type OnCircuitChange = (status: CircuitStatus, cause: Attempt) => void
 
-/** They measure by the monotonic clock: one that is set does not end an outage, or a message's time. */
+/** They measure by the monotonic clock: one that is set does not end an outage. */
 export function createCircuits(settings: DestinationSettings, onChange: OnCircuitChange) {
   const { clock, random } = settings
   const lastAttempts = createPace(settings.circuit.lastAttemptsPerSecond)

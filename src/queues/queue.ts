@@ -104,12 +104,22 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
     remove: async (ids) => ask(() => store.remove(ids)),
   }
 
-  /** Again and again: dead letters stay at most an hour longer, and never longer than twice. */
-  async function dropOld(retentionMs: number): Promise<void> {
-    const dropped = dropMatching(stored, { olderThan: new Date(clock.now() - retentionMs) })
-    await dropped.catch((error) => closed === undefined && reportOnce(error))
+  /**
+   * Again and again: dead letters stay at most an hour longer, and never longer than twice. Once more when the machine's clock was set
+   * since the last time: one that is ahead for a while drops nothing.
+   */
+  async function dropOld(retentionMs: number, before = wallAhead()): Promise<void> {
+    const ahead = wallAhead()
+    if (Math.abs(ahead - before) < CLOCK_SET_MS) {
+      const dropped = dropMatching(stored, { olderThan: new Date(clock.now() - retentionMs) })
+      await dropped.catch((error) => closed === undefined && reportOnce(error))
+    }
     const ms = Math.min(retentionMs, 60 * 60_000)
-    if (closed === undefined) retention = unref(clock.setTimeout(() => void dropOld(retentionMs), ms))
+    if (closed === undefined) retention = unref(clock.setTimeout(() => void dropOld(retentionMs, ahead), ms))
+  }
+
+  function wallAhead(): number {
+    return clock.now() - clock.monotonic()
   }
 
   /** Ends within a second after the grace, also when a durable store answers nothing any more. */
@@ -211,6 +221,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
 }
 
 const CLOSE_MS = 300
+const CLOCK_SET_MS = 60_000
 
 /** A load balancer that sends nothing more to a process that cannot store must try it again some time, in milliseconds. */
 const PUSH_FAILURE_MS = 60_000

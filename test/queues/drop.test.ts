@@ -6,6 +6,7 @@ import type { DeadLetter, DeadLetterPage, Outcome } from '../../src/queues/api.t
 import type { CreateQueueOptions } from '../../src/queues/arguments.ts'
 import { dropMatching } from '../../src/queues/drop.ts'
 import type { QueueStore } from '../../src/queues/store.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
 import { systemClock } from '../../src/time/clock.ts'
 import { setUpQueue } from './stores.ts'
 
@@ -62,6 +63,26 @@ describe('the retention of dead letters', () => {
     expect(await left()).toEqual(['a'])
     await clock.advance(1)
     expect(await left()).toEqual([])
+  })
+
+  it('drops nothing while the clock of the machine is ahead for a while', async () => {
+    const time = manualClock()
+    let aheadMs = 0
+    const { queue } = setUpQueue(
+      {},
+      { deadLetterRetentionMs: 10 * HOUR, clock: { ...time, now: () => time.now() + aheadMs } },
+    )
+    queue.work(async (): Promise<Outcome> => ({ deadLetter: 'no' }), { concurrency: 10 })
+    await queue.push([jobOf()])
+    await time.advance(0)
+    aheadMs = 365 * 24 * HOUR
+    await time.advance(HOUR)
+    aheadMs = 0
+    await time.advance(2 * HOUR)
+    expect(await queue.deadLetters()).toHaveLength(1)
+    aheadMs = 365 * 24 * HOUR
+    await time.advance(2 * HOUR)
+    expect(await queue.deadLetters()).toEqual([])
   })
 
   it('goes on after an error, which onError receives', async () => {
