@@ -9,6 +9,7 @@ export type {
   FailedEvent,
   FailedRequest,
   HandledEvent,
+  HandlerNames,
   IgnoredEvent,
   ReceivedEvent,
   RejectedEvent,

@@ -21,7 +21,7 @@ export function createJobHandler(live: CurrentSettings, circuits: Circuits, even
   const { clock, random } = live.settings
   let watched: AbortSignal | undefined
 
-  return async (job, signal) => {
+  return async (job, signal, save) => {
     const now = clock.now()
     if (signal.aborted) return retryUnchanged(job, now)
     const { transport, settings } = live
@@ -30,7 +30,9 @@ export function createJobHandler(live: CurrentSettings, circuits: Circuits, even
       events.publish('attempted', new JobReport(job, UNREADABLE))
       return giveUp(job, 'unreadable')
     }
-    const before = readRetryState(job.retryState, targets)
+    const isRedriven = job.claimCount === 1 && job.retryState !== undefined // It begins anew, also when this process dies.
+    const before = readRetryState(isRedriven ? undefined : job.retryState, targets)
+    if (isRedriven) await save?.(writeRetryState(before, targets))
     const startedAt = before.rounds > 0 ? job.firstAt.getTime() : circuits.windowStart(job, before.startedAt)
     const isOver = now >= startedAt + (enabled ? RETRY_WINDOW_MS : LAST_START_MS)
     if (isOver) return fail(job, before, [], reasonAtEnd(enabled))

@@ -51,6 +51,12 @@ export interface HandledEvent {
   readonly durationMs: number
 }
 
+/** Which named handlers of a message in an inbox are done, and which failed in its last attempt. The empty name is that of all without one. */
+export interface HandlerNames {
+  readonly done: readonly string[]
+  readonly failed: readonly string[]
+}
+
 /** `hookline:failed`: handlers of a message failed, or took too long. */
 export interface FailedEvent extends Omit<HandledEvent, 'message' | 'attempt'> {
   /** Undefined when no handler saw the message: it is invalid for this receiver, or its claims were lost too often. */
@@ -63,4 +69,6 @@ export interface FailedEvent extends Omit<HandledEvent, 'message' | 'attempt'> {
   readonly error: HooklineError
   /** What comes next: a retry or a dead letter of the inbox; without an inbox, the sender sends the message again. */
   readonly next: { readonly retryAt: Date } | 'dead_letter' | 'sender'
+  /** Undefined without named handlers, and without an inbox. */
+  readonly handlers?: HandlerNames
 }

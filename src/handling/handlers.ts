@@ -6,8 +6,8 @@ import type { Message } from '../message/message.ts'
 import { isThenable } from '../options/callbacks.ts'
 import { invalidOption, nearest, requireFunction, requireOptions, show } from '../options/checks.ts'
 import { escaped } from '../options/warning.ts'
-import type { OpenDelivery } from './open-delivery.ts'
-import { type Handler, type HandlerOptions, readSelection, readUnverified } from './selection.ts'
+import type { OpenDelivery, Progress } from './open-delivery.ts'
+import { type Handler, type HandlerOptions, readRegistration, readSelection } from './selection.ts'
 
 /** The handlers of an audience: pass one or both. */
 export interface AudienceHandlers<M = Message> {
@@ -22,7 +22,9 @@ const SIDES = ['entered', 'exited'] as const
 interface Registered {
   readonly on: string
   readonly handler: Handler
-  readonly isUnverified: boolean
+  /** Empty without one. */
+  readonly name: string
+  readonly unverified: boolean
   readonly order: number
 }
 
@@ -33,6 +35,7 @@ const MAX_NAME = 100
 /** @param schemas The names of events that have one. */
 export function createHandlers(schemas: readonly string[] = []) {
   const warned = new Set<string>()
+  const names = new Set<string>()
   const byType = new Map<string, Registered[]>()
   const byEvent = new Map<string, Registered[]>()
   const byAudience = { entered: new Map<string, Registered[]>(), exited: new Map<string, Registered[]>() }
@@ -56,13 +59,14 @@ export function createHandlers(schemas: readonly string[] = []) {
     },
 
     add(selection: readonly unknown[]): void {
-      const { by, keys, handler, isUnverified } = readSelection('on', selection)
+      const { by, keys, handler, registration } = readSelection('on', selection)
       const registry = by === 'type' ? byType : byEvent
       for (const key of keys) if (!registry.has(key)) refuseAfterStart('on', key)
+      addName('on', registration.name)
       for (const key of keys) {
-        append(registry, key, { on: by === 'type' ? key : `track ${key}`, handler, isUnverified, order: 0 })
+        append(registry, key, { on: by === 'type' ? key : `track ${key}`, handler, ...registration, order: 0 })
       }
-      takeUnverified ||= isUnverified
+      takeUnverified ||= registration.unverified
       size += keys.size
     },
 
@@ -73,12 +77,13 @@ export function createHandlers(schemas: readonly string[] = []) {
         const before = registry.get(key)
         if (before === undefined) continue
         const after = before.filter((other) => other.handler !== handler)
+        for (const { name } of before.filter((other) => other.handler === handler)) names.delete(name)
         registry.set(key, after)
         size -= before.length - after.length
       }
     },
 
-    addAudience(name: string, handlers: AudienceHandlers, options: HandlerOptions = {}): void {
+    addAudience(name: string, handlers: AudienceHandlers, options?: HandlerOptions): void {
       const trait = traitName(name)
       requireOptions('onAudience', handlers, ['entered', 'exited'])
       const sides = SIDES.filter((side) => handlers[side] !== undefined)
@@ -87,12 +92,13 @@ export function createHandlers(schemas: readonly string[] = []) {
       }
       for (const side of sides) requireFunction(`onAudience: ${side}`, handlers[side])
       if (sides.some((side) => !byAudience[side].has(trait))) refuseAfterStart('onAudience', name)
-      const isUnverified = readUnverified('onAudience', options)
-      takeUnverified ||= isUnverified
+      const registration = readRegistration('onAudience', options)
+      addName('onAudience', registration.name)
+      takeUnverified ||= registration.unverified
       const order = audiences++
       for (const side of sides) {
         const on = `${side} ${trait}`
-        append(byAudience[side], trait, { on, handler: handlers[side] as Handler, isUnverified, order })
+        append(byAudience[side], trait, { on, handler: handlers[side] as Handler, ...registration, order })
       }
       size++
     },
@@ -108,14 +114,34 @@ export function createHandlers(schemas: readonly string[] = []) {
     /** Whether a handler is for a message; of those that no signature covers, one that asks for such. */
     match: (wire: Message, delivery: OpenDelivery): boolean => handlersFor(wire, delivery).length > 0,
 
-    /** Calls every handler that matches, all at once. `wire` is the message before its schema, which may drop the trait of an audience. */
+    /** Calls every handler that matches and is not done, all at once. `wire` is the message before its schema, which may drop the trait of an audience. */
     dispatch(message: Message, wire: Message, delivery: OpenDelivery) {
       // Collected before the first call: a handler may change the message and the registry.
       const matching = handlersFor(wire, delivery)
       if (!isDispatched) warnOfSchemas()
       if (matching.length === 0) ignore(wire, delivery)
-      return runAll(matching, message, delivery)
+      const { progress } = delivery
+      if (progress === undefined) return runAll(matching, message, delivery)
+      for (const name of progress.failed) warnUnlessNamed(name)
+      const left = matching.filter(({ name }) => !progress.done.includes(name))
+      return runAll(left, message, delivery)
     },
+  }
+
+  function addName(call: string, name: string): void {
+    if (names.has(name)) {
+      const advice = 'Pass another name, or remove the first handler with `off`.'
+      throw invalidOption(`${call}: name`, 'must be used once', `a second handler named ${show(name)}`, advice)
+    }
+    if (name !== '') names.add(name)
+  }
+
+  /** A handler that failed in a message is gone: it was renamed or removed since. */
+  function warnUnlessNamed(name: string): void {
+    if (name === '' || names.has(name) || warned.has(name) || warned.size === MAX_WARNED) return
+    warned.add(name)
+    const message = `No handler is named ${show(name)}: it failed in a message that is retried without it. Give its name to the handler that replaces it.`
+    process.emitWarning(message, { code: 'HOOKLINE_NO_HANDLER' })
   }
 
   function ignore(wire: Message, delivery: OpenDelivery): void {
@@ -154,7 +180,7 @@ export function createHandlers(schemas: readonly string[] = []) {
     if (wire.type === 'track') matching.push(...(byEvent.get(wire.event) ?? NONE))
     if (audiences > 0) matching.push(...ofAudiences(wire))
     matching.push(...(byType.get('*') ?? NONE))
-    return isUncovered ? matching.filter(({ isUnverified }) => isUnverified) : matching
+    return isUncovered ? matching.filter(({ unverified }) => unverified) : matching
   }
 
   /** The handlers of the audiences that a message reports about. The message is read, not the audiences: those can be many. */
@@ -189,17 +215,22 @@ const HANDLER_FAILED = 'Every handler must succeed. Got an error from one. Send 
 function runAll(handlers: readonly Registered[], message: Message, delivery: OpenDelivery): Promise<void> | undefined {
   const failures: unknown[] = []
   const pending: Promise<unknown>[] = []
-  for (const named of handlers) {
+  const progress = delivery.progress && trackProgress(handlers, delivery.progress)
+  for (const registered of handlers) {
     const startedAt = delivery.observed?.observers.clock.monotonic() ?? 0
+    const succeed = (): void => {
+      progress?.succeeded(registered)
+      record(delivery, registered, startedAt)
+    }
     const fail = (failure: unknown): void => {
       failures.push(failure)
-      record(delivery, named, startedAt, failure ?? new Error(describeError(failure)))
+      progress?.failed(registered)
+      record(delivery, registered, startedAt, failure ?? new Error(describeError(failure)))
     }
     try {
-      const result = named.handler(message, delivery)
-      if (isThenable(result)) {
-        pending.push(Promise.resolve(result).then(() => record(delivery, named, startedAt), fail))
-      } else record(delivery, named, startedAt)
+      const result = registered.handler(message, delivery)
+      if (isThenable(result)) pending.push(Promise.resolve(result).then(succeed, fail))
+      else succeed()
     } catch (failure) {
       fail(failure)
     }
@@ -212,14 +243,33 @@ function runAll(handlers: readonly Registered[], message: Message, delivery: Ope
   return pending.length === 0 ? throwIfAnyFailed() : Promise.all(pending).then(throwIfAnyFailed)
 }
 
+/** A name is done when each handler that has it succeeded: an audience has two, and those without a name are one unit. */
+function trackProgress(handlers: readonly Registered[], progress: Progress) {
+  const left = new Map<string, number>()
+  for (const { name } of handlers) left.set(name, (left.get(name) ?? 0) + 1)
+  progress.failed = []
+  return {
+    succeeded({ name }: Registered): void {
+      left.set(name, (left.get(name) as number) - 1)
+      if (left.get(name) !== 0) return
+      left.delete(name)
+      progress.done = [...progress.done, name]
+      if (left.size > 0) progress.save()
+    },
+    failed({ name }: Registered): void {
+      if (!progress.failed.includes(name)) progress.failed = [...progress.failed, name]
+    },
+  }
+}
+
 /** Records a run, unless its delivery has ended before: that was published. */
 function record(
   { observed, expired }: OpenDelivery,
-  { on, handler }: Registered,
+  { on, name, handler }: Registered,
   startedAt: number,
   error?: unknown,
 ): void {
   if (observed === undefined || expired !== undefined) return
   const durationMs = observed.observers.clock.monotonic() - startedAt
-  observed.runs.push({ on, name: handler.name, durationMs, error })
+  observed.runs.push({ on, name: name || handler.name, durationMs, error })
 }

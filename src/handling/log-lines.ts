@@ -3,6 +3,7 @@
 import { KEEP_THE_BYTES } from '../http/body.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { Line } from '../options/log.ts'
+import type { HandlerNames } from './diagnostics.ts'
 import { explainError, isUnusable } from './failure.ts'
 import type { OpenDelivery } from './open-delivery.ts'
 
@@ -18,6 +19,18 @@ export function describe(error: HooklineError, delivery: OpenDelivery, next = ''
   const { id } = delivery
   const of = type === undefined ? '' : ` (${type})`
   return { text: `${code} in delivery ${id}${of}: ${message} ${next}`, fields: { deliveryId: id, type, ...more } }
+}
+
+/** `Failed: crm. Done: mail. `, or nothing without named handlers. */
+export function describeHandlers(handlers: HandlerNames | undefined): string {
+  if (handlers === undefined) return ''
+  const { done, failed } = handlers
+  return sentence('Failed', failed) + sentence('Done', done)
+}
+
+function sentence(how: string, names: readonly string[]): string {
+  const all = names.map((name) => name || 'those without a name').join(', ')
+  return all === '' ? '' : `${how}: ${all}. `
 }
 
 export function describeRequest(

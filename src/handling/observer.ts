@@ -11,7 +11,7 @@ import type { FailedEvent, FailedRequest, HandledEvent, IgnoredEvent, StoredEven
 export interface HandlerRun {
   /** What it was registered for: `track`, `track Order Completed`, `*`, `entered high_value_users`. */
   readonly on: string
-  /** The name of the function; empty when it has none. */
+  /** The name that it was registered with, else that of the function; empty without both. */
   readonly name: string
   /** In milliseconds. */
   readonly durationMs: number

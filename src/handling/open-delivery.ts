@@ -9,6 +9,7 @@ import type { Message } from '../message/message.ts'
 import { parse } from '../message/parse.ts'
 import type { Key } from '../message/signature.ts'
 import type { BatchElement, Delivery, ReceivedElement } from './delivery.ts'
+import type { HandlerNames } from './diagnostics.ts'
 import { DEADLINE_ERRORS, type Stage } from './failure.ts'
 import type { HandlerRun, ReceiverObservers } from './observer.ts'
 
@@ -16,6 +17,16 @@ export interface Observed {
   readonly observers: ReceiverObservers
   readonly runs: HandlerRun[]
   readonly isStored: boolean
+}
+
+/** How far the handlers of a message in an inbox are, by their names; the empty one is that of all without a name. */
+export interface Progress extends HandlerNames {
+  /** In earlier attempts, too. */
+  done: readonly string[]
+  /** Of the attempt before until this one runs handlers. */
+  failed: readonly string[]
+  /** Stores what is done, while others go on. */
+  readonly save: () => void
 }
 
 /** A delivery in progress: filled in step by step, its costly parts only when they are read. */
@@ -37,6 +48,8 @@ export class OpenDelivery implements Delivery {
   startedAt: number | undefined
   /** The error of the deadline once it has passed, or of the shutdown that ended the delivery. */
   expired: HooklineError | undefined
+  /** Undefined without an inbox: all handlers run again. */
+  progress: Progress | undefined
   /** Whether it was handled or stored before: nothing was done. */
   isDuplicate = false
   /** Whether no handler matched. */

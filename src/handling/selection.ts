@@ -24,7 +24,16 @@ export interface HandlerOptions {
    * receives asks for. Default false.
    */
   readonly unverified?: boolean
+  /**
+   * Names the handler, once in a receiver: 1 to 64 of the characters `a-z0-9._-`, beginning with a letter or a digit. With an inbox, a
+   * named handler that succeeded does not run again when the message is retried or redriven. Handlers without a name are one unit:
+   * all of them run again until all have succeeded in one attempt.
+   */
+  readonly name?: string
 }
+
+/** How a handler is registered, with the defaults. */
+export type Registration = Required<HandlerOptions>
 
 export function readSelection(call: 'on' | 'off', given: readonly unknown[]) {
   const [types, event] = given
@@ -37,21 +46,28 @@ export function readSelection(call: 'on' | 'off', given: readonly unknown[]) {
     throw invalidOption(call, 'takes one event', found, `Call \`${call}\` once for each event.`)
   }
   requireFunction(`${call}: handler`, handler)
-  const isUnverified = options !== undefined && readUnverified(call, options)
-  if (by === 'type') return { by, keys, handler, isUnverified } as const
+  const registration = readRegistration(call, options)
+  if (by === 'type') return { by, keys, handler, registration } as const
   if (types !== 'track') {
     const advice = `Pass 'track', or leave the event out.`
     throw invalidOption(`${call}: type`, `must be 'track' when an event is passed`, show(types), advice)
   }
   requireText(`${call}: event`, event, 'Order Completed')
-  return { by, keys: new Set([event]), handler, isUnverified } as const
+  return { by, keys: new Set([event]), handler, registration } as const
 }
 
-export function readUnverified(call: string, options: HandlerOptions): boolean {
-  requireOptions(call, options, ['unverified'])
-  const { unverified = false } = options
+/** A handler without a name has the empty one. */
+export function readRegistration(call: string, options: HandlerOptions = {}): Registration {
+  requireOptions(call, options, ['unverified', 'name'])
+  const { unverified = false, name } = options
   requireBoolean(`${call}: unverified`, unverified)
-  return unverified
+  if (name === undefined) return { unverified, name: '' }
+  requireText(`${call}: name`, name, 'crm')
+  if (NAME.test(name)) return { unverified, name }
+  const rule = 'must be 1 to 64 of the characters a-z0-9._-, beginning with a letter or a digit'
+  throw invalidOption(`${call}: name`, rule, show(name), `Pass for example 'crm'.`)
 }
+
+const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/
 
 const ANY_TYPE: readonly unknown[] = [...MESSAGE_TYPES, '*']

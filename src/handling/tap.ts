@@ -29,7 +29,7 @@ const failed = channel('hookline:failed')
 
 export type Tap = ReturnType<typeof createTap>
 
-type Failure = Pick<FailedEvent, 'error' | 'next' | 'attempt'>
+type Failure = Pick<FailedEvent, 'error' | 'next' | 'attempt' | 'handlers'>
 
 export function createTap(report: Report<FailedRequest>, clock: Clock) {
   function observeFailed(event: FailedEvent, { observed }: OpenDelivery): void {

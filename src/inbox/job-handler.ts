@@ -2,19 +2,20 @@
 
 import { isUnusable, toError } from '../handling/failure.ts'
 import type { Handlers } from '../handling/handlers.ts'
-import { describe } from '../handling/log-lines.ts'
+import { describe, describeHandlers } from '../handling/log-lines.ts'
 import type { ReceiverObservers } from '../handling/observer.ts'
 import { OpenDelivery } from '../handling/open-delivery.ts'
 import type { Validate } from '../handling/schema.ts'
 import type { Tap } from '../handling/tap.ts'
 import { HooklineError } from '../message/error.ts'
-import type { ClaimedJob, DeadLetter, HandleJob, Outcome } from '../queues/api.ts'
+import type { ClaimedJob, DeadLetter, HandleJob, Outcome, SaveState } from '../queues/api.ts'
 import type { Clock } from '../time/clock.ts'
 import { createDeadlines } from '../time/deadlines.ts'
 import { readEnvelope } from './envelope.ts'
 import type { InboxSettings } from './options.ts'
 import {
   type DeadLetterReason,
+  INITIAL,
   type RetryState,
   readRetryState,
   toStoredError,
@@ -52,9 +53,12 @@ export function createJobHandler(
   const stops = new Set<() => void>()
   let watched: AbortSignal | undefined
 
-  return async (job, signal) => {
-    const before = readRetryState(job.retryState, { attempts: job.claimCount - 1, releases: 0 })
+  return async (job, signal, save) => {
+    const stored = readRetryState(job.retryState, { attempts: job.claimCount - 1, releases: 0 })
+    const isRedriven = job.claimCount === 1 && job.retryState !== undefined
+    const before = isRedriven ? begunAnew(stored) : stored
     if (signal.aborted) return release(before)
+    if (isRedriven) await save?.(writeRetryState(before)) // It has begun anew, also when this process dies.
     let delivery: OpenDelivery
     try {
       delivery = readEnvelope(job.body)
@@ -65,7 +69,7 @@ export function createJobHandler(
       return deadLetter({ job, delivery, before }, error as HooklineError, 'unreadable')
     }
     const lost = countLostClaims(job)
-    if (lost < MAX_LOST_CLAIMS) return attempt({ job, delivery, before }, signal)
+    if (lost < MAX_LOST_CLAIMS) return attempt({ job, delivery, before }, signal, save)
     const reason = queue.leaseMs === undefined ? 'crashed' : 'lease_lapsed'
     const message = `The handlers of a message must end while its claim lasts. Got ${lost} claims that ended before: ${explain(job)}. Fix the cause, then redrive it.`
     const error = new HooklineError(reason === 'crashed' ? 'internal' : reason, message)
@@ -80,12 +84,25 @@ export function createJobHandler(
       : 'the process died, blocked its event loop or lost the engine'
   }
 
-  function attempt(claimed: Claimed, signal: AbortSignal): Promise<Outcome> {
+  function attempt(claimed: Claimed, signal: AbortSignal, save?: SaveState): Promise<Outcome> {
     const { delivery, before } = claimed
     watch(signal)
     return new Promise((resolve) => {
       let isReleased = false
+      let saving: NodeJS.Immediate | undefined // In the next turn: most messages are over by then.
+      delivery.progress = {
+        done: before.handlers?.done ?? [],
+        failed: before.handlers?.failed ?? [],
+        save() {
+          saving ??= setImmediate(() => {
+            saving = undefined
+            void save?.(writeRetryState(withHandlers(before, delivery)))
+          })
+        },
+      }
       const end = (outcome: Outcome): void => {
+        clearImmediate(saving)
+        delivery.progress = undefined // Of handlers that go on, nothing is stored.
         deadlines.clear(deadline)
         stops.delete(stop)
         resolve(outcome)
@@ -95,7 +112,7 @@ export function createJobHandler(
         const message =
           'The handlers must finish before the receiver closes. Got no result. Stop: another attempt follows.'
         delivery.expire(new HooklineError('shutting_down', message))
-        end(release(before))
+        end(release(withHandlers(before, delivery)))
       }
       const deadline = deadlines.set(() => end(retry(claimed, delivery.expire())))
       stops.add(stop)
@@ -131,10 +148,12 @@ export function createJobHandler(
     const delay = nextDelay(attempts, error)
     if (delay === undefined) return deadLetter(claimed, error)
     const retryAt = new Date(clock.now() + delay)
-    const next = `Attempt ${attempts}; the next follows at ${retryAt.toISOString()}.`
-    const line = describe(error, delivery, next, { attempts, retryAt })
-    tap.failed(delivery, { error, next: { retryAt }, attempt: attempts }, line)
-    return { retryAt, retryState: writeRetryState({ ...before, attempts, error: toStoredError(error) }) }
+    const state = withHandlers({ ...before, attempts, error: toStoredError(error) }, delivery)
+    const named = state.handlers && { handlers: state.handlers }
+    const next = `${describeHandlers(state.handlers)}Attempt ${attempts}; the next follows at ${retryAt.toISOString()}.`
+    const line = describe(error, delivery, next, { attempts, retryAt, ...named })
+    tap.failed(delivery, { error, next: { retryAt }, attempt: attempts, ...named }, line)
+    return { retryAt, retryState: writeRetryState(state) }
   }
 
   function deadLetter(
@@ -144,11 +163,13 @@ export function createJobHandler(
   ): Outcome {
     const attempts = before.attempts + (given === undefined ? 1 : 0)
     const reason = given ?? error.code
-    const next = `Attempts: ${attempts}. Fix the cause, then call receiver.redrive(['${id}']).`
-    const { text, fields } = describe(error, delivery, next, { reason, attempts })
+    const state = withHandlers({ ...before, attempts, error: toStoredError(error) }, delivery)
+    const named = state.handlers && { handlers: state.handlers }
+    const next = `${describeHandlers(state.handlers)}Attempts: ${attempts}. Fix the cause, then call receiver.redrive(['${id}']).`
+    const { text, fields } = describe(error, delivery, next, { reason, attempts, ...named })
     const line = { level: 'error', code: 'dead_letter', text: `dead letter: ${text}`, fields } as const
-    tap.failed(delivery, { error, next: 'dead_letter', attempt: attempts }, line)
-    const retryState = writeRetryState({ ...before, attempts, error: toStoredError(error) })
+    tap.failed(delivery, { error, next: 'dead_letter', attempt: attempts, ...named }, line)
+    const retryState = writeRetryState(state)
     onDeadLetter({ id, body, reason, retryState, failedAt: new Date(clock.now()) })
     return { deadLetter: reason, retryState }
   }
@@ -163,6 +184,18 @@ export function createJobHandler(
     watched = signal
     signal.addEventListener('abort', () => [...stops].forEach((stop) => void stop()), { once: true })
   }
+}
+
+/** What handlers have done stays done. */
+function begunAnew({ handlers }: RetryState): RetryState {
+  return handlers === undefined ? INITIAL : { ...INITIAL, handlers }
+}
+
+function withHandlers(state: RetryState, { progress }: OpenDelivery): RetryState {
+  if (progress === undefined) return state
+  const { done, failed } = progress
+  const isNamed = done.length > 0 || failed.some((name) => name !== '')
+  return isNamed ? { ...state, handlers: { done, failed } } : state
 }
 
 /** The delivery of a job whose body cannot be read as a stored message. */

@@ -1,5 +1,6 @@
 /** The retry state of a message in the inbox: what its queue stores with it between two attempts, and with a dead letter. */
 
+import type { HandlerNames } from '../handling/diagnostics.ts'
 import { explainError } from '../handling/failure.ts'
 import type { HooklineError, HooklineErrorCode } from '../message/error.ts'
 import { isObject } from '../message/json.ts'
@@ -36,6 +37,7 @@ export interface RetryState {
   /** How often a shutdown released the message before its attempt ended. */
   readonly releases: number
   readonly error?: StoredError
+  readonly handlers?: HandlerNames
 }
 
 /** Reads a retry state that was stored. What is unreadable counts as `otherwise`. */
@@ -47,7 +49,7 @@ export function writeRetryState(state: RetryState): Uint8Array {
   return Buffer.from(JSON.stringify(state))
 }
 
-const INITIAL: RetryState = { attempts: 0, releases: 0 }
+export const INITIAL: RetryState = { attempts: 0, releases: 0 }
 const decoder = new TextDecoder()
 
 function parse(bytes: Uint8Array): RetryState | undefined {

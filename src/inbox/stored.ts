@@ -1,5 +1,6 @@
 /** What an inbox stores, as its owner sees it: messages and dead letters. */
 
+import type { HandlerNames } from '../handling/diagnostics.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import type { Message } from '../message/message.ts'
 import { parse } from '../message/parse.ts'
@@ -30,6 +31,8 @@ export interface DeadLetterMessage extends StoredMessage {
   readonly reason: DeadLetterReason
   /** The latest error. */
   readonly error: StoredError
+  /** Which named handlers are done and which failed in the last attempt; the empty name is that of all without one. Undefined without names. */
+  readonly handlers?: HandlerNames
   /** How many attempts failed. */
   readonly attempts: number
   /** When it became a dead letter. */
@@ -53,9 +56,16 @@ function withText(stored: StoredMessage): StoredMessage {
 
 export function readDeadLetter(letter: DeadLetter): DeadLetterMessage {
   const stored = readStored(letter)
-  const { attempts, error } = readRetryState(letter.retryState)
+  const { attempts, error, handlers } = readRetryState(letter.retryState)
   const message = stored.receivedAt && tryParse(stored.bytes)
-  return Object.assign(stored, { message, ...explain(letter.reason, error), attempts, failedAt: letter.failedAt })
+  const named = handlers && { handlers }
+  return Object.assign(stored, {
+    message,
+    ...explain(letter.reason, error),
+    ...named,
+    attempts,
+    failedAt: letter.failedAt,
+  })
 }
 
 /** The worker stores an error with its reasons. Any other reason comes from the queue, for a job that it could not read. */

@@ -58,7 +58,13 @@ export type Outcome =
  * Handles a job. The signal aborts when the queue is closed and its grace is over. A promise that rejects, or resolves to
  * anything but an outcome, is a retry with the same retry state: after 1 second the first time, doubling up to a minute.
  */
-export type HandleJob = (job: ClaimedJob, signal: AbortSignal) => Promise<Outcome>
+export type HandleJob = (job: ClaimedJob, signal: AbortSignal, save?: SaveState) => Promise<Outcome>
+
+/**
+ * Stores a retry state while the job is handled: the next claim has it if this one ends without an outcome, because the process dies.
+ * Resolves when it is stored, or when that has failed, which the queue reports. An outcome replaces it.
+ */
+export type SaveState = (retryState: Uint8Array) => Promise<void>
 
 /** How many more jobs a handler takes, below its concurrency. Asked before each claim. */
 export interface Room {
@@ -183,8 +189,8 @@ export interface Queue {
   /** The dead letters, the oldest first unless the page says otherwise. */
   deadLetters(page?: DeadLetterPage): Promise<readonly DeadLetter[]>
   /**
-   * Makes dead letters wait again: their claim count, first time and retry state begin anew. Skips ids that are no dead
-   * letters. Returns how many.
+   * Makes dead letters wait again: their claim count and first time begin anew, their retry state stays. Skips ids that are no
+   * dead letters. Returns how many.
    *
    * @throws HooklineError (as a rejection) `queue_full`.
    */

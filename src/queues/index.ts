@@ -20,6 +20,7 @@ export type {
   Queue,
   QueueUse,
   Room,
+  SaveState,
   StoredDeadLetterFilter,
   StoredJob,
   WorkOptions,

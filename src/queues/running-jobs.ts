@@ -36,15 +36,23 @@ export function createRunning<Claim extends ClaimedJob>(
     const slot = unrecorded.add(claim)
     const blockedMs = leases?.blockedMsOf(claim.id)
     const job = blockedMs === undefined ? claim : { ...claim, blockedMs }
+    let { retryState } = job
+    let saving: Promise<void> | undefined
+    const save = (state: Uint8Array): Promise<void> => {
+      retryState = state
+      saving = saveAfter(saving, claim, state)
+      return saving
+    }
     let result: unknown
     try {
-      result = await handle(job, signal)
+      result = await handle(job, signal, save)
     } catch {
       // The handler reports its own errors.
     }
+    if (saving !== undefined) await saving // An outcome replaces what was saved.
     if (isClosed) return
     unrecorded.remove(slot)
-    const recording = record(claim, readOutcome(result, job, clock))
+    const recording = record(claim, readOutcome(result, { ...job, retryState }, clock))
     const leaves = recording !== undefined && store.isOrdered === true ? 1 : 0
     leaving += leaves
     if (leaves) onEnd()
@@ -58,6 +66,16 @@ export function createRunning<Claim extends ClaimedJob>(
     leaving -= leaves
     if (leaves) onRecorded()
     else onEnd()
+  }
+
+  /** One after the other, so that the last one stays. */
+  async function saveAfter(before: Promise<void> | undefined, claim: Claim, retryState: Uint8Array): Promise<void> {
+    await before
+    try {
+      await store.save(claim, retryState)
+    } catch (error) {
+      onError(error)
+    }
   }
 
   function record(claim: Claim, outcome: Outcome): Promise<void> | undefined {

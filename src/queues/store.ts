@@ -49,6 +49,11 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
    * dead letter, so that it does not stop those that it can.
    */
   claim(limit: number, onUnreadable?: (letter: DeadLetter) => void): Answer<readonly Claim[]>
+  /**
+   * Stores a retry state with a claim that goes on. Does nothing when the claim is not current any more. It is over before the outcome
+   * of the claim is recorded, or the claim is released.
+   */
+  save(claim: Claim, retryState: Uint8Array): Answer<void>
   /** Ends a claim as its handler decided. Does nothing when the claim is not current any more. */
   finish(claim: Claim, outcome: Outcome): Answer<void>
   /** Ends claims without an outcome: the jobs are due at once, for any worker. */

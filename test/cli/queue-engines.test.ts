@@ -66,9 +66,10 @@ const engines: readonly Engine[] = [
 async function fillInbox(open: () => Queue): Promise<void> {
   const queue = open()
   const receiver = createReceiver({ secret, inbox: { queue, retries: [], concurrency: 1 }, onError() {} })
-  receiver.on('track', () => {
+  const fail = () => {
     throw new RangeError('no \u001b[31mstock')
-  })
+  }
+  receiver.on('track', fail, { name: 'crm' }).on('track', () => {})
   const [event, userId] = ['Order\u001b]0;Completed', 'u1']
   for (const message of [{ ...fixtures.track, event, userId }, fixtures.track, { type: 'nonsense' }]) {
     await receive(receiver, message)
@@ -138,6 +139,7 @@ for (const { engine, needed, location = '', flags, open } of engines) {
       expect(stdout).toContain(`id        ${first?.id}\nmessage   track Order\\u{1b}]0;Completed, user u1\n`)
       expect(stdout).toContain('reason    handler_failed\n')
       expect(stdout).toContain('attempts  1\nerror     RangeError: no \\u{1b}[31mstock\n')
+      expect(stdout).toContain('\nhandlers  Failed: crm. Done: those without a name.\n')
       expect(stdout).toContain('with a right signature\n')
       expect(stdout).toContain('\n  x-team: (hidden)\n')
       expect(stdout).toContain('\n    "total": 39.95,\n')

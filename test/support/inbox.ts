@@ -4,8 +4,9 @@ import { randomUUID } from 'node:crypto'
 import { vi } from 'vitest'
 import type { ReceiverObserver } from '../../src/handling/observer.ts'
 import type { EventSchemas } from '../../src/handling/schema.ts'
+import type { Handler } from '../../src/handling/selection.ts'
 import type { InboxOptions } from '../../src/inbox/options.ts'
-import type { ClaimedJob, HandleJob, Outcome, Queue } from '../../src/queues/api.ts'
+import type { ClaimedJob, HandleJob, Outcome, Queue, SaveState } from '../../src/queues/api.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import type { ReceiverOptions } from '../../src/receiver/options.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
@@ -31,6 +32,7 @@ export async function handleJob(
   signal: AbortSignal = new AbortController().signal,
   overrides: Partial<Queue> = {},
   observer: ReceiverObserver = {},
+  { save, on = [] }: { readonly save?: SaveState; readonly on?: readonly (readonly [name: string, Handler])[] } = {},
 ) {
   let handle: HandleJob | undefined
   const pushed: Uint8Array[] = []
@@ -42,11 +44,13 @@ export async function handleJob(
   const set = setUpInbox({}, {}, { push, work, ...overrides })
   const handler = vi.fn()
   set.receiver.observe(observer)
-  set.receiver.on('*', handler).start()
+  set.receiver.on('*', handler)
+  for (const [name, named] of on) set.receiver.on('*', named, { name })
+  set.receiver.start()
   await deliver(set.receiver, fixtures.page)
   const body = pushed[0] as Uint8Array
   const claimed = { id: randomUUID(), body, claimCount: 1, firstAt: new Date(5), retryState: undefined, ...job }
-  const outcome = (await handle?.(claimed, signal)) as Outcome
+  const outcome = (await handle?.(claimed, signal, save)) as Outcome
   const stored = 'complete' in outcome ? undefined : outcome.retryState
   return { ...set, handler, outcome, state: stored && JSON.parse(Buffer.from(stored).toString()) }
 }

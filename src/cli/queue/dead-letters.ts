@@ -2,6 +2,7 @@
 
 import { isUtf8 } from 'node:buffer'
 import { readRetryState } from '../../destination/retry-state.ts'
+import { describeHandlers } from '../../handling/log-lines.ts'
 import { shownHeader } from '../../http/shown.ts'
 import { type DeadLetterMessage, readDeadLetter, readStored } from '../../inbox/stored.ts'
 import { groupOf } from '../../inspector/endpoint/dead-letters.ts'
@@ -188,8 +189,8 @@ function jsonOf(letter: DeadLetter): object {
   const common = { id, reason, failedAt, ...identify(bytes), ...body }
   const details = detailsOf(letter)
   if (!('error' in details)) return { ...common, attempts: details }
-  const { attempts, error, receivedAt, verified, source, headers } = details
-  return { ...common, attempts, error, receivedAt, verified, source, headers: shown(headers) }
+  const { attempts, error, handlers, receivedAt, verified, source, headers } = details
+  return { ...common, attempts, error, handlers, receivedAt, verified, source, headers: shown(headers) }
 }
 
 function textOf(letter: DeadLetter): string {
@@ -207,12 +208,21 @@ function textOf(letter: DeadLetter): string {
   return lines.join('\n')
 }
 
-function linesOfInbox({ attempts, error, receivedAt, verified, source, headers }: DeadLetterMessage): string[] {
+function linesOfInbox({
+  attempts,
+  error,
+  handlers,
+  receivedAt,
+  verified,
+  source,
+  headers,
+}: DeadLetterMessage): string[] {
   const received = receivedAt === undefined ? 'unknown' : timeOf(receivedAt)
   return [
     `attempts  ${attempts}`,
     `error     ${escaped(error.message)}`,
     ...error.causes.slice(1).map(({ name, message }) => escaped(`          ${name}: ${message}`)),
+    ...(handlers === undefined ? [] : [escaped(`handlers  ${describeHandlers(handlers).trim()}`)]),
     `received  ${received}, ${verified ? 'with a right signature' : 'unverified'}`,
     ...(source === undefined ? [] : [`source    ${escaped(source)}`]),
     '\nheaders',

@@ -6,6 +6,8 @@ import type { ClaimedJob, DeadLetter, Job, Outcome } from '../api.ts'
 interface Notes {
   readonly firstAt?: number | undefined
   readonly retryState?: string | undefined
+  /** The claim count when that was stored. */
+  readonly claims?: number
   readonly uncounted?: number | undefined
   readonly dueAt?: number
 }
@@ -13,7 +15,7 @@ interface Notes {
 export interface BullmqClaim extends ClaimedJob {
   readonly job: StoredJob
   readonly token: string
-  readonly notes: Notes
+  notes: Notes
 }
 
 export type BulkJob = { readonly name: string; readonly data: string; readonly opts: BulkJobOptions }
@@ -34,6 +36,11 @@ export function toClaim(job: StoredJob, token: string): BullmqClaim | undefined 
   const firstAt = new Date(notes.firstAt ?? processedOn)
   const dueAt = new Date(dueAtOf(job))
   return { id, body, claimCount, firstAt, dueAt, retryState: decode(notes.retryState), job, token, notes }
+}
+
+/** What a redrive keeps. */
+export function keptOf(job: StoredJob | undefined): Pick<Notes, 'retryState'> {
+  return job === undefined ? {} : { retryState: readNotes(job).retryState }
 }
 
 export function bodyOf({ data }: StoredJob): Uint8Array {
@@ -64,6 +71,7 @@ export async function finishClaim(claim: BullmqClaim, outcome: Outcome, now: num
   }
   const { retryState } = outcome
   const kept: Notes = {
+    claims: claim.claimCount,
     firstAt: claim.firstAt.getTime(),
     uncounted: notes.uncounted,
     retryState: retryState && encode(retryState),
@@ -72,6 +80,13 @@ export async function finishClaim(claim: BullmqClaim, outcome: Outcome, now: num
   const dueAt = Math.max(now, outcome.retryAt.getTime())
   const reason = `To be retried at ${new Date(dueAt).toISOString()}.`
   await retry(claim, reason, { ...kept, dueAt }, { delay: dueAt - now })
+}
+
+/** In the progress, which is all that BullMQ stores of a job that goes on. */
+export async function saveState(claim: BullmqClaim, retryState: Uint8Array): Promise<void> {
+  const { firstAt, claimCount, job } = claim
+  claim.notes = { ...claim.notes, firstAt: firstAt.getTime(), claims: claimCount, retryState: encode(retryState) }
+  await job.updateProgress(claim.notes)
 }
 
 export async function releaseClaim(claim: BullmqClaim, wasHandled: boolean): Promise<void> {
@@ -111,13 +126,14 @@ async function moveWithNotes(job: StoredJob, token: string, error: Error, notes:
 
 /**
  * A redrive deletes the reason and the time of the failure, and with them these notes do not count any more. The progress
- * holds what may be lost.
+ * holds what a redrive keeps, and what was saved during a claim.
  */
 function readNotes({ failedReason, finishedOn, stacktrace, progress }: StoredJob): Notes {
   const kept: Notes = typeof progress === 'object' && progress !== null ? progress : {}
   const text = stacktrace?.at(-1)
   if ((failedReason === undefined && finishedOn === undefined) || !text?.startsWith(NOTES_MARK)) return kept
-  return { firstAt: kept.firstAt, ...JSON.parse(text.slice(NOTES_MARK.length)) }
+  const notes: Notes = { firstAt: kept.firstAt, ...JSON.parse(text.slice(NOTES_MARK.length)) }
+  return (kept.claims ?? 0) > (notes.claims ?? 0) ? { ...notes, retryState: kept.retryState } : notes
 }
 
 /** In base64: each of its characters stands for itself in JSON. */

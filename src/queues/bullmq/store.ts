@@ -14,6 +14,7 @@ import {
   fail,
   finishClaim,
   releaseClaim,
+  saveState,
   toBulkJob,
   toClaim,
   toDeadLetter,
@@ -151,6 +152,7 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
       if (fresh.length > 0) setImmediate(noteFirst, fresh)
       return claims
     },
+    save: (claim, retryState) => connection.call(() => saveState(claim, retryState)),
     finish: (claim, outcome) => end(claim, () => finishClaim(claim, outcome, clock.now())),
     release: (claims, { wereHandled }) => releaseAll(claims, wereHandled),
     async renew(claims) {

@@ -4,7 +4,7 @@ import { type Queue, Job as StoredJob } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { QueueStore } from '../store.ts'
 import { type Connection, isRefusal } from './connection.ts'
-import { bodyOf, toDeadLetter } from './job.ts'
+import { bodyOf, keptOf, toDeadLetter } from './job.ts'
 
 const STATES = ['wait', 'prioritized', 'delayed', 'waiting-children', 'active'] as const
 
@@ -52,7 +52,7 @@ export function createStored({ call }: Connection, now: () => number): Stored {
   async function redriveOne(queue: Queue, id: string): Promise<boolean> {
     const job = new StoredJob(queue, '', '', {}, id)
     if (!(await job.isFailed())) return false
-    await job.updateProgress({ dueAt: now() })
+    await job.updateProgress({ dueAt: now(), ...keptOf(await queue.getJob(id)) })
     await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true })
     return true
   }

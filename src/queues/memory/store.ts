@@ -86,11 +86,11 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
     return new HooklineError('queue_full', message)
   }
 
-  function add({ id, body, notBefore }: Job): void {
+  function add({ id, body, notBefore }: Job, retryState?: Uint8Array): void {
     const dueAt = notBefore?.getTime() ?? clock.now()
-    const entry = { id, body, retryState: undefined, isClaimed: false, claimCount: 0, firstAt: LONG_AGO, dueAt }
+    const entry = { id, body, retryState, isClaimed: false, claimCount: 0, firstAt: LONG_AGO, dueAt }
     entries.set(id, entry)
-    entryBytes += body.byteLength
+    entryBytes += bytesOf(entry)
     enqueue(entry)
   }
 
@@ -175,6 +175,11 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
       }
       return claims
     },
+    save({ entry }, retryState) {
+      entryBytes -= bytesOf(entry)
+      entry.retryState = retryState
+      entryBytes += bytesOf(entry)
+    },
     finish({ entry }, outcome) {
       if ('retryAt' in outcome) return retry(entry, outcome.retryAt, outcome.retryState)
       remove(entry)
@@ -217,7 +222,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
       requireRoom(found.length, 0) // Their bytes count already.
       for (const letter of found) {
         removeLetter(letter)
-        add({ id: letter.id, body: letter.body })
+        add(letter, letter.retryState)
       }
       return found.length
     },

@@ -20,7 +20,7 @@ export interface Data {
 /** A claimed job. `id` and `retryCount` are the attempt that pg-boss checks: its calls change nothing once it is over. */
 export interface PgBossClaim extends ClaimedJob {
   readonly retryCount: number
-  readonly data: Data
+  data: Data
 }
 
 export function readClaim({ id, data, retryCount }: FetchedJob<unknown>, clock: Clock): PgBossClaim | undefined {
@@ -138,6 +138,18 @@ export async function readRows(
         ORDER BY ${order('job', way)} LIMIT $3`
   const { rows } = await db.executeSql(statement, [queue, after ?? null, limit])
   return rows
+}
+
+/** Stores the `data` of a job that goes on: pg-boss changes only those that wait. */
+export async function saveData(db: Db, schema: string, queue: string, claim: PgBossClaim): Promise<void> {
+  const { id, retryCount, data } = claim
+  const isCurrent = "name = $1 AND id = $2 AND state = 'active' AND retry_count = $3"
+  await db.executeSql(`UPDATE ${schema}.job SET data = $4 WHERE ${isCurrent}`, [
+    queue,
+    id,
+    retryCount,
+    JSON.stringify(data),
+  ])
 }
 
 /** Counts the jobs of one queue, now. `getQueueStats` would store what it counts, and return what it has stored for a minute. */

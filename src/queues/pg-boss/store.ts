@@ -19,6 +19,7 @@ import {
   nextData,
   type PgBossClaim,
   readClaim,
+  saveData,
   secondsUntil,
   stateOf,
   timestampOf,
@@ -41,7 +42,7 @@ interface Rewrite {
 }
 
 export function createPgBossStore(connection: Connection, settings: Settings): QueueStore<PgBossClaim> {
-  const { name, leaseMs, timeoutMs, observe, clock, onError } = settings
+  const { name, schema, leaseMs, timeoutMs, observe, clock, onError } = settings
   const place = placeOf(settings)
   const { count, ...stored } = createStored(connection, settings)
   const shared = { weigh: () => 1, concurrency: 1, isFaultOfItems: isFaultOfData }
@@ -122,10 +123,10 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
 
   async function release(claims: readonly PgBossClaim[], { wereHandled }: ReleaseOptions): Promise<void> {
     const ends = claims.map((claim) => {
-      const { firstAt, claimCount, retryState, data } = claim
+      const { firstAt, claimCount, data } = claim
       const first = wereHandled || claimCount > 1 ? { firstAt: firstAt.getTime() } : {}
       const count = wereHandled ? {} : { before: (data.before ?? 0) + 1 }
-      return rewrites.add({ claim, data: nextData(claim, { ...stateOf(retryState), ...first, ...count }) })
+      return rewrites.add({ claim, data: nextData(claim, { ...data, ...first, ...count }) })
     })
     await Promise.all(ends)
   }
@@ -180,6 +181,10 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
       }
       const data = nextData(claim, { firstAt: claim.firstAt.getTime(), ...state })
       return rewrites.add({ claim, data, startAfter: secondsUntil(outcome.retryAt, clock) })
+    },
+    async save(claim, retryState) {
+      claim.data = nextData(claim, { firstAt: claim.firstAt.getTime(), ...stateOf(retryState) })
+      await connection.call((boss) => saveData(boss.getDb(), schema, name, claim))
     },
     release,
     renew: (claims) => connection.call(async (boss) => void (await boss.touch(name, [...claims]))),

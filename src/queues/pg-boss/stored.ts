@@ -6,7 +6,7 @@ import type { QueueStore } from '../store.ts'
 import type { Connection } from './connection.ts'
 import type { Settings } from './options.ts'
 import { deadQueueOf, NOTE_ID } from './prepare.ts'
-import { countRows, createStamps, type Data, encode, readBody, readLetter, readRows } from './rows.ts'
+import { countRows, createStamps, type Data, encode, readBody, readLetter, readRows, stateOf } from './rows.ts'
 
 export interface Stored extends Pick<QueueStore, 'deadLetters' | 'redrive' | 'drop' | 'jobs' | 'remove'> {
   count(): Promise<QueueCounts>
@@ -78,7 +78,8 @@ export function createStored(connection: Connection, { name, schema, timeoutMs, 
     await boss.resume(name, ids, { db })
     await boss.retry(name, ids, { db }) // Those of others may have had no retries left.
     for (const { id, data, createdOn } of letters) {
-      const job: Data = { at: stamp(), body: encode(readLetter(id, data, createdOn).body) }
+      const { body, retryState } = readLetter(id, data, createdOn)
+      const job: Data = { at: stamp(), body: encode(body), ...stateOf(retryState) }
       const [row] = await boss.findJobs(name, { id, db })
       if (row === undefined) {
         await boss.insert(name, [{ id, data: job }], { db })

@@ -2,7 +2,7 @@
 
 import type { StatementSync } from 'node:sqlite'
 import { NO_ID, type OpenTables, PHASE, type QueueRow, textOfId } from './tables.ts'
-import type { Claim, Claims, Finish, Release, UnreadableRow } from './thread-messages.ts'
+import type { Claim, ClaimRef, Claims, Finish, Release, UnreadableRow } from './thread-messages.ts'
 
 const MAX_COUNTED = 10_000
 
@@ -57,6 +57,7 @@ export function createClaims({ database, owner }: OpenTables) {
   const end = database.prepare(`
     UPDATE hookline_queue_jobs
     SET phase = ?, place = ?, due_at = ?, retry_state = ?, reason = ?, owner = NULL, claim = NULL ${CLAIMED}`)
+  const save = database.prepare(`UPDATE hookline_queue_jobs SET retry_state = ? ${CLAIMED}`)
   const RELEASED = `UPDATE hookline_queue_jobs SET phase = ${PHASE.due}, owner = NULL, claim = NULL`
   const UNCOUNTED = `${RELEASED}, claim_count = claim_count - 1, first_at = CASE WHEN claim_count > 1 THEN first_at END`
   const release = database.prepare(`${RELEASED} ${CLAIMED}`)
@@ -129,6 +130,7 @@ export function createClaims({ database, owner }: OpenTables) {
         removeBodies.run(first, last)
       }
     },
+    save: (retryState: Uint8Array, { seq, claim }: ClaimRef) => void save.run(retryState, seq, claim),
     release(row: QueueRow, { claims, wereHandled }: Release): void {
       const statement = wereHandled ? release : releaseUncounted
       for (const { seq, claim } of claims) becameDue(row, statement.run(seq, claim))

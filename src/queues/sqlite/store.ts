@@ -72,6 +72,7 @@ export function createSqliteStore(settings: Settings, connection: Connection): Q
         return { ...row, id, firstAt: new Date(row.firstAt), dueAt: new Date(row.dueAt) }
       })
     },
+    save: ({ seq, claim }, retryState) => send({ kind: 'save', queue, seq, claim, retryState }),
     finish: ({ seq, claim }, outcome) => send({ kind: 'finish', queue, now: now(), seq, claim, ...fieldsOf(outcome) }),
     /** Until it is done: the claims of a process that lives never lapse by themselves. */
     release(jobs, { wereHandled }) {

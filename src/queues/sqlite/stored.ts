@@ -49,7 +49,7 @@ export function createStored({ database }: OpenTables) {
   const listNewest = database.prepare(`${letters} AND place < ? ORDER BY place DESC LIMIT ?`)
   const redrive = database.prepare(`
     UPDATE hookline_queue_jobs
-    SET phase = ${PHASE.due}, place = ?, due_at = ?, claim_count = 0, first_at = NULL, retry_state = NULL, reason = NULL
+    SET phase = ${PHASE.due}, place = ?, due_at = ?, claim_count = 0, first_at = NULL, reason = NULL
     WHERE seq = ?`)
 
   function seqOf(queue: number, id: Uint8Array): number | null {

@@ -21,6 +21,7 @@ export type Request = { readonly queue: QueueSettings } & (
   | Claim
   | Finish
   | Release
+  | ({ readonly kind: 'save'; readonly retryState: Uint8Array } & ClaimRef)
   | { readonly kind: 'undoClaim'; readonly claim: number }
   | { readonly kind: 'nextDueAt' }
   | { readonly kind: 'counts'; readonly now: number }

@@ -129,6 +129,8 @@ function prepareJobs(tables: OpenTables) {
         return claims.claim(row, request)
       case 'finish':
         return claims.finish(row, request)
+      case 'save':
+        return claims.save(request.retryState, request)
       case 'release':
         return claims.release(row, request)
       case 'undoClaim':

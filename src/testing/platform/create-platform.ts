@@ -87,7 +87,7 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
         ledger.queued(jobs)
         return queue.push(jobs, options)
       },
-      work: (handle, how) => queue.work((job, signal) => activity.track(handle(job, signal)), how),
+      work: (handle, how) => queue.work((...claimed) => activity.track(handle(...claimed)), how),
     }
   }
 

@@ -3,7 +3,7 @@
 import { deepEqual, fail, ok } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
-import type { ClaimedJob, Job, Outcome, Queue } from '../../queues/api.ts'
+import type { ClaimedJob, HandleJob, Job, Outcome, Queue } from '../../queues/api.ts'
 import type { QueueCounts } from '../../queues/health.ts'
 import { systemClock } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
@@ -60,7 +60,7 @@ export type TestContext = ReturnType<typeof createContext>
 /** Tests by their names, which say the rule: assertions show what was found in place of it. */
 export type Cases = Readonly<Record<string, (context: TestContext) => Promise<void>>>
 
-export type Decide = (job: ClaimedJob, signal: AbortSignal) => Outcome | Promise<Outcome>
+export type Decide = (...claimed: Parameters<HandleJob>) => Outcome | Promise<Outcome>
 
 export type Seen = readonly ClaimedJob[]
 
@@ -143,9 +143,9 @@ function createContext(
     },
     work(decide: Decide = complete, concurrency = 10, queue = tested.queue): Seen {
       const seen: ClaimedJob[] = []
-      const handle = async (job: ClaimedJob, signal: AbortSignal): Promise<Outcome> => {
-        seen.push(job)
-        return decide(job, signal)
+      const handle: HandleJob = async (...claimed) => {
+        seen.push(claimed[0])
+        return decide(...claimed)
       }
       queue.work(handle, { concurrency })
       return seen

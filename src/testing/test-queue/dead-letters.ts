@@ -75,7 +75,7 @@ export const deadLetterCases: Cases = {
     equal((await queue.deadLetters({ limit: 1000 })).length, 101)
   },
 
-  'redrive: a dead letter becomes a new job': async (context) => {
+  'redrive: a dead letter becomes a new job, with its retry state': async (context) => {
     const { queue, now, advance, claimed, drain, expectCounts } = context
     const { seen, decide, ids } = await failJobs(context, ['a', 'b'])
     const [, id = ''] = ids
@@ -86,7 +86,7 @@ export const deadLetterCases: Cases = {
     await claimed(seen, 3)
     await drain()
     const job = seen.at(-1) as ClaimedJob
-    deepEqual(partsOf(job), { id, body: 'b', claimCount: 1, retryState: undefined })
+    deepEqual(partsOf(job), { id, body: 'b', claimCount: 1, retryState: 'why' })
     ok(job.firstAt.getTime() >= before, 'firstAt of a redriven job must be the first claim after the redrive')
     await expectCounts({ waiting: 0, active: 0, deadLetters: 1 })
   },

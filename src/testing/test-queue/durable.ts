@@ -3,7 +3,7 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ClaimedJob, Outcome } from '../../queues/api.ts'
-import { bodiesOf, bytes, type Cases, complete, jobOf, never, partsOf, text } from './context.ts'
+import { bodiesOf, bytes, type Cases, complete, type Decide, jobOf, never, partsOf, text } from './context.ts'
 
 export const durableCases: Cases = {
   'durable: jobs outlive their process, those that wait for their time too': async (context) => {
@@ -99,6 +99,37 @@ export const durableCases: Cases = {
     await expectCounts(undefined, next)
   },
 
+  'durable: a state that was saved outlives a claim without an outcome, and an outcome replaces it': async (
+    context,
+  ) => {
+    const { queue, tick, work, claimed, now, openAnother } = context
+    const isSaved = Promise.withResolvers<void>()
+    await queue.push([jobOf('job')])
+    const first = work(async (_job, _signal, save) => {
+      await save?.(bytes('before'))
+      await save?.(bytes('saved'))
+      isSaved.resolve()
+      return never()
+    })
+    await claimed(first, 1)
+    await isSaved.promise
+    await queue.close({ graceMs: 0 })
+    const outcomes: Outcome[] = [
+      { retryAt: new Date(now()), retryState: bytes('outcome') },
+      { retryAt: new Date(now()) },
+    ]
+    const decide: Decide = (_job, _signal, save) => {
+      void save?.(bytes('replaced'))
+      return outcomes.shift() ?? complete()
+    }
+    const seen = work(decide, 10, await openAnother())
+    await claimed(seen, 3, tick)
+    deepEqual(
+      seen.map(({ retryState }) => text(retryState)),
+      ['saved', 'outcome', undefined],
+    )
+  },
+
   'durable: a queue handles what another one pushed': async ({ queue, tick, work, claimed, openAnother }) => {
     const seen = work(complete, 10, await openAnother())
     await queue.push([jobOf('a'), jobOf('b')])
@@ -166,6 +197,29 @@ export const durableCases: Cases = {
 }
 
 export const leaseCases: Cases = {
+  'lease: a state that was saved is there when the lease is over': async (context) => {
+    const { queue, advance, leaseMs, work, claimed, drain, openStalled } = context
+    await queue.push([jobOf('slow')])
+    const isSaved = Promise.withResolvers<void>()
+    const first = work(
+      async ({ claimCount }, _signal, save) => {
+        if (claimCount === 1) return { retryAt: new Date(0), retryState: bytes('old') }
+        await save?.(bytes('saved'))
+        isSaved.resolve()
+        return never()
+      },
+      10,
+      await openStalled(),
+    )
+    await claimed(first, 2)
+    await isSaved.promise
+    await advance(leaseMs)
+    const second = work(complete)
+    await claimed(second, 1)
+    equal(text(second[0]?.retryState), 'saved')
+    await drain()
+  },
+
   'lease: an outcome after the lease is over changes nothing': async (context) => {
     const { queue, advance, leaseMs, hold, claimed, drain, expectCounts, openStalled } = context
     await queue.push([jobOf('slow')])

@@ -17,6 +17,8 @@ export interface ReceiverSettings {
   readonly failing?: number
   /** Whether it takes one message and never finishes it. */
   readonly holds?: boolean
+  /** Whether it has named handlers: `mail`, which ends at once, and `crm`, which waits half a second and `kills` the process, or ends. */
+  readonly named?: 'kills' | 'ends'
   /** The most that its handler takes, in milliseconds. */
   readonly handlingMs?: number
   /** How long its handler blocks the event loop, in milliseconds. */
@@ -35,8 +37,10 @@ const {
   handlingMs = 5,
   blocksMs = 0,
   graceMs = 5_000,
+  named,
 } = settings
 const RETRY_MS = 20
+const KILL_AFTER_MS = 500
 /** The sender sees what could not be stored. */
 const EXPECTED: readonly string[] = ['handler_failed', 'lease_lapsed', 'inbox_unavailable', 'shutting_down']
 
@@ -50,6 +54,16 @@ const receiver = createReceiver({
     if (!isExpected) console.error(`${by}: ${code}: ${message}`, cause)
   },
 })
+async function callCrm(id: string): Promise<void> {
+  write(`${id}:crm`)
+  if (named === 'ends') return
+  await wait(KILL_AFTER_MS)
+  process.kill(process.pid, 'SIGKILL')
+}
+if (named !== undefined) {
+  receiver.on('track', ({ messageId }) => write(`${messageId}:mail`), { name: 'mail' })
+  receiver.on('track', ({ messageId }) => callCrm(`${messageId}`), { name: 'crm' })
+}
 receiver.on('track', async ({ messageId }) => {
   if (holds) {
     write(String(messageId))

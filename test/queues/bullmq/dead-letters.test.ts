@@ -116,7 +116,7 @@ describe('the dead letters of a queue on BullMQ', needs('Redis'), () => {
     expect((await queue.counts()).waiting).toBe(2)
   })
 
-  it('keep their retry state without a reason, until they are redriven', async () => {
+  it('keep their retry state, without a reason and when they are redriven', async () => {
     const { queue } = server.setUp()
     const seen = work(queue, () => ({ deadLetter: '', retryState: Buffer.from('kept') }))
     await queue.push([jobOf()])
@@ -124,7 +124,7 @@ describe('the dead letters of a queue on BullMQ', needs('Redis'), () => {
     expect(await queue.deadLetters()).toMatchObject([{ reason: '', retryState: Buffer.from('kept') }])
     await queue.redrive('all')
     await queue.drain()
-    expect(seen.map(({ retryState }) => retryState)).toEqual([undefined, undefined])
+    expect(seen.map(({ retryState }) => retryState)).toEqual([undefined, Buffer.from('kept')])
   })
 
   it('are listed in the order of their times, in pages too, also where several have one', async () => {

@@ -1,0 +1,173 @@
+/** Handlers with a name: of a message that is retried, those that succeeded do not run again. */
+
+import { describe, expect, it, vi } from 'vitest'
+import { createReceiver } from '../../src/index.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { handleJob, setUpInbox } from '../support/inbox.ts'
+import { deliver, secret, setUp, watchWarnings } from '../support/receive.ts'
+
+const HOUR = 3_600_000
+const failing = (times: number) => {
+  let left = times
+  return vi.fn(async () => {
+    if (left-- > 0) throw new Error('away')
+  })
+}
+
+describe('a message whose handlers fail', () => {
+  it('three handlers, one fails nine times: the others ran once', async () => {
+    const { receiver, clock } = setUpInbox()
+    const [mail, crm, audit] = [failing(0), failing(9), vi.fn()]
+    receiver.on('track', mail, { name: 'mail' }).on('track', 'Order Completed', crm, { name: 'crm' })
+    receiver.on('*', audit, { name: 'audit' }).start()
+    await deliver(receiver, fixtures.track)
+    await clock.advance(24 * HOUR)
+    expect([mail, crm, audit].map(({ mock }) => mock.calls.length)).toEqual([1, 10, 1])
+    expect(await receiver.deadLetters()).toEqual([])
+  })
+
+  it('those without a name are one unit, which runs again as a whole or not at all', async () => {
+    const { receiver, clock } = setUpInbox()
+    const [one, other, crm] = [vi.fn(), failing(1), failing(3)]
+    receiver.on('track', one).on('*', other).on('*', crm, { name: 'crm' }).start()
+    await deliver(receiver, fixtures.track)
+    await clock.advance(24 * HOUR)
+    expect([one, other, crm].map(({ mock }) => mock.calls.length)).toEqual([2, 2, 4])
+  })
+
+  it('those of an audience are done when both sides are that match', async () => {
+    const { receiver, clock } = setUpInbox()
+    const [entered, crm] = [vi.fn(), failing(1)]
+    receiver.onAudience('vip', { entered }, { name: 'vip' }).on('identify', crm, { name: 'crm' }).start()
+    await deliver(receiver, { ...fixtures.identify, traits: { vip: true } })
+    await clock.advance(HOUR)
+    expect([entered, crm].map(({ mock }) => mock.calls.length)).toEqual([1, 2])
+  })
+
+  it('the dead letter, the log and observers say which failed and which are done, and a redrive runs those that failed', async () => {
+    const failed = vi.fn()
+    const [keep, error] = [vi.fn(), vi.fn()]
+    const { receiver, clock } = setUpInbox({ retries: [1000] }, { logger: { error, warn: keep, info: keep } })
+    const [mail, plain, crm] = [vi.fn(), vi.fn(), failing(2)]
+    receiver.observe({ failed })
+    receiver.on('track', mail, { name: 'mail' }).on('track', plain).on('track', crm, { name: 'crm' }).start()
+    await deliver(receiver, fixtures.track)
+    await clock.advance(HOUR)
+    const handlers = { failed: ['crm'], done: ['mail', ''] }
+    expect(await receiver.deadLetters()).toMatchObject([{ attempts: 2, handlers }])
+    expect(failed.mock.calls).toMatchObject([
+      [{ handlers, runs: [{ name: 'mail' }, {}, { name: 'crm' }] }],
+      [{ handlers, runs: [{ name: 'crm' }] }],
+    ])
+    expect(JSON.stringify(error.mock.calls.at(-1))).toContain(
+      'Failed: crm. Done: mail, those without a name. Attempts: 2.',
+    )
+    await receiver.redrive('all')
+    await clock.advance(0)
+    expect(await receiver.deadLetters()).toEqual([])
+    expect([mail, plain, crm].map(({ mock }) => mock.calls.length)).toEqual([1, 1, 3])
+  })
+
+  it('that hangs until the deadline: what the others have done stays done', async () => {
+    const { receiver, clock } = setUpInbox({ timeoutMs: 1000 })
+    const [mail, hangs] = [vi.fn(), vi.fn(() => new Promise(() => {}))]
+    receiver.on('track', mail, { name: 'mail' }).on('track', hangs, { name: 'crm' }).start()
+    await deliver(receiver, fixtures.track)
+    await clock.advance(24 * HOUR)
+    expect([mail.mock.calls.length, hangs.mock.calls.length]).toEqual([1, 10])
+  })
+})
+
+describe('what is done', () => {
+  it('is stored while others go on, and not when all have ended in the same turn', async () => {
+    const saved: unknown[] = []
+    const save = async (state: Uint8Array) => void saved.push(JSON.parse(Buffer.from(state).toString()))
+    const slow = Promise.withResolvers<void>()
+    const first = handleJob(
+      {},
+      undefined,
+      {},
+      {},
+      {
+        save,
+        on: [
+          ['mail', () => {}],
+          ['crm', () => slow.promise],
+        ],
+      },
+    )
+    await vi.waitFor(() =>
+      expect(saved).toEqual([{ attempts: 0, releases: 0, handlers: { done: ['', 'mail'], failed: [] } }]),
+    )
+    slow.resolve()
+    expect((await first).outcome).toEqual({ complete: true })
+    await handleJob(
+      {},
+      undefined,
+      {},
+      {},
+      {
+        save,
+        on: [
+          ['mail', () => {}],
+          ['crm', () => {}],
+        ],
+      },
+    )
+    expect(saved).toHaveLength(1)
+  })
+
+  it('is done when its process died: a message with nothing left is complete', async () => {
+    const retryState = Buffer.from(
+      JSON.stringify({ attempts: 0, releases: 0, handlers: { done: ['mail', ''], failed: [] } }),
+    )
+    const mail = vi.fn()
+    const ignored = vi.fn()
+    const { outcome, handler } = await handleJob(
+      { claimCount: 2, retryState },
+      undefined,
+      {},
+      { ignored },
+      { on: [['mail', mail]] },
+    )
+    expect(outcome).toEqual({ complete: true })
+    expect([mail, handler, ignored].map(({ mock }) => mock.calls.length)).toEqual([0, 0, 0])
+  })
+
+  it('of a handler that is gone is said once', async () => {
+    const warnings = watchWarnings()
+    const retryState = Buffer.from(
+      JSON.stringify({ attempts: 1, releases: 0, handlers: { done: [], failed: ['old', ''] } }),
+    )
+    await handleJob({ claimCount: 2, retryState })
+    expect(warnings.mock.calls.map(([text]) => text)).toEqual([
+      "No handler is named 'old': it failed in a message that is retried without it. Give its name to the handler that replaces it.",
+    ])
+  })
+})
+
+describe('a name', () => {
+  const { receiver } = setUp()
+
+  it.each(['', 'CRM', '-crm', 'a b', 'x'.repeat(65), 5])('%j is refused', (name) => {
+    expect(() => receiver.on('track', () => {}, { name: name as string })).toThrow(/^`on: name` must/)
+  })
+
+  it('is used once in a receiver, until its handler is removed', () => {
+    const crm = () => {}
+    receiver.on('track', crm, { name: 'crm' })
+    expect(() => receiver.on('page', crm, { name: 'crm' })).toThrow("Got a second handler named 'crm'.")
+    expect(() => receiver.onAudience('vip', { entered: crm }, { name: 'crm' })).toThrow(
+      '`onAudience: name` must be used once.',
+    )
+    receiver.off('track', crm).on(['page', 'screen'], crm, { name: 'crm' })
+  })
+
+  it('without an inbox has nothing to remember: all run again', async () => {
+    const set = createReceiver({ secret, onError: () => {} })
+    const [mail, crm] = [vi.fn(), failing(1)]
+    set.on('track', mail, { name: 'mail' }).on('track', crm, { name: 'crm' })
+    for (const status of [500, 200]) expect((await deliver(set, fixtures.track)).status).toBe(status)
+    expect(mail).toHaveBeenCalledTimes(2)
+  })
+})
