@@ -61,7 +61,7 @@ function withoutValues(text: string): string {
   return line
     .replace(/(unknown option '[^=']*)=.*'/, "$1'")
     .replace(/(--header <header>' argument) '.*' is invalid/, '$1 is invalid')
-    .replace(/(argument|value) '.*[@?].*' is invalid/, '$1 is invalid')
+    .replace(/(argument|value) '.*[@?:].*' is invalid/, '$1 is invalid')
     .replace(/(but got \d+): .*/, '$1.')
 }
 

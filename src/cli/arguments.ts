@@ -34,7 +34,7 @@ export async function findSecret({ secret, secretFile }: SecretOptions): Promise
     throw new UsageError('Pass --secret or --secret-file, not both.')
   }
   const bytes = secretFile === undefined ? undefined : await readInput('--secret-file', secretFile, SECRET_LIMIT)
-  if (bytes !== undefined && !isUtf8(bytes)) throw new UsageError(`--secret-file: ${secretFile} must be text in UTF-8.`)
+  if (bytes !== undefined && !isUtf8(bytes)) throw new UsageError('--secret-file: the file must be text in UTF-8.')
   const found = secret ?? bytes?.toString().replace(/\r?\n$/, '') ?? process.env.HOOKLINE_SECRET
   if (found === '') throw new UsageError('The secret is empty. Pass the shared secret of the endpoint.')
   return found
@@ -73,8 +73,9 @@ export async function readInput(option: string, path: string, limit: number): Pr
 
 export function cannotRead(option: string, path: string, error: unknown): UsageError {
   const { code, message } = error as NodeJS.ErrnoException
+  const shown = option === '--secret-file' ? 'the file' : named(path) // A secret may have been passed in place of its path.
   const reason = code === 'ENOENT' ? 'it does not exist' : code === 'EISDIR' ? 'it is a directory' : message
-  return new UsageError(`${option}: ${named(path)} cannot be read: ${reason}.`)
+  return new UsageError(`${option}: ${shown} cannot be read: ${reason}.`)
 }
 
 function named(path: string): string {

@@ -250,11 +250,11 @@ function trackProgress(handlers: readonly Registered[], progress: Progress) {
   progress.failed = []
   return {
     succeeded({ name }: Registered): void {
-      left.set(name, (left.get(name) as number) - 1)
-      if (left.get(name) !== 0) return
-      left.delete(name)
+      const others = (left.get(name) as number) - 1
+      left.set(name, others)
+      if (others > 0) return
       progress.done = [...progress.done, name]
-      if (left.size > 0) progress.save()
+      progress.save()
     },
     failed({ name }: Registered): void {
       if (!progress.failed.includes(name)) progress.failed = [...progress.failed, name]

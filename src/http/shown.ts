@@ -4,22 +4,25 @@ const HARMLESS = new Set(
   `accept accept-charset accept-encoding accept-language accept-ranges access-control-allow-headers access-control-allow-methods
   access-control-allow-origin access-control-request-headers access-control-request-method age allow cache-control cf-ray connection
   content-encoding content-language content-length content-type date dnt etag expect expires forwarded host keep-alive last-modified
-  max-forwards origin pragma priority retry-after sec-ch-ua sec-ch-ua-mobile sec-ch-ua-platform sec-fetch-dest sec-fetch-mode
+  max-forwards pragma priority retry-after sec-ch-ua sec-ch-ua-mobile sec-ch-ua-platform sec-fetch-dest sec-fetch-mode
   sec-fetch-site server te traceparent trailer transfer-encoding upgrade user-agent vary via x-amzn-trace-id x-content-type-options
   x-forwarded-for x-forwarded-host x-forwarded-port x-forwarded-proto x-powered-by x-real-ip x-request-id`.split(/\s+/),
 )
 
-/** The value of a header; undefined for one that may hold a secret, which is any that is not known to be harmless. */
-export function shownHeader(name: string, value: string): string | undefined {
+/**
+ * The value of a header; undefined for one that may hold a secret, which is any that is not known to be harmless.
+ *
+ * @param isVerified Whether the signature of the request is right. Any other may be the secret itself, which senders are set up with.
+ */
+export function shownHeader(name: string, value: string, isVerified = false): string | undefined {
   const known = name.toLowerCase()
-  if (known === 'referer' || known === 'location') return shownUrl(value)
-  // Senders are set up with the secret itself in its place.
-  if (known === 'x-signature') return /^[0-9a-f]{40}$/.test(value) ? value : undefined
+  if (known === 'referer' || known === 'location' || known === 'origin') return shownUrl(value)
+  if (known === 'x-signature') return isVerified ? value : undefined
   return HARMLESS.has(known) ? value : undefined
 }
 
 /** A URL or the target of a request; of a query only that it is there, because it may hold a token, and no user or fragment. */
 export function shownUrl(target: string): string {
-  const [path = '', query] = (target.split('#', 1)[0] ?? '').split('?', 2)
-  return path.replace(/^(\w+:)?\/\/[^/]*@/, '$1//') + (query === undefined ? '' : '?…')
+  const [path = '', ...query] = (target.split(/#|%23/i, 1)[0] ?? '').split(/[?;]|%3[bf]/i)
+  return path.replace(/^([\w+.-]+:)?\/\/[^/]*@/, '$1//') + (query.length === 0 ? '' : '?…')
 }

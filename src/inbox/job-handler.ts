@@ -102,7 +102,6 @@ export function createJobHandler(
       }
       const end = (outcome: Outcome): void => {
         clearImmediate(saving)
-        delivery.progress = undefined // Of handlers that go on, nothing is stored.
         deadlines.clear(deadline)
         stops.delete(stop)
         resolve(outcome)

@@ -15,6 +15,7 @@ import {
   canExplain,
   createLogged,
   detailOf,
+  isVerified,
   type LoggedHead,
   type LoggedMessage,
   rowOf,
@@ -259,7 +260,7 @@ function openFile(path: string, log: Log, machine: Clock): LogFile<LoggedMessage
 /** Only the names of secret headers are written. */
 function withoutSecrets(logged: LoggedMessage): LoggedMessage {
   const headers = Object.entries(logged.headers).map(([name, value]) => {
-    const values = [value ?? []].flat().map((each) => shownHeader(name, each) ?? '')
+    const values = [value ?? []].flat().map((each) => shownHeader(name, each, isVerified(logged)) ?? '')
     return [name, Array.isArray(value) ? values : values[0]]
   })
   return { ...logged, headers: Object.fromEntries(headers) }

@@ -103,6 +103,10 @@ export function rowOf(logged: LoggedMessage): Row {
   return { ...row, ...(logged.isRefused && { isRefused: true }) } as Row
 }
 
+export function isVerified({ steps }: LoggedMessage): boolean {
+  return steps.some((step) => step.what === 'checked' && step.isVerified)
+}
+
 /** Whether its bytes can tell why its signature was refused. */
 export function canExplain({ isRefused, code }: LoggedMessage): boolean {
   return isRefused === true && code?.startsWith('signature_') === true
@@ -113,7 +117,7 @@ export function detailOf(logged: LoggedMessage): Detail {
   const address = remoteAddress === undefined ? {} : { remoteAddress }
   return {
     row: rowOf(logged),
-    ...(kind !== 'sent' && { request: { method, path, ...address, headers: linesOf(headers) } }),
+    ...(kind !== 'sent' && { request: { method, path, ...address, headers: linesOf(headers, isVerified(logged)) } }),
     body: showBody(body, bytes, kind === 'collected'),
     steps,
     ...(deliveryId !== undefined && { deliveryId }),

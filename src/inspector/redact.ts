@@ -26,10 +26,10 @@ export function userOf(message: Message): unknown {
   return userId || anonymousId
 }
 
-export function linesOf(headers: EndpointHeaders): RequestLine['headers'] {
+export function linesOf(headers: EndpointHeaders, isVerified: boolean): RequestLine['headers'] {
   return Object.entries(headers).flatMap(([name, value]) => {
     const values = typeof value === 'string' ? [value] : (value ?? [])
-    return values.map((each) => [name, shownHeader(name, each) ?? null] as const)
+    return values.map((each) => [name, shownHeader(name, each, isVerified) ?? null] as const)
   })
 }
 
@@ -76,14 +76,14 @@ function copy(text: string, length: number): string {
   return text.length <= length ? text : Buffer.from(text.slice(0, length), 'utf16le').toString('utf16le')
 }
 
-/** @param hasKeys Whether it may hold a write key: that reads `…` then. */
+/** A write key reads `…`. @param hasKeys Whether it came from who has one: what may hold a key elsewhere is hidden then. */
 export function showBody(bytes: Uint8Array, size: number, hasKeys: boolean): Body {
   if (bytes.length === 0) return { size }
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const text = isUtf8(bytes) ? buffer.toString() : undefined
-  if (!hasKeys) return text === undefined ? { size, base64: buffer.toString('base64') } : { size, text }
+  if (text === undefined && !hasKeys) return { size, base64: buffer.toString('base64') }
   // What is not UTF-8 may hold a key in another encoding, or compressed.
-  const shown = text === undefined ? undefined : withoutWriteKeys(text)
+  const shown = text === undefined ? undefined : (withoutWriteKeys(text) ?? (hasKeys ? undefined : text))
   if (shown === undefined) return { size, isRedacted: true }
   return { size, text: shown, ...(shown !== text && { isRedacted: true }) }
 }
@@ -91,7 +91,7 @@ export function showBody(bytes: Uint8Array, size: number, hasKeys: boolean): Bod
 /** A string of JSON, whether it is the name of a field, and whether that holds an object or a list. */
 const STRING = /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:\s*([[{])?)?/g
 
-const WRITE_KEY = /^write[^a-z0-9]*key$/i
+const WRITE_KEY = /write[^a-z0-9]*key/i
 
 /** JSON whose write keys read `…`; undefined for what may hold one elsewhere: what is no JSON, and keys that are no text. */
 function withoutWriteKeys(text: string): string | undefined {

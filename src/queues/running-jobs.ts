@@ -38,10 +38,12 @@ export function createRunning<Claim extends ClaimedJob>(
     const job = blockedMs === undefined ? claim : { ...claim, blockedMs }
     let { retryState } = job
     let saving: Promise<void> | undefined
-    const save = (state: Uint8Array): Promise<void> => {
+    let hasEnded = false
+    const save = async (state: Uint8Array): Promise<void> => {
+      if (hasEnded) return
       retryState = state
       saving = saveAfter(saving, claim, state)
-      return saving
+      await saving
     }
     let result: unknown
     try {
@@ -49,6 +51,7 @@ export function createRunning<Claim extends ClaimedJob>(
     } catch {
       // The handler reports its own errors.
     }
+    hasEnded = true
     if (saving !== undefined) await saving // An outcome replaces what was saved.
     if (isClosed) return
     unrecorded.remove(slot)

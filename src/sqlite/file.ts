@@ -8,6 +8,9 @@ export class UnusableFile extends Error {}
 
 export function connectTo(path: string): DatabaseSync {
   const { DatabaseSync } = requireSqlite()
+  if (path.startsWith('file:')) {
+    throw new UnusableFile("SQLite reads it as a URL. Got a path that begins with 'file:'. Pass the path of a file.")
+  }
   if (existsSync(path) && isMountPoint(realpathSync(path))) {
     throw new UnusableFile(
       'the file is mounted alone, so its log would lie outside of the mount, and be lost. Got a mounted file. Mount its folder.',
@@ -17,12 +20,13 @@ export function connectTo(path: string): DatabaseSync {
   return new DatabaseSync(path, { timeout: 0 })
 }
 
-/** SQLite gives the files beside it the same mode. */
+/** SQLite gives the files beside it the same mode. One that exists is not opened: to close it would drop the locks of this process. */
 function createForThisUser(path: string): void {
+  if (existsSync(path)) return
   try {
-    closeSync(openSync(path, 'wx', 0o600))
+    closeSync(openSync(path, 'a', 0o600)) // Also through a symbolic link to a file that does not exist.
   } catch {
-    // It exists, and to close it would drop the locks of this process; or SQLite says what is wrong with the path.
+    // SQLite says what is wrong with the path.
   }
 }
 
@@ -90,7 +94,13 @@ export function hasTables(database: DatabaseSync, { name, version }: Tables): bo
   const hasVersion = names.includes(`${name}_schema`)
   const found = hasVersion ? database.prepare(`SELECT version FROM ${name}_schema`).get()?.version : undefined
   if (found !== version) throw otherVersion(version, found)
-  return true
+  const trigger = database.prepare(
+    "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) LIKE ? || '%'",
+  )
+  if (trigger.get(name) === undefined) return true
+  throw new UnusableFile(
+    'its tables must have no trigger, which could delete or copy messages. Got one: another program has changed the file. Drop the trigger, or pass the path of a new file.',
+  )
 }
 
 export function otherVersion(version: number, found: unknown = 'none'): UnusableFile {

@@ -328,6 +328,7 @@ it('says what is wrong in one sentence, and exit code 2', async () => {
       ['--port', '4001', '--forward', 'http://localhost:4001/x'],
       /^error: --forward must be another endpoint than this one, at port 4001\..*\n$/,
     ],
+    [['--store', 'file:x.sqlite'], /^error: --store cannot use file:x\.sqlite: SQLite reads it as a URL\. .*\n$/],
     [['--store', 'other.sqlite'], /^error: --store cannot use other\.sqlite: it was not written by `hookline listen`/],
     [
       ['--store', 'prepared.sqlite'],

@@ -118,8 +118,8 @@ describe('wrong usage is one sentence, and exit code 2', () => {
     [[...SIGNED, '--secret', 'x', '--secret-file', 'x'], 'Pass --secret or --secret-file, not both.'],
     [[...SIGNED, '--secret', ''], 'The secret is empty. Pass the shared secret of the endpoint.'],
     [[...SIGNED, '--secret-file', 'empty.txt'], 'The secret is empty. Pass the shared secret of the endpoint.'],
-    [[...SIGNED, '--secret-file', 'none'], '--secret-file: none cannot be read: it does not exist.'],
-    [[...SIGNED, '--secret-file', 'latin1.txt'], '--secret-file: latin1.txt must be text in UTF-8.'],
+    [[...SIGNED, '--secret-file', 'none'], '--secret-file: the file cannot be read: it does not exist.'],
+    [[...SIGNED, '--secret-file', 'latin1.txt'], '--secret-file: the file must be text in UTF-8.'],
     [BODY, "required option '--signature <text>' not specified"],
     [[...SIGNED, '--expcted'], "unknown option '--expcted' (Did you mean --expected?)"],
     [

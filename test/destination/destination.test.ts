@@ -295,6 +295,22 @@ describe('failed messages', () => {
     expect(await destination.deadLetters()).toEqual([])
   })
 
+  it('begin anew when they are redriven, also when the process dies in the middle', async () => {
+    const clock = manualClock()
+    const memory = memoryQueue({ clock })
+    const saved: unknown[] = []
+    const save = async (state: Uint8Array) => void saved.push(JSON.parse(`${Buffer.from(state)}`))
+    const work: Queue['work'] = (handle, how) => memory.work((job, signal) => handle(job, signal, save), how)
+    const { destination } = setUp([404, 200], { clock, queue: { ...memory, work } })
+    await destination.track({ userId: 'u', event: 'E' })
+    await clock.advance(0)
+    expect(saved).toEqual([])
+    await destination.redrive('all')
+    await clock.advance(0)
+    expect(saved).toMatchObject([{ rounds: 0, kept: [], next: {} }])
+    expect(await destination.deadLetters()).toEqual([])
+  })
+
   it('that cannot be read are listed as such, and can be dropped', async () => {
     const clock = manualClock()
     const queue = memoryQueue({ clock })

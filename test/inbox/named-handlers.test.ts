@@ -114,7 +114,32 @@ describe('what is done', () => {
         ],
       },
     )
+    await new Promise((resolve) => setImmediate(resolve))
     expect(saved).toHaveLength(1)
+  })
+
+  it('stays when the process stops, and when a message is redriven, which begins anew', async () => {
+    const saved: string[] = []
+    const save = async (state: Uint8Array) => void saved.push(`${state}`)
+    const handlers = { done: ['', 'mail'], failed: ['crm'] }
+    const retryState = Buffer.from(JSON.stringify({ attempts: 9, releases: 2, error: { code: 'x' }, handlers }))
+    const stopping = new AbortController()
+    const hangs = () => setImmediate(() => stopping.abort()) && new Promise(() => {})
+    const { state } = await handleJob(
+      { retryState },
+      stopping.signal,
+      {},
+      {},
+      {
+        save,
+        on: [
+          ['slow', hangs],
+          ['fast', () => {}],
+        ],
+      },
+    )
+    expect(saved.map((each) => JSON.parse(each))[0]).toEqual({ attempts: 0, releases: 0, handlers })
+    expect(state).toEqual({ attempts: 0, releases: 1, handlers: { done: ['', 'mail', 'fast'], failed: [] } })
   })
 
   it('is done when its process died: a message with nothing left is complete', async () => {

@@ -3,13 +3,14 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { HooklineError } from '../../src/message/error.ts'
-import type { Job, Outcome, Queue } from '../../src/queues/api.ts'
+import type { HandleJob, Job, Outcome, Queue, SaveState } from '../../src/queues/api.ts'
 import type { CreateQueueOptions } from '../../src/queues/arguments.ts'
 import { createQueue } from '../../src/queues/queue.ts'
 import type { QueueStore } from '../../src/queues/store.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { testQueue } from '../contracts/queue.ts'
 import { watchConsole } from '../support/console.ts'
+import { until } from '../support/until.ts'
 import { type Manner, setUpQueue, watchStore } from './stores.ts'
 
 const dedupeWindowMs = 24 * 60 * 60_000
@@ -149,6 +150,56 @@ it('counts say why the last push failed, for a minute or until one succeeds', as
   expect(await pushError()).toContain('read only')
   await queue.push([jobOf()])
   expect(await pushError()).toBe(undefined)
+})
+
+describe('a state that a handler saves', () => {
+  const state = Buffer.from('saved')
+
+  it('is stored before the outcome, in turn, and what a handler saves after its end is not', async () => {
+    const calls: string[] = []
+    const slow = Promise.withResolvers<void>()
+    let late: SaveState | undefined
+    const { clock, queue } = setUpQueue({
+      async save(_claim, retryState) {
+        if (calls.length === 0) await slow.promise
+        calls.push(`${retryState}`)
+      },
+      finish: () => void calls.push('finish'),
+    })
+    queue.work(
+      async (_job, _signal, save) => {
+        late = save
+        void save?.(Buffer.from('1'))
+        void save?.(Buffer.from('2'))
+        return complete
+      },
+      { concurrency: 1 },
+    )
+    await queue.push([jobOf()])
+    await clock.advance(0)
+    expect(calls).toEqual([])
+    slow.resolve()
+    await until(() => calls.includes('finish'))
+    await late?.(Buffer.from('3'))
+    expect(calls).toEqual(['1', '2', 'finish'])
+  })
+
+  it('stays when the handler then rejects; an engine that fails to store it is reported', async () => {
+    const fault = new Error('away')
+    const { clock, queue, watched, errors } = setUpQueue({ save: () => Promise.reject(fault) })
+    const handle: HandleJob = async (_job, _signal, save) => {
+      await save?.(state)
+      throw new Error('no')
+    }
+    queue.work(handle, { concurrency: 1 })
+    await queue.push([jobOf()])
+    await until(async () => {
+      await clock.advance(0)
+      return watched.outcomes.length === 1
+    })
+    expect(watched.outcomes).toEqual([{ retryAt: new Date(clock.now() + 1000), retryState: state }])
+    expect(errors).toMatchObject([{ code: 'queue_unavailable', cause: fault }])
+  })
 })
 
 describe('onError', () => {

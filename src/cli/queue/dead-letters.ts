@@ -190,7 +190,7 @@ function jsonOf(letter: DeadLetter): object {
   const details = detailsOf(letter)
   if (!('error' in details)) return { ...common, attempts: details }
   const { attempts, error, handlers, receivedAt, verified, source, headers } = details
-  return { ...common, attempts, error, handlers, receivedAt, verified, source, headers: shown(headers) }
+  return { ...common, attempts, error, handlers, receivedAt, verified, source, headers: shown(headers, verified) }
 }
 
 function textOf(letter: DeadLetter): string {
@@ -226,7 +226,7 @@ function linesOfInbox({
     `received  ${received}, ${verified ? 'with a right signature' : 'unverified'}`,
     ...(source === undefined ? [] : [`source    ${escaped(source)}`]),
     '\nheaders',
-    ...Object.entries(shown(headers)).map(([name, value]) => escaped(`  ${name}: ${value}`)),
+    ...Object.entries(shown(headers, verified)).map(([name, value]) => escaped(`  ${name}: ${value}`)),
   ]
 }
 
@@ -235,13 +235,13 @@ function lineOf({ at, status, error, reason, durationMs, body }: Omit<Attempt, '
   return escaped(`attempt   ${at.toISOString()}  ${outcome}, after ${Math.round(durationMs)} ms${body && `: ${body}`}`)
 }
 
-function shown(headers: DeadLetterMessage['headers']): Record<string, unknown> {
+function shown(headers: DeadLetterMessage['headers'], isVerified: boolean): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [
       name,
       [value ?? []]
         .flat()
-        .map((each) => shownHeader(name, each) ?? '(hidden)')
+        .map((each) => shownHeader(name, each, isVerified) ?? '(hidden)')
         .join(', '),
     ]),
   )

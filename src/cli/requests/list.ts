@@ -39,15 +39,16 @@ function list({ store: path, type, limit, json = false }: Options): void {
   store.close()
 }
 
-function jsonOf({ receivedAt, target, headers, size, message, answer, ...others }: KeptSummary): object {
+function jsonOf(request: KeptSummary): object {
+  const { receivedAt, target, headers, size, message, answer, ...others } = request
   return {
     ...others,
     receivedAt: new Date(receivedAt).toISOString(),
     path: shownUrl(target),
-    headers: shownHeaders(headers),
+    headers: shownHeaders(headers, request),
     bytes: size,
     ...message,
-    answer: { ...answer, headers: shownHeaders(answer.headers) },
+    answer: { ...answer, headers: shownHeaders(answer.headers, request) },
   }
 }
 
@@ -93,10 +94,13 @@ export function verificationOf({ verification, reason }: KeptSummary): string {
   return paint('red', escaped(`not verified: ${reason ?? 'The signature does not match.'}`))
 }
 
-export function shownValue(name: string, value: string): string {
-  return shownHeader(name, value) ?? '(hidden)'
+export function shownValue(name: string, value: string, isVerified = false): string {
+  return shownHeader(name, value, isVerified) ?? '(hidden)'
 }
 
-export function shownHeaders(headers: readonly string[]): (readonly [name: string, value: string])[] {
-  return pairsOf(headers).map(([name, value]) => [name, shownValue(name, value)])
+export function shownHeaders(
+  headers: readonly string[],
+  { verification }: Pick<KeptSummary, 'verification'>,
+): (readonly [name: string, value: string])[] {
+  return pairsOf(headers).map(([name, value]) => [name, shownValue(name, value, verification === 'verified')])
 }

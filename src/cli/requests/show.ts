@@ -50,11 +50,14 @@ function describe(request: KeptRequest, secret: string | undefined): string {
     `answer     ${answer.status ?? 'none'} after ${Math.round(answer.durationMs)} ms. ${escaped(answer.note ?? '')}`.trimEnd(),
     `signature  ${explain(request, secret)}`,
     ...(message.fault ? [`message    ${escaped(message.fault)}`] : []),
-    `\nheaders\n${headersOf(headers)}`,
+    `\nheaders\n${headersOf(headers, request)}`,
     `\nbody, ${size} bytes${isComplete ? '' : ` of which ${body.length} are kept`}${isUtf8(body) ? '' : ', which are not UTF-8: --raw writes them as they are'}\n${prettyOf(body)}`,
   ]
   if (answer.by === 'forward' && answer.status !== undefined) {
-    parts.push(`\nheaders of the answer\n${headersOf(answer.headers)}`, `\nbody of the answer\n${prettyOf(answerBody)}`)
+    parts.push(
+      `\nheaders of the answer\n${headersOf(answer.headers, request)}`,
+      `\nbody of the answer\n${prettyOf(answerBody)}`,
+    )
   }
   return parts.join('\n')
 }
@@ -74,8 +77,8 @@ const ADVICE: Readonly<Record<KeptRequest['verification'], string>> = {
   unchecked: '. Pass the secret to verify it.',
 }
 
-function headersOf(headers: readonly string[]): string {
-  return shownHeaders(headers)
+function headersOf(headers: readonly string[], request: KeptRequest): string {
+  return shownHeaders(headers, request)
     .map(([name, value]) => escaped(`  ${name}: ${value}`))
     .join('\n')
 }

@@ -120,7 +120,7 @@ function closed(found: string): Refusal {
 const LOOPBACK_ADDRESS = /^(?:127(?:\.\d{1,3}){3}|::1|::ffff:127(?:\.\d{1,3}){3})$/i
 const LOOPBACK_HOST = /^(?:(?:[a-z\d_-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i
 const PROXY_HEADER =
-  /^(?:forwarded|via|cdn-loop|x[-_](?:forwarded|original|envoy)(?:[-_].*)?|.*(?:client|connecting|real)[-_]ip)$/
+  /^(?:via|cdn-loop|cf-ray|x[-_](?:original|envoy)(?:[-_].*)?|(?:.*[-_])?forwarded(?:[-_].*)?|.*(?:client|connecting|real|user|socket)[-_]?ip)$/
 
 /** The Host of a request, also of HTTP/2; undefined when it is missing, or given twice and not the same. */
 function hostOf(headers: EndpointHeaders): string | undefined {

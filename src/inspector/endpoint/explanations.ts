@@ -39,6 +39,9 @@ export function createExplanations(receivers: ReadonlyMap<string, Receiver>, mac
       }
       const given = refused.headers['x-signature']
       const signature = typeof given === 'string' ? given : given?.join(', ')
+      if (signature === '') {
+        return 'Its X-Signature was not kept: it may have been the secret itself. Have the request sent again.'
+      }
       let first: string | undefined
       for (const secret of secrets) {
         const explanation = await explainer.explain(refused.bytes, signature, secret)

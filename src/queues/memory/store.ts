@@ -175,11 +175,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
       }
       return claims
     },
-    save({ entry }, retryState) {
-      entryBytes -= bytesOf(entry)
-      entry.retryState = retryState
-      entryBytes += bytesOf(entry)
-    },
+    save() {}, // A claim without an outcome ends with the process.
     finish({ entry }, outcome) {
       if ('retryAt' in outcome) return retry(entry, outcome.retryAt, outcome.retryState)
       remove(entry)

@@ -93,6 +93,11 @@ describe('a file', () => {
   })
 })
 
+it('a path that SQLite reads as a URL is refused', () => {
+  const open = () => sqliteDedupe({ path: 'file:handled.sqlite' })
+  expect(open).toThrow("Got a path that begins with 'file:'. Pass the path of a file.")
+})
+
 describe('a clock that is set', () => {
   it.each([
     ['a claim holds no longer than its lease', LEASE_MS, false, 'in_progress'],

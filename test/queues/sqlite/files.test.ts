@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import fs, { cpSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import fs, { cpSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -101,6 +101,15 @@ describe('a file that cannot be used is refused when the queue is created', () =
     expect(await queue.counts()).toMatchObject({ waiting: 1 })
   })
 
+  it('with a trigger, which could delete what is acknowledged', async () => {
+    const { path, open, connect } = setUp({ isHere: true })
+    await open().close({ graceMs: 0 })
+    connect().exec('CREATE TRIGGER gone AFTER INSERT ON hookline_queue_jobs BEGIN DELETE FROM hookline_queue_jobs; END')
+    expect(refusal(path).message).toContain(
+      'its tables must have no trigger, which could delete or copy messages. Got one',
+    )
+  })
+
   it('when the program of its thread is missing, before a file is created', () => {
     const path = newFile()
     replaceInFs('existsSync', (file) => !`${file}`.endsWith('sqlite/worker-thread.ts'))
@@ -160,13 +169,15 @@ function bodiesIn(path: string): string[] {
   return (JSON.parse(printed) as string[]).sort()
 }
 
-it('is for this user alone, and so are the files beside it', async () => {
+it.each(['', '.link'])('is for this user alone, and so are the files beside it: %j', async (end) => {
   const path = newFile()
-  const queue = sqliteQueue({ path })
+  if (end !== '') symlinkSync(path, path + end) // To a file that does not exist.
+  const queue = sqliteQueue({ path: path + end })
   await queue.push([jobOf('{}')])
   const names = readdirSync(dirname(path))
   expect(names).toEqual(expect.arrayContaining(['jobs.db', 'jobs.db-wal', 'jobs.db-shm']))
-  for (const name of names) expect([name, statSync(join(dirname(path), name)).mode & 0o777]).toEqual([name, 0o600])
+  for (const name of names.filter((each) => !each.endsWith('.link')))
+    expect([name, statSync(join(dirname(path), name)).mode & 0o777]).toEqual([name, 0o600])
   await queue.close({ graceMs: 0 })
 })
 
