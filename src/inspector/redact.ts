@@ -108,7 +108,8 @@ function withoutWriteKeys(text: string): string | undefined {
     const wasKey = isKey
     isKey = colon !== undefined && WRITE_KEY.test(JSON.parse(token))
     if (isKey && open !== undefined) isHidden = false
-    return wasKey && colon === undefined ? '"…"' : whole
+    if (colon !== undefined) return whole
+    return wasKey || WRITE_KEY.test(JSON.parse(token)) ? '"…"' : whole // A text may be JSON, or a URL.
   })
   return isHidden ? shown : undefined
 }

@@ -110,6 +110,9 @@ it.each([
   ['{"writeKey":"k-1', undefined],
   ['{"writeKey" : {"a":"k-1"}}', undefined],
   ['{"writeKey":["x","k-1"]}', undefined],
+  [String.raw`{"raw":"{\"writeKey\":\"k-1\"}","event":"x"}`, '{"raw":"…","event":"x"}'],
+  ['{"url":"https://shop.example/?writeKey=k-1"}', '{"url":"…"}'],
+  [String.raw`"{\"write\u004bey\":\"k-1\"}"`, '"…"'],
   [
     '{"a":{"write_key":"k-1","WriteKey":"k-1","write-key":"k-1"}}',
     '{"a":{"write_key":"…","WriteKey":"…","write-key":"…"}}',
@@ -117,6 +120,16 @@ it.each([
 ])('shows no write key of %s', (body, text) => {
   const { journal, add } = setUp()
   expect(journal.detail(add(body, false, 'collected').id)?.body).toEqual({ size: body.length, text, isRedacted: true })
+})
+
+it('shows no write key of a message either, and all else of what is no JSON', () => {
+  const { journal, add } = setUp()
+  const bodyOf = (text: string) => journal.detail(add(text).id)?.body
+  expect(bodyOf('{"context":{"writeKey":"k-1"}}')).toMatchObject({
+    text: '{"context":{"writeKey":"…"}}',
+    isRedacted: true,
+  })
+  expect(bodyOf('{"event":"write')).toEqual({ size: 15, text: '{"event":"write' })
 })
 
 it.each([
