@@ -2,10 +2,13 @@
 
 import { createHmac, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import express from 'express'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { serve as serveExpress } from '../../adapters/express.ts'
 import { serve } from '../../adapters/node.ts'
 import manifest from '../../package.json' with { type: 'json' }
@@ -130,6 +133,24 @@ describe('what happens at the parts', () => {
     for (const { id } of rows.filter(({ part }) => part === 'shop')) {
       expect(await get(inspector, '/api/message', `id=${id}`)).toMatchObject({ status: 404 })
     }
+  })
+
+  it('a signature that is not right is neither shown nor kept in the file: it may be the secret itself', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hookline-inspector-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const [path, secret] = [join(folder, 'journal.sqlite'), '8da1d119209ad36ffc81d33982c03ed48d07541b']
+    const receiver = createReceiver({ secret, onError: () => {} })
+    const open = () => createInspector({ receiver, keep: { path } })
+    const first = open()
+    await receiver.receive(Buffer.from('{}'), { 'x-signature': secret })
+    expect(JSON.stringify(await get(first, '/api/message', 'id=1'))).not.toContain(secret)
+    expect(JSON.stringify(await get(first, '/api/explanation', 'id=1'))).toContain('Got the shared secret itself')
+    await first.close()
+    expect(readFileSync(path).includes(secret)).toBe(false)
+    const again = open()
+    closeLater(() => again.close())
+    const { body } = await get(again, '/api/explanation', 'id=1')
+    expect(body).toContain('Its X-Signature is empty, or was not kept in the file')
   })
 
   it('a signature is explained with the secrets in force now; without them, what is missing is said', async () => {

@@ -40,7 +40,7 @@ export function createExplanations(receivers: ReadonlyMap<string, Receiver>, mac
       const given = refused.headers['x-signature']
       const signature = typeof given === 'string' ? given : given?.join(', ')
       if (signature === '') {
-        return 'Its X-Signature was not kept: it may have been the secret itself. Have the request sent again.'
+        return 'Its X-Signature is empty, or was not kept in the file because it may be the secret itself. Have the message sent again.'
       }
       let first: string | undefined
       for (const secret of secrets) {
