@@ -70,5 +70,5 @@ export interface FailedEvent extends Omit<HandledEvent, 'message' | 'attempt'> {
   /** What comes next: a retry or a dead letter of the inbox; without an inbox, the sender sends the message again. */
   readonly next: { readonly retryAt: Date } | 'dead_letter' | 'sender'
   /** Undefined without named handlers, and without an inbox. */
-  readonly handlers?: HandlerNames
+  readonly handlers?: HandlerNames | undefined
 }

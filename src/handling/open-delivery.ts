@@ -23,7 +23,7 @@ export interface Observed {
 export interface Progress extends HandlerNames {
   /** In earlier attempts, too. */
   done: readonly string[]
-  /** Of the attempt before until this one runs handlers. */
+  /** In the previous attempt, until this one calls its handlers. */
   failed: readonly string[]
   /** Stores what is done, while others go on. */
   readonly save: () => void

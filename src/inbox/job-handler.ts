@@ -148,10 +148,10 @@ export function createJobHandler(
     if (delay === undefined) return deadLetter(claimed, error)
     const retryAt = new Date(clock.now() + delay)
     const state = withHandlers({ ...before, attempts, error: toStoredError(error) }, delivery)
-    const named = state.handlers && { handlers: state.handlers }
-    const next = `${describeHandlers(state.handlers)}Attempt ${attempts}; the next follows at ${retryAt.toISOString()}.`
-    const line = describe(error, delivery, next, { attempts, retryAt, ...named })
-    tap.failed(delivery, { error, next: { retryAt }, attempt: attempts, ...named }, line)
+    const { handlers: names } = state
+    const next = `${describeHandlers(names)}Attempt ${attempts}; the next follows at ${retryAt.toISOString()}.`
+    const line = describe(error, delivery, next, { attempts, retryAt, handlers: names })
+    tap.failed(delivery, { error, next: { retryAt }, attempt: attempts, handlers: names }, line)
     return { retryAt, retryState: writeRetryState(state) }
   }
 
@@ -163,11 +163,11 @@ export function createJobHandler(
     const attempts = before.attempts + (given === undefined ? 1 : 0)
     const reason = given ?? error.code
     const state = withHandlers({ ...before, attempts, error: toStoredError(error) }, delivery)
-    const named = state.handlers && { handlers: state.handlers }
-    const next = `${describeHandlers(state.handlers)}Attempts: ${attempts}. Fix the cause, then call receiver.redrive(['${id}']).`
-    const { text, fields } = describe(error, delivery, next, { reason, attempts, ...named })
+    const { handlers: names } = state
+    const next = `${describeHandlers(names)}Attempts: ${attempts}. Fix the cause, then call receiver.redrive(['${id}']).`
+    const { text, fields } = describe(error, delivery, next, { reason, attempts, handlers: names })
     const line = { level: 'error', code: 'dead_letter', text: `dead letter: ${text}`, fields } as const
-    tap.failed(delivery, { error, next: 'dead_letter', attempt: attempts, ...named }, line)
+    tap.failed(delivery, { error, next: 'dead_letter', attempt: attempts, handlers: names }, line)
     const retryState = writeRetryState(state)
     onDeadLetter({ id, body, reason, retryState, failedAt: new Date(clock.now()) })
     return { deadLetter: reason, retryState }

@@ -50,8 +50,8 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
    */
   claim(limit: number, onUnreadable?: (letter: DeadLetter) => void): Answer<readonly Claim[]>
   /**
-   * Stores a retry state with a claim that goes on. Does nothing when the claim is not current any more. It is over before the outcome
-   * of the claim is recorded, or the claim is released.
+   * Stores a retry state with a claim that goes on. Does nothing when the claim is not current any more. The outcome of the claim is
+   * recorded afterwards.
    */
   save(claim: Claim, retryState: Uint8Array): Answer<void>
   /** Ends a claim as its handler decided. Does nothing when the claim is not current any more. */

@@ -110,6 +110,10 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
 
   async function end(claim: BullmqClaim, make: () => Promise<void>): Promise<void> {
     held.delete(claim)
+    await ifCurrent(make)
+  }
+
+  async function ifCurrent(make: () => Promise<void>): Promise<void> {
     try {
       await connection.call(make)
     } catch (error) {
@@ -152,7 +156,7 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
       if (fresh.length > 0) setImmediate(noteFirst, fresh)
       return claims
     },
-    save: (claim, retryState) => connection.call(() => saveState(claim, retryState)),
+    save: (claim, retryState) => ifCurrent(() => saveState(claim, retryState)),
     finish: (claim, outcome) => end(claim, () => finishClaim(claim, outcome, clock.now())),
     release: (claims, { wereHandled }) => releaseAll(claims, wereHandled),
     async renew(claims) {

@@ -20,7 +20,7 @@ export type Connection = ReturnType<typeof createConnection>
 const CLOSE_MS = 200
 const START_FACTOR = 10
 const SUPERVISE_SECONDS = 10
-/** Somebody dropped the schema. The next call creates it again. */
+/** The schema was dropped. The next call creates it again. */
 const UNDEFINED_TABLE = '42P01'
 const CLOSED = 'the queue closed before PostgreSQL responded'
 

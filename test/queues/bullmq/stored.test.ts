@@ -31,6 +31,26 @@ describe('a queue on BullMQ', needs('Redis'), () => {
     expect(await server.redis.memory('USAGE', key)).toBeLessThan(250)
   })
 
+  it('stores no state of a job that is gone, and reports no fault', async () => {
+    const { name, queue, errors } = setUp()
+    const job = jobOf()
+    const isSaved = Promise.withResolvers<void>()
+    queue.work(
+      async (_job, _signal, save) => {
+        await server.redis.del(`bull:${name}:${job.id}`)
+        await save?.(Buffer.from('late'))
+        isSaved.resolve()
+        return complete
+      },
+      { concurrency: 1 },
+    )
+    await queue.push([job])
+    await isSaved.promise
+    await queue.drain()
+    expect(errors).toEqual([])
+    expect(await server.redis.exists(`bull:${name}:${job.id}`)).toBe(0)
+  })
+
   it('keeps its keys under its prefix', async () => {
     const prefix = `hookline-${randomUUID()}`
     const { name, queue } = setUp({ prefix })
