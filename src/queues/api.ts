@@ -48,7 +48,8 @@ export interface ClaimedJob {
 
 /** What a handler decided about a job. */
 export type Outcome =
-  | { readonly complete: true }
+  /** With `keep`, the job stays in the history of the queue, with these bytes. */
+  | { readonly complete: true; readonly keep?: Uint8Array }
   /** Handle it again at this time. A time in the past means now. */
   | { readonly retryAt: Date; readonly retryState?: Uint8Array }
   /** Make it a dead letter, for this reason. */
@@ -119,6 +120,60 @@ export interface Forgotten {
   readonly active: number
 }
 
+/** A job in the history: it is complete, and was kept. */
+export interface HandledJob extends StoredJob {
+  /** What its outcome asked to keep. */
+  readonly kept: Uint8Array
+  /** When it became complete, the last time. */
+  readonly handledAt: Date
+  /** Its place in the history, for `after`. */
+  readonly cursor: string
+}
+
+/** Which page of the history, the oldest first. */
+export interface HistoryPage {
+  /** Those that were handled at this time or later. Default: from the oldest on. */
+  readonly since?: Date
+  /** Those that were handled before this time. Default: to the latest. */
+  readonly until?: Date
+  /** The cursor of the last one of the previous page, which may be gone since. */
+  readonly after?: string
+  /** The most to return. Default 100. */
+  readonly limit?: number
+}
+
+/** How long handled jobs are kept. */
+export interface HistoryOptions {
+  /** In milliseconds, from when they were handled. Older ones are dropped once a minute. */
+  readonly maxAgeMs: number
+  /** The most bytes of bodies, of all processes together: past that the oldest are dropped. Default: as many as there is room for. */
+  readonly maxBytes?: number
+}
+
+/** A handled job to handle again. */
+export interface Replayed {
+  readonly id: string
+  readonly retryState: Uint8Array
+}
+
+/** The history of a queue: jobs that are complete and were kept. While one is kept its id is known, as if it were in the dedupe window. */
+export interface QueueHistory {
+  /** Whether it takes `maxBytes`. */
+  readonly countsBytes: boolean
+  list(page?: HistoryPage): Promise<readonly HandledJob[]>
+  /** Those of these ids that are in the history, in any order. */
+  find(ids: readonly string[]): Promise<readonly HandledJob[]>
+  /**
+   * Takes jobs out of the history and makes them wait again, with these retry states: their claim count and first time begin anew.
+   * Skips those that are not in the history. Returns how many.
+   *
+   * @throws HooklineError (as a rejection) `queue_full`.
+   */
+  replay(jobs: readonly Replayed[]): Promise<number>
+  /** Stores a text under a name of up to 100 characters, unless there is one. Resolves to the one that is stored. */
+  note(name: string, text: string): Promise<string>
+}
+
 /** How to handle jobs. */
 export interface WorkOptions {
   /** The most jobs that are handled at a time. */
@@ -132,6 +187,8 @@ export interface WorkOptions {
    * uncounted until it is the only one. Default: none must.
    */
   readonly runsAlone?: (job: ClaimedJob) => boolean
+  /** How long the jobs of the history are kept. Default: for ever. */
+  readonly history?: HistoryOptions
 }
 
 /** How to close a queue. */
@@ -197,9 +254,11 @@ export interface Queue {
   redrive(ids: readonly string[] | 'all'): Promise<number>
   /** Deletes dead letters, and forgets their ids. Returns how many. */
   drop(which: readonly string[] | 'all' | StoredDeadLetterFilter): Promise<number>
+  /** Undefined for an engine that keeps none. */
+  readonly history?: QueueHistory
   /**
-   * Deletes every job that waits and every dead letter whose id or body matches, and forgets their ids: to erase the data of a
-   * person. Reads all of them. A claimed job is left to its handler, and counted as `active`.
+   * Deletes every job that waits, every handled one that is kept and every dead letter whose id or body matches, and forgets their
+   * ids: to erase the data of a person. Reads all of them. A claimed job is left to its handler, and counted as `active`.
    *
    * @param matches Must not throw.
    */

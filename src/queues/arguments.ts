@@ -20,8 +20,8 @@ import {
 } from '../options/checks.ts'
 import type { Logger } from '../options/log.ts'
 import type { Clock } from '../time/clock.ts'
-import type { DeadLetterPage, Job, PushOptions, StoredDeadLetterFilter } from './api.ts'
-import type { CheckedPage, QueueStore } from './store.ts'
+import type { DeadLetterPage, HistoryOptions, HistoryPage, Job, PushOptions, Queue, Replayed, StoredDeadLetterFilter } from './api.ts'
+import type { CheckedHistoryPage, CheckedPage, QueueStore } from './store.ts'
 
 /** What `createQueue` takes beside the store. */
 export interface CreateQueueOptions {
@@ -129,6 +129,41 @@ export function readPage(page: DeadLetterPage): CheckedPage {
   if (after !== undefined) requireId('after', after)
   requireBoolean('newestFirst', newestFirst)
   return { after, limit: requireInteger('limit', limit, 1), newestFirst }
+}
+
+export function readHistoryPage(page: HistoryPage): CheckedHistoryPage {
+  requireOptions('history', page, ['since', 'until', 'after', 'limit'])
+  const { since, until, after, limit = 100 } = page
+  requireTime('since', since)
+  requireTime('until', until)
+  if (after !== undefined && !(typeof after === 'string' && CURSOR.test(after))) {
+    throw invalidOption('after', 'must be a cursor of this history', show(after), 'Pass the `cursor` of the last one.')
+  }
+  return { since, until, after, limit: requireInteger('limit', limit, 1) }
+}
+
+const CURSOR = /^\d{1,16}\.[0-9a-f-]{1,36}$/
+
+export function requireReplayed(jobs: readonly Replayed[]): void {
+  if (!Array.isArray(jobs)) throw invalidOption('jobs', 'must be a list', show(jobs), 'Pass [{ id, retryState }].')
+  for (const { id, retryState } of jobs) {
+    requireId('id', id)
+    if (!isUint8Array(retryState)) throw invalidOption('retryState', 'must be a Uint8Array', kindOf(retryState), 'Pass bytes.')
+  }
+}
+
+export function readHistory(name: string, history: HistoryOptions, queue: Pick<Queue, 'history'>): HistoryOptions {
+  requireOptions(name, history, ['maxAgeMs', 'maxBytes'])
+  if (queue.history === undefined) {
+    const advice = 'Use a queue of Hookline, or give the store a `history`.'
+    throw invalidOption(name, 'needs a queue that keeps one', 'a queue without `history`', advice)
+  }
+  requireInteger(`${name}.maxAgeMs`, history.maxAgeMs, 1, Number.MAX_SAFE_INTEGER)
+  if (history.maxBytes === undefined) return history
+  requireInteger(`${name}.maxBytes`, history.maxBytes, 1, Number.MAX_SAFE_INTEGER)
+  if (queue.history.countsBytes) return history
+  const advice = 'Leave it out: `maxAgeMs` alone counts.'
+  throw invalidOption(`${name}.maxBytes`, 'needs a queue in memory or in a SQLite file', 'another engine', advice)
 }
 
 /** Lowercase only: engines that store the 16 bytes take the other spelling for the same id, and others do not. */

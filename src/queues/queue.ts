@@ -6,19 +6,22 @@ import { checkOptions, requireFunction, requireInteger, requireText } from '../o
 import { readOnError } from '../options/report.ts'
 import { systemClock, unref } from '../time/clock.ts'
 import { TIMED_OUT, within } from '../time/timeout.ts'
-import type { ClaimedJob, Job, Queue, QueueUse } from './api.ts'
+import type { ClaimedJob, HistoryOptions, Job, Queue, QueueHistory, QueueUse } from './api.ts'
 import {
   type CreateQueueOptions,
   QUEUE_CHECKS,
   readDb,
   readFilter,
+  readHistory,
+  readHistoryPage,
   readIds,
   readJobs,
   readPage,
+  requireReplayed,
   requireStore,
 } from './arguments.ts'
 import { dropMatching, forget, type Stored } from './drop.ts'
-import type { Answer, QueueStore } from './store.ts'
+import type { Answer, HistoryStore, QueueStore } from './store.ts'
 import { occupy, servesOther } from './use.ts'
 import { createWorker, RELEASE_MS } from './worker.ts'
 
@@ -44,7 +47,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
   let isClosed = false
   let reservedFor: QueueUse | undefined
   let vacate = (): void => {}
-  let retention: unknown // Its timer.
+  const timers = new Map<unknown, unknown>() // Of what drops old ones, the timer that waits.
   let pushFailure: { readonly message: string; readonly at: number } | undefined
 
   /** One fault fails all calls that were sent together. */
@@ -104,18 +107,57 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
     remove: async (ids) => ask(() => store.remove(ids)),
   }
 
-  /**
-   * Again and again: dead letters stay at most an hour longer, and never longer than twice. Once more when the machine's clock was set
-   * since the last time: one that is ahead for a while drops nothing.
-   */
-  async function dropOld(retentionMs: number, before = wallAhead()): Promise<void> {
+  /** Again and again. Once more when the machine's clock was set since the last time: one that is ahead for a while drops nothing. */
+  async function dropOld(drop: () => Promise<unknown>, everyMs: number, before = wallAhead()): Promise<void> {
     const ahead = wallAhead()
     if (Math.abs(ahead - before) < CLOCK_SET_MS) {
-      const dropped = dropMatching(stored, { olderThan: new Date(clock.now() - retentionMs) })
-      await dropped.catch((error) => closed === undefined && reportOnce(error))
+      await drop().catch((error) => closed === undefined && reportOnce(error))
     }
-    const ms = Math.min(retentionMs, 60 * 60_000)
-    if (closed === undefined) retention = unref(clock.setTimeout(() => void dropOld(retentionMs, ahead), ms))
+    if (closed !== undefined) return
+    timers.set(drop, unref(clock.setTimeout(() => void dropOld(drop, everyMs, ahead), everyMs)))
+  }
+
+  /** Dead letters stay at most an hour longer, and never longer than twice. */
+  function dropOldLetters(retentionMs: number): void {
+    const drop = () => dropMatching(stored, { olderThan: new Date(clock.now() - retentionMs) })
+    void dropOld(drop, Math.min(retentionMs, 60 * 60_000))
+  }
+
+  /** Some at a time, so that the calls of others go between. */
+  function dropOldHistory({ drop }: HistoryStore, { maxAgeMs, maxBytes = Number.MAX_SAFE_INTEGER }: HistoryOptions): void {
+    async function dropAll(): Promise<void> {
+      const before = new Date(clock.now() - maxAgeMs)
+      for (let dropped = DROPPED_AT_ONCE; dropped === DROPPED_AT_ONCE && closed === undefined; ) {
+        dropped = await ask(() => drop({ before, maxBytes, limit: DROPPED_AT_ONCE }))
+      }
+    }
+    void dropOld(dropAll, Math.min(Math.max(maxAgeMs, 1_000), HISTORY_EVERY_MS))
+  }
+
+  function historyOf({ countsBytes, list, find, replay, note }: HistoryStore): QueueHistory {
+    return {
+      countsBytes,
+      async list(page = {}) {
+        const checked = readHistoryPage(page)
+        return ask(() => list(checked))
+      },
+      async find(ids) {
+        const checked = readIds(ids) as readonly string[]
+        return ask(() => find(checked))
+      },
+      async replay(jobs) {
+        requireReplayed(jobs)
+        requireOpen(closed === undefined)
+        const count = await ask(() => replay(jobs))
+        worker.wake()
+        return count
+      },
+      async note(name, text) {
+        requireText('name', name)
+        requireText('text', text)
+        return ask(() => note(name, text))
+      },
+    }
   }
 
   function wallAhead(): number {
@@ -125,7 +167,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
   /** Ends within a second after the grace, also when a durable store answers nothing any more. */
   async function close(graceMs: number): Promise<readonly Job[]> {
     const endsAt = clock.monotonic() + graceMs + RELEASE_MS
-    clock.clearTimeout(retention)
+    for (const timer of timers.values()) clock.clearTimeout(timer)
     await worker.close(graceMs)
     await within(Promise.allSettled(calls), Math.max(0, endsAt - clock.monotonic()), clock)
     isClosed = true
@@ -140,7 +182,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
     }
   }
 
-  return {
+  const queue: Queue = {
     reserve(use) {
       if (use === reservedFor) return
       if (reservedFor !== undefined) throw new TypeError(servesOther(name, reservedFor, use).message)
@@ -181,8 +223,10 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
       }
       requireFunction('handle', handle)
       requireInteger('concurrency', options?.concurrency, 1)
+      const history = options.history && readHistory('history', options.history, queue)
       hasHandler = true
-      if (deadLetterRetentionMs !== undefined) void dropOld(deadLetterRetentionMs)
+      if (deadLetterRetentionMs !== undefined) dropOldLetters(deadLetterRetentionMs)
+      if (history !== undefined) dropOldHistory(store.history as HistoryStore, history)
       worker.start(handle, options)
       return worker.wake
     },
@@ -217,11 +261,15 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
       closed ??= close(graceMs)
       return closed
     },
+    ...(store.history !== undefined && { history: historyOf(store.history) }),
   }
+  return queue
 }
 
 const CLOSE_MS = 300
 const CLOCK_SET_MS = 60_000
+const DROPPED_AT_ONCE = 500
+const HISTORY_EVERY_MS = 60_000
 
 /** A load balancer that sends nothing more to a process that cannot store must try it again some time, in milliseconds. */
 const PUSH_FAILURE_MS = 60_000

@@ -1,6 +1,17 @@
 /** The contract of an engine, types only: what `createQueue` needs to store and to claim jobs. */
 
-import type { ClaimedJob, DeadLetter, Job, Outcome, PushOptions, QueueUse, StoredJob } from './api.ts'
+import type {
+  ClaimedJob,
+  DeadLetter,
+  HandledJob,
+  Job,
+  Outcome,
+  PushOptions,
+  QueueHistory,
+  QueueUse,
+  Replayed,
+  StoredJob,
+} from './api.ts'
 import type { QueueCounts } from './health.ts'
 
 /** A value, or a promise of it. A store that answers without a promise costs no turn of the event loop. */
@@ -76,17 +87,40 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   drop(ids: readonly string[] | 'all'): Answer<number>
   /**
    * Lists the jobs that wait or are claimed, in any order, some at a time: all that were stored before the call and are still
-   * there. May list others, too: those that were pushed since, and complete ones whose bodies are still stored.
+   * there; and the history. May list others, too: those that were pushed since, and complete ones whose bodies are still stored.
    */
   jobs(): AsyncIterable<readonly StoredJob[]> | Iterable<readonly StoredJob[]>
   /** Deletes what {@link QueueStore.jobs} listed, and forgets the ids. Skips claimed jobs, and those that are gone. Returns how many. */
   remove(ids: readonly string[]): Answer<number>
+  /** Required to keep what has an outcome with `keep`. Default: nothing is kept. */
+  readonly history?: HistoryStore
   /**
    * Frees what it holds. Returns the jobs that are lost with the process, the oldest first. Closing a queue waits 300 ms for a
    * durable store; nothing that is left then may keep the process alive.
    */
   close(): Answer<readonly Job[]>
 }
+
+/** The history of a store: see {@link QueueHistory}. */
+export interface HistoryStore extends Pick<QueueHistory, 'countsBytes'> {
+  /** The oldest first. Its cursors are a number, a dot, and digits `0-9a-f` or `-`. */
+  list(page: {
+    readonly since: Date | undefined
+    readonly until: Date | undefined
+    readonly after: string | undefined
+    readonly limit: number
+  }): Answer<readonly HandledJob[]>
+  find(ids: readonly string[]): Answer<readonly HandledJob[]>
+  replay(jobs: readonly Replayed[]): Answer<number>
+  note(name: string, text: string): Answer<string>
+  /**
+   * Drops the oldest: those that were handled before this time, and more while their bodies take more than `maxBytes`, at most `limit`.
+   * The ids stay known within the dedupe window. Returns how many.
+   */
+  drop(which: { readonly before: Date; readonly maxBytes: number; readonly limit: number }): Answer<number>
+}
+
+export type CheckedHistoryPage = Parameters<HistoryStore['list']>[0]
 
 export type CheckedPage = Parameters<QueueStore['deadLetters']>[0]
 

@@ -1,7 +1,7 @@
 /** A job as BullMQ stores it: the body as its data, what is kept between claims with its last error. */
 
 import { type BulkJobOptions, type Job as StoredJob, UnrecoverableError } from 'bullmq'
-import type { ClaimedJob, DeadLetter, Job, Outcome } from '../api.ts'
+import type { ClaimedJob, DeadLetter, HandledJob, Job, Outcome } from '../api.ts'
 
 interface Notes {
   readonly firstAt?: number | undefined
@@ -58,6 +58,13 @@ export function toDeadLetter(job: StoredJob): DeadLetter {
   }
 }
 
+/** @param at The score of the job in the list of complete ones. */
+export function toHandled(job: StoredJob, at: number): HandledJob {
+  const { id = '', returnvalue } = job
+  const kept = decode(returnvalue) ?? new Uint8Array()
+  return { id, body: bodyOf(job), kept, handledAt: new Date(at), cursor: `${at}.${id}` }
+}
+
 export function dueAtOf(job: StoredJob): number {
   return readNotes(job).dueAt ?? job.timestamp + (job.opts.delay ?? 0)
 }
@@ -65,8 +72,9 @@ export function dueAtOf(job: StoredJob): number {
 export async function finishClaim(claim: BullmqClaim, outcome: Outcome, now: number): Promise<void> {
   const { job, token, notes } = claim
   if ('complete' in outcome) {
-    job.opts.removeOnComplete = true
-    await job.moveToCompleted(null, token, false)
+    const { keep } = outcome
+    job.opts.removeOnComplete = keep === undefined
+    await job.moveToCompleted(keep === undefined ? null : encode(keep), token, false)
     return
   }
   const { retryState } = outcome
@@ -134,6 +142,11 @@ function readNotes({ failedReason, finishedOn, stacktrace, progress }: StoredJob
   if ((failedReason === undefined && finishedOn === undefined) || !text?.startsWith(NOTES_MARK)) return kept
   const notes: Notes = { firstAt: kept.firstAt, ...JSON.parse(text.slice(NOTES_MARK.length)) }
   return (kept.claims ?? 0) > (notes.claims ?? 0) ? { ...notes, retryState: kept.retryState } : notes
+}
+
+/** What {@link readNotes} reads of a job that begins anew. */
+export function anew(dueAt: number, retryState: Uint8Array): object {
+  return { dueAt, retryState: encode(retryState) } satisfies Notes
 }
 
 /** In base64: each of its characters stands for itself in JSON. */

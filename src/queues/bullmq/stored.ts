@@ -1,12 +1,13 @@
-/** What is stored: the dead letters, which BullMQ calls failed, and the jobs that wait or are claimed. Lists and changes them. */
+/** What is stored: the dead letters, which BullMQ calls failed, the history, and the jobs that wait or are claimed. Lists and changes them. */
 
 import { type Queue, Job as StoredJob } from 'bullmq'
 import type { Redis } from 'ioredis'
-import type { QueueStore } from '../store.ts'
+import type { HandledJob, Replayed } from '../api.ts'
+import type { CheckedHistoryPage, HistoryStore, QueueStore } from '../store.ts'
 import { type Connection, isRefusal } from './connection.ts'
-import { bodyOf, keptOf, toDeadLetter } from './job.ts'
+import { anew, bodyOf, keptOf, toDeadLetter, toHandled } from './job.ts'
 
-const STATES = ['wait', 'prioritized', 'delayed', 'waiting-children', 'active'] as const
+const STATES = ['wait', 'prioritized', 'delayed', 'waiting-children', 'active', 'completed'] as const
 
 const CHANGED_AT_ONCE = 500
 const LISTED_AT_ONCE = 200
@@ -22,7 +23,7 @@ const DROP = `
 
 const PARTS = ['logs', 'dependencies', 'processed', 'failed', 'unsuccessful']
 
-export type Stored = Pick<QueueStore, 'deadLetters' | 'redrive' | 'drop' | 'jobs' | 'remove'>
+export type Stored = Pick<QueueStore, 'deadLetters' | 'redrive' | 'drop' | 'jobs' | 'remove' | 'history'>
 
 export function createStored({ call }: Connection, now: () => number): Stored {
   function failedIds(queue: Queue): Promise<string[]> {
@@ -34,15 +35,15 @@ export function createStored({ call }: Connection, now: () => number): Stored {
     return jobs.filter((job) => job !== undefined)
   }
 
-  async function countEach(
-    ids: readonly string[],
-    act: (queue: Queue, id: string, client: Redis) => Promise<boolean>,
+  async function countEach<T>(
+    items: readonly T[],
+    act: (queue: Queue, item: T, client: Redis) => Promise<boolean>,
   ): Promise<number> {
     let count = 0
-    for (let start = 0; start < ids.length; start += CHANGED_AT_ONCE) {
-      const some = ids.slice(start, start + CHANGED_AT_ONCE)
+    for (let start = 0; start < items.length; start += CHANGED_AT_ONCE) {
+      const some = items.slice(start, start + CHANGED_AT_ONCE)
       const results = await call(({ queue, client }) =>
-        Promise.all(some.map((id) => unlessRefused(act(queue, id, client)))),
+        Promise.all(some.map((item) => unlessRefused(act(queue, item, client)))),
       )
       count += results.filter(Boolean).length
     }
@@ -58,10 +59,68 @@ export function createStored({ call }: Connection, now: () => number): Stored {
   }
 
   /** ioredis sends a command again whose answer was lost, which finds nothing: what that dropped is not counted. */
-  async function dropOne(queue: Queue, id: string, client: Redis): Promise<boolean> {
+  async function dropFrom(list: string, more: readonly string[], queue: Queue, id: string, client: Redis): Promise<boolean> {
     const parts = PARTS.map((part) => `${id}:${part}`)
-    const keys = ['failed', id, ...parts, `de:${id}`].map((key) => queue.toKey(key))
+    const keys = [list, id, ...parts, ...more].map((key) => queue.toKey(key))
     return (await client.eval(DROP, keys.length, ...keys, id)) === 1
+  }
+
+  const dropOne = (queue: Queue, id: string, client: Redis) => dropFrom('failed', [`de:${id}`], queue, id, client)
+
+  /** By their scores, in one step: ranks would move when others are dropped or replayed meanwhile. */
+  async function listHandled({ since, until, after, limit }: CheckedHistoryPage): Promise<readonly HandledJob[]> {
+    const [time = '', lastId = ''] = after?.split('.') ?? []
+    const at = Math.max(Number(time), since?.getTime() ?? 0)
+    const [first, last] = [at, until === undefined ? '+inf' : `(${until.getTime()}`]
+    for (let count = limit + 1; ; count *= 2) {
+      const found = await call(({ queue, client }) =>
+        client.zrangebyscore(queue.toKey('completed'), first, last, 'WITHSCORES', 'LIMIT', 0, count),
+      )
+      const pairs = found.flatMap((id, index) => (index % 2 === 0 ? [{ id, at: Number(found[index + 1]) }] : []))
+      const page = pairs.filter((pair) => pair.at > Number(time) || pair.id > lastId)
+      if (page.length >= limit || pairs.length < count) return readHandled(page.slice(0, limit))
+    }
+  }
+
+  async function findHandled(ids: readonly string[]): Promise<readonly HandledJob[]> {
+    const scores = await call(({ queue, client }) =>
+      Promise.all(ids.map((id) => client.zscore(queue.toKey('completed'), id))),
+    )
+    return readHandled(ids.flatMap((id, index) => (scores[index] == null ? [] : [{ id, at: Number(scores[index]) }])))
+  }
+
+  async function readHandled(pairs: readonly { id: string; at: number }[]): Promise<readonly HandledJob[]> {
+    const jobs = await call(({ queue }) => Promise.all(pairs.map(({ id }) => queue.getJob(id))))
+    return jobs.flatMap((job, index) => (job === undefined ? [] : [toHandled(job, pairs[index]?.at ?? 0)]))
+  }
+
+  async function replayOne(queue: Queue, { id, retryState }: Replayed, client: Redis): Promise<boolean> {
+    const job = new StoredJob(queue, '', '', {}, id)
+    if (!(await job.isCompleted())) return false
+    await job.updateProgress(anew(now(), retryState))
+    await client.hdel(queue.toKey(id), 'failedReason', 'stacktrace') // Notes of an attempt that failed.
+    await job.retry('completed', { resetAttemptsMade: true, resetAttemptsStarted: true })
+    return true
+  }
+
+  const history: HistoryStore = {
+    countsBytes: false,
+    list: listHandled,
+    find: findHandled,
+    replay: (jobs) => countEach(jobs, replayOne),
+    note: (name, text) =>
+      call(async ({ queue, client }) => {
+        const key = queue.toKey('hookline-notes')
+        await client.hsetnx(key, name, text)
+        return (await client.hget(key, name)) as string
+      }),
+    /** Not by `clean` of BullMQ, which forgets the ids, too. */
+    async drop({ before, limit }) {
+      const ids = await call(({ queue, client }) =>
+        client.zrangebyscore(queue.toKey('completed'), '-inf', `(${before.getTime()}`, 'LIMIT', 0, limit),
+      )
+      return countEach(ids, (...given) => dropFrom('completed', [], ...given))
+    },
   }
 
   async function dropAll(): Promise<number> {
@@ -73,9 +132,10 @@ export function createStored({ call }: Connection, now: () => number): Stored {
   }
 
   /** BullMQ says of a job that is gone, too, that it was removed: one that was handled has left its id in the dedupe window. */
-  async function removeOne(queue: Queue, id: string): Promise<boolean> {
+  async function removeOne(queue: Queue, id: string, client: Redis): Promise<boolean> {
+    const wasHandled = (await client.zscore(queue.toKey('completed'), id)) !== null
     const isGone = (await queue.remove(id)) === 1
-    return isGone && (await queue.getDeduplicationJobId(id)) === null
+    return isGone && (wasHandled || (await queue.getDeduplicationJobId(id)) === null)
   }
 
   return {
@@ -99,6 +159,7 @@ export function createStored({ call }: Connection, now: () => number): Stored {
       }
     },
     remove: (ids) => countEach(ids, removeOne),
+    history,
   }
 }
 

@@ -3,8 +3,8 @@
 import { createFifo } from '../../collections/fifo.ts'
 import { HooklineError } from '../../message/error.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
-import type { ClaimedJob, DeadLetter, Job } from '../api.ts'
-import type { QueueStore } from '../store.ts'
+import type { ClaimedJob, DeadLetter, HandledJob, Job } from '../api.ts'
+import type { CheckedHistoryPage, QueueStore } from '../store.ts'
 import { createTimeHeap } from './time-heap.ts'
 
 interface Entry {
@@ -23,7 +23,7 @@ export interface MemoryQueueOptions {
   readonly name?: string
   /** The most jobs that wait or are claimed. Default 100 000. */
   readonly maxJobs?: number
-  /** The most bytes of bodies and retry states. Default 256 MiB. Dead letters count too, but make way for new jobs. */
+  /** The most bytes of bodies and retry states. Default 256 MiB. History and dead letters count too, but make way for new jobs. */
   readonly maxBytes?: number
   /** The most dead letters; past that the oldest is forgotten. Default 10 000. */
   readonly maxDeadLetters?: number
@@ -45,10 +45,15 @@ interface MemoryClaim extends ClaimedJob {
   readonly entry: Entry
 }
 
+interface Handled extends HandledJob {
+  readonly order: number
+}
+
 const LISTED_AT_ONCE = 500
 
 /** Not the time when it came due: the machine's clock may have been set back since. */
 const LONG_AGO = new Date(0)
+const NEVER = new Date(8.64e15)
 
 export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<MemoryClaim> {
   const { name = 'memory', maxJobs = 100_000, maxBytes = 256 * 1024 * 1024, maxDeadLetters = 10_000 } = options
@@ -57,14 +62,18 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
   const due = createFifo<Entry>()
   const later = createTimeHeap<Entry>()
   const letters = new Map<string, DeadLetter>() // The oldest first.
+  const notes = new Map<string, string>()
   const completedIds = new Set<string>() // In the dedupe window.
   const completed = createFifo<{ readonly id: string; readonly until: number }>()
+  const handled = new Map<string, Handled>() // The history, the oldest first.
+  let handledCount = 0 // So far.
+  let handledBytes = 0
   let entryBytes = 0
   let letterBytes = 0
   let retrying = 0 // Of those that wait.
 
   function isKnown(id: string): boolean {
-    return entries.has(id) || letters.has(id) || completedIds.has(id)
+    return entries.has(id) || letters.has(id) || completedIds.has(id) || handled.has(id)
   }
 
   function forgetCompleted(most: number): void {
@@ -129,14 +138,14 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
     entry.isClaimed = false
     entry.dueAt = retryAt.getTime()
     entryBytes += bytesOf(entry)
-    shrinkLetters(0)
+    shrink(0)
     enqueue(entry)
   }
 
   function addLetter(letter: DeadLetter): void {
     letters.set(letter.id, letter)
     letterBytes += bytesOf(letter)
-    shrinkLetters(0)
+    shrink(0)
   }
 
   function removeLetter(letter: DeadLetter): void {
@@ -144,11 +153,39 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
     letterBytes -= bytesOf(letter)
   }
 
+  function keep({ id, body }: Entry, bytes: Uint8Array): void {
+    const now = clock.now()
+    const order = handledCount++
+    const kept = { id, body: unpooled(body), kept: bytes, handledAt: new Date(now), cursor: `${Math.floor(now)}.${order.toString(16)}`, order }
+    handled.set(id, kept)
+    handledBytes += body.byteLength
+    shrink(0)
+  }
+
+  function removeHandled({ id, body }: Handled): void {
+    handled.delete(id)
+    handledBytes -= body.byteLength
+  }
+
+  function listHandled({ since = LONG_AGO, until = NEVER, after, limit }: CheckedHistoryPage): readonly HandledJob[] {
+    const last = after === undefined ? -1 : Number.parseInt(after.split('.')[1] as string, 16)
+    const page: Handled[] = []
+    for (const job of handled.values()) {
+      if (page.length === limit) break
+      if (job.order > last && job.handledAt >= since && job.handledAt < until) page.push(job)
+    }
+    return page
+  }
+
   function findLetters(which: readonly string[] | 'all'): DeadLetter[] {
     return which === 'all' ? [...letters.values()] : which.flatMap((id) => letters.get(id) ?? [])
   }
 
-  function shrinkLetters(bytes: number): void {
+  function shrink(bytes: number): void {
+    for (const job of handled.values()) {
+      if (entryBytes + letterBytes + handledBytes + bytes <= maxBytes) break
+      removeHandled(job)
+    }
     for (const letter of letters.values()) {
       if (letters.size <= maxDeadLetters && entryBytes + letterBytes + bytes <= maxBytes) return
       removeLetter(letter)
@@ -162,7 +199,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
       const { fresh = [], known = [] } = Object.groupBy(jobs, ({ id }) => (isKnown(id) ? 'known' : 'fresh'))
       const bytes = fresh.reduce((sum, { body }) => sum + body.byteLength, 0)
       requireRoom(fresh.length, bytes)
-      shrinkLetters(bytes)
+      shrink(bytes)
       for (const job of fresh) add(job)
       return known.map(({ id }) => id)
     },
@@ -181,6 +218,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
       remove(entry)
       const { id } = entry
       if ('complete' in outcome) {
+        if (outcome.keep !== undefined) keep(entry, outcome.keep)
         forgetCompleted(maxJobs - 1)
         completed.push({ id, until: clock.monotonic() + dedupeWindowMs })
         completedIds.add(id)
@@ -228,8 +266,38 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
       return found.length
     },
     *jobs() {
-      const all = [...entries.values()]
+      const all = [...entries.values(), ...handled.values()]
       for (let start = 0; start < all.length; start += LISTED_AT_ONCE) yield all.slice(start, start + LISTED_AT_ONCE)
+    },
+    history: {
+      countsBytes: true,
+      list: listHandled,
+      find: (ids) => ids.flatMap((id) => handled.get(id) ?? []),
+      replay(jobs) {
+        const found = jobs.flatMap((job) => {
+          const before = handled.get(job.id)
+          return before === undefined ? [] : [{ before, ...job }]
+        })
+        requireRoom(found.length, 0) // Their bytes count already.
+        for (const { before, retryState } of found) {
+          removeHandled(before)
+          add(before, retryState)
+        }
+        return found.length
+      },
+      note(name, text) {
+        if (!notes.has(name)) notes.set(name, text)
+        return notes.get(name) as string
+      },
+      drop({ before, maxBytes: most, limit }) {
+        let dropped = 0
+        for (const job of handled.values()) {
+          if (dropped === limit || (job.handledAt >= before && handledBytes <= most)) return dropped
+          removeHandled(job)
+          dropped += 1
+        }
+        return dropped
+      },
     },
     remove(which) {
       const found = new Set(which.flatMap((id) => entries.get(id) ?? []).filter(({ isClaimed }) => !isClaimed))
@@ -239,7 +307,9 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
         remove(entry)
         if (entry.claimCount > 0) retrying -= 1
       }
-      return found.size
+      const kept = which.flatMap((id) => handled.get(id) ?? [])
+      for (const job of kept) removeHandled(job)
+      return found.size + kept.length
     },
     close() {
       const now = clock.now()

@@ -50,6 +50,10 @@ export function createClaims({ database, owner }: OpenTables) {
   const remember = database.prepare(`
     INSERT OR REPLACE INTO hookline_queue_completed (seq, id, completed_at)
     SELECT seq, id, ? FROM hookline_queue_jobs ${CLAIMED_RUN}`)
+  const keep = database.prepare(`
+    INSERT INTO hookline_queue_history (queue, handled_at, seq, bytes, kept)
+    SELECT queue, ?, seq, (SELECT length(body) FROM hookline_queue_bodies AS b WHERE b.seq = j.seq), ?
+    FROM hookline_queue_jobs AS j ${CLAIMED_RUN} RETURNING bytes`)
   const remove = database.prepare(`DELETE FROM hookline_queue_jobs ${CLAIMED_RUN}`)
   const removeBodies = database.prepare(`
     DELETE FROM hookline_queue_bodies AS b
@@ -124,10 +128,13 @@ export function createClaims({ database, owner }: OpenTables) {
       row[isRetry ? 'waiting' : 'deadLetters'] += 1
     },
     complete(row: QueueRow, requests: readonly Finish[]): void {
-      for (const [{ seq: first, claim, now }, { seq: last }] of runsOf(requests)) {
+      for (const [{ seq: first, claim, now, outcome, retryState }, { seq: last }] of runsOf(requests, endAlike)) {
         remember.run(now, first, last, claim)
+        const isKept = outcome === 'keep' && retryState !== undefined
+        const kept = isKept ? keep.all(now, retryState, first, last, claim) : []
+        for (const { bytes } of kept) row.historyBytes += bytes as number
         row.active -= Number(remove.run(first, last, claim).changes)
-        removeBodies.run(first, last)
+        if (!isKept) removeBodies.run(first, last)
       }
     },
     save: (retryState: Uint8Array, { seq, claim }: ClaimRef) => void save.run(retryState, seq, claim),
@@ -152,13 +159,20 @@ function isReadable([, id, , , , , body]: JobRow): boolean {
   return id?.byteLength === 16 && body !== null
 }
 
+/** Whether one statement can complete both. */
+function endAlike({ outcome: one, retryState: a }: Finish, { outcome: other, retryState: b }: Finish): boolean {
+  return one === other && (a === b || (a !== undefined && b !== undefined && Buffer.compare(a, b) === 0))
+}
+
 function runsOf<Job extends { readonly seq: number; readonly claim: number }>(
   jobs: readonly Job[],
+  areAlike: (one: Job, other: Job) => boolean = () => true,
 ): (readonly [first: Job, last: Job])[] {
   const runs: [first: Job, last: Job][] = []
   for (const job of jobs.toSorted((a, b) => a.claim - b.claim || a.seq - b.seq)) {
     const run = runs.at(-1)
-    if (run !== undefined && run[1].claim === job.claim && run[1].seq + 1 === job.seq) run[1] = job
+    const isNext = run !== undefined && run[1].claim === job.claim && run[1].seq + 1 === job.seq
+    if (isNext && areAlike(run[1], job)) run[1] = job
     else runs.push([job, job])
   }
   return runs

@@ -2,10 +2,11 @@
 
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { BUSY, resultOf } from '../../sqlite/file.ts'
-import type { ClaimedJob, Outcome } from '../api.ts'
+import type { ClaimedJob, HandledJob, Outcome } from '../api.ts'
 import type { QueueStore } from '../store.ts'
 import type { Connection } from './connection.ts'
 import type { Settings } from './options.ts'
+import type { HandledRow } from './history.ts'
 import type { DeadLetterRow, StoredPage } from './stored.ts'
 import { bytesOfId, createQueues, enterFile, type QueueRow, textOfId } from './tables.ts'
 import {
@@ -113,6 +114,17 @@ export function createSqliteStore(settings: Settings, connection: Connection): Q
       }
     },
     remove: (ids) => send<number>({ kind: 'remove', queue, ids }),
+    history: {
+      countsBytes: true,
+      list: async (page) => (await send<readonly HandledRow[]>({ kind: 'history', queue, ...page })).map(toHandled),
+      find: async (ids) => (await send<readonly HandledRow[]>({ kind: 'findHandled', queue, ids })).map(toHandled),
+      replay: (jobs) => send({ kind: 'replay', queue, now: now(), jobs }),
+      note: (name, text) => send({ kind: 'note', queue, name, text }),
+      drop({ before, maxBytes, limit }) {
+        const windowStart = now() - dedupeWindowMs
+        return send({ kind: 'dropHandled', queue, before: before.getTime(), maxBytes, limit, windowStart })
+      },
+    },
     async close() {
       await connection.close()
       return []
@@ -125,10 +137,17 @@ const LISTED_AT_ONCE = 200
 
 function fieldsOf(outcome: Outcome) {
   const none = { retryAt: 0, reason: undefined, retryState: undefined }
-  if ('complete' in outcome) return { ...none, outcome: 'complete' as const }
+  if ('complete' in outcome) {
+    const { keep } = outcome
+    return keep === undefined ? { ...none, outcome: 'complete' as const } : { ...none, outcome: 'keep' as const, retryState: keep }
+  }
   const kept = { ...none, retryState: outcome.retryState }
   if ('retryAt' in outcome) return { ...kept, outcome: 'retry' as const, retryAt: outcome.retryAt.getTime() }
   return { ...kept, outcome: 'deadLetter' as const, reason: Buffer.from(outcome.deadLetter) }
+}
+
+function toHandled({ handledAt, ...row }: HandledRow): HandledJob {
+  return { ...row, handledAt: new Date(handledAt) }
 }
 
 export function observeFile(path: string): Connection {

@@ -24,17 +24,21 @@ export function createStored({ database }: OpenTables) {
   const findId = database.prepare('SELECT seq FROM hookline_queue_ids WHERE queue = ? AND id = ?')
   const assignId = database.prepare('UPDATE hookline_queue_ids SET seq = ? WHERE queue = ? AND id = ?')
   const removeId = database.prepare('DELETE FROM hookline_queue_ids WHERE queue = ? AND id = ?')
-  const isOver = database.prepare('SELECT 1 FROM hookline_queue_completed WHERE seq = ? AND completed_at <= ?')
+  const isOver = database.prepare(`
+    SELECT 1 FROM hookline_queue_completed AS c WHERE seq = ? AND completed_at <= ?
+      AND NOT EXISTS (SELECT 1 FROM hookline_queue_bodies AS b WHERE b.seq = c.seq)`)
   const removeCompleted = database.prepare('DELETE FROM hookline_queue_completed WHERE seq = ?')
   const lastCompleted = database.prepare(`
     SELECT seq FROM hookline_queue_completed WHERE seq > ? AND seq < ? ORDER BY seq LIMIT 1 OFFSET ?`)
   const forgetCompleted = database.prepare(`
-    DELETE FROM hookline_queue_completed WHERE seq > ? AND seq <= ? AND completed_at <= ? RETURNING id`)
+    DELETE FROM hookline_queue_completed AS c WHERE seq > ? AND seq <= ? AND completed_at <= ?
+      AND NOT EXISTS (SELECT 1 FROM hookline_queue_bodies AS b WHERE b.seq = c.seq) RETURNING id`) // A body means that it is kept.
   const prunedTo = new Map<number, number>() // By queue, the `seq` that was looked at last.
 
   const listJobs = database.prepare(`
-    SELECT seq, id, (SELECT body FROM hookline_queue_bodies AS b WHERE b.seq = j.seq) AS body FROM hookline_queue_jobs AS j
-    WHERE seq > ? AND seq < ? AND phase <> ${PHASE.deadLetter} ORDER BY seq LIMIT ?`)
+    SELECT b.seq, coalesce(j.id, c.id) AS id, body FROM hookline_queue_bodies AS b
+    LEFT JOIN hookline_queue_jobs AS j ON j.seq = b.seq LEFT JOIN hookline_queue_completed AS c ON c.seq = b.seq
+    WHERE b.seq > ? AND b.seq < ? AND coalesce(phase, 0) <> ${PHASE.deadLetter} ORDER BY b.seq LIMIT ?`)
   const findWaiting = database.prepare(`
     SELECT seq, id FROM hookline_queue_jobs WHERE seq = ? AND phase IN (${PHASE.due}, ${PHASE.later})`)
   const findLetter = database.prepare(`
@@ -164,7 +168,7 @@ function bytesOf(column: unknown): Uint8Array {
   return column instanceof Uint8Array ? column : new Uint8Array()
 }
 
-function requireRoom({ waiting, active }: QueueRow, { name, maxJobs }: QueueSettings, more: number): void {
+export function requireRoom({ waiting, active }: QueueRow, { name, maxJobs }: QueueSettings, more: number): void {
   const jobs = waiting + active + more
   if (more === 0 || jobs <= maxJobs) return
   const message = `Queue ${name} is full: its maxJobs is ${maxJobs}. Got ${jobs} jobs. Push again later, or raise maxJobs.`

@@ -21,7 +21,7 @@ export const NUMBERS: number = 2 ** 40
 
 const TABLES: Tables = {
   name: 'hookline_queue',
-  version: 3,
+  version: 4,
   sql: `
     CREATE TABLE hookline_queues (
       queue INTEGER PRIMARY KEY,
@@ -30,7 +30,8 @@ const TABLES: Tables = {
       next INTEGER NOT NULL, -- The next number: of a job, or of a place.
       waiting INTEGER NOT NULL,
       active INTEGER NOT NULL,
-      dead_letters INTEGER NOT NULL
+      dead_letters INTEGER NOT NULL,
+      history_bytes INTEGER NOT NULL -- Of the bodies in the history.
     ) STRICT;
     CREATE TABLE hookline_queue_jobs (
       seq INTEGER PRIMARY KEY,
@@ -60,7 +61,22 @@ const TABLES: Tables = {
       PRIMARY KEY (queue, id)
     ) WITHOUT ROWID, STRICT;
     -- The complete jobs whose ids are known still.
-    CREATE TABLE hookline_queue_completed (seq INTEGER PRIMARY KEY, id BLOB NOT NULL, completed_at INTEGER NOT NULL) STRICT`,
+    CREATE TABLE hookline_queue_completed (seq INTEGER PRIMARY KEY, id BLOB NOT NULL, completed_at INTEGER NOT NULL) STRICT;
+    -- Of these, those that are kept: their bodies stay.
+    CREATE TABLE hookline_queue_history (
+      queue INTEGER NOT NULL,
+      handled_at INTEGER NOT NULL,
+      seq INTEGER NOT NULL,
+      bytes INTEGER NOT NULL,
+      kept BLOB NOT NULL,
+      PRIMARY KEY (queue, handled_at, seq)
+    ) WITHOUT ROWID, STRICT;
+    CREATE TABLE hookline_queue_notes (
+      queue INTEGER NOT NULL,
+      name TEXT NOT NULL,
+      text TEXT NOT NULL,
+      PRIMARY KEY (queue, name)
+    ) WITHOUT ROWID, STRICT`,
 }
 
 /** Checkpoints are rare and long, so that few pushes wait for one. */
@@ -95,6 +111,7 @@ export interface QueueRow {
   waiting: number
   active: number
   deadLetters: number
+  historyBytes: number
 }
 
 type Reservation = Pick<QueueSettings, 'name' | 'use'>
@@ -112,13 +129,14 @@ type Queues = ReturnType<typeof createQueues>
 
 export function createQueues(database: DatabaseSync) {
   const reserve = database.prepare(`
-    INSERT INTO hookline_queues (name, use, next, waiting, active, dead_letters) VALUES (?, ?, 1, 0, 0, 0)
+    INSERT INTO hookline_queues (name, use, next, waiting, active, dead_letters, history_bytes) VALUES (?, ?, 1, 0, 0, 0, 0)
     ON CONFLICT (name) DO UPDATE SET use = coalesce(use, excluded.use) RETURNING use`)
   const find = database.prepare('SELECT queue FROM hookline_queues WHERE name = ?')
   const read = database.prepare(`
-    SELECT queue, next, waiting, active, dead_letters AS deadLetters FROM hookline_queues WHERE queue = ?`)
+    SELECT queue, next, waiting, active, dead_letters AS deadLetters, history_bytes AS historyBytes
+    FROM hookline_queues WHERE queue = ?`)
   const write = database.prepare(`
-    UPDATE hookline_queues SET next = ?, waiting = ?, active = ?, dead_letters = ? WHERE queue = ?`)
+    UPDATE hookline_queues SET next = ?, waiting = ?, active = ?, dead_letters = ?, history_bytes = ? WHERE queue = ?`)
   const entered = new Set<string>()
   const numbers = new Map<string, number>()
   const rows = new Map<number, { readonly row: QueueRow; readonly before: string }>()
@@ -166,7 +184,8 @@ export function createQueues(database: DatabaseSync) {
     begin: () => rows.clear(),
     save(): void {
       for (const { row, before } of rows.values()) {
-        if (JSON.stringify(row) !== before) write.run(row.next, row.waiting, row.active, row.deadLetters, row.queue)
+        if (JSON.stringify(row) === before) continue
+        write.run(row.next, row.waiting, row.active, row.deadLetters, row.historyBytes, row.queue)
       }
     },
   }

@@ -5,8 +5,9 @@
 
 import { HooklineError, type HooklineErrorCode } from '../../message/error.ts'
 import { cannotUse } from '../../sqlite/advice.ts'
-import type { QueueUse } from '../api.ts'
-import type { CheckedPage } from '../store.ts'
+import type { QueueUse, Replayed } from '../api.ts'
+import type { CheckedHistoryPage, CheckedPage } from '../store.ts'
+import type { Dropped } from './history.ts'
 
 export interface QueueSettings {
   readonly name: string
@@ -30,6 +31,11 @@ export type Request = { readonly queue: QueueSettings } & (
   | ({ readonly kind: 'drop' } & Letters)
   | { readonly kind: 'jobs'; readonly after: number; readonly limit: number }
   | { readonly kind: 'remove'; readonly ids: readonly string[] }
+  | ({ readonly kind: 'history' } & CheckedHistoryPage)
+  | { readonly kind: 'findHandled'; readonly ids: readonly string[] }
+  | { readonly kind: 'replay'; readonly now: number; readonly jobs: readonly Replayed[] }
+  | { readonly kind: 'note'; readonly name: string; readonly text: string }
+  | ({ readonly kind: 'dropHandled' } & Dropped)
 )
 
 /** Those of these ids; or the oldest, at most `limit`. */
@@ -63,6 +69,7 @@ export interface Finish extends ClaimRef {
   readonly outcome: (typeof OUTCOMES)[number]
   readonly retryAt: number
   readonly reason: Uint8Array | undefined
+  /** With `keep`, what is kept. */
   readonly retryState: Uint8Array | undefined
 }
 
@@ -122,7 +129,7 @@ export interface ReplyMessage {
 }
 
 const PACKED = ['push', 'finish']
-const OUTCOMES = ['complete', 'retry', 'deadLetter'] as const
+const OUTCOMES = ['complete', 'keep', 'retry', 'deadLetter'] as const
 
 /** The bytes are copied: a small Buffer is a view of a pool of many. */
 export function packRequests(requests: readonly Request[]): RequestMessage {

@@ -14,15 +14,24 @@ import {
 } from '../../sqlite/file.ts'
 import { watchFile } from '../../sqlite/watch.ts'
 import { createClaims } from './claims.ts'
+import { createHistory } from './history.ts'
 import { createOwners } from './owners.ts'
-import { createStored } from './stored.ts'
+import { createStored, requireRoom } from './stored.ts'
 import { CHECK_PATH, createQueues, type OpenTables, openFile, prepareObserver } from './tables.ts'
 import { type Claims, type Finish, failureOf, type QueueSettings, type Reply, type Request } from './thread-messages.ts'
 
 const DONE: Reply = { value: undefined }
 
 /** Their commits do not wait for the disk: after a power cut they are made again. */
-const MAY_BE_LOST: ReadonlySet<Request['kind']> = new Set(['claim', 'nextDueAt', 'counts', 'deadLetters', 'jobs'])
+const MAY_BE_LOST: ReadonlySet<Request['kind']> = new Set([
+  'claim',
+  'nextDueAt',
+  'counts',
+  'deadLetters',
+  'jobs',
+  'history',
+  'findHandled',
+])
 
 /** What a user has deleted: nothing of it stays in the log either. */
 const ERASES: ReadonlySet<Request['kind']> = new Set(['drop', 'remove'])
@@ -118,6 +127,7 @@ function prepareJobs(tables: OpenTables) {
   const { queues } = tables
   const claims = createClaims(tables)
   const stored = createStored(tables)
+  const history = createHistory(tables)
 
   function carryOut(request: Request): unknown {
     const settings = request.queue
@@ -148,7 +158,17 @@ function prepareJobs(tables: OpenTables) {
       case 'jobs':
         return stored.jobs(row.queue, request.after, request.limit)
       case 'remove':
-        return stored.remove(row, request.ids)
+        return stored.remove(row, request.ids) + history.remove(row, request.ids)
+      case 'history':
+        return history.list(row.queue, request)
+      case 'findHandled':
+        return history.find(row.queue, request.ids)
+      case 'replay':
+        return history.replay(row, request.now, request.jobs, (more) => requireRoom(row, settings, more))
+      case 'dropHandled':
+        return history.drop(row, request)
+      case 'note':
+        return history.note(row.queue, request.name, request.text)
     }
   }
 
@@ -169,7 +189,7 @@ function prepareJobs(tables: OpenTables) {
 type CompleteRequest = Finish & { readonly queue: QueueSettings }
 
 function isComplete(request: Request): request is CompleteRequest {
-  return request.kind === 'finish' && request.outcome === 'complete'
+  return request.kind === 'finish' && (request.outcome === 'complete' || request.outcome === 'keep')
 }
 
 const ERASE_EVERY_MS = 20
@@ -187,7 +207,7 @@ function emptyLog(database: DatabaseSync): boolean {
 export function runAlone(path: string, request: Request): unknown {
   return alone(path, (database) => {
     const queues = createQueues(database)
-    database.exec(['redrive', 'drop', 'remove'].includes(request.kind) ? 'BEGIN IMMEDIATE' : 'BEGIN')
+    database.exec(CHANGES.has(request.kind) ? 'BEGIN IMMEDIATE' : 'BEGIN')
     const answer = prepareJobs({ database, path, owner: NO_OWNER, queues }).carryOut(request)
     queues.save()
     database.exec('COMMIT')
@@ -197,6 +217,9 @@ export function runAlone(path: string, request: Request): unknown {
 }
 
 const NO_OWNER = 0
+
+/** What an observer may change. */
+const CHANGES: ReadonlySet<Request['kind']> = new Set(['redrive', 'drop', 'remove', 'replay', 'note'])
 
 export function alone<T>(path: string, step: (database: DatabaseSync) => T): T {
   if (!existsSync(path)) throw new UnusableFile(`it does not exist. Got no file. ${CHECK_PATH}`)

@@ -14,6 +14,8 @@ export interface TestQueueOptions {
   readonly isDurable?: boolean
   /** How long a claim lasts that is not renewed, in milliseconds. Default: for ever, and no test is named `lease: …`. */
   readonly leaseMs?: number
+  /** Whether the queue keeps a history. Default false, and no test is named `history: …`. */
+  readonly hasHistory?: boolean
 }
 
 /** A new, empty queue and what the tests need to know about it. */

@@ -5,9 +5,10 @@ import { closeCases } from './close.ts'
 import { type Cases, type QueueTest, runCase, type TestedQueue, type TestQueueOptions } from './context.ts'
 import { deadLetterCases } from './dead-letters.ts'
 import { durableCases, leaseCases } from './durable.ts'
+import { durableHistoryCases, historyCases } from './history.ts'
 import { pushCases, retryCases, workCases } from './work.ts'
 
-const OPTIONS = ['isDurable', 'leaseMs'] as const satisfies (keyof TestQueueOptions)[]
+const OPTIONS = ['isDurable', 'leaseMs', 'hasHistory'] as const satisfies (keyof TestQueueOptions)[]
 
 /**
  * Returns the tests that a queue has to pass: what the contract promises of it, and nothing more. Every test opens its own queue.
@@ -24,7 +25,7 @@ export function testQueue(
   options: TestQueueOptions = {},
 ): readonly QueueTest[] {
   requireOptions('testQueue', options, OPTIONS)
-  const { isDurable = true, leaseMs } = options
+  const { isDurable = true, leaseMs, hasHistory = false } = options
   const cases: Cases = {
     ...pushCases,
     ...workCases,
@@ -33,6 +34,8 @@ export function testQueue(
     ...closeCases,
     ...(isDurable && durableCases),
     ...(leaseMs !== undefined && leaseCases),
+    ...(hasHistory && historyCases),
+    ...(hasHistory && isDurable && durableHistoryCases),
   }
   return Object.entries(cases).map(([name, check]) => ({ name, run: () => runCase(create, check, options) }))
 }

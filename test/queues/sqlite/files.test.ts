@@ -133,7 +133,7 @@ describe('a file that cannot be used is refused when the queue is created', () =
   })
 
   it.each([
-    ['a newer version', 'UPDATE hookline_queue_schema SET version = 4', '4'],
+    ['a newer version', 'UPDATE hookline_queue_schema SET version = 5', '5'],
     ['release 0.3', 'UPDATE hookline_queue_schema SET version = 2', '2'],
     ['no version', 'DELETE FROM hookline_queue_schema', 'none'],
     ['no table of their version', 'DROP TABLE hookline_queue_schema', 'none'],
@@ -142,7 +142,7 @@ describe('a file that cannot be used is refused when the queue is created', () =
     await open().close({ graceMs: 0 })
     connect().exec(change)
     expect(refusal(path).message).toBe(
-      `Queue default cannot use ${path}: this Hookline knows version 3 of its tables. Got version ${found}. Use the Hookline that wrote it, or pass the path of a new file.`,
+      `Queue default cannot use ${path}: this Hookline knows version 4 of its tables. Got version ${found}. Use the Hookline that wrote it, or pass the path of a new file.`,
     )
   })
 })
