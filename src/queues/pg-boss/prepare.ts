@@ -1,7 +1,7 @@
 /** Prepares the two queues in pg-boss: jobs, and dead letters, which keep their ids there. */
 
 import { randomUUID } from 'node:crypto'
-import type { JobInsert, PgBoss, UpdateQueueOptions } from 'pg-boss'
+import type { Db, JobInsert, PgBoss, UpdateQueueOptions } from 'pg-boss'
 import type { QueueUse } from '../api.ts'
 import { doesNotExist, requireNote } from '../use.ts'
 import { createConnection, inTransaction } from './connection.ts'
@@ -10,7 +10,7 @@ import { FOREVER_SECONDS, requireReadable, secondsOf } from './rows.ts'
 
 const VERSION = 1
 const MAX_CLAIM_SECONDS = 24 * 60 * 60
-export const NOTE_ID = '686f6f6b-6c69-4e65-8000-000000000001'
+const NOTE_ID = '686f6f6b-6c69-4e65-8000-000000000001'
 
 export function deadQueueOf(name: string): string {
   return `${name}-dead`
@@ -45,11 +45,20 @@ async function updateQueue(boss: PgBoss, name: string, options: UpdateQueueOptio
 }
 
 async function writeNote(boss: PgBoss, name: string, use: QueueUse): Promise<void> {
-  const note: JobInsert = { id: NOTE_ID, data: { use, version: VERSION }, deleteAfterSeconds: 0 }
-  await inTransaction(boss, 'commit', async (db) => {
-    await boss.insert(name, [note], { db }) // Does nothing when there is one.
-    await boss.cancel(name, NOTE_ID, { db })
-  })
+  await inTransaction(boss, 'commit', (db) => addCancelled(boss, name, NOTE_ID, { use, version: VERSION }, db))
+}
+
+/** A job that is never claimed nor deleted. Does nothing when there is one. */
+async function addCancelled(boss: PgBoss, name: string, id: string, data: object, db: Db): Promise<void> {
+  const note: JobInsert = { id, data, deleteAfterSeconds: 0 }
+  await boss.insert(name, [note], { db })
+  await boss.cancel(name, id, { db })
+}
+
+export async function storeNote(boss: PgBoss, name: string, id: string, text: string, db: Db): Promise<string> {
+  await addCancelled(boss, name, id, { note: text }, db)
+  const [row] = await boss.findJobs<{ readonly note: string }>(name, { id, db })
+  return row?.data.note as string
 }
 
 async function readNote(boss: PgBoss, name: string): Promise<object | undefined> {

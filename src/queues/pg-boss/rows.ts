@@ -59,6 +59,16 @@ export function readLetter(id: string, value: unknown, failedAt: Date): DeadLett
   return { id, body: readBody(value), reason: text, retryState: decode(state), failedAt }
 }
 
+/** Of the output of a completed job. */
+export function readKept(output: unknown): Uint8Array {
+  return decode((output as { readonly kept?: unknown } | null)?.kept) ?? new Uint8Array()
+}
+
+/** Whether the `data` is a note of Hookline, and no job. */
+export function isNote(data: unknown): boolean {
+  return typeof data === 'object' && data !== null && ('use' in data || 'note' in data) && !('at' in data)
+}
+
 export function foreignBody(value: unknown): Uint8Array {
   return Buffer.from(JSON.stringify(value ?? null))
 }

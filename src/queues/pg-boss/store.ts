@@ -8,6 +8,7 @@ import { TIMED_OUT, within } from '../../time/timeout.ts'
 import type { DeadLetter, Job } from '../api.ts'
 import type { QueueStore, ReleaseOptions } from '../store.ts'
 import { type Connection, inTransaction, isFaultOfData, unavailable } from './connection.ts'
+import { createHistory, type Kept } from './history.ts'
 import { MIN_LEASE_MS, type Settings } from './options.ts'
 import { deadQueueOf } from './prepare.ts'
 import {
@@ -56,6 +57,12 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     ...shared,
     send: (claims) => connection.call(async (boss) => void (await boss.complete(name, [...claims]))),
     maxWeight: 1_000,
+  })
+  const history = createHistory(connection, settings)
+  const keeps = createBatcher<Kept>({
+    ...shared,
+    send: (batch) => connection.transaction((boss, db) => history.keep(batch, boss, db)),
+    maxWeight: 200,
   })
   const rewrites = createBatcher<Rewrite>({
     ...shared,
@@ -174,7 +181,9 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
       return Promise.all(claims.sort((one, other) => one.data.at - other.data.at).map(withFirstTime))
     },
     async finish(claim, outcome) {
-      if ('complete' in outcome) return completions.add(claim)
+      if ('complete' in outcome) {
+        return outcome.keep === undefined ? completions.add(claim) : keeps.add({ claim, keep: outcome.keep })
+      }
       const state = stateOf(outcome.retryState)
       if ('deadLetter' in outcome) {
         return makeLetter(claim, { body: claim.data.body, reason: encode(outcome.deadLetter), ...state })
@@ -211,6 +220,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
       }
     },
     ...stored,
+    history: history.store,
     async close() {
       await connection.close()
       return []

@@ -5,8 +5,8 @@ import type { QueueCounts } from '../health.ts'
 import type { QueueStore } from '../store.ts'
 import type { Connection } from './connection.ts'
 import type { Settings } from './options.ts'
-import { deadQueueOf, NOTE_ID } from './prepare.ts'
-import { countRows, createStamps, type Data, encode, readBody, readLetter, readRows, stateOf } from './rows.ts'
+import { deadQueueOf } from './prepare.ts'
+import { countRows, createStamps, type Data, encode, isNote, readBody, readLetter, readRows, stateOf } from './rows.ts'
 
 export interface Stored extends Pick<QueueStore, 'deadLetters' | 'redrive' | 'drop' | 'jobs' | 'remove'> {
   count(): Promise<QueueCounts>
@@ -135,7 +135,7 @@ export function createStored(connection: Connection, { name, schema, timeoutMs, 
         const rows = await connection.call((boss) => readRows(boss.getDb(), page), slow)
         after = rows.at(-1)?.id
         if (after === undefined) return
-        const jobs = rows.filter(({ id, data }) => data !== null && id !== NOTE_ID)
+        const jobs = rows.filter(({ data }) => data !== null && !isNote(data))
         yield jobs.map(({ id, data }) => ({ id, body: readBody(data) }))
       }
     },

@@ -1,0 +1,103 @@
+/**
+ * The history: completed jobs, which pg-boss keeps because they are never to be deleted (`deletion_seconds` 0), until they are too old.
+ * pg-boss has no call that lists them in order or makes them wait again: these statements are our own.
+ */
+
+import type { Db, PgBoss } from 'pg-boss'
+import { idOfKey } from '../../message/id.ts'
+import type { HandledJob } from '../api.ts'
+import type { CheckedHistoryPage, HistoryStore } from '../store.ts'
+import type { Connection } from './connection.ts'
+import type { Settings } from './options.ts'
+import { storeNote } from './prepare.ts'
+import { createStamps, encode, type PgBossClaim, readBody, readKept, secondsOf, timestampOf } from './rows.ts'
+
+export interface Kept {
+  readonly claim: PgBossClaim
+  readonly keep: Uint8Array
+}
+
+const IS_KEPT = "name = $1 AND state = 'completed' AND deletion_seconds = 0"
+const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
+
+export function createHistory(connection: Connection, { name, schema, timeoutMs, dedupeWindowMs, clock, onError }: Settings) {
+  const stamp = createStamps(clock)
+  const job = `${schema}.job`
+  const slow = { limitMs: timeoutMs * 10 }
+  let indexing: Promise<void> | undefined
+
+  /** Without it each page reads the whole history. */
+  function createIndex(): Promise<void> {
+    const statement = `CREATE INDEX IF NOT EXISTS hookline_history ON ${job} (name, completed_on, id)
+      WHERE state = 'completed' AND deletion_seconds = 0`
+    indexing ??= run(statement, [], INDEXING_MS).then(() => {}, onError)
+    return indexing
+  }
+
+  async function run(statement: string, values: unknown[], limitMs = slow.limitMs): Promise<Row[]> {
+    const { rows } = await connection.call((boss) => boss.getDb().executeSql(statement, values), { limitMs })
+    return rows
+  }
+
+  const columns = `id::text, data, output, completed_on AS "handledAt",
+    round(extract(epoch FROM completed_on) * 1000000)::bigint::text AS stamp`
+
+  async function list({ since, until, after, limit }: CheckedHistoryPage): Promise<readonly HandledJob[]> {
+    const [at = '0', lastId = BEFORE_ALL] = after?.split('.') ?? []
+    const from = (since?.getTime() ?? 0) * 1000
+    const isAfter = Number(at) >= from
+    const statement = `SELECT ${columns} FROM ${job} WHERE ${IS_KEPT} AND (completed_on, id) > ($2, $3)
+      AND completed_on < coalesce($4, 'infinity'::timestamptz) ORDER BY completed_on, id LIMIT $5`
+    const first = [timestampOf(isAfter ? Number(at) : from), isAfter ? lastId : BEFORE_ALL]
+    return (await run(statement, [name, ...first, until ?? null, limit])).map(toHandled)
+  }
+
+  return {
+    /** In the place of `complete`: pg-boss must not delete them. */
+    async keep(batch: readonly Kept[], boss: PgBoss, db: Db): Promise<void> {
+      const ids = batch.map(({ claim }) => claim.id)
+      const isActive = "name = $1 AND id = ANY($2::uuid[]) AND state = 'active'"
+      await db.executeSql(`UPDATE ${job} SET deletion_seconds = 0 WHERE ${isActive}`, [name, ids])
+      for (const [kept, alike] of Map.groupBy(batch, ({ keep }) => encode(keep))) {
+        const claims = alike.map(({ claim }) => claim)
+        await boss.complete(name, claims as never, { kept }, { db })
+      }
+    },
+    store: {
+      countsBytes: false,
+      list,
+      async find(ids) {
+        const statement = `SELECT ${columns} FROM ${job} WHERE ${IS_KEPT} AND id = ANY($2::uuid[])`
+        return (await run(statement, [name, ids])).map(toHandled)
+      },
+      /** The row goes on, as in a redrive. */
+      async replay(jobs) {
+        const statement = `UPDATE ${job} SET state = 'retry', completed_on = NULL, output = NULL, priority = 0,
+            created_on = ${schema}.job_now(), start_after = ${schema}.job_now(), deletion_seconds = $3,
+            data = jsonb_build_object('at', pushed_at, 'body', data -> 'body', 'state', retry_state, 'before', retry_count + 1)
+          FROM json_to_recordset($2) AS again (job_id uuid, pushed_at bigint, retry_state text)
+          WHERE ${IS_KEPT} AND id = job_id RETURNING id`
+        const again = jobs.map(({ id, retryState }) => ({ job_id: id, pushed_at: stamp(), retry_state: encode(retryState) }))
+        return (await run(statement, [name, JSON.stringify(again), secondsOf(dedupeWindowMs)])).length
+      },
+      /** The row stays as long as the id is to be known. */
+      async drop({ before, limit }) {
+        await createIndex()
+        const statement = `UPDATE ${job} SET data = NULL, output = NULL, deletion_seconds = $4
+          WHERE name = $1 AND id IN (SELECT id FROM ${job} WHERE ${IS_KEPT} AND completed_on < $2 ORDER BY completed_on LIMIT $3)
+          RETURNING id`
+        return (await run(statement, [name, before, limit, secondsOf(dedupeWindowMs)])).length
+      },
+      note: (key, text) => connection.transaction((boss, db) => storeNote(boss, name, idOfKey(key), text, db)),
+    } satisfies HistoryStore,
+  }
+}
+
+/** It waits for writers, and reads the whole table. */
+const INDEXING_MS = 10 * 60_000
+
+type Row = Record<'id' | 'stamp', string> & { readonly data: unknown; readonly output: unknown; readonly handledAt: Date }
+
+function toHandled({ id, data, output, handledAt, stamp }: Row): HandledJob {
+  return { id, body: readBody(data), kept: readKept(output), handledAt, cursor: `${stamp}.${id}` }
+}
