@@ -34,6 +34,16 @@ export interface Delivery {
    * `timeoutMs`, or when the grace of `close` is over; the message is handled again.
    */
   readonly signal: AbortSignal
+  /** The replay that gives the message to its handlers again; undefined for one that was not handled before. */
+  readonly replay: DeliveryReplay | undefined
+}
+
+/** A replay, as a handler sees it. */
+export interface DeliveryReplay {
+  /** That of the replay. */
+  readonly id: string
+  /** When the message was handled before. */
+  readonly handledAt: Date
 }
 
 /** The place of an element in its batch, as far as the signature of its own bytes does not tell it from others. */

@@ -112,7 +112,18 @@ export function createHandlers(schemas: readonly string[] = []) {
     },
 
     /** Whether a handler is for a message; of those that no signature covers, one that asks for such. */
-    match: (wire: Message, delivery: OpenDelivery): boolean => handlersFor(wire, delivery).length > 0,
+    match: (wire: Message, delivery: Pick<OpenDelivery, 'isUncovered'>, only?: readonly string[]): boolean =>
+      handlersFor(wire, delivery).some(({ name }) => only === undefined || only.includes(name)),
+
+    /** @throws TypeError for a name that no handler has. */
+    requireNames(call: string, given: readonly string[]): void {
+      for (const name of given) {
+        if (name !== '' && names.has(name)) continue
+        const near = nearest(name, [...names])
+        const advice = near === undefined ? 'Pass the `name` of a handler of this receiver.' : `Did you mean ${show(near)}?`
+        throw invalidOption(call, 'must be names of handlers', show(name), advice)
+      }
+    },
 
     /** Calls every handler that matches and is not done, all at once. `wire` is the message before its schema, which may drop the trait of an audience. */
     dispatch(message: Message, wire: Message, delivery: OpenDelivery) {
@@ -122,8 +133,9 @@ export function createHandlers(schemas: readonly string[] = []) {
       if (matching.length === 0) ignore(wire, delivery)
       const { progress } = delivery
       if (progress === undefined) return runAll(matching, message, delivery)
-      for (const name of progress.failed) warnUnlessNamed(name)
-      const left = matching.filter(({ name }) => !progress.done.includes(name))
+      const { done, only } = progress
+      for (const name of [...progress.failed, ...(only ?? [])]) warnUnlessNamed(name)
+      const left = matching.filter(({ name }) => !done.includes(name) && (only === undefined || only.includes(name)))
       return runAll(left, message, delivery)
     },
   }
@@ -136,11 +148,11 @@ export function createHandlers(schemas: readonly string[] = []) {
     if (name !== '') names.add(name)
   }
 
-  /** A handler that failed in a message is gone: it was renamed or removed since. */
+  /** A handler that failed in a message, or that a replay is for, is gone: it was renamed or removed since. */
   function warnUnlessNamed(name: string): void {
     if (name === '' || names.has(name) || warned.has(name) || warned.size === MAX_WARNED) return
     warned.add(name)
-    const message = `No handler is named ${show(name)}: it failed in a message that is retried without it. Give its name to the handler that replaces it.`
+    const message = `No handler is named ${show(name)}: a message that is for it is handled without it. Give its name to the handler that replaces it.`
     process.emitWarning(message, { code: 'HOOKLINE_NO_HANDLER' })
   }
 
@@ -175,7 +187,7 @@ export function createHandlers(schemas: readonly string[] = []) {
     process.emitWarning(`No handler matches ${subject}: ${effect}. ${hint}`, { code: 'HOOKLINE_NO_HANDLER' })
   }
 
-  function handlersFor(wire: Message, { isUncovered }: OpenDelivery): Registered[] {
+  function handlersFor(wire: Message, { isUncovered }: Pick<OpenDelivery, 'isUncovered'>): Registered[] {
     const matching = [...(byType.get(wire.type) ?? NONE)]
     if (wire.type === 'track') matching.push(...(byEvent.get(wire.event) ?? NONE))
     if (audiences > 0) matching.push(...ofAudiences(wire))

@@ -8,7 +8,7 @@ import { idOfDigest } from '../message/id.ts'
 import type { Message } from '../message/message.ts'
 import { parse } from '../message/parse.ts'
 import type { Key } from '../message/signature.ts'
-import type { BatchElement, Delivery, ReceivedElement } from './delivery.ts'
+import type { BatchElement, Delivery, DeliveryReplay, ReceivedElement } from './delivery.ts'
 import type { HandlerNames } from './diagnostics.ts'
 import { DEADLINE_ERRORS, type Stage } from './failure.ts'
 import type { HandlerRun, ReceiverObservers } from './observer.ts'
@@ -25,6 +25,8 @@ export interface Progress extends HandlerNames {
   done: readonly string[]
   /** In the previous attempt, until this one calls its handlers. */
   failed: readonly string[]
+  /** The names of the handlers that run; undefined for all. */
+  readonly only: readonly string[] | undefined
   /** Stores what is done, while others go on. */
   readonly save: () => void
 }
@@ -50,6 +52,7 @@ export class OpenDelivery implements Delivery {
   expired: HooklineError | undefined
   /** Undefined without an inbox: all handlers run again. */
   progress: Progress | undefined
+  replay: DeliveryReplay | undefined
   /** Whether it was handled or stored before: nothing was done. */
   isDuplicate = false
   /** Whether no handler matched. */

@@ -10,12 +10,21 @@ import { notify } from '../options/callbacks.ts'
 import { requireKey } from '../options/checks.ts'
 import type { Log } from '../options/log.ts'
 import { createWarning } from '../options/warning.ts'
-import type { ClaimedJob, DeadLetter, DeadLetterFilter, DeadLetterPage, Forgotten, Job } from '../queues/api.ts'
+import type { ClaimedJob, DeadLetter, DeadLetterFilter, DeadLetterPage, Forgotten, Job, QueueHistory, StoredJob } from '../queues/api.ts'
 import { byListedReason } from '../queues/drop.ts'
 import type { QueueCounts } from '../queues/health.ts'
 import { unref } from '../time/clock.ts'
-import { bodyOf, sourceOf, writeEnvelope } from './envelope.ts'
+import { bodyOf, readEnvelope, sourceOf, writeEnvelope } from './envelope.ts'
 import { countLostClaims, createJobHandler, deliveryOf, type HandlingSettings } from './job-handler.ts'
+import {
+  type HistoryFilter,
+  listHistory,
+  type Replay,
+  type ReplayOptions,
+  readHistoryFilter,
+  replay,
+  requireReplayOptions,
+} from './history.ts'
 import type { InboxSettings } from './options.ts'
 import type { DeadLetterReason } from './retry-state.ts'
 import { type DeadLetterMessage, readDeadLetter, readStored } from './stored.ts'
@@ -36,7 +45,7 @@ export interface InboxReceiver extends HandlingSettings {
 const START_MS = 10_000
 
 export function createInbox(settings: InboxSettings, receiver: InboxReceiver, handlers: Handlers) {
-  const { queue, concurrency, key } = settings
+  const { queue, concurrency, key, history } = settings
   const { onDeadLetter, log, tap, clock, observers } = receiver
   const warn = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
   let watch: unknown // The timer that waits for `start`.
@@ -73,6 +82,11 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
     return idOfKey(delivery.within(chosen))
   }
 
+  function historyFor(call: string): QueueHistory {
+    if (history !== undefined && queue.history !== undefined) return queue.history
+    throw new TypeError(`\`${call}\` needs a history. Got an inbox without one. Pass \`inbox: { queue, history: { maxAgeMs } }\`.`)
+  }
+
   return {
     prepare(delivery: OpenDelivery, message: Message | undefined): Prepared {
       const id = idOf(delivery, message)
@@ -98,11 +112,27 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
       const handle = createJobHandler(settings, receiver, handlers, giveDeadLetter)
       // Of all that were handled when a process died, one may have ended it: alone, it is the only one whose claim is lost again.
       const runsAlone = (job: ClaimedJob): boolean => countLostClaims(job) > 0
-      queue.work(handle, { concurrency, onUnreadable: reportUnreadable, runsAlone })
+      queue.work(handle, { concurrency, onUnreadable: reportUnreadable, runsAlone, ...(history && { history }) })
       clock.clearTimeout(watch)
       watch = 'over'
     },
     counts: () => queue.counts(),
+    history: (filter: HistoryFilter) => listHistory(historyFor('history'), readHistoryFilter(filter)),
+    async replay(options: ReplayOptions): Promise<Replay> {
+      const kept = historyFor('replay')
+      requireReplayOptions(options)
+      const { handlers: names } = options
+      if (names !== undefined) handlers.requireNames('replay: handlers', names)
+      const isWanted = ({ body }: StoredJob): boolean => {
+        try {
+          const delivery = readEnvelope(body)
+          return handlers.match(delivery.read(), delivery, names)
+        } catch {
+          return false // It is unreadable.
+        }
+      }
+      return replay({ queue: { ...queue, history: kept }, clock, ...(names && { isWanted }) }, options)
+    },
     deadLetters: async (page?: DeadLetterPage) => (await queue.deadLetters(page)).map(readDeadLetter),
     redrive: (ids: readonly string[] | 'all') => queue.redrive(ids),
     drop: (which: readonly string[] | 'all' | DeadLetterFilter<DeadLetterReason>) =>

@@ -4,7 +4,7 @@ import { isUnusable, toError } from '../handling/failure.ts'
 import type { Handlers } from '../handling/handlers.ts'
 import { describe, describeHandlers } from '../handling/log-lines.ts'
 import type { ReceiverObservers } from '../handling/observer.ts'
-import { OpenDelivery } from '../handling/open-delivery.ts'
+import { OpenDelivery, type Progress } from '../handling/open-delivery.ts'
 import type { Validate } from '../handling/schema.ts'
 import type { Tap } from '../handling/tap.ts'
 import { HooklineError } from '../message/error.ts'
@@ -12,6 +12,7 @@ import type { ClaimedJob, DeadLetter, HandleJob, Outcome, SaveState } from '../q
 import type { Clock } from '../time/clock.ts'
 import { createDeadlines } from '../time/deadlines.ts'
 import { readEnvelope } from './envelope.ts'
+import { type Kept, writeKept } from './history.ts'
 import type { InboxSettings } from './options.ts'
 import {
   type DeadLetterReason,
@@ -44,7 +45,7 @@ export function countLostClaims({ claimCount, retryState }: ClaimedJob): number 
 }
 
 export function createJobHandler(
-  { queue, nextDelay, timeoutMs }: InboxSettings,
+  { queue, nextDelay, timeoutMs, history }: InboxSettings,
   { validate, clock, tap, observers }: HandlingSettings,
   handlers: Handlers,
   onDeadLetter: (letter: DeadLetter) => void,
@@ -64,6 +65,8 @@ export function createJobHandler(
       delivery = readEnvelope(job.body)
       delivery.id = job.id
       delivery.setObserved(observers.current, true)
+      const { replay } = before
+      if (replay !== undefined) delivery.replay = { id: replay.id, handledAt: new Date(replay.at) }
     } catch (error) {
       delivery = deliveryOf({ ...job, at: job.firstAt }, observers)
       return deadLetter({ job, delivery, before }, error as HooklineError, 'unreadable')
@@ -93,6 +96,7 @@ export function createJobHandler(
       delivery.progress = {
         done: before.handlers?.done ?? [],
         failed: before.handlers?.failed ?? [],
+        only: before.replay?.only,
         save() {
           saving ??= setImmediate(() => {
             saving = undefined
@@ -120,7 +124,7 @@ export function createJobHandler(
         () => {
           if (delivery.expired !== undefined) return
           tap.handled(delivery, before.attempts + 1)
-          end({ complete: true })
+          end(completed(claimed))
         },
         (thrown: unknown) => {
           const error = toError(thrown)
@@ -139,6 +143,18 @@ export function createJobHandler(
     if (delivery.expired !== undefined) return
     delivery.setDispatched(message, tap.startOf('handled', delivery))
     await handlers.dispatch(message, wire, delivery)
+  }
+
+  function completed({ delivery, before: { replay } }: Claimed): Outcome {
+    if (history === undefined) return { complete: true }
+    const names = new Set([...(replay?.done ?? []), ...(delivery.progress as Progress).done])
+    const isNamed = [...names].some((name) => name !== '')
+    const kept: Kept = {
+      ...(isNamed && { handlers: [...names] }),
+      ...(delivery.isIgnored && { ignored: true }),
+      ...(replay && { replay: replay.id }),
+    }
+    return { complete: true, keep: writeKept(kept) }
   }
 
   function retry(claimed: Claimed, error: HooklineError): Outcome {
@@ -186,8 +202,8 @@ export function createJobHandler(
 }
 
 /** What handlers have done stays done. */
-function begunAnew({ handlers }: RetryState): RetryState {
-  return handlers === undefined ? INITIAL : { ...INITIAL, handlers }
+function begunAnew({ handlers, replay }: RetryState): RetryState {
+  return { ...INITIAL, ...(handlers && { handlers }), ...(replay && { replay }) }
 }
 
 function withHandlers(state: RetryState, { progress }: OpenDelivery): RetryState {

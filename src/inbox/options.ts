@@ -5,7 +5,8 @@ import type { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import { invalidOption, kindOf, refuseUnknown, requireFunction, requireInteger } from '../options/checks.ts'
 import { createWarning } from '../options/warning.ts'
-import type { Queue } from '../queues/api.ts'
+import type { HistoryOptions, Queue } from '../queues/api.ts'
+import { readHistory } from '../queues/arguments.ts'
 import { MAX_TIMER_MS } from '../time/clock.ts'
 
 /** How an inbox works. */
@@ -31,13 +32,15 @@ export interface InboxOptions {
    * before its schema. A body that is not a valid message goes by the delivery's id.
    */
   readonly key?: (message: Message, delivery: Delivery) => string
+  /** Keeps messages that were handled, so that they can be found and replayed. Default: they are deleted. */
+  readonly history?: HistoryOptions
 }
 
 type NextDelay = (attempts: number, error: HooklineError) => number | undefined
 
 export type InboxSettings = ReturnType<typeof readInboxOptions>
 
-const KNOWN = ['queue', 'concurrency', 'retries', 'timeoutMs', 'key'] as const satisfies (keyof InboxOptions)[]
+const KNOWN = ['queue', 'concurrency', 'retries', 'timeoutMs', 'key', 'history'] as const satisfies (keyof InboxOptions)[]
 
 const RETRIES_MS = [1, 5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400].map((seconds) => seconds * 1_000)
 
@@ -49,11 +52,12 @@ export function readInboxOptions(given: Queue | InboxOptions) {
   }
   refuseUnknown(inbox, KNOWN, 'inbox.')
   if (!isQueue(inbox.queue)) throw invalidOption('inbox.queue', 'must be a queue', kindOf(inbox.queue), advice)
-  const { queue, concurrency = 10, retries = RETRIES_MS, timeoutMs = 5 * 60_000, key }: InboxOptions = inbox
+  const { queue, concurrency = 10, retries = RETRIES_MS, timeoutMs = 5 * 60_000, key, history }: InboxOptions = inbox
   requireInteger('inbox.concurrency', concurrency, 1)
   requireInteger('inbox.timeoutMs', timeoutMs, 1)
   if (key !== undefined) requireFunction('inbox.key', key)
-  return { queue, concurrency, nextDelay: readRetries(retries), timeoutMs, key }
+  if (history !== undefined) readHistory('inbox.history', history, queue)
+  return { queue, concurrency, nextDelay: readRetries(retries), timeoutMs, key, history }
 }
 
 function isQueue(value: Queue | InboxOptions): value is Queue {

@@ -38,6 +38,19 @@ export interface RetryState {
   readonly releases: number
   readonly error?: StoredError
   readonly handlers?: HandlerNames
+  /** Of a message that a replay gave to the handlers again. */
+  readonly replay?: ReplayState
+}
+
+export interface ReplayState {
+  /** That of the replay. */
+  readonly id: string
+  /** When the message was handled before, in milliseconds since the epoch. */
+  readonly at: number
+  /** The names of the handlers that run; undefined for all. */
+  readonly only?: readonly string[]
+  /** The named handlers that handled it before. */
+  readonly done?: readonly string[]
 }
 
 /** Reads a retry state that was stored. What is unreadable counts as `otherwise`. */

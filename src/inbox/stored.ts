@@ -76,7 +76,7 @@ function explain(reason: string, error: StoredError | undefined): Pick<DeadLette
   return { reason: 'unreadable', error: { code: 'internal', message: reason, causes: [] } }
 }
 
-function tryParse(bytes: Uint8Array): Message | undefined {
+export function tryParse(bytes: Uint8Array): Message | undefined {
   try {
     return parse(bytes)
   } catch {

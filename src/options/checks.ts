@@ -126,6 +126,11 @@ export function requireInteger(name: string, value: unknown, least: number, most
   throw invalidOption(name, rule, show(value), 'Pass a number in that range.')
 }
 
+export function requireTime(name: string, time: unknown): void {
+  if (time === undefined || (time instanceof Date && !Number.isNaN(time.getTime()))) return
+  throw invalidOption(name, 'must be a valid Date', show(time), 'Pass a Date, or leave it out.')
+}
+
 export function requireOneOf<T>(name: string, value: unknown, values: readonly T[]): T {
   if (values.includes(value as T)) return value as T
   const near = typeof value === 'string' ? nearest(value, values.map(String)) : undefined

@@ -170,8 +170,8 @@ export interface QueueHistory {
    * @throws HooklineError (as a rejection) `queue_full`.
    */
   replay(jobs: readonly Replayed[]): Promise<number>
-  /** Stores a text under a name of up to 100 characters, unless there is one. Resolves to the one that is stored. */
-  note(name: string, text: string): Promise<string>
+  /** Stores a text under a name, unless there is one. Resolves to the one that is stored; without a text it stores none. */
+  note(name: string, text?: string): Promise<string | undefined>
 }
 
 /** How to handle jobs. */

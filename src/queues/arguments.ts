@@ -15,6 +15,7 @@ import {
   requireMethods,
   requireOptions,
   requireText,
+  requireTime,
   show,
   whole,
 } from '../options/checks.ts'
@@ -93,11 +94,6 @@ export function readDb(options: PushOptions | undefined, name: string, hasTransa
   if (hasTransactions) return db
   const advice = 'Use pgBossQueue of hookline/queues/pg-boss, or leave `db` out.'
   throw invalidOption('db', 'needs an engine with transactions', `queue ${name}, whose engine has none`, advice)
-}
-
-function requireTime(name: string, time: unknown): void {
-  if (time === undefined || (time instanceof Date && !Number.isNaN(time.getTime()))) return
-  throw invalidOption(name, 'must be a valid Date', show(time), 'Pass a Date, or leave it out.')
 }
 
 export function readIds(ids: readonly string[] | 'all'): readonly string[] | 'all' {

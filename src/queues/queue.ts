@@ -154,7 +154,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
       },
       async note(name, text) {
         requireText('name', name)
-        requireText('text', text)
+        if (text !== undefined) requireText('text', text)
         return ask(() => note(name, text))
       },
     }

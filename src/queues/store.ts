@@ -112,7 +112,7 @@ export interface HistoryStore extends Pick<QueueHistory, 'countsBytes'> {
   }): Answer<readonly HandledJob[]>
   find(ids: readonly string[]): Answer<readonly HandledJob[]>
   replay(jobs: readonly Replayed[]): Answer<number>
-  note(name: string, text: string): Answer<string>
+  note(name: string, text: string | undefined): Answer<string | undefined>
   /**
    * Drops the oldest: those that were handled before this time, and more while their bodies take more than `maxBytes`, at most `limit`.
    * The ids stay known within the dedupe window. Returns how many.

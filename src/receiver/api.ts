@@ -6,6 +6,7 @@ import type { ReceiverObserver } from '../handling/observer.ts'
 import type { EventSchemas, SchemaOutput, TraitSchemas } from '../handling/schema.ts'
 import type { Handler, HandlerOptions } from '../handling/selection.ts'
 import type { Endpoint, EndpointHeaders, EndpointRequest, TextAnswer } from '../http/endpoint.ts'
+import type { HandledMessage, HistoryFilter, Replay, ReplayOptions } from '../inbox/history.ts'
 import type { DeadLetterReason } from '../inbox/retry-state.ts'
 import type { DeadLetterMessage, StoredMessage } from '../inbox/stored.ts'
 import type { HooklineError } from '../message/error.ts'
@@ -162,11 +163,29 @@ export interface Receiver<Events extends EventSchemas = any, Traits extends Trai
   /** Deletes dead letters: by their ids, all, or by age and reason. Returns how many. */
   drop(which: readonly string[] | 'all' | DeadLetterFilter<DeadLetterReason>): Promise<number>
   /**
-   * Deletes what the inbox stores of a user: messages that wait and dead letters, whose `userId`, `anonymousId` or, of an alias,
+   * Lists the messages that were handled, the oldest first, some at a time as they are read. What is handled meanwhile may be among
+   * them. Throws a TypeError without `inbox.history` and for a wrong filter.
+   *
+   * @example
+   * for await (const { message, handledAt } of receiver.history({ userId: 'user-1' })) console.log(handledAt, message)
+   */
+  history(filter?: HistoryFilter): AsyncIterable<HandledMessage>
+  /**
+   * Gives messages that were handled to the handlers again: all, or those that match. Resolves when they wait for a process that
+   * handles them. New messages go first: while any are late, the replay waits. A message keeps its id; `delivery.replay` tells it
+   * from a new one, and the dedupe window does not count. It leaves the history until it is handled.
+   *
+   * @throws TypeError (as a rejection) without `inbox.history`, for a wrong option, and for an `id` that was used with other filters.
+   * @example
+   * await receiver.replay({ id: 'fix-42', since: new Date('2026-11-20'), handlers: ['crm'], dryRun: true })
+   */
+  replay(options?: ReplayOptions): Promise<Replay>
+  /**
+   * Deletes what the inbox stores of a user: messages that wait, the history and dead letters, whose `userId`, `anonymousId` or, of an alias,
    * previous id is one of these. Keeps `delete` messages, which carry the request. Reads every stored message once.
    *
    * A message that is being handled at that moment is left to its handlers, and counted as `active`: when they fail it waits
-   * again, so call `forget` again until `active` is 0.
+   * again, and when they succeed it may be in the history, so call `forget` again until `active` is 0.
    */
   forget(ids: string | readonly string[], options?: ForgetOptions): Promise<Forgotten>
 

@@ -81,6 +81,8 @@ export function createReceiver<
       handlers.start()
       isStarted = true
     },
+    history: (filter = {}) => inboxFor('history').history(filter),
+    replay: async (replayOptions = {}) => inboxFor('replay').replay(replayOptions),
     deadLetters: async (page) => inboxFor('deadLetters').deadLetters(page),
     redrive: async (ids) => inboxFor('redrive').redrive(ids),
     drop: async (which) => inboxFor('drop').drop(which),

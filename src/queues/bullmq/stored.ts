@@ -111,8 +111,8 @@ export function createStored({ call }: Connection, now: () => number): Stored {
     note: (name, text) =>
       call(async ({ queue, client }) => {
         const key = queue.toKey('hookline-notes')
-        await client.hsetnx(key, name, text)
-        return (await client.hget(key, name)) as string
+        if (text !== undefined) await client.hsetnx(key, name, text)
+        return (await client.hget(key, name)) ?? undefined
       }),
     /** Not by `clean` of BullMQ, which forgets the ids, too. */
     async drop({ before, limit }) {

@@ -286,8 +286,8 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
         return found.length
       },
       note(name, text) {
-        if (!notes.has(name)) notes.set(name, text)
-        return notes.get(name) as string
+        if (text !== undefined && !notes.has(name)) notes.set(name, text)
+        return notes.get(name)
       },
       drop({ before, maxBytes: most, limit }) {
         let dropped = 0

@@ -106,9 +106,9 @@ export function createHistory({ database }: OpenTables) {
       for (const place of places) forget(row, place, false)
       return places.length
     },
-    note(queue: number, name: string, text: string): string {
-      addNote.run(queue, name, text)
-      return readNote.get(queue, name)?.text as string
+    note(queue: number, name: string, text: string | undefined): string | undefined {
+      if (text !== undefined) addNote.run(queue, name, text)
+      return readNote.get(queue, name)?.text as string | undefined
     },
   }
 }

@@ -34,7 +34,7 @@ export type Request = { readonly queue: QueueSettings } & (
   | ({ readonly kind: 'history' } & CheckedHistoryPage)
   | { readonly kind: 'findHandled'; readonly ids: readonly string[] }
   | { readonly kind: 'replay'; readonly now: number; readonly jobs: readonly Replayed[] }
-  | { readonly kind: 'note'; readonly name: string; readonly text: string }
+  | { readonly kind: 'note'; readonly name: string; readonly text: string | undefined }
   | ({ readonly kind: 'dropHandled' } & Dropped)
 )
 

@@ -160,6 +160,9 @@ export const historyCases: Cases = {
     equal(await history.note('replay fix-42', 'first'), 'first')
     equal(await history.note('replay fix-42', 'second'), 'first')
     equal(await history.note('replay fix-43', 'third'), 'third')
+    equal(await history.note('replay fix-42'), 'first')
+    equal(await history.note('replay fix-44'), undefined)
+    equal(await history.note('replay fix-44', 'fourth'), 'fourth')
   },
 
   'history: a wrong argument is refused, and nothing changes': async (context) => {

@@ -1,0 +1,60 @@
+/** Which messages are meant: one filter for the history, replays and dead letters. */
+
+import { isObject } from '../message/json.ts'
+import type { MessageType } from '../message/message.ts'
+import { MESSAGE_TYPES } from '../message/type-table.ts'
+import { usersIn } from '../message/identity.ts'
+import { invalidOption, requireOneOf, requireText, requireTime } from '../options/checks.ts'
+
+/** Which messages of an inbox are meant: those that match all that is given. */
+export interface MessageFilter {
+  /** Those of this time or later: when they were handled or, of dead letters, when they failed. */
+  readonly since?: Date
+  /** Those of before this time. */
+  readonly until?: Date
+  readonly type?: MessageType
+  /** Track messages of this event. */
+  readonly event?: string
+  /** Messages whose `userId`, `anonymousId` or, of an alias, previous id is this one. */
+  readonly userId?: string
+}
+
+export const MESSAGE_FILTERS = ['since', 'until', 'type', 'event', 'userId'] as const satisfies (keyof MessageFilter)[]
+
+/** @throws TypeError that names the filter. */
+export function requireFilter(call: string, { since, until, type, event, userId }: MessageFilter): void {
+  requireTime(`${call}: since`, since)
+  requireTime(`${call}: until`, until)
+  if (since !== undefined && until !== undefined && since >= until) {
+    const found = `${until.toISOString()}, which is not after ${since.toISOString()}`
+    throw invalidOption(`${call}: until`, 'must be after `since`', found, 'Pass a later time.')
+  }
+  if (type !== undefined) requireOneOf(`${call}: type`, type, MESSAGE_TYPES)
+  if (event !== undefined) requireText(`${call}: event`, event, 'Order Completed')
+  if (event !== undefined && type !== undefined && type !== 'track') {
+    throw invalidOption(`${call}: event`, 'needs track messages', `type '${type}'`, "Leave `type` out, or pass 'track'.")
+  }
+  if (userId !== undefined) requireText(`${call}: userId`, userId, 'user-1')
+}
+
+/** Returns a function that says whether the body of a message matches all but the times. */
+export function matchMessage({ type, event, userId }: MessageFilter): (body: Uint8Array) => boolean {
+  return (body) => {
+    if (userId !== undefined && !usersIn(body).includes(userId)) return false
+    if (type === undefined && event === undefined) return true
+    const message = readJson(body)
+    if (type !== undefined && message.type !== type) return false
+    return event === undefined || (message.type === 'track' && message.event === event)
+  }
+}
+
+function readJson(body: Uint8Array): Readonly<Record<string, unknown>> {
+  try {
+    const message: unknown = JSON.parse(decoder.decode(body))
+    return isObject(message) ? message : {}
+  } catch {
+    return {}
+  }
+}
+
+const decoder = new TextDecoder()
