@@ -120,7 +120,8 @@ export function createHandlers(schemas: readonly string[] = []) {
       for (const name of given) {
         if (name !== '' && names.has(name)) continue
         const near = nearest(name, [...names])
-        const advice = near === undefined ? 'Pass the `name` of a handler of this receiver.' : `Did you mean ${show(near)}?`
+        const advice =
+          near === undefined ? 'Pass the `name` of a handler of this receiver.' : `Did you mean ${show(near)}?`
         throw invalidOption(call, 'must be names of handlers', show(name), advice)
       }
     },

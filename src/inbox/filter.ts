@@ -1,9 +1,9 @@
 /** Which messages are meant: one filter for the history, replays and dead letters. */
 
+import { usersIn } from '../message/identity.ts'
 import { isObject } from '../message/json.ts'
 import type { MessageType } from '../message/message.ts'
 import { MESSAGE_TYPES } from '../message/type-table.ts'
-import { usersIn } from '../message/identity.ts'
 import { invalidOption, requireOneOf, requireText, requireTime } from '../options/checks.ts'
 
 /** Which messages of an inbox are meant: those that match all that is given. */
@@ -32,7 +32,12 @@ export function requireFilter(call: string, { since, until, type, event, userId 
   if (type !== undefined) requireOneOf(`${call}: type`, type, MESSAGE_TYPES)
   if (event !== undefined) requireText(`${call}: event`, event, 'Order Completed')
   if (event !== undefined && type !== undefined && type !== 'track') {
-    throw invalidOption(`${call}: event`, 'needs track messages', `type '${type}'`, "Leave `type` out, or pass 'track'.")
+    throw invalidOption(
+      `${call}: event`,
+      'needs track messages',
+      `type '${type}'`,
+      "Leave `type` out, or pass 'track'.",
+    )
   }
   if (userId !== undefined) requireText(`${call}: userId`, userId, 'user-1')
 }

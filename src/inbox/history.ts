@@ -6,7 +6,7 @@ import { isObject } from '../message/json.ts'
 import type { Message } from '../message/message.ts'
 import { invalidOption, kindOf, requireInteger, requireOptions, requireText, show } from '../options/checks.ts'
 import type { HandledJob, Queue, QueueHistory } from '../queues/api.ts'
-import { MAX_TIMER_MS, type Clock } from '../time/clock.ts'
+import { type Clock, MAX_TIMER_MS } from '../time/clock.ts'
 import { bodyOf } from './envelope.ts'
 import { MESSAGE_FILTERS, type MessageFilter, matchMessage, requireFilter } from './filter.ts'
 import { INITIAL, writeRetryState } from './retry-state.ts'
@@ -168,11 +168,25 @@ export function requireReplayOptions(options: ReplayOptions): void {
   requireFilter('replay', options)
   const { id, ids, handlers, maxPerSecond, signal } = options
   if (id !== undefined && !(typeof id === 'string' && ID.test(id))) {
-    throw invalidOption('replay: id', 'must be 1 to 100 of the characters A-Za-z0-9._-', show(id), "Pass one such as 'fix-42'.")
+    throw invalidOption(
+      'replay: id',
+      'must be 1 to 100 of the characters A-Za-z0-9._-',
+      show(id),
+      "Pass one such as 'fix-42'.",
+    )
   }
   for (const [name, list] of Object.entries({ ids, handlers })) {
-    if (list === undefined || (Array.isArray(list) && list.length > 0 && list.every((each) => typeof each === 'string'))) continue
-    throw invalidOption(`replay: ${name}`, 'must be a list of texts', kindOf(list), 'Pass one at least, or leave it out.')
+    if (
+      list === undefined ||
+      (Array.isArray(list) && list.length > 0 && list.every((each) => typeof each === 'string'))
+    )
+      continue
+    throw invalidOption(
+      `replay: ${name}`,
+      'must be a list of texts',
+      kindOf(list),
+      'Pass one at least, or leave it out.',
+    )
   }
   if (maxPerSecond !== undefined) requireInteger('replay: maxPerSecond', maxPerSecond, 1)
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
@@ -180,10 +194,10 @@ export function requireReplayOptions(options: ReplayOptions): void {
   }
 }
 
-/** So many messages of a replay may be before a new one. */
+/** So many messages of a replay may be before a new one, and those that are being handled. */
 const AT_ONCE = 100
 const LATE_MS = 250
-const LOOK_MS = 50
+const LOOK_MS = 20
 
 export async function replay(context: ReplayContext, options: ReplayOptions): Promise<Replay> {
   const { queue, clock, isWanted = () => true, onProgress } = context
@@ -195,6 +209,7 @@ export async function replay(context: ReplayContext, options: ReplayOptions): Pr
   const events: Record<string, number> = {}
   const startedAt = clock.monotonic()
   let count = 0
+  let givenAt = new Date(0)
 
   function isMeant(job: HandledJob): boolean {
     if (readKept(job.kept).replay === id || !matches(bodyOf(job.body))) return false
@@ -210,14 +225,20 @@ export async function replay(context: ReplayContext, options: ReplayOptions): Pr
     await untilNoneIsLate()
     const again = jobs.map(({ id: job, handledAt, kept }) => {
       const { handlers: done } = readKept(kept)
-      const state = { id, at: handledAt.getTime(), ...(plan.handlers && { only: plan.handlers }), ...(done && { done }) }
+      const state = {
+        id,
+        at: handledAt.getTime(),
+        ...(plan.handlers && { only: plan.handlers }),
+        ...(done && { done }),
+      }
       return { id: job, retryState: writeRetryState({ ...INITIAL, replay: state }) }
     })
     count += await history.replay(again)
     onProgress?.(count)
+    givenAt = (await queue.counts()).asOf
   }
 
-  /** New messages go first. */
+  /** New messages go first: the next ones follow when the latest ones are taken, and no other is late. All by the time of the engine. */
   async function untilNoneIsLate(): Promise<void> {
     for (;;) {
       signal?.throwIfAborted()
@@ -226,8 +247,9 @@ export async function replay(context: ReplayContext, options: ReplayOptions): Pr
         await wait(Math.min(waitMs, MAX_TIMER_MS))
         continue
       }
-      const { oldestDueAt } = await queue.counts()
-      if (oldestDueAt === undefined || clock.now() - oldestDueAt.getTime() < LATE_MS) return
+      const { oldestDueAt, asOf } = await queue.counts()
+      if (oldestDueAt === undefined) return
+      if (oldestDueAt > givenAt && asOf.getTime() - oldestDueAt.getTime() < LATE_MS) return
       await wait(LOOK_MS)
     }
   }
@@ -288,7 +310,8 @@ async function readPlan(
   if (others.length > 0 || (plan.user !== undefined && user === undefined)) {
     const names = others.map(([name]) => (name === 'user' ? 'userId' : name))
     const found = `${show(id)}, which has another ${names[0] ?? 'userId'}`
-    const advice = 'To go on with that one, pass its id without filters, and its `userId` if it has one. Else choose another id.'
+    const advice =
+      'To go on with that one, pass its id without filters, and its `userId` if it has one. Else choose another id.'
     throw invalidOption('replay: id', 'must be new, or have the filters that it had', found, advice)
   }
   const filter = {

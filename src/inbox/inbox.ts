@@ -10,12 +10,20 @@ import { notify } from '../options/callbacks.ts'
 import { requireKey } from '../options/checks.ts'
 import type { Log } from '../options/log.ts'
 import { createWarning } from '../options/warning.ts'
-import type { ClaimedJob, DeadLetter, DeadLetterFilter, DeadLetterPage, Forgotten, Job, QueueHistory, StoredJob } from '../queues/api.ts'
+import type {
+  ClaimedJob,
+  DeadLetter,
+  DeadLetterFilter,
+  DeadLetterPage,
+  Forgotten,
+  Job,
+  QueueHistory,
+  StoredJob,
+} from '../queues/api.ts'
 import { byListedReason } from '../queues/drop.ts'
 import type { QueueCounts } from '../queues/health.ts'
 import { unref } from '../time/clock.ts'
 import { bodyOf, readEnvelope, sourceOf, writeEnvelope } from './envelope.ts'
-import { countLostClaims, createJobHandler, deliveryOf, type HandlingSettings } from './job-handler.ts'
 import {
   type HistoryFilter,
   listHistory,
@@ -25,6 +33,7 @@ import {
   replay,
   requireReplayOptions,
 } from './history.ts'
+import { countLostClaims, createJobHandler, deliveryOf, type HandlingSettings } from './job-handler.ts'
 import type { InboxSettings } from './options.ts'
 import type { DeadLetterReason } from './retry-state.ts'
 import { type DeadLetterMessage, readDeadLetter, readStored } from './stored.ts'
@@ -84,7 +93,9 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
 
   function historyFor(call: string): QueueHistory {
     if (history !== undefined && queue.history !== undefined) return queue.history
-    throw new TypeError(`\`${call}\` needs a history. Got an inbox without one. Pass \`inbox: { queue, history: { maxAgeMs } }\`.`)
+    throw new TypeError(
+      `\`${call}\` needs a history. Got an inbox without one. Pass \`inbox: { queue, history: { maxAgeMs } }\`.`,
+    )
   }
 
   return {

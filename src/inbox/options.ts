@@ -40,7 +40,14 @@ type NextDelay = (attempts: number, error: HooklineError) => number | undefined
 
 export type InboxSettings = ReturnType<typeof readInboxOptions>
 
-const KNOWN = ['queue', 'concurrency', 'retries', 'timeoutMs', 'key', 'history'] as const satisfies (keyof InboxOptions)[]
+const KNOWN = [
+  'queue',
+  'concurrency',
+  'retries',
+  'timeoutMs',
+  'key',
+  'history',
+] as const satisfies (keyof InboxOptions)[]
 
 const RETRIES_MS = [1, 5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400].map((seconds) => seconds * 1_000)
 

@@ -21,7 +21,16 @@ import {
 } from '../options/checks.ts'
 import type { Logger } from '../options/log.ts'
 import type { Clock } from '../time/clock.ts'
-import type { DeadLetterPage, HistoryOptions, HistoryPage, Job, PushOptions, Queue, Replayed, StoredDeadLetterFilter } from './api.ts'
+import type {
+  DeadLetterPage,
+  HistoryOptions,
+  HistoryPage,
+  Job,
+  PushOptions,
+  Queue,
+  Replayed,
+  StoredDeadLetterFilter,
+} from './api.ts'
 import type { CheckedHistoryPage, CheckedPage, QueueStore } from './store.ts'
 
 /** What `createQueue` takes beside the store. */
@@ -144,7 +153,8 @@ export function requireReplayed(jobs: readonly Replayed[]): void {
   if (!Array.isArray(jobs)) throw invalidOption('jobs', 'must be a list', show(jobs), 'Pass [{ id, retryState }].')
   for (const { id, retryState } of jobs) {
     requireId('id', id)
-    if (!isUint8Array(retryState)) throw invalidOption('retryState', 'must be a Uint8Array', kindOf(retryState), 'Pass bytes.')
+    if (!isUint8Array(retryState))
+      throw invalidOption('retryState', 'must be a Uint8Array', kindOf(retryState), 'Pass bytes.')
   }
 }
 

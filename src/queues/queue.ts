@@ -124,7 +124,10 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
   }
 
   /** Some at a time, so that the calls of others go between. */
-  function dropOldHistory({ drop }: HistoryStore, { maxAgeMs, maxBytes = Number.MAX_SAFE_INTEGER }: HistoryOptions): void {
+  function dropOldHistory(
+    { drop }: HistoryStore,
+    { maxAgeMs, maxBytes = Number.MAX_SAFE_INTEGER }: HistoryOptions,
+  ): void {
     async function dropAll(): Promise<void> {
       const before = new Date(clock.now() - maxAgeMs)
       for (let dropped = DROPPED_AT_ONCE; dropped === DROPPED_AT_ONCE && closed === undefined; ) {

@@ -21,7 +21,9 @@ export function testDurableQueue(name: string, create: Create): void {
 function declare(title: string, create: Create, options: TestQueueOptions | undefined, isDurable: boolean): void {
   const createPatient = async () => ({ timeoutMs: 20_000, ...(await create()) }) // The machine may be busy.
   describe(title, () => {
-    const tests = testsOf(createPatient, { hasHistory: true, ...options }).filter(({ name }) => name.startsWith('durable: ') === isDurable)
+    const tests = testsOf(createPatient, { hasHistory: true, ...options }).filter(
+      ({ name }) => name.startsWith('durable: ') === isDurable,
+    )
     for (const { name, run } of tests) test(name, run)
   })
 }

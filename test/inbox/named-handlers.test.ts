@@ -166,7 +166,7 @@ describe('what is done', () => {
     )
     await handleJob({ claimCount: 2, retryState })
     expect(warnings.mock.calls.map(([text]) => text)).toEqual([
-      "No handler is named 'old': it failed in a message that is retried without it. Give its name to the handler that replaces it.",
+      "No handler is named 'old': a message that is for it is handled without it. Give its name to the handler that replaces it.",
     ])
   })
 })

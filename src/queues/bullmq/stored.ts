@@ -59,7 +59,13 @@ export function createStored({ call }: Connection, now: () => number): Stored {
   }
 
   /** ioredis sends a command again whose answer was lost, which finds nothing: what that dropped is not counted. */
-  async function dropFrom(list: string, more: readonly string[], queue: Queue, id: string, client: Redis): Promise<boolean> {
+  async function dropFrom(
+    list: string,
+    more: readonly string[],
+    queue: Queue,
+    id: string,
+    client: Redis,
+  ): Promise<boolean> {
     const parts = PARTS.map((part) => `${id}:${part}`)
     const keys = [list, id, ...parts, ...more].map((key) => queue.toKey(key))
     return (await client.eval(DROP, keys.length, ...keys, id)) === 1

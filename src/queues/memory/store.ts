@@ -156,7 +156,14 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
   function keep({ id, body }: Entry, bytes: Uint8Array): void {
     const now = clock.now()
     const order = handledCount++
-    const kept = { id, body: unpooled(body), kept: bytes, handledAt: new Date(now), cursor: `${Math.floor(now)}.${order.toString(16)}`, order }
+    const kept = {
+      id,
+      body: unpooled(body),
+      kept: bytes,
+      handledAt: new Date(now),
+      cursor: `${Math.floor(now)}.${order.toString(16)}`,
+      order,
+    }
     handled.set(id, kept)
     handledBytes += body.byteLength
     shrink(0)

@@ -20,7 +20,10 @@ export interface Kept {
 const IS_KEPT = "name = $1 AND state = 'completed' AND deletion_seconds = 0"
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
 
-export function createHistory(connection: Connection, { name, schema, timeoutMs, dedupeWindowMs, clock, onError }: Settings) {
+export function createHistory(
+  connection: Connection,
+  { name, schema, timeoutMs, dedupeWindowMs, clock, onError }: Settings,
+) {
   const stamp = createStamps(clock)
   const job = `${schema}.job`
   const slow = { limitMs: timeoutMs * 10 }
@@ -77,7 +80,11 @@ export function createHistory(connection: Connection, { name, schema, timeoutMs,
             data = jsonb_build_object('at', pushed_at, 'body', data -> 'body', 'state', retry_state, 'before', retry_count + 1)
           FROM json_to_recordset($2) AS again (job_id uuid, pushed_at bigint, retry_state text)
           WHERE ${IS_KEPT} AND id = job_id RETURNING id`
-        const again = jobs.map(({ id, retryState }) => ({ job_id: id, pushed_at: stamp(), retry_state: encode(retryState) }))
+        const again = jobs.map(({ id, retryState }) => ({
+          job_id: id,
+          pushed_at: stamp(),
+          retry_state: encode(retryState),
+        }))
         return (await run(statement, [name, JSON.stringify(again), secondsOf(dedupeWindowMs)])).length
       },
       /** The row stays as long as the id is to be known. */
@@ -96,7 +103,11 @@ export function createHistory(connection: Connection, { name, schema, timeoutMs,
 /** It waits for writers, and reads the whole table. */
 const INDEXING_MS = 10 * 60_000
 
-type Row = Record<'id' | 'stamp', string> & { readonly data: unknown; readonly output: unknown; readonly handledAt: Date }
+type Row = Record<'id' | 'stamp', string> & {
+  readonly data: unknown
+  readonly output: unknown
+  readonly handledAt: Date
+}
 
 function toHandled({ id, data, output, handledAt, stamp }: Row): HandledJob {
   return { id, body: readBody(data), kept: readKept(output), handledAt, cursor: `${stamp}.${id}` }

@@ -121,6 +121,7 @@ export interface Dropped {
 }
 
 function toHandled(row: unknown): HandledRow {
-  const { seq, id, handledAt, kept, body } = row as Pick<Place, 'seq' | 'id' | 'handledAt'> & Record<'kept' | 'body', Uint8Array>
+  const { seq, id, handledAt, kept, body } = row as Pick<Place, 'seq' | 'id' | 'handledAt'> &
+    Record<'kept' | 'body', Uint8Array>
   return { id: textOfId(id) as string, body, kept, handledAt, cursor: `${handledAt}.${seq}` }
 }

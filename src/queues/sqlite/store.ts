@@ -5,8 +5,8 @@ import { BUSY, resultOf } from '../../sqlite/file.ts'
 import type { ClaimedJob, HandledJob, Outcome } from '../api.ts'
 import type { QueueStore } from '../store.ts'
 import type { Connection } from './connection.ts'
-import type { Settings } from './options.ts'
 import type { HandledRow } from './history.ts'
+import type { Settings } from './options.ts'
 import type { DeadLetterRow, StoredPage } from './stored.ts'
 import { bytesOfId, createQueues, enterFile, type QueueRow, textOfId } from './tables.ts'
 import {
@@ -139,7 +139,9 @@ function fieldsOf(outcome: Outcome) {
   const none = { retryAt: 0, reason: undefined, retryState: undefined }
   if ('complete' in outcome) {
     const { keep } = outcome
-    return keep === undefined ? { ...none, outcome: 'complete' as const } : { ...none, outcome: 'keep' as const, retryState: keep }
+    return keep === undefined
+      ? { ...none, outcome: 'complete' as const }
+      : { ...none, outcome: 'keep' as const, retryState: keep }
   }
   const kept = { ...none, retryState: outcome.retryState }
   if ('retryAt' in outcome) return { ...kept, outcome: 'retry' as const, retryAt: outcome.retryAt.getTime() }

@@ -55,7 +55,10 @@ export const historyCases: Cases = {
     const { jobs, history } = await handleJobs(context, ['a', 'not kept', 'b'])
     const found = await history.find([...jobs.map(({ id }) => id), randomUUID()])
     deepEqual(bodiesOf(found).sort(), ['a', 'b'])
-    deepEqual(found.find(({ body }) => text(body) === 'b'), (await history.list())[1])
+    deepEqual(
+      found.find(({ body }) => text(body) === 'b'),
+      (await history.list())[1],
+    )
     deepEqual(await history.find([]), [])
   },
 
@@ -121,10 +124,16 @@ export const historyCases: Cases = {
     )
     await history.replay([{ id: jobs[0]?.id ?? '', retryState: bytes('again') }])
     await context.drain()
-    deepEqual(seen.slice(1).map(partsOf).map(({ claimCount, retryState }) => [claimCount, retryState]), [
-      [1, 'again'],
-      [2, 'retried'],
-    ])
+    deepEqual(
+      seen
+        .slice(1)
+        .map(partsOf)
+        .map(({ claimCount, retryState }) => [claimCount, retryState]),
+      [
+        [1, 'again'],
+        [2, 'retried'],
+      ],
+    )
     deepEqual(
       (await queue.deadLetters()).map(({ body, reason, retryState }) => [text(body), reason, text(retryState)]),
       [['a', 'failed again', 'dead']],
@@ -133,7 +142,10 @@ export const historyCases: Cases = {
     decide(() => ({ complete: true, keep: bytes('at last') }))
     await queue.redrive('all')
     await context.drain()
-    deepEqual((await history.list()).map(({ kept }) => text(kept)), ['at last'])
+    deepEqual(
+      (await history.list()).map(({ kept }) => text(kept)),
+      ['at last'],
+    )
   },
 
   'history: what is older than its age is dropped, and its id is known in the dedupe window': async (context) => {

@@ -1,0 +1,468 @@
+/** The history of an inbox: messages that were handled are kept, found, and replayed to the handlers. */
+
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it, vi } from 'vitest'
+import type { Handler } from '../../src/handling/selection.ts'
+import type { HandledMessage, HistoryFilter } from '../../src/inbox/history.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
+import type { Receiver } from '../../src/receiver/api.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
+import { setUpInbox } from '../support/inbox.ts'
+import { deliver, setUp, watchWarnings } from '../support/receive.ts'
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+const history = { maxAgeMs: 30 * DAY }
+
+async function listed(receiver: Receiver, filter?: HistoryFilter): Promise<HandledMessage[]> {
+  const found: HandledMessage[] = []
+  for await (const message of receiver.history(filter)) found.push(message)
+  return found
+}
+
+async function idsOf(receiver: Receiver, filter?: HistoryFilter): Promise<(string | undefined)[]> {
+  return (await listed(receiver, filter)).map(({ message }) => message?.messageId)
+}
+
+/** Lets time pass until a replay is over. */
+async function overTime<T>(clock: ManualClock, replaying: Promise<T>): Promise<T> {
+  let isOver = false
+  void replaying.then(() => {
+    isOver = true
+  })
+  while (!isOver) await clock.advance(20)
+  return replaying
+}
+
+/** Delivers messages of these users and events, an hour apart, each handled. The `messageId` of the first is `0`. */
+async function handleMessages(options: Parameters<typeof setUpInbox>[0] = {}) {
+  const set = setUpInbox({ history, ...options })
+  const { receiver, clock } = set
+  const handler = vi.fn<Handler>()
+  const messages = [
+    { ...fixtures.track, event: 'Order Completed', userId: 'ada' },
+    { ...fixtures.track, event: 'Order Refunded', userId: 'bob' },
+    { ...fixtures.identify, userId: 'ada' },
+    { ...fixtures.page, userId: 'eve' },
+    { ...fixtures.track, event: 'Order Completed', userId: 'bob' },
+  ].map((message, index) => ({ ...message, messageId: `${index}` }))
+  receiver.on(['track', 'identify'], handler)
+  receiver.start()
+  const startedAt = clock.now()
+  for (const message of messages) {
+    await deliver(receiver, message)
+    await clock.advance(HOUR)
+  }
+  const replayed = () => handler.mock.calls.slice(4).map(([message]) => message.messageId)
+  return { ...set, handler, startedAt, replayed, after: (hours: number) => new Date(startedAt + hours * HOUR) }
+}
+
+describe('the history of an inbox', () => {
+  it('has each message that was handled, with its envelope, when it was, and by which handlers', async () => {
+    const { receiver, clock } = setUpInbox({ history })
+    receiver.on('track', vi.fn(), { name: 'crm' }).on('*', vi.fn(), { name: 'audit' }).on('page', vi.fn()).start()
+    const at = new Date(clock.now())
+    await deliver(receiver, fixtures.track)
+    await deliver(receiver, fixtures.page)
+    await clock.advance(0)
+    const [track, page, ...others] = await listed(receiver)
+    expect(others).toEqual([])
+    expect(track).toMatchObject({ message: fixtures.track, handledAt: at, receivedAt: at, verified: true })
+    expect(track?.headers['content-type']).toBe('application/json')
+    expect(track).toMatchObject({ handlers: ['crm', 'audit'], ignored: false, replayId: undefined })
+    expect(JSON.parse(JSON.stringify(track))).toMatchObject({ bytes: JSON.stringify(fixtures.track) })
+    expect(page).toMatchObject({ handlers: ['', 'audit'], ignored: false })
+  })
+
+  it('writes nothing about handlers without a name', async () => {
+    const { memory } = await handleMessages()
+    expect((await memory.history?.list())?.map(({ kept }) => `${Buffer.from(kept)}`)).toEqual([
+      '',
+      '',
+      '',
+      '{"ignored":true}',
+      '',
+    ])
+  })
+
+  it('has a message that no handler matched, as ignored', async () => {
+    const { receiver } = await handleMessages()
+    const ignored = (await listed(receiver)).filter((message) => message.ignored)
+    expect(ignored.map(({ message }) => message?.messageId)).toEqual(['3'])
+  })
+
+  it('has neither what failed nor what is being handled', async () => {
+    const { receiver, clock } = setUpInbox({ history, retries: [] })
+    receiver
+      .on('track', () => Promise.reject(new Error('no')))
+      .on('page', () => new Promise(() => {}))
+      .start()
+    await deliver(receiver, fixtures.track)
+    await deliver(receiver, fixtures.page)
+    await clock.advance(0)
+    expect(await listed(receiver)).toEqual([])
+  })
+
+  it('is empty without the option, and asking for it is refused', async () => {
+    const { receiver, clock, memory } = setUpInbox()
+    receiver.on('*', vi.fn()).start()
+    await deliver(receiver, fixtures.track)
+    await clock.advance(0)
+    expect(await memory.history?.list()).toEqual([])
+    const refusal = 'needs a history. Got an inbox without one. Pass `inbox: { queue, history: { maxAgeMs } }`.'
+    expect(() => receiver.history()).toThrow(`\`history\` ${refusal}`)
+    await expect(receiver.replay()).rejects.toThrow(`\`replay\` ${refusal}`)
+    expect(() => setUp().receiver.history()).toThrow('`history` needs an inbox.')
+  })
+
+  it.each<[string, (at: Awaited<ReturnType<typeof handleMessages>>) => HistoryFilter, string[]]>([
+    ['nothing', () => ({}), ['0', '1', '2', '3', '4']],
+    ['a type', () => ({ type: 'track' }), ['0', '1', '4']],
+    ['an event', () => ({ event: 'Order Completed' }), ['0', '4']],
+    ['a user', () => ({ userId: 'ada' }), ['0', '2']],
+    ['a user and a type', () => ({ userId: 'ada', type: 'identify' }), ['2']],
+    ['times', ({ after }) => ({ since: after(1), until: after(3) }), ['1', '2']],
+    ['a limit', () => ({ limit: 2 }), ['0', '1']],
+    ['a limit of what matches', () => ({ limit: 1, userId: 'bob' }), ['1']],
+    ['what none has', () => ({ userId: 'nobody' }), []],
+  ])('is filtered by %s', async (_, filterOf, expected) => {
+    const set = await handleMessages()
+    expect(await idsOf(set.receiver, filterOf(set))).toEqual(expected)
+  })
+
+  it('is filtered by the handler that handled a message', async () => {
+    const { receiver, clock } = setUpInbox({ history })
+    receiver.on('track', vi.fn(), { name: 'crm' }).on('*', vi.fn()).start()
+    await deliver(receiver, { ...fixtures.track, messageId: 'track' })
+    await deliver(receiver, { ...fixtures.page, messageId: 'page' })
+    await clock.advance(0)
+    expect(await idsOf(receiver, { handler: 'crm' })).toEqual(['track'])
+  })
+
+  it('goes on behind a cursor', async () => {
+    const { receiver } = await handleMessages()
+    const [, , third] = await listed(receiver)
+    expect(await idsOf(receiver, { after: third?.cursor as string })).toEqual(['3', '4'])
+  })
+
+  it('is read some at a time', async () => {
+    const { receiver, clock, memory } = setUpInbox({ history })
+    receiver.on('*', vi.fn()).start()
+    for (let index = 0; index < 1_200; index += 1) await deliver(receiver, { ...fixtures.track, messageId: `${index}` })
+    await clock.advance(0)
+    const list = vi.spyOn(memory.history as NonNullable<typeof memory.history>, 'list')
+    expect((await idsOf(receiver)).length).toBe(1_200)
+    expect(list).toHaveBeenCalledTimes(3)
+    await idsOf(receiver, { limit: 10 })
+    expect(list).toHaveBeenCalledTimes(4)
+  })
+
+  it('drops what is older than `maxAgeMs`, exact to a minute', async () => {
+    const { receiver, clock } = await handleMessages({ history: { maxAgeMs: 10 * HOUR } })
+    await clock.advance(5 * HOUR) // 10 hours after the first.
+    expect(await idsOf(receiver)).toEqual(['0', '1', '2', '3', '4'])
+    await clock.advance(60_000)
+    expect(await idsOf(receiver)).toEqual(['1', '2', '3', '4'])
+    await clock.advance(DAY)
+    expect(await idsOf(receiver)).toEqual([])
+  })
+
+  it('drops the oldest beyond `maxBytes`', async () => {
+    const { receiver, clock, memory } = await handleMessages({ history: { ...history, maxBytes: 1_700 } })
+    await clock.advance(60_000)
+    const left = (await memory.history?.list()) ?? []
+    const bytes = left.reduce((sum, { body }) => sum + body.length, 0)
+    expect(bytes).toBeLessThanOrEqual(1_700)
+    expect(bytes).toBeGreaterThan(1_000)
+    expect(await idsOf(receiver)).toEqual(['0', '1', '2', '3', '4'].slice(-left.length))
+  })
+
+  it('is reached by forget', async () => {
+    const { receiver } = await handleMessages()
+    expect(await receiver.forget('ada')).toEqual({ deleted: 2, active: 0 })
+    expect(await idsOf(receiver)).toEqual(['1', '3', '4'])
+  })
+
+  it.each(['other bytes', '7', ''])('shows what it cannot read as it is: %j', async (kept) => {
+    const { memory, queue, clock } = setUpInbox({ history })
+    memory.work(async () => ({ complete: true, keep: Buffer.from(kept) }), { concurrency: 1 })
+    await memory.push([{ id: randomUUID(), body: Buffer.from('no envelope') }])
+    await memory.drain()
+    await clock.advance(1)
+    const { receiver } = setUp({ clock, inbox: { queue, history } })
+    const expected = { message: undefined, receivedAt: undefined, handlers: [], ignored: false, replayId: undefined }
+    expect(await listed(receiver)).toMatchObject([expected])
+    expect(await receiver.replay({ dryRun: true })).toMatchObject({ count: 1, types: { invalid: 1 }, events: {} })
+    expect(await listed(receiver, { type: 'track' })).toEqual([])
+    expect(await listed(receiver, { event: 'Order Completed' })).toEqual([])
+  })
+})
+
+describe('a replay', () => {
+  it('gives what matches to the handlers again, who can tell, and counts it', async () => {
+    const { receiver, handler, clock, after, startedAt } = await handleMessages()
+    const result = await receiver.replay({ id: 'fix-42', event: 'Order Completed', since: after(0) })
+    expect(result).toEqual({ id: 'fix-42', count: 2, types: { track: 2 }, events: { 'Order Completed': 2 } })
+    await clock.advance(0)
+    const again = handler.mock.calls.slice(4)
+    expect(again.map(([{ messageId }, { replay }]) => [messageId, replay])).toEqual([
+      ['0', { id: 'fix-42', handledAt: new Date(startedAt) }],
+      ['4', { id: 'fix-42', handledAt: after(4) }],
+    ])
+    expect(handler.mock.calls[0]?.[1].replay).toBeUndefined()
+    expect(again.map(([, { id }]) => id)).toEqual([handler.mock.calls[0]?.[1].id, handler.mock.calls[3]?.[1].id])
+    const found = await listed(receiver, { event: 'Order Completed' })
+    expect(found.map(({ replayId, handledAt }) => [replayId, handledAt])).toEqual([
+      ['fix-42', after(5)],
+      ['fix-42', after(5)],
+    ])
+  })
+
+  it('replays all without a filter, with an id of its own', async () => {
+    const { receiver, replayed, clock } = await handleMessages()
+    const { id, count, types } = await receiver.replay()
+    expect(id).toMatch(/^[0-9a-f-]{36}$/)
+    expect([count, types]).toEqual([5, { track: 3, identify: 1, page: 1 }])
+    await clock.advance(0)
+    expect(replayed()).toEqual(['0', '1', '2', '4'])
+  })
+
+  it('of some ids replays those', async () => {
+    const { receiver, replayed, clock } = await handleMessages()
+    const [first, , third] = await listed(receiver)
+    const ids = [third?.id ?? '', first?.id ?? '', randomUUID()]
+    expect((await receiver.replay({ ids })).count).toBe(2)
+    await clock.advance(0)
+    expect(replayed()).toEqual(['2', '0'])
+    await clock.advance(1)
+    expect((await receiver.replay({ ids, type: 'identify', id: 'two' })).count).toBe(1)
+    expect((await receiver.replay({ ids, until: new Date(clock.now() - DAY), id: 'three' })).count).toBe(0)
+  })
+
+  it('takes what was handled before it began, and each message once, however often it is called', async () => {
+    const { receiver, replayed, clock, handler } = await handleMessages()
+    await receiver.replay({ id: 'fix-42', type: 'track' })
+    await clock.advance(HOUR)
+    await deliver(receiver, { ...fixtures.track, messageId: 'new' })
+    await clock.advance(HOUR)
+    expect(await receiver.replay({ id: 'fix-42', type: 'track' })).toMatchObject({ count: 0 })
+    expect(await receiver.replay({ id: 'fix-42' })).toMatchObject({ count: 0 })
+    expect(replayed()).toEqual(['0', '1', '4', 'new'])
+    expect(await receiver.replay({ id: 'fix-43', type: 'track' })).toMatchObject({ count: 4 })
+    await clock.advance(0)
+    expect(handler).toHaveBeenCalledTimes(4 + 3 + 1 + 4)
+  })
+
+  it('knows its messages also when the clock that handled them again was behind', async () => {
+    const { receiver, replayed, clock } = await handleMessages()
+    const { now } = clock
+    await receiver.replay({ id: 'fix-42', type: 'identify' })
+    Object.assign(clock, { now: () => now() - 2 * HOUR })
+    await clock.advance(0)
+    expect(await receiver.replay({ id: 'fix-42' })).toMatchObject({ count: 0 })
+    expect(replayed()).toEqual(['2'])
+  })
+
+  it('goes on where it was stopped', async () => {
+    const { receiver, clock } = setUpInbox({ history })
+    const handler = vi.fn<Handler>()
+    receiver.on('*', handler).start()
+    for (let index = 0; index < 250; index += 1) await deliver(receiver, { ...fixtures.track, messageId: `${index}` })
+    await clock.advance(HOUR)
+    const stop = new AbortController()
+    const first = receiver.replay({ id: 'fix-42', maxPerSecond: 100, signal: stop.signal })
+    await vi.waitFor(() => expect(handler).toHaveBeenCalledTimes(350))
+    stop.abort(new Error('stopped'))
+    await expect(first).rejects.toThrow('stopped')
+    expect(await receiver.replay({ id: 'fix-42', dryRun: true })).toMatchObject({
+      count: 150,
+      events: expect.anything(),
+    })
+    expect(await overTime(clock, receiver.replay({ id: 'fix-42' }))).toMatchObject({ count: 150 })
+    const again = handler.mock.calls.slice(250).map(([{ messageId }]) => messageId)
+    expect([again.length, new Set(again).size]).toEqual([250, 250])
+    await expect(receiver.replay({ signal: stop.signal })).rejects.toThrow('stopped')
+  })
+
+  it('of handlers runs those alone, for the messages that they match', async () => {
+    const { receiver, clock } = setUpInbox({ history })
+    const [mail, crm, audit] = [vi.fn(), vi.fn(), vi.fn()]
+    receiver.on('track', mail, { name: 'mail' }).on('track', 'Order Completed', crm, { name: 'crm' }).on('*', audit)
+    receiver.start()
+    await deliver(receiver, { ...fixtures.track, event: 'Order Completed' })
+    await deliver(receiver, { ...fixtures.track, event: 'Order Refunded' })
+    await deliver(receiver, 'no message')
+    await clock.advance(HOUR)
+    expect(await receiver.replay({ handlers: ['crm'], id: 'fix-42' })).toMatchObject({ count: 1 })
+    await clock.advance(0)
+    expect([mail, crm, audit].map(({ mock }) => mock.calls.length)).toEqual([2, 2, 2])
+    const [, last] = await listed(receiver)
+    expect(last).toMatchObject({ handlers: ['mail', 'crm', ''], replayId: 'fix-42' })
+  })
+
+  it('of handlers that fail is retried, and redriven, with those alone', async () => {
+    const { receiver, clock } = setUpInbox({ history, retries: [1_000] })
+    const [mail, crm] = [vi.fn(), vi.fn<Handler>()]
+    receiver.on('track', mail, { name: 'mail' }).on('track', crm, { name: 'crm' }).start()
+    await deliver(receiver, fixtures.track)
+    await clock.advance(HOUR)
+    crm.mockRejectedValue(new Error('no'))
+    await receiver.replay({ handlers: ['crm'], id: 'fix-42' })
+    await clock.advance(HOUR)
+    expect(await receiver.deadLetters()).toMatchObject([{ attempts: 2, handlers: { failed: ['crm'], done: [] } }])
+    crm.mockResolvedValue(undefined)
+    await receiver.redrive('all')
+    await clock.advance(0)
+    expect([mail, crm].map(({ mock }) => mock.calls.length)).toEqual([1, 4])
+    expect(crm.mock.calls.at(-1)?.[1].replay?.id).toBe('fix-42')
+    expect(await listed(receiver)).toMatchObject([{ handlers: ['mail', 'crm'], replayId: 'fix-42' }])
+  })
+
+  it('counts what it would do by type and event, and changes nothing', async () => {
+    const { receiver, clock, handler } = await handleMessages()
+    const result = await receiver.replay({ id: 'fix-42', dryRun: true })
+    const events = { 'Order Completed': 2, 'Order Refunded': 1 }
+    expect(result).toEqual({ id: 'fix-42', count: 5, types: { track: 3, identify: 1, page: 1 }, events })
+    await clock.advance(0)
+    expect(handler).toHaveBeenCalledTimes(4)
+    expect(await receiver.replay({ id: 'fix-42', type: 'page' })).toMatchObject({ count: 1 })
+  })
+
+  it('waits while messages are late, and new ones go before the rest of it', async () => {
+    const { receiver, clock } = setUpInbox({ history, concurrency: 1 })
+    const seen: string[] = []
+    receiver.on('*', async ({ messageId }) => {
+      seen.push(messageId as string)
+      await new Promise((resolve) => clock.setTimeout(() => resolve(undefined), 10))
+    })
+    receiver.start()
+    for (let index = 0; index < 300; index += 1) await deliver(receiver, { ...fixtures.track, messageId: `${index}` })
+    await clock.advance(HOUR)
+    const replaying = receiver.replay({ id: 'fix-42' })
+    await clock.advance(500)
+    await deliver(receiver, { ...fixtures.track, messageId: 'new' })
+    expect(await overTime(clock, replaying)).toMatchObject({ count: 300 })
+    await clock.advance(HOUR)
+    expect(seen.length).toBe(601)
+    expect(seen.slice(300).indexOf('new')).toBe(100)
+  })
+
+  it('is held to `maxPerSecond`', async () => {
+    const { receiver, clock } = await handleMessages()
+    const startedAt = clock.now()
+    expect(await overTime(clock, receiver.replay({ maxPerSecond: 2 }))).toMatchObject({ count: 5 })
+    expect(clock.now() - startedAt).toBeGreaterThanOrEqual(2_000)
+    expect(clock.now() - startedAt).toBeLessThan(3_000)
+  })
+
+  it('of an id with other filters is refused, and nothing changes', async () => {
+    const { receiver, handler, clock, after } = await handleMessages()
+    await receiver.replay({ id: 'fix-42', event: 'Order Completed', userId: 'ada' })
+    await clock.advance(0)
+    const advice =
+      'To go on with that one, pass its id without filters, and its `userId` if it has one. Else choose another id.'
+    const refused = (name: string) =>
+      `\`replay: id\` must be new, or have the filters that it had. Got 'fix-42', which has another ${name}. ${advice}`
+    const replay = (options: object) => receiver.replay({ id: 'fix-42', userId: 'ada', ...options })
+    await expect(replay({ event: 'Order Refunded' })).rejects.toThrow(refused('event'))
+    await expect(replay({ type: 'track' })).rejects.toThrow(refused('type'))
+    await expect(replay({ since: after(1) })).rejects.toThrow(refused('since'))
+    await expect(replay({ userId: 'bob' })).rejects.toThrow(refused('userId'))
+    await expect(receiver.replay({ id: 'fix-42' })).rejects.toThrow(refused('userId'))
+    expect(handler).toHaveBeenCalledTimes(5)
+    expect(await replay({})).toMatchObject({ count: 0 })
+  })
+
+  it('keeps no user under its id', async () => {
+    const { receiver, memory } = await handleMessages()
+    await receiver.replay({ id: 'fix-42', userId: 'ada' })
+    expect(await memory.history?.note('replay fix-42')).toMatch(/^\{"until":\d+,"user":"[0-9a-f]{64}"\}$/)
+  })
+
+  it('for a handler that does not exist is refused', async () => {
+    const { receiver } = setUpInbox({ history })
+    receiver.on('track', vi.fn(), { name: 'crm' })
+    await expect(receiver.replay({ handlers: ['crn'] })).rejects.toThrow(
+      "`replay: handlers` must be names of handlers. Got 'crn'. Did you mean 'crm'?",
+    )
+    await expect(receiver.replay({ handlers: ['warehouse'] })).rejects.toThrow('Pass the `name` of a handler')
+    await expect(receiver.replay({ handlers: [''] })).rejects.toThrow('must be names of handlers')
+  })
+
+  it('warns once of a handler that the process that handles it does not have', async () => {
+    const { receiver, clock, memory } = await handleMessages()
+    const warn = watchWarnings()
+    const [first, second] = (await memory.history?.list()) ?? []
+    const retryState = Buffer.from('{"attempts":0,"releases":0,"replay":{"id":"fix-42","at":0,"only":["crm"]}}')
+    await memory.history?.replay([first, second].map((job) => ({ id: job?.id ?? '', retryState })))
+    await clock.advance(0)
+    expect(warn.mock.calls).toEqual([
+      [
+        "No handler is named 'crm': a message that is for it is handled without it. Give its name to the handler that replaces it.",
+        { code: 'HOOKLINE_NO_HANDLER' },
+      ],
+    ])
+    expect(await listed(receiver)).toHaveLength(5)
+  })
+})
+
+describe('a wrong option', () => {
+  it.each<[object, string]>([
+    [{ evnt: 'x' }, '`evnt` is not an option'],
+    [{ since: 'yesterday' }, "`since` must be a valid Date. Got 'yesterday'."],
+    [{ until: new Date(Number.NaN) }, '`until` must be a valid Date.'],
+    [{ since: new Date(2), until: new Date(1) }, '`until` must be after `since`.'],
+    [{ type: 'tracks' }, "Did you mean 'track'?"],
+    [{ event: '' }, '`event` must be'],
+    [{ type: 'page', event: 'Order Completed' }, "`event` needs track messages. Got type 'page'."],
+    [{ userId: 7 }, '`userId` must be'],
+  ])('%j of history and replay is refused with a sentence', async (filter, message) => {
+    const { receiver, handler } = await handleMessages()
+    const told = (call: string): string => message.replace(/^`(?!evnt)/, `\`${call}: `)
+    expect(() => receiver.history(filter)).toThrow(told('history'))
+    await expect(receiver.replay(filter)).rejects.toThrow(told('replay'))
+    expect(handler).toHaveBeenCalledTimes(4)
+  })
+
+  it.each<[object, string]>([
+    [{ limit: 0 }, '`history: limit` must be'],
+    [{ handler: '' }, '`history: handler` must be'],
+  ])('%j of history', async (filter, message) => {
+    expect(() => setUpInbox({ history }).receiver.history(filter)).toThrow(message)
+  })
+
+  it('a cursor of another history', async () => {
+    await expect(listed(setUpInbox({ history }).receiver, { after: 'x' })).rejects.toThrow('must be a cursor')
+  })
+
+  it.each<[object, string]>([
+    [{ id: 'fix 42' }, '`replay: id` must be 1 to 100 of the characters'],
+    [{ ids: [] }, '`replay: ids` must be a list of texts'],
+    [{ handlers: 'crm' }, '`replay: handlers` must be a list of texts'],
+    [{ maxPerSecond: 0 }, '`replay: maxPerSecond` must be'],
+    [{ signal: {} }, '`replay: signal` must be an AbortSignal'],
+    [{ handler: 'crm' }, '`handler` is not an option'],
+  ])('%j of replay', async (options, message) => {
+    await expect(setUpInbox({ history }).receiver.replay(options)).rejects.toThrow(message)
+  })
+
+  it.each<[object | number, string]>([
+    [{}, '`inbox.history.maxAgeMs` must be a whole number'],
+    [{ maxAgeMs: 0 }, '`inbox.history.maxAgeMs` must be'],
+    [{ maxAgeMs: 1, maxBytes: 0 }, '`inbox.history.maxBytes` must be'],
+    [{ maxAge: 1 }, '`maxAge` is not an option'],
+    [7, '`inbox.history: options` must be an object'],
+  ])('%j as history of an inbox', (given, message) => {
+    expect(() => setUpInbox({ history: given as never })).toThrow(message)
+  })
+
+  it('a history for a queue that keeps none, or counts no bytes', () => {
+    const { history: kept, ...without } = memoryQueue()
+    expect(() => setUp({ inbox: { queue: without, history } })).toThrow('`inbox.history` needs a queue that keeps one.')
+    const uncounted = { ...without, history: { ...kept, countsBytes: false } as NonNullable<typeof kept> }
+    expect(() => setUp({ inbox: { queue: uncounted, history: { ...history, maxBytes: 1 } } })).toThrow(
+      '`inbox.history.maxBytes` needs a queue in memory or in a SQLite file. Got another engine. Leave it out',
+    )
+  })
+})
