@@ -55,7 +55,7 @@ async function handleMessages(options: Parameters<typeof setUpInbox>[0] = {}) {
     await clock.advance(HOUR)
   }
   const replayed = () => handler.mock.calls.slice(4).map(([message]) => message.messageId)
-  return { ...set, handler, startedAt, replayed, after: (hours: number) => new Date(startedAt + hours * HOUR) }
+  return { ...set, handler, startedAt, replayed, hoursLater: (hours: number) => new Date(startedAt + hours * HOUR) }
 }
 
 describe('the history of an inbox', () => {
@@ -122,7 +122,7 @@ describe('the history of an inbox', () => {
     ['an event', () => ({ event: 'Order Completed' }), ['0', '4']],
     ['a user', () => ({ userId: 'ada' }), ['0', '2']],
     ['a user and a type', () => ({ userId: 'ada', type: 'identify' }), ['2']],
-    ['times', ({ after }) => ({ since: after(1), until: after(3) }), ['1', '2']],
+    ['times', ({ hoursLater }) => ({ since: hoursLater(1), until: hoursLater(3) }), ['1', '2']],
     ['a limit', () => ({ limit: 2 }), ['0', '1']],
     ['a limit of what matches', () => ({ limit: 1, userId: 'bob' }), ['1']],
     ['what none has', () => ({ userId: 'nobody' }), []],
@@ -201,21 +201,21 @@ describe('the history of an inbox', () => {
 
 describe('a replay', () => {
   it('gives what matches to the handlers again, who can tell, and counts it', async () => {
-    const { receiver, handler, clock, after, startedAt } = await handleMessages()
-    const result = await receiver.replay({ id: 'fix-42', event: 'Order Completed', since: after(0) })
+    const { receiver, handler, clock, hoursLater, startedAt } = await handleMessages()
+    const result = await receiver.replay({ id: 'fix-42', event: 'Order Completed', since: hoursLater(0) })
     expect(result).toEqual({ id: 'fix-42', count: 2, types: { track: 2 }, events: { 'Order Completed': 2 } })
     await clock.advance(0)
     const again = handler.mock.calls.slice(4)
     expect(again.map(([{ messageId }, { replay }]) => [messageId, replay])).toEqual([
       ['0', { id: 'fix-42', handledAt: new Date(startedAt) }],
-      ['4', { id: 'fix-42', handledAt: after(4) }],
+      ['4', { id: 'fix-42', handledAt: hoursLater(4) }],
     ])
     expect(handler.mock.calls[0]?.[1].replay).toBeUndefined()
     expect(again.map(([, { id }]) => id)).toEqual([handler.mock.calls[0]?.[1].id, handler.mock.calls[3]?.[1].id])
     const found = await listed(receiver, { event: 'Order Completed' })
     expect(found.map(({ replayId, handledAt }) => [replayId, handledAt])).toEqual([
-      ['fix-42', after(5)],
-      ['fix-42', after(5)],
+      ['fix-42', hoursLater(5)],
+      ['fix-42', hoursLater(5)],
     ])
   })
 
@@ -357,7 +357,7 @@ describe('a replay', () => {
   })
 
   it('of an id with other filters is refused, and nothing changes', async () => {
-    const { receiver, handler, clock, after } = await handleMessages()
+    const { receiver, handler, clock, hoursLater } = await handleMessages()
     await receiver.replay({ id: 'fix-42', event: 'Order Completed', userId: 'ada' })
     await clock.advance(0)
     const advice =
@@ -367,7 +367,7 @@ describe('a replay', () => {
     const replay = (options: object) => receiver.replay({ id: 'fix-42', userId: 'ada', ...options })
     await expect(replay({ event: 'Order Refunded' })).rejects.toThrow(refused('event'))
     await expect(replay({ type: 'track' })).rejects.toThrow(refused('type'))
-    await expect(replay({ since: after(1) })).rejects.toThrow(refused('since'))
+    await expect(replay({ since: hoursLater(1) })).rejects.toThrow(refused('since'))
     await expect(replay({ userId: 'bob' })).rejects.toThrow(refused('userId'))
     await expect(receiver.replay({ id: 'fix-42' })).rejects.toThrow(refused('userId'))
     expect(handler).toHaveBeenCalledTimes(5)

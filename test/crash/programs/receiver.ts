@@ -19,6 +19,8 @@ export interface ReceiverSettings {
   readonly holds?: boolean
   /** Whether it has named handlers: `mail`, which ends at once, and `crm`, which waits half a second and `kills` the process, or ends. */
   readonly named?: 'kills' | 'ends'
+  /** The id of the replay that `replay` begins or goes on with. With it, messages that were handled are kept. */
+  readonly replays?: string
   /** The most that its handler takes, in milliseconds. */
   readonly handlingMs?: number
   /** How long its handler blocks the event loop, in milliseconds. */
@@ -38,9 +40,11 @@ const {
   blocksMs = 0,
   graceMs = 5_000,
   named,
+  replays,
 } = settings
 const RETRY_MS = 20
 const KILL_AFTER_MS = 500
+const DAY_MS = 24 * 60 * 60_000
 /** The sender sees what could not be stored. */
 const EXPECTED: readonly string[] = ['handler_failed', 'lease_lapsed', 'inbox_unavailable', 'shutting_down']
 
@@ -48,7 +52,12 @@ const write = openJournal(journal, by)
 const queue = await openQueue(place)
 const receiver = createReceiver({
   secret,
-  inbox: { queue, concurrency: holds ? 1 : 50, retries: () => RETRY_MS },
+  inbox: {
+    queue,
+    concurrency: holds ? 1 : 50,
+    retries: () => RETRY_MS,
+    ...(replays !== undefined && { history: { maxAgeMs: DAY_MS } }),
+  },
   onError({ code, message, cause }) {
     const isExpected = EXPECTED.includes(code) || message.includes('the process died')
     if (!isExpected) console.error(`${by}: ${code}: ${message}`, cause)
@@ -64,7 +73,7 @@ if (named !== undefined) {
   receiver.on('track', ({ messageId }) => write(`${messageId}:mail`), { name: 'mail' })
   receiver.on('track', ({ messageId }) => callCrm(`${messageId}`), { name: 'crm' })
 }
-receiver.on('track', async ({ messageId }) => {
+receiver.on('track', async ({ messageId }, { replay }) => {
   if (holds) {
     write(String(messageId))
     await new Promise(() => {})
@@ -72,7 +81,7 @@ receiver.on('track', async ({ messageId }) => {
   await wait(Math.random() * handlingMs)
   if (blocksMs > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, blocksMs)
   if (Math.random() * 100 < failing) throw new Error('at random')
-  write(String(messageId))
+  write(replay === undefined ? String(messageId) : `${messageId}:${replay.id}`)
 })
 receiver.start()
 
@@ -81,6 +90,12 @@ answerQuestions({
   counts: () => queue.counts(),
   reasons: async () => (await receiver.deadLetters({ limit: 10_000 })).map(({ reason }) => reason),
   redrive: () => receiver.redrive('all'),
+  replay: () => receiver.replay({ id: replays ?? '' }),
+  async handled() {
+    let count = 0
+    for await (const _ of receiver.history()) count += 1
+    return count
+  },
   forget: () => receiver.forget(fixtures.track.userId),
   drain: () => queue.drain(),
   async close() {
