@@ -17,6 +17,7 @@ const parts = [
   'drain',
   'depth',
   'queues',
+  'history',
   'inspector',
 ] as const
 

@@ -2,7 +2,8 @@
 
 import { execFileSync } from 'node:child_process'
 import { compareCollector } from './collect/part.ts'
-import { compareDepths, compareDrains, compareInboxes, compareQueues } from './durable/part.ts'
+import { measureMonth } from './durable/month.ts'
+import { compareDepths, compareDrains, compareHistory, compareInboxes, compareQueues } from './durable/part.ts'
 import { compareServers } from './http/part.ts'
 import { compareInspectors } from './inspect/part.ts'
 import { printMachine } from './machine.ts'
@@ -25,6 +26,10 @@ const measures: Readonly<Record<Part, () => unknown>> = {
   drain: () => compareDrains(engines, options),
   depth: () => compareDepths(options),
   queues: () => compareQueues(options),
+  history: async () => {
+    await compareHistory(options)
+    await measureMonth()
+  },
   inspector: () => compareInspectors(options),
 }
 

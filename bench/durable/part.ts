@@ -96,6 +96,25 @@ export async function compareDepths(options: RoundOptions): Promise<void> {
   })
 }
 
+const KEPT = 1_000_000
+
+/** An inbox that keeps what was handled, with so many kept already, against one that deletes it. */
+export async function compareHistory(options: RoundOptions): Promise<void> {
+  await onSites((site) => {
+    const entry = (kept?: number) => (checkout?: string) =>
+      startServer('inbox', [site('sqlite').place, 'working', kept], { checkout })
+    const plan: Plan = {
+      entries: {
+        'no history': { start: entry(), isOurs: true },
+        'a history of 1 000 000': { start: entry(KEPT), isOurs: true },
+      },
+      rows: [{ of: 'a history of 1 000 000', to: 'no history', figure: figures.cpu, atMost: 1.15 }],
+      messages: 2500,
+    }
+    return compare('A SQLite inbox with handlers, with and without a history', [plan], options)
+  })
+}
+
 /** 100 queues of a file against one: 50 pushers, each push to the next queue. */
 export async function compareQueues(options: RoundOptions): Promise<void> {
   const many = 100

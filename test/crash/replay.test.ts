@@ -11,8 +11,8 @@ import type { ReceiverSettings } from './programs/receiver.ts'
 
 const MESSAGES = 300
 const CONCURRENCY = 50
-/** With one id, before a process goes on to the end. */
-const KILLS = 8
+/** With one id, before a process goes on to the end. After the fifth, a message that each of them hit would be a dead letter. */
+const KILLS = 4
 const LOOK_MS = 2
 
 testOnEngines('a replay whose processes die', async ({ site, random, engine }) => {

@@ -72,6 +72,7 @@ function createConnection(path: string, startThread: StartThread) {
   function start(): Running {
     if (!lock?.isHeld()) {
       lock?.release()
+      lock = undefined // Also when the next one cannot be taken.
       lock = lockOwner(path)
     }
     const thread = startThread({ isHooklineThread: true, path, owner: lock.owner })

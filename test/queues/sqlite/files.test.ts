@@ -197,6 +197,18 @@ describe('a file that goes away', () => {
     expect(await queue.counts()).toMatchObject({ waiting: 1 })
   })
 
+  it('with its folder, while it is open: the same', async () => {
+    const { path, open } = setUp({ isHere: true })
+    const queue = open()
+    await queue.push([jobOf()])
+    rmSync(dirname(path), { recursive: true })
+    await expect(queue.push([jobOf()])).rejects.toThrow('was removed')
+    for (let call = 0; call < 2; call += 1) await expect(queue.push([jobOf()])).rejects.toThrow('does not exist')
+    mkdirSync(dirname(path))
+    await queue.push([jobOf()])
+    expect(await queue.counts()).toMatchObject({ waiting: 1 })
+  })
+
   it('while it is open: a call is refused, and the next one creates another', async () => {
     const { path, open } = setUp({ isHere: true })
     const queue = open()
