@@ -3,6 +3,7 @@
 import type { Message } from '../message/message.ts'
 import type { DeadLetterFilter, DeadLetterPage, Forgotten, PushOptions } from '../queues/api.ts'
 import type { Health } from '../queues/health.ts'
+import type { LetterCount, LetterFilter } from '../queues/letters.ts'
 import type { Attempt, CallMethods } from '../sender/api.ts'
 import type { SenderOptions } from '../sender/options.ts'
 import type { CircuitStatus } from './circuit.ts'
@@ -28,6 +29,12 @@ export interface DestinationDeadLetter {
   readonly reason: FailureReason
   readonly attempts: readonly Attempt[]
   readonly failedAt: Date
+}
+
+/** Which dead letters of a destination are meant: those that match all that is given. */
+export interface DestinationLetterFilter extends LetterFilter<FailureReason> {
+  /** Those that an attempt at this URL failed for. */
+  readonly url?: string
 }
 
 /** Options of {@link Destination.syncAudience} and {@link Destination.syncTrait}. */
@@ -142,11 +149,16 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
   /** Reads the health of the destination and its queue. Never rejects, and takes a second at most. */
   health(): Promise<DestinationHealth>
   /** Lists the messages that failed, the oldest first. */
-  deadLetters(page?: DeadLetterPage): Promise<readonly DestinationDeadLetter[]>
-  /** Queues dead letters again, with four new hours. Returns how many. */
-  redrive(ids: readonly string[] | 'all'): Promise<number>
-  /** Deletes dead letters: by their ids, all, or by age and reason. Returns how many. */
-  drop(which: readonly string[] | 'all' | DeadLetterFilter<FailureReason>): Promise<number>
+  deadLetters(page?: DeadLetterPage & DestinationLetterFilter): Promise<readonly DestinationDeadLetter[]>
+  /** Queues dead letters again, with four new hours: by their ids, all, or by a filter. Returns how many. */
+  redrive(which: readonly string[] | 'all' | DestinationLetterFilter): Promise<number>
+  /** Counts those that a redrive would queue again, and changes nothing. */
+  redrive(
+    which: readonly string[] | 'all' | DestinationLetterFilter,
+    options: { readonly dryRun: true },
+  ): Promise<LetterCount>
+  /** Deletes dead letters: by their ids, all, or by a filter. Returns how many. */
+  drop(which: readonly string[] | 'all' | (DeadLetterFilter<FailureReason> & DestinationLetterFilter)): Promise<number>
   /**
    * Deletes what is stored of a user: messages that wait and dead letters, whose `userId`, `anonymousId` or, of an alias, previous
    * id is one of these. Keeps `delete` messages, which carry the request. Reads every stored message once.

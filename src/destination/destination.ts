@@ -1,5 +1,6 @@
 /** createDestination(): messages in a queue, retried for four hours, with a switch and audiences. */
 
+import { shownUrl } from '../http/shown.ts'
 import { HooklineError } from '../message/error.ts'
 import { idOfKey, newId } from '../message/id.ts'
 import { matchUser } from '../message/identity.ts'
@@ -9,8 +10,8 @@ import type { Message } from '../message/message.ts'
 import { createMethods, MESSAGE_TYPES } from '../message/type-table.ts'
 import { invalidOption, kindOf, refuseUnknown, requireInteger, requireText } from '../options/checks.ts'
 import type { DeadLetter, Job, PushOptions } from '../queues/api.ts'
-import { byListedReason } from '../queues/drop.ts'
 import { checkHealth } from '../queues/health.ts'
+import { createLetters } from '../queues/letters.ts'
 import {
   type Composed,
   composeCall,
@@ -18,7 +19,7 @@ import {
   type MaySubmitComposed,
   SUBMIT_COMPOSED,
 } from '../sender/compose-call.ts'
-import type { Destination, DestinationDeadLetter, Queued, Submission } from './api.ts'
+import type { Destination, DestinationDeadLetter, DestinationLetterFilter, Queued, Submission } from './api.ts'
 import { createAudienceSync } from './audience-sync.ts'
 import { createCircuits } from './circuits.ts'
 import { createCurrentSettings } from './current-settings.ts'
@@ -143,9 +144,13 @@ export function createDestination(options: DestinationOptions): Destination {
       const health = await checkHealth(() => queue.counts(), isClosed, clock)
       return { ...health, circuits: circuits.statuses, skipped: { ...skipped } }
     },
-    deadLetters: async (page) => (await queue.deadLetters(page)).map(readDeadLetter),
-    redrive: (ids) => queue.redrive(ids),
-    drop: async (which) => queue.drop(byListedReason(which, ({ reason }) => readReason(reason), REASONS)),
+    ...createLetters<DestinationDeadLetter, DestinationLetterFilter>(queue, {
+      read: readDeadLetter,
+      bodyOf: (body) => body,
+      reasons: REASONS,
+      filter: 'url',
+      isOf: ({ attempts }, url) => attempts.some((attempt) => attempt.url === shownUrl(url)),
+    }),
     async forget(ids) {
       const isAbout = matchUser(ids)
       events.publish('forgotten', { ids })

@@ -10,18 +10,9 @@ import { notify } from '../options/callbacks.ts'
 import { requireKey } from '../options/checks.ts'
 import type { Log } from '../options/log.ts'
 import { createWarning } from '../options/warning.ts'
-import type {
-  ClaimedJob,
-  DeadLetter,
-  DeadLetterFilter,
-  DeadLetterPage,
-  Forgotten,
-  Job,
-  QueueHistory,
-  StoredJob,
-} from '../queues/api.ts'
-import { byListedReason } from '../queues/drop.ts'
+import type { ClaimedJob, DeadLetter, Forgotten, Job, QueueHistory, StoredJob } from '../queues/api.ts'
 import type { QueueCounts } from '../queues/health.ts'
+import { createLetters } from '../queues/letters.ts'
 import { unref } from '../time/clock.ts'
 import { bodyOf, readEnvelope, sourceOf, writeEnvelope } from './envelope.ts'
 import {
@@ -35,8 +26,7 @@ import {
 } from './history.ts'
 import { countLostClaims, createJobHandler, deliveryOf, type HandlingSettings } from './job-handler.ts'
 import type { InboxSettings } from './options.ts'
-import type { DeadLetterReason } from './retry-state.ts'
-import { type DeadLetterMessage, readDeadLetter, readStored } from './stored.ts'
+import { type DeadLetterMessage, type InboxLetterFilter, readDeadLetter, readStored } from './stored.ts'
 
 interface Prepared {
   readonly job: Job
@@ -144,10 +134,12 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
       }
       return replay({ queue: { ...queue, history: kept }, clock, ...(names && { isWanted }) }, options)
     },
-    deadLetters: async (page?: DeadLetterPage) => (await queue.deadLetters(page)).map(readDeadLetter),
-    redrive: (ids: readonly string[] | 'all') => queue.redrive(ids),
-    drop: (which: readonly string[] | 'all' | DeadLetterFilter<DeadLetterReason>) =>
-      queue.drop(byListedReason(which, (letter) => readDeadLetter(letter).reason)),
+    ...createLetters<DeadLetterMessage, InboxLetterFilter>(queue, {
+      read: readDeadLetter,
+      bodyOf,
+      filter: 'handler',
+      isOf: ({ handlers: names }, handler) => names?.failed.includes(handler) === true,
+    }),
     async forget(ids: string | readonly string[], source: string | undefined): Promise<Forgotten> {
       const isAbout = matchUser(ids)
       observers.publish('forgotten', { ids, source })

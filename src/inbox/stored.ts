@@ -5,6 +5,7 @@ import type { EndpointHeaders } from '../http/endpoint.ts'
 import type { Message } from '../message/message.ts'
 import { parse } from '../message/parse.ts'
 import type { DeadLetter } from '../queues/api.ts'
+import type { LetterFilter } from '../queues/letters.ts'
 import { readEnvelope } from './envelope.ts'
 import { type DeadLetterReason, readRetryState, type StoredError } from './retry-state.ts'
 
@@ -22,6 +23,12 @@ export interface StoredMessage {
   readonly verified: boolean
   /** When the request arrived; undefined when it is unreadable. */
   readonly receivedAt: Date | undefined
+}
+
+/** Which dead letters of an inbox are meant: those that match all that is given. */
+export interface InboxLetterFilter extends LetterFilter<DeadLetterReason> {
+  /** Those in whose last attempt this named handler failed. */
+  readonly handler?: string
 }
 
 /** A message that is not retried until it is redriven. */

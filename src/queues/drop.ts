@@ -1,8 +1,7 @@
 /** Deletes by what is stored: dead letters that match, and all that is stored of a user. The same for every engine. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { requireOneOf, requireText } from '../options/checks.ts'
-import type { DeadLetter, DeadLetterFilter, Forgotten, Queue, StoredDeadLetterFilter, StoredJob } from './api.ts'
+import type { DeadLetter, Forgotten, Queue, StoredDeadLetterFilter, StoredJob } from './api.ts'
 
 export interface Stored extends Pick<Queue, 'deadLetters'> {
   jobs(): AsyncIterable<readonly StoredJob[]>
@@ -29,18 +28,6 @@ export async function dropMatching(
     after = last
     tried = ids
   }
-}
-
-export function byListedReason<Reason extends string>(
-  which: readonly string[] | 'all' | DeadLetterFilter<Reason>,
-  reasonOf: (letter: DeadLetter) => Reason,
-  reasons?: readonly Reason[],
-): readonly string[] | 'all' | StoredDeadLetterFilter {
-  const { reason, ...filter } = Object(which) as DeadLetterFilter<Reason>
-  if (reason === undefined) return which
-  if (reasons === undefined) requireText('reason', reason, 'handler_failed')
-  else requireOneOf('reason', reason, reasons)
-  return { ...filter, matches: (letter) => reasonOf(letter) === reason }
 }
 
 export async function forget(stored: Stored, matches: (job: StoredJob) => boolean): Promise<Forgotten> {

@@ -8,11 +8,12 @@ import type { Handler, HandlerOptions } from '../handling/selection.ts'
 import type { Endpoint, EndpointHeaders, EndpointRequest, TextAnswer } from '../http/endpoint.ts'
 import type { HandledMessage, HistoryFilter, Replay, ReplayOptions } from '../inbox/history.ts'
 import type { DeadLetterReason } from '../inbox/retry-state.ts'
-import type { DeadLetterMessage, StoredMessage } from '../inbox/stored.ts'
+import type { DeadLetterMessage, InboxLetterFilter, StoredMessage } from '../inbox/stored.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { GroupMessage, IdentifyMessage, Message, MessageType, TrackMessage } from '../message/message.ts'
 import type { DeadLetterFilter, DeadLetterPage, Forgotten } from '../queues/api.ts'
 import type { Health } from '../queues/health.ts'
+import type { LetterCount } from '../queues/letters.ts'
 
 /** Web `Headers`, or an object with names in any case, as from node:http or a function's event. */
 export type HeadersLike = EndpointHeaders | Iterable<readonly [string, string]>
@@ -157,11 +158,16 @@ export interface Receiver<Events extends EventSchemas = any, Traits extends Trai
    * Lists the dead letters of the inbox, the oldest first. Like {@link redrive}, {@link drop} and {@link forget} it rejects with
    * the error of the queue, and with a TypeError without an inbox.
    */
-  deadLetters(page?: DeadLetterPage): Promise<readonly DeadLetterMessage[]>
-  /** Handles dead letters again, as if they had just arrived. Returns how many. */
-  redrive(ids: readonly string[] | 'all'): Promise<number>
-  /** Deletes dead letters: by their ids, all, or by age and reason. Returns how many. */
-  drop(which: readonly string[] | 'all' | DeadLetterFilter<DeadLetterReason>): Promise<number>
+  deadLetters(page?: DeadLetterPage & InboxLetterFilter): Promise<readonly DeadLetterMessage[]>
+  /** Handles dead letters again, as if they had just arrived: by their ids, all, or by a filter. Returns how many. */
+  redrive(which: readonly string[] | 'all' | InboxLetterFilter): Promise<number>
+  /** Counts those that a redrive would handle again, and changes nothing. */
+  redrive(
+    which: readonly string[] | 'all' | InboxLetterFilter,
+    options: { readonly dryRun: true },
+  ): Promise<LetterCount>
+  /** Deletes dead letters: by their ids, all, or by a filter. Returns how many. */
+  drop(which: readonly string[] | 'all' | (DeadLetterFilter<DeadLetterReason> & InboxLetterFilter)): Promise<number>
   /**
    * Lists the messages that were handled, the oldest first, some at a time as they are read. What is handled meanwhile may be among
    * them. Throws a TypeError without `inbox.history` and for a wrong filter.

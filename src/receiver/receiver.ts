@@ -84,7 +84,8 @@ export function createReceiver<
     history: (filter = {}) => inboxFor('history').history(filter),
     replay: async (replayOptions = {}) => inboxFor('replay').replay(replayOptions),
     deadLetters: async (page) => inboxFor('deadLetters').deadLetters(page),
-    redrive: async (ids) => inboxFor('redrive').redrive(ids),
+    redrive: (async (which: 'all', redriveOptions: { dryRun: true }) =>
+      inboxFor('redrive').redrive(which, redriveOptions)) as unknown as Receiver['redrive'],
     drop: async (which) => inboxFor('drop').drop(which),
     forget: async (ids, options: ForgetOptions = {}) => {
       requireOptions('forget', options, ['source'])

@@ -358,7 +358,7 @@ describe('a destination drops and forgets', () => {
     await expect(destination.drop({})).rejects.toThrow(TypeError)
     for (const reason of ['window-over', '', null, 5]) {
       await expect(destination.drop({ reason } as never)).rejects.toThrow(
-        /^`reason` must be one of 'refused', 'window_/,
+        /^`drop: reason` must be one of 'refused', 'window_/,
       )
     }
   })

@@ -124,7 +124,7 @@ describe('a receiver drops dead letters', () => {
     expect(dropped).toEqual([
       [true, { olderThan }],
       [false, {}],
-      [undefined, { olderThan }],
+      [true, { olderThan }],
     ])
   })
 
@@ -132,7 +132,7 @@ describe('a receiver drops dead letters', () => {
     const { receiver, reasons } = await setUpDead()
     const message = "`drop` must be given `olderThan` or `reason`. Got neither. To drop all dead letters, pass 'all'."
     await expect(receiver.drop({})).rejects.toThrow(new TypeError(message))
-    await expect(receiver.drop({ reason: null as never })).rejects.toThrow('`reason` must be a non-empty string.')
+    await expect(receiver.drop({ reason: null as never })).rejects.toThrow('`drop: reason` must be a non-empty string.')
     await expect(receiver.drop({ reasons: 'unreadable' } as never)).rejects.toThrow('Did you mean `reason`?')
     expect(await reasons()).toHaveLength(6)
   })

@@ -3,6 +3,7 @@
 import type { Replayed } from '../api.ts'
 import type { CheckedHistoryPage } from '../store.ts'
 import { bytesOfId, type OpenTables, PHASE, type QueueRow, textOfId } from './tables.ts'
+import type { Dropped } from './thread-messages.ts'
 
 export interface HandledRow {
   readonly id: string
@@ -111,13 +112,6 @@ export function createHistory({ database }: OpenTables) {
       return readNote.get(queue, name)?.text as string | undefined
     },
   }
-}
-
-export interface Dropped {
-  readonly before: number
-  readonly maxBytes: number
-  readonly limit: number
-  readonly windowStart: number
 }
 
 function toHandled(row: unknown): HandledRow {

@@ -7,7 +7,6 @@ import { HooklineError, type HooklineErrorCode } from '../../message/error.ts'
 import { cannotUse } from '../../sqlite/advice.ts'
 import type { QueueUse, Replayed } from '../api.ts'
 import type { CheckedHistoryPage, CheckedPage } from '../store.ts'
-import type { Dropped } from './history.ts'
 
 export interface QueueSettings {
   readonly name: string
@@ -42,6 +41,14 @@ export type Request = { readonly queue: QueueSettings } & (
 export interface Letters {
   readonly ids: readonly string[] | 'all'
   readonly limit: number
+}
+
+/** Of the history: those before this time, and the oldest while there are more bytes. Ids stay known from `windowStart` on. */
+export interface Dropped {
+  readonly before: number
+  readonly maxBytes: number
+  readonly limit: number
+  readonly windowStart: number
 }
 
 export interface Push {

@@ -1,0 +1,145 @@
+/** Dead letters by a filter: of an inbox, and of a destination. */
+
+import { describe, expect, it, vi } from 'vitest'
+import { createDestination } from '../../src/destination/destination.ts'
+import type { InboxLetterFilter } from '../../src/inbox/stored.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { startEndpoint } from '../../src/testing/endpoint.ts'
+import { setUpInbox } from '../support/inbox.ts'
+import { deliver } from '../support/receive.ts'
+import { until } from '../support/until.ts'
+
+const HOUR = 3_600_000
+
+/** Messages of three hours that failed: of two events and a page, by the handlers `crm` and `mail`, and one that is no message. */
+async function failMessages() {
+  const set = setUpInbox({ retries: [] })
+  const { receiver, clock } = set
+  const crm = vi.fn(async ({ type }: { readonly type: string }) => {
+    if (type !== 'page') throw new Error('no')
+  })
+  const mail = vi.fn().mockRejectedValue(new Error('no'))
+  receiver.on('*', crm, { name: 'crm' }).on('page', mail, { name: 'mail' }).start()
+  const startedAt = clock.now()
+  const bodies = [
+    { ...fixtures.track, event: 'Order Completed', userId: 'ada', messageId: '0' },
+    { ...fixtures.track, event: 'Order Refunded', userId: 'bob', messageId: '1' },
+    { ...fixtures.page, userId: 'ada', messageId: '2' },
+    'no message',
+  ]
+  for (const body of bodies) {
+    await deliver(receiver, body)
+    await clock.advance(HOUR)
+  }
+  const hoursLater = (hours: number): Date => new Date(startedAt + hours * HOUR)
+  const left = async (filter?: InboxLetterFilter) =>
+    (await receiver.deadLetters(filter)).map(({ message }) => message?.messageId)
+  return { ...set, crm, mail, hoursLater, left }
+}
+
+describe('the dead letters of an inbox', () => {
+  it.each<[string, (at: Awaited<ReturnType<typeof failMessages>>) => InboxLetterFilter, (string | undefined)[]]>([
+    ['nothing', () => ({}), ['0', '1', '2', undefined]],
+    ['a type', () => ({ type: 'track' }), ['0', '1']],
+    ['an event', () => ({ event: 'Order Refunded' }), ['1']],
+    ['a user', () => ({ userId: 'ada' }), ['0', '2']],
+    ['times', ({ hoursLater }) => ({ since: hoursLater(1), until: hoursLater(3) }), ['1', '2']],
+    ['a reason', () => ({ reason: 'body_not_json' }), [undefined]],
+    ['a handler that failed', () => ({ handler: 'crm' }), ['0', '1']],
+    ['a handler and a user', () => ({ handler: 'mail', userId: 'ada' }), ['2']],
+    ['what none has', () => ({ handler: 'warehouse' }), []],
+  ])('by %s: listed, counted, and redriven', async (_, filterOf, expected) => {
+    const set = await failMessages()
+    const { receiver, left, clock, crm, mail } = set
+    const filter = filterOf(set)
+    expect(await left(filter)).toEqual(expected)
+    if (Object.keys(filter).length === 0) return
+    const { count, reasons } = await receiver.redrive(filter, { dryRun: true })
+    expect(count).toBe(expected.length)
+    expect(Object.values(reasons).reduce((sum, each) => sum + each, 0)).toBe(count)
+    expect(await left()).toHaveLength(4)
+    crm.mockResolvedValue(undefined)
+    mail.mockResolvedValue(undefined)
+    expect(await receiver.redrive(filter)).toBe(expected.length)
+    await clock.advance(0)
+    const stay = ['0', '1', '2', undefined].filter((id) => !expected.includes(id))
+    expect(new Set(await left())).toEqual(new Set([...stay, undefined])) // What is no message fails again.
+  })
+
+  it('come in pages, from either end', async () => {
+    const { receiver, left } = await failMessages()
+    expect(await left({ type: 'track', limit: 1 } as InboxLetterFilter)).toEqual(['0'])
+    expect(await left({ type: 'track', newestFirst: true } as InboxLetterFilter)).toEqual(['1', '0'])
+    const [first] = await receiver.deadLetters()
+    expect(await left({ userId: 'ada', after: first?.id } as InboxLetterFilter)).toEqual(['2'])
+  })
+
+  it('are counted by their reasons, also all and by ids', async () => {
+    const { receiver } = await failMessages()
+    const reasons = { handler_failed: 3, body_not_json: 1 }
+    expect(await receiver.redrive('all', { dryRun: true })).toEqual({ count: 4, reasons })
+    const [first] = await receiver.deadLetters()
+    const counted = await receiver.redrive([first?.id ?? ''], { dryRun: true })
+    expect(counted).toEqual({ count: 1, reasons: { handler_failed: 1 } })
+    expect(await receiver.redrive([], { dryRun: true })).toEqual({ count: 0, reasons: {} })
+  })
+
+  it('are dropped by the same filters', async () => {
+    const { receiver, left, hoursLater } = await failMessages()
+    expect(await receiver.drop({ event: 'Order Completed', until: hoursLater(0) })).toBe(0)
+    expect(await receiver.drop({ event: 'Order Completed', olderThan: hoursLater(0) })).toBe(0)
+    expect(await receiver.drop({ event: 'Order Completed', olderThan: hoursLater(1) })).toBe(1)
+    expect(await receiver.drop({ handler: 'mail' })).toBe(1)
+    expect(await left()).toEqual(['1', undefined])
+  })
+
+  it('more than a page are redriven, each once, also when they fail again at once', async () => {
+    const { receiver, queue } = setUpInbox({ retries: [] })
+    const handler = vi.fn().mockRejectedValue(new Error('no'))
+    receiver.on('track', handler).start()
+    for (let index = 0; index < 1_100; index += 1) await deliver(receiver, { ...fixtures.track, messageId: `${index}` })
+    await queue.drain()
+    expect(await receiver.redrive({ type: 'track' })).toBe(1_100)
+    await queue.drain()
+    expect(handler).toHaveBeenCalledTimes(2_200)
+  })
+
+  it.each<[string, (receiver: Awaited<ReturnType<typeof failMessages>>['receiver']) => Promise<unknown>, string]>([
+    ['an unknown filter', (receiver) => receiver.redrive({ evnt: 'x' } as never), 'Did you mean `event`?'],
+    ['a filter of a destination', (receiver) => receiver.deadLetters({ url: 'x' } as never), '`url` is not an option'],
+    ['a filter without any', (receiver) => receiver.redrive({}), "To redrive all dead letters, pass 'all'."],
+    ['nothing', (receiver) => receiver.redrive(undefined as never, { dryRun: true }), "must be given ids, 'all'"],
+    ['a date that is none', (receiver) => receiver.drop({ since: 3 as never }), '`drop: since` must be a valid Date'],
+    ['a wrong handler', (receiver) => receiver.redrive({ handler: '' }), '`redrive: handler` must be'],
+    ['a wrong option', (receiver) => receiver.redrive('all', { dryrun: true } as never), 'Did you mean `dryRun`?'],
+    ['a wrong dryRun', (receiver) => receiver.redrive('all', { dryRun: 1 } as never), '`redrive: dryRun` must be'],
+  ])('%s is refused with a sentence, and nothing changes', async (_, call, message) => {
+    const { receiver, left, crm, clock } = await failMessages()
+    await expect(call(receiver)).rejects.toThrow(message)
+    await clock.advance(0)
+    expect([await left(), crm.mock.calls.length]).toEqual([['0', '1', '2', undefined], 3])
+  })
+})
+
+it('those of a destination are selected by the URL that did not take them', async () => {
+  await using refuses = await startEndpoint({ script: Array.from({ length: 9 }, () => 404) })
+  const destination = createDestination({
+    webhooks: [{ url: `${refuses.url}?token=secret` }],
+    sharedSecret: 'a secret',
+    onAttempt() {},
+  })
+  await destination.track({ userId: 'ada', event: 'Order Completed' })
+  await destination.track({ userId: 'bob', event: 'Order Completed' })
+  await until(async () => (await destination.deadLetters()).length === 2)
+  const url = `${refuses.url}?token=secret`
+  expect(await destination.deadLetters({ url })).toHaveLength(2)
+  expect(await destination.deadLetters({ url, userId: 'ada' })).toHaveLength(1)
+  expect(await destination.deadLetters({ url: refuses.url })).toEqual([])
+  expect(await destination.redrive({ url }, { dryRun: true })).toEqual({ count: 2, reasons: { refused: 2 } })
+  expect(await destination.redrive({ userId: 'bob', reason: 'refused' })).toBe(1)
+  await until(async () => (await destination.deadLetters()).length === 2)
+  expect(await destination.drop({ url })).toBe(2)
+  await expect(destination.redrive({ reason: 'refuse' as never })).rejects.toThrow("Did you mean 'refused'?")
+  await expect(destination.redrive({ handler: 'crm' } as never)).rejects.toThrow('`handler` is not an option')
+  await destination.close()
+})
