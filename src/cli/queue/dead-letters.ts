@@ -9,6 +9,7 @@ import { groupOf } from '../../inspector/endpoint/dead-letters.ts'
 import { letterOf } from '../../inspector/endpoint/queues.ts'
 import { isObject } from '../../message/json.ts'
 import type { DeadLetter, Queue } from '../../queues/api.ts'
+import { type MessageFilter, matchMessage } from '../../queues/filter.ts'
 import type { Attempt } from '../../sender/api.ts'
 import { confirm } from '../arguments.ts'
 import { counted, escaped, interruption, note, paint, prettyOf, print, printJson, UsageError } from '../terminal.ts'
@@ -31,7 +32,7 @@ const IDENTITY = ['type', 'event', 'userId', 'anonymousId', 'groupId'] as const
 /** What a message says of itself, as far as it can be read: also one that is not valid. */
 type Identity = { readonly [name in (typeof IDENTITY)[number]]?: string }
 
-function identify(bytes: Uint8Array): Identity {
+export function identify(bytes: Uint8Array): Identity {
   let message: unknown
   try {
     message = JSON.parse(Buffer.from(bytes).toString())
@@ -42,7 +43,7 @@ function identify(bytes: Uint8Array): Identity {
 }
 
 /** `track Order Completed, user u1`. */
-function nameOf({ type, event, userId, anonymousId, groupId }: Identity): string {
+export function nameOf({ type, event, userId, anonymousId, groupId }: Identity): string {
   const what = [type ?? 'no message', event].filter(Boolean).join(' ')
   const who = userId === undefined ? anonymousId && `anonymous ${anonymousId}` : `user ${userId}`
   return escaped([what, groupId && `group ${groupId}`, who].filter(Boolean).join(', '))
@@ -123,18 +124,39 @@ function agoOf(at: Date): string {
 
 export interface LetterOptions {
   readonly reason?: string
+  readonly handler?: string
   readonly limit?: number
   readonly dryRun?: boolean
   readonly yes?: boolean
   readonly json?: boolean
 }
 
-export async function printDead(queue: Queue, { limit = 3, json = false }: LetterOptions): Promise<void> {
+type Chooses = (letter: DeadLetter) => boolean
+
+function chooserOf(filter: MessageFilter, { reason, handler }: LetterOptions): Chooses {
+  const { since, until } = filter
+  const matches = matchMessage(filter)
+  return (letter) => {
+    if ((since !== undefined && letter.failedAt < since) || (until !== undefined && letter.failedAt >= until))
+      return false
+    if (reason !== undefined && letter.reason !== reason) return false
+    if (!matches(readStored(letter).bytes)) return false
+    return handler === undefined || readDeadLetter(letter).handlers?.failed.includes(handler) === true
+  }
+}
+
+async function* chosen(letters: AsyncIterable<DeadLetter>, isChosen: Chooses): AsyncGenerator<DeadLetter> {
+  for await (const letter of letters) if (isChosen(letter)) yield letter
+}
+
+export async function printDead(queue: Queue, filter: MessageFilter, options: LetterOptions): Promise<void> {
+  const { limit = 3, json = false } = options
+  const letters = chosen(readLetters(queue), chooserOf(filter, options))
   if (json) {
-    for await (const letter of readLetters(queue)) printJson(summaryOf(letter))
+    for await (const letter of letters) printJson(summaryOf(letter))
     return
   }
-  const groups = await groupLetters(readLetters(queue), limit)
+  const groups = await groupLetters(letters, limit)
   if (groups.length === 0) note('No dead letters.')
   for (const { count, oldest, newest, letters } of groups) {
     const [{ reason, error }] = letters as [Summary]
@@ -263,22 +285,26 @@ const AT_ONCE = 500
  * Redrives or drops dead letters, after a question when they are more than one. Sets exit code 1 when an id is that of no
  * dead letter.
  *
- * @param given Their ids, or the beginnings of them. None: all, or those with the reason.
+ * @param given Their ids, or the beginnings of them. None: all, or those that match.
  */
 export async function change(
   queue: Queue,
   name: string,
   action: 'redrive' | 'drop',
   given: readonly string[],
-  { reason: wanted, dryRun = false, yes = false, json = false }: LetterOptions,
+  filter: MessageFilter,
+  options: LetterOptions,
 ): Promise<void> {
+  const { dryRun = false, yes = false, json = false } = options
+  const isWanted = chooserOf(filter, options)
   const words = WORDS[action]
   const ids: string[] = []
   const wantedIds = new Map(given.map((id) => [id.toLowerCase(), 0]))
-  const reasons = await countReasons(queue, ({ id, reason }) => {
+  const reasons = await countReasons(queue, (letter) => {
+    const { id } = letter
     const meant = [...wantedIds.keys()].filter((each) => isMeant({ id }, each))
     for (const each of meant) wantedIds.set(each, (wantedIds.get(each) ?? 0) + 1)
-    const isChosen = (given.length === 0 || meant.length > 0) && (wanted === undefined || reason === wanted)
+    const isChosen = (given.length === 0 || meant.length > 0) && isWanted(letter)
     if (isChosen) ids.push(id)
     return isChosen
   })

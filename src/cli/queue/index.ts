@@ -2,31 +2,54 @@
 
 import type { Command } from 'commander'
 import { HooklineError } from '../../message/error.ts'
+import type { MessageType } from '../../message/message.ts'
+import { MESSAGE_TYPES } from '../../message/type-table.ts'
 import { nearest } from '../../options/checks.ts'
 import type { Queue } from '../../queues/api.ts'
+import { type MessageFilter, requireFilter } from '../../queues/filter.ts'
 import type { SqliteQueue } from '../../queues/sqlite/index.ts'
-import { whole } from '../arguments.ts'
+import { choice, time, whole } from '../arguments.ts'
 import { escaped, print, printJson, UsageError } from '../terminal.ts'
 import { ageOf, change, countReasons, type LetterOptions, listReasons, printDead, showLetter } from './dead-letters.ts'
+import { type HistoryOptions, printHistory, replayMessages } from './history.ts'
 import { createPlace, type Place, type PlaceOptions } from './place.ts'
 
-interface Options extends PlaceOptions, LetterOptions {
+interface Options extends PlaceOptions, LetterOptions, HistoryOptions {
+  readonly since?: Date
+  readonly until?: Date
+  readonly type?: MessageType
+  readonly event?: string
+  readonly user?: string
   readonly name?: string
   readonly ui?: number | true
 }
 
-const ACTIONS = ['counts', 'dead', 'show', 'redrive', 'drop', 'backup'] as const
+const ACTIONS = ['counts', 'history', 'replay', 'dead', 'show', 'redrive', 'drop', 'backup'] as const
 type Action = (typeof ACTIONS)[number]
 
 export function define(command: Command): void {
   command
-    .usage('[LOCATION] [counts | dead | show ID | redrive [ID…] | drop [ID…] | backup FILE] [options]')
+    .usage(
+      '[LOCATION] [counts | history | replay [ID…] | dead | show ID | redrive [ID…] | drop [ID…] | backup FILE] [options]',
+    )
     .argument('[words...]', 'a SQLite file, redis://… or postgres://…; then what to do. Default: counts')
     .option('--name <queue>', 'the queue; needed where there are several')
-    .option('--reason <text>', 'redrive, drop: the dead letters with this reason. Default: all')
-    .option('--dry-run', 'redrive, drop: say what would happen, and change nothing')
-    .option('--yes', 'redrive, drop: do not ask before more than one')
-    .option('--limit <n>', 'dead: list at most so many of each reason. Default: 3', whole(0, 1_000_000))
+    .option('--since <time>', 'handled, or failed, at this time or later: 3d, 12h, 30m or 2026-11-20T09:30:00Z', time)
+    .option('--until <time>', 'handled, or failed, before this time', time)
+    .addOption(choice('--type <type>', 'messages of this type', MESSAGE_TYPES))
+    .option('--event <name>', 'track messages of this event')
+    .option('--user <id>', 'messages of this user')
+    .option('--handler <name>', 'history: handled by it; replay: run it alone; dead, redrive, drop: it failed')
+    .option('--reason <text>', 'dead, redrive, drop: with this reason')
+    .option('--id <name>', 'replay: its id. The same id again goes on where the replay ended')
+    .option('--max-per-second <n>', 'replay: at most so many messages a second', whole(1, 1_000_000))
+    .option('--dry-run', 'replay, redrive, drop: say what would happen, and change nothing')
+    .option('--yes', 'replay, redrive, drop: do not ask before more than one')
+    .option(
+      '--limit <n>',
+      'history: list at most so many. Default: 100. dead: so many of each reason. Default: 3',
+      whole(0, 1_000_000),
+    )
     .option('--prefix <text>', 'the prefix of the keys in Redis. Default: bull')
     .option('--schema <name>', 'the schema of pg-boss in PostgreSQL. Default: pgboss')
     .option('--json', 'print JSON objects, one a line')
@@ -50,7 +73,11 @@ Examples:
   hookline queue inbox.sqlite backup inbox-copy.sqlite
       Copies a file while it is in use.
   hookline queue inbox.sqlite redrive --reason handler_failed --dry-run
-      Says what a redrive would do.`
+      Says what a redrive would do.
+  hookline queue inbox.sqlite history --since 1h --user user-1
+      Lists the messages of a user that were handled in the last hour.
+  hookline queue inbox.sqlite replay --id fix-42 --since 3d --handler crm
+      Gives the messages of the last three days to the handler crm again.`
 
 async function run(words: readonly string[], options: Options): Promise<void> {
   const { location, action, ids } = readWords(words)
@@ -66,15 +93,22 @@ async function run(words: readonly string[], options: Options): Promise<void> {
       throw new UsageError(`Pass --name, because ${place.shown} holds ${names.length} queues: ${listed(names)}.`)
     const queue = await place.open(name)
     try {
-      if (action === 'dead') await printDead(queue, options)
+      const filter = filterOf(options)
+      if (action === 'history') await printHistory(queue, filter, options)
+      else if (action === 'replay') await replayMessages(queue, name, ids, filter, options)
+      else if (action === 'dead') await printDead(queue, filter, options)
       else if (action === 'show') await showLetter(queue, ids[0] ?? '', options)
       else if (action === 'backup') await backUp(queue, ids[0] ?? '', options)
-      else await change(queue, name, action, ids, options)
+      else await change(queue, name, action, ids, filter, options)
     } finally {
       await queue.close({ graceMs: 0 })
     }
   } catch (error) {
-    throw error instanceof HooklineError ? new UsageError(reword(error.message, place.shown)) : error
+    if (error instanceof HooklineError) throw new UsageError(reword(error.message, place.shown))
+    const [, call = '', option = ''] = (error instanceof TypeError && /^`(\w+: )(\w+)`/.exec(error.message)) || []
+    if (call === '') throw error
+    const name = option === 'userId' ? 'user' : option
+    throw new UsageError((error as Error).message.replace(`\`${call}${option}\``, `--${name}`))
   }
 }
 
@@ -89,15 +123,43 @@ async function backUp(queue: Queue | SqliteQueue, to: string, { json = false }: 
   else print(`Written to ${escaped(to)}.`)
 }
 
-const CHANGES = ['redrive', 'drop'] as const
+function filterOf({ since, until, type, event, user }: Options): MessageFilter {
+  const filter = {
+    ...(since && { since }),
+    ...(until && { until }),
+    ...(type && { type }),
+    ...(event !== undefined && { event }),
+    ...(user !== undefined && { userId: user }),
+  }
+  requireFilter('queue', filter)
+  return filter
+}
+
+const LETTERS = ['dead', 'redrive', 'drop'] as const
+const CHANGES = ['replay', 'redrive', 'drop'] as const
+const FILTERED = ['history', 'replay', ...LETTERS] as const
 
 /** What an option is for: elsewhere it would change nothing, and let more happen than was meant. */
-const USES = { reason: CHANGES, dryRun: CHANGES, yes: CHANGES, limit: ['dead'], ui: ['counts'] } as const
+const USES = {
+  since: FILTERED,
+  until: FILTERED,
+  type: FILTERED,
+  event: FILTERED,
+  user: FILTERED,
+  handler: FILTERED,
+  reason: LETTERS,
+  id: ['replay'],
+  maxPerSecond: ['replay'],
+  dryRun: CHANGES,
+  yes: CHANGES,
+  limit: ['history', 'dead'],
+  ui: ['counts'],
+} as const
 
 function requireFitting(action: Action, options: Options): void {
   for (const [option, actions] of Object.entries(USES)) {
     if (options[option as keyof typeof USES] === undefined || actions.some((use) => use === action)) continue
-    const name = option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+    const name = option.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
     throw new UsageError(`--${name} is for ${actions.join(' and ')}. Got ${action}.`)
   }
 }
@@ -170,7 +232,7 @@ function readWords(words: readonly string[]): Words {
   }
   if (action === 'backup' && ids.length !== 1) throw new UsageError('backup needs the path of one new file.')
   if (action === 'show' && ids.length !== 1) throw new UsageError('show needs the id of one dead letter.')
-  if ((action === 'counts' || action === 'dead') && ids.length > 0) throw new UsageError(`${action} takes no ids.`)
+  if (['counts', 'dead', 'history'].includes(action) && ids.length > 0) throw new UsageError(`${action} takes no ids.`)
   return { location, action, ids }
 }
 

@@ -1,0 +1,154 @@
+/** `hookline queue … history` and `replay`, beside a receiver that runs. */
+
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { Handler } from '../../src/handling/selection.ts'
+import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
+import { createReceiver } from '../../src/receiver/receiver.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { deliver, secret } from '../support/receive.ts'
+import { until } from '../support/until.ts'
+import { hookline, jsonLines } from './command.ts'
+
+const folder = await mkdtemp(join(tmpdir(), 'hookline-cli-history-'))
+afterAll(() => rm(folder, { recursive: true, maxRetries: 9 }))
+
+const DAY_MS = 86_400_000
+let files = 0
+
+/** A receiver that has handled three messages and runs. */
+async function setUp() {
+  const path = join(folder, `${files++}.sqlite`)
+  const queue = sqliteQueue({ path, name: 'inbox', pollMs: 20 })
+  const inbox = { queue, history: { maxAgeMs: DAY_MS } }
+  const receiver = createReceiver({ secret, inbox })
+  const [crm, mail] = [vi.fn<Handler>(), vi.fn<Handler>()]
+  receiver.on('track', crm, { name: 'crm' }).on('track', mail, { name: 'mail' }).on('identify', vi.fn()).start()
+  onTestFinished(async () => void (await receiver.close({ graceMs: 0 })))
+  await deliver(receiver, { ...fixtures.track, event: 'Order Completed', userId: 'ada' })
+  await deliver(receiver, { ...fixtures.track, event: 'Order \u001b[31mRefunded', userId: 'bob' })
+  await deliver(receiver, { ...fixtures.page, userId: 'ada' })
+  await queue.drain()
+  const ids = (await queue.history?.list())?.map(({ id }) => id) ?? []
+  return { path, crm, mail, ids, run: (...words: string[]) => hookline(['queue', path, ...words]) }
+}
+
+describe('history', () => {
+  it('lists what was handled, and by which handlers', async () => {
+    const { run, ids } = await setUp()
+    const lines = (await run('history')).stdout.split('\n')
+    expect(lines[0]).toMatch(/^\d{4}-\S+Z {2}/)
+    expect(lines.map((line) => line.slice(26))).toEqual([
+      `${ids[0]}  track Order Completed, user ada  (by crm, mail)`,
+      `${ids[1]}  track Order \\u{1b}[31mRefunded, user bob  (by crm, mail)`,
+      `${ids[2]}  page, user ada  (ignored)`,
+      '',
+    ])
+  })
+
+  it('is filtered, as JSON and as text', async () => {
+    const { run, ids } = await setUp()
+    const listed = async (...words: string[]) =>
+      jsonLines<{ id: string }>((await run('history', '--json', ...words)).stdout).map(({ id }) => ids.indexOf(id))
+    expect(await listed()).toEqual([0, 1, 2])
+    expect(await listed('--user', 'ada')).toEqual([0, 2])
+    expect(await listed('--type', 'page')).toEqual([2])
+    expect(await listed('--event', 'Order Completed')).toEqual([0])
+    expect(await listed('--handler', 'crm')).toEqual([0, 1])
+    expect(await listed('--since', '1h')).toEqual([0, 1, 2])
+    expect(await listed('--until', '2026-01-01')).toEqual([])
+    const { stdout, stderr } = await run('history', '--limit', '2')
+    expect([stdout.split('\n').length, stderr]).toEqual([3, 'Only the first 2 are listed: see --limit.\n'])
+    expect((await run('history', '--user', 'eve')).stderr).toContain('No message in the history matches.')
+  })
+})
+
+describe('replay', () => {
+  it('says what it would do, and does it: running workers handle the messages again', async () => {
+    const { run, crm, mail } = await setUp()
+    const what = '2 messages of queue inbox: 1 track Order Completed, 1 track Order \\u{1b}[31mRefunded'
+    const words = ['replay', '--id', 'fix-42', '--since', '3d', '--type', 'track', '--handler', 'crm']
+    expect((await run(...words, '--dry-run')).stdout).toBe(`Would replay ${what}.\n`)
+    expect(crm).toHaveBeenCalledTimes(2)
+    const asked = await run(...words)
+    expect([asked.code, asked.stderr]).toEqual([
+      2,
+      `error: Replay ${what}? There is no terminal to ask on. Pass --yes to go on.\n`,
+    ])
+    const { stdout, code } = await run(...words, '--yes')
+    expect([code, stdout]).toEqual([0, `Replayed: ${what}. Running workers handle them.\n`])
+    await until(() => crm.mock.calls.length === 4)
+    expect(mail).toHaveBeenCalledTimes(2)
+    expect(crm.mock.calls.at(-1)?.[1].replay?.id).toBe('fix-42')
+    const again = await run('replay', '--id', 'fix-42', '--yes')
+    expect(again.stdout).toBe('No messages to replay.\n')
+    expect((await run('history', '--handler', 'crm')).stdout).toContain('(by crm, mail, replay fix-42)')
+  })
+
+  it('takes ids, needs no answer for one, and has an id of its own', async () => {
+    const { run, crm, ids } = await setUp()
+    const { stdout } = await run('replay', ids[0] ?? '', '--json')
+    expect(jsonLines(stdout)).toEqual([
+      {
+        queue: 'inbox',
+        action: 'replay',
+        dryRun: false,
+        id: expect.stringMatching(/^replay-\d{8}-\d{6}$/),
+        count: 1,
+        types: { track: 1 },
+        events: { 'Order Completed': 1 },
+        done: 1,
+      },
+    ])
+    await until(() => crm.mock.calls.length === 3)
+  })
+
+  it('of an id with other filters is refused with one sentence', async () => {
+    const { run } = await setUp()
+    await run('replay', '--id', 'fix-42', '--user', 'ada', '--yes')
+    const { code, stderr } = await run('replay', '--id', 'fix-42', '--user', 'bob', '--yes')
+    expect([code, stderr]).toEqual([2, expect.stringContaining("Got 'fix-42', which has another userId.")])
+  })
+})
+
+describe('dead letters', () => {
+  it('are listed, counted and redriven by the same filters', async () => {
+    const { path, run } = await setUp()
+    const queue = sqliteQueue({ path, name: 'dead' })
+    const receiver = createReceiver({ secret, inbox: { queue, retries: [] }, onError: () => {} })
+    receiver.on('track', () => Promise.reject(new Error('no')), { name: 'crm' }).start()
+    await deliver(receiver, { ...fixtures.track, userId: 'ada' })
+    await deliver(receiver, { ...fixtures.track, userId: 'bob' })
+    await queue.drain()
+    await receiver.close()
+    const dead = async (...words: string[]) =>
+      jsonLines((await run('dead', '--name', 'dead', '--json', ...words)).stdout)
+    expect(await dead('--user', 'ada', '--handler', 'crm', '--since', '1h')).toMatchObject([{ userId: 'ada' }])
+    expect(await dead('--handler', 'mail')).toEqual([])
+    expect(await dead('--until', '1h')).toEqual([])
+    const { stdout } = await run('redrive', '--name', 'dead', '--user', 'bob', '--dry-run')
+    expect(stdout).toBe('Would redrive 1 dead letter of queue dead: 1 handler_failed.\n')
+    expect((await run('drop', '--name', 'dead', '--user', 'bob')).stdout).toContain('Dropped: 1 dead letter')
+    expect(await dead()).toMatchObject([{ userId: 'ada' }])
+  })
+})
+
+it.each([
+  [['history', '--since', 'yesterday'], 'It must be an age such as 3d, 12h or 30m, or a date such as'],
+  [['history', '--since', '2026-99-99'], 'It must be an age such as'],
+  [['replay', '--since', '1d', '--until', '2d'], '--until must be after `since`.'],
+  [['replay', '--type', 'tracks'], 'Did you mean track?'],
+  [['history', '--type', 'page', '--event', 'x'], '--event needs track messages.'],
+  [['history', '--reason', 'x'], '--reason is for dead and redrive and drop. Got history.'],
+  [['dead', '--id', 'x'], '--id is for replay. Got dead.'],
+  [['replay', '--id', 'a b'], '--id must be 1 to 100 of the characters'],
+  [['replay', 'no-id'], 'must be a lowercase UUID'],
+  [['history', 'x'], 'history takes no ids.'],
+])('%j is wrong usage', async (words, sentence) => {
+  const { run } = await setUp()
+  const { code, stderr, stdout } = await run(...words)
+  expect([code, stdout]).toEqual([2, ''])
+  expect(stderr.split('\n')[0]).toContain(sentence)
+})
