@@ -1,5 +1,6 @@
 /** `hookline queue … history` and `replay`, beside a receiver that runs. */
 
+import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,9 +9,10 @@ import type { Handler } from '../../src/handling/selection.ts'
 import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
+import { needs } from '../support/needs.ts'
 import { deliver, secret } from '../support/receive.ts'
 import { until } from '../support/until.ts'
-import { hookline, jsonLines } from './command.ts'
+import { hookline, jsonLines, runAlone, start } from './command.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'hookline-cli-history-'))
 afterAll(() => rm(folder, { recursive: true, maxRetries: 9 }))
@@ -111,6 +113,33 @@ describe('replay', () => {
     const { code, stderr } = await run('replay', '--id', 'fix-42', '--user', 'bob', '--yes')
     expect([code, stderr]).toEqual([2, expect.stringContaining("Got 'fix-42', which has another userId.")])
   })
+})
+
+it('a replay that waits for a worker is stopped by Ctrl-C, and goes on with its id', async () => {
+  const path = join(folder, 'stopped.sqlite')
+  const filling = sqliteQueue({ path, name: 'inbox' })
+  filling.work(async () => ({ complete: true, keep: new Uint8Array() }), { concurrency: 100 })
+  await filling.push(Array.from({ length: 250 }, (_, index) => ({ id: randomUUID(), body: Buffer.from(`${index}`) })))
+  await filling.drain()
+  await filling.close({ graceMs: 0 })
+  const first = await start(['queue', path, 'replay', '--id', 'fix-42', '--yes', '--json'])
+  const queue = sqliteQueue({ path, name: 'inbox' })
+  await until(async () => (await queue.counts()).waiting === 100)
+  first.child.kill('SIGINT')
+  expect(jsonLines((await first.ended).stdout)).toMatchObject([{ id: 'fix-42', count: 250, done: 100 }])
+  queue.work(async () => ({ complete: true, keep: new Uint8Array() }), { concurrency: 100 })
+  const { stdout } = await hookline(['queue', path, 'replay', '--id', 'fix-42', '--yes'])
+  expect(stdout).toBe('Replayed: 150 messages of queue inbox: 150 invalid. Running workers handle them.\n')
+  await queue.drain()
+  await queue.close({ graceMs: 0 })
+})
+
+it('on a terminal it shows how far it is', needs('script'), async () => {
+  const { path, crm } = await setUp()
+  const { stdout } = await runAlone(['queue', path, 'replay', '--type', 'track', '--yes'], { isTerminal: true })
+  expect(stdout).toContain(`${'█'.repeat(30)} 2 of 2\r\n`)
+  expect(stdout).toMatch(/Replayed: 2 messages of queue inbox: .*\. Running workers handle them\./)
+  await until(() => crm.mock.calls.length === 4)
 })
 
 describe('dead letters', () => {
