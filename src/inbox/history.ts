@@ -2,14 +2,13 @@
 
 import { hash, randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { isObject } from '../message/json.ts'
 import type { Message } from '../message/message.ts'
 import { invalidOption, kindOf, requireInteger, requireOptions, requireText, show } from '../options/checks.ts'
 import type { HandledJob, Queue, QueueHistory } from '../queues/api.ts'
 import { MESSAGE_FILTERS, type MessageFilter, matchMessage, requireFilter } from '../queues/filter.ts'
 import { type Clock, MAX_TIMER_MS } from '../time/clock.ts'
 import { bodyOf } from './envelope.ts'
-import { INITIAL, writeRetryState } from './retry-state.ts'
+import { INITIAL, readKept, writeRetryState } from './retry-state.ts'
 import { readStored, type StoredMessage, tryParse } from './stored.ts'
 
 /** A message in the history: it was handled, and is kept. */
@@ -68,30 +67,7 @@ export interface Replay {
   readonly events: Readonly<Record<string, number>>
 }
 
-/** What is kept with a handled message. Nothing is written for one whose handlers have no names. */
-export interface Kept {
-  readonly handlers?: readonly string[]
-  readonly ignored?: true
-  readonly replay?: string
-}
-
-const NOTHING = new Uint8Array()
-
-export function writeKept(kept: Kept): Uint8Array {
-  const text = JSON.stringify(kept)
-  return text === '{}' ? NOTHING : Buffer.from(text)
-}
-
-function readKept(bytes: Uint8Array): Kept {
-  try {
-    const kept: unknown = JSON.parse(Buffer.from(bytes).toString())
-    return isObject(kept) ? kept : {}
-  } catch {
-    return {}
-  }
-}
-
-export function readHandled(job: HandledJob): HandledMessage {
+function readHandled(job: HandledJob): HandledMessage {
   const { handlers = [], ignored = false, replay } = readKept(job.kept)
   const stored = readStored(job)
   const message = stored.receivedAt && tryParse(stored.bytes)
@@ -115,16 +91,17 @@ async function* pages(history: QueueHistory, { since, until, after }: Page): Asy
 }
 
 /** @throws TypeError that names the filter. */
-export function readHistoryFilter(filter: HistoryFilter): HistoryFilter {
+function requireHistoryFilter(filter: HistoryFilter): void {
   requireOptions('history', filter, [...MESSAGE_FILTERS, 'handler', 'after', 'limit'])
   requireFilter('history', filter)
   const { handler, limit } = filter
   if (handler !== undefined) requireText('history: handler', handler, 'crm')
   if (limit !== undefined) requireInteger('history: limit', limit, 1)
-  return filter
 }
 
+/** @throws TypeError (as a rejection) that names the filter. */
 export async function* listHistory(history: QueueHistory, filter: HistoryFilter): AsyncGenerator<HandledMessage> {
+  requireHistoryFilter(filter)
   const { handler, limit = Number.POSITIVE_INFINITY } = filter
   const matches = matchMessage(filter)
   let left = limit

@@ -15,15 +15,7 @@ import type { QueueCounts } from '../queues/health.ts'
 import { createLetters } from '../queues/letters.ts'
 import { unref } from '../time/clock.ts'
 import { bodyOf, readEnvelope, sourceOf, writeEnvelope } from './envelope.ts'
-import {
-  type HistoryFilter,
-  listHistory,
-  type Replay,
-  type ReplayOptions,
-  readHistoryFilter,
-  replay,
-  requireReplayOptions,
-} from './history.ts'
+import type { HandledMessage, HistoryFilter, Replay, ReplayOptions } from './history.ts'
 import { countLostClaims, createJobHandler, deliveryOf, type HandlingSettings } from './job-handler.ts'
 import type { InboxSettings } from './options.ts'
 import { type DeadLetterMessage, type InboxLetterFilter, readDeadLetter, readStored } from './stored.ts'
@@ -118,9 +110,14 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
       watch = 'over'
     },
     counts: () => queue.counts(),
-    history: (filter: HistoryFilter) => listHistory(historyFor('history'), readHistoryFilter(filter)),
+    async *history(filter: HistoryFilter): AsyncGenerator<HandledMessage> {
+      const kept = historyFor('history')
+      const { listHistory } = await loadHistory()
+      yield* listHistory(kept, filter)
+    },
     async replay(options: ReplayOptions): Promise<Replay> {
       const kept = historyFor('replay')
+      const { replay, requireReplayOptions } = await loadHistory()
       requireReplayOptions(options)
       const { handlers: names } = options
       if (names !== undefined) handlers.requireNames('replay: handlers', names)
@@ -149,6 +146,9 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
     close: async (graceMs: number) => (await queue.close({ graceMs })).map(readStored),
   }
 }
+
+/** Most receivers never need it. */
+const loadHistory = () => import('./history.ts')
 
 const NOT_STARTED =
   'The inbox stores messages and nothing handles them. Got no call of receiver.start(). Call it, here or in a worker process.'

@@ -12,14 +12,15 @@ import type { ClaimedJob, DeadLetter, HandleJob, Outcome, SaveState } from '../q
 import type { Clock } from '../time/clock.ts'
 import { createDeadlines } from '../time/deadlines.ts'
 import { readEnvelope } from './envelope.ts'
-import { type Kept, writeKept } from './history.ts'
 import type { InboxSettings } from './options.ts'
 import {
   type DeadLetterReason,
   INITIAL,
+  type Kept,
   type RetryState,
   readRetryState,
   toStoredError,
+  writeKept,
   writeRetryState,
 } from './retry-state.ts'
 

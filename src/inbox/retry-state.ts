@@ -1,4 +1,4 @@
-/** The retry state of a message in the inbox: what its queue stores with it between two attempts, and with a dead letter. */
+/** What the queue stores with a message of an inbox: its retry state, between attempts and with a dead letter; and what is kept when it was handled. */
 
 import type { HandlerNames } from '../handling/diagnostics.ts'
 import { explainError } from '../handling/failure.ts'
@@ -42,7 +42,7 @@ export interface RetryState {
   readonly replay?: ReplayState
 }
 
-export interface ReplayState {
+interface ReplayState {
   /** That of the replay. */
   readonly id: string
   /** When the message was handled before, in milliseconds since the epoch. */
@@ -97,4 +97,27 @@ function toStoredCause(thrown: unknown): StoredErrorCause {
 
 function cut(value: unknown, length: number): string {
   return String(value).slice(0, length)
+}
+
+/** What is kept with a handled message. Nothing is written for one whose handlers have no names. */
+export interface Kept {
+  readonly handlers?: readonly string[]
+  readonly ignored?: true
+  readonly replay?: string
+}
+
+const NOTHING = new Uint8Array()
+
+export function writeKept(kept: Kept): Uint8Array {
+  const text = JSON.stringify(kept)
+  return text === '{}' ? NOTHING : Buffer.from(text)
+}
+
+export function readKept(bytes: Uint8Array): Kept {
+  try {
+    const kept: unknown = JSON.parse(decoder.decode(bytes))
+    return isObject(kept) ? kept : {}
+  } catch {
+    return {}
+  }
 }

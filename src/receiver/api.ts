@@ -170,7 +170,7 @@ export interface Receiver<Events extends EventSchemas = any, Traits extends Trai
   drop(which: readonly string[] | 'all' | (DeadLetterFilter<DeadLetterReason> & InboxLetterFilter)): Promise<number>
   /**
    * Lists the messages that were handled, the oldest first, some at a time as they are read. What is handled meanwhile may be among
-   * them. Throws a TypeError without `inbox.history` and for a wrong filter.
+   * them. The first step rejects with a TypeError without `inbox.history`, and for a wrong filter.
    *
    * @example
    * for await (const { message, handledAt } of receiver.history({ userId: 'user-1' })) console.log(handledAt, message)

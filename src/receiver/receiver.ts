@@ -81,7 +81,9 @@ export function createReceiver<
       handlers.start()
       isStarted = true
     },
-    history: (filter = {}) => inboxFor('history').history(filter),
+    async *history(filter = {}) {
+      yield* inboxFor('history').history(filter)
+    },
     replay: async (replayOptions = {}) => inboxFor('replay').replay(replayOptions),
     deadLetters: async (page) => inboxFor('deadLetters').deadLetters(page),
     redrive: (async (which: 'all', redriveOptions: { dryRun: true }) =>

@@ -111,9 +111,9 @@ describe('the history of an inbox', () => {
     await clock.advance(0)
     expect(await memory.history?.list()).toEqual([])
     const refusal = 'needs a history. Got an inbox without one. Pass `inbox: { queue, history: { maxAgeMs } }`.'
-    expect(() => receiver.history()).toThrow(`\`history\` ${refusal}`)
+    await expect(listed(receiver)).rejects.toThrow(`\`history\` ${refusal}`)
     await expect(receiver.replay()).rejects.toThrow(`\`replay\` ${refusal}`)
-    expect(() => setUp().receiver.history()).toThrow('`history` needs an inbox.')
+    await expect(listed(setUp().receiver)).rejects.toThrow('`history` needs an inbox.')
   })
 
   it.each<[string, (at: Awaited<ReturnType<typeof handleMessages>>) => HistoryFilter, string[]]>([
@@ -420,7 +420,7 @@ describe('a wrong option', () => {
   ])('%j of history and replay is refused with a sentence', async (filter, message) => {
     const { receiver, handler } = await handleMessages()
     const told = (call: string): string => message.replace(/^`(?!evnt)/, `\`${call}: `)
-    expect(() => receiver.history(filter)).toThrow(told('history'))
+    await expect(listed(receiver, filter)).rejects.toThrow(told('history'))
     await expect(receiver.replay(filter)).rejects.toThrow(told('replay'))
     expect(handler).toHaveBeenCalledTimes(4)
   })
@@ -429,7 +429,7 @@ describe('a wrong option', () => {
     [{ limit: 0 }, '`history: limit` must be'],
     [{ handler: '' }, '`history: handler` must be'],
   ])('%j of history', async (filter, message) => {
-    expect(() => setUpInbox({ history }).receiver.history(filter)).toThrow(message)
+    await expect(listed(setUpInbox({ history }).receiver, filter)).rejects.toThrow(message)
   })
 
   it('a cursor of another history', async () => {

@@ -20,8 +20,6 @@ interface Place {
   readonly bytes: number
 }
 
-export type History = ReturnType<typeof createHistory>
-
 export function createHistory({ database }: OpenTables) {
   const ROW = `
     SELECT h.seq, c.id, h.handled_at AS handledAt, h.kept, b.body FROM hookline_queue_history AS h
