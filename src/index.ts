@@ -4,7 +4,7 @@
  * @module hookline
  */
 
-export type { Delivery, ReceivedElement } from './handling/delivery.ts'
+export type { Delivery, DeliveryReplay, ReceivedElement } from './handling/delivery.ts'
 export type {
   FailedEvent,
   FailedRequest,
@@ -38,9 +38,10 @@ export type {
   EndpointRequest,
   TextAnswer,
 } from './http/endpoint.ts'
+export type { HandledMessage, HistoryFilter, Replay, ReplayOptions } from './inbox/history.ts'
 export type { InboxOptions } from './inbox/options.ts'
 export type { DeadLetterReason, StoredError, StoredErrorCause } from './inbox/retry-state.ts'
-export type { DeadLetterMessage, StoredMessage } from './inbox/stored.ts'
+export type { DeadLetterMessage, InboxLetterFilter, StoredMessage } from './inbox/stored.ts'
 export { HooklineError, type HooklineErrorCode, type HooklineErrorOptions, type SchemaIssue } from './message/error.ts'
 export type {
   AliasMessage,
@@ -59,8 +60,10 @@ export type {
 export { parse } from './message/parse.ts'
 export { sign, verify } from './message/signature.ts'
 export type { Logger } from './options/log.ts'
-export type { DeadLetterFilter, DeadLetterPage, Forgotten } from './queues/api.ts'
+export type { DeadLetterFilter, DeadLetterPage, Forgotten, HistoryOptions } from './queues/api.ts'
+export type { MessageFilter } from './queues/filter.ts'
 export type { Health } from './queues/health.ts'
+export type { LetterCount, LetterFilter } from './queues/letters.ts'
 export type {
   ForgetOptions,
   HeadersLike,

@@ -10,6 +10,7 @@ export type {
   DestinationCloseOptions,
   DestinationDeadLetter,
   DestinationHealth,
+  DestinationLetterFilter,
   Queued,
   Submission,
   SyncOptions,
@@ -41,7 +42,9 @@ export type {
 } from './message/calls.ts'
 export type { Logger } from './options/log.ts'
 export type { DeadLetterFilter, DeadLetterPage, Forgotten, PushOptions } from './queues/api.ts'
+export type { MessageFilter } from './queues/filter.ts'
 export type { Health } from './queues/health.ts'
+export type { LetterCount, LetterFilter } from './queues/letters.ts'
 export type {
   Attempt,
   AttemptError,

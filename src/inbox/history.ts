@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Message } from '../message/message.ts'
 import { invalidOption, kindOf, requireInteger, requireOptions, requireText, show } from '../options/checks.ts'
 import type { HandledJob, Queue, QueueHistory } from '../queues/api.ts'
+import { readIds } from '../queues/arguments.ts'
 import { MESSAGE_FILTERS, type MessageFilter, matchMessage, requireFilter } from '../queues/filter.ts'
 import { type Clock, MAX_TIMER_MS } from '../time/clock.ts'
 import { bodyOf } from './envelope.ts'
@@ -130,8 +131,8 @@ interface Plan {
 export interface ReplayContext {
   readonly queue: Pick<Queue, 'counts'> & { readonly history: QueueHistory }
   readonly clock: Clock
-  /** Whether handlers of the replay match a message. Default: they do. */
-  readonly isWanted?: (job: HandledJob) => boolean
+  /** Whether one of these handlers matches a message. Default: they do. */
+  readonly isFor?: (job: HandledJob, handlers: readonly string[]) => boolean
   /** Called when more messages wait to be handled. */
   readonly onProgress?: (count: number) => void
 }
@@ -165,6 +166,7 @@ export function requireReplayOptions(options: ReplayOptions): void {
       'Pass one at least, or leave it out.',
     )
   }
+  if (ids !== undefined) readIds(ids)
   if (maxPerSecond !== undefined) requireInteger('replay: maxPerSecond', maxPerSecond, 1)
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw invalidOption('replay: signal', 'must be an AbortSignal', kindOf(signal), 'Pass that of an AbortController.')
@@ -177,24 +179,23 @@ const LATE_MS = 250
 const LOOK_MS = 20
 
 export async function replay(context: ReplayContext, options: ReplayOptions): Promise<Replay> {
-  const { queue, clock, isWanted = () => true, onProgress } = context
+  const { queue, clock, isFor = () => true, onProgress } = context
   const { id = randomUUID(), maxPerSecond = Number.POSITIVE_INFINITY, dryRun = false, signal } = options
   const { history } = queue
   const plan = await readPlan(history, id, options, clock, dryRun)
   const matches = matchMessage(options.userId === undefined ? plan.filter : { ...plan.filter, userId: options.userId })
-  const types: Record<string, number> = {}
-  const events: Record<string, number> = {}
+  const types = new Map<string, number>()
+  const events = new Map<string, number>()
   const startedAt = clock.monotonic()
   let count = 0
   let givenAt = new Date(0)
 
   function isMeant(job: HandledJob): boolean {
     if (readKept(job.kept).replay === id || !matches(bodyOf(job.body))) return false
-    if (!isWanted(job)) return false
+    if (plan.handlers !== undefined && !isFor(job, plan.handlers)) return false
     const { message } = readHandled(job)
-    const { type = 'invalid' } = message ?? {}
-    types[type] = (types[type] ?? 0) + 1
-    if (message?.type === 'track') events[message.event] = (events[message.event] ?? 0) + 1
+    increment(types, message?.type ?? 'invalid')
+    if (message?.type === 'track') increment(events, message.event)
     return true
   }
 
@@ -250,7 +251,11 @@ export async function replay(context: ReplayContext, options: ReplayOptions): Pr
     if (dryRun) count += meant.length
     else for (let start = 0; start < meant.length; start += size) await give(meant.slice(start, start + size))
   }
-  return { id, count, types, events }
+  return { id, count, types: Object.fromEntries(types), events: Object.fromEntries(events) }
+}
+
+function increment(counts: Map<string, number>, name: string): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1)
 }
 
 async function* found(history: QueueHistory, { ids = [], filter }: ReplayPlan): AsyncGenerator<readonly HandledJob[]> {

@@ -121,15 +121,15 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
       requireReplayOptions(options)
       const { handlers: names } = options
       if (names !== undefined) handlers.requireNames('replay: handlers', names)
-      const isWanted = ({ body }: StoredJob): boolean => {
+      const isFor = ({ body }: StoredJob, of: readonly string[]): boolean => {
         try {
           const delivery = readEnvelope(body)
-          return handlers.match(delivery.read(), delivery, names)
+          return handlers.match(delivery.read(), delivery, of)
         } catch {
           return false // It is unreadable.
         }
       }
-      return replay({ queue: { ...queue, history: kept }, clock, ...(names && { isWanted }) }, options)
+      return replay({ queue: { ...queue, history: kept }, clock, isFor }, options)
     },
     ...createLetters<DeadLetterMessage, InboxLetterFilter>(queue, {
       read: readDeadLetter,

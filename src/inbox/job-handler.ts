@@ -57,7 +57,7 @@ export function createJobHandler(
 
   return async (job, signal, save) => {
     const stored = readRetryState(job.retryState, { attempts: job.claimCount - 1, releases: 0 })
-    const isRedriven = job.claimCount === 1 && job.retryState !== undefined
+    const isRedriven = job.claimCount === 1 && stored.attempts + stored.releases > 0
     const before = isRedriven ? begunAnew(stored) : stored
     if (signal.aborted) return release(before)
     if (isRedriven) await save?.(writeRetryState(before)) // It has begun anew, also when this process dies.

@@ -13,12 +13,17 @@ export type {
   DeadLetterFilter,
   DeadLetterPage,
   Forgotten,
+  HandledJob,
   HandleJob,
+  HistoryOptions,
+  HistoryPage,
   Job,
   Outcome,
   PushOptions,
   Queue,
+  QueueHistory,
   QueueUse,
+  Replayed,
   Room,
   SaveState,
   StoredDeadLetterFilter,
@@ -28,5 +33,5 @@ export type {
 export type { CreateQueueOptions } from './arguments.ts'
 export type { QueueCounts } from './health.ts'
 export { createQueue } from './queue.ts'
-export type { Answer, QueueStore, ReleaseOptions } from './store.ts'
+export type { Answer, HistoryStore, QueueStore, ReleaseOptions } from './store.ts'
 export { servesOther } from './use.ts'

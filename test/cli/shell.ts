@@ -87,13 +87,16 @@ async function writeFiles(folder: string): Promise<void> {
   for (const id of ['1a2b00000001', '1a2b00000002', '3c4d00000003']) kept.add(keptRequest(id, attempt))
   kept.close()
 
-  // One message that waits, and one dead letter.
-  const inbox = sqliteQueue({ path: join(folder, 'inbox.sqlite'), name: 'inbox' })
+  // One message that was handled, and one dead letter.
+  const queue = sqliteQueue({ path: join(folder, 'inbox.sqlite'), name: 'inbox' })
+  const inbox = { queue, history: { maxAgeMs: 24 * 60 * 60_000 } }
   const receiver = createReceiver({ secret: SECRET, inbox, onError: () => {} })
+  receiver.on('track', () => {}, { name: 'crm' }).start()
   for (const message of [fixtures.track, { ...fixtures.track, event: 1 }]) {
     const { bytes, headers } = signedRequest(message as typeof fixtures.track, SECRET)
     await receiver.receive(bytes, headers)
   }
+  await queue.drain()
   await receiver.close()
 }
 

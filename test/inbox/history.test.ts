@@ -299,6 +299,7 @@ describe('a replay', () => {
     expect([mail, crm, audit].map(({ mock }) => mock.calls.length)).toEqual([2, 2, 2])
     const [, last] = await listed(receiver)
     expect(last).toMatchObject({ handlers: ['mail', 'crm', ''], replayId: 'fix-42' })
+    expect(await receiver.replay({ id: 'fix-42' })).toMatchObject({ count: 0 })
   })
 
   it('of handlers that fail is retried, and redriven, with those alone', async () => {
@@ -439,12 +440,15 @@ describe('a wrong option', () => {
   it.each<[object, string]>([
     [{ id: 'fix 42' }, '`replay: id` must be 1 to 100 of the characters'],
     [{ ids: [] }, '`replay: ids` must be a list of texts'],
+    [{ ids: ['1'] }, '`ids` must be a lowercase UUID'],
     [{ handlers: 'crm' }, '`replay: handlers` must be a list of texts'],
     [{ maxPerSecond: 0 }, '`replay: maxPerSecond` must be'],
     [{ signal: {} }, '`replay: signal` must be an AbortSignal'],
     [{ handler: 'crm' }, '`handler` is not an option'],
   ])('%j of replay', async (options, message) => {
-    await expect(setUpInbox({ history }).receiver.replay(options)).rejects.toThrow(message)
+    const { receiver, memory } = setUpInbox({ history })
+    await expect(receiver.replay({ id: 'fix-42', ...options })).rejects.toThrow(message)
+    expect(await memory.history?.note('replay fix-42')).toBeUndefined()
   })
 
   it.each<[object | number, string]>([
