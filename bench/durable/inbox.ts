@@ -8,22 +8,27 @@ import { path } from '../http/host.ts'
 import { listen } from '../http/listen.ts'
 import { secret, trackMessage } from '../message.ts'
 import { inChunks } from './drain.ts'
-import { keepJobs, openQueue, type Place } from './place.ts'
+import { handleJobs, openQueue, type Place } from './place.ts'
 
 export type InboxKind = 'inline' | 'accepting' | 'working'
 
 const CONCURRENCY = 50
 const history = { maxAgeMs: 30 * 24 * 60 * 60_000 }
 
-/** @param kept How many messages are in its history at first. Default: it has none. */
-export async function open(place: Place, kind: InboxKind, kept?: number | null): Promise<Contender> {
-  if (kept) await fill(place, kept)
+/** How many messages it has handled before, and whether they are in a history. */
+interface Before {
+  readonly handled: number
+  readonly areKept: boolean
+}
+
+export async function open(place: Place, kind: InboxKind, before?: Before): Promise<Contender> {
+  if (before !== undefined) await fill(place, before)
   let count = 0
   let handled = 0
   /** Counts what is accepted. */
   const key = (): string => `${place.name}-${count++}`
   const queue = kind === 'inline' ? undefined : await openQueue(place)
-  const inbox = queue && { queue, concurrency: CONCURRENCY, key, ...(kept && { history }) }
+  const inbox = queue && { queue, concurrency: CONCURRENCY, key, ...(before?.areKept && { history }) }
   const receiver = createReceiver({ secret, onError: () => {}, ...(inbox && { inbox }) }).on('track', () => {
     handled += 1
   })
@@ -35,10 +40,10 @@ export async function open(place: Place, kind: InboxKind, kept?: number | null):
   }
 }
 
-async function fill(place: Place, count: number): Promise<void> {
+async function fill(place: Place, { handled, areKept }: Before): Promise<void> {
   const queue = await openQueue(place)
-  const keep = keepJobs(queue)
-  await inChunks(count, (size) => keep(Array.from({ length: size }, () => body)), FILL)
+  const handle = handleJobs(queue, areKept)
+  await inChunks(handled, (size) => handle(Array.from({ length: size }, () => body)), FILL)
   await queue.close({ graceMs: 0 })
 }
 

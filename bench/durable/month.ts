@@ -7,7 +7,7 @@ import { memoryQueue } from 'hookline/queues/memory'
 import { sqliteQueue } from 'hookline/queues/sqlite'
 import { secret, signedHeaders, trackMessage } from '../message.ts'
 import { printTable, quantile, verdict } from '../table.ts'
-import { keepJobs } from './place.ts'
+import { handleJobs } from './place.ts'
 import { onSite } from './site.ts'
 
 const DAY_MS = 24 * 60 * 60_000
@@ -32,7 +32,7 @@ export async function measureMonth(): Promise<void> {
 
     const envelopes = await createEnvelopes()
     const filling = open()
-    const keep = keepJobs(filling)
+    const keep = handleJobs(filling)
     const since = performance.now()
     for (let done = 0; done < DAYS * A_DAY; done += AT_ONCE) {
       time = START + (done / A_DAY) * DAY_MS

@@ -1,7 +1,7 @@
 /** Where a queue of the benchmark is, as text for other processes, and how the package opens it there. */
 
 import { randomUUID } from 'node:crypto'
-import type { Queue } from 'hookline/queues'
+import type { Outcome, Queue } from 'hookline/queues'
 
 export const engineNames = ['sqlite', 'bullmq', 'pg-boss'] as const
 
@@ -48,9 +48,10 @@ export async function openQueue({ engine, at, name }: Place): Promise<Queue> {
   }
 }
 
-/** Returns what pushes jobs and handles them, so that they are in the history. */
-export function keepJobs(queue: Queue): (bodies: readonly Uint8Array[]) => Promise<void> {
-  queue.work(async () => ({ complete: true, keep: NOTHING }), { concurrency: 500 })
+/** Returns what pushes jobs and handles them: so that they are in the history, unless they are not kept. */
+export function handleJobs(queue: Queue, areKept = true): (bodies: readonly Uint8Array[]) => Promise<void> {
+  const outcome: Outcome = areKept ? { complete: true, keep: NOTHING } : { complete: true }
+  queue.work(async () => outcome, { concurrency: 500 })
   return async (bodies) => {
     await queue.push(bodies.map((body) => ({ id: randomUUID(), body })))
     await queue.drain()
