@@ -2,6 +2,7 @@
 
 import { hash, randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import { invalidOption, kindOf, requireInteger, requireOptions, requireText, show } from '../options/checks.ts'
 import type { HandledJob, Queue, QueueHistory } from '../queues/api.ts'
@@ -193,7 +194,8 @@ export async function replay(context: ReplayContext, options: ReplayOptions): Pr
   function isMeant(job: HandledJob): boolean {
     if (readKept(job.kept).replay === id || !matches(bodyOf(job.body))) return false
     if (plan.handlers !== undefined && !isFor(job, plan.handlers)) return false
-    const { message } = readHandled(job)
+    const { message, receivedAt } = readHandled(job)
+    if (receivedAt === undefined) throw unreadable(job)
     increment(types, message?.type ?? 'invalid')
     if (message?.type === 'track') increment(events, message.event)
     return true
@@ -252,6 +254,12 @@ export async function replay(context: ReplayContext, options: ReplayOptions): Pr
     else for (let start = 0; start < meant.length; start += size) await give(meant.slice(start, start + size))
   }
   return { id, count, types: Object.fromEntries(types), events: Object.fromEntries(events) }
+}
+
+/** Nothing has been done to it, nor to what comes behind it. */
+function unreadable({ id }: HandledJob): HooklineError {
+  const rule = 'A replay needs messages that this release can read'
+  return new HooklineError('internal', `${rule}. Got ${id}, of another format. Replay with the release that wrote it.`)
 }
 
 function increment(counts: Map<string, number>, name: string): void {

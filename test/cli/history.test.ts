@@ -118,10 +118,12 @@ describe('replay', () => {
 it('a replay that waits for a worker is stopped by Ctrl-C, and goes on with its id', async () => {
   const path = join(folder, 'stopped.sqlite')
   const filling = sqliteQueue({ path, name: 'inbox' })
-  filling.work(async () => ({ complete: true, keep: new Uint8Array() }), { concurrency: 100 })
-  await filling.push(Array.from({ length: 250 }, (_, index) => ({ id: randomUUID(), body: Buffer.from(`${index}`) })))
+  const receiver = createReceiver({ secret, inbox: { queue: filling, history: { maxAgeMs: DAY_MS } } })
+  receiver.on('track', () => {}).start()
+  const messages = Array.from({ length: 250 }, () => ({ ...fixtures.track, messageId: randomUUID() }))
+  await Promise.all(messages.map((message) => deliver(receiver, message)))
   await filling.drain()
-  await filling.close({ graceMs: 0 })
+  await receiver.close()
   const first = await start(['queue', path, 'replay', '--id', 'fix-42', '--yes', '--json'])
   const queue = sqliteQueue({ path, name: 'inbox' })
   await until(async () => (await queue.counts()).waiting === 100)
@@ -129,7 +131,9 @@ it('a replay that waits for a worker is stopped by Ctrl-C, and goes on with its 
   expect(jsonLines((await first.ended).stdout)).toMatchObject([{ id: 'fix-42', count: 250, done: 100 }])
   queue.work(async () => ({ complete: true, keep: new Uint8Array() }), { concurrency: 100 })
   const { stdout } = await hookline(['queue', path, 'replay', '--id', 'fix-42', '--yes'])
-  expect(stdout).toBe('Replayed: 150 messages of queue inbox: 150 invalid. Running workers handle them.\n')
+  expect(stdout).toBe(
+    'Replayed: 150 messages of queue inbox: 150 track Order Completed. Running workers handle them.\n',
+  )
   await queue.drain()
   await queue.close({ graceMs: 0 })
 })

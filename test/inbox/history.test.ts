@@ -193,7 +193,10 @@ describe('the history of an inbox', () => {
     const { receiver } = setUp({ clock, inbox: { queue, history } })
     const expected = { message: undefined, receivedAt: undefined, handlers: [], ignored: false, replayId: undefined }
     expect(await listed(receiver)).toMatchObject([expected])
-    expect(await receiver.replay({ dryRun: true })).toMatchObject({ count: 1, types: { invalid: 1 }, events: {} })
+    const error = 'A replay needs messages that this release can read. Got'
+    await expect(receiver.replay({ id: 'fix-42', dryRun: true })).rejects.toThrow(error)
+    await expect(receiver.replay({ id: 'fix-42' })).rejects.toThrow(error)
+    expect(await listed(receiver)).toMatchObject([expected])
     expect(await listed(receiver, { type: 'track' })).toEqual([])
     expect(await listed(receiver, { event: 'Order Completed' })).toEqual([])
   })
