@@ -12,6 +12,8 @@ import { handleJobs, openQueue, type Place } from './place.ts'
 
 export type InboxKind = 'inline' | 'accepting' | 'working'
 
+/** Its load is connected while other contenders handle their first messages. */
+const WITHOUT_TIMEOUTS = { requestTimeout: 0, headersTimeout: 0 }
 const CONCURRENCY = 50
 const history = { maxAgeMs: 30 * 24 * 60 * 60_000 }
 
@@ -34,7 +36,7 @@ export async function open(place: Place, kind: InboxKind, before?: Before): Prom
   })
   if (kind === 'working') receiver.start()
   return {
-    hello: await listen(createServer(serve(receiver, { path }))),
+    hello: await listen(createServer(WITHOUT_TIMEOUTS, serve(receiver, { path }))),
     settle: async () => (kind === 'working' ? queue?.drain() : undefined),
     figures: () => ({ handled: kind === 'accepting' ? count : handled }),
   }
