@@ -46,7 +46,7 @@ export function requireFilter(call: string, { since, until, type, event, userId 
 export function matchMessage({ type, event, userId }: MessageFilter): (body: Uint8Array) => boolean {
   const texts = [type, event, userId].filter((text) => text !== undefined).map((text) => Buffer.from(text))
   return (body) => {
-    // A body without these texts is not parsed, unless it has an escape: that is half the time of a walk.
+    // A body without these texts is not parsed, unless it has an escape: to parse each takes a seventh of the time of a walk.
     const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
     if (!texts.every((text) => bytes.includes(text)) && !bytes.includes(ESCAPE)) return false
     if (userId !== undefined && !usersIn(body).includes(userId)) return false

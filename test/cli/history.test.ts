@@ -34,7 +34,7 @@ async function setUp() {
   await deliver(receiver, { ...fixtures.page, userId: 'ada' })
   await queue.drain()
   const ids = (await queue.history?.list())?.map(({ id }) => id) ?? []
-  return { path, crm, mail, ids, run: (...words: string[]) => hookline(['queue', path, ...words]) }
+  return { path, queue, crm, mail, ids, run: (...words: string[]) => hookline(['queue', path, ...words]) }
 }
 
 describe('history', () => {
@@ -69,7 +69,7 @@ describe('history', () => {
 
 describe('replay', () => {
   it('says what it would do, and does it: running workers handle the messages again', async () => {
-    const { run, crm, mail } = await setUp()
+    const { run, queue, crm, mail } = await setUp()
     const what = '2 messages of queue inbox: 1 track Order Completed, 1 track Order \\u{1b}[31mRefunded'
     const words = ['replay', '--id', 'fix-42', '--since', '3d', '--type', 'track', '--handler', 'crm']
     expect((await run(...words, '--dry-run')).stdout).toBe(`Would replay ${what}.\n`)
@@ -82,6 +82,7 @@ describe('replay', () => {
     const { stdout, code } = await run(...words, '--yes')
     expect([code, stdout]).toEqual([0, `Replayed: ${what}. Running workers handle them.\n`])
     await until(() => crm.mock.calls.length === 4)
+    await queue.drain()
     expect(mail).toHaveBeenCalledTimes(2)
     expect(crm.mock.calls.at(-1)?.[1].replay?.id).toBe('fix-42')
     const again = await run('replay', '--id', 'fix-42', '--yes')
