@@ -40,10 +40,10 @@ const { server, origin } = await listen((request, response) => {
   else route(request, response)
 })
 
-// The receiver verifies messages, stores them in its inbox, answers, and calls the handlers of their types.
+// The receiver verifies messages, stores them in its inbox, answers, and calls the handlers of their types. With names, they are retried alone.
 const receiver = createReceiver({
   secret: sharedSecret,
-  inbox,
+  inbox: { queue: inbox, history: { maxAgeMs: 60 * 60_000 } }, // Messages can be replayed for an hour.
   clock,
   onError({ status, code, message }, { headers }) {
     // What is forged to be seen, and handlers that fail, are on the page.
@@ -64,8 +64,8 @@ receiver
     const { userId, event, properties } = message
     journal.pass('receiver', message, `${userId}: ${event}, ${properties?.total} ${properties?.currency}`)
   })
-  .on('track', 'Order Placed', chargeCard)
-  .on('track', 'Order Paid', sendReceipt)
+  .on('track', 'Order Placed', chargeCard, { name: 'payment' })
+  .on('track', 'Order Paid', sendReceipt, { name: 'receipt' })
   .on('alias', (message) => journal.pass('receiver', message, `${message.previousId} is ${message.userId}`))
   .on('group', (message) => journal.pass('receiver', message, `${message.userId} belongs to ${message.traits?.name}`))
   .on('delete', (message) => journal.pass('receiver', message, `${message.userId} wants to be forgotten`))

@@ -61,16 +61,17 @@ export function createCollector(options: CollectorOptions): Collector {
     const seen: Seen = { at: clock.now(), bytes: NO_BYTES, source: undefined }
     const startedAt = clock.monotonic()
     const result = await collect(request, route, seen).catch(toError)
-    const error = result instanceof HooklineError ? result : undefined
-    const answer = result instanceof HooklineError ? failed(result) : collected(result)
+    const [error, calls] = result instanceof HooklineError ? [result, NO_CALLS] : [undefined, result]
+    const answer = error === undefined ? collected(calls) : failed(error)
     observers.publish('answered', {
       request: { path, headers, remoteAddress },
       bytes: seen.bytes,
       source: seen.source,
       status: answer.status,
       error,
-      accepted: result instanceof HooklineError ? 0 : result.accepted.length,
-      refused: result instanceof HooklineError ? 0 : result.refusedCount,
+      accepted: calls.accepted.length,
+      refused: calls.refusedCount,
+      messageIds: calls.accepted.map(({ message }) => message.messageId as string), // Each got one.
       at: seen.at,
       durationMs: clock.monotonic() - startedAt,
     })
@@ -111,6 +112,7 @@ export function createCollector(options: CollectorOptions): Collector {
 }
 
 const NO_BYTES = new Uint8Array()
+const NO_CALLS: SortedCalls = { accepted: [], refused: [], refusedCount: 0 }
 
 /** What is observed of a request: filled in step by step. */
 interface Seen {

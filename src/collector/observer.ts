@@ -26,6 +26,8 @@ export interface CollectedEvent {
   /** How many calls were accepted, and how many refused. */
   readonly accepted: number
   readonly refused: number
+  /** The ids of the messages that were made of the accepted calls, in their order. */
+  readonly messageIds: readonly string[]
   /** When the request arrived, in milliseconds since the epoch, by the clock of the collector. */
   readonly at: number
   /** From the arrival to the answer, in milliseconds. */

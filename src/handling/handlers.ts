@@ -135,8 +135,15 @@ export function createHandlers(schemas: readonly string[] = []) {
       const { progress } = delivery
       if (progress === undefined) return runAll(matching, message, delivery)
       const { done, only } = progress
-      for (const name of [...progress.failed, ...(only ?? [])]) warnUnlessNamed(name)
-      const left = matching.filter(({ name }) => !done.includes(name) && (only === undefined || only.includes(name)))
+      for (const name of progress.failed) warnUnlessNamed(name)
+      if (only === undefined)
+        return runAll(
+          matching.filter(({ name }) => !done.includes(name)),
+          message,
+          delivery,
+        )
+      const absent = only.filter((name) => !names.has(name)).map(absentHandler)
+      const left = [...matching, ...absent].filter(({ name }) => only.includes(name) && !done.includes(name))
       return runAll(left, message, delivery)
     },
   }
@@ -149,7 +156,7 @@ export function createHandlers(schemas: readonly string[] = []) {
     if (name !== '') names.add(name)
   }
 
-  /** A handler that failed in a message, or that a replay is for, is gone: it was renamed or removed since. */
+  /** A handler that failed in a message is gone: it was renamed or removed since. */
   function warnUnlessNamed(name: string): void {
     if (name === '' || names.has(name) || warned.has(name) || warned.size === MAX_WARNED) return
     warned.add(name)
@@ -214,6 +221,15 @@ export function createHandlers(schemas: readonly string[] = []) {
 }
 
 const NONE: readonly Registered[] = []
+
+/** Fails in place of a handler that a replay is for and this process does not have: one that was deployed since may have it. */
+function absentHandler(name: string): Registered {
+  function handler(): never {
+    const advice = 'Start a process that has it, or drop the message and replay it for another handler.'
+    throw new Error(`A replay needs its handlers. Got no handler with the name ${show(name)}. ${advice}`)
+  }
+  return { on: 'replay', name, unverified: false, order: 0, handler }
+}
 
 /** Adds to the list of a key, in place: a copy for each would make many handlers of one key quadratic. */
 function append<T>(registry: Map<string, T[]>, key: string, value: T): void {

@@ -2,9 +2,17 @@
 
 import { hash, randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
-import { invalidOption, kindOf, requireInteger, requireOptions, requireText, show } from '../options/checks.ts'
+import {
+  invalidOption,
+  kindOf,
+  requireBoolean,
+  requireFunction,
+  requireInteger,
+  requireOptions,
+  requireText,
+  show,
+} from '../options/checks.ts'
 import type { HandledJob, Queue, QueueHistory } from '../queues/api.ts'
 import { readIds } from '../queues/arguments.ts'
 import { MESSAGE_FILTERS, type MessageFilter, matchMessage, requireFilter } from '../queues/filter.ts'
@@ -17,13 +25,15 @@ import { readStored, type StoredMessage, tryParse } from './stored.ts'
 export interface HandledMessage extends StoredMessage {
   /** The message before any schema; undefined when the bytes are not a valid one. */
   readonly message: Message | undefined
-  /** When it was handled, the last time. */
+  /** When it was handled, the first time. */
   readonly handledAt: Date
   /** The named handlers that handled it; the empty name is that of all without one. Empty without names. */
   readonly handlers: readonly string[]
   /** Whether no handler matched. */
   readonly ignored: boolean
-  /** The id of the latest replay that gave it to the handlers; undefined when none did. */
+  /** When the latest replay of it was handled; undefined without one. */
+  readonly replayedAt: Date | undefined
+  /** The id of that replay. */
   readonly replayId: string | undefined
   /** Its place in the history, for `after`. */
   readonly cursor: string
@@ -37,13 +47,15 @@ export interface HistoryFilter extends MessageFilter {
   readonly after?: string
   /** The most to list. Default: all. */
   readonly limit?: number
+  /** Ends the list when it aborts: the next step rejects with its reason. */
+  readonly signal?: AbortSignal
 }
 
 /** What to replay, and how. */
 export interface ReplayOptions extends MessageFilter {
   /**
    * Names the replay: up to 100 of the characters `A-Za-z0-9._-`. A second call with the same id goes on where the first ended, and replays
-   * nothing twice; what it leaves out of the filters is that of the first. Default: a new UUID.
+   * nothing twice; what it leaves out of the filters is that of the first. Default: a new UUID, which cannot be continued.
    */
   readonly id?: string
   /** Those with these ids alone. */
@@ -56,6 +68,8 @@ export interface ReplayOptions extends MessageFilter {
   readonly dryRun?: boolean
   /** Stops the replay when it aborts; the call rejects with its reason. Another call with the same id goes on. */
   readonly signal?: AbortSignal
+  /** Called with how many messages this call has given to the handlers so far, about each 100. */
+  readonly onProgress?: (count: number) => void
 }
 
 /** What a replay did; of a dry run, what it would do. */
@@ -63,40 +77,66 @@ export interface Replay {
   readonly id: string
   /** How many messages this call gave to the handlers. */
   readonly count: number
-  /** Of these, how many there are of each type; `invalid` counts those that are no valid message. */
+  /**
+   * Of these, how many there are of each type. `invalid` counts those that are no valid message; `unreadable`, which is not in `count`, those
+   * that another release wrote: they are left alone.
+   */
   readonly types: Readonly<Record<string, number>>
   /** Of the track messages, how many there are of each event. */
   readonly events: Readonly<Record<string, number>>
 }
 
 function readHandled(job: HandledJob): HandledMessage {
-  const { handlers = [], ignored = false, replay } = readKept(job.kept)
+  const { handlers = [], ignored = false, replays } = readKept(job.kept)
   const stored = readStored(job)
   const message = stored.receivedAt && tryParse(stored.bytes)
-  const { handledAt, cursor } = job
-  return Object.assign(stored, { message, handledAt, handlers, ignored, replayId: replay, cursor })
+  const { handledAt: last, cursor } = job
+  const replayedAt = replays && last
+  return Object.assign(stored, {
+    ...{ message, handledAt: firstOf(job), handlers, ignored },
+    ...{ replayedAt, replayId: replays?.at(-1), cursor },
+  })
+}
+
+/** When it was handled, the first time: a replay changes when it was the last time. */
+function firstOf({ kept, handledAt }: HandledJob): Date {
+  const { at } = readKept(kept)
+  return at === undefined ? handledAt : new Date(at)
+}
+
+function isWithin({ since, until }: Pick<MessageFilter, 'since' | 'until'>, job: HandledJob): boolean {
+  if (since === undefined && until === undefined) return true
+  const first = firstOf(job)
+  return (since === undefined || first >= since) && (until === undefined || first < until)
 }
 
 const PAGE = 500
 
-type Page = Pick<MessageFilter, 'since' | 'until'> & { readonly after?: string | undefined }
-
-async function* pages(history: QueueHistory, { since, until, after }: Page): AsyncGenerator<readonly HandledJob[]> {
-  const times = { ...(since && { since }), ...(until && { until }) }
+/** To the end of the history, also with an `until`: what was replayed since is behind it. */
+async function* pages(
+  history: QueueHistory,
+  { since, after, signal }: Pick<HistoryFilter, 'since' | 'signal'> & { readonly after?: string | undefined },
+): AsyncGenerator<readonly HandledJob[]> {
   for (let last = after; ; ) {
-    const page = await history.list({ ...times, ...(last !== undefined && { after: last }), limit: PAGE })
+    signal?.throwIfAborted()
+    const page = await history.list({
+      ...(since && { since }),
+      ...(last !== undefined && { after: last }),
+      limit: PAGE,
+    })
+    if (page.length === 0) return
     yield page
     last = page.at(-1)?.cursor
-    if (page.length < PAGE) return
     await nextTurn() // To read many must not delay the rest of the process.
   }
 }
 
 /** @throws TypeError that names the filter. */
 function requireHistoryFilter(filter: HistoryFilter): void {
-  requireOptions('history', filter, [...MESSAGE_FILTERS, 'handler', 'after', 'limit'])
+  requireOptions('history', filter, [...MESSAGE_FILTERS, 'handler', 'after', 'limit', 'signal'])
   requireFilter('history', filter)
-  const { handler, limit } = filter
+  const { handler, limit, signal } = filter
+  requireSignal('history: signal', signal)
   if (handler !== undefined) requireText('history: handler', handler, 'crm')
   if (limit !== undefined) requireInteger('history: limit', limit, 1)
 }
@@ -109,8 +149,8 @@ export async function* listHistory(history: QueueHistory, filter: HistoryFilter)
   let left = limit
   for await (const page of pages(history, filter)) {
     for (const job of page) {
+      if (!isWithin(filter, job) || !matches(bodyOf(job.body))) continue
       if (handler !== undefined && !readKept(job.kept).handlers?.includes(handler)) continue
-      if (!matches(bodyOf(job.body))) continue
       yield readHandled(job)
       left -= 1
       if (left === 0) return
@@ -118,8 +158,10 @@ export async function* listHistory(history: QueueHistory, filter: HistoryFilter)
   }
 }
 
-/** A replay, as it is noted under its id. The user is a digest: to forget a user must not need the notes. */
+/** A replay, as it is noted under its id. The user is a digest: the notes hold no data of users. */
 interface Plan {
+  /** When the first call with the id was made. */
+  readonly begunAt?: number
   readonly since?: number | undefined
   readonly until?: number | undefined
   readonly type?: string | undefined
@@ -132,20 +174,30 @@ interface Plan {
 export interface ReplayContext {
   readonly queue: Pick<Queue, 'counts'> & { readonly history: QueueHistory }
   readonly clock: Clock
+  /** Throws for the name of a handler that does not exist. Default: any may. */
+  readonly requireNames?: (handlers: readonly string[]) => void
   /** Whether one of these handlers matches a message. Default: they do. */
   readonly isFor?: (job: HandledJob, handlers: readonly string[]) => boolean
-  /** Called when more messages wait to be handled. */
-  readonly onProgress?: (count: number) => void
 }
 
-const REPLAY = [...MESSAGE_FILTERS, 'id', 'ids', 'handlers', 'maxPerSecond', 'dryRun', 'signal'] as const
+const REPLAY = [
+  ...MESSAGE_FILTERS,
+  'id',
+  'ids',
+  'handlers',
+  'maxPerSecond',
+  'dryRun',
+  'signal',
+  'onProgress',
+] as const satisfies (keyof ReplayOptions)[]
 const ID = /^[\w.-]{1,100}$/
 
 /** @throws TypeError that names the option. */
 export function requireReplayOptions(options: ReplayOptions): void {
   requireOptions('replay', options, REPLAY)
   requireFilter('replay', options)
-  const { id, ids, handlers, maxPerSecond, signal } = options
+  const { id, ids, handlers, maxPerSecond, dryRun, signal, onProgress } = options
+  if (dryRun !== undefined) requireBoolean('replay: dryRun', dryRun)
   if (id !== undefined && !(typeof id === 'string' && ID.test(id))) {
     throw invalidOption(
       'replay: id',
@@ -169,9 +221,13 @@ export function requireReplayOptions(options: ReplayOptions): void {
   }
   if (ids !== undefined) readIds(ids)
   if (maxPerSecond !== undefined) requireInteger('replay: maxPerSecond', maxPerSecond, 1)
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw invalidOption('replay: signal', 'must be an AbortSignal', kindOf(signal), 'Pass that of an AbortController.')
-  }
+  requireSignal('replay: signal', signal)
+  if (onProgress !== undefined) requireFunction('replay: onProgress', onProgress)
+}
+
+function requireSignal(option: string, signal: unknown): void {
+  if (signal === undefined || signal instanceof AbortSignal) return
+  throw invalidOption(option, 'must be an AbortSignal', kindOf(signal), 'Pass that of an AbortController.')
 }
 
 /** So many messages of a replay may be before a new one, and those that are being handled. */
@@ -180,56 +236,61 @@ const LATE_MS = 250
 const LOOK_MS = 20
 
 export async function replay(context: ReplayContext, options: ReplayOptions): Promise<Replay> {
-  const { queue, clock, isFor = () => true, onProgress } = context
-  const { id = randomUUID(), maxPerSecond = Number.POSITIVE_INFINITY, dryRun = false, signal } = options
+  const { queue, clock, requireNames = () => {}, isFor = () => true } = context
+  const { id = randomUUID(), maxPerSecond = Number.POSITIVE_INFINITY, dryRun = false, signal, onProgress } = options
   const { history } = queue
-  const plan = await readPlan(history, id, options, clock, dryRun)
-  const matches = matchMessage(options.userId === undefined ? plan.filter : { ...plan.filter, userId: options.userId })
+  const { filter, ids, handlers } = await readPlan(history, options, clock)
+  if (handlers !== undefined) requireNames(handlers)
+  const matches = matchMessage(options.userId === undefined ? filter : { ...filter, userId: options.userId })
   const types = new Map<string, number>()
   const events = new Map<string, number>()
-  const startedAt = clock.monotonic()
   let count = 0
-  let givenAt = new Date(0)
+  let nextAt = clock.monotonic()
+  let given = { at: (await history.replay([])).at, monotonic: clock.monotonic() }
 
   function isMeant(job: HandledJob): boolean {
-    if (readKept(job.kept).replay === id || !matches(bodyOf(job.body))) return false
-    if (plan.handlers !== undefined && !isFor(job, plan.handlers)) return false
-    const { message, receivedAt } = readHandled(job)
-    if (receivedAt === undefined) throw unreadable(job)
-    increment(types, message?.type ?? 'invalid')
-    if (message?.type === 'track') increment(events, message.event)
-    return true
+    if (readKept(job.kept).replays?.includes(id) || !isWithin(filter, job) || !matches(bodyOf(job.body))) return false
+    if (readStored(job).receivedAt !== undefined) return handlers === undefined || isFor(job, handlers)
+    increment(types, 'unreadable')
+    return false
+  }
+
+  function add(jobs: readonly HandledJob[]): void {
+    for (const { message } of jobs.map(readHandled)) {
+      increment(types, message?.type ?? 'invalid')
+      if (message?.type === 'track') increment(events, message.event)
+    }
+    count += jobs.length
   }
 
   async function give(jobs: readonly HandledJob[]): Promise<void> {
     await untilNoneIsLate()
-    const again = jobs.map(({ id: job, handledAt, kept }) => {
-      const { handlers: done } = readKept(kept)
-      const state = {
-        id,
-        at: handledAt.getTime(),
-        ...(plan.handlers && { only: plan.handlers }),
-        ...(done && { done }),
-      }
-      return { id: job, retryState: writeRetryState({ ...INITIAL, replay: state }) }
+    const again = jobs.map((job) => {
+      const { handlers: done, replays: before } = readKept(job.kept)
+      const only = handlers && { only: handlers }
+      const state = { id, at: firstOf(job).getTime(), ...only, ...(done && { done }), ...(before && { before }) }
+      return { id: job.id, cursor: job.cursor, retryState: writeRetryState({ ...INITIAL, replay: state }) }
     })
-    count += await history.replay(again)
+    const { ids: taken, at } = await history.replay(again)
+    given = { at, monotonic: clock.monotonic() }
+    nextAt = Math.max(nextAt, given.monotonic) + (taken.length / maxPerSecond) * 1_000
+    add(jobs.filter((job) => taken.includes(job.id)))
     onProgress?.(count)
-    givenAt = (await queue.counts()).asOf
   }
 
   /** New messages go first: the next ones follow when the latest ones are taken, and no other is late. All by the time of the engine. */
   async function untilNoneIsLate(): Promise<void> {
     for (;;) {
       signal?.throwIfAborted()
-      const waitMs = startedAt + (count / maxPerSecond) * 1_000 - clock.monotonic()
+      const waitMs = nextAt - clock.monotonic()
       if (waitMs > 0) {
         await wait(Math.min(waitMs, MAX_TIMER_MS))
         continue
       }
-      const { oldestDueAt, asOf } = await queue.counts()
+      const { oldestDueAt } = await queue.counts()
       if (oldestDueAt === undefined) return
-      if (oldestDueAt > givenAt && asOf.getTime() - oldestDueAt.getTime() < LATE_MS) return
+      const dueAfterMs = oldestDueAt.getTime() - given.at.getTime()
+      if (dueAfterMs > 0 && clock.monotonic() - given.monotonic - dueAfterMs < LATE_MS) return
       await wait(LOOK_MS)
     }
   }
@@ -247,31 +308,23 @@ export async function replay(context: ReplayContext, options: ReplayOptions): Pr
   }
 
   const size = Math.min(AT_ONCE, maxPerSecond)
-  for await (const page of plan.ids === undefined ? pages(history, plan.filter) : found(history, plan)) {
+  for await (const page of ids === undefined
+    ? pages(history, { ...filter, ...(signal && { signal }) })
+    : found(history, ids)) {
     signal?.throwIfAborted()
     const meant = page.filter(isMeant)
-    if (dryRun) count += meant.length
+    if (dryRun) add(meant)
     else for (let start = 0; start < meant.length; start += size) await give(meant.slice(start, start + size))
   }
   return { id, count, types: Object.fromEntries(types), events: Object.fromEntries(events) }
-}
-
-/** Nothing has been done to it, nor to what comes behind it. */
-function unreadable({ id }: HandledJob): HooklineError {
-  const rule = 'A replay needs messages that this release can read'
-  return new HooklineError('internal', `${rule}. Got ${id}, of another format. Replay with the release that wrote it.`)
 }
 
 function increment(counts: Map<string, number>, name: string): void {
   counts.set(name, (counts.get(name) ?? 0) + 1)
 }
 
-async function* found(history: QueueHistory, { ids = [], filter }: ReplayPlan): AsyncGenerator<readonly HandledJob[]> {
-  const { since = new Date(0), until = new Date(8.64e15) } = filter
-  for (let start = 0; start < ids.length; start += PAGE) {
-    const jobs = await history.find(ids.slice(start, start + PAGE))
-    yield jobs.filter(({ handledAt }) => handledAt >= since && handledAt < until)
-  }
+async function* found(history: QueueHistory, ids: readonly string[]): AsyncGenerator<readonly HandledJob[]> {
+  for (let start = 0; start < ids.length; start += PAGE) yield history.find(ids.slice(start, start + PAGE))
 }
 
 interface ReplayPlan {
@@ -280,33 +333,28 @@ interface ReplayPlan {
   readonly handlers: readonly string[] | undefined
 }
 
-/** That of the first call with the id. It takes what was handled before then: what it gives out comes behind that. */
-async function readPlan(
-  history: QueueHistory,
-  id: string,
-  options: ReplayOptions,
-  clock: Clock,
-  dryRun: boolean,
-): Promise<ReplayPlan> {
-  const { since, until, type, event, userId, ids, handlers } = options
+/** That of the first call with the id. It takes what was handled before then. */
+async function readPlan(history: QueueHistory, options: ReplayOptions, clock: Clock): Promise<ReplayPlan> {
+  const { id, since, until, type, event, userId, ids, handlers, dryRun } = options
   const user = userId && hash('sha256', `${id} ${userId}`)
   const given: Plan = { since: since?.getTime(), until: until?.getTime(), type, event, user, ids, handlers }
-  const begun: Plan = { ...given, until: given.until ?? clock.now() }
-  const noted = await history.note(`replay ${id}`, dryRun ? undefined : JSON.stringify(begun))
-  const plan = (noted === undefined ? begun : JSON.parse(noted)) as Plan
+  const begun: Plan = { ...given, begunAt: clock.now() }
+  const noted = id && (await history.note(`replay ${id}`, dryRun ? undefined : JSON.stringify(begun)))
+  const plan: Plan = noted === undefined ? begun : JSON.parse(noted)
   const others = Object.entries(given).filter(
     ([name, value]) => value !== undefined && JSON.stringify(plan[name as keyof Plan]) !== JSON.stringify(value),
   )
   if (others.length > 0 || (plan.user !== undefined && user === undefined)) {
     const names = others.map(([name]) => (name === 'user' ? 'userId' : name))
-    const found = `${show(id)}, which has another ${names[0] ?? 'userId'}`
+    const found = `${show(id)}, which has other \`${names[0] ?? 'userId'}\``
     const advice =
       'To go on with that one, pass its id without filters, and its `userId` if it has one. Else choose another id.'
     throw invalidOption('replay: id', 'must be new, or have the filters that it had', found, advice)
   }
+  const { begunAt = clock.now() } = plan
   const filter = {
+    until: new Date(Math.min(plan.until ?? Number.POSITIVE_INFINITY, begunAt + 1)),
     ...(plan.since !== undefined && { since: new Date(plan.since) }),
-    ...(plan.until !== undefined && { until: new Date(plan.until) }),
     ...(plan.type !== undefined && { type: plan.type as NonNullable<MessageFilter['type']> }),
     ...(plan.event !== undefined && { event: plan.event }),
   }

@@ -119,8 +119,7 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
       const kept = historyFor('replay')
       const { replay, requireReplayOptions } = await loadHistory()
       requireReplayOptions(options)
-      const { handlers: names } = options
-      if (names !== undefined) handlers.requireNames('replay: handlers', names)
+      const requireNames = (names: readonly string[]): void => handlers.requireNames('replay: handlers', names)
       const isFor = ({ body }: StoredJob, of: readonly string[]): boolean => {
         try {
           const delivery = readEnvelope(body)
@@ -129,7 +128,7 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
           return false // It is unreadable.
         }
       }
-      return replay({ queue: { ...queue, history: kept }, clock, isFor }, options)
+      return replay({ queue: { ...queue, history: kept }, clock, requireNames, isFor }, options)
     },
     ...createLetters<DeadLetterMessage, InboxLetterFilter>(queue, {
       read: readDeadLetter,

@@ -38,6 +38,8 @@ interface Claimed {
 }
 
 const MAX_LOST_CLAIMS = 5
+/** So many ids are kept with a message. */
+const MAX_REPLAYS = 100
 
 /** How many claims of a job ended with their process, or lapsed. When its state is unreadable, each earlier claim is an attempt. */
 export function countLostClaims({ claimCount, retryState }: ClaimedJob): number {
@@ -147,13 +149,13 @@ export function createJobHandler(
   }
 
   function completed({ delivery, before: { replay } }: Claimed): Outcome {
-    if (history === undefined) return { complete: true }
+    if (history === undefined && replay === undefined) return { complete: true } // What came from a history goes back to it.
     const names = new Set([...(replay?.done ?? []), ...(delivery.progress as Progress).done])
     const isNamed = [...names].some((name) => name !== '')
     const kept: Kept = {
       ...(isNamed && { handlers: [...names] }),
       ...(delivery.isIgnored && { ignored: true }),
-      ...(replay && { replay: replay.id }),
+      ...(replay && { replays: [...(replay.before ?? []), replay.id].slice(-MAX_REPLAYS), at: replay.at }),
     }
     return { complete: true, keep: writeKept(kept) }
   }

@@ -45,8 +45,10 @@ export interface RetryState {
 interface ReplayState {
   /** That of the replay. */
   readonly id: string
-  /** When the message was handled before, in milliseconds since the epoch. */
+  /** When the message was handled, the first time, in milliseconds since the epoch. */
   readonly at: number
+  /** The ids of replays before this one. */
+  readonly before?: readonly string[]
   /** The names of the handlers that run; undefined for all. */
   readonly only?: readonly string[]
   /** The named handlers that handled it before. */
@@ -103,7 +105,10 @@ function cut(value: unknown, length: number): string {
 export interface Kept {
   readonly handlers?: readonly string[]
   readonly ignored?: true
-  readonly replay?: string
+  /** The ids of its replays, the latest last. */
+  readonly replays?: readonly string[]
+  /** Of a message that was replayed: when it was handled, the first time, in milliseconds since the epoch. */
+  readonly at?: number
 }
 
 const NOTHING = new Uint8Array()
@@ -114,10 +119,22 @@ export function writeKept(kept: Kept): Uint8Array {
 }
 
 export function readKept(bytes: Uint8Array): Kept {
+  if (bytes.byteLength === 0) return {} // Most have nothing, and a walk reads many.
   try {
     const kept: unknown = JSON.parse(decoder.decode(bytes))
-    return isObject(kept) ? kept : {}
+    if (!isObject(kept)) return {}
+    const { handlers, ignored, replays, at } = kept
+    return {
+      ...(isTexts(handlers) && { handlers }),
+      ...(ignored === true && { ignored }),
+      ...(isTexts(replays) && { replays }),
+      ...(typeof at === 'number' && { at }),
+    }
   } catch {
     return {}
   }
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === 'string')
 }

@@ -1,5 +1,6 @@
 /** One message in the journal, as a plain object: watchers write its fields, and tell the journal. */
 
+import { hash } from 'node:crypto'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { usersOf } from '../message/identity.ts'
 import { RETRY_WINDOW_MS } from '../message/limits.ts'
@@ -30,6 +31,10 @@ export interface LoggedMessage extends LogEntry, LoggedHead {
   user?: string | undefined
   /** The ids of all users whom it is about; undefined while nobody has parsed its body. */
   users?: readonly unknown[] | undefined
+  /** Of the messages in it: what the page joins the rows of one message by. */
+  messageIds?: readonly string[] | undefined
+  /** Of a collected request: how many of its calls were refused. */
+  refusedCalls?: number | undefined
   status?: number | undefined
   code?: string | undefined
   attempts: number
@@ -70,6 +75,7 @@ export function describeMessage(logged: LoggedMessage, message: Message): void {
   logged.name = cut(nameOf(message), SHORT)
   logged.user = cut(userOf(message), SHORT)
   logged.users = usersOf(message)
+  logged.messageIds = [cut(message.messageId, SHORT) ?? hash('sha1', logged.body, 'base64url')]
 }
 
 const FIRST_STEPS = 10
@@ -91,14 +97,30 @@ export function addStep({ steps }: LoggedMessage, step: Step, isFirst = false): 
 }
 
 /** An estimate, in bytes, of what it takes. */
-export function sizeOf({ headers, steps, body }: LoggedMessage): number {
-  return 500 + body.length + JSON.stringify([headers, steps]).length
+export function sizeOf({ headers, steps, messageIds, body }: LoggedMessage): number {
+  return 500 + body.length + JSON.stringify([headers, steps, messageIds]).length
 }
 
 export function rowOf(logged: LoggedMessage): Row {
   const { id, at, kind, part, state, type, name, user, status, code, bytes, attempts } = logged
-  const { retryAt, durationMs, of } = logged
-  const row = { id, at, kind, part, state, type, name, user, status, code, bytes, attempts, retryAt, durationMs, of }
+  const { retryAt, durationMs, of, messageIds, refusedCalls } = logged
+  const message = { type, name, user, messageIds }
+  const row = {
+    id,
+    at,
+    kind,
+    part,
+    state,
+    ...message,
+    status,
+    code,
+    bytes,
+    attempts,
+    retryAt,
+    durationMs,
+    of,
+    refusedCalls,
+  }
   // Fields that are undefined are left out when it is sent.
   return { ...row, ...(logged.isRefused && { isRefused: true }) } as Row
 }

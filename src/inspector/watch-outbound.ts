@@ -9,7 +9,7 @@ import type { Attempt } from '../sender/api.ts'
 import type { Clock } from '../time/clock.ts'
 import type { JournalWriter } from './journal.ts'
 import { addStep, describeMessage, type LoggedMessage, setBody } from './logged-message.ts'
-import { attemptLine, errorLine } from './redact.ts'
+import { attemptLine, cut, errorLine, SHORT } from './redact.ts'
 import { createSample, type Sample } from './sample.ts'
 import type { SeriesRecorder } from './series.ts'
 import type { Step } from './wire.ts'
@@ -20,6 +20,8 @@ interface Observed<Observer> {
 
 /** The most bytes of a call that is parsed for its line. */
 const MAX_PARSED = 32_768
+/** Clients send 20 calls at a time, or 100. */
+const MAX_IDS = 100
 
 export function watchCollector(
   name: string,
@@ -33,7 +35,7 @@ export function watchCollector(
   let succeeded = 0
 
   function answered(event: CollectedEvent): void {
-    const { request, bytes, source, status, error, accepted, refused, at, durationMs } = event
+    const { request, bytes, source, status, error, accepted, refused, messageIds, at, durationMs } = event
     const { path, headers, remoteAddress } = request
     series[error === undefined ? 'done' : 'failed'](name, durationMs)
     const of = error === undefined && refused === 0 ? sample(String(++succeeded)) : 1
@@ -48,6 +50,8 @@ export function watchCollector(
     } satisfies Partial<LoggedMessage>)
     setBody(logged, bytes)
     if (type !== 'batch' && bytes.length <= MAX_PARSED) describeCall(logged)
+    logged.messageIds = messageIds.slice(0, MAX_IDS).map((id) => cut(id, SHORT) as string)
+    if (refused > 0) logged.refusedCalls = refused
     const now = journal.now()
     // Fields that are undefined are left out when it is sent.
     addStep(logged, { at, what: 'arrived', bytes: bytes.length, isCopy: false, remoteAddress } as Step)

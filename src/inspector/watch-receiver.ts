@@ -130,7 +130,8 @@ export function watchReceiver(
     const at = journal.now()
     const attempts = isStored ? attempt : logged.attempts + 1
     Object.assign(logged, { ...change, attempts, durationMs, endedAt: at } satisfies Partial<LoggedMessage>)
-    addStep(logged, { at, attempt: attempts, durationMs, runs: runLines(runs), ...step })
+    const replayId = delivery.replay?.id
+    addStep(logged, { at, attempt: attempts, durationMs, runs: runLines(runs), replayId, ...step } as Step)
     journal.update(logged)
   }
 

@@ -11,6 +11,9 @@
  * | GET `/api/explanation?id=` | {@link Explanation}, of a message whose signature was refused |
  * | GET `/api/series?part=&minutes=` | {@link Series} |
  * | GET `/api/dead-letters?part=&group=&after=` | {@link DeadLetters} |
+ * | GET `/api/history?part=&since=&until=&type=&event=&userId=&handler=&after=` | a {@link HandledLine} each line, 100 at most, the oldest first; at the end a {@link Problem} if it failed |
+ * | POST `/api/replay` | {@link ReplayRequest} → {@link ReplayPlan} with `dryRun`, else {@link ReplayStatus} |
+ * | POST `/api/stop-replay` | `{ part, id }` → {@link ReplayStatus} |
  * | POST `/api/redrive`, `/api/drop` | {@link Change} → {@link Changed} |
  * | POST `/api/send` | {@link Send} → {@link Sent} |
  * | POST `/api/faults` | {@link Fault} → {@link Fault}, as it is in force now |
@@ -46,6 +49,7 @@ export interface Part {
   readonly name: string
   readonly kind: 'receiver' | 'destination' | 'collector' | 'queue'
   readonly hasQueue: boolean
+  readonly hasHistory: boolean
 }
 
 /** The events of the stream, by name. */
@@ -56,6 +60,7 @@ export interface StreamEvents {
   /** Sent when it changes and about each second. */
   readonly time: Time
   readonly faults: readonly Fault[]
+  readonly replays: readonly ReplayStatus[]
 }
 
 export interface Time {
@@ -179,6 +184,52 @@ export interface Letter {
   readonly excerpt: string
 }
 
+/** A message that was handled, and is kept. */
+export interface HandledLine extends Pick<Letter, 'id' | 'type' | 'name' | 'user' | 'row' | 'excerpt'> {
+  readonly handledAt: number
+  /** The named ones that handled it; the empty name is that of all others. */
+  readonly handlers: readonly string[]
+  /** Whether no handler matched. */
+  readonly ignored: boolean
+  /** That of the latest replay. */
+  readonly replayId?: string
+  /** Pass it as `after` for those that follow. */
+  readonly cursor: string
+}
+
+/** Which messages to replay: those that match all that is given. */
+export interface ReplayRequest {
+  readonly part: string
+  /** Required without `dryRun`. */
+  readonly id?: string
+  readonly since?: number
+  readonly until?: number
+  readonly type?: string
+  readonly event?: string
+  readonly userId?: string
+  readonly ids?: readonly string[]
+  readonly handlers?: readonly string[]
+  readonly maxPerSecond?: number
+  /** Only counts. */
+  readonly dryRun: boolean
+  /** What a dry run counted, to show how far it is. */
+  readonly total?: number
+}
+
+export interface ReplayPlan {
+  readonly count: number
+  readonly types: Readonly<Record<string, number>>
+  readonly events: Readonly<Record<string, number>>
+}
+
+/** A replay that runs in this process, or did. `count`: so many were given to the handlers. */
+export interface ReplayStatus {
+  readonly request: ReplayRequest
+  readonly state: 'running' | 'complete' | 'stopped' | 'failed'
+  readonly count: number
+  readonly error?: string
+}
+
 /**
  * How a message stands: `done` (handled, delivered, collected), `ignored` (no handler matches it), `waiting` (for its first or its next attempt, or being handled),
  * `failed` (its sender was answered that it should come again), `refused` (answered 4xx; no retry), `dead` (a dead letter).
@@ -197,6 +248,10 @@ export interface Row {
   readonly name?: string
   /** Its `userId`, else its `anonymousId`. */
   readonly user?: string
+  /** Rows with one of these in common are of one message: its `messageId`, else a digest of its bytes. Of a collected request, those of its calls, 100 at most. */
+  readonly messageIds?: readonly string[]
+  /** Of a collected request, when it had any. */
+  readonly refusedCalls?: number
   readonly status?: number
   /** Why it is not done: a code of an error, or the reason of a dead letter. */
   readonly code?: string
@@ -258,6 +313,8 @@ export type Step = { readonly at: number } & (
       readonly attempt: number
       readonly durationMs: number
       readonly runs: readonly RunLine[]
+      /** That of the replay that gave it to the handlers. */
+      readonly replayId?: string
       readonly error?: ErrorLine
       /** After a failure. */
       readonly next?: 'sender' | 'dead_letter' | number

@@ -153,7 +153,17 @@ export interface HistoryOptions {
 /** A handled job to handle again. */
 export interface Replayed {
   readonly id: string
+  /** As it was listed: one that was handled again since is skipped. */
+  readonly cursor: string
   readonly retryState: Uint8Array
+}
+
+/** What {@link QueueHistory.replay} did. */
+export interface ReplayResult {
+  /** Of the jobs that it took out of the history. */
+  readonly ids: readonly string[]
+  /** When they came due, by the clock that {@link QueueCounts.oldestDueAt} goes by. Without jobs: the time now. */
+  readonly at: Date
 }
 
 /** The history of a queue: jobs that are complete and were kept. While one is kept its id is known, as if it were in the dedupe window. */
@@ -165,11 +175,11 @@ export interface QueueHistory {
   find(ids: readonly string[]): Promise<readonly HandledJob[]>
   /**
    * Takes jobs out of the history and makes them wait again, with these retry states: their claim count and first time begin anew.
-   * Skips those that are not in the history. Returns how many.
+   * Skips those that are not in the history any more, or in another place. Of many calls for one job, one takes it.
    *
    * @throws HooklineError (as a rejection) `queue_full`.
    */
-  replay(jobs: readonly Replayed[]): Promise<number>
+  replay(jobs: readonly Replayed[]): Promise<ReplayResult>
   /** Stores a text under a name, unless there is one. Resolves to the one that is stored; without a text it stores none. */
   note(name: string, text?: string): Promise<string | undefined>
 }

@@ -141,18 +141,24 @@ export function readHistoryPage(page: HistoryPage): CheckedHistoryPage {
   const { since, until, after, limit = 100 } = page
   requireTime('since', since)
   requireTime('until', until)
-  if (after !== undefined && !(typeof after === 'string' && CURSOR.test(after))) {
-    throw invalidOption('after', 'must be a cursor of this history', show(after), 'Pass the `cursor` of the last one.')
-  }
+  if (after !== undefined) requireCursor('after', after)
   return { since, until, after, limit: requireInteger('limit', limit, 1) }
 }
 
 const CURSOR = /^\d{1,16}\.[0-9a-f-]{1,36}$/
 
+/** @param form What the cursors of an engine look like. */
+export function requireCursor(name: string, cursor: unknown, form: RegExp = CURSOR): void {
+  if (typeof cursor === 'string' && form.test(cursor)) return
+  throw invalidOption(name, 'must be a cursor of this history', show(cursor), 'Pass the `cursor` of a listed job.')
+}
+
 export function requireReplayed(jobs: readonly Replayed[]): void {
-  if (!Array.isArray(jobs)) throw invalidOption('jobs', 'must be a list', show(jobs), 'Pass [{ id, retryState }].')
-  for (const { id, retryState } of jobs) {
+  if (!Array.isArray(jobs))
+    throw invalidOption('jobs', 'must be a list', show(jobs), 'Pass [{ id, cursor, retryState }].')
+  for (const { id, cursor, retryState } of jobs) {
     requireId('id', id)
+    requireCursor('cursor', cursor)
     if (!isUint8Array(retryState))
       throw invalidOption('retryState', 'must be a Uint8Array', kindOf(retryState), 'Pass bytes.')
   }

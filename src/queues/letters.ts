@@ -1,7 +1,8 @@
 /** The dead letters of an inbox or a destination, as its owner sees and selects them: by their ids, all, or by a filter. */
 
-import { invalidOption, kindOf, requireBoolean, requireOneOf, requireOptions, requireText } from '../options/checks.ts'
+import { invalidOption, requireBoolean, requireOneOf, requireOptions, requireText } from '../options/checks.ts'
 import type { DeadLetter, DeadLetterPage, Queue } from './api.ts'
+import { readIds, readPage } from './arguments.ts'
 import { MESSAGE_FILTERS, type MessageFilter, matchMessage, requireFilter } from './filter.ts'
 
 /** Which dead letters are meant: those that match all that is given. */
@@ -56,24 +57,15 @@ export function createLetters<Seen extends { readonly reason: string }, Filter e
     }
   }
 
-  async function* select(
-    isMeant: (letter: DeadLetter) => boolean,
-    { after, newestFirst = false }: DeadLetterPage = {},
-  ): AsyncGenerator<DeadLetter> {
-    for (let last = after; ; ) {
-      const page = await queue.deadLetters({ limit: PAGE, newestFirst, ...(last !== undefined && { after: last }) })
-      yield* page.filter(isMeant)
-      last = page.at(-1)?.id
-      if (page.length < PAGE) return
-    }
-  }
-
   function selectorOf(call: string, which: Which<Filter>): (letter: DeadLetter) => boolean {
-    if (which === 'all') return () => true
-    if (Array.isArray(which)) return ({ id }) => which.includes(id)
-    if (typeof which === 'object' && which !== null && Object.keys(which).length > 0) return readFilter(call, which)
-    const found = typeof which === 'object' && which !== null ? 'a filter without any' : kindOf(which)
-    throw invalidOption(call, "must be given ids, 'all' or a filter", found, `To ${call} all dead letters, pass 'all'.`)
+    if (typeof which === 'object' && which !== null && !Array.isArray(which)) {
+      requireAny(call, which)
+      return readFilter(call, which)
+    }
+    const ids = readIds(which as readonly string[] | 'all')
+    if (ids === 'all') return () => true
+    const wanted = new Set(ids)
+    return ({ id }) => wanted.has(id)
   }
 
   async function redrive(which: Which<Filter>): Promise<number>
@@ -88,7 +80,9 @@ export function createLetters<Seen extends { readonly reason: string }, Filter e
     if (!dryRun && (which === 'all' || Array.isArray(which))) return queue.redrive(which)
     const counts: Record<string, number> = {}
     const ids: string[] = []
-    for await (const letter of select(selectorOf('redrive', which))) {
+    const isMeant = selectorOf('redrive', which)
+    for await (const letter of walkLetters(queue.deadLetters)) {
+      if (!isMeant(letter)) continue
       ids.push(letter.id)
       const { reason } = read(letter)
       counts[reason] = (counts[reason] ?? 0) + 1
@@ -103,23 +97,53 @@ export function createLetters<Seen extends { readonly reason: string }, Filter e
     async deadLetters(
       page: DeadLetterPage & Partial<Filter> = {} as DeadLetterPage & Partial<Filter>,
     ): Promise<readonly Seen[]> {
-      const { after, limit, newestFirst, ...filter } = page
+      const { after, limit = 100, newestFirst = false, ...filter } = page
       if (Object.keys(filter).length === 0) return (await queue.deadLetters(page)).map(read)
       const isMeant = readFilter('deadLetters', filter)
+      const checked = readPage({ limit, newestFirst, ...(after !== undefined && { after }) })
       const found: Seen[] = []
-      for await (const letter of select(isMeant, page)) {
-        if (found.push(read(letter)) === (limit ?? 100)) break
+      for await (const letter of walkLetters(queue.deadLetters, checked)) {
+        if (isMeant(letter) && found.push(read(letter)) === limit) break
       }
       return found
     },
     redrive,
     async drop(which: Which<Filter & { readonly olderThan?: Date }>): Promise<number> {
-      const isFilter =
-        typeof which === 'object' && which !== null && !Array.isArray(which) && Object.keys(which).length > 0
-      if (!isFilter) return queue.drop(which as readonly string[])
+      if (typeof which !== 'object' || which === null || Array.isArray(which)) {
+        return queue.drop(which as readonly string[] | 'all')
+      }
+      requireAny('drop', which)
       const { olderThan, ...filter } = which as LetterFilter & { readonly olderThan?: Date }
       const matches = readFilter('drop', filter, ['olderThan'])
       return queue.drop({ matches, ...(olderThan !== undefined && { olderThan }) })
     },
+  }
+}
+
+/** @throws TypeError for a filter whose values are all undefined: a parameter that is missing must not mean all. */
+function requireAny(call: string, filter: object): void {
+  if (Object.values(filter).some((value) => value !== undefined)) return
+  const advice = `Pass one such as \`reason\`. To ${call} all dead letters, pass 'all'.`
+  throw invalidOption(call, "must be given ids, 'all' or a filter", 'a filter without a value', advice)
+}
+
+interface Walk {
+  readonly newestFirst?: boolean
+  readonly after?: string | undefined
+}
+
+/** Reads dead letters page by page, each once: when the last one of a page is gone, the next page begins anew. */
+export async function* walkLetters<Letter extends { readonly id: string }>(
+  list: (page: DeadLetterPage) => Promise<readonly Letter[]>,
+  { newestFirst = false, after }: Walk = {},
+  limit: number = PAGE,
+): AsyncGenerator<Letter> {
+  const seen = new Set<string>()
+  for (let last = after; ; ) {
+    const page = await list({ limit, newestFirst, ...(last !== undefined && { after: last }) })
+    for (const letter of page) if (seen.size < seen.add(letter.id).size) yield letter
+    last = page.at(-1)?.id
+    if (page.length < limit) return
+    await new Promise((resolve) => setTimeout(resolve)) // A queue in memory answers at once, and others would wait for all of it.
   }
 }

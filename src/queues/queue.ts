@@ -151,9 +151,9 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
       async replay(jobs) {
         requireReplayed(jobs)
         requireOpen(closed === undefined)
-        const count = await ask(() => replay(jobs))
+        const result = await ask(() => replay(jobs))
         worker.wake()
-        return count
+        return result
       },
       async note(name, text) {
         requireText('name', name)

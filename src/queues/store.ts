@@ -10,6 +10,7 @@ import type {
   QueueHistory,
   QueueUse,
   Replayed,
+  ReplayResult,
   StoredJob,
 } from './api.ts'
 import type { QueueCounts } from './health.ts'
@@ -111,7 +112,7 @@ export interface HistoryStore extends Pick<QueueHistory, 'countsBytes'> {
     readonly limit: number
   }): Answer<readonly HandledJob[]>
   find(ids: readonly string[]): Answer<readonly HandledJob[]>
-  replay(jobs: readonly Replayed[]): Answer<number>
+  replay(jobs: readonly Replayed[]): Answer<ReplayResult>
   note(name: string, text: string | undefined): Answer<string | undefined>
   /**
    * Drops the oldest: those that were handled before this time, and more while their bodies take more than `maxBytes`, at most `limit`.

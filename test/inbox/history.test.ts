@@ -8,8 +8,8 @@ import { memoryQueue } from '../../src/queues/memory/index.ts'
 import type { Receiver } from '../../src/receiver/api.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import type { ManualClock } from '../../src/testing/manual-clock.ts'
-import { setUpInbox } from '../support/inbox.ts'
-import { deliver, setUp, watchWarnings } from '../support/receive.ts'
+import { handleJob, setUpInbox } from '../support/inbox.ts'
+import { deliver, setUp } from '../support/receive.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -153,9 +153,9 @@ describe('the history of an inbox', () => {
     await clock.advance(0)
     const list = vi.spyOn(memory.history as NonNullable<typeof memory.history>, 'list')
     expect((await idsOf(receiver)).length).toBe(1_200)
-    expect(list).toHaveBeenCalledTimes(3)
-    await idsOf(receiver, { limit: 10 })
     expect(list).toHaveBeenCalledTimes(4)
+    await idsOf(receiver, { limit: 10 })
+    expect(list).toHaveBeenCalledTimes(5)
   })
 
   it('drops what is older than `maxAgeMs`, exact to a minute', async () => {
@@ -193,9 +193,9 @@ describe('the history of an inbox', () => {
     const { receiver } = setUp({ clock, inbox: { queue, history } })
     const expected = { message: undefined, receivedAt: undefined, handlers: [], ignored: false, replayId: undefined }
     expect(await listed(receiver)).toMatchObject([expected])
-    const error = 'A replay needs messages that this release can read. Got'
-    await expect(receiver.replay({ id: 'fix-42', dryRun: true })).rejects.toThrow(error)
-    await expect(receiver.replay({ id: 'fix-42' })).rejects.toThrow(error)
+    const nothing = { id: 'fix-42', count: 0, types: { unreadable: 1 }, events: {} }
+    expect(await receiver.replay({ id: 'fix-42', dryRun: true })).toEqual(nothing)
+    expect(await receiver.replay({ id: 'fix-42' })).toEqual(nothing)
     expect(await listed(receiver)).toMatchObject([expected])
     expect(await listed(receiver, { type: 'track' })).toEqual([])
     expect(await listed(receiver, { event: 'Order Completed' })).toEqual([])
@@ -216,10 +216,68 @@ describe('a replay', () => {
     expect(handler.mock.calls[0]?.[1].replay).toBeUndefined()
     expect(again.map(([, { id }]) => id)).toEqual([handler.mock.calls[0]?.[1].id, handler.mock.calls[3]?.[1].id])
     const found = await listed(receiver, { event: 'Order Completed' })
-    expect(found.map(({ replayId, handledAt }) => [replayId, handledAt])).toEqual([
-      ['fix-42', hoursLater(5)],
-      ['fix-42', hoursLater(5)],
+    expect(found.map(({ replayId, handledAt, replayedAt }) => [replayId, handledAt, replayedAt])).toEqual([
+      ['fix-42', hoursLater(0), hoursLater(5)],
+      ['fix-42', hoursLater(4), hoursLater(5)],
     ])
+  })
+
+  it('leaves its messages at the times when they were handled first', async () => {
+    const { receiver, clock, hoursLater } = await handleMessages()
+    await receiver.replay({ id: 'wrong' })
+    await clock.advance(DAY)
+    const wrong = { since: hoursLater(1), until: hoursLater(3) }
+    expect(await idsOf(receiver, wrong)).toEqual(['1', '2'])
+    expect(await receiver.replay({ id: 'right', ...wrong })).toMatchObject({ count: 2 })
+    await clock.advance(1)
+    expect(await receiver.replay({ id: 'wrong' })).toMatchObject({ count: 0 })
+    const [first] = await listed(receiver, wrong)
+    expect(first).toMatchObject({ handledAt: hoursLater(1), replayId: 'right' })
+  })
+
+  it('of one id at once gives each message out once', async () => {
+    const { receiver, clock, handler } = await handleMessages()
+    const replaying = Promise.all([receiver.replay({ id: 'fix-42' }), receiver.replay({ id: 'fix-42' })])
+    const counts = (await overTime(clock, replaying)).map(({ count }) => count)
+    await clock.advance(HOUR)
+    expect([counts[0] + counts[1], handler.mock.calls.length]).toEqual([5, 8])
+  })
+
+  it('reaches later what another replay or a dead letter held, with its id', async () => {
+    const { receiver, clock } = setUpInbox({ history, retries: [] })
+    const [mail, crm] = [vi.fn<Handler>(), vi.fn<Handler>()]
+    receiver.on('track', mail, { name: 'mail' }).on('track', crm, { name: 'crm' }).start()
+    await deliver(receiver, fixtures.track)
+    await clock.advance(HOUR)
+    crm.mockRejectedValueOnce(new Error('no'))
+    await receiver.replay({ id: 'one', handlers: ['crm'] })
+    await clock.advance(HOUR)
+    expect(await receiver.replay({ id: 'two', handlers: ['mail'] })).toMatchObject({ count: 0, types: {} })
+    await receiver.redrive('all')
+    await clock.advance(HOUR)
+    expect(await receiver.replay({ id: 'two' })).toMatchObject({ count: 1, types: { track: 1 } })
+    await clock.advance(HOUR)
+    expect([mail.mock.calls.length, crm.mock.calls.length]).toEqual([2, 3])
+    for (const id of ['one', 'two']) expect(await receiver.replay({ id })).toMatchObject({ count: 0 })
+  })
+
+  it('takes what was handled before it began, also with a later `until`', async () => {
+    const { receiver, clock } = await handleMessages()
+    const until = new Date(clock.now() + DAY)
+    expect(await receiver.replay({ id: 'fix-42', until })).toMatchObject({ count: 5 })
+    await clock.advance(HOUR)
+    await deliver(receiver, { ...fixtures.track, messageId: 'new' })
+    await clock.advance(HOUR)
+    expect(await receiver.replay({ id: 'other', until })).toMatchObject({ count: 6 })
+    await clock.advance(HOUR)
+    expect(await receiver.replay({ id: 'fix-42', until })).toMatchObject({ count: 0 })
+  })
+
+  it('says how far it is', async () => {
+    const { receiver } = await handleMessages()
+    const onProgress = vi.fn()
+    await receiver.replay({ onProgress })
+    expect(onProgress.mock.calls).toEqual([[5]])
   })
 
   it('replays all without a filter, with an id of its own', async () => {
@@ -352,6 +410,19 @@ describe('a replay', () => {
     expect(seen.slice(300).indexOf('new')).toBe(100)
   })
 
+  it('is held to `maxPerSecond`, also after it had to wait', async () => {
+    const { receiver, clock, memory } = await handleMessages()
+    memory.pause()
+    await deliver(receiver, fixtures.page)
+    await clock.advance(HOUR)
+    const replaying = receiver.replay({ maxPerSecond: 2 })
+    await clock.advance(HOUR)
+    memory.resume()
+    const startedAt = clock.now()
+    expect(await overTime(clock, replaying)).toMatchObject({ count: 5 })
+    expect(clock.now() - startedAt).toBeGreaterThanOrEqual(2_000)
+  })
+
   it('is held to `maxPerSecond`', async () => {
     const { receiver, clock } = await handleMessages()
     const startedAt = clock.now()
@@ -367,7 +438,7 @@ describe('a replay', () => {
     const advice =
       'To go on with that one, pass its id without filters, and its `userId` if it has one. Else choose another id.'
     const refused = (name: string) =>
-      `\`replay: id\` must be new, or have the filters that it had. Got 'fix-42', which has another ${name}. ${advice}`
+      `\`replay: id\` must be new, or have the filters that it had. Got 'fix-42', which has other \`${name}\`. ${advice}`
     const replay = (options: object) => receiver.replay({ id: 'fix-42', userId: 'ada', ...options })
     await expect(replay({ event: 'Order Refunded' })).rejects.toThrow(refused('event'))
     await expect(replay({ type: 'track' })).rejects.toThrow(refused('type'))
@@ -381,7 +452,9 @@ describe('a replay', () => {
   it('keeps no user under its id', async () => {
     const { receiver, memory } = await handleMessages()
     await receiver.replay({ id: 'fix-42', userId: 'ada' })
-    expect(await memory.history?.note('replay fix-42')).toMatch(/^\{"until":\d+,"user":"[0-9a-f]{64}"\}$/)
+    expect(await memory.history?.note('replay fix-42')).toMatch(/^\{"user":"[0-9a-f]{64}","begunAt":\d+\}$/)
+    await receiver.replay()
+    expect(await memory.history?.note('replay undefined')).toBeUndefined()
   })
 
   it('for a handler that does not exist is refused', async () => {
@@ -394,20 +467,48 @@ describe('a replay', () => {
     await expect(receiver.replay({ handlers: [''] })).rejects.toThrow('must be names of handlers')
   })
 
-  it('warns once of a handler that the process that handles it does not have', async () => {
-    const { receiver, clock, memory } = await handleMessages()
-    const warn = watchWarnings()
-    const [first, second] = (await memory.history?.list()) ?? []
+  it('of a handler that the process that handles it does not have fails, until one has it', async () => {
+    const { receiver, clock, memory } = await handleMessages({ retries: [] })
+    const [first] = (await memory.history?.list()) ?? []
+    const { id = '', cursor = '' } = first ?? {}
     const retryState = Buffer.from('{"attempts":0,"releases":0,"replay":{"id":"fix-42","at":0,"only":["crm"]}}')
-    await memory.history?.replay([first, second].map((job) => ({ id: job?.id ?? '', retryState })))
+    await memory.history?.replay([{ id, cursor, retryState }])
     await clock.advance(0)
-    expect(warn.mock.calls).toEqual([
-      [
-        "No handler is named 'crm': a message that is for it is handled without it. Give its name to the handler that replaces it.",
-        { code: 'HOOKLINE_NO_HANDLER' },
-      ],
-    ])
+    const [letter] = await receiver.deadLetters({ handler: 'crm' })
+    expect(letter?.error.message).toContain("A replay needs its handlers. Got no handler with the name 'crm'.")
+    const crm = vi.fn<Handler>()
+    receiver.on('track', crm, { name: 'crm' })
+    await receiver.redrive('all')
+    await clock.advance(0)
+    expect(crm.mock.calls).toMatchObject([[{ messageId: '0' }, { replay: { id: 'fix-42' } }]])
     expect(await listed(receiver)).toHaveLength(5)
+  })
+
+  it('that goes on needs the handlers that it began with', async () => {
+    const { receiver, memory } = await handleMessages()
+    await memory.history?.note('replay fix-42', '{"begunAt":9e15,"handlers":["crm"]}')
+    await expect(receiver.replay({ id: 'fix-42' })).rejects.toThrow("must be names of handlers. Got 'crm'.")
+  })
+
+  it('goes back to the history where the process that handles it keeps none', async () => {
+    const replay = { attempts: 0, releases: 0, replay: { id: 'fix-42', at: 7, before: ['fix-41'] } }
+    const { outcome } = await handleJob({ retryState: Buffer.from(JSON.stringify(replay)) })
+    const { keep = '' } = outcome as { readonly keep?: Uint8Array }
+    expect(JSON.parse(Buffer.from(keep).toString())).toEqual({ replays: ['fix-41', 'fix-42'], at: 7 })
+    expect((await handleJob({})).outcome).toEqual({ complete: true })
+  })
+
+  it('reads what another release kept as far as it can', async () => {
+    const { receiver, memory, queue, clock } = setUpInbox({ history })
+    const keep = Buffer.from('{"handlers":{"crm":1},"replays":"fix-41","at":"now","ignored":1,"more":true}')
+    await deliver(receiver, fixtures.track)
+    memory.work(async () => ({ complete: true, keep }), { concurrency: 1 })
+    await memory.drain()
+    const { receiver: next } = setUp({ clock, inbox: { queue, history } })
+    expect(await listed(next, { handler: 'crm' })).toEqual([])
+    expect(await listed(next)).toMatchObject([{ handlers: [], ignored: false, replayId: undefined }])
+    memory.pause()
+    expect(await next.replay()).toMatchObject({ count: 1 })
   })
 })
 

@@ -3,6 +3,8 @@
 import { describe, expect, it, vi } from 'vitest'
 import { createDestination } from '../../src/destination/destination.ts'
 import type { InboxLetterFilter } from '../../src/inbox/stored.ts'
+import type { DeadLetterPage } from '../../src/queues/api.ts'
+import { walkLetters } from '../../src/queues/letters.ts'
 import { startEndpoint } from '../../src/testing/endpoint.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { setUpInbox } from '../support/inbox.ts'
@@ -84,6 +86,17 @@ describe('the dead letters of an inbox', () => {
     expect(await receiver.redrive([], { dryRun: true })).toEqual({ count: 0, reasons: {} })
   })
 
+  it('are read once each, also when the last one of a page goes', async () => {
+    const letters = Array.from({ length: 7 }, (_, index) => ({ id: `${index}` }))
+    const list = async ({ after, limit }: DeadLetterPage) => {
+      if (after === '2') letters.splice(2, 1) // Then the first page follows.
+      const start = letters.findIndex(({ id }) => id === after) + 1
+      return letters.slice(start, start + (limit ?? 0))
+    }
+    const read = await Array.fromAsync(walkLetters(list, {}, 3))
+    expect(read.map(({ id }) => id)).toEqual(['0', '1', '2', '3', '4', '5', '6'])
+  })
+
   it('are dropped by the same filters', async () => {
     const { receiver, left, hoursLater } = await failMessages()
     expect(await receiver.drop({ event: 'Order Completed', until: hoursLater(0) })).toBe(0)
@@ -108,7 +121,10 @@ describe('the dead letters of an inbox', () => {
     ['an unknown filter', (receiver) => receiver.redrive({ evnt: 'x' } as never), 'Did you mean `event`?'],
     ['a filter of a destination', (receiver) => receiver.deadLetters({ url: 'x' } as never), '`url` is not an option'],
     ['a filter without any', (receiver) => receiver.redrive({}), "To redrive all dead letters, pass 'all'."],
-    ['nothing', (receiver) => receiver.redrive(undefined as never, { dryRun: true }), "must be given ids, 'all'"],
+    ['a filter whose value is missing', (receiver) => receiver.redrive({ event: undefined } as never), "pass 'all'."],
+    ['nothing', (receiver) => receiver.redrive(undefined as never, { dryRun: true }), '`ids` must be a list'],
+    ['a wrong id', (receiver) => receiver.redrive(['x'], { dryRun: true }), '`ids` must be a lowercase UUID'],
+    ['a wrong limit', (receiver) => receiver.deadLetters({ type: 'track', limit: 0 }), '`limit` must be'],
     ['a date that is none', (receiver) => receiver.drop({ since: 3 as never }), '`drop: since` must be a valid Date'],
     ['a wrong handler', (receiver) => receiver.redrive({ handler: '' }), '`redrive: handler` must be'],
     ['a wrong option', (receiver) => receiver.redrive('all', { dryrun: true } as never), 'Did you mean `dryRun`?'],

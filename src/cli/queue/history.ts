@@ -98,7 +98,7 @@ export async function replayMessages(
       done = count
       bar.show(count)
     }
-    done = (await replay({ ...context, onProgress }, { ...options, signal })).count
+    done = (await replay(context, { ...options, signal, onProgress })).count
   } catch (error) {
     if (!signal.aborted) throw error
   } finally {

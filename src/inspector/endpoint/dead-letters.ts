@@ -2,6 +2,7 @@
 
 import { setImmediate } from 'node:timers/promises'
 import { HooklineError } from '../../message/error.ts'
+import { walkLetters } from '../../queues/letters.ts'
 import type { Clock } from '../../time/clock.ts'
 import type { Journal } from '../journal.ts'
 import type { Change, Changed, DeadLetters, Letter, LetterGroup } from '../wire.ts'
@@ -136,20 +137,9 @@ function readChange({ ids, group, dryRun }: Unread): Selection {
   )
 }
 
-interface Reading {
-  readonly newestFirst: boolean
-  readonly after?: string | undefined
-}
-
 /** Reads dead letters page by page. */
-async function* readLetters(queue: PartQueue, { newestFirst, after: from }: Reading): AsyncGenerator<PartLetter> {
-  for (let after = from; ; ) {
-    const page = await queue.deadLetters({ limit: PAGE, newestFirst, ...(after !== undefined && { after }) })
-    yield* page
-    after = page.at(-1)?.id
-    if (page.length < PAGE) return
-    await setImmediate() // A queue in memory answers at once, and other requests would wait for all of it.
-  }
+function readLetters(queue: PartQueue, walk: { readonly newestFirst: boolean; readonly after?: string | undefined }) {
+  return walkLetters((page) => queue.deadLetters(page), walk, PAGE)
 }
 
 async function group(queue: PartQueue): Promise<Groups> {

@@ -20,6 +20,7 @@ import { createGuard, type GuardOptions, requireOwnHeader, requireSameOrigin } f
 import { answer, json, pageFiles, Refusal, redirect, refused, requireBetween } from './answers.ts'
 import { createLetters, type QueuedPart } from './dead-letters.ts'
 import type { Faults } from './faults.ts'
+import { createHistory, type PartWithHistory } from './history.ts'
 import { createSampler, type WatchedPart } from './queues.ts'
 import { createStreams } from './stream.ts'
 import { createTimeControl } from './time.ts'
@@ -62,11 +63,12 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
   const guard = createGuard(options)
   const letters = createLetters(journal, clock, machine)
   const wake = (): void => streams.wake()
+  const history = createHistory(journal, wake, report)
   const isOpen = (): boolean => streams.isOpen
   const queues = createSampler({ parts, series, isOpen, onSample: wake, report, clock: background })
   const time = movable && createTimeControl(movable, isActive, wake, background)
   faults?.onChange(wake)
-  const sources = [queues, faults, time].filter((source) => source !== undefined)
+  const sources = [queues, history, faults, time].filter((source) => source !== undefined)
   const streams = createStreams(journal, sources, background)
   const stopLooking = journal.onChange(queues.look) // The plots begin with the first message, not with the first page.
   let sending = 0
@@ -117,6 +119,10 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
         const part = await queuedPartOf(query.get('part'))
         return json(await letters.list(part, query.get('group') ?? undefined, readAfter(query)))
       },
+      '/api/history': async (request, query) => {
+        const part = await partWithHistory(query.get('part'))
+        return answer(200, 'application/x-ndjson', history.list(part, query, request))
+      },
     } satisfies Record<string, Get>),
   )
 
@@ -125,6 +131,8 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
     Object.entries({
       '/api/redrive': (body, request) => change('redrive', body, request),
       '/api/drop': (body, request) => change('drop', body, request),
+      '/api/replay': async (body, request) => history.replay(await partWithHistory(body.part), body, request),
+      '/api/stop-replay': history.stop,
       '/api/send': send,
       '/api/faults': (body) => {
         if (faults !== undefined) return faults.set(body)
@@ -172,7 +180,10 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
 
   async function readSetup(access: Access): Promise<Setup> {
     const address = options.address?.()
-    const named = parts.map(async ({ name, kind, queue }) => ({ name, kind, hasQueue: await queues.has(queue) }))
+    const named = parts.map(async ({ name, kind, queue, history: kept }) => {
+      const [hasQueue, hasHistory] = await Promise.all([queues.has(queue), queues.has(kept)])
+      return { name, kind, hasQueue, hasHistory }
+    })
     return {
       version: manifest.version,
       access,
@@ -200,6 +211,13 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
       404,
       'The part must have a queue. Got one without. Choose a receiver with an inbox, or a destination.',
     )
+  }
+
+  async function partWithHistory(name: unknown): Promise<PartWithHistory> {
+    const part = partOf(name)
+    if (await queues.has(part.history)) return part as PartWithHistory
+    const advice = 'Give the inbox of the receiver `history: { maxAgeMs }`.'
+    throw new Refusal(404, `The part must keep a history. Got one without. ${advice}`)
   }
 
   async function respond(request: EndpointRequest): Promise<EndpointAnswer> {
@@ -248,6 +266,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
       isClosed = true
       stopLooking()
       queues.close()
+      history.close()
       faults?.close()
       time?.close()
       streams.close()

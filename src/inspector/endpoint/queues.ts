@@ -2,6 +2,15 @@
 
 import type { Destination, DestinationDeadLetter, DestinationHealth } from '../../destination/api.ts'
 import { readRetryState } from '../../destination/retry-state.ts'
+import {
+  type HandledMessage,
+  type HistoryFilter,
+  listHistory,
+  type Replay,
+  type ReplayOptions,
+  replay,
+  requireReplayOptions,
+} from '../../inbox/history.ts'
 import { type DeadLetterMessage, readDeadLetter } from '../../inbox/stored.ts'
 import { HooklineError } from '../../message/error.ts'
 import { isObject } from '../../message/json.ts'
@@ -12,7 +21,7 @@ import type { Receiver } from '../../receiver/api.ts'
 import type { Attempt } from '../../sender/api.ts'
 import type { Clock } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
-import { cut, nameOf, SHORT, userOf } from '../redact.ts'
+import { cut, nameOf, SHORT, showBody, userOf } from '../redact.ts'
 import type { SeriesRecorder } from '../series.ts'
 import type { ErrorLine, Letter, Part, QueueStatus } from '../wire.ts'
 import type { Source } from './stream.ts'
@@ -20,6 +29,16 @@ import type { Source } from './stream.ts'
 export interface WatchedPart extends Pick<Part, 'name' | 'kind'> {
   /** Undefined for a part that never has one. */
   readonly queue?: PartQueue
+  /** The same. */
+  readonly history?: PartHistory
+}
+
+/** The messages that an inbox handled. */
+export interface PartHistory {
+  /** Whether the part keeps any. */
+  exists(): Promise<boolean>
+  list(filter: HistoryFilter): AsyncIterable<HandledMessage>
+  replay(options: ReplayOptions): Promise<Replay>
 }
 
 export interface PartQueue {
@@ -45,26 +64,33 @@ export interface PartLetter {
 }
 
 export function partOfReceiver(name: string, receiver: Receiver): WatchedPart {
-  let found: Promise<boolean> | undefined
-  /** Without an inbox this is a mistake of the caller; a queue that does not answer is another error. */
-  const look = (): Promise<boolean> =>
-    receiver.deadLetters({ limit: 1 }).then(
-      () => true,
-      (error: unknown) => error instanceof HooklineError,
-    )
   return {
     name,
     kind: 'receiver',
     queue: {
-      exists() {
-        found ??= look()
-        return found
-      },
+      exists: once(() => receiver.deadLetters({ limit: 1 })),
       health: () => receiver.health(),
       deadLetters: async (page) => (await receiver.deadLetters(page)).map(ofInbox),
       redrive: (ids) => receiver.redrive(ids),
       drop: (ids) => receiver.drop(ids),
     },
+    history: {
+      exists: once(() => receiver.history({ limit: 1 })[Symbol.asyncIterator]().next()),
+      list: (filter) => receiver.history(filter),
+      replay: (options) => receiver.replay(options),
+    },
+  }
+}
+
+/** Whether a part has what it is asked for. To ask without it is a mistake of the caller; an engine that fails is another error. */
+function once(ask: () => Promise<unknown>): () => Promise<boolean> {
+  let found: Promise<boolean> | undefined
+  return () => {
+    found ??= ask().then(
+      () => true,
+      (error: unknown) => error instanceof HooklineError,
+    )
+    return found
   }
 }
 
@@ -84,6 +110,7 @@ export function partOfDestination(name: string, destination: Destination): Watch
 
 /** A queue by itself, of an inbox or of a destination: its jobs tell which. */
 export function partOfQueue(name: string, queue: Queue, clock: Clock): WatchedPart {
+  const { history, counts } = queue
   return {
     name,
     kind: 'queue',
@@ -94,6 +121,16 @@ export function partOfQueue(name: string, queue: Queue, clock: Clock): WatchedPa
       redrive: (ids) => queue.redrive(ids),
       drop: (ids) => queue.drop(ids),
     },
+    ...(history !== undefined && {
+      history: {
+        exists: async () => true,
+        list: (filter) => listHistory(history, filter),
+        async replay(options) {
+          requireReplayOptions(options)
+          return replay({ queue: { counts, history }, clock }, options)
+        },
+      },
+    }),
   }
 }
 
@@ -137,8 +174,8 @@ function detailsOf(bytes: Uint8Array, attempts: readonly Attempt[]): Details {
 const decoder = new TextDecoder()
 
 /** The beginning of a message, and what it says of itself, also when it is not valid. */
-function describeBytes(bytes: Uint8Array): Pick<Letter, 'type' | 'name' | 'user' | 'excerpt'> {
-  const excerpt = decoder.decode(bytes.subarray(0, 400))
+export function describeBytes(bytes: Uint8Array): Pick<Letter, 'type' | 'name' | 'user' | 'excerpt'> {
+  const excerpt = showBody(bytes, bytes.length, false).text?.slice(0, 400) ?? ''
   let message: unknown
   try {
     message = JSON.parse(decoder.decode(bytes))
@@ -157,8 +194,8 @@ function describeBytes(bytes: Uint8Array): Pick<Letter, 'type' | 'name' | 'user'
 export interface QueueSampler extends Source {
   /** Samples soon, and then again and again. */
   look(): void
-  /** Whether a part has a queue. One that does not answer is one. */
-  has(queue: PartQueue | undefined): Promise<boolean>
+  /** Whether a part has a queue, or a history. One that does not answer is one. */
+  has(queue: Pick<PartQueue, 'exists'> | undefined): Promise<boolean>
   /** Whether any part works on something at this moment, or does not say. */
   isActive(): Promise<boolean>
   close(): void
@@ -221,7 +258,7 @@ export function createSampler({ parts, series, isOpen, onSample, report, clock }
     timer = clock.setTimeout(() => void sample(), Math.max(0, at - clock.monotonic()))
   }
 
-  async function has(queue: PartQueue | undefined): Promise<boolean> {
+  async function has(queue: Pick<PartQueue, 'exists'> | undefined): Promise<boolean> {
     return queue !== undefined && (await within(queue.exists(), TIMEOUT_MS, clock)) !== false
   }
 

@@ -2,6 +2,7 @@
 
 import type { Row, Setup } from '../wire.ts'
 import { formatLiteral } from './format.ts'
+import type { Journey } from './journeys.ts'
 
 /** Returns as many as the inspector keeps, by their times, the newest first: refused requests push out none but their own. */
 export function keptRows(rows: Iterable<Row>, keep?: Setup['keep']): readonly Row[] {
@@ -31,10 +32,13 @@ export function withFilter(query: URLSearchParams, name: FilterName, value: stri
   return next
 }
 
-export function filterOf(query: URLSearchParams): (row: Row) => boolean {
+/** All must be true of one row; a state without a part is that where the message is now. */
+export function filterOf(query: URLSearchParams): (journey: Journey) => boolean {
   const wanted = FILTERS.map((name) => [name, query.get(name)?.trim().toLowerCase() ?? ''] as const)
-  const tests = wanted.filter(([, value]) => value !== '').map(([name, value]) => testOf(name, value))
-  return (row) => tests.every((test) => test(row))
+  const set = wanted.filter(([, value]) => value !== '')
+  const tests = set.map(([name, value]) => testOf(name, value))
+  const isOfCurrent = set.some(([name]) => name === 'state') && !set.some(([name]) => name === 'part')
+  return ({ rows, current }) => (isOfCurrent ? [current] : rows).some((row) => tests.every((test) => test(row)))
 }
 
 function testOf(name: FilterName, value: string): (row: Row) => boolean {

@@ -6,6 +6,7 @@ import type { Setup } from '../wire.ts'
 import { DeadLettersView } from './dead-letters.tsx'
 import { DevelopmentView } from './development.tsx'
 import { formatNumber } from './format.ts'
+import { HistoryView } from './history.tsx'
 import { MessagesView } from './message-list.tsx'
 import { goTo, hrefOf, startKeys, useKeys, useRoute, VIEWS, type View } from './navigation.ts'
 import { Announcer, Facts } from './parts.tsx'
@@ -18,6 +19,7 @@ const CONTENT: Readonly<Record<View, () => ComponentChild>> = {
   messages: MessagesView,
   queues: QueuesView,
   'dead-letters': DeadLettersView,
+  history: HistoryView,
   send: SendView,
   development: DevelopmentView,
 }
@@ -70,8 +72,10 @@ function Page() {
 
 /** No messages pass where queues are looked into. */
 function viewsOf(setup: Setup | undefined): readonly View[] {
-  if (setup?.command === 'queue') return ['queues', 'dead-letters']
-  return (Object.keys(VIEWS) as View[]).filter((each) => each !== 'development' || setup?.development === true)
+  if (setup?.command === 'queue') return ['queues', 'dead-letters', 'history']
+  const isLeftOut = (view: View): boolean =>
+    (view === 'development' && setup?.development !== true) || (view === 'history' && setup?.command === 'listen')
+  return (Object.keys(VIEWS) as View[]).filter((view) => !isLeftOut(view))
 }
 
 const KEYS = [
@@ -83,6 +87,7 @@ const KEYS = [
   ['g m', 'messages'],
   ['g q', 'queues'],
   ['g d', 'dead letters'],
+  ['g h', 'history'],
   ['g s', 'send'],
   ['g f', 'faults and time'],
   ['?', 'these keys'],
@@ -96,6 +101,7 @@ function KeysHelp() {
     'g m': () => goTo(hrefOf('messages')),
     'g q': () => goTo(hrefOf('queues')),
     'g d': () => goTo(hrefOf('dead-letters')),
+    'g h': () => goTo(hrefOf('history')),
     'g s': () => goTo(hrefOf('send')),
     'g f': () => goTo(hrefOf('development')),
   })

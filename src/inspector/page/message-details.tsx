@@ -1,11 +1,12 @@
-/** One message: what it is, what happened to it step by step, its body and its headers. */
+/** One message: what it is, what happened to it at each part that it passed, its body and its headers. */
 
 import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { AttemptLine, Detail, ErrorLine, Explanation, RequestLine, Row, Step } from '../wire.ts'
+import type { AttemptLine, Body, Detail, ErrorLine, Explanation, RequestLine, Row, Step } from '../wire.ts'
 import { BodyView } from './body.tsx'
 import { copyAsCurl, copyAsTest } from './copy.ts'
 import { type ActionName, ChangeDialog } from './dead-letters.tsx'
+import { readJson } from './draft.ts'
 import {
   formatBytes,
   formatCode,
@@ -16,6 +17,8 @@ import {
   formatLiteral,
 } from './format.ts'
 import { FourHours } from './four-hours.tsx'
+import { ReplayDialog } from './history.tsx'
+import { describe, type Journey } from './journeys.ts'
 import { hrefOf } from './navigation.ts'
 import {
   AttemptAnswer,
@@ -32,43 +35,41 @@ import {
 } from './parts.tsx'
 import { foldRepeats } from './repeats.ts'
 import { findRemaining, type Remaining } from './retry-times.ts'
-import { useAnswer, useNow, useStore } from './store.ts'
+import { type Answered, useAnswer, useNow, useStore } from './store.ts'
 
 interface MessageProps {
-  readonly id: number
+  /** Undefined when it is not kept, or not any more. */
+  readonly journey: Journey | undefined
   readonly headingRef: RefObject<HTMLHeadingElement>
   readonly isEntered: boolean
   readonly onClose: () => void
 }
 
-export function MessageView({ id, headingRef, isEntered, onClose }: MessageProps) {
-  const row = useStore((state) => state.rows.find((each) => each.id === id))
-  const { answer: detail, error } = useAnswer<Detail>('message', { id }, { cause: row })
+export function MessageView({ journey, headingRef, isEntered, onClose }: MessageProps) {
+  const hasRows = useStore((state) => state.hasRows)
   useEffect(() => {
     // On a narrow screen it covers the list.
     if (isEntered || matchMedia('(max-width: 979px)').matches) headingRef.current?.focus()
   }, [headingRef, isEntered])
+  const { type = 'not a message', name } = journey === undefined ? { type: 'Message' } : describe(journey.rows)
   return (
     <section class="message" aria-labelledby="message-title">
       <header>
         <h2 id="message-title" ref={headingRef} tabIndex={-1} class="break">
-          {detail === undefined ? (
-            `Message ${id}`
-          ) : (
-            <>
-              <span class="mono muted">{detail.row.type ?? 'not a message'}</span>{' '}
-              {detail.row.name !== undefined && <Text value={detail.row.name} />}
-            </>
-          )}
+          <span class="mono muted">{type}</span> {name !== undefined && <Text value={name} />}
         </h2>
         <button type="button" class="quiet" title="Key: Escape" onClick={onClose}>
           Close
         </button>
       </header>
-      <Failure error={error} />
-      {detail !== undefined && <Content detail={detail} />}
+      {journey !== undefined && <Content journey={journey} />}
+      {journey === undefined && hasRows && <Failure error="This message is not kept, or not any more." />}
     </section>
   )
+}
+
+function useDetail(row: Row): Answered<Detail> {
+  return useAnswer<Detail>('message', { id: row.id }, { cause: row })
 }
 
 interface DetailProps {
@@ -77,10 +78,11 @@ interface DetailProps {
 
 const BY = { sent: 'Sent by', received: 'Received by', collected: 'Collected by' }
 
-function Content({ detail }: DetailProps) {
-  const { row, request, body, steps, window } = detail
+function Content({ journey: { rows, current } }: { readonly journey: Journey }) {
+  const { answer: detail, error } = useDetail(current)
+  if (detail === undefined) return <Failure error={error} />
+  const { row, request, body } = detail
   const [curl, test] = [copyAsCurl(detail), copyAsTest(detail)]
-  const canSend = useStore(({ setup }) => setup?.access === 'write' && setup.senders.length > 0)
   const facts: FactList = [
     ['State', <RowStateName key="state" row={row} />],
     ['Answer', row.status],
@@ -95,22 +97,18 @@ function Content({ detail }: DetailProps) {
   ]
   return (
     <>
+      <Failure error={error} />
       {row.state === 'dead' && <LastError detail={detail} />}
       <Facts class="facts" facts={facts} />
       <div class="row">
         {curl !== undefined && <CopyButton label="Copy as curl" text={curl} />}
         {test !== undefined && <CopyButton label="Copy as test" text={test} />}
         {body.text !== undefined && <CopyButton label="Copy body" text={body.text} />}
-        {canSend && body.text !== undefined && (
-          <a class="button" href={hrefOf('send', '', new URLSearchParams({ from: String(row.id) }))}>
-            Send again
-          </a>
-        )}
+        <Actions detail={detail} />
       </div>
       <div class="beside">
         <Section title="Timeline">
-          {window !== undefined && <FourHours {...window} steps={steps} row={row} />}
-          <Timeline detail={detail} />
+          {rows.length === 1 ? <Timeline detail={detail} /> : <Parts rows={rows} body={body} />}
         </Section>
         <Section title="Body">
           <BodyView detail={detail} />
@@ -120,6 +118,76 @@ function Content({ detail }: DetailProps) {
         <Section title="Headers">
           <Headers request={request} />
         </Section>
+      )}
+    </>
+  )
+}
+
+/** Strangers may send many messages with one id. */
+const MAX_PARTS = 20
+
+/** The parts that the message has passed, each with its steps. */
+function Parts({ rows, body }: { readonly rows: readonly Row[]; readonly body: Body }) {
+  const recordedAt = rows[0]?.kind === 'collected' ? readTimestamp(body) : undefined
+  return (
+    <>
+      {recordedAt !== undefined && (
+        <section class="stack" aria-label="client">
+          <h4>client</h4>
+          <ol class="timeline">
+            <Item tone="plain" title="Recorded, by the clock of the client" at={recordedAt} />
+          </ol>
+        </section>
+      )}
+      {rows.slice(0, MAX_PARTS).map((row) => (
+        <PartOfJourney key={row.id} row={row} />
+      ))}
+      {rows.length > MAX_PARTS && <Note>And {formatCount(rows.length - MAX_PARTS, 'more row')} with this id.</Note>}
+    </>
+  )
+}
+
+function readTimestamp({ text = '' }: Body): number | undefined {
+  const message: unknown = readJson(text).value
+  const { timestamp } = (message ?? {}) as { readonly timestamp?: unknown }
+  const at = typeof timestamp === 'string' ? Date.parse(timestamp) : Number.NaN
+  return Number.isNaN(at) ? undefined : at
+}
+
+function PartOfJourney({ row }: { readonly row: Row }) {
+  const { answer: detail, error } = useDetail(row)
+  return (
+    <section class="stack" aria-label={row.part}>
+      <h4 class="row">
+        <Text value={row.part} /> <RowStateName row={row} />
+        {row.kind === 'collected' && <a href={hrefOf('messages', String(row.id))}>Request</a>}
+      </h4>
+      <Failure error={error} />
+      {detail !== undefined && <Timeline detail={detail} />}
+    </section>
+  )
+}
+
+function Actions({ detail: { row, body, deliveryId } }: DetailProps) {
+  const setup = useStore((state) => state.setup)
+  const [isReplaying, setReplaying] = useState(false)
+  if (setup?.access !== 'write') return null
+  const hasHistory = setup.parts.some(({ name, hasHistory }) => hasHistory && name === row.part)
+  const canReplay = hasHistory && deliveryId !== undefined && (row.state === 'done' || row.state === 'ignored')
+  return (
+    <>
+      {setup.senders.length > 0 && body.text !== undefined && (
+        <a class="button" href={hrefOf('send', '', new URLSearchParams({ from: String(row.id) }))}>
+          Send again
+        </a>
+      )}
+      {canReplay && (
+        <button type="button" onClick={() => setReplaying(true)}>
+          Replay
+        </button>
+      )}
+      {canReplay && isReplaying && (
+        <ReplayDialog request={{ part: row.part, ids: [deliveryId] }} onClose={() => setReplaying(false)} />
       )}
     </>
   )
@@ -208,36 +276,39 @@ function Items({ steps, first }: { readonly steps: readonly Step[]; readonly fir
 }
 
 function Timeline({ detail }: DetailProps) {
-  const { steps, row, canExplain } = detail
+  const { steps, row, canExplain, window } = detail
   const first = steps[0]?.at
   return (
-    <ol class="timeline">
-      {foldRepeats(steps).map(({ steps, repeats }, index) =>
-        repeats === undefined ? (
-          <Items key={index} steps={steps} first={first} />
-        ) : (
-          <li key={index}>
-            <details>
-              <summary class="muted">{formatCount(repeats, 'more attempt')} with the same result</summary>
-              <ol class="timeline">
-                <Items steps={steps} first={first} />
-              </ol>
-            </details>
-          </li>
-        ),
-      )}
-      {canExplain && (
-        <Item tone="bad" title="Why the signature was refused">
-          <Reason id={row.id} />
-        </Item>
-      )}
-      {row.state === 'waiting' && <Next row={row} steps={steps} />}
-      {row.state === 'dead' && (
-        <Item tone="bad" title={`Dead letter${row.code === undefined ? '' : `: ${formatLiteral(row.code)}`}`}>
-          <p>It is not tried again by itself.</p>
-        </Item>
-      )}
-    </ol>
+    <>
+      {window !== undefined && <FourHours {...window} steps={steps} row={row} />}
+      <ol class="timeline">
+        {foldRepeats(steps).map(({ steps, repeats }, index) =>
+          repeats === undefined ? (
+            <Items key={index} steps={steps} first={first} />
+          ) : (
+            <li key={index}>
+              <details>
+                <summary class="muted">{formatCount(repeats, 'more attempt')} with the same result</summary>
+                <ol class="timeline">
+                  <Items steps={steps} first={first} />
+                </ol>
+              </details>
+            </li>
+          ),
+        )}
+        {canExplain && (
+          <Item tone="bad" title="Why the signature was refused">
+            <Reason id={row.id} />
+          </Item>
+        )}
+        {row.state === 'waiting' && <Next row={row} steps={steps} />}
+        {row.state === 'dead' && (
+          <Item tone="bad" title={`Dead letter${row.code === undefined ? '' : `: ${formatLiteral(row.code)}`}`}>
+            <p>It is not tried again by itself.</p>
+          </Item>
+        )}
+      </ol>
+    </>
   )
 }
 
@@ -327,7 +398,7 @@ const THEN = { sender: 'Its sender was asked to send it again.', dead_letter: 'I
 type Runs = Extract<Step, { what: 'handled' | 'failed' }>
 
 function showRuns(step: Runs): Shown {
-  const { what, attempt, durationMs, runs, error, next } = step
+  const { what, attempt, durationMs, runs, replayId, error, next } = step
   const isFailed = what === 'failed'
   const then = typeof next === 'number' ? `Again at ${formatExactTime(next)}.` : next && THEN[next]
   const isOfRun = error?.code === 'handler_failed' && runs.some((run) => run.error)
@@ -349,7 +420,8 @@ function showRuns(step: Runs): Shown {
       {then !== undefined && <Note>{then}</Note>}
     </>
   )
-  const title = `${isFailed ? 'Handlers failed' : 'Handled'}${attempt > 1 ? `, attempt ${attempt}` : ''}`
+  const again = replayId === undefined ? '' : `Replay ${replayId}: `
+  const title = `${again}${isFailed ? 'Handlers failed' : 'Handled'}${attempt > 1 ? `, attempt ${attempt}` : ''}`
   return { tone: isFailed ? 'bad' : 'good', title: `${title} in ${formatDuration(durationMs)}`, children }
 }
 

@@ -4,26 +4,28 @@ import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Row } from '../wire.ts'
 import { countFilters, type FilterName, filterOf, withFilter } from './filter.ts'
-import { formatCode, formatDuration, formatExactTime, formatNumber, formatTime } from './format.ts'
+import { formatCode, formatCount, formatDuration, formatExactTime, formatNumber, formatTime } from './format.ts'
+import { describe, findJourney, type Journey } from './journeys.ts'
 import { MessageView } from './message-details.tsx'
 import { goTo, hrefOf, useKeys, useRoute } from './navigation.ts'
-import { CopyButton, Countdown, Empty, RowStateName, STATES, Text, Time } from './parts.tsx'
+import { CopyButton, Countdown, Empty, nameState, RowStateName, Sign, STATES, Text, Time } from './parts.tsx'
 import { useStore } from './store.ts'
 
 export function MessagesView() {
   const { rest, query } = useRoute()
-  const live = useStore((state) => state.rows)
-  const [frozen, setFrozen] = useState<readonly Row[] | undefined>(undefined)
+  const live = useStore((state) => state.journeys)
+  const [frozen, setFrozen] = useState<readonly Journey[] | undefined>(undefined)
   const all = frozen ?? live
   const search = query.toString()
   const passes = useMemo(() => filterOf(query), [search])
-  const rows = useMemo(() => all.filter(passes), [all, passes])
+  const journeys = useMemo(() => all.filter(passes), [all, passes])
   const known = useMemo(() => new Set(frozen?.map(({ id }) => id)), [frozen])
-  const fresh = frozen && live.filter((row) => !known.has(row.id) && passes(row)).length
+  const fresh = frozen && live.filter((journey) => !known.has(journey.id) && passes(journey)).length
 
   const openId = /^\d+$/.test(rest) ? Number(rest) : undefined
+  const opened = useMemo(() => (openId === undefined ? undefined : findJourney(live, openId)), [live, openId])
   const [chosenId, setChosenId] = useState<number | undefined>(undefined)
-  const activeId = openId ?? chosenId
+  const activeId = opened?.id ?? chosenId
   const listRef = useRef<HTMLDivElement>(null)
   const searchRef = useRef<HTMLInputElement>(null)
   const headingRef = useRef<HTMLHeadingElement>(null)
@@ -31,15 +33,15 @@ export function MessagesView() {
   const isEntered = useRef(false)
   const wasOpen = useRef(false)
 
-  const open = (row: Row, isReplaced = false): void => {
-    setChosenId(row.id)
-    goTo(hrefOf('messages', String(row.id), query), isReplaced)
+  const open = ({ id }: Journey, isReplaced = false): void => {
+    setChosenId(id)
+    goTo(hrefOf('messages', String(id), query), isReplaced)
   }
   const close = (): void => {
     if (openId !== undefined) goTo(hrefOf('messages', '', query))
   }
   useEffect(() => {
-    if (openId !== undefined) setChosenId(openId)
+    if (openId !== undefined) setChosenId(opened?.id ?? openId)
     // The message that was closed had the focus.
     else if (wasOpen.current && document.activeElement === document.body) {
       ;(listRef.current ?? searchRef.current)?.focus()
@@ -47,8 +49,8 @@ export function MessagesView() {
     wasOpen.current = openId !== undefined
   }, [openId])
   const move = (by: number): unknown => {
-    const index = rows.findIndex(({ id }) => id === activeId)
-    const next = rows[Math.min(Math.max(0, index + by), rows.length - 1)]
+    const index = journeys.findIndex(({ id }) => id === activeId)
+    const next = journeys[Math.min(Math.max(0, index + by), journeys.length - 1)]
     if (next === undefined) return false
     if (openId === undefined) return setChosenId(next.id)
     isEntered.current = document.activeElement === headingRef.current
@@ -57,10 +59,10 @@ export function MessagesView() {
   /** Arrows scroll where the focus is, unless that is the list. */
   const moveInList = (by: number) => () => document.activeElement === listRef.current && move(by)
   const enter = (): unknown => {
-    const row = rows.find(({ id }) => id === activeId)
-    if (row === undefined) return false
+    const journey = journeys.find(({ id }) => id === activeId)
+    if (journey === undefined) return false
     isEntered.current = true
-    return openId === row.id ? headingRef.current?.focus() : open(row)
+    return opened === journey ? headingRef.current?.focus() : open(journey)
   }
   const pause = (): void => setFrozen(frozen === undefined ? live : undefined)
 
@@ -71,8 +73,8 @@ export function MessagesView() {
     ArrowUp: moveInList(-1),
     PageDown: moveInList(10),
     PageUp: moveInList(-10),
-    Home: moveInList(-rows.length),
-    End: moveInList(rows.length),
+    Home: moveInList(-journeys.length),
+    End: moveInList(journeys.length),
     Enter: enter,
     Escape: () => (document.activeElement === searchRef.current ? listRef.current?.focus() : close()),
     '/': () => searchRef.current?.focus(),
@@ -88,26 +90,32 @@ export function MessagesView() {
           onQuery={(next) => goTo(hrefOf('messages', rest, next), true)}
           searchRef={searchRef}
           all={all}
-          shown={rows.length}
+          shown={journeys.length}
           fresh={fresh}
           onPause={pause}
         />
-        {rows.length === 0 ? (
-          <NoRows isFiltered={all.length > 0} onClear={() => goTo(hrefOf('messages', rest), true)} />
+        {journeys.length === 0 ? (
+          <NoRows isFiltered={all.length > 0} query={query} onClear={() => goTo(hrefOf('messages', rest), true)} />
         ) : (
           <List
-            rows={rows}
+            journeys={journeys}
             activeId={activeId}
-            onOpen={(row) => {
+            onOpen={(journey) => {
               isEntered.current = false
-              open(row)
+              open(journey)
             }}
             listRef={listRef}
           />
         )}
       </div>
       {openId !== undefined && (
-        <MessageView key={openId} id={openId} headingRef={headingRef} isEntered={isEntered.current} onClose={close} />
+        <MessageView
+          key={opened?.id ?? openId}
+          journey={opened}
+          headingRef={headingRef}
+          isEntered={isEntered.current}
+          onClose={close}
+        />
       )}
     </div>
   )
@@ -119,7 +127,7 @@ interface FiltersProps {
   readonly query: URLSearchParams
   readonly onQuery: (query: URLSearchParams) => void
   readonly searchRef: RefObject<HTMLInputElement>
-  readonly all: readonly Row[]
+  readonly all: readonly Journey[]
   readonly shown: number
   /** How many came since the pause; undefined without one. */
   readonly fresh: number | undefined
@@ -135,8 +143,8 @@ function Filters({ query, onQuery, searchRef, all, shown, fresh, onPause }: Filt
       onQuery(withFilter(query, name, currentTarget.value))
   const total = countFilters(query)
   const count = total - (query.has('text') ? 1 : 0)
-  const sample = all.find(({ state }) => state === 'done' || state === 'ignored')?.of
-  const names = new Set(isOpen ? all.flatMap(({ name }) => name ?? []) : [])
+  const sample = all.find(({ current: { state } }) => state === 'done' || state === 'ignored')?.current.of
+  const names = new Set(isOpen ? all.flatMap(({ current: { name } }) => name ?? []) : [])
 
   const select = (name: FilterName, label: string, options: readonly (readonly [string, string])[]) => (
     <label>
@@ -215,10 +223,23 @@ function Filters({ query, onQuery, searchRef, all, shown, fresh, onPause }: Filt
               Clear filters
             </button>
           )}
+          <HistoryLink query={query} />
         </div>
       )}
     </search>
   )
+}
+
+/** What is not in the list any more may be in the history of an inbox. */
+function HistoryLink({ query }: { readonly query: URLSearchParams }) {
+  const hasHistory = useStore(({ setup }) => setup?.parts.some((part) => part.hasHistory) === true)
+  if (!hasHistory) return null
+  const given = [
+    ['type', query.get('type')],
+    ['event', query.get('event')],
+    ['userId', query.get('user')],
+  ].flatMap(([name, value]) => (name && value ? [[name, value]] : []))
+  return <a href={hrefOf('history', '', new URLSearchParams(given))}>Search the history</a>
 }
 
 /** The page is mostly mounted in the app itself. */
@@ -233,8 +254,14 @@ function Copied({ text }: { readonly text: string }) {
   )
 }
 
+interface NoRowsProps {
+  readonly isFiltered: boolean
+  readonly query: URLSearchParams
+  readonly onClear: () => void
+}
+
 /** Says why no row is shown, and what to do. */
-function NoRows({ isFiltered, onClear }: { readonly isFiltered: boolean; readonly onClear: () => void }) {
+function NoRows({ isFiltered, query, onClear }: NoRowsProps) {
   const hasRows = useStore((state) => state.hasRows)
   const setup = useStore((state) => state.setup)
   if (!hasRows) return <Empty>Loading…</Empty>
@@ -253,6 +280,7 @@ function NoRows({ isFiltered, onClear }: { readonly isFiltered: boolean; readonl
         <button type="button" onClick={onClear}>
           Clear filters
         </button>
+        <HistoryLink query={query} />
       </Empty>
     )
   }
@@ -292,14 +320,14 @@ const ROW_PX = { wide: 30, narrow: 50 }
 const SPARE = 8
 
 interface ListProps {
-  readonly rows: readonly Row[]
+  readonly journeys: readonly Journey[]
   readonly activeId: number | undefined
-  readonly onOpen: (row: Row) => void
+  readonly onOpen: (journey: Journey) => void
   readonly listRef: RefObject<HTMLDivElement>
 }
 
 /** The list: only the rows that are seen are in the document. */
-function List({ rows, activeId, onOpen, listRef }: ListProps) {
+function List({ journeys, activeId, onOpen, listRef }: ListProps) {
   const [{ width, height }, setSize] = useState({ width: 1_000, height: 0 })
   const [top, setTop] = useState(0)
   const isWide = width >= WIDE_PX
@@ -316,23 +344,23 @@ function List({ rows, activeId, onOpen, listRef }: ListProps) {
   }, [listRef])
 
   // New rows come above: what is read stays where it is, unless it is the top.
-  const anchor = useRef<(Pick<Row, 'id' | 'at'> & { readonly offset: number }) | undefined>(undefined)
+  const anchor = useRef<(Pick<Journey, 'id' | 'at'> & { readonly offset: number }) | undefined>(undefined)
   useLayoutEffect(() => {
     const list = listRef.current
     if (list === null || anchor.current === undefined) return
     const { id, at, offset } = anchor.current
-    const above = rows.findIndex((row) => row.id === id || row.at < at)
-    const wanted = (above === -1 ? rows.length : above) * rowPx + offset
+    const above = journeys.findIndex((journey) => journey.id === id || journey.at < at)
+    const wanted = (above === -1 ? journeys.length : above) * rowPx + offset
     if (Math.abs(list.scrollTop - wanted) >= 1) list.scrollTop = wanted
     setTop(list.scrollTop)
-  }, [rows, rowPx, listRef])
+  }, [journeys, rowPx, listRef])
   const onScroll = ({ scrollTop }: HTMLDivElement): void => {
-    const first = scrollTop < rowPx ? undefined : rows[Math.floor(scrollTop / rowPx)]
+    const first = scrollTop < rowPx ? undefined : journeys[Math.floor(scrollTop / rowPx)]
     anchor.current = first && { id: first.id, at: first.at, offset: scrollTop % rowPx }
     setTop(scrollTop)
   }
 
-  const activeIndex = activeId === undefined ? -1 : rows.findIndex(({ id }) => id === activeId)
+  const activeIndex = activeId === undefined ? -1 : journeys.findIndex(({ id }) => id === activeId)
   useLayoutEffect(() => {
     const list = listRef.current
     if (list === null || activeIndex === -1) return
@@ -344,7 +372,9 @@ function List({ rows, activeId, onOpen, listRef }: ListProps) {
 
   const slots = Math.ceil(height / rowPx) + 1 + 2 * SPARE
   const first = Math.floor(top / rowPx) - SPARE
-  const indexes = Array.from({ length: slots }, (_, slot) => first + slot).filter((index) => rows[index] !== undefined)
+  const indexes = Array.from({ length: slots }, (_, slot) => first + slot).filter(
+    (index) => journeys[index] !== undefined,
+  )
   // The active one stays in the document: assistive technology reads it.
   if (activeIndex !== -1 && !indexes.includes(activeIndex)) indexes.push(activeIndex)
 
@@ -368,25 +398,25 @@ function List({ rows, activeId, onOpen, listRef }: ListProps) {
         aria-activedescendant={activeIndex === -1 ? undefined : `row-${activeId}`}
         onScroll={({ currentTarget }) => onScroll(currentTarget)}
       >
-        <div class="rows-height" role="presentation" style={{ height: `${rows.length * rowPx}px` }}>
+        <div class="rows-height" role="presentation" style={{ height: `${journeys.length * rowPx}px` }}>
           {indexes.map((index) => {
-            const row = rows[index] as Row
+            const journey = journeys[index] as Journey
             return (
               // biome-ignore lint/a11y/useKeyWithClickEvents: the list takes the keys
               <div
                 // Not of the message: the elements of rows that have gone are used again.
                 key={index >= first && index < first + slots ? index % slots : 'active'}
-                id={`row-${row.id}`}
+                id={`row-${journey.id}`}
                 class="message-row"
                 role="option"
                 tabIndex={-1}
-                aria-selected={row.id === activeId}
-                aria-setsize={rows.length}
+                aria-selected={journey.id === activeId}
+                aria-setsize={journeys.length}
                 aria-posinset={index + 1}
                 style={{ transform: `translateY(${index * rowPx}px)` }}
-                onClick={() => onOpen(row)}
+                onClick={() => onOpen(journey)}
               >
-                {isWide ? <Columns row={row} /> : <Lines row={row} />}
+                {isWide ? <Columns {...journey} /> : <Lines {...journey} />}
               </div>
             )
           })}
@@ -401,28 +431,25 @@ function List({ rows, activeId, onOpen, listRef }: ListProps) {
   )
 }
 
-const COLUMNS = ['State', 'Time', 'Part', 'Type', 'Name', 'User', 'Answer', 'Outcome', 'Attempts', 'Retry', 'Took']
+const COLUMNS = ['State', 'Time', 'Path', 'Type', 'Name', 'User', 'Answer', 'Outcome', 'Attempts', 'Retry', 'Took']
 const NUMBERS = new Set(['Attempts', 'Retry', 'Took'])
 
-interface RowProps {
-  readonly row: Row
-}
-
-function Columns({ row }: RowProps) {
-  const { at, type, name, user, attempts, retryAt, durationMs } = row
+function Columns({ at, rows, current }: Journey) {
+  const { attempts, retryAt, durationMs } = current
+  const { type, name, user } = describe(rows)
   return (
     <>
-      <RowStateName row={row} />
+      <RowStateName row={current} />
       <Time at={at}>{formatExactTime(at)}</Time>
       <Cut>
-        <Kind row={row} />
+        <Path rows={rows} current={current} />
       </Cut>
       <Cut class="mono">{type ?? '–'}</Cut>
       <Cut class="strong">{name !== undefined && <Text value={name} />}</Cut>
       <Cut class="mono">{user !== undefined && <Text value={user} />}</Cut>
-      <span class="mono">{row.status}</span>
+      <span class="mono">{current.status}</span>
       <Cut>
-        <Outcome row={row} />
+        <Outcome row={current} />
       </Cut>
       <span class="number">{attempts}</span>
       <span class="number">{retryAt !== undefined && <Countdown at={retryAt} />}</span>
@@ -431,12 +458,13 @@ function Columns({ row }: RowProps) {
   )
 }
 
-function Lines({ row }: RowProps) {
-  const { at, type, name, user, attempts, retryAt } = row
+function Lines({ at, rows, current }: Journey) {
+  const { attempts, retryAt } = current
+  const { type, name, user } = describe(rows)
   return (
     <>
       <span class="line">
-        <RowStateName row={row} />
+        <RowStateName row={current} />
         <Cut class="grow">
           <span class="mono">{type ?? 'not a message'}</span>{' '}
           <span class="strong">{name !== undefined && <Text value={name} />}</span>
@@ -445,11 +473,11 @@ function Lines({ row }: RowProps) {
       </span>
       <span class="line muted">
         <Cut>
-          {row.status !== undefined && <span class="mono">{row.status} </span>}
-          <Outcome row={row} />
+          {current.status !== undefined && <span class="mono">{current.status} </span>}
+          <Outcome row={current} />
         </Cut>
         <Cut class="grow">
-          <Kind row={row} />
+          <Path rows={rows} current={current} />
           {user !== undefined && ' · '}
           {user !== undefined && <Text value={user} />}
         </Cut>
@@ -467,18 +495,35 @@ function Cut({ class: name = '', children }: { readonly class?: string; readonly
   return <span class={`cut ${name}`}>{children}</span>
 }
 
-const ARROWS = { received: '→', sent: '←', collected: '⇉' }
+const MAX_SIGNS = 8
 
-function Kind({ row: { kind, part } }: RowProps) {
+/** How the message stands at each part that it has passed, and the name of the one where it is now. */
+function Path({ rows, current }: Pick<Journey, 'rows' | 'current'>) {
+  const others = rows.filter((row) => row !== current).slice(0, MAX_SIGNS - 1)
   return (
-    <>
-      <span aria-hidden="true">{ARROWS[kind]} </span>
-      <span class="unseen">{kind} </span>
-      <Text value={part} />
-    </>
+    <span class="path">
+      {rows
+        .filter((row) => row === current || others.includes(row))
+        .map((row) => (
+          <span key={row.id} title={`${row.part}: ${nameState(row)}`}>
+            <Sign state={row.state} />
+            {row === current ? (
+              <Text value={row.part} />
+            ) : (
+              <span class="unseen">
+                <Text value={row.part} />: {nameState(row)},{' '}
+              </span>
+            )}
+          </span>
+        ))}
+    </span>
   )
 }
 
-function Outcome({ row: { code, state } }: RowProps) {
-  return code === undefined ? null : <span class={`state-${state}`}>{formatCode(code, state)}</span>
+function Outcome({ row: { code, state, refusedCalls } }: { readonly row: Row }) {
+  if (code !== undefined) return <span class={`state-${state}`}>{formatCode(code, state)}</span>
+  if (state === 'ignored') return <span class="state-ignored">no handler</span>
+  return refusedCalls === undefined ? null : (
+    <span class="state-refused">{formatCount(refusedCalls, 'call')} refused</span>
+  )
 }

@@ -7,6 +7,7 @@ export const VIEWS = {
   messages: 'Messages',
   queues: 'Queues',
   'dead-letters': 'Dead letters',
+  history: 'History',
   send: 'Send',
   development: 'Faults and time',
 } as const

@@ -63,7 +63,7 @@ export function ReadOnly({ what }: { readonly what: string }) {
 
 export const STATES: Readonly<Record<RowState, string>> = {
   done: 'Handled or delivered',
-  ignored: 'Ignored: no handler',
+  ignored: 'Ignored',
   waiting: 'Waiting',
   failed: 'Failed',
   refused: 'Refused',
@@ -71,8 +71,12 @@ export const STATES: Readonly<Record<RowState, string>> = {
 }
 const DONE = { received: 'Handled', sent: 'Delivered', collected: 'Collected' }
 
-export function RowStateName({ row: { state, kind } }: { readonly row: Row }) {
-  return <State state={state}>{state === 'done' ? DONE[kind] : STATES[state]}</State>
+export function nameState({ state, kind }: Row): string {
+  return state === 'done' ? DONE[kind] : STATES[state]
+}
+
+export function RowStateName({ row }: { readonly row: Row }) {
+  return <State state={row.state}>{nameState(row)}</State>
 }
 
 const SIGNS: Readonly<Record<RowState, string>> = {
@@ -84,12 +88,18 @@ const SIGNS: Readonly<Record<RowState, string>> = {
   dead: 'M2.6 1 6 4.4 9.4 1 11 2.6 7.6 6 11 9.4 9.4 11 6 7.6 2.6 11 1 9.4 4.4 6 1 2.6Z',
 }
 
+export function Sign({ state }: { readonly state: RowState }) {
+  return (
+    <svg class={`sign state-${state}`} viewBox="0 0 12 12" aria-hidden="true">
+      <path d={SIGNS[state]} />
+    </svg>
+  )
+}
+
 export function State({ state, children }: { readonly state: RowState; readonly children: ComponentChildren }) {
   return (
     <span class="state">
-      <svg class={`sign state-${state}`} viewBox="0 0 12 12" aria-hidden="true">
-        <path d={SIGNS[state]} />
-      </svg>
+      <Sign state={state} />
       {children}
     </span>
   )

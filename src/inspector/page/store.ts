@@ -1,8 +1,9 @@
 /** What the page knows, and how it learns it: the stream of the inspector, its API, and the hooks that read both. */
 
 import { useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from 'preact/hooks'
-import type { Fault, Problem, QueueStatus, Row, Setup, StreamEvents, Time } from '../wire.ts'
+import type { Fault, Problem, QueueStatus, ReplayStatus, Row, Setup, StreamEvents, Time } from '../wire.ts'
 import { keptRows } from './filter.ts'
+import { type Journey, joinRows } from './journeys.ts'
 
 export interface State {
   /** Undefined until the inspector has answered. */
@@ -13,8 +14,11 @@ export interface State {
   /** Whether the rows have arrived once. */
   readonly hasRows: boolean
   readonly rows: readonly Row[]
+  /** The same, by their messages. */
+  readonly journeys: readonly Journey[]
   readonly queues: readonly QueueStatus[]
   readonly faults: readonly Fault[]
+  readonly replays: readonly ReplayStatus[]
   /** Undefined where the clock cannot be moved. */
   readonly time: Time | undefined
 }
@@ -46,8 +50,10 @@ let state: State = {
   link: 'connecting',
   hasRows: false,
   rows: [],
+  journeys: [],
   queues: [],
   faults: [],
+  replays: [],
   time: undefined,
 }
 const listeners = new Set<() => void>()
@@ -77,7 +83,8 @@ function sortRows(): void {
   const rows = keptRows(rowsById.values(), state.setup?.keep)
   if (rows.length < rowsById.size) rowsById = new Map(rows.map((row) => [row.id, row]))
   isSorted = true
-  state = { ...state, rows }
+  const before = new Map(state.journeys.map((journey) => [journey.id, journey]))
+  state = { ...state, rows, journeys: joinRows(rows, before) }
 }
 
 /** Returns a part of the state, and renders the component again when that part changes. */
@@ -104,6 +111,11 @@ export function useNow(everyMs = 1_000): number {
     const timer = window.setInterval(tick, everyMs)
     return () => window.clearInterval(timer)
   }, [everyMs])
+  return nowOfApp()
+}
+
+/** The time by the clock of the app, in milliseconds. */
+export function nowOfApp(): number {
   return state.time?.now ?? Date.now() + offsetMs
 }
 
@@ -130,8 +142,7 @@ export function useAnswer<Answer>(
 ): Answered<Answer> {
   const [answered, setAnswered] = useState<{ readonly answer?: Answer; readonly error?: string }>({})
   const [turn, reload] = useReducer((count: number) => count + 1, 0)
-  const pairs = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
-  const url = path && `api/${path}?${new URLSearchParams(pairs)}`
+  const url = path && urlOf(path, query)
   useEffect(() => {
     if (url === undefined) return
     let isCurrent = true
@@ -204,6 +215,41 @@ async function call<Answer>(url: string, init: RequestInit = {}): Promise<Answer
   throw new Refused(error)
 }
 
+/**
+ * Reads lines of JSON as they arrive.
+ *
+ * @returns What went wrong: before the first line, or after the last.
+ */
+export async function readLines<Line>(
+  path: string,
+  query: Query,
+  signal: AbortSignal,
+  onLines: (lines: readonly Line[]) => void,
+): Promise<string | undefined> {
+  try {
+    const response = await fetch(urlOf(path, query), { headers: OWN_HEADERS, signal })
+    if (!response.ok || response.body === null) return ((await response.json()) as Problem).error
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
+    for (let text = ''; ; ) {
+      const { done, value } = await reader.read()
+      if (done) return undefined
+      const lines = (text + value).split('\n')
+      text = lines.pop() ?? ''
+      const read = lines.map((line) => JSON.parse(line) as Line & Partial<Problem>)
+      const error = read.find((line) => line.error !== undefined)?.error
+      if (error !== undefined) return error
+      onLines(read)
+    }
+  } catch {
+    return 'The server did not answer. Try again when it runs.'
+  }
+}
+
+function urlOf(path: string, query: Query): string {
+  const pairs = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
+  return `api/${path}?${new URLSearchParams(pairs)}`
+}
+
 /** A `Date` has whole seconds: smaller differences say nothing. */
 function noteDate(date: string | null): void {
   const difference = date === null ? 0 : Date.parse(date) + 500 - Date.now()
@@ -253,6 +299,7 @@ const TAKE: { readonly [Name in keyof StreamEvents]: (data: StreamEvents[Name]) 
   },
   queues: (queues) => update({ queues }),
   faults: (faults) => update({ faults }),
+  replays: (replays) => update({ replays }),
   time: showTime,
 }
 

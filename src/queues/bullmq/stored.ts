@@ -11,6 +11,8 @@ const STATES = ['wait', 'prioritized', 'delayed', 'waiting-children', 'active', 
 
 const CHANGED_AT_ONCE = 500
 const LISTED_AT_ONCE = 200
+/** Longer than the commands of a replay take before they are given up. */
+const REPLAYING_MS = 30_000
 
 /**
  * Deletes a job if it is on the list, in one step: between two, the end of the process or of its connection would leave a job on
@@ -35,19 +37,23 @@ export function createStored({ call }: Connection, now: () => number): Stored {
     return jobs.filter((job) => job !== undefined)
   }
 
-  async function countEach<T>(
-    items: readonly T[],
-    act: (queue: Queue, item: T, client: Redis) => Promise<boolean>,
-  ): Promise<number> {
-    let count = 0
+  type Act<T> = (queue: Queue, item: T, client: Redis) => Promise<boolean>
+
+  /** Returns those that it acted on. */
+  async function takeEach<T>(items: readonly T[], act: Act<T>): Promise<readonly T[]> {
+    const taken: T[] = []
     for (let start = 0; start < items.length; start += CHANGED_AT_ONCE) {
       const some = items.slice(start, start + CHANGED_AT_ONCE)
       const results = await call(({ queue, client }) =>
         Promise.all(some.map((item) => unlessRefused(act(queue, item, client)))),
       )
-      count += results.filter(Boolean).length
+      taken.push(...some.filter((_, index) => results[index]))
     }
-    return count
+    return taken
+  }
+
+  async function countEach<T>(items: readonly T[], act: Act<T>): Promise<number> {
+    return (await takeEach(items, act)).length
   }
 
   async function redriveOne(queue: Queue, id: string): Promise<boolean> {
@@ -84,7 +90,9 @@ export function createStored({ call }: Connection, now: () => number): Stored {
       )
       const pairs = found.flatMap((id, index) => (index % 2 === 0 ? [{ id, at: Number(found[index + 1]) }] : []))
       const page = pairs.filter((pair) => pair.at > Number(time) || pair.id > lastId)
-      if (page.length >= limit || pairs.length < count) return readHandled(page.slice(0, limit))
+      const isWhole = pairs.length < count
+      const jobs = page.length >= limit || isWhole ? await readHandled(page.slice(0, limit)) : []
+      if (jobs.length > 0 || isWhole) return jobs // A page of jobs that are gone since is no end.
     }
   }
 
@@ -100,20 +108,32 @@ export function createStored({ call }: Connection, now: () => number): Stored {
     return jobs.flatMap((job, index) => (job === undefined ? [] : [toHandled(job, pairs[index]?.at ?? 0)]))
   }
 
-  async function replayOne(queue: Queue, { id, retryState }: Replayed, client: Redis): Promise<boolean> {
-    const job = new StoredJob(queue, '', '', {}, id)
-    if (!(await job.isCompleted())) return false
-    await job.updateProgress(anew(now(), retryState))
-    await client.hdel(queue.toKey(id), 'failedReason', 'stacktrace') // Notes of an attempt that failed.
-    await job.retry('completed', { resetAttemptsMade: true, resetAttemptsStarted: true })
-    return true
+  /** One at a time for a job: with two, the state of one would go with the retry of the other. */
+  async function replayOne(queue: Queue, { id, cursor, retryState }: Replayed, at: number, client: Redis) {
+    const lock = queue.toKey(`${id}:hookline-replay`)
+    if ((await client.set(lock, '', 'PX', REPLAYING_MS, 'NX')) === null) return false
+    try {
+      const score = await client.zscore(queue.toKey('completed'), id)
+      if (score === null || `${Number(score)}.${id}` !== cursor) return false
+      const job = new StoredJob(queue, '', '', {}, id)
+      await job.updateProgress(anew(at, retryState))
+      await client.hdel(queue.toKey(id), 'failedReason', 'stacktrace') // Notes of an attempt that failed.
+      await job.retry('completed', { resetAttemptsMade: true, resetAttemptsStarted: true })
+      return true
+    } finally {
+      await client.del(lock)
+    }
   }
 
   const history: HistoryStore = {
     countsBytes: false,
     list: listHandled,
     find: findHandled,
-    replay: (jobs) => countEach(jobs, replayOne),
+    async replay(jobs) {
+      const at = now()
+      const taken = await takeEach(jobs, (queue, job, client) => replayOne(queue, job, at, client))
+      return { ids: taken.map(({ id }) => id), at: new Date(at) }
+    },
     note: (name, text) =>
       call(async ({ queue, client }) => {
         const key = queue.toKey('hookline-notes')

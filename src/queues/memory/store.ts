@@ -283,14 +283,14 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
       replay(jobs) {
         const found = jobs.flatMap((job) => {
           const before = handled.get(job.id)
-          return before === undefined ? [] : [{ before, ...job }]
+          return before?.cursor === job.cursor ? [{ before, ...job }] : []
         })
         requireRoom(found.length, 0) // Their bytes count already.
         for (const { before, retryState } of found) {
           removeHandled(before)
           add(before, retryState)
         }
-        return found.length
+        return { ids: found.map(({ id }) => id), at: new Date(clock.now()) }
       },
       note(name, text) {
         if (text !== undefined && !notes.has(name)) notes.set(name, text)

@@ -6,6 +6,7 @@
 import type { Db, PgBoss } from 'pg-boss'
 import { idOfKey } from '../../message/id.ts'
 import type { HandledJob } from '../api.ts'
+import { requireCursor } from '../arguments.ts'
 import type { CheckedHistoryPage, HistoryStore } from '../store.ts'
 import type { Connection } from './connection.ts'
 import type { Settings } from './options.ts'
@@ -17,7 +18,12 @@ export interface Kept {
   readonly keep: Uint8Array
 }
 
+/** To the microsecond, as PostgreSQL has it. */
+const STAMP = 'round(extract(epoch FROM completed_on) * 1000000)::bigint'
 const IS_KEPT = "name = $1 AND state = 'completed' AND deletion_seconds = 0"
+const CURSOR = /^\d+\.[0-9a-f-]{36}$/
+/** PostgreSQL writes later years in another form. */
+const MAX_TIME = Date.UTC(9999, 0)
 const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
 
 export function createHistory(
@@ -29,38 +35,42 @@ export function createHistory(
   const slow = { limitMs: timeoutMs * 10 }
   let indexing: Promise<void> | undefined
 
-  /** Without it each page reads the whole history. */
-  function createIndex(): Promise<void> {
-    const statement = `CREATE INDEX IF NOT EXISTS hookline_history ON ${job} (name, completed_on, id)
-      WHERE state = 'completed' AND deletion_seconds = 0`
-    indexing ??= run(statement, [], INDEXING_MS).then(() => {}, onError)
-    return indexing
+  /** Without it each page reads the whole history. It stops no writers: only a table that is no partitioned one can have it so. */
+  async function createIndex(): Promise<void> {
+    const find = `SELECT table_name AS "table" FROM ${schema}.queue WHERE name = $1`
+    const [{ table } = { table: 'job' }] = await run<{ readonly table: string }>(find, [name])
+    const statement = `CREATE INDEX CONCURRENTLY IF NOT EXISTS ${table}_hookline_history
+      ON ${schema}.${table} (name, completed_on, id) WHERE state = 'completed' AND deletion_seconds = 0`
+    await run(statement, [], INDEXING_MS)
   }
 
-  async function run(statement: string, values: unknown[], limitMs = slow.limitMs): Promise<Row[]> {
+  async function run<Found = Row>(statement: string, values: unknown[], limitMs = slow.limitMs): Promise<Found[]> {
     const { rows } = await connection.call((boss) => boss.getDb().executeSql(statement, values), { limitMs })
     return rows
   }
 
-  const columns = `id::text, data, output, completed_on AS "handledAt",
-    round(extract(epoch FROM completed_on) * 1000000)::bigint::text AS stamp`
+  const columns = `id::text, data, output, completed_on AS "handledAt", ${STAMP}::text AS stamp`
 
   async function list({ since, until, after, limit }: CheckedHistoryPage): Promise<readonly HandledJob[]> {
     const [at = '0', lastId = BEFORE_ALL] = after?.split('.') ?? []
-    const from = (since?.getTime() ?? 0) * 1000
+    if (after !== undefined) requireCursor('after', after, CURSOR)
+    const from = Math.min(Math.max(since?.getTime() ?? 0, 0), MAX_TIME) * 1000
     const isAfter = Number(at) >= from
     const statement = `SELECT ${columns} FROM ${job} WHERE ${IS_KEPT} AND (completed_on, id) > ($2, $3)
       AND completed_on < coalesce($4, 'infinity'::timestamptz) ORDER BY completed_on, id LIMIT $5`
     const first = [timestampOf(isAfter ? Number(at) : from), isAfter ? lastId : BEFORE_ALL]
-    return (await run(statement, [name, ...first, until ?? null, limit])).map(toHandled)
+    return (
+      await run(statement, [name, ...first, until !== undefined && until.getTime() < MAX_TIME ? until : null, limit])
+    ).map(toHandled)
   }
 
   return {
     /** In the place of `complete`: pg-boss must not delete them. */
     async keep(batch: readonly Kept[], boss: PgBoss, db: Db): Promise<void> {
-      const ids = batch.map(({ claim }) => claim.id)
-      const isActive = "name = $1 AND id = ANY($2::uuid[]) AND state = 'active'"
-      await db.executeSql(`UPDATE ${job} SET deletion_seconds = 0 WHERE ${isActive}`, [name, ids])
+      const attempts = batch.map(({ claim: { id, retryCount } }) => ({ job_id: id, attempt: retryCount }))
+      const statement = `UPDATE ${job} SET deletion_seconds = 0 FROM json_to_recordset($2) AS kept (job_id uuid, attempt int)
+        WHERE name = $1 AND id = job_id AND retry_count = attempt AND state = 'active'`
+      await db.executeSql(statement, [name, JSON.stringify(attempts)])
       for (const [kept, alike] of Map.groupBy(batch, ({ keep }) => encode(keep))) {
         const claims = alike.map(({ claim }) => claim)
         await boss.complete(name, claims as never, { kept }, { db })
@@ -78,20 +88,26 @@ export function createHistory(
         const statement = `UPDATE ${job} SET state = 'retry', completed_on = NULL, output = NULL, priority = 0,
             created_on = ${schema}.job_now(), start_after = ${schema}.job_now(), deletion_seconds = $3,
             data = jsonb_build_object('at', pushed_at, 'body', data -> 'body', 'state', retry_state, 'before', retry_count + 1)
-          FROM json_to_recordset($2) AS again (job_id uuid, pushed_at bigint, retry_state text)
-          WHERE ${IS_KEPT} AND id = job_id RETURNING id`
-        const again = jobs.map(({ id, retryState }) => ({
+          FROM json_to_recordset($2) AS again (job_id uuid, handled bigint, pushed_at bigint, retry_state text)
+          WHERE ${IS_KEPT} AND id = job_id AND ${STAMP} = handled RETURNING id::text, start_after AS at`
+        const again = jobs.map(({ id, cursor, retryState }) => ({
           job_id: id,
+          handled: cursor.split('.')[0],
           pushed_at: stamp(),
           retry_state: encode(retryState),
         }))
-        return (await run(statement, [name, JSON.stringify(again), secondsOf(dedupeWindowMs)])).length
+        const rows = await run<Replayed>(statement, [name, JSON.stringify(again), secondsOf(dedupeWindowMs)])
+        const [now] = rows.length > 0 ? rows : await run<Replayed>(`SELECT ${schema}.job_now() AS at`, [])
+        return { ids: rows.map(({ id }) => id), at: (now as Replayed).at }
       },
       /** The row stays as long as the id is to be known. */
       async drop({ before, limit }) {
-        await createIndex()
+        indexing ??= createIndex().catch(onError)
+        await indexing
+        // Both conditions again: a job that is replayed meanwhile is waited for, and then it is another row.
         const statement = `UPDATE ${job} SET data = NULL, output = NULL, deletion_seconds = $4
-          WHERE name = $1 AND id IN (SELECT id FROM ${job} WHERE ${IS_KEPT} AND completed_on < $2 ORDER BY completed_on LIMIT $3)
+          WHERE ${IS_KEPT} AND completed_on < $2
+            AND id IN (SELECT id FROM ${job} WHERE ${IS_KEPT} AND completed_on < $2 ORDER BY completed_on LIMIT $3)
           RETURNING id`
         return (await run(statement, [name, before, limit, secondsOf(dedupeWindowMs)])).length
       },
@@ -100,8 +116,13 @@ export function createHistory(
   }
 }
 
-/** It waits for writers, and reads the whole table. */
+/** It waits for the transactions that are open, and reads the whole table. */
 const INDEXING_MS = 10 * 60_000
+
+interface Replayed {
+  readonly id: string
+  readonly at: Date
+}
 
 type Row = Record<'id' | 'stamp', string> & {
   readonly data: unknown

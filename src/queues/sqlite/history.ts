@@ -76,10 +76,10 @@ export function createHistory({ database }: OpenTables) {
       return places.map(({ handledAt, seq }) => toHandled(find.get(queue, handledAt, seq)))
     },
     /** The job has its number again, under which its body is. */
-    replay(row: QueueRow, now: number, jobs: readonly Replayed[], requireRoom: (more: number) => void): number {
+    replay(row: QueueRow, now: number, jobs: readonly Replayed[], requireRoom: (more: number) => void): string[] {
       const found = jobs.flatMap((job) => {
         const place = placeOf(row.queue, job.id)
-        return place === undefined ? [] : [{ place, ...job }]
+        return place !== undefined && cursorOf(place) === job.cursor ? [{ place, ...job }] : []
       })
       requireRoom(found.length)
       for (const { place, retryState } of found) {
@@ -88,7 +88,7 @@ export function createHistory({ database }: OpenTables) {
         addJob.run(place.seq, row.queue, place.id, row.next++, now, retryState)
       }
       row.waiting += found.length
-      return found.length
+      return found.map(({ id }) => id)
     },
     drop(row: QueueRow, { before, maxBytes, limit, windowStart }: Dropped): number {
       let dropped = 0
@@ -115,5 +115,9 @@ export function createHistory({ database }: OpenTables) {
 function toHandled(row: unknown): HandledRow {
   const { seq, id, handledAt, kept, body } = row as Pick<Place, 'seq' | 'id' | 'handledAt'> &
     Record<'kept' | 'body', Uint8Array>
-  return { id: textOfId(id) as string, body, kept, handledAt, cursor: `${handledAt}.${seq}` }
+  return { id: textOfId(id) as string, body, kept, handledAt, cursor: cursorOf({ seq, handledAt }) }
+}
+
+function cursorOf({ seq, handledAt }: Pick<Place, 'seq' | 'handledAt'>): string {
+  return `${handledAt}.${seq}`
 }

@@ -118,7 +118,10 @@ export function createSqliteStore(settings: Settings, connection: Connection): Q
       countsBytes: true,
       list: async (page) => (await send<readonly HandledRow[]>({ kind: 'history', queue, ...page })).map(toHandled),
       find: async (ids) => (await send<readonly HandledRow[]>({ kind: 'findHandled', queue, ids })).map(toHandled),
-      replay: (jobs) => send({ kind: 'replay', queue, now: now(), jobs }),
+      async replay(jobs) {
+        const at = now()
+        return { ids: await send<readonly string[]>({ kind: 'replay', queue, now: at, jobs }), at: new Date(at) }
+      },
       note: (name, text) => send({ kind: 'note', queue, name, text }),
       drop({ before, maxBytes, limit }) {
         const windowStart = now() - dedupeWindowMs

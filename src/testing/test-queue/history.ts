@@ -33,7 +33,7 @@ export const historyCases: Cases = {
   },
 
   'history: comes in pages, also after one that is gone, and of a time': async (context) => {
-    const { jobs, history } = await handleJobs(context, ['a', 'b', 'c', 'd'])
+    const { history } = await handleJobs(context, ['a', 'b', 'c', 'd'])
     const all = await history.list()
     const [a, b, c, d] = all as [HandledJob, HandledJob, HandledJob, HandledJob]
     const expectPage = async (page: Parameters<QueueHistory['list']>[0], expected: readonly string[]) =>
@@ -46,7 +46,7 @@ export const historyCases: Cases = {
     await expectPage({ since: c.handledAt, after: a.cursor }, ['c', 'd'])
     await expectPage({ until: a.handledAt }, [])
     context.queue.pause()
-    await history.replay([{ id: jobs[1]?.id ?? '', retryState: bytes('again') }])
+    await replayAll(history, [b], 'again')
     await expectPage({ after: b.cursor }, ['c', 'd'])
     await expectPage({}, ['a', 'c', 'd'])
   },
@@ -79,7 +79,10 @@ export const historyCases: Cases = {
     queue.pause()
     const before = now()
     const [a] = jobs as [Job]
-    equal(await history.replay([{ id: a.id, retryState: bytes('again') }]), 1)
+    const listed = await history.find([a.id])
+    const { at } = await replayAll(history, listed, 'again')
+    const counts = await queue.counts()
+    equal(counts.oldestDueAt?.getTime(), at.getTime(), 'they come due at that time')
     await expectCounts({ waiting: 1, active: 0, deadLetters: 0 })
     await queue.push([a]) // It waits.
     await expectCounts({ waiting: 1 })
@@ -98,31 +101,35 @@ export const historyCases: Cases = {
         ['retried a', 'kept anew'],
       ],
     )
+    const again = await replayAll(history, listed, 'as it was listed before')
+    deepEqual(again.ids, [], 'a job that was handled again since is skipped')
     await expectCounts()
   },
 
   'history: a replay skips what is not there': async (context) => {
-    const { queue, expectCounts } = context
+    const { queue, now, expectCounts } = context
     const { jobs, history } = await handleJobs(context, ['a', 'not kept'])
     queue.pause()
     await queue.push([jobOf('waits')])
-    const retryState = bytes('again')
-    const ids = [...jobs.map(({ id }) => id), randomUUID()]
-    equal(await history.replay(ids.map((id) => ({ id, retryState }))), 1)
-    equal(await history.replay(ids.map((id) => ({ id, retryState }))), 0)
-    equal(await history.replay([]), 0)
+    const [a] = (await history.list()) as [HandledJob]
+    const all = [a, { ...a, id: jobs[1]?.id ?? '' }, { ...a, id: randomUUID() }]
+    deepEqual((await replayAll(history, all, 'again')).ids, [a.id])
+    deepEqual((await replayAll(history, all, 'again')).ids, [])
+    const { ids, at } = await history.replay([])
+    deepEqual(ids, [])
+    ok(Math.abs(now() - at.getTime()) < 60_000, 'without jobs, `at` must be the time')
     await expectCounts({ waiting: 2 })
   },
 
   'history: a job that is replayed may be retried, and become a dead letter': async (context) => {
     const { queue, now } = context
-    const { jobs, seen, history, decide } = await handleJobs(context, ['a'])
+    const { seen, history, decide } = await handleJobs(context, ['a'])
     decide(({ claimCount }) =>
       claimCount === 1
         ? { retryAt: new Date(now()), retryState: bytes('retried') }
         : { deadLetter: 'failed again', retryState: bytes('dead') },
     )
-    await history.replay([{ id: jobs[0]?.id ?? '', retryState: bytes('again') }])
+    await replayAll(history, await history.list(), 'again')
     await context.drain()
     deepEqual(
       seen
@@ -181,7 +188,9 @@ export const historyCases: Cases = {
     const { history } = await handleJobs(context, ['a'])
     await rejects(history.list({ after: 'what' }), TypeError)
     await rejects(history.list({ since: new Date(Number.NaN) }), TypeError)
-    await rejects(history.replay([{ id: 'what', retryState: bytes('again') }]), TypeError)
+    const [a] = (await history.list()) as [HandledJob]
+    await rejects(replayAll(history, [{ ...a, id: 'what' }], 'again'), TypeError)
+    await rejects(replayAll(history, [{ ...a, cursor: 'what' }], 'again'), TypeError)
     deepEqual(bodiesOf(await history.list()), ['a'])
   },
 }
@@ -196,7 +205,7 @@ export const durableHistoryCases: Cases = {
     const next = await openAnother()
     deepEqual(await historyOf(next).list(), before)
     equal(await historyOf(next).note('name', 'another text'), 'text')
-    equal(await historyOf(next).replay([{ id: jobs[0]?.id ?? '', retryState: bytes('again') }]), 1)
+    await replayAll(historyOf(next), before.slice(0, 1), 'again')
     const seen = context.work(complete, 1, next)
     await context.drain(next)
     deepEqual(seen.map(partsOf), [{ id: jobs[0]?.id, body: 'a', claimCount: 1, retryState: 'again' }])
@@ -204,24 +213,35 @@ export const durableHistoryCases: Cases = {
 
   'durable: of many replays of one job at once, one gives it out': async (context) => {
     const { queue, openAnother, expectCounts } = context
-    const { jobs, history } = await handleJobs(context, ['a', 'b'])
+    const { history } = await handleJobs(context, ['a', 'b'])
     const other = await openAnother()
     queue.pause()
-    const again = jobs.map(({ id }) => ({ id, retryState: bytes('again') }))
-    const counts = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? history : historyOf(other)).replay(again)),
+    const again = await history.list()
+    const results = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        replayAll(index % 2 === 0 ? history : historyOf(other), again, `${index}`),
+      ),
     )
-    equal(
-      counts.reduce((sum, count) => sum + count),
-      2,
-    )
+    const taken = results.map(({ ids }) => ids)
+    deepEqual(taken.flat().sort(), again.map(({ id }) => id).sort())
     await expectCounts({ waiting: 2, active: 0 })
+    const seen = context.work(complete, 1, await openAnother())
+    await context.drain(other)
+    for (const { id, retryState } of seen)
+      equal(
+        taken.findIndex((ids) => ids.includes(id)),
+        Number(text(retryState)),
+      )
   },
 }
 
 function historyOf({ history }: Queue): QueueHistory {
   ok(history !== undefined, 'a queue with a history must have `history`')
   return history
+}
+
+function replayAll(history: QueueHistory, jobs: readonly HandledJob[], retryState: string) {
+  return history.replay(jobs.map(({ id, cursor }) => ({ id, cursor, retryState: bytes(retryState) })))
 }
 
 /** Handles jobs one after the other, a moment apart: those that begin with `retried` twice. Those that begin with `not` are not kept. */

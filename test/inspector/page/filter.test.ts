@@ -2,6 +2,7 @@
 
 import { expect, it } from 'vitest'
 import { countFilters, filterOf, keptRows, withFilter } from '../../../src/inspector/page/filter.ts'
+import { journeyOf } from '../../../src/inspector/page/journeys.ts'
 import type { Row } from '../../../src/inspector/wire.ts'
 
 const row: Row = {
@@ -42,14 +43,14 @@ it.each([
   ['other=1', true],
   ['state=', true],
 ])('%s lets the row pass: %s', (search, passes) => {
-  expect(filterOf(new URLSearchParams(search))(row)).toBe(passes)
+  expect(filterOf(new URLSearchParams(search))(journeyOf([row]))).toBe(passes)
 })
 
 it('finds bodies that are no message', () => {
   const { type: _type, name: _name, user: _user, status: _status, ...bare } = row
-  expect(filterOf(new URLSearchParams('type=none'))(bare)).toBe(true)
+  expect(filterOf(new URLSearchParams('type=none'))(journeyOf([bare]))).toBe(true)
   for (const search of ['event=order', 'user=a', 'status=4', 'type=track']) {
-    expect(filterOf(new URLSearchParams(search))(bare)).toBe(false)
+    expect(filterOf(new URLSearchParams(search))(journeyOf([bare]))).toBe(false)
   }
 })
 

@@ -1,0 +1,450 @@
+/** The view "History": messages that an inbox handled, found by filters, and replays of them. */
+
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { MESSAGE_TYPES } from '../../message/type-table.ts'
+import type { HandledLine, Part, ReplayPlan, ReplayRequest, ReplayStatus } from '../wire.ts'
+import { formatCount, formatDay, formatNumber, formatTime } from './format.ts'
+import { goTo, hrefOf, useRoute } from './navigation.ts'
+import { announce, Empty, Failure, ReadOnly, State, Text, Time, toggle } from './parts.tsx'
+import { nowOfApp, readLines, useAction, useStore } from './store.ts'
+
+const HOUR_MS = 3_600_000
+const SINCE = {
+  '1h': ['the last hour', HOUR_MS],
+  '1d': ['the last day', 24 * HOUR_MS],
+  '3d': ['the last 3 days', 72 * HOUR_MS],
+  '7d': ['the last 7 days', 168 * HOUR_MS],
+  all: ['all', undefined],
+} as const
+const FILTERS = ['type', 'event', 'userId', 'handler'] as const
+const FIELDS = [
+  ['event', 'Event', 'Order Completed'],
+  ['userId', 'User', 'user-1'],
+  ['handler', 'Handler', 'crm'],
+] as const
+
+type Filter = Partial<Record<(typeof FILTERS)[number], string>> & { readonly since?: number }
+
+export function HistoryView() {
+  const setup = useStore((state) => state.setup)
+  const { rest, query } = useRoute()
+  if (setup === undefined) return null
+  const parts = setup.parts.filter(({ hasHistory }) => hasHistory).map(({ name }) => name)
+  const chosen = parts.find((part) => part === rest) ?? parts[0]
+  return (
+    <div class="view">
+      <h1>History</h1>
+      {parts.length > 1 && (
+        <nav class="tabs" aria-label="Inboxes">
+          {parts.map((part) => (
+            <a key={part} href={hrefOf('history', part, query)} aria-current={part === chosen ? 'true' : undefined}>
+              {part}
+            </a>
+          ))}
+        </nav>
+      )}
+      {chosen === undefined ? (
+        <Empty>
+          No inbox keeps what it handled. Pass <code>{'inbox: { queue, history: { maxAgeMs } }'}</code> to{' '}
+          <code>createReceiver</code>.
+        </Empty>
+      ) : (
+        <PartHistory key={chosen} part={chosen} query={query} />
+      )}
+    </div>
+  )
+}
+
+interface PartHistoryProps {
+  readonly part: string
+  readonly query: URLSearchParams
+}
+
+function PartHistory({ part, query }: PartHistoryProps) {
+  const mayWrite = useStore((state) => state.setup?.access === 'write')
+  const { lines, isReading, error, readMore } = useHistory(part, query)
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
+  const [wanted, setWanted] = useState<Wanted>()
+  const search = query.toString()
+  useEffect(() => setSelected(new Set()), [search])
+
+  const set = (name: string, value: string): void => {
+    const next = new URLSearchParams(query)
+    if (value === '') next.delete(name)
+    else next.set(name, value)
+    goTo(hrefOf('history', part, next), true)
+  }
+  /** Whoever looks for what a handler handled wants that handler to have it again. */
+  const wantAll = (): void => {
+    const { handler, ...filter } = filterOf(query)
+    setWanted({ part, ...filter, ...(handler !== undefined && { handlers: [handler] }) })
+  }
+  return (
+    <>
+      <search class="fields">
+        <label>
+          Handled in
+          <select value={sinceOf(query)} onChange={({ currentTarget }) => set('since', currentTarget.value)}>
+            {Object.entries(SINCE).map(([value, [text]]) => (
+              <option key={value} value={value}>
+                {text}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Type
+          <select value={query.get('type') ?? ''} onChange={({ currentTarget }) => set('type', currentTarget.value)}>
+            <option value="">Any</option>
+            {MESSAGE_TYPES.map((type) => (
+              <option key={type}>{type}</option>
+            ))}
+          </select>
+        </label>
+        {FIELDS.map(([name, label, placeholder]) => (
+          <label key={name}>
+            {label}
+            <input
+              value={query.get(name) ?? ''}
+              placeholder={placeholder}
+              autocomplete="off"
+              spellcheck={false}
+              onChange={({ currentTarget }) => set(name, currentTarget.value.trim())}
+            />
+          </label>
+        ))}
+      </search>
+      <Replays part={part} mayWrite={mayWrite} />
+      <Failure error={error} />
+      {lines.length === 0 ? (
+        error === undefined && (
+          <Empty>{isReading ? 'Reading…' : 'No message in the history matches. It has what was handled.'}</Empty>
+        )
+      ) : (
+        <section class="panel" aria-label="Handled messages">
+          <div class="letters-bar row">
+            {mayWrite ? (
+              <>
+                <span class="grow muted">{formatCount(lines.length, 'message')}, the oldest first</span>
+                {selected.size > 0 ? (
+                  <button type="button" onClick={() => setWanted({ part, ids: [...selected] })}>
+                    Replay {formatNumber(selected.size)} selected
+                  </button>
+                ) : (
+                  <button type="button" onClick={wantAll}>
+                    Replay all that match
+                  </button>
+                )}
+              </>
+            ) : (
+              <ReadOnly what="Replaying needs" />
+            )}
+          </div>
+          <ul>
+            {lines.map((line) => (
+              <HandledItem
+                key={line.cursor}
+                line={line}
+                mayWrite={mayWrite}
+                isSelected={selected.has(line.id)}
+                onSelect={() => setSelected(toggle(selected, line.id))}
+                onReplay={() => setWanted({ part, ids: [line.id] })}
+              />
+            ))}
+          </ul>
+          {(isReading || readMore !== undefined) && (
+            <div class="letters-bar row">
+              {isReading ? (
+                <span class="muted">Reading…</span>
+              ) : (
+                <button type="button" onClick={readMore}>
+                  More
+                </button>
+              )}
+            </div>
+          )}
+        </section>
+      )}
+      {wanted !== undefined && <ReplayDialog request={wanted} onClose={() => setWanted(undefined)} />}
+    </>
+  )
+}
+
+function sinceOf(query: URLSearchParams): keyof typeof SINCE {
+  const since = query.get('since') ?? ''
+  return Object.hasOwn(SINCE, since) ? (since as keyof typeof SINCE) : '1d'
+}
+
+function filterOf(query: URLSearchParams): Filter {
+  const [, ageMs] = SINCE[sinceOf(query)]
+  const given = FILTERS.flatMap((name) => (query.get(name) ? [[name, query.get(name)]] : []))
+  return { ...Object.fromEntries(given), ...(ageMs !== undefined && { since: Math.floor(nowOfApp() - ageMs) }) }
+}
+
+/** The server lists as many at a time. */
+const PAGE = 100
+
+interface Found {
+  readonly lines: readonly HandledLine[]
+  readonly isReading: boolean
+  readonly error?: string
+  /** Undefined at the end. */
+  readonly readMore?: () => void
+}
+
+/** Reads a page, and another one on request; anew when the query changes. */
+function useHistory(part: string, query: URLSearchParams): Found {
+  const [found, setFound] = useState<Found>({ lines: [], isReading: true })
+  const search = query.toString()
+  useEffect(() => {
+    const stop = new AbortController()
+    const filter = filterOf(query)
+    const read = async (before: readonly HandledLine[]): Promise<void> => {
+      let lines = before
+      const after = before.at(-1)?.cursor
+      setFound({ lines, isReading: true })
+      const url = { part, ...filter, ...(after !== undefined && { after }) }
+      const error = await readLines<HandledLine>('history', url, stop.signal, (more) => {
+        lines = [...lines, ...more]
+        setFound({ lines, isReading: true })
+      })
+      if (stop.signal.aborted) return
+      const isWhole = lines.length - before.length < PAGE
+      setFound({
+        ...{ lines, isReading: false },
+        ...(error !== undefined && { error }),
+        ...(!isWhole && { readMore: () => void read(lines) }),
+      })
+    }
+    void read([])
+    return () => stop.abort()
+  }, [part, search])
+  return found
+}
+
+interface HandledItemProps {
+  readonly line: HandledLine
+  readonly mayWrite: boolean
+  readonly isSelected: boolean
+  readonly onSelect: () => void
+  readonly onReplay: () => void
+}
+
+function HandledItem({ line, mayWrite, isSelected, onSelect, onReplay }: HandledItemProps) {
+  const { type, name, user, handledAt, handlers, ignored, replayId, row, excerpt } = line
+  const title = name ?? type ?? 'not a message'
+  const shown = <Text value={title} />
+  const names = handlers.filter((each) => each !== '').join(', ')
+  return (
+    <li class="letter">
+      {mayWrite && <input type="checkbox" aria-label={`Select ${title}`} checked={isSelected} onChange={onSelect} />}
+      <div class="grow">
+        <p class="row break">
+          {row === undefined ? <b>{shown}</b> : <a href={hrefOf('messages', String(row))}>{shown}</a>}
+          {type !== undefined && name !== undefined && (
+            <span class="tag">
+              <Text value={type} />
+            </span>
+          )}
+          {user !== undefined && <Text value={user} />}
+          <Time at={handledAt} class="muted">{`${formatDay(handledAt)} ${formatTime(handledAt)}`}</Time>
+        </p>
+        <p class="row">
+          <State state={ignored ? 'ignored' : 'done'}>
+            {ignored ? 'Ignored' : names === '' ? 'Handled' : `Handled by ${names}`}
+          </State>
+          {replayId !== undefined && (
+            <span class="tag">
+              replay <Text value={replayId} />
+            </span>
+          )}
+        </p>
+        <details>
+          <summary class="mono muted cut">
+            <Text value={excerpt.slice(0, 160)} />
+          </summary>
+          <pre class="excerpt">
+            <Text value={excerpt} lines />
+          </pre>
+        </details>
+      </div>
+      {mayWrite && (
+        <button type="button" onClick={onReplay}>
+          Replay<span class="unseen"> {title}</span>
+        </button>
+      )}
+    </li>
+  )
+}
+
+const REPLAY_STATES = {
+  running: ['waiting', 'running'],
+  complete: ['done', 'complete'],
+  stopped: ['ignored', 'stopped'],
+  failed: ['failed', 'failed'],
+} as const
+
+/** The replays that run in the process of the inspector, and those that ended. */
+function Replays({ part, mayWrite }: { readonly part: Part['name']; readonly mayWrite: boolean }) {
+  const all = useStore((state) => state.replays)
+  const replays = all.filter(({ request }) => request.part === part)
+  const { error, post } = useAction()
+  if (replays.length === 0) return null
+  return (
+    <section class="panel" aria-label="Replays">
+      <Failure error={error} />
+      <ul>
+        {replays.map((replay) => {
+          const { request, state, count, error } = replay
+          const { id = '', total } = request
+          const [sign, text] = REPLAY_STATES[state]
+          return (
+            <li key={id} class="letter row">
+              <State state={sign}>{text}</State>
+              <b class="break">
+                <Text value={id} />
+              </b>
+              {total !== undefined && state !== 'complete' && (
+                <progress max={Math.max(total, count)} value={count} aria-label={id} />
+              )}
+              <span class="muted grow">
+                {formatNumber(count)}
+                {total !== undefined && state !== 'complete' && ` of ${formatNumber(total)}`}
+              </span>
+              <Failure error={error} />
+              {mayWrite && state === 'running' && (
+                <button type="button" onClick={() => void post('stop-replay', { part, id })}>
+                  Stop
+                </button>
+              )}
+              {mayWrite && (state === 'stopped' || state === 'failed') && (
+                <button type="button" onClick={() => void post<ReplayStatus>('replay', request)}>
+                  Continue
+                </button>
+              )}
+            </li>
+          )
+        })}
+      </ul>
+    </section>
+  )
+}
+
+type Wanted = Omit<ReplayRequest, 'dryRun' | 'id' | 'total' | 'maxPerSecond'>
+
+interface ReplayDialogProps {
+  readonly request: Wanted
+  onClose(): void
+}
+
+const COUNT_AFTER_MS = 400
+
+/** The dialog between wanting to replay messages and replaying them: it shows what a dry run says. */
+export function ReplayDialog({ request: { handlers: given = [], ...request }, onClose }: ReplayDialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const [id, setId] = useState(idOfNow)
+  const [names, setNames] = useState(given.join(' '))
+  const [rate, setRate] = useState('')
+  const [plan, setPlan] = useState<ReplayPlan>()
+  const { isBusy, error, post } = useAction()
+  const handlers = names.split(/[\s,]+/).filter((name) => name !== '')
+  const body = {
+    ...{ ...request, id },
+    ...(handlers.length > 0 && { handlers }),
+    ...(rate !== '' && { maxPerSecond: Number(rate) }),
+  }
+  useEffect(() => dialog.current?.showModal(), [])
+  useEffect(() => {
+    setPlan(undefined)
+    const count = (): void => void post<ReplayPlan>('replay', { ...body, dryRun: true }).then(setPlan)
+    const timer = window.setTimeout(count, COUNT_AFTER_MS)
+    return () => window.clearTimeout(timer)
+  }, [id, names])
+  const close = (): void => {
+    dialog.current?.close() // It gives the focus back.
+    onClose()
+  }
+  const start = async (): Promise<void> => {
+    const begun = await post<ReplayStatus>('replay', { ...body, dryRun: false, total: plan?.count })
+    if (begun === undefined) return
+    announce(`Replay ${id} has begun.`)
+    close()
+    goTo(hrefOf('history', request.part))
+  }
+  return (
+    <dialog
+      ref={dialog}
+      class="change"
+      aria-labelledby="replay-title"
+      aria-describedby="replay-plan"
+      onCancel={(event) => {
+        event.preventDefault()
+        close()
+      }}
+    >
+      <h2 id="replay-title">Replay messages</h2>
+      <p id="replay-plan" role="status" class="break">
+        {plan === undefined ? error === undefined && 'Counting…' : describePlan(request.part, plan)}
+      </p>
+      <div class="fields">
+        <label>
+          Only these handlers
+          <input
+            value={names}
+            placeholder="all that match"
+            autocomplete="off"
+            spellcheck={false}
+            onInput={({ currentTarget }) => setNames(currentTarget.value)}
+          />
+        </label>
+        <label>
+          At most, each second
+          <input
+            type="number"
+            min={1}
+            value={rate}
+            placeholder="as fast as they are handled"
+            onInput={({ currentTarget }) => setRate(currentTarget.value)}
+          />
+        </label>
+        <label>
+          Id
+          <input value={id} spellcheck={false} onInput={({ currentTarget }) => setId(currentTarget.value)} />
+        </label>
+      </div>
+      <p class="muted">New messages go first. No message is replayed twice for one id.</p>
+      <Failure error={error} />
+      <div class="row">
+        <button type="button" onClick={close}>
+          Cancel
+        </button>
+        <button
+          type="button"
+          class="primary"
+          disabled={plan === undefined || plan.count === 0 || isBusy}
+          onClick={() => void start()}
+        >
+          Replay
+        </button>
+      </div>
+    </dialog>
+  )
+}
+
+/** `replay-20261124-165103`. */
+function idOfNow(): string {
+  const digits = new Date().toISOString().replace(/\D/g, '')
+  return `replay-${digits.slice(0, 8)}-${digits.slice(8, 14)}`
+}
+
+const MAX_NAMED = 6
+
+/** `Would replay 12 messages of app: 10 Order Completed, 2 identify.` */
+function describePlan(part: string, { count, types, events }: ReplayPlan): string {
+  if (count === 0) return `Would replay nothing: the history of ${part} has none of these messages.`
+  const { track: _, ...others } = types
+  const groups = [...Object.entries(events), ...Object.entries(others)].sort(([, one], [, other]) => other - one)
+  const named = groups.slice(0, MAX_NAMED).map(([name, many]) => `${formatNumber(many)} ${name}`)
+  const rest = groups.length > MAX_NAMED ? ' and others' : ''
+  return `Would replay ${formatCount(count, 'message')} of ${part}: ${named.join(', ')}${rest}.`
+}
