@@ -24,7 +24,11 @@ test('hookline queue --ui: opens on the dead letters, and has no views of messag
     await page.goto(/http:[^\s,]+/.exec(String(line))?.[0] ?? '')
     await page.locator('.letter').getByText('Order Lost').first().waitFor()
     const links = page.getByRole('navigation', { name: 'Views' }).getByRole('link')
-    expect((await links.allInnerTexts()).map((text) => text.replace(/\s*\d+$/, ''))).toEqual(['Queues', 'Dead letters'])
+    expect((await links.allInnerTexts()).map((text) => text.replace(/\s*\d+$/, ''))).toEqual([
+      'Queues',
+      'Dead letters',
+      'History',
+    ])
     await page.goto('about:blank')
   } finally {
     child.kill()

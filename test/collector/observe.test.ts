@@ -18,7 +18,7 @@ function observe(collector: Collector) {
 it('calls that are taken: how many, of which source, and the body', async () => {
   const { collector, clock, post } = setUpCollector()
   const { events } = observe(collector)
-  const batch = { batch: [{ type: 'track', ...call }, {}, { type: 'page', userId: 'u' }] }
+  const batch = { batch: [{ type: 'track', ...call, messageId: 'mine' }, {}, { type: 'page', userId: 'u' }] }
   const at = clock.now()
   await post('/v1/batch', batch)
   const { headers } = request('/v1/batch', batch)
@@ -31,6 +31,7 @@ it('calls that are taken: how many, of which source, and the body', async () => 
       error: undefined,
       accepted: 2,
       refused: 1,
+      messageIds: ['mine', expect.stringMatching(/^[0-9a-f-]{36}$/)],
       at,
       durationMs: 0,
     },

@@ -154,13 +154,23 @@ it.each([
   const { journal } = setUp()
   const bytes = Buffer.from(JSON.stringify({ userId: 'user-1', pad: 'x'.repeat(length) }))
   const request = { path: '/v1/identify', headers: {} }
-  const event = { request, bytes, source: 'web', status: 200, accepted: 1, refused: 0, at: 0, durationMs: 1 }
+  const event = {
+    request,
+    bytes,
+    source: 'web',
+    status: 200,
+    accepted: 1,
+    refused: 0,
+    messageIds: ['m'],
+    at: 0,
+    durationMs: 1,
+  }
   const observe = ({ answered }: CollectorObserver): (() => void) => {
     answered?.(event as unknown as CollectedEvent)
     return () => {}
   }
   watchCollector('site', { observe }, journal, createSeries(manualClock()))
-  expect(journal.changesSince(undefined).rows).toMatchObject([{ type: 'identify', user }])
+  expect(journal.changesSince(undefined).rows).toMatchObject([{ type: 'identify', user, messageIds: ['m'] }])
 })
 
 it('a redriven message that has failed again at the same time, by a clock that stands still, is dead', () => {

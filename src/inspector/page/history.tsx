@@ -347,6 +347,7 @@ export function ReplayDialog({ request: { handlers: given = [], ...request }, on
   const [rate, setRate] = useState('')
   const [plan, setPlan] = useState<ReplayPlan>()
   const { isBusy, error, post } = useAction()
+  const { view } = useRoute()
   const handlers = names.split(/[\s,]+/).filter((name) => name !== '')
   const body = {
     ...{ ...request, id },
@@ -369,7 +370,7 @@ export function ReplayDialog({ request: { handlers: given = [], ...request }, on
     if (begun === undefined) return
     announce(`Replay ${id} has begun.`)
     close()
-    goTo(hrefOf('history', request.part))
+    if (view !== 'history') goTo(hrefOf('history', request.part))
   }
   return (
     <dialog

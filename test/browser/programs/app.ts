@@ -70,7 +70,13 @@ const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 const partner = await startEndpoint({ path: '/partner' })
 
 const retries = isManual ? [1_000, 5_000, 30_000, 120_000] : [100, 200]
-const receiver = createReceiver({ secret: SECRET, inbox: { queue: queueNamed('inbox'), retries }, logger, ...clock })
+const history = { maxAgeMs: 60 * 60_000 }
+const receiver = createReceiver({
+  secret: SECRET,
+  inbox: { queue: queueNamed('inbox'), retries, history },
+  logger,
+  ...clock,
+})
 const inline = createReceiver({ secret: ['a newer secret', SECRET], batches: 'signed', logger, ...clock })
 const reserved = new Set<string | undefined>()
 let handled = 0
