@@ -1,8 +1,15 @@
 /** The dead letters of an inbox or a destination, as its owner sees and selects them: by their ids, all, or by a filter. */
 
-import { invalidOption, requireBoolean, requireOneOf, requireOptions, requireText } from '../options/checks.ts'
+import {
+  invalidOption,
+  kindOf,
+  requireBoolean,
+  requireInteger,
+  requireOneOf,
+  requireOptions,
+  requireText,
+} from '../options/checks.ts'
 import type { DeadLetter, DeadLetterPage, Queue } from './api.ts'
-import { readIds, readPage } from './arguments.ts'
 import { MESSAGE_FILTERS, type MessageFilter, matchMessage, requireFilter } from './filter.ts'
 
 /** Which dead letters are meant: those that match all that is given. */
@@ -58,14 +65,13 @@ export function createLetters<Seen extends { readonly reason: string }, Filter e
   }
 
   function selectorOf(call: string, which: Which<Filter>): (letter: DeadLetter) => boolean {
-    if (typeof which === 'object' && which !== null && !Array.isArray(which)) {
-      requireAny(call, which)
-      return readFilter(call, which)
+    if (which === 'all') return () => true
+    if (Array.isArray(which)) {
+      const ids = new Set(which)
+      return ({ id }) => ids.has(id)
     }
-    const ids = readIds(which as readonly string[] | 'all')
-    if (ids === 'all') return () => true
-    const wanted = new Set(ids)
-    return ({ id }) => wanted.has(id)
+    requireAny(call, which as Filter)
+    return readFilter(call, which as Filter)
   }
 
   async function redrive(which: Which<Filter>): Promise<number>
@@ -100,9 +106,9 @@ export function createLetters<Seen extends { readonly reason: string }, Filter e
       const { after, limit = 100, newestFirst = false, ...filter } = page
       if (Object.keys(filter).length === 0) return (await queue.deadLetters(page)).map(read)
       const isMeant = readFilter('deadLetters', filter)
-      const checked = readPage({ limit, newestFirst, ...(after !== undefined && { after }) })
+      requireInteger('deadLetters: limit', limit, 1)
       const found: Seen[] = []
-      for await (const letter of walkLetters(queue.deadLetters, checked)) {
+      for await (const letter of walkLetters(queue.deadLetters, { after, newestFirst })) {
         if (isMeant(letter) && found.push(read(letter)) === limit) break
       }
       return found
@@ -122,9 +128,10 @@ export function createLetters<Seen extends { readonly reason: string }, Filter e
 
 /** @throws TypeError for a filter whose values are all undefined: a parameter that is missing must not mean all. */
 function requireAny(call: string, filter: object): void {
-  if (Object.values(filter).some((value) => value !== undefined)) return
-  const advice = `Pass one such as \`reason\`. To ${call} all dead letters, pass 'all'.`
-  throw invalidOption(call, "must be given ids, 'all' or a filter", 'a filter without a value', advice)
+  const isFilter = typeof filter === 'object' && filter !== null
+  if (isFilter && Object.values(filter).some((value) => value !== undefined)) return
+  const found = isFilter ? 'a filter without a value' : kindOf(filter)
+  throw invalidOption(call, "must be given ids, 'all' or a filter", found, `To ${call} all dead letters, pass 'all'.`)
 }
 
 interface Walk {

@@ -141,7 +141,7 @@ test('time: moved forward, the real retries happen', async ({ openApp }) => {
 test('history: found by filters, and replayed after a dry run: one, a selection, all that match', async ({
   openApp,
 }) => {
-  const { app, page } = await openApp()
+  const { app, page, faults } = await openApp()
   for (const userId of ['ada', 'bob', 'eve']) await app.post(track('Order Completed', { userId }))
   await app.post(track('Order Shipped', { userId: 'ada' }))
   await expect.poll(async () => (await app.counts()).handled).toBe(4)
@@ -175,6 +175,7 @@ test('history: found by filters, and replayed after a dry run: one, a selection,
   await dialog.getByText('Would replay 3 messages of app').waitFor()
   await dialog.getByLabel('Only these handlers').fill('crm')
   await dialog.getByRole('alert').filter({ hasText: "Got 'crm'." }).waitFor()
+  expect(faults.splice(0)).toEqual([expect.stringContaining('400')])
   await dialog.getByLabel('Only these handlers').fill('')
   await replay.click()
   await expect.poll(async () => (await app.counts()).handled).toBe(9)

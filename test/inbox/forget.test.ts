@@ -131,7 +131,7 @@ describe('a receiver drops dead letters', () => {
   it('not by a filter that would take all of them', async () => {
     const { receiver, reasons } = await setUpDead()
     const message =
-      "`drop` must be given ids, 'all' or a filter. Got a filter without a value. Pass one such as `reason`. To drop all dead letters, pass 'all'."
+      "`drop` must be given ids, 'all' or a filter. Got a filter without a value. To drop all dead letters, pass 'all'."
     for (const filter of [{}, { userId: undefined }, { olderThan: undefined }]) {
       await expect(receiver.drop(filter as never)).rejects.toThrow(new TypeError(message))
     }

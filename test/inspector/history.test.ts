@@ -33,7 +33,8 @@ async function setUp(count = 3) {
 }
 
 async function readBody({ body }: EndpointAnswer): Promise<unknown[]> {
-  const text = typeof body === 'string' ? body : (await Array.fromAsync(body as AsyncIterable<string>)).join('')
+  let text = ''
+  for await (const chunk of body as AsyncIterable<string>) text += chunk
   return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
 }
 
