@@ -109,7 +109,7 @@ function Plot({ title, note, curves: colors, isSteps = false, series, chosen, on
     <figure class="plot">
       <figcaption class="row">
         <h3>{title}</h3>
-        <span class="muted grow">{index === undefined ? note : timeOf(index)}</span>
+        <span class="muted grow cut">{index === undefined ? note : timeOf(index)}</span>
         {curves.map(({ name, color, values }) => (
           <span key={name} class={`row curve-${color}`}>
             {isDuration && (
