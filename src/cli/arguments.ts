@@ -36,7 +36,10 @@ export async function findSecret({ secret, secretFile }: SecretOptions): Promise
   const bytes = secretFile === undefined ? undefined : await readInput('--secret-file', secretFile, SECRET_LIMIT)
   if (bytes !== undefined && !isUtf8(bytes)) throw new UsageError('--secret-file: the file must be text in UTF-8.')
   const found = secret ?? bytes?.toString().replace(/\r?\n$/, '') ?? process.env.HOOKLINE_SECRET
-  if (found === '') throw new UsageError('The secret is empty. Pass the shared secret of the endpoint.')
+  if (found === '') {
+    const from = secret === '' ? '--secret' : bytes === undefined ? 'HOOKLINE_SECRET' : '--secret-file'
+    throw new UsageError(`${from} is empty. Pass the shared secret of the endpoint.`)
+  }
   return found
 }
 
