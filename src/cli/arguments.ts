@@ -117,10 +117,14 @@ export function time(text: string): Date {
 export function address(text: string): URL {
   const url = URL.parse(text)
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new InvalidArgumentError('It must be a full URL, for example http://localhost:3000/webhooks.')
+    const [found] = /^[\w.-]+(:\d+)?(\/[\w./-]*)?$/.exec(text) ?? [] // Others may hold a password or a token.
+    const example = `http://${found ?? 'localhost:3000/webhooks'}`
+    throw new UsageError(
+      `The URL must begin with http:// or https://. Got ${found ?? 'another text'}. Pass ${example}.`,
+    )
   }
   if (url.username !== '' || url.password !== '') {
-    throw new InvalidArgumentError('It must hold no user name and password. Pass them as --header.')
+    throw new UsageError('The URL must hold no user name and password. Pass them as --header.')
   }
   return url
 }

@@ -123,7 +123,16 @@ it.each(['check', 'send'])('%s refuses a self-signed certificate, whatever the e
 describe('wrong usage is one sentence, and exit code 2', () => {
   it.each([
     ['no URL', ['check'], /A URL is required/],
-    ['no full URL', ['check', 'localhost/webhooks'], /full URL/],
+    [
+      'no full URL',
+      ['check', 'localhost:3000/webhooks'],
+      /^error: The URL must begin with http:\/\/ or https:\/\/\. Got localhost:3000\/webhooks\. Pass http:\/\/localhost:3000\/webhooks\.\n$/,
+    ],
+    [
+      'no full URL, with a password',
+      ['check', 'me:hunter2@localhost'],
+      /^error: [^2]*Got another text\. Pass http:[^2]*\n$/,
+    ],
     ['no secret', ['check', 'http://localhost:1/'], /A secret is required/],
     [
       'an unknown case',

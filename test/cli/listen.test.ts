@@ -336,7 +336,10 @@ it('says what is wrong in one sentence, and exit code 2', async () => {
     ],
     [['--store', 'none/x.sqlite'], /^error: --store cannot use none\/x\.sqlite: the directory none does not exist\./],
     [['--host', ''], /^error: --host is empty\. .*\n$/],
-    [['--forward', 'localhost'], /It must be a full URL/],
+    [
+      ['--forward', 'localhost'],
+      /^error: The URL must begin with http:.* Got localhost\. Pass http:\/\/localhost\.\n$/,
+    ],
     [['--fail', '3y'], /'3y' is no step\. Steps are/],
   ]
   const runs = await Promise.all(cases.map(([args]) => hookline(['listen', ...args], { cwd: folder })))

@@ -272,7 +272,10 @@ it.each([
   [['track', '--set', 'event.name=1'], '--set event.name: event is a string and holds no fields.'],
   [['track', '--set', 'event'], "error: option '--set <field=value>' argument 'event' is invalid. It must be a field"],
   [['track', '--tamper', 'all'], 'It must be one of bad-signature'],
-  [['track', '--to', 'localhost'], 'It must be a full URL'],
+  [
+    ['track', '--to', 'localhost'],
+    'The URL must begin with http:// or https://. Got localhost. Pass http://localhost.',
+  ],
 ])('says what is wrong with %j', async (args, sentence) => {
   const { code, stdout, stderr } = await hookline(['send', '--to', 'http://127.0.0.1:9/', ...args], { env })
   expect(stderr).toContain(sentence)
