@@ -111,7 +111,9 @@ describe('what cannot be looked into: one sentence, and exit code 2', () => {
   })
 
   it('a file of another kind, and of release 0.1', async () => {
-    expect(await refused([join(root, 'package.json')])).toContain('it is not a SQLite database')
+    expect(await refused([join(root, 'package.json')])).toMatch(
+      /it is not a SQLite database\. .* Pass the file of a sqliteQueue\.\n/,
+    )
     const old = join(folder, 'old.sqlite')
     const database = new DatabaseSync(old)
     database.exec('CREATE TABLE hookline_queue_schema (version); INSERT INTO hookline_queue_schema VALUES (1)')

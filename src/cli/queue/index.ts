@@ -47,7 +47,7 @@ export function define(command: Command): void {
     .option('--yes', 'replay, redrive, drop: do not ask before more than one')
     .option(
       '--limit <n>',
-      'history: list at most so many. Default: 100. dead: so many of each reason. Default: 3',
+      'history: list at most so many. Default: 100. dead: so many of each error. Default: 3',
       whole(0, 1_000_000),
     )
     .option('--prefix <text>', 'the prefix of the keys in Redis. Default: bull')
@@ -69,7 +69,7 @@ Examples:
   hookline queue inbox.sqlite --ui
       Shows them on a page, where dead letters can be redriven.
   HOOKLINE_QUEUE=inbox.sqlite hookline queue dead
-      Lists the dead letters, grouped by their reasons.
+      Lists the dead letters, grouped by their errors.
   hookline queue inbox.sqlite backup inbox-copy.sqlite
       Copies a file while it is in use.
   hookline queue inbox.sqlite redrive --reason handler_failed --dry-run
@@ -206,6 +206,7 @@ function reword(message: string, shown: string): string {
     .replace(/^(Queue any|An observer)(?= cannot use)/, 'The command')
     .replace(/^(Queue any|An observer)\b/, shown)
     .replace('`connection`', 'LOCATION')
+    .replace('path of a new file.', 'file of a sqliteQueue.')
 }
 
 interface Words {
