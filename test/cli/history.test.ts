@@ -109,10 +109,18 @@ describe('replay', () => {
   })
 
   it('of an id with other filters is refused with one sentence', async () => {
-    const { run } = await setUp()
-    await run('replay', '--id', 'fix-42', '--user', 'ada', '--yes')
-    const { code, stderr } = await run('replay', '--id', 'fix-42', '--user', 'bob', '--yes')
-    expect([code, stderr]).toEqual([2, expect.stringContaining("Got 'fix-42', which has another userId.")])
+    const { run, ids } = await setUp()
+    await run('replay', '--id', 'fix-42', '--user', 'ada', '--handler', 'crm,mail', '--yes')
+    const refused = async (...words: string[]) => {
+      const { code, stderr } = await run('replay', '--id', 'fix-42', '--yes', ...words)
+      expect(code).toBe(2)
+      return stderr
+    }
+    expect(await refused('--user', 'bob')).toMatch(
+      /Got 'fix-42', which has another --user\. .* its --user if it has one\./,
+    )
+    expect(await refused('--user', 'ada', '--handler', 'crm')).toContain('another --handler.')
+    expect(await refused('--user', 'ada', ids[0] ?? '')).toContain('another list of ids.')
   })
 })
 
@@ -172,11 +180,19 @@ describe('dead letters', () => {
 it.each([
   [['history', '--since', 'yesterday'], 'It must be an age such as 3d, 12h or 30m, or a date such as'],
   [['history', '--since', '2026-99-99'], 'It must be an age such as'],
-  [['replay', '--since', '1d', '--until', '2d'], '--until must be after `since`.'],
+  [['replay', '--since', '1d', '--until', '2d'], '--until must be after --since.'],
   [['replay', '--type', 'tracks'], 'Did you mean track?'],
   [['history', '--type', 'page', '--event', 'x'], '--event needs track messages.'],
-  [['history', '--reason', 'x'], '--reason is for dead and redrive and drop. Got history.'],
+  [['history', '--reason', 'x'], '--reason is for dead, redrive and drop. Got history.'],
   [['dead', '--id', 'x'], '--id is for replay. Got dead.'],
+  [['history', '--limit', '0'], '--limit of history must be 1 or more. Got 0.'],
+  [
+    ['history', '--handler', 'crm,mail'],
+    "--handler must be 1 to 64 of the characters a-z0-9._-, beginning with a letter or a digit. Got 'crm,mail'.",
+  ],
+  [['dead', '--handler', ''], '--handler must be a non-empty string.'],
+  [['replay', '--handler', 'crm,'], '--handler must be a non-empty string.'],
+  [['replay', '--handler', 'crm, mail'], "Got ' mail'."],
   [['replay', '--id', 'a b'], '--id must be 1 to 100 of the characters'],
   [['replay', 'no-id'], 'must be a lowercase UUID'],
   [['history', 'x'], 'history takes no ids.'],

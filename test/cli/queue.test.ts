@@ -127,6 +127,7 @@ describe('what cannot be looked into: one sentence, and exit code 2', () => {
     ['an action that does not exist', ['x.sqlite', 'ded']],
     ['a dead letter without an id', ['x.sqlite', 'show']],
     ['a backup without a file', ['x.sqlite', 'backup']],
+    ['a history of none', ['x.sqlite', 'history', '--limit', '0']],
     ['a limit that would not limit', ['x.sqlite', 'drop', '--limit', '5', '--yes']],
     ['a reason that would select nothing', ['x.sqlite', 'dead', '--reason', 'crashed']],
     ['a URL of something else', ['mysql://bob:hunter2@localhost/x']],

@@ -79,7 +79,7 @@ export async function replayMessages(
     ...filter,
     id,
     ...(ids.length > 0 && { ids }),
-    ...(handler !== undefined && { handlers: [handler] }),
+    ...(handler !== undefined && { handlers: handler.split(',') }),
     ...(maxPerSecond !== undefined && { maxPerSecond }),
   }
   requireReplayOptions(options)

@@ -1,6 +1,7 @@
 /** `hookline queue`: what waits in a queue, its dead letters, and trying them again. */
 
 import type { Command } from 'commander'
+import { readRegistration } from '../../handling/selection.ts'
 import { HooklineError } from '../../message/error.ts'
 import type { MessageType } from '../../message/message.ts'
 import { MESSAGE_TYPES } from '../../message/type-table.ts'
@@ -39,7 +40,10 @@ export function define(command: Command): void {
     .addOption(choice('--type <type>', 'messages of this type', MESSAGE_TYPES))
     .option('--event <name>', 'track messages of this event')
     .option('--user <id>', 'messages of this user')
-    .option('--handler <name>', 'history: handled by it; replay: run it alone; dead, redrive, drop: it failed')
+    .option(
+      '--handler <name>',
+      'history: handled by it; replay: run these alone: crm,mail; dead, redrive, drop: it failed',
+    )
     .option('--reason <text>', 'dead, redrive, drop: with this reason')
     .option('--id <name>', 'replay: its id. The same id again goes on where the replay ended')
     .option('--max-per-second <n>', 'replay: at most so many messages a second', whole(1, 1_000_000))
@@ -94,6 +98,7 @@ async function run(words: readonly string[], options: Options): Promise<void> {
     const queue = await place.open(name)
     try {
       const filter = filterOf(options)
+      requireHandlers(action, options)
       if (action === 'history') await printHistory(queue, filter, options)
       else if (action === 'replay') await replayMessages(queue, name, ids, filter, options)
       else if (action === 'dead') await printDead(queue, filter, options)
@@ -105,11 +110,18 @@ async function run(words: readonly string[], options: Options): Promise<void> {
     }
   } catch (error) {
     if (error instanceof HooklineError) throw new UsageError(reword(error.message, place.shown))
-    const [, call = '', option = ''] = (error instanceof TypeError && /^`(\w+: )(\w+)`/.exec(error.message)) || []
-    if (call === '') throw error
-    const name = option === 'userId' ? 'user' : option
-    throw new UsageError((error as Error).message.replace(`\`${call}${option}\``, `--${name}`))
+    if (!(error instanceof TypeError && /^`\w+: \w+`/.test(error.message))) throw error
+    const flagOf = (text: string, name = text): string => FLAGS[name] ?? `--${name}`
+    throw new UsageError(error.message.replace(/`(?:\w+: )?(\w+)`|(?<=another )\w+/g, flagOf))
   }
+}
+
+/** Options of calls that the command names otherwise. */
+const FLAGS: Readonly<Record<string, string>> = {
+  userId: '--user',
+  name: '--handler',
+  handlers: '--handler',
+  ids: 'list of ids',
 }
 
 async function backUp(queue: Queue | SqliteQueue, to: string, { json = false }: Options): Promise<void> {
@@ -160,8 +172,18 @@ function requireFitting(action: Action, options: Options): void {
   for (const [option, actions] of Object.entries(USES)) {
     if (options[option as keyof typeof USES] === undefined || actions.some((use) => use === action)) continue
     const name = option.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
-    throw new UsageError(`--${name} is for ${actions.join(' and ')}. Got ${action}.`)
+    throw new UsageError(`--${name} is for ${LIST.format(actions)}. Got ${action}.`)
   }
+  if (action === 'history' && options.limit === 0) {
+    throw new UsageError('--limit of history must be 1 or more. Got 0. Pass how many to list.')
+  }
+}
+
+const LIST = new Intl.ListFormat('en-GB')
+
+function requireHandlers(action: Action, { handler }: Options): void {
+  if (handler === undefined) return
+  for (const name of action === 'replay' ? handler.split(',') : [handler]) readRegistration('queue', { name })
 }
 
 async function printCounts(names: readonly string[], { open }: Place, json = false): Promise<void> {
