@@ -86,7 +86,7 @@ export interface Replay {
   readonly events: Readonly<Record<string, number>>
 }
 
-function readHandled(job: HandledJob): HandledMessage {
+export function readHandled(job: HandledJob): HandledMessage {
   const { handlers = [], ignored = false, replays } = readKept(job.kept)
   const stored = readStored(job)
   const message = stored.receivedAt && tryParse(stored.bytes)

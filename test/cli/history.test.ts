@@ -67,6 +67,35 @@ describe('history', () => {
   })
 })
 
+it('a handled message is shown like a dead letter', async () => {
+  const { run, ids } = await setUp()
+  const { code, stdout } = await run('show', ids[0]?.toUpperCase() ?? '')
+  expect([code, stdout.replaceAll(/\S+Z, \d+ s ago/g, 'TIME')]).toEqual([
+    0,
+    expect.stringContaining(
+      [
+        `id        ${ids[0]}`,
+        'message   track Order Completed, user ada',
+        'handled   TIME',
+        'handlers  Done: crm, mail.',
+        'received  TIME, with a right signature',
+        '',
+        'headers',
+        '',
+      ].join('\n'),
+    ),
+  ])
+  expect(stdout).toContain('\n    "total": 39.95,\n')
+  expect((await run('show', ids[2] ?? '')).stdout).toContain('\nhandlers  None matched.\n')
+  const [json] = jsonLines<{ body: string }>((await run('show', ids[0] ?? '', '--json')).stdout)
+  expect(json).toMatchObject({ id: ids[0], userId: 'ada', handlers: ['crm', 'mail'], ignored: false, verified: true })
+  expect(JSON.parse(json?.body ?? '')).toMatchObject({ event: 'Order Completed' })
+  expect(await run('show', ids[0]?.slice(0, 8) ?? '')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^No dead letter has the id .{8}\. Pass the whole id of a handled message\.\n$/),
+  })
+})
+
 describe('replay', () => {
   it('says what it would do, and does it: running workers handle the messages again', async () => {
     const { run, queue, crm, mail } = await setUp()

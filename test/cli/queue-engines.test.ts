@@ -147,7 +147,10 @@ for (const { engine, needed, location = '', flags, open } of engines) {
       expect(stdout).not.toContain('Bearer')
       const shown = await json(['show', first?.id.slice(0, 12) ?? ''])
       for (const action of ['show', 'drop']) {
-        expect(await run([action, ''])).toMatchObject({ code: 1, stderr: 'No dead letter has the id .\n' })
+        expect(await run([action, 'b44'])).toMatchObject({
+          code: 1,
+          stderr: "The beginning of an id needs 4 characters or more. Got 'b44'.\n",
+        })
       }
       expect(shown).toMatchObject({
         id: first?.id,
@@ -162,7 +165,7 @@ for (const { engine, needed, location = '', flags, open } of engines) {
       expect(unknown).toMatchObject({
         code: 1,
         stdout: '',
-        stderr: expect.stringMatching(/^No dead letter has the id /),
+        stderr: expect.stringMatching(/^No dead letter or handled message has the id /),
       })
     })
 

@@ -1,10 +1,11 @@
-/** Dead letters of `hookline queue`: counted and listed by their errors, one in full, and redriven or dropped. */
+/** Dead letters of `hookline queue`: counted and listed by their errors, redriven and dropped; and one message in full. */
 
 import { isUtf8 } from 'node:buffer'
 import { readRetryState } from '../../destination/retry-state.ts'
 import { describeHandlers } from '../../handling/log-lines.ts'
 import { shownHeader } from '../../http/shown.ts'
-import { type DeadLetterMessage, readDeadLetter, readStored } from '../../inbox/stored.ts'
+import { type HandledMessage, readHandled } from '../../inbox/history.ts'
+import { type DeadLetterMessage, readDeadLetter, readStored, type StoredMessage } from '../../inbox/stored.ts'
 import { groupOf } from '../../inspector/endpoint/dead-letters.ts'
 import { letterOf } from '../../inspector/endpoint/queues.ts'
 import { isObject } from '../../message/json.ts'
@@ -170,16 +171,20 @@ export async function printDead(queue: Queue, filter: MessageFilter, options: Le
   }
 }
 
-export async function showLetter(queue: Queue, given: string, { json = false }: LetterOptions): Promise<void> {
+/** Shows the dead letter whose id begins so, or the handled message of this id. */
+export async function showMessage(queue: Queue, given: string, { json = false }: LetterOptions): Promise<void> {
+  const id = given.toLowerCase()
   let found: DeadLetter | undefined
   for await (const letter of readLetters(queue)) {
-    if (!isMeant(letter, given.toLowerCase())) continue
+    if (!isMeant(letter, id)) continue
     if (found !== undefined) throw ambiguous(given)
     found = letter
   }
-  if (found === undefined) noteMissing(given)
-  else if (json) printJson(jsonOf(found))
-  else print(textOf(found))
+  if (found !== undefined) return printLetter(found, json)
+  if (!isWhole(id)) return noteMissing(given, 'dead letter', ' Pass the whole id of a handled message.')
+  const [handled] = (await queue.history?.find([id])) ?? []
+  if (handled === undefined) noteMissing(given, 'dead letter or handled message')
+  else printHandled(readHandled(handled), json)
 }
 
 /** A shorter text means no dead letter: a variable of a script may be empty. */
@@ -193,8 +198,13 @@ function ambiguous(given: string): UsageError {
   return new UsageError(`The ids of several dead letters begin with ${escaped(given)}. Pass more of the id.`)
 }
 
-function noteMissing(id: string): void {
-  note(`No dead letter has the id ${escaped(id)}.`)
+export function isWhole(id: string): boolean {
+  return /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(id)
+}
+
+export function noteMissing(id: string, what = 'dead letter', advice = ''): void {
+  const rule = `The beginning of an id needs ${MIN_DIGITS} characters or more. Got '${escaped(id)}'.`
+  note(id.length < MIN_DIGITS ? rule : `No ${what} has the id ${escaped(id)}.${advice}`)
   process.exitCode = 1
 }
 
@@ -203,52 +213,63 @@ function detailsOf(letter: DeadLetter): DeadLetterMessage | readonly Omit<Attemp
   return readRetryState(letter.retryState, []).attempts.map(({ url: _, ...attempt }) => attempt)
 }
 
-function jsonOf(letter: DeadLetter): object {
-  const { id, reason, failedAt } = letter
-  const { bytes } = readStored(letter)
-  const text = Buffer.from(bytes)
-  const body = isUtf8(bytes) ? { body: text.toString() } : { bodyBase64: text.toString('base64') }
-  const common = { id, reason, failedAt, ...identify(bytes), ...body }
+function printLetter(letter: DeadLetter, isJson: boolean): void {
+  const { reason, failedAt } = letter
   const details = detailsOf(letter)
-  if (!('error' in details)) return { ...common, attempts: details }
-  const { attempts, error, handlers, receivedAt, verified, source, headers } = details
-  return { ...common, attempts, error, handlers, receivedAt, verified, source, headers: shown(headers, verified) }
-}
-
-function textOf(letter: DeadLetter): string {
-  const { id, reason, failedAt } = letter
-  const { bytes } = readStored(letter)
-  const details = detailsOf(letter)
+  const { attempts, error, handlers } = 'error' in details ? details : { attempts: details }
   const lines = [
-    `id        ${escaped(id)}`,
-    `message   ${nameOf(identify(bytes))}`,
     `reason    ${escaped(reason)}`,
     `failed    ${timeOf(failedAt)}`,
     ...('error' in details ? linesOfInbox(details) : details.map(lineOf)),
-    `\nbody, ${bytes.length} bytes\n${prettyOf(bytes)}`,
   ]
-  return lines.join('\n')
+  printMessage(readStored(letter), { reason, failedAt, attempts, error, handlers }, lines, isJson)
 }
 
-function linesOfInbox({
-  attempts,
-  error,
-  handlers,
-  receivedAt,
-  verified,
-  source,
-  headers,
-}: DeadLetterMessage): string[] {
-  const received = receivedAt === undefined ? 'unknown' : timeOf(receivedAt)
+function printHandled(message: HandledMessage, isJson: boolean): void {
+  const { handledAt, handlers, ignored, replayId } = message
+  const names = ignored ? 'None matched.' : describeHandlers({ done: handlers, failed: [] }).trim()
+  const lines = [
+    `handled   ${timeOf(handledAt)}`,
+    ...(names === '' ? [] : [escaped(`handlers  ${names}`)]),
+    ...(replayId === undefined ? [] : [escaped(`replay    ${replayId}`)]),
+  ]
+  printMessage(message, { handledAt, handlers, ignored, replayId }, lines, isJson)
+}
+
+/**
+ * @param facts What JSON says of it beside what is stored.
+ * @param lines The same as text.
+ */
+function printMessage(stored: StoredMessage, facts: object, lines: readonly string[], isJson: boolean): void {
+  const { id, bytes, receivedAt, verified, source, headers } = stored
+  if (isJson) {
+    const text = Buffer.from(bytes)
+    const body = isUtf8(bytes) ? { body: text.toString() } : { bodyBase64: text.toString('base64') }
+    const request = receivedAt && { receivedAt, verified, source, headers: shown(headers, verified) }
+    printJson({ id, ...facts, ...identify(bytes), ...body, ...request })
+    return
+  }
+  const own = [`id        ${escaped(id)}`, `message   ${nameOf(identify(bytes))}`, ...lines]
+  const body = `\nbody, ${bytes.length} bytes\n${prettyOf(bytes)}`
+  print([...own, ...linesOfRequest(stored), body].join('\n'))
+}
+
+function linesOfRequest({ receivedAt, verified, source, headers }: StoredMessage): string[] {
+  if (receivedAt === undefined) return []
+  return [
+    `received  ${timeOf(receivedAt)}, ${verified ? 'with a right signature' : 'unverified'}`,
+    ...(source === undefined ? [] : [`source    ${escaped(source)}`]),
+    '\nheaders',
+    ...Object.entries(shown(headers, verified)).map(([name, value]) => escaped(`  ${name}: ${value}`)),
+  ]
+}
+
+function linesOfInbox({ attempts, error, handlers }: DeadLetterMessage): string[] {
   return [
     `attempts  ${attempts}`,
     `error     ${escaped(error.message)}`,
     ...error.causes.slice(1).map(({ name, message }) => escaped(`          ${name}: ${message}`)),
     ...(handlers === undefined ? [] : [escaped(`handlers  ${describeHandlers(handlers).trim()}`)]),
-    `received  ${received}, ${verified ? 'with a right signature' : 'unverified'}`,
-    ...(source === undefined ? [] : [`source    ${escaped(source)}`]),
-    '\nheaders',
-    ...Object.entries(shown(headers, verified)).map(([name, value]) => escaped(`  ${name}: ${value}`)),
   ]
 }
 

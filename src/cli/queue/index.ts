@@ -11,7 +11,7 @@ import { type MessageFilter, requireFilter } from '../../queues/filter.ts'
 import type { SqliteQueue } from '../../queues/sqlite/index.ts'
 import { choice, time, whole } from '../arguments.ts'
 import { escaped, print, printJson, UsageError } from '../terminal.ts'
-import { ageOf, change, countReasons, type LetterOptions, listReasons, printDead, showLetter } from './dead-letters.ts'
+import { ageOf, change, countReasons, type LetterOptions, listReasons, printDead, showMessage } from './dead-letters.ts'
 import { type HistoryOptions, printHistory, replayMessages } from './history.ts'
 import { createPlace, type Place, type PlaceOptions } from './place.ts'
 
@@ -65,7 +65,7 @@ export function define(command: Command): void {
 const HELP = `
 Without LOCATION, it is read from HOOKLINE_QUEUE: a password in an argument can be seen in the list of processes.
 The queue is opened as an observer, beside running workers: nothing is claimed, created or migrated.
-Exit codes: 0 done, or --ui ended by Ctrl-C, 1 a dead letter of that id does not exist, 2 wrong usage, or the queue cannot be reached.
+Exit codes: 0 done, or --ui ended by Ctrl-C, 1 no message has that id, 2 wrong usage, or the queue cannot be reached.
 
 Examples:
   hookline queue inbox.sqlite
@@ -102,7 +102,7 @@ async function run(words: readonly string[], options: Options): Promise<void> {
       if (action === 'history') await printHistory(queue, filter, options)
       else if (action === 'replay') await replayMessages(queue, name, ids, filter, options)
       else if (action === 'dead') await printDead(queue, filter, options)
-      else if (action === 'show') await showLetter(queue, ids[0] ?? '', options)
+      else if (action === 'show') await showMessage(queue, ids[0] ?? '', options)
       else if (action === 'backup') await backUp(queue, ids[0] ?? '', options)
       else await change(queue, name, action, ids, filter, options)
     } finally {
@@ -254,7 +254,7 @@ function readWords(words: readonly string[]): Words {
     throw new UsageError(`'${action}' is nothing that can be done with a queue.${advice} Valid: ${ACTIONS.join(', ')}.`)
   }
   if (action === 'backup' && ids.length !== 1) throw new UsageError('backup needs the path of one new file.')
-  if (action === 'show' && ids.length !== 1) throw new UsageError('show needs the id of one dead letter.')
+  if (action === 'show' && ids.length !== 1) throw new UsageError('show needs the id of one message.')
   if (['counts', 'dead', 'history'].includes(action) && ids.length > 0) throw new UsageError(`${action} takes no ids.`)
   return { location, action, ids }
 }
