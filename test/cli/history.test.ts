@@ -34,7 +34,7 @@ async function setUp() {
   await deliver(receiver, { ...fixtures.page, userId: 'ada' })
   await queue.drain()
   const ids = (await queue.history?.list())?.map(({ id }) => id) ?? []
-  return { path, queue, crm, mail, ids, run: (...words: string[]) => hookline(['queue', path, ...words]) }
+  return { path, queue, receiver, crm, mail, ids, run: (...words: string[]) => hookline(['queue', path, ...words]) }
 }
 
 describe('history', () => {
@@ -51,7 +51,7 @@ describe('history', () => {
   })
 
   it('is filtered, as JSON and as text', async () => {
-    const { run, ids } = await setUp()
+    const { path, run, ids } = await setUp()
     const listed = async (...words: string[]) =>
       jsonLines<{ id: string }>((await run('history', '--json', ...words)).stdout).map(({ id }) => ids.indexOf(id))
     expect(await listed()).toEqual([0, 1, 2])
@@ -63,7 +63,13 @@ describe('history', () => {
     expect(await listed('--until', '2026-01-01')).toEqual([])
     const { stdout, stderr } = await run('history', '--limit', '2')
     expect([stdout.split('\n').length, stderr]).toEqual([3, 'Only the first 2 are listed: see --limit.\n'])
-    expect((await run('history', '--user', 'eve')).stderr).toContain('No message in the history matches.')
+    expect((await run('history', '--user', 'eve')).stderr).toBe('No message in the history matches.\n')
+    const empty = 'The history of this queue is empty. It keeps what is handled once `inbox.history` is set.\n'
+    const unused = sqliteQueue({ path, name: 'empty' })
+    await unused.counts()
+    await unused.close({ graceMs: 0 })
+    expect((await run('history', '--name', 'empty')).stderr).toBe(empty)
+    expect((await run('replay', '--name', 'empty')).stdout).toBe(empty)
   })
 })
 
@@ -109,13 +115,15 @@ describe('replay', () => {
       `error: Replay ${what}? There is no terminal to ask on. Pass --yes to go on.\n`,
     ])
     const { stdout, code } = await run(...words, '--yes')
-    expect([code, stdout]).toEqual([0, `Replayed: ${what}. Running workers handle them.\n`])
+    expect([code, stdout]).toEqual([0, `Queued again: ${what}.\n`])
     await until(() => crm.mock.calls.length === 4)
     await queue.drain()
     expect(mail).toHaveBeenCalledTimes(2)
     expect(crm.mock.calls.at(-1)?.[1].replay?.id).toBe('fix-42')
-    const again = await run('replay', '--id', 'fix-42', '--yes')
-    expect(again.stdout).toBe('No messages to replay.\n')
+    const complete = 'Replay fix-42 is complete: all of its messages were queued again.\n'
+    expect((await run('replay', '--id', 'fix-42', '--yes')).stdout).toBe(complete)
+    expect((await run(...words, '--yes')).stdout).toBe(complete)
+    expect((await run('replay', '--user', 'eve')).stdout).toBe('No message in the history matches.\n')
     expect((await run('history', '--handler', 'crm')).stdout).toContain('(by crm, mail, replay fix-42)')
   })
 
@@ -137,6 +145,38 @@ describe('replay', () => {
     await until(() => crm.mock.calls.length === 3)
   })
 
+  it('notes that no worker takes what was queued', async () => {
+    const { receiver, run } = await setUp()
+    await receiver.close()
+    const { code, stderr } = await run('replay', '--yes')
+    expect([code, stderr]).toEqual([0, 'No worker has taken a message yet. Start the app that handles this queue.\n'])
+  })
+
+  it('names an id that is not in the history, and one that is not whole', async () => {
+    const { run, ids } = await setUp()
+    const unknown = randomUUID()
+    const { code, stderr, stdout } = await run('replay', unknown, ids[0]?.toUpperCase() ?? '', '--yes')
+    expect([code, stderr]).toEqual([1, `No message in the history has the id ${unknown}.\n`])
+    expect(stdout).toContain('Queued again: 1 message')
+    const start = ids[1]?.slice(0, 8) ?? ''
+    expect((await run('replay', start)).stderr).toBe(
+      `error: replay needs whole ids. Got ${start}. Pass an id as history lists it.\n`,
+    )
+  })
+
+  it('notes that no message was handled by a handler of the name', async () => {
+    const { run } = await setUp()
+    const { code, stderr } = await run('replay', '--type', 'track', '--handler', 'crm,crmm', '--dry-run')
+    expect([code, stderr]).toEqual([
+      0,
+      "None of these messages was handled by 'crmm'. Named handlers of them: crm, mail. Check the name: workers without such a handler skip it.\n",
+    ])
+    expect((await run('replay', '--id', 'p', '--type', 'page', '--handler', 'crm', '--yes')).stderr).toContain(
+      'of them: none.',
+    )
+    expect((await run('replay', '--handler', 'crm,mail', '--dry-run')).stderr).toBe('')
+  })
+
   it('of an id with other filters is refused with one sentence', async () => {
     const { run, ids } = await setUp()
     await run('replay', '--id', 'fix-42', '--user', 'ada', '--handler', 'crm,mail', '--yes')
@@ -149,12 +189,13 @@ describe('replay', () => {
       /Got 'fix-42', which has another --user\. .* its --user if it has one\./,
     )
     expect(await refused('--user', 'ada', '--handler', 'crm')).toContain('another --handler.')
+    expect(await refused('--user', 'ada', '--since', '3d')).toContain('another --since.')
     expect(await refused('--user', 'ada', ids[0] ?? '')).toContain('another list of ids.')
   })
 })
 
 it('a replay that waits for a worker is stopped by Ctrl-C, and goes on with its id', async () => {
-  const path = join(folder, 'stopped.sqlite')
+  const path = join(folder, 'stopped here.sqlite')
   const filling = sqliteQueue({ path, name: 'inbox' })
   const receiver = createReceiver({ secret, inbox: { queue: filling, history: { maxAgeMs: DAY_MS } } })
   receiver.on('track', () => {}).start()
@@ -162,16 +203,19 @@ it('a replay that waits for a worker is stopped by Ctrl-C, and goes on with its 
   await Promise.all(messages.map((message) => deliver(receiver, message)))
   await filling.drain()
   await receiver.close()
-  const first = await start(['queue', path, 'replay', '--id', 'fix-42', '--yes', '--json'])
+  const words = ['queue', path, 'replay', '--id', 'fix-42', '--since', '3d', '--handler', 'crm', '--yes']
+  const flags = ['--user', fixtures.track.userId, '--max-per-second', '1000', '--name', 'inbox']
+  const first = await start([...words, ...flags])
   const queue = sqliteQueue({ path, name: 'inbox' })
   await until(async () => (await queue.counts()).waiting === 100)
   first.child.kill('SIGINT')
-  expect(jsonLines((await first.ended).stdout)).toMatchObject([{ id: 'fix-42', count: 250, done: 100 }])
-  queue.work(async () => ({ complete: true, keep: new Uint8Array() }), { concurrency: 100 })
-  const { stdout } = await hookline(['queue', path, 'replay', '--id', 'fix-42', '--yes'])
-  expect(stdout).toBe(
-    'Replayed: 150 messages of queue inbox: 150 track Order Completed. Running workers handle them.\n',
+  expect((await first.ended).stdout).toBe(
+    `Queued again: 100 of 250 messages of queue inbox: 250 track Order Completed.\nTo go on: npx hookline queue '${path}' replay --id fix-42 ${flags.join(' ')}\n`,
   )
+  queue.work(async () => ({ complete: true, keep: new Uint8Array() }), { concurrency: 100 })
+  const { stdout, stderr } = await hookline([...words, ...flags])
+  expect(stdout).toBe('Queued again: 150 messages of queue inbox: 150 track Order Completed.\n')
+  expect(stderr).toMatch(/^--since is that of the first run: \S+Z\.\n/)
   await queue.drain()
   await queue.close({ graceMs: 0 })
 })
@@ -180,7 +224,7 @@ it('on a terminal it shows how far it is', needs('script'), async () => {
   const { path, crm } = await setUp()
   const { stdout } = await runAlone(['queue', path, 'replay', '--type', 'track', '--yes'], { isTerminal: true })
   expect(stdout).toContain(`${'█'.repeat(30)} 2 of 2\r\n`)
-  expect(stdout).toMatch(/Replayed: 2 messages of queue inbox: .*\. Running workers handle them\./)
+  expect(stdout).toMatch(/Queued again: 2 messages of queue inbox: .*\.\r\n$/)
   await until(() => crm.mock.calls.length === 4)
 })
 
@@ -223,7 +267,7 @@ it.each([
   [['replay', '--handler', 'crm,'], '--handler must be a non-empty string.'],
   [['replay', '--handler', 'crm, mail'], "Got ' mail'."],
   [['replay', '--id', 'a b'], '--id must be 1 to 100 of the characters'],
-  [['replay', 'no-id'], 'must be a lowercase UUID'],
+  [['replay', 'no-id'], 'replay needs whole ids. Got no-id.'],
   [['history', 'x'], 'history takes no ids.'],
 ])('%j is wrong usage', async (words, sentence) => {
   const { run } = await setUp()

@@ -1,5 +1,6 @@
 /** The history of `hookline queue`: lists messages that were handled, and replays them to the workers that run. */
 
+import { setTimeout as delay } from 'node:timers/promises'
 import {
   type HandledMessage,
   listHistory,
@@ -8,12 +9,13 @@ import {
   replay,
   requireReplayOptions,
 } from '../../inbox/history.ts'
-import type { Queue, QueueHistory } from '../../queues/api.ts'
+import { readKept } from '../../inbox/retry-state.ts'
+import type { HandledJob, Queue, QueueHistory } from '../../queues/api.ts'
 import type { MessageFilter } from '../../queues/filter.ts'
 import { systemClock } from '../../time/clock.ts'
-import { confirm } from '../arguments.ts'
+import { Age, confirm } from '../arguments.ts'
 import { counted, escaped, interruption, note, paint, print, printJson, UsageError } from '../terminal.ts'
-import { identify, nameOf } from './dead-letters.ts'
+import { identify, isWhole, nameOf, noteMissing } from './dead-letters.ts'
 
 export interface HistoryOptions {
   readonly handler?: string
@@ -46,8 +48,13 @@ export async function printHistory(
     else if (json) printJson(summaryOf(message))
     else print(lineOf(message))
   }
-  if (count === 0)
-    note('No message in the history matches. It has messages that were handled while `inbox.history` was set.')
+  if (count === 0) note(await describeNone(historyOf(queue)))
+}
+
+async function describeNone(history: QueueHistory): Promise<string> {
+  const [first] = await history.list({ limit: 1 })
+  if (first !== undefined) return 'No message in the history matches.'
+  return 'The history of this queue is empty. It keeps what is handled once `inbox.history` is set.'
 }
 
 function summaryOf({ id, bytes, handledAt, receivedAt, handlers, ignored, replayId }: HandledMessage): object {
@@ -65,29 +72,46 @@ function lineOf({ id, bytes, handledAt, handlers, ignored, replayId }: HandledMe
 /**
  * Replays messages, after a question when they are more than one. Ctrl-C stops it; the same id goes on.
  *
- * @param ids Those with these ids alone, when there are any.
+ * @param given Those with these ids alone, when there are any.
+ * @param commandOf The command that goes on with the replay of an id.
  */
 export async function replayMessages(
   queue: Queue,
   name: string,
-  ids: readonly string[],
+  given: readonly string[],
   filter: MessageFilter,
   { handler, id = defaultId(), maxPerSecond, dryRun = false, yes = false, json = false }: HistoryOptions,
+  commandOf: (id: string) => string,
 ): Promise<void> {
-  const context = { queue: { counts: queue.counts, history: historyOf(queue) }, clock: systemClock }
+  const history = historyOf(queue)
+  const context = { queue: { counts: queue.counts, history }, clock: systemClock }
+  const begun = await history.note(`replay ${id}`)
+  const ids = given.map((each) => each.toLowerCase())
+  const handlers = handler?.split(',')
   const options: ReplayOptions = {
-    ...filter,
+    ...withoutAges(filter, begun),
     id,
     ...(ids.length > 0 && { ids }),
-    ...(handler !== undefined && { handlers: handler.split(',') }),
+    ...(handlers && { handlers }),
     ...(maxPerSecond !== undefined && { maxPerSecond }),
   }
+  requireWhole(ids)
   requireReplayOptions(options)
-  const found = await replay(context, { ...options, dryRun: true })
+  if (ids.length > 0 && begun === undefined) await noteUnknown(history, ids)
+  const known = new Set<string>()
+  const isFor = ({ kept }: HandledJob): boolean => {
+    for (const each of readKept(kept).handlers ?? []) known.add(each)
+    return true
+  }
+  const found = await replay({ ...context, isFor }, { ...options, dryRun: true })
+  const unknown = handlers?.filter((each) => !known.has(each)) ?? []
+  if (found.count > 0 && unknown.length > 0) noteHandlers(unknown, known)
   const what = `${counted(found.count, 'message')} of queue ${escaped(name)}${found.count === 0 ? '' : `: ${partsOf(found)}`}`
   if (dryRun || found.count === 0) {
     if (json) return printJson({ queue: name, action: 'replay', dryRun, ...found, done: 0 })
-    return print(found.count === 0 ? 'No messages to replay.' : `Would replay ${what}.`)
+    if (found.count > 0) return print(`Would replay ${what}.`)
+    const complete = `Replay ${id} is complete: all of its messages were queued again.`
+    return print(begun === undefined ? await describeNone(history) : complete)
   }
   if (found.count > 1 && !yes && !(await confirm(`Replay ${what}?`))) throw new UsageError('Nothing was replayed.')
   const signal = interruption()
@@ -104,9 +128,51 @@ export async function replayMessages(
   } finally {
     bar.end()
   }
-  if (json) return printJson({ queue: name, action: 'replay', dryRun, ...found, done })
-  print(`Replayed: ${done === found.count ? what : `${done} of ${what}`}. Running workers handle them.`)
-  if (signal.aborted) print(`To go on, run the command again with ${paint('bold', `--id ${id}`)}.`)
+  if (json) printJson({ queue: name, action: 'replay', dryRun, ...found, done })
+  else print(`Queued again: ${done === found.count ? what : `${done} of ${what}`}.`)
+  if (!signal.aborted) await noteWaiting(queue, signal)
+  else if (!json) print(`To go on: ${paint('bold', escaped(commandOf(id)))}`)
+}
+
+/** Without the times that were passed as ages, once the replay has begun: they mean those of its first run. */
+function withoutAges(filter: MessageFilter, begun: string | undefined): MessageFilter {
+  const first: Readonly<Record<string, number>> = JSON.parse(begun ?? '{}')
+  const given = Object.entries(filter).filter(([name, value]) => {
+    const at = value instanceof Age ? first[name] : undefined
+    if (at !== undefined) note(`--${name} is that of the first run: ${new Date(at).toISOString()}.`)
+    return at === undefined
+  })
+  return Object.fromEntries(given)
+}
+
+function requireWhole(ids: readonly string[]): void {
+  const found = ids.find((id) => !isWhole(id))
+  if (found === undefined) return
+  throw new UsageError(`replay needs whole ids. Got ${escaped(found)}. Pass an id as history lists it.`)
+}
+
+async function noteUnknown(history: QueueHistory, ids: readonly string[]): Promise<void> {
+  const known = new Set((await history.find(ids)).map(({ id }) => id))
+  for (const id of ids) if (!known.has(id)) noteMissing(id, 'message in the history')
+}
+
+/** Only workers know their handlers; the history knows those that handled its messages. */
+function noteHandlers(unknown: readonly string[], known: ReadonlySet<string>): void {
+  const names = unknown.map((name) => `'${name}'`).join(' or ')
+  const others = [...known].filter(Boolean).sort().join(', ') || 'none'
+  note(`None of these messages was handled by ${names}. Named handlers of them: ${escaped(others)}. ${CHECK_NAME}`)
+}
+
+const CHECK_NAME = 'Check the name: workers without such a handler skip it.'
+
+/** Says so when no worker takes anything. */
+async function noteWaiting({ counts }: Queue, signal: AbortSignal): Promise<void> {
+  const { oldestDueAt: first = 0 } = await counts()
+  for (const end = performance.now() + TAKEN_MS; performance.now() < end && !signal.aborted; await delay(100)) {
+    const { active, oldestDueAt } = await counts()
+    if (active > 0 || oldestDueAt === undefined || oldestDueAt > first) return
+  }
+  if (!signal.aborted) note('No worker has taken a message yet. Start the app that handles this queue.')
 }
 
 /** `replay-20261124-165103`. */
@@ -132,7 +198,8 @@ function partsOf({ types, events }: Replay): string {
 
 const MOST_PARTS = 8
 const WIDTH = 30
-const PATIENCE_MS = 10_000
+const NOTE_AFTER_MS = 5_000
+const TAKEN_MS = 2_000
 
 /** A bar on a terminal; elsewhere only what keeps the replay waiting. */
 function createBar(total: number) {
@@ -140,7 +207,7 @@ function createBar(total: number) {
   let waiting: NodeJS.Timeout | undefined
   const watch = (): void => {
     clearTimeout(waiting)
-    waiting = setTimeout(() => note(`${stderr.isTTY ? '\n' : ''}${WAITING}`), PATIENCE_MS)
+    waiting = setTimeout(() => note(`${stderr.isTTY ? '\n' : ''}${WAITING}`), NOTE_AFTER_MS)
   }
   watch()
   return {
@@ -157,5 +224,4 @@ function createBar(total: number) {
   }
 }
 
-const WAITING =
-  'The messages that were replayed so far wait to be handled. Check that a worker runs. Ctrl-C stops the replay.'
+const WAITING = 'Messages wait to be handled, and go first. Check that a worker runs. Ctrl-C stops the replay.'

@@ -100,7 +100,8 @@ async function run(words: readonly string[], options: Options): Promise<void> {
       const filter = filterOf(options)
       requireHandlers(action, options)
       if (action === 'history') await printHistory(queue, filter, options)
-      else if (action === 'replay') await replayMessages(queue, name, ids, filter, options)
+      else if (action === 'replay')
+        await replayMessages(queue, name, ids, filter, options, (id) => commandOf(location, place, { ...options, id }))
       else if (action === 'dead') await printDead(queue, filter, options)
       else if (action === 'show') await showMessage(queue, ids[0] ?? '', options)
       else if (action === 'backup') await backUp(queue, ids[0] ?? '', options)
@@ -114,6 +115,19 @@ async function run(words: readonly string[], options: Options): Promise<void> {
     const flagOf = (text: string, name = text): string => FLAGS[name] ?? `--${name}`
     throw new UsageError(error.message.replace(/`(?:\w+: )?(\w+)`|(?<=another )\w+/g, flagOf))
   }
+}
+
+/** The command that goes on with a replay. A location of the environment stays there. */
+function commandOf(location: string, { shown }: Place, options: Options): string {
+  const { id, user, maxPerSecond, name, prefix, schema } = options
+  const flags = Object.entries({ id, user, 'max-per-second': maxPerSecond, name, prefix, schema })
+  const words = flags.flatMap(([flag, value]) => (value === undefined ? [] : [`--${flag}`, `${value}`]))
+  const where = location === process.env.HOOKLINE_QUEUE ? [] : [shown]
+  return ['npx hookline queue', ...[...where, 'replay', ...words].map(quote)].join(' ')
+}
+
+function quote(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 }
 
 /** Options of calls that the command names otherwise. */

@@ -40,7 +40,7 @@ export function createPlace(location: string, { prefix, schema }: PlaceOptions):
       `LOCATION must be a full URL. Got one that is none. Write it as ${scheme}://user:password@host:port.`,
     )
   }
-  const shown = `${url.protocol}//${url.host}`
+  const shown = `${url.protocol}//${url.host}${/^\/[\w-]+$/.test(url.pathname) ? url.pathname : ''}`
   if (isRedis) {
     const options = { connection: location, ...OPTIONS, ...(prefix !== undefined && { prefix }) }
     const load = loaderOf('bullmq', 'ioredis')
