@@ -104,7 +104,7 @@ it('a handled message is shown like a dead letter', async () => {
 
 describe('replay', () => {
   it('says what it would do, and does it: running workers handle the messages again', async () => {
-    const { run, queue, crm, mail } = await setUp()
+    const { run, queue, crm, mail, ids } = await setUp()
     const what = '2 messages of queue inbox: 1 track Order Completed, 1 track Order \\u{1b}[31mRefunded'
     const words = ['replay', '--id', 'fix-42', '--since', '3d', '--type', 'track', '--handler', 'crm']
     expect((await run(...words, '--dry-run')).stdout).toBe(`Would replay ${what}.\n`)
@@ -123,6 +123,7 @@ describe('replay', () => {
     const complete = 'Replay fix-42 is complete: all of its messages were queued again.\n'
     expect((await run('replay', '--id', 'fix-42', '--yes')).stdout).toBe(complete)
     expect((await run(...words, '--yes')).stdout).toBe(complete)
+    expect((await run('show', ids[0] ?? '')).stdout).toMatch(/\nreplayed {2}\S+Z, \d+ s ago, by fix-42\n/)
     expect((await run('replay', '--user', 'eve')).stdout).toBe('No message in the history matches.\n')
     expect((await run('history', '--handler', 'crm')).stdout).toContain('(by crm, mail, replay fix-42)')
   })
@@ -186,11 +187,11 @@ describe('replay', () => {
       return stderr
     }
     expect(await refused('--user', 'bob')).toMatch(
-      /Got 'fix-42', which has another --user\. .* its --user if it has one\./,
+      /Got 'fix-42', which has other --user\. .* its --user if it has one\./,
     )
-    expect(await refused('--user', 'ada', '--handler', 'crm')).toContain('another --handler.')
-    expect(await refused('--user', 'ada', '--since', '3d')).toContain('another --since.')
-    expect(await refused('--user', 'ada', ids[0] ?? '')).toContain('another list of ids.')
+    expect(await refused('--user', 'ada', '--handler', 'crm')).toContain('other --handler.')
+    expect(await refused('--user', 'ada', '--since', '3d')).toContain('other --since.')
+    expect(await refused('--user', 'ada', ids[0] ?? '')).toContain('other ids.')
   })
 })
 

@@ -226,14 +226,14 @@ function printLetter(letter: DeadLetter, isJson: boolean): void {
 }
 
 function printHandled(message: HandledMessage, isJson: boolean): void {
-  const { handledAt, handlers, ignored, replayId } = message
+  const { handledAt, handlers, ignored, replayedAt, replayId } = message
   const names = ignored ? 'None matched.' : describeHandlers({ done: handlers, failed: [] }).trim()
   const lines = [
     `handled   ${timeOf(handledAt)}`,
     ...(names === '' ? [] : [escaped(`handlers  ${names}`)]),
-    ...(replayId === undefined ? [] : [escaped(`replay    ${replayId}`)]),
+    ...(replayedAt === undefined ? [] : [escaped(`replayed  ${timeOf(replayedAt)}, by ${replayId}`)]),
   ]
-  printMessage(message, { handledAt, handlers, ignored, replayId }, lines, isJson)
+  printMessage(message, { handledAt, handlers, ignored, replayedAt, replayId }, lines, isJson)
 }
 
 /**

@@ -112,8 +112,8 @@ async function run(words: readonly string[], options: Options): Promise<void> {
   } catch (error) {
     if (error instanceof HooklineError) throw new UsageError(reword(error.message, place.shown))
     if (!(error instanceof TypeError && /^`\w+: \w+`/.test(error.message))) throw error
-    const flagOf = (text: string, name = text): string => FLAGS[name] ?? `--${name}`
-    throw new UsageError(error.message.replace(/`(?:\w+: )?(\w+)`|(?<=another )\w+/g, flagOf))
+    const flagOf = (_: string, name: string): string => FLAGS[name] ?? `--${name}`
+    throw new UsageError(error.message.replace(/`(?:\w+: )?(\w+)`/g, flagOf))
   }
 }
 
@@ -135,7 +135,7 @@ const FLAGS: Readonly<Record<string, string>> = {
   userId: '--user',
   name: '--handler',
   handlers: '--handler',
-  ids: 'list of ids',
+  ids: 'ids',
 }
 
 async function backUp(queue: Queue | SqliteQueue, to: string, { json = false }: Options): Promise<void> {
