@@ -30,7 +30,10 @@ const SUBCOMMANDS: Readonly<
   ],
   demo: ['run all of it on this machine, with a page that shows it', () => import('./cli/demo.ts')],
   verify: ['tell whether a signature is right, and why not', () => import('./cli/verify.ts')],
-  queue: ['look into a queue, and redrive or drop its dead letters', () => import('./cli/queue/index.ts')],
+  queue: [
+    'look into a queue and its history, replay messages, redrive or drop dead letters',
+    () => import('./cli/queue/index.ts'),
+  ],
   send: ['send messages to an endpoint', () => import('./cli/send/index.ts')],
   listen: ['receive requests: show, keep, pass on or refuse them', () => import('./cli/requests/listen/index.ts')],
   list: ['list the requests that `listen` has kept', () => import('./cli/requests/list.ts')],

@@ -136,7 +136,7 @@ describe('replay', () => {
         queue: 'inbox',
         action: 'replay',
         dryRun: false,
-        id: expect.stringMatching(/^replay-\d{8}-\d{6}$/),
+        id: expect.stringMatching(/^replay-\d{8}-\d{9}$/),
         count: 1,
         types: { track: 1 },
         events: { 'Order Completed': 1 },
@@ -170,7 +170,7 @@ describe('replay', () => {
     const { code, stderr } = await run('replay', '--type', 'track', '--handler', 'crm,crmm', '--dry-run')
     expect([code, stderr]).toEqual([
       0,
-      "None of these messages was handled by 'crmm'. Named handlers of them: crm, mail. Check the name: workers without such a handler skip it.\n",
+      "None of these messages was handled by 'crmm'. Named handlers of them: crm, mail. Check the name: workers without such a handler fail them.\n",
     ])
     expect((await run('replay', '--id', 'p', '--type', 'page', '--handler', 'crm', '--yes')).stderr).toContain(
       'of them: none.',

@@ -11,21 +11,14 @@ import { letterOf } from '../../inspector/endpoint/queues.ts'
 import { isObject } from '../../message/json.ts'
 import type { DeadLetter, Queue } from '../../queues/api.ts'
 import { type MessageFilter, matchMessage } from '../../queues/filter.ts'
+import { walkLetters } from '../../queues/letters.ts'
 import type { Attempt } from '../../sender/api.ts'
 import { confirm } from '../arguments.ts'
 import { counted, escaped, interruption, note, paint, prettyOf, print, printJson, UsageError } from '../terminal.ts'
 
-/** The bodies of so many are in memory at once. */
-const PAGE = 500
-
 /** Reads all of them, the oldest first. Those that arrive meanwhile may be among them. */
-async function* readLetters(queue: Queue): AsyncGenerator<DeadLetter> {
-  for (let after: string | undefined; ; ) {
-    const page = await queue.deadLetters({ limit: PAGE, ...(after !== undefined && { after }) })
-    yield* page
-    after = page.at(-1)?.id
-    if (page.length < PAGE || after === undefined) return
-  }
+function readLetters({ deadLetters }: Queue): AsyncGenerator<DeadLetter> {
+  return walkLetters(deadLetters)
 }
 
 const IDENTITY = ['type', 'event', 'userId', 'anonymousId', 'groupId'] as const

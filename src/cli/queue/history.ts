@@ -114,6 +114,7 @@ export async function replayMessages(
     return print(begun === undefined ? await describeNone(history) : complete)
   }
   if (found.count > 1 && !yes && !(await confirm(`Replay ${what}?`))) throw new UsageError('Nothing was replayed.')
+  const toGoOn = `To go on: ${paint('bold', escaped(commandOf(id)))}`
   const signal = interruption()
   const bar = createBar(found.count)
   let done = 0
@@ -124,14 +125,17 @@ export async function replayMessages(
     }
     done = (await replay(context, { ...options, signal, onProgress })).count
   } catch (error) {
-    if (!signal.aborted) throw error
+    if (!signal.aborted) {
+      note(toGoOn)
+      throw error
+    }
   } finally {
     bar.end()
   }
   if (json) printJson({ queue: name, action: 'replay', dryRun, ...found, done })
   else print(`Queued again: ${done === found.count ? what : `${done} of ${what}`}.`)
   if (!signal.aborted) await noteWaiting(queue, signal)
-  else if (!json) print(`To go on: ${paint('bold', escaped(commandOf(id)))}`)
+  else if (!json) print(toGoOn)
 }
 
 /** Without the times that were passed as ages, once the replay has begun: they mean those of its first run. */
@@ -163,7 +167,7 @@ function noteHandlers(unknown: readonly string[], known: ReadonlySet<string>): v
   note(`None of these messages was handled by ${names}. Named handlers of them: ${escaped(others)}. ${CHECK_NAME}`)
 }
 
-const CHECK_NAME = 'Check the name: workers without such a handler skip it.'
+const CHECK_NAME = 'Check the name: workers without such a handler fail them.'
 
 /** Says so when no worker takes anything. */
 async function noteWaiting({ counts }: Queue, signal: AbortSignal): Promise<void> {
@@ -175,18 +179,15 @@ async function noteWaiting({ counts }: Queue, signal: AbortSignal): Promise<void
   if (!signal.aborted) note('No worker has taken a message yet. Start the app that handles this queue.')
 }
 
-/** `replay-20261124-165103`. */
+/** `replay-20261124-165103042`. */
 function defaultId(): string {
-  const [date = '', time = ''] = new Date()
-    .toISOString()
-    .replace(/[-:]|\..*/g, '')
-    .split('T')
-  return `replay-${date}-${time}`
+  const digits = new Date().toISOString().replace(/\D/g, '')
+  return `replay-${digits.slice(0, 8)}-${digits.slice(8)}`
 }
 
 /** `2 track Order Completed, 1 identify`. */
 function partsOf({ types, events }: Replay): string {
-  const { track: _, ...others } = types
+  const { track: _, unreadable: __, ...others } = types // In `events`; left alone.
   const parts = [
     ...Object.entries(events).map(([event, count]) => [`track ${event}`, count] as const),
     ...Object.entries(others),

@@ -432,10 +432,10 @@ export function ReplayDialog({ request: { handlers: given = [], ...request }, on
   )
 }
 
-/** `replay-20261124-165103`. */
+/** `replay-20261124-165103042`. */
 function idOfNow(): string {
   const digits = new Date().toISOString().replace(/\D/g, '')
-  return `replay-${digits.slice(0, 8)}-${digits.slice(8, 14)}`
+  return `replay-${digits.slice(0, 8)}-${digits.slice(8)}`
 }
 
 const MAX_NAMED = 6
@@ -443,7 +443,7 @@ const MAX_NAMED = 6
 /** `Would replay 12 messages of app: 10 Order Completed, 2 identify.` */
 function describePlan(part: string, { count, types, events }: ReplayPlan): string {
   if (count === 0) return `Would replay nothing: the history of ${part} has none of these messages.`
-  const { track: _, ...others } = types
+  const { track: _, unreadable: __, ...others } = types // In `events`; left alone.
   const groups = [...Object.entries(events), ...Object.entries(others)].sort(([, one], [, other]) => other - one)
   const named = groups.slice(0, MAX_NAMED).map(([name, many]) => `${formatNumber(many)} ${name}`)
   const rest = groups.length > MAX_NAMED ? ' and others' : ''
