@@ -225,8 +225,9 @@ export const durableHistoryCases: Cases = {
     const taken = results.map(({ ids }) => ids)
     deepEqual(taken.flat().sort(), again.map(({ id }) => id).sort())
     await expectCounts({ waiting: 2, active: 0 })
-    const seen = context.work(complete, 1, await openAnother())
-    await context.drain(other)
+    const worker = await openAnother()
+    const seen = context.work(complete, 1, worker)
+    await context.drain(worker)
     for (const { id, retryState } of seen)
       equal(
         taken.findIndex((ids) => ids.includes(id)),
