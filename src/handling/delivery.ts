@@ -36,6 +36,19 @@ export interface Delivery {
   readonly signal: AbortSignal
   /** The replay that gives the message to its handlers again; undefined for one that was not handled before. */
   readonly replay: DeliveryReplay | undefined
+  /**
+   * With `inbox.transactional`: a client of `pg` in a transaction in which the message is completed, too. It ends when the handlers have
+   * ended: do not end it, and do not keep it. Undefined otherwise.
+   */
+  readonly db: TransactionClient | undefined
+}
+
+/** A client of `pg` in a transaction, as far as it is typed here: pass it as the `PoolClient` that it is to Kysely or Drizzle. */
+export interface TransactionClient {
+  query<Row = Record<string, unknown>>(
+    text: string,
+    values?: readonly unknown[],
+  ): Promise<{ readonly rows: Row[]; readonly rowCount: number | null }>
 }
 
 /** A replay, as a handler sees it. */

@@ -8,7 +8,7 @@ import { idOfDigest } from '../message/id.ts'
 import type { Message } from '../message/message.ts'
 import { parse } from '../message/parse.ts'
 import type { Key } from '../message/signature.ts'
-import type { BatchElement, Delivery, DeliveryReplay, ReceivedElement } from './delivery.ts'
+import type { BatchElement, Delivery, DeliveryReplay, ReceivedElement, TransactionClient } from './delivery.ts'
 import type { HandlerNames } from './diagnostics.ts'
 import { DEADLINE_ERRORS, type Stage } from './failure.ts'
 import type { HandlerRun, ReceiverObservers } from './observer.ts'
@@ -53,6 +53,7 @@ export class OpenDelivery implements Delivery {
   /** Undefined without an inbox: all handlers run again. */
   progress: Progress | undefined
   replay: DeliveryReplay | undefined
+  #db: TransactionClient | undefined // Private, for the same reason as what observes it.
   /** Whether it was handled or stored before: nothing was done. */
   isDuplicate = false
   /** Whether no handler matched. */
@@ -100,6 +101,14 @@ export class OpenDelivery implements Delivery {
   toJSON(): object {
     const { id, source, receivedAt, verified, secretIndex, bodySource, bytes } = this
     return { id, source, receivedAt, verified, secretIndex, bodySource, bytes: new TextDecoder().decode(bytes) }
+  }
+
+  get db(): TransactionClient | undefined {
+    return this.#db
+  }
+
+  set db(db: TransactionClient | undefined) {
+    this.#db = db
   }
 
   get receivedAt(): Date {

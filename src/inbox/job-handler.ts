@@ -1,5 +1,6 @@
 /** Handles the messages of the inbox: one attempt for each claim, and the outcome of the attempt. */
 
+import type { TransactionClient } from '../handling/delivery.ts'
 import { isUnusable, toError } from '../handling/failure.ts'
 import type { Handlers } from '../handling/handlers.ts'
 import { describe, describeHandlers } from '../handling/log-lines.ts'
@@ -8,7 +9,7 @@ import { OpenDelivery, type Progress } from '../handling/open-delivery.ts'
 import type { Validate } from '../handling/schema.ts'
 import type { Tap } from '../handling/tap.ts'
 import { HooklineError } from '../message/error.ts'
-import type { ClaimedJob, DeadLetter, HandleJob, Outcome, SaveState } from '../queues/api.ts'
+import type { BeginTransaction, ClaimedJob, DeadLetter, HandleJob, Outcome, SaveState } from '../queues/api.ts'
 import type { Clock } from '../time/clock.ts'
 import { createDeadlines } from '../time/deadlines.ts'
 import { readEnvelope } from './envelope.ts'
@@ -48,7 +49,7 @@ export function countLostClaims({ claimCount, retryState }: ClaimedJob): number 
 }
 
 export function createJobHandler(
-  { queue, nextDelay, timeoutMs, history }: InboxSettings,
+  { queue, nextDelay, timeoutMs, history, transactional }: InboxSettings,
   { validate, clock, tap, observers }: HandlingSettings,
   handlers: Handlers,
   onDeadLetter: (letter: DeadLetter) => void,
@@ -57,7 +58,7 @@ export function createJobHandler(
   const stops = new Set<() => void>()
   let watched: AbortSignal | undefined
 
-  return async (job, signal, save) => {
+  return async (job, signal, save, begin) => {
     const stored = readRetryState(job.retryState, { attempts: job.claimCount - 1, releases: 0 })
     const isRedriven = job.claimCount === 1 && stored.attempts + stored.releases > 0
     const before = isRedriven ? begunAnew(stored) : stored
@@ -75,7 +76,8 @@ export function createJobHandler(
       return deadLetter({ job, delivery, before }, error as HooklineError, 'unreadable')
     }
     const lost = countLostClaims(job)
-    if (lost < MAX_LOST_CLAIMS) return attempt({ job, delivery, before }, signal, save)
+    if (lost < MAX_LOST_CLAIMS)
+      return attempt({ job, delivery, before }, signal, save, transactional ? begin : undefined)
     const reason = queue.leaseMs === undefined ? 'crashed' : 'lease_lapsed'
     const message = `The handlers of a message must end while its claim lasts. Got ${lost} claims that ended before: ${explain(job)}. Fix the cause, then redrive it.`
     const error = new HooklineError(reason === 'crashed' ? 'internal' : reason, message)
@@ -90,7 +92,12 @@ export function createJobHandler(
       : 'the process died, blocked its event loop or lost the engine'
   }
 
-  function attempt(claimed: Claimed, signal: AbortSignal, save?: SaveState): Promise<Outcome> {
+  function attempt(
+    claimed: Claimed,
+    signal: AbortSignal,
+    save?: SaveState,
+    begin?: BeginTransaction,
+  ): Promise<Outcome> {
     const { delivery, before } = claimed
     watch(signal)
     return new Promise((resolve) => {
@@ -101,6 +108,7 @@ export function createJobHandler(
         failed: before.handlers?.failed ?? [],
         only: before.replay?.only,
         save() {
+          if (begin !== undefined) return // What was done is undone when another one fails.
           saving ??= setImmediate(() => {
             saving = undefined
             void save?.(writeRetryState(withHandlers(before, delivery)))
@@ -123,7 +131,8 @@ export function createJobHandler(
       const deadline = deadlines.set(() => end(retry(claimed, delivery.expire())))
       stops.add(stop)
 
-      run(delivery).then(
+      const running = begin === undefined ? run(delivery) : runInTransaction(claimed, begin)
+      running.then(
         () => {
           if (delivery.expired !== undefined) return
           tap.handled(delivery, before.attempts + 1)
@@ -146,6 +155,29 @@ export function createJobHandler(
     if (delivery.expired !== undefined) return
     delivery.setDispatched(message, tap.startOf('handled', delivery))
     await handlers.dispatch(message, wire, delivery)
+  }
+
+  /** The handlers write through it, and the message is completed in it: all of that, or nothing. */
+  async function runInTransaction(claimed: Claimed, begin: BeginTransaction): Promise<void> {
+    const { delivery } = claimed
+    const transaction = await begin(timeoutMs)
+    const rollback = (): void => void transaction.rollback()
+    delivery.signal.addEventListener('abort', rollback, { once: true }) // Also when the time was over before.
+    if (delivery.signal.aborted) rollback()
+    try {
+      delivery.db = transaction.db as TransactionClient
+      await run(delivery)
+      if (delivery.expired !== undefined) return
+      const outcome = completed(claimed)
+      await transaction.commit('keep' in outcome ? outcome.keep : undefined)
+    } catch (error) {
+      await transaction.rollback()
+      undoProgress(delivery)
+      throw error
+    } finally {
+      delivery.db = undefined
+      delivery.signal.removeEventListener('abort', rollback)
+    }
   }
 
   function completed({ delivery, before: { replay } }: Claimed): Outcome {
@@ -202,6 +234,11 @@ export function createJobHandler(
     watched = signal
     signal.addEventListener('abort', () => [...stops].forEach((stop) => void stop()), { once: true })
   }
+}
+
+/** What succeeded was undone with the rest. */
+function undoProgress({ progress }: OpenDelivery): void {
+  if (progress !== undefined) progress.done = []
 }
 
 /** What handlers have done stays done. */

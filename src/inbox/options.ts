@@ -3,7 +3,14 @@
 import type { Delivery } from '../handling/delivery.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
-import { invalidOption, kindOf, refuseUnknown, requireFunction, requireInteger } from '../options/checks.ts'
+import {
+  invalidOption,
+  kindOf,
+  refuseUnknown,
+  requireBoolean,
+  requireFunction,
+  requireInteger,
+} from '../options/checks.ts'
 import { createWarning } from '../options/warning.ts'
 import type { HistoryOptions, Queue } from '../queues/api.ts'
 import { readHistory } from '../queues/arguments.ts'
@@ -34,6 +41,11 @@ export interface InboxOptions {
   readonly key?: (message: Message, delivery: Delivery) => string
   /** Keeps messages that were handled, so that they can be found and replayed. Default: they are deleted. */
   readonly history?: HistoryOptions
+  /**
+   * Calls the handlers of a message in a transaction of PostgreSQL, `delivery.db`, in which the message is completed, too: what they write
+   * through it is there exactly when the message is handled. All handlers of a message share it. Needs `pgBossQueue`. Default false.
+   */
+  readonly transactional?: boolean
 }
 
 type NextDelay = (attempts: number, error: HooklineError) => number | undefined
@@ -47,6 +59,7 @@ const KNOWN = [
   'timeoutMs',
   'key',
   'history',
+  'transactional',
 ] as const satisfies (keyof InboxOptions)[]
 
 const RETRIES_MS = [1, 5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400].map((seconds) => seconds * 1_000)
@@ -60,11 +73,17 @@ export function readInboxOptions(given: Queue | InboxOptions) {
   refuseUnknown(inbox, KNOWN, 'inbox.')
   if (!isQueue(inbox.queue)) throw invalidOption('inbox.queue', 'must be a queue', kindOf(inbox.queue), advice)
   const { queue, concurrency = 10, retries = RETRIES_MS, timeoutMs = 5 * 60_000, key, history }: InboxOptions = inbox
+  const { transactional = false }: InboxOptions = inbox
   requireInteger('inbox.concurrency', concurrency, 1)
   requireInteger('inbox.timeoutMs', timeoutMs, 1)
   if (key !== undefined) requireFunction('inbox.key', key)
   if (history !== undefined) readHistory('inbox.history', history, queue)
-  return { queue, concurrency, nextDelay: readRetries(retries), timeoutMs, key, history }
+  requireBoolean('inbox.transactional', transactional)
+  if (transactional && queue.isTransactional !== true) {
+    const advice = 'Pass pgBossQueue of hookline/queues/pg-boss, with a `connectionString` or a `db`.'
+    throw invalidOption('inbox.transactional', 'needs a queue on PostgreSQL', 'another one', advice)
+  }
+  return { queue, concurrency, nextDelay: readRetries(retries), timeoutMs, key, history, transactional }
 }
 
 function isQueue(value: Queue | InboxOptions): value is Queue {

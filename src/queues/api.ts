@@ -59,7 +59,30 @@ export type Outcome =
  * Handles a job. The signal aborts when the queue is closed and its grace is over. A promise that rejects, or resolves to
  * anything but an outcome, is a retry with the same retry state: after 1 second the first time, doubling up to a minute.
  */
-export type HandleJob = (job: ClaimedJob, signal: AbortSignal, save?: SaveState) => Promise<Outcome>
+export type HandleJob = (
+  job: ClaimedJob,
+  signal: AbortSignal,
+  save?: SaveState,
+  begin?: BeginTransaction,
+) => Promise<Outcome>
+
+/** Begins a transaction that ends by itself after `timeoutMs`. Only a queue that is `isTransactional` gives it to its handler. */
+export type BeginTransaction = (timeoutMs: number) => Promise<JobTransaction>
+
+/** A transaction in the database of the queue, in which the job is completed, too. */
+export interface JobTransaction {
+  /** The connection, between BEGIN and COMMIT: a client of `pg`. */
+  readonly db: object
+  /**
+   * Completes the job, with what is to be kept in the history, and commits both. The outcome of the handler changes nothing afterwards.
+   *
+   * @throws HooklineError (as a rejection) `lease_lapsed` when the claim is over, `queue_unavailable` when PostgreSQL fails. Nothing
+   *   was changed then, unless only the answer to the commit was lost.
+   */
+  commit(keep?: Uint8Array): Promise<void>
+  /** Undoes all of it, also while a statement runs. Never rejects. */
+  rollback(): Promise<void>
+}
 
 /**
  * Stores a retry state while the job is handled: the next claim has it if this one ends without an outcome, because the process dies.
@@ -266,6 +289,8 @@ export interface Queue {
   drop(which: readonly string[] | 'all' | StoredDeadLetterFilter): Promise<number>
   /** Undefined for an engine that keeps none. */
   readonly history?: QueueHistory
+  /** Whether its handler can complete a job in a transaction: see {@link BeginTransaction}. Default false. */
+  readonly isTransactional?: boolean
   /**
    * Deletes every job that waits, every handled one that is kept and every dead letter whose id or body matches, and forgets their
    * ids: to erase the data of a person. Reads all of them. A claimed job is left to its handler, and counted as `active`.

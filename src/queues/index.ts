@@ -7,6 +7,7 @@
 export type { Logger } from '../options/log.ts'
 export type { Clock } from '../time/clock.ts'
 export type {
+  BeginTransaction,
   ClaimedJob,
   CloseOptions,
   DeadLetter,
@@ -18,12 +19,14 @@ export type {
   HistoryOptions,
   HistoryPage,
   Job,
+  JobTransaction,
   Outcome,
   PushOptions,
   Queue,
   QueueHistory,
   QueueUse,
   Replayed,
+  ReplayResult,
   Room,
   SaveState,
   StoredDeadLetterFilter,

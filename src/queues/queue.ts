@@ -195,6 +195,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
     },
     leaseMs: store.leaseMs,
     isDurable: store.isDurable,
+    isTransactional: store.begin !== undefined,
     async push(jobs, options) {
       const checked = readJobs(jobs)
       const db = readDb(options, name, store.hasTransactions)
@@ -230,6 +231,7 @@ export function createQueue<Claim extends ClaimedJob>(store: QueueStore<Claim>, 
       hasHandler = true
       if (deadLetterRetentionMs !== undefined) dropOldLetters(deadLetterRetentionMs)
       if (history !== undefined) dropOldHistory(store.history as HistoryStore, history)
+      store.onChange?.(worker.wake)
       worker.start(handle, options)
       return worker.wake
     },

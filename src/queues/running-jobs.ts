@@ -5,7 +5,7 @@ import { createSlots } from '../collections/slots.ts'
 import { backoff } from '../time/backoff.ts'
 import type { Clock } from '../time/clock.ts'
 import { within } from '../time/timeout.ts'
-import type { ClaimedJob, HandleJob, Outcome } from './api.ts'
+import type { ClaimedJob, HandleJob, JobTransaction, Outcome } from './api.ts'
 import { createLeases, type ReportOptions } from './leases.ts'
 import type { QueueStore } from './store.ts'
 
@@ -45,9 +45,18 @@ export function createRunning<Claim extends ClaimedJob>(
       saving = saveAfter(saving, claim, state)
       await saving
     }
+    let isRecorded = false
+    const begin = async (timeoutMs: number): Promise<JobTransaction> => {
+      const transaction = await (store as Required<QueueStore<Claim>>).begin(claim, timeoutMs)
+      const commit = async (keep?: Uint8Array): Promise<void> => {
+        await transaction.commit(keep)
+        isRecorded = true
+      }
+      return { ...transaction, commit }
+    }
     let result: unknown
     try {
-      result = await handle(job, signal, save)
+      result = await handle(job, signal, save, store.begin && begin)
     } catch {
       // The handler reports its own errors.
     }
@@ -55,7 +64,7 @@ export function createRunning<Claim extends ClaimedJob>(
     if (saving !== undefined) await saving // An outcome replaces what was saved.
     if (isClosed) return
     unrecorded.remove(slot)
-    const recording = record(claim, readOutcome(result, { ...job, retryState }, clock))
+    const recording = isRecorded ? undefined : record(claim, readOutcome(result, { ...job, retryState }, clock))
     const leaves = recording !== undefined && store.isOrdered === true ? 1 : 0
     leaving += leaves
     if (leaves) onEnd()

@@ -5,6 +5,7 @@ import type {
   DeadLetter,
   HandledJob,
   Job,
+  JobTransaction,
   Outcome,
   PushOptions,
   QueueHistory,
@@ -66,12 +67,16 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
    * recorded afterwards.
    */
   save(claim: Claim, retryState: Uint8Array): Answer<void>
+  /** Begins a transaction for the handler of a claim. Default: none can be begun. */
+  begin?(claim: Claim, timeoutMs: number): Promise<JobTransaction>
   /** Ends a claim as its handler decided. Does nothing when the claim is not current any more. */
   finish(claim: Claim, outcome: Outcome): Answer<void>
   /** Ends claims without an outcome: the jobs are due at once, for any worker. */
   release(claims: readonly Claim[], how: ReleaseOptions): Answer<void>
   /** Extends the leases of claims. Required with `leaseMs`. */
   renew?(claims: readonly Claim[]): Answer<void>
+  /** Calls `listener` when another process may have pushed a job. Called once, by `work`. Default: `pollMs` finds such jobs. */
+  onChange?(listener: () => void): void
   /**
    * When the next job is due: a time in the past when one is due now, undefined when none waits or when the store relies on
    * `pollMs` to find jobs that come due later.

@@ -3,7 +3,17 @@
  * takes away what is written from then on, without an error of SQLite.
  */
 
-import { closeSync, existsSync, ftruncateSync, openSync, readFileSync, readSync, rmSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  watch,
+} from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { checkpoint, retryWhileBusy, UnusableFile } from './file.ts'
 
@@ -72,6 +82,41 @@ function saveLog(database: DatabaseSync, path: string): void {
 
 const SAVING_MS = 1_000
 const LOCKS_EVERY_MS = 1_000
+
+/**
+ * Calls back soon after another connection has committed, as the system tells of the log. Where it does not, it never does.
+ *
+ * @returns What stops that.
+ */
+export function watchCommits(database: DatabaseSync, path: string, onCommit: () => void): () => void {
+  const read = database.prepare('PRAGMA data_version')
+  const readVersion = (): unknown => read.get()?.data_version // It does not change with the commits of this connection.
+  let version = readVersion()
+  let looking: NodeJS.Timeout | undefined
+
+  function look(): void {
+    looking = undefined
+    const before = version
+    version = readVersion()
+    if (version !== before) onCommit()
+  }
+
+  try {
+    // A commit is several writes, and many commits may follow each other: one look is for all of them.
+    const watcher = watch(`${path}-wal`, { persistent: false }, () => {
+      looking ??= setTimeout(look, LOOK_AFTER_MS)
+    })
+    watcher.on('error', () => watcher.close())
+    return () => {
+      clearTimeout(looking)
+      watcher.close()
+    }
+  } catch {
+    return () => {} // The system has no watches left, for instance.
+  }
+}
+
+const LOOK_AFTER_MS = 1
 
 /** Returns what tells whether the locks that this process has on a file are gone. It looks once a second. */
 export function watchLocks(path: string): () => boolean {

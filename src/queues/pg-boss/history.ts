@@ -64,17 +64,26 @@ export function createHistory(
     ).map(toHandled)
   }
 
+  /** In the place of `complete`: pg-boss must not delete them. Returns how many claims were current. */
+  async function keepAll(batch: readonly Kept[], boss: PgBoss, db: Db): Promise<number> {
+    const attempts = batch.map(({ claim: { id, retryCount } }) => ({ job_id: id, attempt: retryCount }))
+    const statement = `UPDATE ${job} SET deletion_seconds = 0 FROM json_to_recordset($2) AS kept (job_id uuid, attempt int)
+      WHERE name = $1 AND id = job_id AND retry_count = attempt AND state = 'active'`
+    await db.executeSql(statement, [name, JSON.stringify(attempts)])
+    let count = 0
+    for (const [kept, alike] of Map.groupBy(batch, ({ keep }) => encode(keep))) {
+      const claims = alike.map(({ claim }) => claim)
+      count += affectedBy(await boss.complete(name, claims as never, { kept }, { db }))
+    }
+    return count
+  }
+
   return {
-    /** In the place of `complete`: pg-boss must not delete them. */
-    async keep(batch: readonly Kept[], boss: PgBoss, db: Db): Promise<void> {
-      const attempts = batch.map(({ claim: { id, retryCount } }) => ({ job_id: id, attempt: retryCount }))
-      const statement = `UPDATE ${job} SET deletion_seconds = 0 FROM json_to_recordset($2) AS kept (job_id uuid, attempt int)
-        WHERE name = $1 AND id = job_id AND retry_count = attempt AND state = 'active'`
-      await db.executeSql(statement, [name, JSON.stringify(attempts)])
-      for (const [kept, alike] of Map.groupBy(batch, ({ keep }) => encode(keep))) {
-        const claims = alike.map(({ claim }) => claim)
-        await boss.complete(name, claims as never, { kept }, { db })
-      }
+    keep: keepAll,
+    /** Returns whether the claim was current. */
+    async complete(claim: PgBossClaim, keep: Uint8Array | undefined, boss: PgBoss, db: Db): Promise<boolean> {
+      if (keep !== undefined) return (await keepAll([{ claim, keep }], boss, db)) === 1
+      return affectedBy(await boss.complete(name, [claim] as never, undefined, { db })) === 1
     },
     store: {
       countsBytes: false,
@@ -116,8 +125,15 @@ export function createHistory(
   }
 }
 
+/** Its typings leave out what it documents. */
+function affectedBy(response: object): number {
+  return (response as { readonly affected: number }).affected
+}
+
 /** It waits for the transactions that are open, and reads the whole table. */
 const INDEXING_MS = 10 * 60_000
+
+export type CompleteJob = ReturnType<typeof createHistory>['complete']
 
 interface Replayed {
   readonly id: string

@@ -9,6 +9,7 @@ import {
   kindOf,
   type OptionChecks,
   requireBoolean,
+  requireMethods,
   requireText,
   show,
   whole,
@@ -17,6 +18,7 @@ import type { Logger } from '../../options/log.ts'
 import { readOnError } from '../../options/report.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { QUEUE_CHECKS, withDefaults } from '../arguments.ts'
+import type { TransactionPool } from './begin.ts'
 
 /** What `pgBossQueue` takes: a `connectionString`, or a `boss`. */
 export interface PgBossQueueOptions {
@@ -36,6 +38,11 @@ export interface PgBossQueueOptions {
    * `beginTransaction`, as the default one does.
    */
   readonly boss?: PgBoss
+  /**
+   * A pool of `pg` on the same database, whose clients the handlers of an inbox with `transactional` get. Default: a pool of its own, which
+   * needs the package `pg`; with a `boss` none. It must have a client for each message that is handled at a time.
+   */
+  readonly db?: TransactionPool
   /** The schema of pg-boss in the database. Default `pgboss`. With a `boss`: the schema that it was created with. */
   readonly schema?: string
   /** How often to look for jobs that are due, in milliseconds. Default 1000. */
@@ -96,6 +103,7 @@ const CHECKS: OptionChecks<PgBossQueueOptions> = {
   name: requireName,
   connectionString: anything,
   boss: anything,
+  db: requirePool,
   schema: requireSchema,
   leaseMs: whole(MIN_LEASE_MS, DAY_MS),
   dedupeWindowMs: whole(1_000, Number.MAX_SAFE_INTEGER),
@@ -149,6 +157,10 @@ function requireBoss(boss: unknown, { connectionString, max }: PgBossQueueOption
   if (typeof (boss as PgBoss).getDb().beginTransaction === 'function') return
   const rule = 'must have a database adapter with beginTransaction'
   throw invalidOption('boss', rule, 'an adapter without it', 'Create it from a connection string, or add the method.')
+}
+
+function requirePool(option: string, db: unknown): void {
+  if (db !== undefined) requireMethods(option, db as TransactionPool, ['connect'])
 }
 
 function requireName(_option: string, name: unknown): void {

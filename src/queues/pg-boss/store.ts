@@ -7,6 +7,7 @@ import { systemClock } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
 import type { DeadLetter, Job } from '../api.ts'
 import type { QueueStore, ReleaseOptions } from '../store.ts'
+import { createTransactions } from './begin.ts'
 import { type Connection, inTransaction, isFaultOfData, unavailable } from './connection.ts'
 import { createHistory, type Kept } from './history.ts'
 import { MIN_LEASE_MS, type Settings } from './options.ts'
@@ -61,7 +62,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
   const history = createHistory(connection, settings)
   const keeps = createBatcher<Kept>({
     ...shared,
-    send: (batch) => connection.transaction((boss, db) => history.keep(batch, boss, db)),
+    send: (batch) => connection.transaction(async (boss, db) => void (await history.keep(batch, boss, db))),
     maxWeight: 200,
   })
   const rewrites = createBatcher<Rewrite>({
@@ -70,6 +71,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     maxWeight: 20, // Each takes two round trips: all of them must be over in time.
     concurrency: 2,
   })
+  const transactions = createTransactions(connection, settings, history.complete)
   const stamp = createStamps(clock)
   let foundAll = false // The last claim came short: nothing else was due.
 
@@ -180,6 +182,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
       }
       return Promise.all(claims.sort((one, other) => one.data.at - other.data.at).map(withFirstTime))
     },
+    ...(canBegin(settings) && { begin: transactions.begin }),
     async finish(claim, outcome) {
       if ('complete' in outcome) {
         return outcome.keep === undefined ? completions.add(claim) : keeps.add({ claim, keep: outcome.keep })
@@ -222,10 +225,16 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     ...stored,
     history: history.store,
     async close() {
-      await connection.close()
+      await Promise.all([connection.close(), within(transactions.close(), CLOSE_MS, systemClock)])
       return []
     },
   }
+}
+
+const CLOSE_MS = 200
+
+function canBegin({ connectionString, db, observe }: Settings): boolean {
+  return !observe && (connectionString !== undefined || db !== undefined)
 }
 
 function placeOf({ connectionString, schema, name }: Settings): string | undefined {

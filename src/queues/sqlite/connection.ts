@@ -22,6 +22,8 @@ export interface Connection {
   /** Sends a request; when it fails, again with the next one. For what nothing else makes up for. Never rejects. */
   sendUntilDone(request: Request): Promise<void>
   nextClaim(): number
+  /** Calls `listener` soon after another process has changed the file. Returns what stops that. */
+  onChange(listener: () => void): () => void
   readonly path: string
   close(): Promise<void>
 }
@@ -48,14 +50,14 @@ export function connect(path: string, name: string, startThread: StartThread): C
   const entry = connections.get(realPath) ?? { queues: 0, ...createConnection(realPath, startThread) }
   connections.set(realPath, entry)
   entry.queues += 1
-  const { send, sendUntilDone, nextClaim, end } = entry
+  const { send, sendUntilDone, nextClaim, onChange, end } = entry
   async function close(): Promise<void> {
     entry.queues -= 1
     if (entry.queues > 0) return
     connections.delete(realPath)
     await end()
   }
-  return { send, sendUntilDone, nextClaim, path: realPath, close }
+  return { send, sendUntilDone, nextClaim, onChange, path: realPath, close }
 }
 
 function createConnection(path: string, startThread: StartThread) {
@@ -68,6 +70,7 @@ function createConnection(path: string, startThread: StartThread) {
   let isEnding = false
   let isLeft = false // Ending takes long.
   let claims = 0
+  const listeners = new Set<() => void>()
 
   function start(): Running {
     if (!lock?.isHeld()) {
@@ -77,7 +80,10 @@ function createConnection(path: string, startThread: StartThread) {
     }
     const thread = startThread({ isHooklineThread: true, path, owner: lock.owner })
     const mine: Running = { thread, unanswered: [], error: undefined }
-    thread.on('message', (message: ReplyMessage) => receive(mine, message))
+    thread.on('message', (message: ReplyMessage | 'changed') => {
+      if (message !== 'changed') receive(mine, message)
+      else for (const listener of listeners) listener()
+    })
     thread.on('error', (error) => {
       mine.error = error
     })
@@ -184,7 +190,12 @@ function createConnection(path: string, startThread: StartThread) {
     running?.thread.unref()
   }
 
-  return { send, sendUntilDone, nextClaim: () => ++claims, end }
+  function onChange(listener: () => void): () => void {
+    listeners.add(listener)
+    return () => void listeners.delete(listener)
+  }
+
+  return { send, sendUntilDone, nextClaim: () => ++claims, onChange, end }
 }
 
 const END_MS = 200

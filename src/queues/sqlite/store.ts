@@ -25,6 +25,7 @@ export function createSqliteStore(settings: Settings, connection: Connection): Q
   const { name, clock, dedupeWindowMs, maxJobs, timeoutMs } = settings
   let queue: QueueSettings = { name, dedupeWindowMs, maxJobs, timeoutMs }
   let nextDueAt: { readonly at: number | undefined } | undefined
+  let stopListening = (): void => {}
 
   const send = <T>(request: Request): Promise<T> => connection.send(request) as Promise<T>
 
@@ -128,7 +129,11 @@ export function createSqliteStore(settings: Settings, connection: Connection): Q
         return send({ kind: 'dropHandled', queue, before: before.getTime(), maxBytes, limit, windowStart })
       },
     },
+    onChange(listener) {
+      stopListening = connection.onChange(listener)
+    },
     async close() {
+      stopListening()
       await connection.close()
       return []
     },
@@ -163,6 +168,7 @@ export function observeFile(path: string): Connection {
     },
     sendUntilDone: async () => {},
     nextClaim: () => 0,
+    onChange: () => () => {},
     path,
     close: async () => {},
   }

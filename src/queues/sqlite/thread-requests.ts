@@ -12,7 +12,7 @@ import {
   retryWhileBusy,
   UnusableFile,
 } from '../../sqlite/file.ts'
-import { watchFile } from '../../sqlite/watch.ts'
+import { watchCommits, watchFile } from '../../sqlite/watch.ts'
 import { createClaims } from './claims.ts'
 import { createHistory } from './history.ts'
 import { createOwners } from './owners.ts'
@@ -38,9 +38,11 @@ const ERASES: ReadonlySet<Request['kind']> = new Set(['drop', 'remove'])
 
 export type OpenFile = ReturnType<typeof openForRequests>
 
-export function openForRequests(path: string, owner: number) {
+/** @param onCommit Called soon after another process has changed the file. */
+export function openForRequests(path: string, owner: number, onCommit: () => void = () => {}) {
   const database = openFile(path)
   const file = watchFile(database, path)
+  const stopWatching = watchCommits(database, path, onCommit)
   const tables: OpenTables = { database, path, owner, queues: createQueues(database) }
   const { queues } = tables
   const owners = createOwners(tables)
@@ -118,6 +120,7 @@ export function openForRequests(path: string, owner: number) {
     },
     close(): void {
       clearTimeout(erasing)
+      stopWatching()
       file.close()
     },
   }

@@ -1,0 +1,223 @@
+/** Handlers in a transaction of PostgreSQL: what they write is there exactly when their message is handled. */
+
+import { randomUUID } from 'node:crypto'
+import { Kysely, PostgresDialect } from 'kysely'
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
+import type { Handler } from '../../../src/handling/selection.ts'
+import type { InboxOptions } from '../../../src/inbox/options.ts'
+import { createReceiver } from '../../../src/index.ts'
+import { memoryQueue } from '../../../src/queues/memory/index.ts'
+import type { PgBossQueueOptions } from '../../../src/queues/pg-boss/index.ts'
+import { pgBossQueue } from '../../../src/queues/pg-boss/index.ts'
+import { fixtures, signedRequest } from '../../../src/testing.ts'
+import { needs } from '../../support/needs.ts'
+import { createSchema, type Schema } from '../../support/postgres.ts'
+import { until } from '../../support/until.ts'
+
+const connectionString = inject('databaseUrl') as string
+
+describe('handlers in a transaction', needs('PostgreSQL'), () => {
+  let schema: Schema
+  let pool: pg.Pool
+  const open: { close(): Promise<unknown> }[] = []
+
+  beforeAll(async () => {
+    schema = createSchema(connectionString)
+    pool = new pg.Pool({ connectionString })
+    await pgBossQueue({ name: 'any', connectionString, schema: schema.name }).deadLetters()
+    await schema.run('CREATE TABLE schema.effects (id text)')
+  })
+  afterEach(async () => {
+    await Promise.all(open.splice(0).map((each) => each.close()))
+    await schema.run('TRUNCATE schema.effects')
+  })
+  afterAll(async () => {
+    await pool.end()
+    await schema.drop()
+  })
+
+  const insert = `INSERT INTO ${'schema'}.effects VALUES ($1)`
+  const effects = async () => (await schema.run('SELECT id FROM schema.effects')).map(({ id }) => id)
+
+  function setUp(inbox: Partial<InboxOptions> = {}, queueOptions: Partial<PgBossQueueOptions> = {}) {
+    const name = randomUUID()
+    const queue = pgBossQueue({ name, connectionString, schema: schema.name, pollMs: 20, ...queueOptions })
+    const errors: Error[] = []
+    const receiver = createReceiver({
+      secret: 'secret',
+      inbox: { queue, transactional: true, retries: [1, 1], ...inbox },
+      onError: (error) => void errors.push(error),
+    })
+    open.push({ close: () => receiver.close({ graceMs: 0 }) })
+    /** Writes the id of the message. */
+    const write: Handler = async ({ messageId }, { db }) =>
+      void (await db?.query(insert.replace('schema', schema.name), [messageId]))
+    async function send(messageId = 'm'): Promise<void> {
+      const { bytes, headers } = signedRequest({ ...fixtures.track, messageId }, 'secret')
+      expect((await receiver.receive(bytes, headers)).status).toBe(200)
+    }
+    return { name, queue, receiver, errors, write, send }
+  }
+
+  it('commit what they write, and the end of the message', async () => {
+    const { receiver, queue, write, send } = setUp({ history: { maxAgeMs: 60_000 } })
+    receiver.on('track', write, { name: 'one' }).on('track', write).start()
+    await send()
+    await until(async () => (await effects()).length > 0)
+    await queue.drain()
+    expect(await effects()).toEqual(['m', 'm'])
+    const handled = await receiver.history()[Symbol.asyncIterator]().next()
+    expect(handled.value).toMatchObject({ handlers: ['one', ''], message: { messageId: 'm' } })
+  })
+
+  it('roll all back when one fails, and all run again, also those with a name', async () => {
+    const { receiver, queue, write, send } = setUp()
+    let attempts = 0
+    receiver.on('track', write, { name: 'first' })
+    receiver.on('track', async () => {
+      attempts += 1
+      if (attempts < 3) throw new Error('no')
+      expect(await effects()).toEqual([]) // It is not committed.
+    })
+    receiver.start()
+    await send()
+    await until(() => attempts === 3)
+    await queue.drain()
+    expect(await effects()).toEqual(['m'])
+  })
+
+  it('leave nothing of a message that becomes a dead letter', async () => {
+    const { receiver, queue, write, send } = setUp({ retries: [] })
+    receiver
+      .on('track', write, { name: 'first' })
+      .on('track', () => Promise.reject(new Error('no')), { name: 'second' })
+    receiver.start()
+    await send()
+    await until(async () => (await receiver.deadLetters()).length === 1)
+    await queue.drain()
+    expect(await effects()).toEqual([])
+    expect((await receiver.deadLetters())[0]?.handlers).toEqual({ done: [], failed: ['second'] })
+  })
+
+  it.each<[string, string]>([
+    ['a statement that failed unseen', 'SELECT 1 / 0'],
+    ['an end of the transaction', 'ROLLBACK'],
+  ])('need all of their statements: not %s', async (_, statement) => {
+    const { receiver, write, send } = setUp({ retries: [] })
+    receiver.on('track', async (message, delivery) => {
+      await write(message, delivery)
+      await delivery.db?.query(statement).catch(() => {})
+    })
+    receiver.start()
+    await send()
+    await until(async () => (await receiver.deadLetters()).length === 1)
+    const [letter] = await receiver.deadLetters()
+    expect([letter?.reason, letter?.error.message]).toEqual([
+      'handler_failed',
+      expect.stringContaining('must last until the handlers have ended. Got one that is over.'),
+    ])
+    expect(await effects()).toEqual([])
+  })
+
+  it('are ended in the database, too, when their time is over', async () => {
+    const { receiver, name, write, send } = setUp({ retries: [], timeoutMs: 1_000 }, { timeoutMs: 500 })
+    receiver.on('track', async (message, delivery) => {
+      await write(message, delivery)
+      await delivery.db?.query(`SELECT pg_sleep(60), '${name}'`)
+    })
+    receiver.start()
+    await send()
+    await until(async () => (await receiver.deadLetters()).length === 1)
+    expect((await receiver.deadLetters())[0]?.reason).toBe('handler_timeout')
+    const running = `SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_sleep%${name}%' AND pid <> pg_backend_pid()`
+    await until(async () => (await pool.query(running)).rowCount === 0)
+    expect(await effects()).toEqual([])
+  })
+
+  it('begin anew when their connection is lost', async () => {
+    const { receiver, queue, write, send } = setUp()
+    let attempts = 0
+    receiver.on('track', async (message, delivery) => {
+      attempts += 1
+      await write(message, delivery)
+      if (attempts > 1) return
+      const { rows } = (await delivery.db?.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')) ?? { rows: [] }
+      await pool.query('SELECT pg_terminate_backend($1)', [rows[0]?.pid])
+    })
+    receiver.start()
+    await send()
+    await until(() => attempts === 2)
+    await queue.drain()
+    expect(await effects()).toEqual(['m'])
+  })
+
+  it('change nothing when their claim is over', async () => {
+    const { receiver, name, errors, write, send } = setUp()
+    let attempts = 0
+    receiver.on('track', async (message, delivery) => {
+      attempts += 1
+      await write(message, delivery)
+      if (attempts > 1) return
+      await pool.query(
+        `UPDATE ${schema.name}.job SET retry_count = retry_count + 1 WHERE name = $1 AND state = 'active'`,
+        [name],
+      )
+    })
+    receiver.start()
+    await send()
+    await until(() => errors.length > 0)
+    expect(errors[0]).toMatchObject({ code: 'lease_lapsed' })
+    expect(await effects()).toEqual([])
+  })
+
+  it('are rolled back when the receiver closes, and the message is handled later', async () => {
+    const { receiver, name, write, send } = setUp()
+    let hasBegun = false
+    receiver.on('track', async (message, delivery) => {
+      await write(message, delivery)
+      hasBegun = true
+      await new Promise(() => {})
+    })
+    receiver.start()
+    await send()
+    await until(() => hasBegun)
+    await receiver.close({ graceMs: 0 })
+    const queue = pgBossQueue({ name, connectionString, schema: schema.name, pollMs: 20 })
+    const next = createReceiver({ secret: 'secret', inbox: { queue, transactional: true } })
+    open.push(next)
+    next.on('track', write).start()
+    await until(async () => (await effects()).length > 0)
+    expect(await effects()).toEqual(['m'])
+  })
+
+  it('get clients of a pool of yours, also beside a boss, for Kysely, too', async () => {
+    const { receiver, queue, send } = setUp({}, { db: pool })
+    receiver.on('track', async ({ messageId }, { db }) => {
+      const { query } = db as pg.PoolClient
+      const client = { query: query.bind(db), release() {} }
+      const dialect = new PostgresDialect({ pool: { connect: async () => client as never, end: async () => {} } })
+      const kysely = new Kysely<Record<string, { id: string }>>({ dialect })
+      await kysely
+        .insertInto(`${schema.name}.effects`)
+        .values({ id: `${messageId}` })
+        .execute()
+    })
+    receiver.start()
+    await send()
+    await until(async () => (await effects()).length > 0)
+    await queue.drain()
+    expect(await effects()).toEqual(['m'])
+    expect([pool.totalCount - pool.idleCount, pool.waitingCount]).toEqual([0, 0])
+  })
+})
+
+it('need a queue that can: others are refused with a sentence', () => {
+  const inbox = { queue: memoryQueue(), transactional: true }
+  expect(() => createReceiver({ secret: 'secret', inbox })).toThrow(
+    new TypeError(
+      '`inbox.transactional` needs a queue on PostgreSQL. Got another one. Pass pgBossQueue of hookline/queues/pg-boss, with a `connectionString` or a `db`.',
+    ),
+  )
+  expect(() => createReceiver({ secret: 'secret', inbox: { ...inbox, transactional: 1 as never } })).toThrow('must be')
+})
