@@ -4,7 +4,7 @@
  * @module hookline
  */
 
-export type { Delivery, DeliveryReplay, ReceivedElement } from './handling/delivery.ts'
+export type { Delivery, DeliveryReplay, ReceivedElement, TransactionClient } from './handling/delivery.ts'
 export type {
   FailedEvent,
   FailedRequest,

@@ -9,7 +9,7 @@ import type { Settings } from './options.ts'
 import type { PgBossClaim } from './rows.ts'
 
 /** A client of `pg`, as far as it is used here. */
-export interface TransactionClient {
+export interface PoolClient {
   query(text: string, values?: unknown[]): Promise<{ readonly rows: unknown[] }>
   /** @param destroy Closes the connection: it is not given back to the pool. */
   release(destroy?: boolean): void
@@ -22,15 +22,15 @@ export interface TransactionClient {
 }
 
 /** A pool of `pg`, as far as it is used here. */
-export interface TransactionPool {
-  connect(): Promise<TransactionClient>
+export interface Pool {
+  connect(): Promise<PoolClient>
 }
 
 export function createTransactions(connection: Connection, settings: Settings, complete: CompleteJob) {
   const { name, timeoutMs } = settings
   let opening: Promise<OwnPool> | undefined
 
-  async function connect(): Promise<TransactionClient> {
+  async function connect(): Promise<PoolClient> {
     if (settings.db !== undefined) return settings.db.connect()
     opening ??= openPool(settings)
     return (await opening).connect()
@@ -102,7 +102,7 @@ export function createTransactions(connection: Connection, settings: Settings, c
 /** The greatest of such settings, in milliseconds. */
 const MAX_SETTING = 2 ** 31 - 1
 
-interface OwnPool extends TransactionPool {
+interface OwnPool extends Pool {
   end(): Promise<void>
   on(event: 'error', listener: () => void): unknown
 }

@@ -13,6 +13,7 @@ import { prepareQueues, requireQueues } from './prepare.ts'
 import { createPgBossStore } from './store.ts'
 
 export type { Queue } from '../api.ts'
+export type { Pool, PoolClient } from './begin.ts'
 export type { PgBossQueueOptions } from './options.ts'
 
 /**

@@ -18,7 +18,7 @@ import type { Logger } from '../../options/log.ts'
 import { readOnError } from '../../options/report.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { QUEUE_CHECKS, withDefaults } from '../arguments.ts'
-import type { TransactionPool } from './begin.ts'
+import type { Pool } from './begin.ts'
 
 /** What `pgBossQueue` takes: a `connectionString`, or a `boss`. */
 export interface PgBossQueueOptions {
@@ -42,7 +42,7 @@ export interface PgBossQueueOptions {
    * A pool of `pg` on the same database, whose clients the handlers of an inbox with `transactional` get. Default: a pool of its own, which
    * needs the package `pg`; with a `boss` none. It must have a client for each message that is handled at a time.
    */
-  readonly db?: TransactionPool
+  readonly db?: Pool
   /** The schema of pg-boss in the database. Default `pgboss`. With a `boss`: the schema that it was created with. */
   readonly schema?: string
   /** How often to look for jobs that are due, in milliseconds. Default 1000. */
@@ -160,7 +160,7 @@ function requireBoss(boss: unknown, { connectionString, max }: PgBossQueueOption
 }
 
 function requirePool(option: string, db: unknown): void {
-  if (db !== undefined) requireMethods(option, db as TransactionPool, ['connect'])
+  if (db !== undefined) requireMethods(option, db as Pool, ['connect'])
 }
 
 function requireName(_option: string, name: unknown): void {

@@ -1,6 +1,5 @@
 /** A receiver whose handlers run in a transaction of PostgreSQL, and write a row for each message: through an inbox that it shares. */
 
-import type pg from 'pg'
 import { createReceiver } from '../../../src/index.ts'
 import { openQueue, type Place, secret } from '../place.ts'
 import { answerQuestions, readSettings, sayReady } from './answers.ts'
