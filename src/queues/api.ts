@@ -22,7 +22,7 @@ export interface PushOptions {
   /**
    * A transaction of yours in the database of the queue: the jobs exist once it commits, and never when it is rolled back.
    * `pgBossQueue` takes a client of pg after `BEGIN`, or an object with `executeSql(text, values)` that resolves to `{ rows }`;
-   * other engines of Hookline take none. What the database throws rejects the push as it is: roll back.
+   * `sqliteQueue` a `DatabaseSync` of node:sqlite on its file after `BEGIN IMMEDIATE`; other engines of Hookline take none. What the database throws rejects the push as it is: roll back.
    */
   readonly db?: object
 }

@@ -101,7 +101,7 @@ export function readDb(options: PushOptions | undefined, name: string, hasTransa
     throw invalidOption('db', 'must be a transaction', kindOf(db), 'Pass one of your database, or leave it out.')
   }
   if (hasTransactions) return db
-  const advice = 'Use pgBossQueue of hookline/queues/pg-boss, or leave `db` out.'
+  const advice = 'Use pgBossQueue or sqliteQueue, or leave `db` out.'
   throw invalidOption('db', 'needs an engine with transactions', `queue ${name}, whose engine has none`, advice)
 }
 

@@ -1,9 +1,6 @@
-/** Which calls of a destination store in a transaction, and which queues refuse to. On PostgreSQL: test/queues/pg-boss. */
+/** Which calls of a destination store in a transaction, and which queues refuse to. On PostgreSQL and SQLite: test/queues. */
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { describe, expect, inject, it, onTestFinished } from 'vitest'
+import { describe, expect, inject, it } from 'vitest'
 import type { Destination } from '../../src/destination/api.ts'
 import { MESSAGE_TYPES } from '../../src/message/type-table.ts'
 import type { PushOptions, Queue } from '../../src/queues/api.ts'
@@ -11,7 +8,6 @@ import { bullmqQueue } from '../../src/queues/bullmq/index.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { createMemoryStore } from '../../src/queues/memory/store.ts'
 import { createQueue } from '../../src/queues/queue.ts'
-import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import { fixtures, manualClock } from '../../src/testing.ts'
 import { needs } from '../support/needs.ts'
 import { setUp } from './set-up.ts'
@@ -47,7 +43,7 @@ describe.each(CALLS)('%s', (_name, call) => {
     const { clock, captured, destination } = setUp()
     const message =
       '`db` needs an engine with transactions. Got queue destination, whose engine has none. ' +
-      'Use pgBossQueue of hookline/queues/pg-boss, or leave `db` out.'
+      'Use pgBossQueue or sqliteQueue, or leave `db` out.'
     await expect(call(destination, { db: {} })).rejects.toThrow(new TypeError(message))
     await clock.advance(60_000)
     expect(captured.requests).toEqual([])
@@ -55,14 +51,8 @@ describe.each(CALLS)('%s', (_name, call) => {
   })
 })
 
-it.each<readonly [string, (path: string) => Queue]>([
-  ['SQLite', (path) => sqliteQueue({ path, name: 'orders' })],
-  ['an engine of a user', () => createQueue(createMemoryStore(), { name: 'orders' })],
-])('%s has no transactions', async (_name, create) => {
-  const folder = mkdtempSync(join(tmpdir(), 'hookline-transaction-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  await expectNoTransactions(create(join(folder, 'orders.sqlite')))
-})
+it('an engine of a user has no transactions', () =>
+  expectNoTransactions(createQueue(createMemoryStore(), { name: 'orders' })))
 
 it('BullMQ has no transactions', needs('Redis'), () =>
   expectNoTransactions(bullmqQueue({ name: 'orders', connection: inject('redisUrl') })),

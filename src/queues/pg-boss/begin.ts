@@ -5,26 +5,8 @@ import { HooklineError } from '../../message/error.ts'
 import type { JobTransaction } from '../api.ts'
 import { type Connection, unavailable } from './connection.ts'
 import type { CompleteJob } from './history.ts'
-import type { Settings } from './options.ts'
+import type { Pool, PoolClient, Settings } from './options.ts'
 import type { PgBossClaim } from './rows.ts'
-
-/** A client of `pg`, as far as it is used here. */
-export interface PoolClient {
-  query(text: string, values?: unknown[]): Promise<{ readonly rows: unknown[] }>
-  /** @param destroy Closes the connection: it is not given back to the pool. */
-  release(destroy?: boolean): void
-  on(event: 'error', listener: () => void): unknown
-  off(event: 'error', listener: () => void): unknown
-  /** Older ones do not have it. `I`: outside of a transaction. */
-  getTransactionStatus?(): 'I' | 'T' | 'E' | null
-  /** Of its server process. */
-  readonly processID?: number | null
-}
-
-/** A pool of `pg`, as far as it is used here. */
-export interface Pool {
-  connect(): Promise<PoolClient>
-}
 
 export function createTransactions(connection: Connection, settings: Settings, complete: CompleteJob) {
   const { name, timeoutMs } = settings

@@ -13,8 +13,7 @@ import { prepareQueues, requireQueues } from './prepare.ts'
 import { createPgBossStore } from './store.ts'
 
 export type { Queue } from '../api.ts'
-export type { Pool, PoolClient } from './begin.ts'
-export type { PgBossQueueOptions } from './options.ts'
+export type { PgBossQueueOptions, Pool, PoolClient } from './options.ts'
 
 /**
  * Creates a queue whose jobs outlive the process and its machine. It connects at the first call and creates the schema of

@@ -18,7 +18,24 @@ import type { Logger } from '../../options/log.ts'
 import { readOnError } from '../../options/report.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import { QUEUE_CHECKS, withDefaults } from '../arguments.ts'
-import type { Pool } from './begin.ts'
+
+/** A client of `pg`, as far as it is used here. */
+export interface PoolClient {
+  query(text: string, values?: unknown[]): Promise<{ readonly rows: unknown[] }>
+  /** @param destroy Closes the connection: it is not given back to the pool. */
+  release(destroy?: boolean): void
+  on(event: 'error', listener: () => void): unknown
+  off(event: 'error', listener: () => void): unknown
+  /** Older ones do not have it. `I`: outside of a transaction. */
+  getTransactionStatus?(): 'I' | 'T' | 'E' | null
+  /** Of its server process. */
+  readonly processID?: number | null
+}
+
+/** A pool of `pg`, as far as it is used here. */
+export interface Pool {
+  connect(): Promise<PoolClient>
+}
 
 /** What `pgBossQueue` takes: a `connectionString`, or a `boss`. */
 export interface PgBossQueueOptions {

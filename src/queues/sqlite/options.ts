@@ -28,7 +28,10 @@ export interface SqliteQueueOptions {
    * `default`.
    */
   readonly name?: string
-  /** How often to look for jobs that other processes pushed, in milliseconds. Default 200. */
+  /**
+   * How often to look for jobs that other processes pushed, in milliseconds, and for processes that died. The system tells of pushes at once,
+   * where it can. Default 200.
+   */
   readonly pollMs?: number
   /**
    * How long the id of a completed job is remembered, in milliseconds, from its completion. Each takes some 80 bytes of the

@@ -18,6 +18,7 @@ import {
   unavailable,
 } from './thread-messages.ts'
 import { alone, runAlone } from './thread-requests.ts'
+import { pushInto } from './transaction.ts'
 
 export type SqliteClaim = ClaimedJob & ClaimRef
 
@@ -53,14 +54,16 @@ export function createSqliteStore(settings: Settings, connection: Connection): Q
         throw unavailable(`Queue ${name}`, connection.path, cause)
       }
     },
-    push(jobs) {
+    hasTransactions: true,
+    push(jobs, { db } = {}) {
       const at = now()
       const rows = jobs.map(({ id, body, notBefore }) => ({
         dueAt: notBefore?.getTime() ?? at,
         id: bytesOfId(id),
         body,
       }))
-      return send({ kind: 'push', queue, now: at, jobs: rows })
+      const push = { kind: 'push', now: at, jobs: rows } as const
+      return db === undefined ? send({ queue, ...push }) : pushInto(db, connection.path, queue, push)
     },
     async claim(limit, onUnreadable) {
       const at = now()

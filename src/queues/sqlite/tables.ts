@@ -164,6 +164,12 @@ export function createQueues(database: DatabaseSync) {
       })
       for (const each of added) entered.add(keyOf(each))
     },
+    /** In the transaction that is open, and for it alone. Returns the number of the queue. */
+    enterHere({ name, use }: Reservation): number {
+      const found = reserve.get(name, use ?? null)?.use
+      if (use !== undefined && found !== use) throw servesOther(name, `${found}`, use)
+      return find.get(name)?.queue as number
+    },
     names,
     numberOf(name: string): number {
       const queue = numbers.get(name) ?? (find.get(name)?.queue as number | undefined)

@@ -1,0 +1,51 @@
+/** Stores jobs in a transaction of the caller's, over the caller's own connection to the file, in its thread. */
+
+import { realpathSync } from 'node:fs'
+import type { DatabaseSync } from 'node:sqlite'
+import { invalidOption, kindOf } from '../../options/checks.ts'
+import { requireSqlite } from '../../sqlite/file.ts'
+import { createStored } from './stored.ts'
+import { createQueues } from './tables.ts'
+import type { Push, QueueSettings } from './thread-messages.ts'
+
+/** Preparing the statements takes longer than a push. */
+const prepared = new WeakMap<DatabaseSync, ReturnType<typeof prepare>>()
+
+/** @throws TypeError for a `db` that is no such transaction; what SQLite throws, as it is. */
+export function pushInto(db: object, path: string, settings: QueueSettings, push: Push): readonly string[] {
+  requireTransaction(db, path)
+  const { queues, stored } = prepared.get(db) ?? prepare(db)
+  queues.begin()
+  const known = stored.push(queues.rowAt(queues.enterHere(settings)), settings, push)
+  queues.save()
+  return known
+}
+
+function prepare(database: DatabaseSync) {
+  const queues = createQueues(database)
+  const stored = createStored({ database, queues, path: '', owner: 0 })
+  const statements = { queues, stored }
+  prepared.set(database, statements)
+  return statements
+}
+
+function requireTransaction(db: object, path: string): asserts db is DatabaseSync {
+  const { DatabaseSync } = requireSqlite()
+  // Two libraries of SQLite in one process do not see each other's locks, and would write over each other.
+  if (!(db instanceof DatabaseSync)) throw noTransaction(kindOf(db))
+  const [main] = db.prepare('PRAGMA database_list').all() as { readonly file?: unknown }[]
+  if (typeof main?.file !== 'string') throw noTransaction('one that reads rows as arrays')
+  if (main.file === '' || realpathSync(main.file) !== path) throw noTransaction('one to another file')
+  if (!db.isTransaction) throw noTransaction('one outside of a transaction')
+  if (typeof db.prepare('SELECT 1 AS one').get()?.one !== 'number') throw noTransaction('one that reads big integers')
+}
+
+function noTransaction(found: string): TypeError {
+  const advice = 'Pass a DatabaseSync of node:sqlite on the file of the queue, after BEGIN IMMEDIATE.'
+  return invalidOption(
+    'db',
+    'must be a connection of node:sqlite in a transaction on the file of the queue',
+    found,
+    advice,
+  )
+}
