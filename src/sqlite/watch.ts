@@ -90,22 +90,41 @@ const LOCKS_EVERY_MS = 1_000
  */
 export function watchCommits(database: DatabaseSync, path: string, onCommit: () => void): () => void {
   const read = database.prepare('PRAGMA data_version')
-  const readVersion = (): unknown => read.get()?.data_version // It does not change with the commits of this connection.
+  /** It does not change with the commits of this connection. */
+  function readVersion(): unknown {
+    try {
+      return read.get()?.data_version
+    } catch {
+      return undefined // The next request says what is wrong with the file.
+    }
+  }
   let version = readVersion()
   let looking: NodeJS.Timeout | undefined
+  let looks = 0 // Since the last write.
+
+  function lookLater(): void {
+    clearTimeout(looking)
+    looking = setTimeout(look, LOOK_AFTER_MS[looks])
+  }
 
   function look(): void {
     looking = undefined
     const before = version
     version = readVersion()
     if (version !== before) onCommit()
+    looks += 1
+    if (looks < LOOK_AFTER_MS.length) lookLater()
+  }
+
+  /** A commit is several writes, and is seen only after the disk has it, without another write. */
+  function noteWrite(): void {
+    if (looks === 0 && looking !== undefined) return
+    looks = 0
+    lookLater()
   }
 
   try {
-    // A commit is several writes, and many commits may follow each other: one look is for all of them.
-    const watcher = watch(`${path}-wal`, { persistent: false }, () => {
-      looking ??= setTimeout(look, LOOK_AFTER_MS)
-    })
+    const watcher = watch(`${path}-wal`, { persistent: false }, noteWrite)
     watcher.on('error', () => watcher.close())
     return () => {
       clearTimeout(looking)
@@ -116,7 +135,8 @@ export function watchCommits(database: DatabaseSync, path: string, onCommit: () 
   }
 }
 
-const LOOK_AFTER_MS = 1
+/** After a write, and after each look. */
+const LOOK_AFTER_MS = [1, 2, 5, 10, 20, 50, 100]
 
 /** Returns what tells whether the locks that this process has on a file are gone. It looks once a second. */
 export function watchLocks(path: string): () => boolean {

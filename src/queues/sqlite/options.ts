@@ -30,7 +30,7 @@ export interface SqliteQueueOptions {
   readonly name?: string
   /**
    * How often to look for jobs that other processes pushed, in milliseconds, and for processes that died. The system tells of pushes at once,
-   * where it can. Default 200.
+   * where it can. Default 500.
    */
   readonly pollMs?: number
   /**
@@ -83,7 +83,7 @@ const CHECKS: OptionChecks<SqliteQueueOptions> = {
 }
 const DEFAULTS = {
   name: 'default',
-  pollMs: 200,
+  pollMs: 500,
   dedupeWindowMs: 24 * 60 * 60_000,
   maxJobs: Number.MAX_SAFE_INTEGER,
   observe: false,
