@@ -65,7 +65,7 @@ export async function showQueues(
     const parts = queues.map((queue, at) => partOfQueue(names[at] as string, queue, systemClock))
     const interrupted = interruption()
     const page = await openPage(port, { command: 'queue', parts })
-    note('It may redrive and drop dead letters. Ctrl-C ends.')
+    note('It may redrive and drop dead letters, and replay messages. Ctrl-C ends.')
     if (!interrupted.aborted) await once(interrupted, 'abort')
     await page.close()
   } finally {

@@ -19,7 +19,7 @@ for (const framework of ['express', 'fastify'] as const) {
     const parts = message(page).locator('section[aria-label] h4')
     await expect
       .poll(() => parts.allTextContents())
-      .toEqual(['client', 'collector CollectedRequest', 'shop Delivered', 'app Handled'])
+      .toEqual(['client', 'collector Collected', 'shop Delivered', 'app Handled'])
     await message(page).getByText('Recorded, by the clock of the client').waitFor()
     const timeline = message(page).getByRole('region', { name: 'app' }).getByRole('list')
     const steps = ['Arrived', 'Signature verified: secret 1 matched', 'Stored in the inbox', 'Answered 200', 'Handled']
@@ -27,7 +27,7 @@ for (const framework of ['express', 'fastify'] as const) {
     await timeline.getByText('127.0.0.1').first().waitFor()
     await timeline.getByText('count').waitFor()
 
-    await message(page).getByRole('link', { name: 'Request' }).click()
+    await message(page).getByRole('link', { name: 'collector' }).click()
     await message(page).getByText('Collected 1 call').waitFor()
     expect(await message(page).locator('h4').count()).toBe(0)
   })

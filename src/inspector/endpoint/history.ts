@@ -1,7 +1,12 @@
 /** Messages that were handled: lists them as they are found, and replays them while the page shows how far it is. */
 
 import type { EndpointRequest } from '../../http/endpoint.ts'
-import type { HandledMessage, HistoryFilter, ReplayOptions } from '../../inbox/history.ts'
+import {
+  type HandledMessage,
+  type HistoryFilter,
+  type ReplayOptions,
+  requireReplayOptions,
+} from '../../inbox/history.ts'
 import { HooklineError } from '../../message/error.ts'
 import type { Json } from '../../message/json.ts'
 import type { Journal } from '../journal.ts'
@@ -35,6 +40,8 @@ interface Running {
 const MAX_LISTED = 100
 /** Each may read the whole history. */
 const MAX_WALKS = 4
+/** The most frequent of a plan. */
+const MAX_EVENTS = 20
 /** So many that have ended are shown. */
 const MAX_ENDED = 10
 
@@ -65,7 +72,8 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
     const endWalk = startWalk()
     try {
       const { count, types, events } = await history.replay({ ...options, dryRun: true })
-      return { count, types, events }
+      const most = Object.entries(events).sort(([, one], [, other]) => other - one)
+      return { count, types, events: Object.fromEntries(most.slice(0, MAX_EVENTS)) }
     } catch (thrown) {
       throw thrown instanceof TypeError ? new Refusal(400, thrown.message) : thrown
     } finally {
@@ -93,10 +101,11 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
 
   async function run({ history }: PartWithHistory, options: ReplayOptions, running: Running): Promise<void> {
     const { signal } = running.controller
+    const { count: before } = running.status
     try {
-      const onProgress = (count: number): void => note(running, { count })
+      const onProgress = (count: number): void => note(running, { count: before + count })
       const { count } = await history.replay({ ...options, signal, onProgress })
-      note(running, { state: 'complete', count })
+      note(running, { state: 'complete', count: before + count })
     } catch (thrown) {
       note(running, signal.aborted ? { state: 'stopped' } : { state: 'failed', error: explain(thrown) })
     }
@@ -127,16 +136,22 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
     async replay(part, body, { signal }) {
       const { dryRun, total, ...given } = body
       const options = readFilter(given) as ReplayOptions
+      requireOptions(options)
       if (dryRun === true) return count(part, { ...options, signal })
       if (typeof given.id !== 'string') {
         throw new Refusal(400, '`id` must name the replay. Got none. Send one, so that it can be continued.')
       }
       const key = JSON.stringify([part.name, given.id])
-      if (replays.get(key)?.status.state === 'running') {
+      const before = replays.get(key)?.status
+      if (before?.state === 'running') {
         throw new Refusal(409, 'A replay runs once at a time. Got the id of one that runs. Wait for its end.')
       }
       const request = { ...given, part: part.name, dryRun: false, ...(Number.isInteger(total) && { total }) }
-      const status: ReplayStatus = { request: request as unknown as ReplayRequest, state: 'running', count: 0 }
+      const status: ReplayStatus = {
+        request: request as unknown as ReplayRequest,
+        state: 'running',
+        count: before?.count ?? 0,
+      }
       const running = { status, controller: new AbortController() }
       replays.delete(key) // The one that began last is the last.
       replays.set(key, running)
@@ -157,6 +172,15 @@ export function createHistory(journal: Journal, onChange: () => void, report: (t
     close() {
       for (const { controller } of replays.values()) controller.abort()
     },
+  }
+}
+
+/** @throws Refusal */
+function requireOptions(options: ReplayOptions): void {
+  try {
+    requireReplayOptions(options)
+  } catch (error) {
+    throw new Refusal(400, (error as TypeError).message)
   }
 }
 

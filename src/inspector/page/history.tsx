@@ -18,8 +18,8 @@ const SINCE = {
 } as const
 const FILTERS = ['type', 'event', 'userId', 'handler'] as const
 const FIELDS = [
-  ['event', 'Event', 'Order Completed'],
-  ['userId', 'User', 'user-1'],
+  ['event', 'Event, the whole name', 'Order Completed'],
+  ['userId', 'User, the whole id', 'user-1'],
   ['handler', 'Handler', 'crm'],
 ] as const
 
@@ -74,10 +74,14 @@ function PartHistory({ part, query }: PartHistoryProps) {
     else next.set(name, value)
     goTo(hrefOf('history', part, next), true)
   }
+  const { handler, ...filter } = filterOf(query)
   /** Whoever looks for what a handler handled wants that handler to have it again. */
-  const wantAll = (): void => {
-    const { handler, ...filter } = filterOf(query)
-    setWanted({ part, ...filter, ...(handler !== undefined && { handlers: [handler] }) })
+  const want = (which: Partial<Wanted>): void => {
+    setWanted({ part, ...which, ...(handler !== undefined && { handlers: [handler] }) })
+  }
+  const close = (hasBegun: boolean): void => {
+    setWanted(undefined)
+    if (hasBegun) setSelected(new Set())
   }
   return (
     <>
@@ -118,26 +122,22 @@ function PartHistory({ part, query }: PartHistoryProps) {
       <Failure error={error} />
       {lines.length === 0 ? (
         error === undefined && (
-          <Empty>{isReading ? 'Reading…' : 'No message in the history matches. It has what was handled.'}</Empty>
+          <Empty>{isReading ? 'Reading…' : 'No message in the history matches. Only handled messages are here.'}</Empty>
         )
       ) : (
         <section class="panel" aria-label="Handled messages">
           <div class="letters-bar row">
-            {mayWrite ? (
-              <>
-                <span class="grow muted">{formatCount(lines.length, 'message')}, the oldest first</span>
-                {selected.size > 0 ? (
-                  <button type="button" onClick={() => setWanted({ part, ids: [...selected] })}>
-                    Replay {formatNumber(selected.size)} selected
-                  </button>
-                ) : (
-                  <button type="button" onClick={wantAll}>
-                    Replay all that match
-                  </button>
-                )}
-              </>
-            ) : (
-              <ReadOnly what="Replaying needs" />
+            <span class="grow muted">{formatCount(lines.length, 'message')}, the oldest first, replayed ones last</span>
+            {!mayWrite && <ReadOnly what="Replaying needs" />}
+            {mayWrite && selected.size > 0 && (
+              <button type="button" onClick={() => want({ ids: [...selected] })}>
+                Replay {formatNumber(selected.size)} selected
+              </button>
+            )}
+            {mayWrite && selected.size === 0 && (
+              <button type="button" onClick={() => want(filter)}>
+                Replay all that match
+              </button>
             )}
           </div>
           <ul>
@@ -148,7 +148,7 @@ function PartHistory({ part, query }: PartHistoryProps) {
                 mayWrite={mayWrite}
                 isSelected={selected.has(line.id)}
                 onSelect={() => setSelected(toggle(selected, line.id))}
-                onReplay={() => setWanted({ part, ids: [line.id] })}
+                onReplay={() => want({ ids: [line.id] })}
               />
             ))}
           </ul>
@@ -165,7 +165,7 @@ function PartHistory({ part, query }: PartHistoryProps) {
           )}
         </section>
       )}
-      {wanted !== undefined && <ReplayDialog request={wanted} onClose={() => setWanted(undefined)} />}
+      {wanted !== undefined && <ReplayDialog request={wanted} onClose={close} />}
     </>
   )
 }
@@ -201,15 +201,18 @@ function useHistory(part: string, query: URLSearchParams): Found {
     const filter = filterOf(query)
     const read = async (before: readonly HandledLine[]): Promise<void> => {
       let lines = before
+      let count = 0
       const after = before.at(-1)?.cursor
       setFound({ lines, isReading: true })
       const url = { part, ...filter, ...(after !== undefined && { after }) }
       const error = await readLines<HandledLine>('history', url, stop.signal, (more) => {
-        lines = [...lines, ...more]
+        count += more.length
+        const known = new Set(lines.map(({ id }) => id)) // One that is replayed meanwhile comes again.
+        lines = [...lines, ...more.filter(({ id }) => !known.has(id))]
         setFound({ lines, isReading: true })
       })
       if (stop.signal.aborted) return
-      const isWhole = lines.length - before.length < PAGE
+      const isWhole = error === undefined && count < PAGE
       setFound({
         ...{ lines, isReading: false },
         ...(error !== undefined && { error }),
@@ -334,7 +337,7 @@ type Wanted = Omit<ReplayRequest, 'dryRun' | 'id' | 'total' | 'maxPerSecond'>
 
 interface ReplayDialogProps {
   readonly request: Wanted
-  onClose(): void
+  onClose(hasBegun: boolean): void
 }
 
 const COUNT_AFTER_MS = 400
@@ -356,20 +359,27 @@ export function ReplayDialog({ request: { handlers: given = [], ...request }, on
   }
   useEffect(() => dialog.current?.showModal(), [])
   useEffect(() => {
+    let isCurrent = true
     setPlan(undefined)
-    const count = (): void => void post<ReplayPlan>('replay', { ...body, dryRun: true }).then(setPlan)
+    const count = (): void => {
+      void post<ReplayPlan>('replay', { ...body, dryRun: true }).then((next) => isCurrent && setPlan(next))
+    }
     const timer = window.setTimeout(count, COUNT_AFTER_MS)
-    return () => window.clearTimeout(timer)
-  }, [id, names])
-  const close = (): void => {
+    return () => {
+      isCurrent = false
+      window.clearTimeout(timer)
+    }
+  }, [id, names, rate])
+  const close = (hasBegun = false): void => {
     dialog.current?.close() // It gives the focus back.
-    onClose()
+    onClose(hasBegun)
   }
   const start = async (): Promise<void> => {
-    const begun = await post<ReplayStatus>('replay', { ...body, dryRun: false, total: plan?.count })
+    if (plan === undefined || plan.count === 0 || isBusy) return
+    const begun = await post<ReplayStatus>('replay', { ...body, dryRun: false, total: plan.count })
     if (begun === undefined) return
     announce(`Replay ${id} has begun.`)
-    close()
+    close(true)
     if (view !== 'history') goTo(hrefOf('history', request.part))
   }
   return (
@@ -383,51 +393,54 @@ export function ReplayDialog({ request: { handlers: given = [], ...request }, on
         close()
       }}
     >
-      <h2 id="replay-title">Replay messages</h2>
-      <p id="replay-plan" role="status" class="break">
-        {plan === undefined ? error === undefined && 'Counting…' : describePlan(request.part, plan)}
-      </p>
-      <div class="fields">
-        <label>
-          Only these handlers
-          <input
-            value={names}
-            placeholder="all that match"
-            autocomplete="off"
-            spellcheck={false}
-            onInput={({ currentTarget }) => setNames(currentTarget.value)}
-          />
-        </label>
-        <label>
-          At most, each second
-          <input
-            type="number"
-            min={1}
-            value={rate}
-            placeholder="as fast as they are handled"
-            onInput={({ currentTarget }) => setRate(currentTarget.value)}
-          />
-        </label>
-        <label>
-          Id
-          <input value={id} spellcheck={false} onInput={({ currentTarget }) => setId(currentTarget.value)} />
-        </label>
-      </div>
-      <p class="muted">New messages go first. No message is replayed twice for one id.</p>
-      <Failure error={error} />
-      <div class="row">
-        <button type="button" onClick={close}>
-          Cancel
-        </button>
-        <button
-          type="button"
-          class="primary"
-          disabled={plan === undefined || plan.count === 0 || isBusy}
-          onClick={() => void start()}
-        >
-          Replay
-        </button>
-      </div>
+      <form
+        class="stack"
+        onSubmit={(event) => {
+          event.preventDefault()
+          void start()
+        }}
+      >
+        <h2 id="replay-title">Replay messages</h2>
+        <p id="replay-plan" role="status" class="break">
+          {plan === undefined ? error === undefined && 'Counting…' : <Text value={describePlan(request.part, plan)} />}
+        </p>
+        <div class="fields">
+          <label>
+            Only these handlers
+            <input
+              value={names}
+              placeholder="every handler that matches"
+              autocomplete="off"
+              spellcheck={false}
+              onInput={({ currentTarget }) => setNames(currentTarget.value)}
+            />
+          </label>
+          <label>
+            At most, each second
+            <input
+              type="number"
+              min={1}
+              value={rate}
+              placeholder="as fast as they are handled"
+              onInput={({ currentTarget }) => setRate(currentTarget.value)}
+            />
+          </label>
+          <label>
+            Id
+            <input value={id} spellcheck={false} onInput={({ currentTarget }) => setId(currentTarget.value)} />
+          </label>
+        </div>
+        <p class="muted">New messages go first. No message is replayed twice for one id.</p>
+        <Failure error={error} />
+        <div class="row">
+          <button type="button" onClick={() => close()}>
+            Cancel
+          </button>
+          <button type="submit" class="primary" disabled={plan === undefined || plan.count === 0 || isBusy}>
+            Replay
+          </button>
+        </div>
+      </form>
     </dialog>
   )
 }
@@ -439,13 +452,14 @@ function idOfNow(): string {
 }
 
 const MAX_NAMED = 6
+const MAX_NAME = 80
 
 /** `Would replay 12 messages of app: 10 Order Completed, 2 identify.` */
 function describePlan(part: string, { count, types, events }: ReplayPlan): string {
   if (count === 0) return `Would replay nothing: the history of ${part} has none of these messages.`
   const { track: _, unreadable: __, ...others } = types // In `events`; left alone.
   const groups = [...Object.entries(events), ...Object.entries(others)].sort(([, one], [, other]) => other - one)
-  const named = groups.slice(0, MAX_NAMED).map(([name, many]) => `${formatNumber(many)} ${name}`)
+  const named = groups.slice(0, MAX_NAMED).map(([name, many]) => `${formatNumber(many)} ${name.slice(0, MAX_NAME)}`)
   const rest = groups.length > MAX_NAMED ? ' and others' : ''
   return `Would replay ${formatCount(count, 'message')} of ${part}: ${named.join(', ')}${rest}.`
 }

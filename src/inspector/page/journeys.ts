@@ -3,7 +3,7 @@
 import type { Row } from '../wire.ts'
 
 export interface Journey {
-  /** That of its oldest row; it stays the same when more rows come. */
+  /** That of its oldest row at a destination or a receiver, else of its request. */
   readonly id: number
   /** When it began. */
   readonly at: number
@@ -27,13 +27,20 @@ export function joinRows(rows: readonly Row[], before: ReadonlyMap<number, Journ
   const ends = rows.filter(({ kind }) => kind !== 'collected')
   const requestsOf = new Map<string, Row[]>()
   for (const request of requests) {
-    for (const id of request.messageIds ?? []) requestsOf.set(id, [...(requestsOf.get(id) ?? []), request])
+    for (const id of new Set(request.messageIds)) {
+      const known = requestsOf.get(id)
+      if (known === undefined) requestsOf.set(id, [request])
+      else known.push(request)
+    }
   }
   const joined = new Set<Row>()
   const journeys = [...Map.groupBy(ends, ({ id, messageIds = [id] }) => messageIds[0])].map(([messageId, own]) => {
     const from = requestsOf.get(messageId as string) ?? []
     for (const request of from) if (request.refusedCalls === undefined) joined.add(request)
-    return journeyOf([...from, ...own], Math.min(...own.map(({ id }) => id)))
+    return journeyOf(
+      [...from, ...own],
+      own.reduce((least, { id }) => Math.min(least, id), Number.POSITIVE_INFINITY),
+    )
   })
   const alone = requests.filter((request) => !joined.has(request)).map((request) => journeyOf([request]))
   const all = [...journeys, ...alone].map((journey) => {
@@ -55,14 +62,20 @@ export function journeyOf(rows: readonly Row[], id: number = rows[0]?.id ?? 0): 
   )
   const last = sorted.at(-1) as Row
   const handled = sorted.findLast(({ kind, state }) => kind === last.kind && state === 'done')
-  return { id, at: Math.min(...sorted.map(({ at }) => at)), rows: sorted, current: needing ?? handled ?? last }
+  return {
+    id,
+    at: sorted.reduce((least, { at }) => Math.min(least, at), Number.POSITIVE_INFINITY),
+    rows: sorted,
+    current: needing ?? handled ?? last,
+  }
 }
 
-/** The journey in which a row is; of one that is kept with others alone, the row by itself. */
+/** The journey in which a row is, as that row shows it; of a request that is in those of its messages, the row by itself. */
 export function findJourney(journeys: readonly Journey[], id: number): Journey | undefined {
   const found = journeys.find(({ rows }) => rows.some((row) => row.id === id))
   const row = found?.rows.find((each) => each.id === id)
-  return found?.id === id || row?.kind !== 'collected' ? found : row && journeyOf([row])
+  if (found === undefined || row === undefined || found.id === id) return found
+  return row.kind === 'collected' ? journeyOf([row]) : { ...found, current: row }
 }
 
 /** What the message says of itself: a request to a collector may hold more than one. */

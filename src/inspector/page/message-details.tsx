@@ -123,8 +123,8 @@ function Content({ journey: { rows, current } }: { readonly journey: Journey }) 
   )
 }
 
-/** Strangers may send many messages with one id. */
-const MAX_PARTS = 20
+/** So many rows of a part: strangers may send many messages with one id. */
+const MAX_OF_PART = 5
 
 /** The parts that the message has passed, each with its steps. */
 function Parts({ rows, body }: { readonly rows: readonly Row[]; readonly body: Body }) {
@@ -139,18 +139,21 @@ function Parts({ rows, body }: { readonly rows: readonly Row[]; readonly body: B
           </ol>
         </section>
       )}
-      {rows.slice(0, MAX_PARTS).map((row) => (
-        <PartOfJourney key={row.id} row={row} />
-      ))}
-      {rows.length > MAX_PARTS && <Note>And {formatCount(rows.length - MAX_PARTS, 'more row')} with this id.</Note>}
+      {[...Map.groupBy(rows, ({ kind, part }) => `${kind} ${part}`)].flatMap(([key, ofPart]) => [
+        ...ofPart.slice(0, MAX_OF_PART).map((row) => <PartOfJourney key={row.id} row={row} />),
+        ofPart.length > MAX_OF_PART && (
+          <Note key={key}>And {formatCount(ofPart.length - MAX_OF_PART, 'more', 'more')} with this id.</Note>
+        ),
+      ])}
     </>
   )
 }
 
 function readTimestamp({ text = '' }: Body): number | undefined {
   const message: unknown = readJson(text).value
-  const { timestamp } = (message ?? {}) as { readonly timestamp?: unknown }
-  const at = typeof timestamp === 'string' ? Date.parse(timestamp) : Number.NaN
+  const { timestamp, receivedAt } = (message ?? {}) as { readonly timestamp?: unknown; readonly receivedAt?: unknown }
+  const isOfClient = typeof timestamp === 'string' && timestamp !== receivedAt // Without one, the collector gave it its own.
+  const at = isOfClient ? Date.parse(timestamp) : Number.NaN
   return Number.isNaN(at) ? undefined : at
 }
 
@@ -159,8 +162,10 @@ function PartOfJourney({ row }: { readonly row: Row }) {
   return (
     <section class="stack" aria-label={row.part}>
       <h4 class="row">
-        <Text value={row.part} /> <RowStateName row={row} />
-        {row.kind === 'collected' && <a href={hrefOf('messages', String(row.id))}>Request</a>}
+        <a href={hrefOf('messages', String(row.id))}>
+          <Text value={row.part} />
+        </a>{' '}
+        <RowStateName row={row} />
       </h4>
       <Failure error={error} />
       {detail !== undefined && <Timeline detail={detail} />}

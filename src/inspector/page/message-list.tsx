@@ -2,6 +2,7 @@
 
 import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { MESSAGE_TYPES } from '../../message/type-table.ts'
 import type { Row } from '../wire.ts'
 import { countFilters, type FilterName, filterOf, withFilter } from './filter.ts'
 import { formatCode, formatCount, formatDuration, formatExactTime, formatNumber, formatTime } from './format.ts'
@@ -62,7 +63,7 @@ export function MessagesView() {
     const journey = journeys.find(({ id }) => id === activeId)
     if (journey === undefined) return false
     isEntered.current = true
-    return opened === journey ? headingRef.current?.focus() : open(journey)
+    return opened?.id === journey.id ? headingRef.current?.focus() : open(journey)
   }
   const pause = (): void => setFrozen(frozen === undefined ? live : undefined)
 
@@ -121,7 +122,7 @@ export function MessagesView() {
   )
 }
 
-const TYPES = ['page', 'screen', 'identify', 'track', 'alias', 'group', 'delete', 'batch']
+const TYPES = [...MESSAGE_TYPES, 'batch']
 
 interface FiltersProps {
   readonly query: URLSearchParams
@@ -235,7 +236,7 @@ function HistoryLink({ query }: { readonly query: URLSearchParams }) {
   const hasHistory = useStore(({ setup }) => setup?.parts.some((part) => part.hasHistory) === true)
   if (!hasHistory) return null
   const given = [
-    ['type', query.get('type')],
+    ['type', MESSAGE_TYPES.find((type) => type === query.get('type'))],
     ['event', query.get('event')],
     ['userId', query.get('user')],
   ].flatMap(([name, value]) => (name && value ? [[name, value]] : []))
@@ -495,17 +496,15 @@ function Cut({ class: name = '', children }: { readonly class?: string; readonly
   return <span class={`cut ${name}`}>{children}</span>
 }
 
-const MAX_SIGNS = 8
-
 /** How the message stands at each part that it has passed, and the name of the one where it is now. */
 function Path({ rows, current }: Pick<Journey, 'rows' | 'current'>) {
-  const others = rows.filter((row) => row !== current).slice(0, MAX_SIGNS - 1)
+  const parts = [...Map.groupBy(rows, ({ part }) => part).values()]
   return (
     <span class="path">
-      {rows
-        .filter((row) => row === current || others.includes(row))
-        .map((row) => (
-          <span key={row.id} title={`${row.part}: ${nameState(row)}`}>
+      {parts.map((ofPart) => {
+        const row = ofPart.includes(current) ? current : (ofPart.at(-1) as Row)
+        return (
+          <span key={row.part} title={`${row.part}: ${nameState(row)}`}>
             <Sign state={row.state} />
             {row === current ? (
               <Text value={row.part} />
@@ -515,7 +514,8 @@ function Path({ rows, current }: Pick<Journey, 'rows' | 'current'>) {
               </span>
             )}
           </span>
-        ))}
+        )
+      })}
     </span>
   )
 }

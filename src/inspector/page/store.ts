@@ -236,9 +236,9 @@ export async function readLines<Line>(
       const lines = (text + value).split('\n')
       text = lines.pop() ?? ''
       const read = lines.map((line) => JSON.parse(line) as Line & Partial<Problem>)
+      onLines(read.filter((line) => line.error === undefined))
       const error = read.find((line) => line.error !== undefined)?.error
       if (error !== undefined) return error
-      onLines(read)
     }
   } catch {
     return 'The server did not answer. Try again when it runs.'
@@ -287,7 +287,16 @@ function readEvent(text: string): void {
   const lines = text.split('\n').map((line) => /^(\w+): (.*)/.exec(line)?.slice(1) ?? ['', ''])
   const { event, id, data = '' } = Object.fromEntries(lines)
   if (Object.hasOwn(TAKE, event)) TAKE[event as keyof StreamEvents](JSON.parse(data))
+  if (id !== undefined && lastEventId !== '' && id.split('.')[0] !== lastEventId.split('.')[0]) stopReplays()
   lastEventId = id ?? lastEventId
+}
+
+/** The process that ran them has ended. */
+function stopReplays(): void {
+  const replays = state.replays.map((replay) =>
+    replay.state === 'running' ? { ...replay, state: 'stopped' as const } : replay,
+  )
+  update({ replays })
 }
 
 const TAKE: { readonly [Name in keyof StreamEvents]: (data: StreamEvents[Name]) => void } = {

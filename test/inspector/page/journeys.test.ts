@@ -76,7 +76,12 @@ it('one that has not changed stays the same object', () => {
 it('are found by any of their rows, a request by itself', () => {
   const [request, sent, received] = [rowOf('collected', ['m']), rowOf('sent', ['m']), rowOf('received', ['m'])]
   const journeys = joinRows([request, sent, received])
-  expect([sent, received].map(({ id }) => findJourney(journeys, id))).toEqual([journeys[0], journeys[0]])
+  expect([sent, received].map(({ id }) => findJourney(journeys, id)?.rows)).toEqual([
+    journeys[0]?.rows,
+    journeys[0]?.rows,
+  ])
+  expect(findJourney(journeys, sent.id)).toBe(journeys[0])
+  expect(findJourney(journeys, received.id)?.current).toBe(received)
   expect(findJourney(journeys, request.id)?.rows).toEqual([request])
   expect(findJourney(journeys, 9_999)).toBeUndefined()
 })
