@@ -37,13 +37,13 @@ export interface Delivery {
   /** The replay that gives the message to its handlers again; undefined for one that was not handled before. */
   readonly replay: DeliveryReplay | undefined
   /**
-   * With `inbox.transactional`: a client of `pg` in a transaction in which the message is completed, too. It ends when the handlers have
-   * ended: do not end it, and do not keep it. Undefined otherwise.
+   * With `inbox.transactional`: a client of `pg` in a transaction, which Hookline commits after the handlers, with the completion of the
+   * message. It refuses COMMIT and ROLLBACK, and each query after the end of the handlers. Undefined otherwise.
    */
   readonly db: TransactionClient | undefined
 }
 
-/** A client of `pg` in a transaction, as far as it is typed here: pass it as the `PoolClient` that it is to Kysely or Drizzle. */
+/** A client of `pg` in a transaction, as far as it is typed here. For a library, cast it to the `PoolClient` of `pg`. */
 export interface TransactionClient {
   query<Row = Record<string, unknown>>(
     text: string,

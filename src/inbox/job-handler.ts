@@ -38,6 +38,17 @@ interface Claimed {
   readonly before: RetryState
 }
 
+/** The database did not begin a transaction: no handler ran. */
+class NotBegun extends Error {
+  readonly error: HooklineError
+
+  constructor(error: HooklineError) {
+    super(error.message)
+    this.error = error
+  }
+}
+
+const BEGIN_AGAIN_MS = 1_000
 const MAX_LOST_CLAIMS = 5
 /** So many ids are kept with a message. */
 const MAX_REPLAYS = 100
@@ -131,8 +142,7 @@ export function createJobHandler(
       const deadline = deadlines.set(() => end(retry(claimed, delivery.expire())))
       stops.add(stop)
 
-      const running = begin === undefined ? run(delivery) : runInTransaction(claimed, begin)
-      running.then(
+      run(claimed, begin).then(
         () => {
           if (delivery.expired !== undefined) return
           tap.handled(delivery, before.attempts + 1)
@@ -142,40 +152,48 @@ export function createJobHandler(
           const error = toError(thrown)
           if (isReleased) return // Its signal fired, so an error is expected.
           if (delivery.expired !== undefined) tap.failedLate(delivery, error)
+          else if (thrown instanceof NotBegun) end(retry(claimed, thrown.error, BEGIN_AGAIN_MS))
           else end(isUnusable(error) ? deadLetter(claimed, error) : retry(claimed, error))
         },
       )
     })
   }
 
-  async function run(delivery: OpenDelivery): Promise<void> {
+  async function run(claimed: Claimed, begin: BeginTransaction | undefined): Promise<void> {
+    const { delivery } = claimed
     delivery.enter('handlers')
     const wire = delivery.read()
     const message = await validate(wire)
     if (delivery.expired !== undefined) return
     delivery.setDispatched(message, tap.startOf('handled', delivery))
-    await handlers.dispatch(message, wire, delivery)
+    const dispatch = () => handlers.dispatch(message, wire, delivery)
+    if (begin === undefined || !handlers.match(wire, delivery)) await dispatch()
+    else await inTransaction(claimed, begin, dispatch)
   }
 
-  /** The handlers write through it, and the message is completed in it: all of that, or nothing. */
-  async function runInTransaction(claimed: Claimed, begin: BeginTransaction): Promise<void> {
+  /** What the handlers write and the completion of the message commit together. */
+  async function inTransaction(
+    claimed: Claimed,
+    begin: BeginTransaction,
+    dispatch: () => Promise<void> | undefined,
+  ): Promise<void> {
     const { delivery } = claimed
-    const transaction = await begin(timeoutMs)
+    const transaction = await begin(timeoutMs).catch((error) => {
+      throw new NotBegun(toError(error))
+    })
     const rollback = (): void => void transaction.rollback()
-    delivery.signal.addEventListener('abort', rollback, { once: true }) // Also when the time was over before.
-    if (delivery.signal.aborted) rollback()
+    delivery.signal.addEventListener('abort', rollback, { once: true })
     try {
+      if (delivery.expired !== undefined) return await transaction.rollback()
       delivery.db = transaction.db as TransactionClient
-      await run(delivery)
+      await dispatch()
       if (delivery.expired !== undefined) return
       const outcome = completed(claimed)
       await transaction.commit('keep' in outcome ? outcome.keep : undefined)
     } catch (error) {
       await transaction.rollback()
-      undoProgress(delivery)
       throw error
     } finally {
-      delivery.db = undefined
       delivery.signal.removeEventListener('abort', rollback)
     }
   }
@@ -192,13 +210,16 @@ export function createJobHandler(
     return { complete: true, keep: writeKept(kept) }
   }
 
-  function retry(claimed: Claimed, error: HooklineError): Outcome {
+  /** @param uncountedMs When no handler ran: it is no attempt, and this is the delay. */
+  function retry(claimed: Claimed, error: HooklineError, uncountedMs?: number): Outcome {
     const { delivery, before } = claimed
-    const attempts = before.attempts + 1
-    const delay = nextDelay(attempts, error)
+    const isCounted = uncountedMs === undefined
+    const attempts = before.attempts + (isCounted ? 1 : 0)
+    const releases = before.releases + (isCounted ? 0 : 1)
+    const delay = uncountedMs ?? nextDelay(attempts, error)
     if (delay === undefined) return deadLetter(claimed, error)
     const retryAt = new Date(clock.now() + delay)
-    const state = withHandlers({ ...before, attempts, error: toStoredError(error) }, delivery)
+    const state = withHandlers({ ...before, attempts, releases, error: toStoredError(error) }, delivery)
     const { handlers: names } = state
     const next = `${describeHandlers(names)}Attempt ${attempts}; the next follows at ${retryAt.toISOString()}.`
     const line = describe(error, delivery, next, { attempts, retryAt, handlers: names })
@@ -224,6 +245,15 @@ export function createJobHandler(
     return { deadLetter: reason, retryState }
   }
 
+  /** In a transaction, what succeeded in this attempt was undone with the rest. */
+  function withHandlers(state: RetryState, { progress }: OpenDelivery): RetryState {
+    if (progress === undefined) return state
+    const done = transactional ? (state.handlers?.done ?? []) : progress.done
+    const { failed } = progress
+    const isNamed = done.length > 0 || failed.some((name) => name !== '')
+    return isNamed ? { ...state, handlers: { done, failed } } : state
+  }
+
   /** Due again at once. Counted, so that it is taken neither for a failed attempt nor for a crash. */
   function release(before: RetryState): Outcome {
     return { retryAt: new Date(clock.now()), retryState: writeRetryState({ ...before, releases: before.releases + 1 }) }
@@ -236,21 +266,9 @@ export function createJobHandler(
   }
 }
 
-/** What succeeded was undone with the rest. */
-function undoProgress({ progress }: OpenDelivery): void {
-  if (progress !== undefined) progress.done = []
-}
-
 /** What handlers have done stays done. */
 function begunAnew({ handlers, replay }: RetryState): RetryState {
   return { ...INITIAL, ...(handlers && { handlers }), ...(replay && { replay }) }
-}
-
-function withHandlers(state: RetryState, { progress }: OpenDelivery): RetryState {
-  if (progress === undefined) return state
-  const { done, failed } = progress
-  const isNamed = done.length > 0 || failed.some((name) => name !== '')
-  return isNamed ? { ...state, handlers: { done, failed } } : state
 }
 
 /** The delivery of a job whose body cannot be read as a stored message. */

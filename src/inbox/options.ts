@@ -42,8 +42,8 @@ export interface InboxOptions {
   /** Keeps messages that were handled, so that they can be found and replayed. Default: they are deleted. */
   readonly history?: HistoryOptions
   /**
-   * Calls the handlers of a message in a transaction of PostgreSQL, `delivery.db`, in which the message is completed, too: what they write
-   * through it is there exactly when the message is handled. All handlers of a message share it. Needs `pgBossQueue`. Default false.
+   * Calls the handlers of a message in a transaction of PostgreSQL, `delivery.db`. Their writes and the completion of the message commit
+   * together. All handlers of a message share it. Needs `pgBossQueue` with a `connectionString` or a `db`. Default false.
    */
   readonly transactional?: boolean
 }

@@ -101,17 +101,20 @@ export function watchCommits(database: DatabaseSync, path: string, onCommit: () 
   let version = readVersion()
   let looking: NodeJS.Timeout | undefined
   let looks = 0 // Since the last write.
+  let tookMs = 0 // The last look.
 
   function lookLater(): void {
     clearTimeout(looking)
-    looking = setTimeout(look, LOOK_AFTER_MS[looks])
+    looking = setTimeout(look, Math.max(LOOK_AFTER_MS[looks] ?? 0, tookMs / MAX_SHARE))
   }
 
   function look(): void {
     looking = undefined
+    const startedAt = performance.now()
     const before = version
     version = readVersion()
     if (version !== before) onCommit()
+    tookMs = performance.now() - startedAt
     looks += 1
     if (looks < LOOK_AFTER_MS.length) lookLater()
   }
@@ -135,6 +138,8 @@ export function watchCommits(database: DatabaseSync, path: string, onCommit: () 
   }
 }
 
+/** The most of a core that looks take while others write much. */
+const MAX_SHARE = 0.02
 /** After a write, and after each look. */
 const LOOK_AFTER_MS = [1, 2, 5, 10, 20, 50, 100]
 

@@ -1,71 +1,106 @@
 /** The transactions of handlers: a client of `pg` each, in which the job is completed, too. */
 
+import { randomUUID } from 'node:crypto'
+import { Socket } from 'node:net'
 import type { Db } from 'pg-boss'
 import { HooklineError } from '../../message/error.ts'
+import { systemClock } from '../../time/clock.ts'
+import { TIMED_OUT, within } from '../../time/timeout.ts'
 import type { JobTransaction } from '../api.ts'
 import { type Connection, unavailable } from './connection.ts'
 import type { CompleteJob } from './history.ts'
 import type { Pool, PoolClient, Settings } from './options.ts'
 import type { PgBossClaim } from './rows.ts'
 
+/** How long a ROLLBACK may take. A statement that runs takes longer: then its server process is ended. */
+const ROLLBACK_MS = 500
+/** The greatest limit of PostgreSQL, in milliseconds. */
+const MAX_LIMIT = 2 ** 31 - 1
+
 export function createTransactions(connection: Connection, settings: Settings, complete: CompleteJob) {
   const { name, timeoutMs } = settings
+  const sockets = new Set<Socket>()
   let opening: Promise<OwnPool> | undefined
 
   async function connect(): Promise<PoolClient> {
     if (settings.db !== undefined) return settings.db.connect()
-    opening ??= openPool(settings)
+    opening ??= openPool(settings, sockets)
     return (await opening).connect()
   }
 
+  async function inTime<T>(answer: Promise<T>, ms = timeoutMs): Promise<T> {
+    const result = await within(answer, ms, systemClock)
+    if (result === TIMED_OUT) throw new Error(`no response within ${ms} ms`)
+    return result
+  }
+
   async function begin(claim: PgBossClaim, limitMs: number): Promise<JobTransaction> {
-    const client = await connect().catch((error) => {
+    const connecting = connect()
+    const client = await inTime(connecting).catch((error) => {
+      connecting.then((late) => late.release(true), ignore)
       throw unavailable(name, error)
     })
+    client.on('error', ignore) // A lost connection: the next statement fails, and says so.
+    const facade = createFacade(client)
+    /** A setting that ends with the transaction: a handler that committed has begun another one at most. */
+    const mark = randomUUID()
     let isOver = false
-    const ignore = (): void => {} // A lost connection: the next statement fails, and says so.
-    client.on('error', ignore)
 
     function end(destroy: boolean): void {
+      if (isOver) return
       isOver = true
-      client.off('error', ignore)
-      if (destroy) client.on('error', ignore) // It may still come.
+      if (!destroy) client.off('error', ignore)
       client.release(destroy)
     }
 
-    /** On our own connection, because this one may be busy: it ends the statement that runs, and all of the transaction. */
     async function rollback(): Promise<void> {
       if (isOver) return
-      const { processID } = client
-      end(true)
-      const terminate = 'SELECT pg_terminate_backend($1)'
-      await connection.call((boss) => boss.getDb().executeSql(terminate, [processID])).catch(() => {})
+      facade.close()
+      try {
+        await inTime(client.query('ROLLBACK'), ROLLBACK_MS)
+        end(false)
+      } catch {
+        // Over our own connection. Before the pool gets the client: it would report the end of its connection.
+        const terminate = 'SELECT pg_terminate_backend($1)'
+        const { processID } = client
+        await connection.call((boss) => boss.getDb().executeSql(terminate, [processID])).catch(ignore)
+        end(true)
+      }
+    }
+
+    function limits(ms: number): string {
+      const limit = Math.min(ms, MAX_LIMIT)
+      // The process may stop, or be cut off: then nobody else would end it.
+      return `SET LOCAL statement_timeout = ${limit}; SET LOCAL idle_in_transaction_session_timeout = ${limit}`
+    }
+
+    async function finish(keep: Uint8Array | undefined): Promise<void> {
+      const checks = `${limits(timeoutMs)}; SELECT current_setting('hookline.mark', true) AS mark`
+      const [, , marked] = (await client.query(checks)) as unknown as { readonly rows: { readonly mark: unknown }[] }[]
+      if (marked?.rows[0]?.mark !== mark) throw endedBefore(name)
+      const db: Db = { executeSql: (text, values) => client.query(text, values) as never }
+      const boss = await connection.call(async (opened) => opened)
+      if (!(await complete(claim, keep, boss, db))) throw lapsed(name)
+      // PostgreSQL answers ROLLBACK when a statement has failed meanwhile.
+      if ((await client.query('COMMIT')).command !== 'COMMIT') throw endedBefore(name)
     }
 
     try {
-      await client.query('BEGIN')
-      // The process may stop, or be cut off: then nobody else would end it.
-      for (const setting of ['statement_timeout', 'idle_in_transaction_session_timeout']) {
-        await client.query(`SET LOCAL ${setting} = ${Math.min(limitMs, MAX_SETTING)}`)
-      }
+      await inTime(
+        client.query(`BEGIN ISOLATION LEVEL READ COMMITTED; ${limits(limitMs)}; SET LOCAL hookline.mark = '${mark}'`),
+      )
     } catch (error) {
       await rollback()
       throw unavailable(name, error)
     }
-
     return {
-      db: client,
+      db: facade.client,
       async commit(keep) {
-        if (client.getTransactionStatus?.() === 'I') throw endedBefore(name)
-        const db: Db = { executeSql: (text, values) => client.query(text, values) as never }
-        const boss = await connection.call(async (opened) => opened)
+        facade.close()
         try {
-          if (!(await complete(claim, keep, boss, db))) throw lapsed(name)
-          await client.query('COMMIT')
+          await inTime(finish(keep))
         } catch (error) {
-          throw (error as { readonly code?: unknown }).code === FAILED_BEFORE
-            ? endedBefore(name)
-            : unavailable(name, error)
+          throw explain(name, error)
         }
         end(false)
       },
@@ -74,15 +109,17 @@ export function createTransactions(connection: Connection, settings: Settings, c
   }
 
   return {
-    begin: (claim: PgBossClaim, limitMs: number) => begin(claim, Math.max(limitMs, timeoutMs)),
+    begin,
     async close(): Promise<void> {
-      await (await opening?.catch(() => undefined))?.end()
+      const pool = await opening?.catch(ignore)
+      await within(Promise.resolve(pool?.end()), CLOSE_MS, systemClock)
+      for (const socket of sockets) socket.destroy()
     },
   }
 }
 
-/** The greatest of such settings, in milliseconds. */
-const MAX_SETTING = 2 ** 31 - 1
+const CLOSE_MS = 200
+const ignore = (): void => {}
 
 interface OwnPool extends Pool {
   end(): Promise<void>
@@ -90,37 +127,82 @@ interface OwnPool extends Pool {
 }
 
 /** pg-boss brings `pg`, but gives out no client. */
-async function openPool({ connectionString, timeoutMs }: Settings): Promise<OwnPool> {
+async function openPool({ connectionString, timeoutMs }: Settings, sockets: Set<Socket>): Promise<OwnPool> {
   const { default: pg } = await import('pg').catch(() => {
     const advice = 'Run npm install pg, or pass your own pool as `db`.'
     throw new TypeError(`\`inbox.transactional\` needs the package pg. Got none. ${advice}`)
   })
-  // The concurrency of the inbox bounds how many are open.
   const pool = new pg.Pool({
     connectionString,
-    max: 1_000,
+    max: 1_000, // The concurrency of the inbox bounds how many are open.
     connectionTimeoutMillis: timeoutMs,
     application_name: 'hookline handlers',
     allowExitOnIdle: true,
+    stream: () => {
+      const socket = new Socket().setKeepAlive(true, 10_000)
+      sockets.add(socket)
+      return socket.once('close', () => sockets.delete(socket))
+    },
   })
-  return pool.on('error', () => {}) as never // Of a connection that is idle: the pool opens another one.
+  return pool.on('error', ignore) as never // Of a connection that is idle: the pool opens another one.
+}
+
+/** What a statement must not begin with: ends of a transaction, and beginnings. */
+const CONTROL =
+  /^(?:\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*(?:begin|start|commit|end|abort|prepare\s+transaction|rollback(?!\s+(?:work\s+|transaction\s+)?to))\b/i
+
+/** The client as handlers see it: for this message alone, also for a library that releases it after each query. */
+function createFacade(client: PoolClient) {
+  let isOpen = true
+
+  function query(...args: Parameters<PoolClient['query']>): unknown {
+    const [first] = args as readonly unknown[]
+    const text = typeof first === 'string' ? first : (first as { readonly text?: unknown } | null)?.text
+    if (!isOpen) return Promise.reject(new Error(`The transaction of this message is over. Got a query. ${AWAIT}`))
+    if (typeof text !== 'string' || !CONTROL.test(text)) return client.query(...args)
+    const found = text.trim().split(/\s/, 1)[0]?.toUpperCase()
+    return Promise.reject(new Error(`A handler must not begin or end a transaction. Got ${found}. Use a SAVEPOINT.`))
+  }
+
+  const facade = new Proxy(client, {
+    get(target, key) {
+      if (key === 'query') return query
+      if (key === 'release') return ignore
+      const value: unknown = Reflect.get(target, key, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  return {
+    client: facade,
+    close(): void {
+      isOpen = false
+    },
+  }
+}
+
+const AWAIT = 'Await each query in the handler.'
+
+function explain(name: string, error: unknown): HooklineError {
+  if (error instanceof HooklineError) return error
+  const { code } = error as { readonly code?: unknown }
+  if (code === ABORTED) return endedBefore(name)
+  if (typeof code !== 'string' || !/^(?:22|23|40)/.test(code)) return unavailable(name, error)
+  const message = `Queue ${name}: PostgreSQL refused what the handlers wrote. Got SQLSTATE ${code}. They run again.`
+  return new HooklineError('handler_failed', message)
 }
 
 function lapsed(name: string): HooklineError {
   const rule = 'a claim must last until its transaction commits'
-  return new HooklineError(
-    'lease_lapsed',
-    `Queue ${name}: ${rule}. Got one that is over. Another worker handles the job.`,
-  )
+  const message = `Queue ${name}: ${rule}. Got one whose lease has ended. Another worker handles the job.`
+  return new HooklineError('lease_lapsed', message)
 }
 
 /** A statement failed, and the handler went on; or a handler ended the transaction. */
 function endedBefore(name: string): HooklineError {
   const rule = 'the transaction of a handler must last until the handlers have ended'
-  const advice =
-    'Let errors of `delivery.db` reject the handler or use a SAVEPOINT, and leave COMMIT and ROLLBACK to the inbox.'
-  return new HooklineError('handler_failed', `Queue ${name}: ${rule}. Got one that is over. ${advice}`)
+  const advice = 'Let errors of `delivery.db` reject the handler or use a SAVEPOINT, and leave the end to the inbox.'
+  return new HooklineError('handler_failed', `Queue ${name}: ${rule}. Got one that failed or ended before. ${advice}`)
 }
 
-/** The transaction is aborted. */
-const FAILED_BEFORE = '25P02'
+/** A statement failed before. */
+const ABORTED = '25P02'

@@ -21,13 +21,11 @@ import { QUEUE_CHECKS, withDefaults } from '../arguments.ts'
 
 /** A client of `pg`, as far as it is used here. */
 export interface PoolClient {
-  query(text: string, values?: unknown[]): Promise<{ readonly rows: unknown[] }>
+  query(text: string, values?: unknown[]): Promise<{ readonly rows: unknown[]; readonly command?: string }>
   /** @param destroy Closes the connection: it is not given back to the pool. */
   release(destroy?: boolean): void
   on(event: 'error', listener: () => void): unknown
   off(event: 'error', listener: () => void): unknown
-  /** Older ones do not have it. `I`: outside of a transaction. */
-  getTransactionStatus?(): 'I' | 'T' | 'E' | null
   /** Of its server process. */
   readonly processID?: number | null
 }

@@ -225,13 +225,11 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     ...stored,
     history: history.store,
     async close() {
-      await Promise.all([connection.close(), within(transactions.close(), CLOSE_MS, systemClock)])
+      await Promise.all([connection.close(), transactions.close()])
       return []
     },
   }
 }
-
-const CLOSE_MS = 200
 
 function canBegin({ connectionString, db, observe }: Settings): boolean {
   return !observe && (connectionString !== undefined || db !== undefined)

@@ -8,6 +8,7 @@ import { TIMED_OUT, within } from '../../time/timeout.ts'
 import { lockOwner, type OwnerLock } from './owners.ts'
 import { enterFile } from './tables.ts'
 import {
+  type DueMessage,
   packRequests,
   type Reply,
   type ReplyMessage,
@@ -22,8 +23,8 @@ export interface Connection {
   /** Sends a request; when it fails, again with the next one. For what nothing else makes up for. Never rejects. */
   sendUntilDone(request: Request): Promise<void>
   nextClaim(): number
-  /** Calls `listener` soon after another process has changed the file. Returns what stops that. */
-  onChange(listener: () => void): () => void
+  /** Calls `listener` soon after another process has pushed into the queue. Returns what stops that. */
+  onDue(name: string, listener: () => void): () => void
   readonly path: string
   close(): Promise<void>
 }
@@ -50,14 +51,14 @@ export function connect(path: string, name: string, startThread: StartThread): C
   const entry = connections.get(realPath) ?? { queues: 0, ...createConnection(realPath, startThread) }
   connections.set(realPath, entry)
   entry.queues += 1
-  const { send, sendUntilDone, nextClaim, onChange, end } = entry
+  const { send, sendUntilDone, nextClaim, onDue, end } = entry
   async function close(): Promise<void> {
     entry.queues -= 1
     if (entry.queues > 0) return
     connections.delete(realPath)
     await end()
   }
-  return { send, sendUntilDone, nextClaim, onChange, path: realPath, close }
+  return { send, sendUntilDone, nextClaim, onDue, path: realPath, close }
 }
 
 function createConnection(path: string, startThread: StartThread) {
@@ -70,7 +71,7 @@ function createConnection(path: string, startThread: StartThread) {
   let isEnding = false
   let isLeft = false // Ending takes long.
   let claims = 0
-  const listeners = new Set<() => void>()
+  const listeners = new Set<{ readonly name: string; readonly listener: () => void }>()
 
   function start(): Running {
     if (!lock?.isHeld()) {
@@ -80,9 +81,9 @@ function createConnection(path: string, startThread: StartThread) {
     }
     const thread = startThread({ isHooklineThread: true, path, owner: lock.owner })
     const mine: Running = { thread, unanswered: [], error: undefined }
-    thread.on('message', (message: ReplyMessage | 'changed') => {
-      if (message !== 'changed') receive(mine, message)
-      else for (const listener of listeners) listener()
+    thread.on('message', (message: ReplyMessage | DueMessage) => {
+      if (!('due' in message)) receive(mine, message)
+      else for (const { name, listener } of listeners) if (message.due.includes(name)) listener()
     })
     thread.on('error', (error) => {
       mine.error = error
@@ -190,12 +191,13 @@ function createConnection(path: string, startThread: StartThread) {
     running?.thread.unref()
   }
 
-  function onChange(listener: () => void): () => void {
-    listeners.add(listener)
-    return () => void listeners.delete(listener)
+  function onDue(name: string, listener: () => void): () => void {
+    const added = { name, listener }
+    listeners.add(added)
+    return () => void listeners.delete(added)
   }
 
-  return { send, sendUntilDone, nextClaim: () => ++claims, onChange, end }
+  return { send, sendUntilDone, nextClaim: () => ++claims, onDue, end }
 }
 
 const END_MS = 200

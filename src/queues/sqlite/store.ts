@@ -133,7 +133,7 @@ export function createSqliteStore(settings: Settings, connection: Connection): Q
       },
     },
     onChange(listener) {
-      stopListening = connection.onChange(listener)
+      stopListening = connection.onDue(name, listener)
     },
     async close() {
       stopListening()
@@ -171,7 +171,7 @@ export function observeFile(path: string): Connection {
     },
     sendUntilDone: async () => {},
     nextClaim: () => 0,
-    onChange: () => () => {},
+    onDue: () => () => {},
     path,
     close: async () => {},
   }

@@ -135,6 +135,11 @@ export interface ReplyMessage {
   readonly isLast: boolean
 }
 
+/** The names of queues that have due jobs. */
+export interface DueMessage {
+  readonly due: readonly string[]
+}
+
 const PACKED = ['push', 'finish']
 const OUTCOMES = ['complete', 'keep', 'retry', 'deadLetter'] as const
 

@@ -38,11 +38,12 @@ const ERASES: ReadonlySet<Request['kind']> = new Set(['drop', 'remove'])
 
 export type OpenFile = ReturnType<typeof openForRequests>
 
-/** @param onCommit Called soon after another process has changed the file. */
-export function openForRequests(path: string, owner: number, onCommit: () => void = () => {}) {
+/** @param onDue Called soon after another process has pushed into queues that claimed before. */
+export function openForRequests(path: string, owner: number, onDue: (names: readonly string[]) => void = () => {}) {
   const database = openFile(path)
   const file = watchFile(database, path)
-  const stopWatching = watchCommits(database, path, onCommit)
+  const claiming = new Set<string>()
+  const stopWatching = watchCommits(database, path, findDue)
   const tables: OpenTables = { database, path, owner, queues: createQueues(database) }
   const { queues } = tables
   const owners = createOwners(tables)
@@ -50,6 +51,15 @@ export function openForRequests(path: string, owner: number, onCommit: () => voi
   let isDurable = true
   let hasFailed = false
   let erasing: NodeJS.Timeout | undefined
+
+  function findDue(): void {
+    try {
+      const names = [...claiming].filter((name) => jobs.nextDueAt(queues.numberOf(name)) === 0)
+      if (names.length > 0) onDue(names)
+    } catch {
+      // The next claim says what is wrong with the file.
+    }
+  }
 
   function answer(request: Request): Reply {
     try {
@@ -63,7 +73,9 @@ export function openForRequests(path: string, owner: number, onCommit: () => voi
 
   /** The answer to a claim when nothing is due: it need not lock the file. Undefined for any other request. */
   function answerUnlocked(request: Request): Reply | undefined {
-    if (request.kind !== 'claim' || owners.hasDead()) return undefined
+    if (request.kind !== 'claim') return undefined
+    claiming.add(request.queue.name)
+    if (owners.hasDead()) return undefined
     const nextDueAt = jobs.nextDueAt(queues.numberOf(request.queue.name))
     if (nextDueAt !== undefined && nextDueAt <= request.now) return undefined
     return { value: { jobs: [], unreadable: [], nextDueAt } satisfies Claims }

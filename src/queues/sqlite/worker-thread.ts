@@ -7,6 +7,7 @@ import { UnusableFile } from '../../sqlite/file.ts'
 import { watchLocks } from '../../sqlite/watch.ts'
 import { sideFileOf } from './owners.ts'
 import {
+  type DueMessage,
   failureOf,
   packReplies,
   type Reply,
@@ -34,14 +35,14 @@ export type Thread = Pick<Worker, 'on' | 'postMessage' | 'ref' | 'unref'>
 
 export type StartThread = (settings: ThreadSettings) => Thread
 
-/** Answers the messages of a port, and says `changed` when another process has changed the file. Ends after `end`, and when the file must be opened anew. */
+/** Answers the messages of a port, and says which queues have jobs that another process pushed. Ends after `end`, and when the file must be opened anew. */
 export function serve(port: MessagePort, { path, owner }: ThreadSettings): void {
   const sideFile = sideFileOf(path, owner)
   const isLockGone = watchLocks(sideFile)
   let file: OpenFile | undefined
 
   function run(requests: readonly Request[]): Reply[] {
-    file ??= openForRequests(path, owner, () => port.postMessage('changed'))
+    file ??= openForRequests(path, owner, (due) => port.postMessage({ due } satisfies DueMessage))
     if (existsSync(sideFile) && !isLockGone()) return file.run(requests)
     throw new UnusableFile(
       `the lock on ${basename(sideFile)}, which tells other processes that this one lives, is gone: the file was removed, or this process copied or opened it. Got no lock. Call again: the next call takes it again. Jobs that another process has taken meanwhile are handled twice.`,

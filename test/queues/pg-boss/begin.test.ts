@@ -100,14 +100,11 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
     expect((await receiver.deadLetters())[0]?.handlers).toEqual({ done: [], failed: ['second'] })
   })
 
-  it.each<[string, string]>([
-    ['a statement that failed unseen', 'SELECT 1 / 0'],
-    ['an end of the transaction', 'ROLLBACK'],
-  ])('need all of their statements: not %s', async (_, statement) => {
+  it('need all of their statements: one that failed unseen is seen', async () => {
     const { receiver, write, send } = setUp({ retries: [] })
     receiver.on('track', async (message, delivery) => {
       await write(message, delivery)
-      await delivery.db?.query(statement).catch(() => {})
+      await delivery.db?.query('SELECT 1 / 0').catch(() => {})
     })
     receiver.start()
     await send()
@@ -115,9 +112,112 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
     const [letter] = await receiver.deadLetters()
     expect([letter?.reason, letter?.error.message]).toEqual([
       'handler_failed',
-      expect.stringContaining('must last until the handlers have ended. Got one that is over.'),
+      expect.stringContaining('must last until the handlers have ended. Got one that failed or ended before.'),
     ])
     expect(await effects()).toEqual([])
+  })
+
+  it.each(['COMMIT', ' rollback', '/* so */ BEGIN', '-- so\nEND;', 'Start Transaction'])(
+    'must not begin or end a transaction: %s',
+    async (statement) => {
+      const { receiver, write, send } = setUp({ retries: [] })
+      receiver.on('track', async (message, delivery) => {
+        await write(message, delivery)
+        await delivery.db?.query(statement)
+      })
+      receiver.start()
+      await send()
+      await until(async () => (await receiver.deadLetters()).length === 1)
+      const [letter] = await receiver.deadLetters()
+      expect(letter?.error.message).toContain('A handler must not begin or end a transaction.')
+      expect(await effects()).toEqual([])
+    },
+  )
+
+  it('may use savepoints', async () => {
+    const { receiver, queue, write, send } = setUp({ retries: [] })
+    receiver.on('track', async (message, delivery) => {
+      const { db } = delivery
+      await db?.query('SAVEPOINT here')
+      await write(message, delivery)
+      await db?.query('SELECT 1 / 0').catch(() => {})
+      await db?.query('ROLLBACK TO SAVEPOINT here')
+      await write(message, delivery)
+    })
+    receiver.start()
+    await send()
+    await until(async () => (await effects()).length > 0)
+    await queue.drain()
+    expect(await effects()).toEqual(['m'])
+  })
+
+  it('cannot write after their end, nor into the transaction of another message', async () => {
+    const { receiver, queue, write, send } = setUp({ retries: [], concurrency: 1 })
+    const late: Promise<unknown>[] = []
+    receiver.on('track', async (message, delivery) => {
+      await write(message, delivery)
+      ;(delivery.db as pg.PoolClient).release() // As a library may.
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      const { query } = delivery.db as pg.PoolClient
+      setTimeout(() => late.push(Promise.resolve(write(message, delivery)), query('SELECT 1')), 50)
+    })
+    receiver.start()
+    for (const id of ['one', 'two']) await send(id)
+    await until(() => late.length === 4)
+    await queue.drain()
+    for (const { status } of await Promise.allSettled(late)) expect(status).toBe('rejected')
+    expect((await effects()).sort()).toEqual(['one', 'two'])
+  })
+
+  it('that ran out of time, or were closed, count for nothing: those with a name, too', async () => {
+    const { receiver, queue, write, send } = setUp({ retries: [1], timeoutMs: 400 })
+    let [first, second] = [0, 0]
+    const count: Handler = (...given) => {
+      first += 1
+      return write(...given)
+    }
+    receiver.on('track', count, { name: 'first' })
+    receiver.on(
+      'track',
+      async () => {
+        second += 1
+        if (second === 1) await new Promise(() => {})
+      },
+      { name: 'second' },
+    )
+    receiver.start()
+    await send()
+    await until(() => second === 2)
+    await queue.drain()
+    expect([first, await effects()]).toEqual([2, ['m']])
+  })
+
+  it('that could not begin are no attempt', async () => {
+    let isDown = true
+    const db = { connect: () => (isDown ? Promise.reject(new Error('no client')) : pool.connect()) }
+    const { receiver, errors, write, send } = setUp({ retries: [] }, { db })
+    receiver.on('track', write).start()
+    await send()
+    await until(() => errors.length > 0)
+    isDown = false
+    await until(async () => (await effects()).length > 0)
+    expect(errors[0]).toMatchObject({ code: 'queue_unavailable' })
+    expect(await receiver.deadLetters()).toEqual([])
+  })
+
+  it('that fail leave a pool of yours as it was', async () => {
+    const own = new pg.Pool({ connectionString })
+    const failures: Error[] = []
+    own.on('error', (error) => failures.push(error))
+    const { receiver, write, send } = setUp({ retries: [1, 1, 1] }, { db: own })
+    receiver
+      .on('track', (...given) => Promise.resolve(write(...given)).then(() => Promise.reject(new Error('no'))))
+      .start()
+    await send()
+    await until(async () => (await receiver.deadLetters()).length === 1)
+    expect([failures, own.totalCount - own.idleCount]).toEqual([[], 0])
+    await receiver.close()
+    await own.end()
   })
 
   it('are ended in the database, too, when their time is over', async () => {
@@ -194,9 +294,7 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
   it('get clients of a pool of yours, also beside a boss, for Kysely, too', async () => {
     const { receiver, queue, send } = setUp({}, { db: pool })
     receiver.on('track', async ({ messageId }, { db }) => {
-      const { query } = db as pg.PoolClient
-      const client = { query: query.bind(db), release() {} }
-      const dialect = new PostgresDialect({ pool: { connect: async () => client as never, end: async () => {} } })
+      const dialect = new PostgresDialect({ pool: { connect: async () => db as pg.PoolClient, end: async () => {} } })
       const kysely = new Kysely<Record<string, { id: string }>>({ dialect })
       await kysely
         .insertInto(`${schema.name}.effects`)
