@@ -6,6 +6,7 @@
 import {
   closeSync,
   existsSync,
+  type FSWatcher,
   ftruncateSync,
   openSync,
   readFileSync,
@@ -83,13 +84,27 @@ function saveLog(database: DatabaseSync, path: string): void {
 const SAVING_MS = 1_000
 const LOCKS_EVERY_MS = 1_000
 
+export interface CommitWatch {
+  /** To be called after each use of the connection: while it is used much, it looks then, and not at its own writes. */
+  noteUse(): void
+  close(): void
+}
+
 /**
- * Calls back soon after another connection has committed, as the system tells of the log. Where it does not, it never does.
- *
- * @returns What stops that.
+ * Calls back soon after another connection has committed, as the system tells of the log. Some systems send no events: then nobody is
+ * called while this connection is idle.
  */
-export function watchCommits(database: DatabaseSync, path: string, onCommit: () => void): () => void {
+export function watchCommits(database: DatabaseSync, path: string, onCommit: () => void): CommitWatch {
   const read = database.prepare('PRAGMA data_version')
+  let version = readVersion()
+  let watcher: FSWatcher | undefined
+  let looking: NodeJS.Timeout | undefined
+  let resuming: NodeJS.Timeout | undefined
+  let looks = 0 // Since the last write.
+  let usedAt = 0
+  let lookedAt = 0
+  let tookMs = 0 // The last look.
+
   /** It does not change with the commits of this connection. */
   function readVersion(): unknown {
     try {
@@ -98,23 +113,24 @@ export function watchCommits(database: DatabaseSync, path: string, onCommit: () 
       return undefined // The next request says what is wrong with the file.
     }
   }
-  let version = readVersion()
-  let looking: NodeJS.Timeout | undefined
-  let looks = 0 // Since the last write.
-  let tookMs = 0 // The last look.
-
-  function lookLater(): void {
-    clearTimeout(looking)
-    looking = setTimeout(look, Math.max(LOOK_AFTER_MS[looks] ?? 0, tookMs / MAX_SHARE))
-  }
 
   function look(): void {
-    looking = undefined
     const startedAt = performance.now()
     const before = version
     version = readVersion()
     if (version !== before) onCommit()
-    tookMs = performance.now() - startedAt
+    lookedAt = performance.now()
+    tookMs = lookedAt - startedAt
+  }
+
+  function lookLater(): void {
+    clearTimeout(looking)
+    looking = setTimeout(lookAgain, Math.max(LOOK_AFTER_MS[looks] ?? 0, tookMs / MAX_SHARE))
+  }
+
+  function lookAgain(): void {
+    looking = undefined
+    look()
     looks += 1
     if (looks < LOOK_AFTER_MS.length) lookLater()
   }
@@ -126,18 +142,47 @@ export function watchCommits(database: DatabaseSync, path: string, onCommit: () 
     lookLater()
   }
 
-  try {
-    const watcher = watch(`${path}-wal`, { persistent: false }, noteWrite)
-    watcher.on('error', () => watcher.close())
-    return () => {
-      clearTimeout(looking)
-      watcher.close()
+  function open(): void {
+    try {
+      watcher = watch(`${path}-wal`, { persistent: false }, noteWrite).on('error', stop)
+    } catch {
+      // The system has no watches left, for instance.
     }
-  } catch {
-    return () => {} // The system has no watches left, for instance.
+  }
+
+  function stop(): void {
+    watcher?.close()
+    watcher = undefined
+  }
+
+  function resume(): void {
+    resuming = performance.now() - usedAt < BUSY_MS ? setTimeout(resume, BUSY_MS) : undefined
+    if (resuming !== undefined) return
+    open()
+    noteWrite() // It may have missed one.
+  }
+
+  open()
+  return {
+    noteUse() {
+      const now = performance.now()
+      const isBusy = now - usedAt < BUSY_MS
+      usedAt = now
+      if (!isBusy) return
+      stop()
+      resuming ??= setTimeout(resume, BUSY_MS)
+      if (now - lookedAt > tookMs / MAX_SHARE) look()
+    },
+    close() {
+      clearTimeout(looking)
+      clearTimeout(resuming)
+      stop()
+    },
   }
 }
 
+/** A connection that was used so shortly before is busy. */
+const BUSY_MS = 10
 /** The most of a core that looks take while others write much. */
 const MAX_SHARE = 0.02
 /** After a write, and after each look. */

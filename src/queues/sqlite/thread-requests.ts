@@ -43,7 +43,7 @@ export function openForRequests(path: string, owner: number, onDue: (names: read
   const database = openFile(path)
   const file = watchFile(database, path)
   const claiming = new Set<string>()
-  const stopWatching = watchCommits(database, path, findDue)
+  const commits = watchCommits(database, path, findDue)
   const tables: OpenTables = { database, path, owner, queues: createQueues(database) }
   const { queues } = tables
   const owners = createOwners(tables)
@@ -128,11 +128,12 @@ export function openForRequests(path: string, owner: number, onDue: (names: read
       const timeoutMs = Math.max(...requests.map(({ queue }) => queue.timeoutMs))
       const replies = run(requests, performance.now() + timeoutMs)
       file.requireUnchanged()
+      commits.noteUse()
       return replies
     },
     close(): void {
       clearTimeout(erasing)
-      stopWatching()
+      commits.close()
       file.close()
     },
   }
