@@ -333,7 +333,7 @@ interface ReplayPlan {
   readonly handlers: readonly string[] | undefined
 }
 
-/** That of the first call with the id. It takes what was handled before then. */
+/** Reads the plan of the first call with the id, or stores this one. A replay covers messages that were handled before that call. */
 async function readPlan(history: QueueHistory, options: ReplayOptions, clock: Clock): Promise<ReplayPlan> {
   const { id, since, until, type, event, userId, ids, handlers, dryRun } = options
   const user = userId && hash('sha256', `${id} ${userId}`)

@@ -107,7 +107,7 @@ export interface Kept {
   readonly ignored?: true
   /** The ids of its replays, the latest last. */
   readonly replays?: readonly string[]
-  /** Of a message that was replayed: when it was handled, the first time, in milliseconds since the epoch. */
+  /** When a replayed message was handled first, in milliseconds since the epoch. */
   readonly at?: number
 }
 

@@ -31,9 +31,9 @@ export interface LoggedMessage extends LogEntry, LoggedHead {
   user?: string | undefined
   /** The ids of all users whom it is about; undefined while nobody has parsed its body. */
   users?: readonly unknown[] | undefined
-  /** Of the messages in it: what the page joins the rows of one message by. */
+  /** The page joins rows that have one of these in common. */
   messageIds?: readonly string[] | undefined
-  /** Of a collected request: how many of its calls were refused. */
+  /** How many calls of a collected request were refused. */
   refusedCalls?: number | undefined
   status?: number | undefined
   code?: string | undefined

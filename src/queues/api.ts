@@ -183,7 +183,7 @@ export interface Replayed {
 
 /** What {@link QueueHistory.replay} did. */
 export interface ReplayResult {
-  /** Of the jobs that it took out of the history. */
+  /** The ids of the jobs that left the history. */
   readonly ids: readonly string[]
   /** When they came due, by the clock that {@link QueueCounts.oldestDueAt} goes by. Without jobs: the time now. */
   readonly at: Date

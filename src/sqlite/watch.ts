@@ -91,8 +91,8 @@ export interface CommitWatch {
 }
 
 /**
- * Calls back soon after another connection has committed, as the system tells of the log. Some systems send no events: then nobody is
- * called while this connection is idle.
+ * Calls back soon after another connection has committed, as the system reports writes to the log. Some systems report none: then it does
+ * not call back while this connection is idle.
  */
 export function watchCommits(database: DatabaseSync, path: string, onCommit: () => void): CommitWatch {
   const read = database.prepare('PRAGMA data_version')

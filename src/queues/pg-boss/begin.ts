@@ -70,7 +70,7 @@ export function createTransactions(connection: Connection, settings: Settings, c
 
     function limits(ms: number): string {
       const limit = Math.min(ms, MAX_LIMIT)
-      // The process may stop, or be cut off: then nobody else would end it.
+      // Ends the transaction when the process stops or is cut off.
       return `SET LOCAL statement_timeout = ${limit}; SET LOCAL idle_in_transaction_session_timeout = ${limit}`
     }
 
