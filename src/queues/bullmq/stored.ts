@@ -1,5 +1,6 @@
 /** What is stored: the dead letters, which BullMQ calls failed, the history, and the jobs that wait or are claimed. Lists and changes them. */
 
+import { setTimeout as delay } from 'node:timers/promises'
 import { type Queue, Job as StoredJob } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { HandledJob, Replayed } from '../api.ts'
@@ -11,8 +12,9 @@ const STATES = ['wait', 'prioritized', 'delayed', 'waiting-children', 'active', 
 
 const CHANGED_AT_ONCE = 500
 const LISTED_AT_ONCE = 200
-/** Longer than the commands of a replay take before they are given up. */
-const REPLAYING_MS = 30_000
+/** Longer than the commands of a replay take before they are given up. Those of a process that died are in the way as long. */
+const REPLAYING_MS = 5_000
+const LOCKED_MS = 50
 
 /**
  * Deletes a job if it is on the list, in one step: between two, the end of the process or of its connection would leave a job on
@@ -109,16 +111,20 @@ export function createStored({ call }: Connection, now: () => number): Stored {
   }
 
   /** One at a time for a job: with two, the state of one would go with the retry of the other. */
-  async function replayOne(queue: Queue, { id, cursor, retryState }: Replayed, at: number, client: Redis) {
+  async function replayOne(queue: Queue, job: Replayed, at: number, client: Redis, onLocked: (job: Replayed) => void) {
+    const { id, cursor, retryState } = job
     const lock = queue.toKey(`${id}:hookline-replay`)
-    if ((await client.set(lock, '', 'PX', REPLAYING_MS, 'NX')) === null) return false
+    if ((await client.set(lock, '', 'PX', REPLAYING_MS, 'NX')) === null) {
+      onLocked(job)
+      return false
+    }
     try {
       const score = await client.zscore(queue.toKey('completed'), id)
       if (score === null || `${Number(score)}.${id}` !== cursor) return false
-      const job = new StoredJob(queue, '', '', {}, id)
-      await job.updateProgress(anew(at, retryState))
+      const stored = new StoredJob(queue, '', '', {}, id)
+      await stored.updateProgress(anew(at, retryState))
       await client.hdel(queue.toKey(id), 'failedReason', 'stacktrace') // Notes of an attempt that failed.
-      await job.retry('completed', { resetAttemptsMade: true, resetAttemptsStarted: true })
+      await stored.retry('completed', { resetAttemptsMade: true, resetAttemptsStarted: true })
       return true
     } finally {
       await client.del(lock)
@@ -131,8 +137,15 @@ export function createStored({ call }: Connection, now: () => number): Stored {
     find: findHandled,
     async replay(jobs) {
       const at = now()
-      const taken = await takeEach(jobs, (queue, job, client) => replayOne(queue, job, at, client))
-      return { ids: taken.map(({ id }) => id), at: new Date(at) }
+      const ids: string[] = []
+      for (let left = jobs; ; await delay(LOCKED_MS)) {
+        const locked: Replayed[] = []
+        const onLocked = (job: Replayed): void => void locked.push(job)
+        const taken = await takeEach(left, (queue, job, client) => replayOne(queue, job, at, client, onLocked))
+        ids.push(...taken.map(({ id }) => id))
+        if (locked.length === 0) return { ids, at: new Date(at) }
+        left = locked
+      }
     },
     note: (name, text) =>
       call(async ({ queue, client }) => {
