@@ -10,6 +10,7 @@ import type { Message } from '../message/message.ts'
 import { createMethods, MESSAGE_TYPES } from '../message/type-table.ts'
 import { invalidOption, kindOf, refuseUnknown, requireInteger, requireText } from '../options/checks.ts'
 import type { DeadLetter, Job, PushOptions } from '../queues/api.ts'
+import { holding, readGroup } from '../queues/groups.ts'
 import { checkHealth } from '../queues/health.ts'
 import { createLetters } from '../queues/letters.ts'
 import {
@@ -42,7 +43,7 @@ import { readRetryState } from './retry-state.ts'
  */
 export function createDestination(options: DestinationOptions): Destination {
   const live = createCurrentSettings(options)
-  const { clock, queue, concurrency, onDeadLetter, log } = live.settings
+  const { clock, queue, concurrency, groupBy, holdGroup, onDeadLetter, log } = live.settings
   const events = createDestinationEvents(live.settings, (letter) => onDeadLetter?.(readDeadLetter(letter)))
   const circuits = createCircuits(live.settings, (status, cause) => events.publish('circuit', { ...status, cause }))
   const skipped: Record<SkipReason, number> = { switched_off: 0, not_selected: 0, historical: 0 }
@@ -60,7 +61,7 @@ export function createDestination(options: DestinationOptions): Destination {
     const results = composed.map(({ message, bytes, at, id = newId() }): Queued => {
       const reason = findSkipReason(message, live.settings, at)
       if (reason !== undefined) return { queued: false, reason }
-      jobs.push({ id, body: bytes })
+      jobs.push({ id, body: bytes, group: readGroup('', groupBy?.(message)) })
       return { queued: true, id }
     })
     if (jobs.length > 0) await queue.push(jobs, options)
@@ -112,8 +113,10 @@ export function createDestination(options: DestinationOptions): Destination {
   }
 
   queue.reserve?.('destination')
-  const wake = queue.work(createJobHandler(live, circuits, events), {
+  const handle = createJobHandler(live, circuits, events)
+  const wake = queue.work(holdGroup ? holding(handle) : handle, {
     concurrency,
+    inTurn: groupBy !== undefined,
     room: circuits.room,
     onUnreadable(letter) {
       events.publish('attempted', new JobReport(letter, UNREADABLE))

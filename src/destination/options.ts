@@ -1,5 +1,6 @@
 /** The options of createDestination(), checked once. */
 
+import type { Message } from '../message/message.ts'
 import {
   anything,
   checkOptions,
@@ -13,6 +14,7 @@ import {
 } from '../options/checks.ts'
 import { createLog, type Log, type Logger } from '../options/log.ts'
 import type { Queue } from '../queues/api.ts'
+import { checkGroups } from '../queues/groups.ts'
 import { memoryQueue } from '../queues/memory/index.ts'
 import { readSenderOptions, SENDER_CHECKS, type SenderOptions, type SenderSettings } from '../sender/options.ts'
 import type { DestinationChanges, DestinationDeadLetter, RemovableOption } from './api.ts'
@@ -43,6 +45,16 @@ export interface DestinationOptions extends SenderOptions {
    * Default: opens after 10 failures in a row, a 429 or a `Retry-After`, and probes after a second, up to every 30 seconds.
    */
   readonly circuit?: CircuitOptions | false
+  /**
+   * Names the group of a message, such as a user: of the messages of one group one is posted at a time, in the order of submission
+   * while none fails. Null, undefined or `''`: the message has no group. Needs `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
+   */
+  readonly groupBy?: (message: Message) => string | null | undefined
+  /**
+   * Whether a message that waits for its retry holds its group: for up to four hours, while the URLs fail. Needs `sqliteQueue` or
+   * `memoryQueue`. Default false: the next one goes.
+   */
+  readonly holdGroup?: boolean
   /** The source of chance for the schedule: returns a number from 0 to below 1. Default `Math.random`. */
   readonly random?: () => number
   /**
@@ -69,6 +81,8 @@ export interface DestinationSettings extends SenderSettings {
   readonly historicalAfterMs: number | undefined
   readonly queue: Queue
   readonly concurrency: number
+  readonly groupBy: DestinationOptions['groupBy']
+  readonly holdGroup: boolean
   readonly random: () => number
   readonly maxPerSecond: number | undefined
   readonly circuit: Readonly<Required<CircuitOptions>>
@@ -86,6 +100,8 @@ const CHECKS: OptionChecks<DestinationOptions> = {
   concurrency: whole(1),
   maxPerSecond: whole(1),
   circuit: anything,
+  groupBy: anything,
+  holdGroup: anything,
   random: requireFunction,
   onAttempt: requireFunction,
   onCircuit: requireFunction,
@@ -98,6 +114,8 @@ const FIXED: readonly string[] = [
   'queue',
   'concurrency',
   'circuit',
+  'groupBy',
+  'holdGroup',
   'clock',
   'random',
   'dispatcher',
@@ -126,7 +144,8 @@ export function readDestinationOptions(options: DestinationOptions): Destination
   const sender = readSenderOptions(options)
   const { enabled = true, historicalAfterMs, concurrency = 50, random = Math.random, maxPerSecond, circuit } = options
   const { onAttempt, onCircuit, onDeadLetter } = options
-  const { queue = memoryQueue({ name: 'destination', clock: sender.clock }) } = options
+  const { queue = memoryQueue({ name: 'destination', clock: sender.clock }), groupBy, holdGroup = false } = options
+  checkGroups('', options, queue)
   return {
     ...sender,
     connections: Math.max(sender.connections, concurrency * sender.targets.length),
@@ -134,6 +153,8 @@ export function readDestinationOptions(options: DestinationOptions): Destination
     historicalAfterMs,
     queue,
     concurrency,
+    groupBy,
+    holdGroup,
     random: () => readShare(random()),
     maxPerSecond,
     circuit: readCircuitOptions(circuit),

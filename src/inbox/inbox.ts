@@ -11,6 +11,7 @@ import { requireKey } from '../options/checks.ts'
 import type { Log } from '../options/log.ts'
 import { createWarning } from '../options/warning.ts'
 import type { ClaimedJob, DeadLetter, Forgotten, Job, QueueHistory, StoredJob } from '../queues/api.ts'
+import { holding, readGroup } from '../queues/groups.ts'
 import type { QueueCounts } from '../queues/health.ts'
 import { createLetters } from '../queues/letters.ts'
 import { unref } from '../time/clock.ts'
@@ -36,7 +37,7 @@ export interface InboxReceiver extends HandlingSettings {
 const START_MS = 10_000
 
 export function createInbox(settings: InboxSettings, receiver: InboxReceiver, handlers: Handlers) {
-  const { queue, concurrency, key, history } = settings
+  const { queue, concurrency, key, history, groupBy, holdGroup } = settings
   const { onDeadLetter, log, tap, clock, observers } = receiver
   const warn = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
   let watch: unknown // The timer that waits for `start`.
@@ -73,6 +74,12 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
     return idOfKey(delivery.within(chosen))
   }
 
+  function groupOf(delivery: OpenDelivery, message: Message | undefined): string | undefined {
+    if (groupBy === undefined || message === undefined) return undefined
+    const group = readGroup('inbox.', groupBy(message, delivery))
+    return group && delivery.within(group)
+  }
+
   function historyFor(call: string): QueueHistory {
     if (history !== undefined && queue.history !== undefined) return queue.history
     throw new TypeError(
@@ -84,7 +91,8 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
     prepare(delivery: OpenDelivery, message: Message | undefined): Prepared {
       const id = idOf(delivery, message)
       delivery.id = id // It is made once.
-      return { job: { id, body: writeEnvelope(delivery) }, delivery, message }
+      const group = groupOf(delivery, message)
+      return { job: { id, body: writeEnvelope(delivery), group }, delivery, message }
     },
     async store(prepared: readonly Prepared[]): Promise<void> {
       const startedAt = tap.startOf('stored', prepared[0]?.delivery)
@@ -105,7 +113,9 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
       const handle = createJobHandler(settings, receiver, handlers, giveDeadLetter)
       // Of all that were handled when a process died, one may have ended it: alone, it is the only one whose claim is lost again.
       const runsAlone = (job: ClaimedJob): boolean => countLostClaims(job) > 0
-      queue.work(handle, { concurrency, onUnreadable: reportUnreadable, runsAlone, ...(history && { history }) })
+      const inTurn = groupBy !== undefined
+      const how = { concurrency, onUnreadable: reportUnreadable, runsAlone, inTurn, ...(history && { history }) }
+      queue.work(holdGroup ? holding(handle) : handle, how)
       clock.clearTimeout(watch)
       watch = 'over'
     },

@@ -14,6 +14,7 @@ import {
 import { createWarning } from '../options/warning.ts'
 import type { HistoryOptions, Queue } from '../queues/api.ts'
 import { readHistory } from '../queues/arguments.ts'
+import { checkGroups } from '../queues/groups.ts'
 import { MAX_TIMER_MS } from '../time/clock.ts'
 
 /** How an inbox works. */
@@ -46,6 +47,14 @@ export interface InboxOptions {
    * together. All handlers of a message share it. Needs `pgBossQueue` with a `connectionString` or a `db`. Default false.
    */
   readonly transactional?: boolean
+  /**
+   * Names the group of a message, such as a user: of the messages of one group one is handled at a time, by all processes together, in
+   * the order of arrival while none fails. Null, undefined or `''`: the message has no group. Gets what `key` gets. Pass the same to all
+   * processes. Needs `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
+   */
+  readonly groupBy?: (message: Message, delivery: Delivery) => string | null | undefined
+  /** Whether a message that waits for its retry holds its group. Needs `sqliteQueue` or `memoryQueue`. Default false: the next one goes. */
+  readonly holdGroup?: boolean
 }
 
 type NextDelay = (attempts: number, error: HooklineError) => number | undefined
@@ -60,6 +69,8 @@ const KNOWN = [
   'key',
   'history',
   'transactional',
+  'groupBy',
+  'holdGroup',
 ] as const satisfies (keyof InboxOptions)[]
 
 const RETRIES_MS = [1, 5, 30, 120, 600, 1_800, 3_600, 7_200, 14_400].map((seconds) => seconds * 1_000)
@@ -73,7 +84,7 @@ export function readInboxOptions(given: Queue | InboxOptions) {
   refuseUnknown(inbox, KNOWN, 'inbox.')
   if (!isQueue(inbox.queue)) throw invalidOption('inbox.queue', 'must be a queue', kindOf(inbox.queue), advice)
   const { queue, concurrency = 10, retries = RETRIES_MS, timeoutMs = 5 * 60_000, key, history }: InboxOptions = inbox
-  const { transactional = false }: InboxOptions = inbox
+  const { transactional = false, groupBy, holdGroup = false }: InboxOptions = inbox
   requireInteger('inbox.concurrency', concurrency, 1)
   requireInteger('inbox.timeoutMs', timeoutMs, 1)
   if (key !== undefined) requireFunction('inbox.key', key)
@@ -83,7 +94,9 @@ export function readInboxOptions(given: Queue | InboxOptions) {
     const advice = 'Pass pgBossQueue of hookline/queues/pg-boss, with a `connectionString` or a `db`.'
     throw invalidOption('inbox.transactional', 'needs a queue on PostgreSQL', 'another one', advice)
   }
-  return { queue, concurrency, nextDelay: readRetries(retries), timeoutMs, key, history, transactional }
+  checkGroups('inbox.', inbox, queue)
+  const nextDelay = readRetries(retries)
+  return { queue, concurrency, nextDelay, timeoutMs, key, history, transactional, groupBy, holdGroup }
 }
 
 function isQueue(value: Queue | InboxOptions): value is Queue {

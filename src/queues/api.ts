@@ -15,6 +15,11 @@ export interface Job {
   readonly body: Uint8Array
   /** The earliest time to handle it. Default: at once. */
   readonly notBefore?: Date
+  /**
+   * Of the due jobs of a group one is claimed at a time, in the order in which they were pushed. Only a queue with `groups` takes it.
+   * Default: it has no group.
+   */
+  readonly group?: string | undefined
 }
 
 /** How to push jobs. */
@@ -50,8 +55,8 @@ export interface ClaimedJob {
 export type Outcome =
   /** With `keep`, the job stays in the history of the queue, with these bytes. */
   | { readonly complete: true; readonly keep?: Uint8Array }
-  /** Handle it again at this time. A time in the past means now. */
-  | { readonly retryAt: Date; readonly retryState?: Uint8Array }
+  /** Handle it again at this time. A time in the past means now. With `holdsGroup`, the other jobs of its group wait as long. */
+  | { readonly retryAt: Date; readonly retryState?: Uint8Array; readonly holdsGroup?: boolean }
   /** Make it a dead letter, for this reason. */
   | { readonly deadLetter: string; readonly retryState?: Uint8Array }
 
@@ -207,6 +212,12 @@ export interface QueueHistory {
   note(name: string, text?: string): Promise<string | undefined>
 }
 
+/** What an engine does with groups. */
+export interface QueueGroups {
+  /** Whether it knows `holdsGroup`. */
+  readonly canHold: boolean
+}
+
 /** How to handle jobs. */
 export interface WorkOptions {
   /** The most jobs that are handled at a time. */
@@ -222,6 +233,8 @@ export interface WorkOptions {
   readonly runsAlone?: (job: ClaimedJob) => boolean
   /** How long the jobs of the history are kept. Default: for ever. */
   readonly history?: HistoryOptions
+  /** Whether jobs may have a group. Default false: then an engine may ignore it. The same in all processes. */
+  readonly inTurn?: boolean
 }
 
 /** How to close a queue. */
@@ -289,6 +302,8 @@ export interface Queue {
   drop(which: readonly string[] | 'all' | StoredDeadLetterFilter): Promise<number>
   /** Undefined for an engine that keeps none. */
   readonly history?: QueueHistory
+  /** Undefined for an engine that takes no `group`. */
+  readonly groups?: QueueGroups | undefined
   /** Whether its handler can complete a job in a transaction: see {@link BeginTransaction}. Default false. */
   readonly isTransactional?: boolean
   /**

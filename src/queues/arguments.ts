@@ -28,6 +28,7 @@ import type {
   Job,
   PushOptions,
   Queue,
+  QueueGroups,
   Replayed,
   StoredDeadLetterFilter,
 } from './api.ts'
@@ -77,9 +78,12 @@ export function withDefaults<Options extends object, Defaults extends Partial<Op
   return { ...defaults, ...Object.fromEntries(given) } as Omit<Options, keyof Defaults> & Defaults
 }
 
-export function readJobs(jobs: readonly Job[]): readonly Job[] {
+export function readJobs(jobs: readonly Job[], name: string, groups: QueueGroups | undefined): readonly Job[] {
   if (!Array.isArray(jobs)) throw invalidOption('jobs', 'must be a list', show(jobs), 'Pass [{ id, body }].')
   for (const job of jobs) requireJob(job)
+  if (groups === undefined && jobs.some(({ group }) => group !== undefined)) {
+    throw invalidOption('group', 'needs an engine with groups', `queue ${name}, whose engine has none`, GROUP_ADVICE)
+  }
   const ids = new Set<string>()
   return jobs.filter(({ id }) => ids.size < ids.add(id).size)
 }
@@ -90,7 +94,10 @@ function requireJob(job: Job): void {
     throw invalidOption('body', 'must be a Uint8Array', kindOf(job.body), 'Pass bytes, for example Buffer.from(text).')
   }
   requireTime('notBefore', job.notBefore)
+  if (job.group !== undefined) requireText('group', job.group)
 }
+
+export const GROUP_ADVICE = 'Use sqliteQueue, pgBossQueue or memoryQueue.'
 
 export function readDb(options: PushOptions | undefined, name: string, hasTransactions = false): object | undefined {
   if (options === undefined) return undefined

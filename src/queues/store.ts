@@ -8,6 +8,7 @@ import type {
   JobTransaction,
   Outcome,
   PushOptions,
+  QueueGroups,
   QueueHistory,
   QueueUse,
   Replayed,
@@ -47,6 +48,8 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
    * the engine keeps them for another one. Default: a use is known to the queue only.
    */
   reserve?(use: QueueUse): void
+  /** What it does with the groups of jobs. Default: it is given none. */
+  readonly groups?: QueueGroups
   /** Whether `push` can store in a transaction of the caller's. Default: it cannot, and is never given a `db`. */
   readonly hasTransactions?: boolean
   /**
@@ -60,8 +63,10 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   /**
    * Claims due jobs, at most `limit`, about the oldest first. Gives `onUnreadable` each job that it cannot read and has made a
    * dead letter, so that it does not stop those that it can.
+   *
+   * @param inTurn Whether jobs may have a group: see {@link WorkOptions}.
    */
-  claim(limit: number, onUnreadable?: (letter: DeadLetter) => void): Answer<readonly Claim[]>
+  claim(limit: number, onUnreadable?: (letter: DeadLetter) => void, inTurn?: boolean): Answer<readonly Claim[]>
   /**
    * Stores a retry state with a claim that goes on. Does nothing when the claim is not current any more. The outcome of the claim is
    * recorded afterwards.

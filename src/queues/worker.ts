@@ -65,7 +65,7 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
     try {
       const most = findRoom()
       if (most > 0) {
-        const claims = store.claim(most, how.onUnreadable)
+        const claims = store.claim(most, how.onUnreadable, how.inTurn)
         if (isThenable(claims)) await runOrRelease(await claims)
         else run(claims)
       }

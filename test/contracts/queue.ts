@@ -14,14 +14,14 @@ export function testQueue(name: string, create: Create, options?: TestQueueOptio
 }
 
 /** The tests of durable queues alone, which may need a queue that polls. */
-export function testDurableQueue(name: string, create: Create): void {
-  declare(`${name}, shared`, create, {}, true)
+export function testDurableQueue(name: string, create: Create, options?: TestQueueOptions): void {
+  declare(`${name}, shared`, create, options, true)
 }
 
 function declare(title: string, create: Create, options: TestQueueOptions | undefined, isDurable: boolean): void {
   const createPatient = async () => ({ timeoutMs: 20_000, ...(await create()) }) // The machine may be busy.
   describe(title, () => {
-    const tests = testsOf(createPatient, { hasHistory: true, ...options }).filter(
+    const tests = testsOf(createPatient, { hasHistory: true, groups: { canHold: true }, ...options }).filter(
       ({ name }) => name.startsWith('durable: ') === isDurable,
     )
     for (const { name, run } of tests) test(name, run)

@@ -11,6 +11,8 @@ test('an update takes the settings of the customer, each as at creation', () => 
     | 'queue'
     | 'concurrency'
     | 'circuit'
+    | 'groupBy'
+    | 'holdGroup'
     | 'clock'
     | 'random'
     | 'dispatcher'

@@ -1,6 +1,6 @@
 /** The store of a queue in memory: due jobs first in, first out; jobs that wait for their time in a heap. */
 
-import { createFifo } from '../../collections/fifo.ts'
+import { createFifo, type Fifo } from '../../collections/fifo.ts'
 import { HooklineError } from '../../message/error.ts'
 import { type Clock, systemClock } from '../../time/clock.ts'
 import type { ClaimedJob, DeadLetter, HandledJob, Job } from '../api.ts'
@@ -15,6 +15,9 @@ interface Entry {
   claimCount: number
   firstAt: Date
   dueAt: number
+  readonly group: string | undefined
+  /** Whether the others of its group wait behind it: it is due, claimed or held. */
+  isFirst: boolean
 }
 
 /** What `memoryQueue` takes. */
@@ -46,7 +49,12 @@ interface MemoryClaim extends ClaimedJob {
 }
 
 interface Handled extends HandledJob {
+  readonly group: string | undefined
   readonly order: number
+}
+
+interface Letter extends DeadLetter {
+  readonly group: string | undefined
 }
 
 const LISTED_AT_ONCE = 500
@@ -61,7 +69,8 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
   const entries = new Map<string, Entry>() // What waits or is claimed, the oldest first.
   const due = createFifo<Entry>()
   const later = createTimeHeap<Entry>()
-  const letters = new Map<string, DeadLetter>() // The oldest first.
+  const behind = new Map<string, Fifo<Entry>>() // By group, while one of its jobs is due, claimed or held.
+  const letters = new Map<string, Letter>() // The oldest first.
   const notes = new Map<string, string>()
   const completedIds = new Set<string>() // In the dedupe window.
   const completed = createFifo<{ readonly id: string; readonly until: number }>()
@@ -70,6 +79,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
   let handledBytes = 0
   let entryBytes = 0
   let letterBytes = 0
+  let active = 0
   let retrying = 0 // Of those that wait.
 
   function isKnown(id: string): boolean {
@@ -95,9 +105,19 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
     return new HooklineError('queue_full', message)
   }
 
-  function add({ id, body, notBefore }: Job, retryState?: Uint8Array): void {
+  function add({ id, body, notBefore, group }: Job, retryState?: Uint8Array): void {
     const dueAt = notBefore?.getTime() ?? clock.now()
-    const entry = { id, body, retryState, isClaimed: false, claimCount: 0, firstAt: LONG_AGO, dueAt }
+    const entry = {
+      id,
+      body,
+      retryState,
+      isClaimed: false,
+      claimCount: 0,
+      firstAt: LONG_AGO,
+      dueAt,
+      group,
+      isFirst: false,
+    }
     entries.set(id, entry)
     entryBytes += bytesOf(entry)
     enqueue(entry)
@@ -107,14 +127,35 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
   function enqueue(entry: Entry): void {
     moveDue()
     if (entry.claimCount > 0) retrying += 1
-    if (entry.dueAt <= clock.now()) due.push(entry)
+    if (entry.dueAt <= clock.now()) join(entry)
     else later.push(entry, entry.dueAt)
   }
 
   function moveDue(): void {
     for (let at = later.nextAt(); at !== undefined && at <= clock.now(); at = later.nextAt()) {
-      due.push(later.pop() as Entry)
+      join(later.pop() as Entry)
     }
+  }
+
+  function join(entry: Entry): void {
+    const { group, isFirst } = entry
+    const line = group === undefined || isFirst ? due : (behind.get(group) ?? due)
+    if (group !== undefined && line === due && !isFirst) {
+      behind.set(group, createFifo())
+      entry.isFirst = true
+    }
+    line.push(entry)
+  }
+
+  /** When it was the first one of its group, the next one is due. */
+  function leave(entry: Entry): void {
+    const { group } = entry
+    if (group === undefined || !entry.isFirst) return
+    entry.isFirst = false
+    const next = behind.get(group)?.shift()
+    if (next === undefined) return void behind.delete(group)
+    next.isFirst = true
+    due.push(next)
   }
 
   function remove(entry: Entry): void {
@@ -126,12 +167,13 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
     if (entry.claimCount > 0) retrying -= 1
     else entry.firstAt = new Date(clock.now())
     entry.claimCount += 1
+    active += 1
     entry.isClaimed = true
     const { id, body, claimCount, firstAt, retryState, dueAt } = entry
     return { id, body, claimCount, firstAt, retryState, dueAt: new Date(dueAt), entry }
   }
 
-  function retry(entry: Entry, retryAt: Date, retryState: Uint8Array | undefined): void {
+  function retry(entry: Entry, retryAt: Date, retryState: Uint8Array | undefined, holdsGroup = false): void {
     entryBytes -= bytesOf(entry)
     entry.body = unpooled(entry.body)
     entry.retryState = retryState
@@ -139,21 +181,22 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
     entry.dueAt = retryAt.getTime()
     entryBytes += bytesOf(entry)
     shrink(0)
+    if (!holdsGroup && entry.dueAt > clock.now()) leave(entry)
     enqueue(entry)
   }
 
-  function addLetter(letter: DeadLetter): void {
+  function addLetter(letter: Letter): void {
     letters.set(letter.id, letter)
     letterBytes += bytesOf(letter)
     shrink(0)
   }
 
-  function removeLetter(letter: DeadLetter): void {
+  function removeLetter(letter: Letter): void {
     letters.delete(letter.id)
     letterBytes -= bytesOf(letter)
   }
 
-  function keep({ id, body }: Entry, bytes: Uint8Array): void {
+  function keep({ id, body, group }: Entry, bytes: Uint8Array): void {
     const now = clock.now()
     const order = handledCount++
     const kept = {
@@ -163,6 +206,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
       handledAt: new Date(now),
       cursor: `${Math.floor(now)}.${order.toString(16)}`,
       order,
+      group,
     }
     handled.set(id, kept)
     handledBytes += body.byteLength
@@ -184,7 +228,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
     return page
   }
 
-  function findLetters(which: readonly string[] | 'all'): DeadLetter[] {
+  function findLetters(which: readonly string[] | 'all'): Letter[] {
     return which === 'all' ? [...letters.values()] : which.flatMap((id) => letters.get(id) ?? [])
   }
 
@@ -201,6 +245,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
 
   return {
     isDurable: false,
+    groups: { canHold: true },
     push(jobs) {
       forgetCompleted(maxJobs)
       const { fresh = [], known = [] } = Object.groupBy(jobs, ({ id }) => (isKnown(id) ? 'known' : 'fresh'))
@@ -221,9 +266,11 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
     },
     save() {}, // A claim without an outcome ends with the process.
     finish({ entry }, outcome) {
-      if ('retryAt' in outcome) return retry(entry, outcome.retryAt, outcome.retryState)
+      active -= 1
+      if ('retryAt' in outcome) return retry(entry, outcome.retryAt, outcome.retryState, outcome.holdsGroup)
       remove(entry)
-      const { id } = entry
+      leave(entry)
+      const { id, group } = entry
       if ('complete' in outcome) {
         if (outcome.keep !== undefined) keep(entry, outcome.keep)
         forgetCompleted(maxJobs - 1)
@@ -232,7 +279,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
         return
       }
       const { deadLetter: reason, retryState } = outcome
-      addLetter({ id, body: unpooled(entry.body), reason, retryState, failedAt: new Date(clock.now()) })
+      addLetter({ id, body: unpooled(entry.body), reason, retryState, failedAt: new Date(clock.now()), group })
     },
     release() {}, // close() returns what is left.
     nextDueAt() {
@@ -240,13 +287,12 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
       return due.size > 0 ? LONG_AGO : at === undefined ? undefined : new Date(at)
     },
     counts() {
-      const waiting = due.size + later.size
       moveDue()
       const oldest = due.peek()
       return {
-        waiting,
+        waiting: entries.size - active,
         retrying,
-        active: entries.size - waiting,
+        active,
         deadLetters: letters.size,
         oldestDueAt: oldest && new Date(oldest.dueAt),
         asOf: new Date(clock.now()),
@@ -310,8 +356,10 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
       const found = new Set(which.flatMap((id) => entries.get(id) ?? []).filter(({ isClaimed }) => !isClaimed))
       due.filter((entry) => !found.has(entry))
       later.filter((entry) => !found.has(entry))
+      for (const line of behind.values()) line.filter((entry) => !found.has(entry))
       for (const entry of found) {
         remove(entry)
+        leave(entry)
         if (entry.claimCount > 0) retrying -= 1
       }
       const kept = which.flatMap((id) => handled.get(id) ?? [])
@@ -320,9 +368,11 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
     },
     close() {
       const now = clock.now()
-      const left = [...entries.values()].map(({ id, body, dueAt }) =>
-        dueAt > now ? { id, body, notBefore: new Date(dueAt) } : { id, body },
-      )
+      const left = [...entries.values()].map(({ id, body, dueAt, group }) => ({
+        ...{ id, body },
+        ...(dueAt > now && { notBefore: new Date(dueAt) }),
+        ...(group !== undefined && { group }),
+      }))
       entries.clear()
       return left
     },

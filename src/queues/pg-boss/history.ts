@@ -95,12 +95,13 @@ export function createHistory(
       /** The row goes on, as in a redrive. */
       async replay(jobs) {
         const statement = `UPDATE ${job} SET state = 'retry', completed_on = NULL, output = NULL, priority = 0,
-            created_on = ${schema}.job_now(), start_after = ${schema}.job_now(), deletion_seconds = $3,
+            created_on = ${schema}.job_now() + place * interval '1 microsecond', start_after = ${schema}.job_now(), deletion_seconds = $3,
             data = jsonb_build_object('at', pushed_at, 'body', data -> 'body', 'state', retry_state, 'before', retry_count + 1)
-          FROM json_to_recordset($2) AS again (job_id uuid, handled bigint, pushed_at bigint, retry_state text)
+          FROM json_to_recordset($2) AS again (job_id uuid, place int, handled bigint, pushed_at bigint, retry_state text)
           WHERE ${IS_KEPT} AND id = job_id AND ${STAMP} = handled RETURNING id::text, start_after AS at`
-        const again = jobs.map(({ id, cursor, retryState }) => ({
+        const again = jobs.map(({ id, cursor, retryState }, place) => ({
           job_id: id,
+          place,
           handled: cursor.split('.')[0],
           pushed_at: stamp(),
           retry_state: encode(retryState),

@@ -162,6 +162,28 @@ export async function saveData(db: Db, schema: string, queue: string, claim: PgB
   ])
 }
 
+const isDue = (schema: string) =>
+  `name = $1 AND state < 'active' AND NOT blocked AND start_after <= ${schema}.job_now()`
+/** As pg-boss fetches them. */
+const IN_ORDER = 'ORDER BY priority DESC, created_on'
+
+/** When the first of the due jobs came due. It locks no row: a claim would go past that one. */
+export async function readFirstDue(db: Db, schema: string, queue: string): Promise<Date | undefined> {
+  const statement = `SELECT start_after AS "dueAt" FROM ${schema}.job WHERE ${isDue(schema)} ${IN_ORDER} LIMIT 1`
+  return (await db.executeSql(statement, [queue])).rows[0]?.dueAt
+}
+
+/** The groups of the next due jobs whose groups are free, in the order of the jobs; null for a job without one. */
+export async function readDueGroups(db: Db, schema: string, queue: string, limit: number): Promise<(string | null)[]> {
+  const statement = `SELECT group_id AS "group" FROM ${schema}.job AS due WHERE ${isDue(schema)}
+    AND (group_id IS NULL OR NOT EXISTS (
+      SELECT 1 FROM ${schema}.job AS active
+      WHERE active.name = $1 AND active.state = 'active' AND active.group_id = due.group_id))
+    ${IN_ORDER} LIMIT $2`
+  const { rows } = await db.executeSql(statement, [queue, limit])
+  return rows.map(({ group }) => group)
+}
+
 /** Counts the jobs of one queue, now. `getQueueStats` would store what it counts, and return what it has stored for a minute. */
 export async function countRows(db: Db, schema: string, queue: string): Promise<Omit<QueueCounts, 'deadLetters'>> {
   const statement = `SELECT count(*) FILTER (WHERE state < 'active')::int AS waiting,

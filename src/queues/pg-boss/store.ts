@@ -1,14 +1,15 @@
 /** The store of a queue on PostgreSQL: pg-boss keeps the jobs, claims them, and takes them back when a lease is over. */
 
 import { randomUUID } from 'node:crypto'
-import type { Db, Job as FetchedJob, JobInsert, JobWithMetadata, PgBoss } from 'pg-boss'
+import type { Db, Job as FetchedJob, JobInsert, PgBoss } from 'pg-boss'
 import { createBatcher } from '../../collections/batcher.ts'
 import { systemClock } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
 import type { DeadLetter, Job } from '../api.ts'
+import { digestOf } from '../groups.ts'
 import type { QueueStore, ReleaseOptions } from '../store.ts'
 import { createTransactions } from './begin.ts'
-import { type Connection, inTransaction, isFaultOfData, unavailable } from './connection.ts'
+import { type Connection, isFaultOfData, unavailable } from './connection.ts'
 import { createHistory, type Kept } from './history.ts'
 import { MIN_LEASE_MS, type Settings } from './options.ts'
 import { deadQueueOf } from './prepare.ts'
@@ -21,13 +22,15 @@ import {
   nextData,
   type PgBossClaim,
   readClaim,
+  readDueGroups,
+  readFirstDue,
   saveData,
   secondsUntil,
   stateOf,
   timestampOf,
 } from './rows.ts'
 import { createStored } from './stored.ts'
-import { insertInto } from './transaction.ts'
+import { insertInOrder, insertInto } from './transaction.ts'
 
 interface Push {
   readonly jobs: readonly JobInsert[]
@@ -73,12 +76,37 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
   })
   const transactions = createTransactions(connection, settings, history.complete)
   const stamp = createStamps(clock)
+  const claimLock = Number.parseInt(digestOf(`hookline ${schema} ${name}`), 16)
   let foundAll = false // The last claim came short: nothing else was due.
 
   async function insert(jobs: readonly JobInsert[]): Promise<void> {
     const ids = new Set<unknown>()
     const distinct = jobs.filter(({ id }) => ids.size < ids.add(id).size)
-    await connection.call((boss) => boss.insert(name, distinct))
+    const inGroups = distinct.filter(({ group }) => group !== undefined)
+    const areInLine = new Set(inGroups.map(({ group }) => group?.id)).size < inGroups.length
+    if (areInLine) await connection.transaction((boss, db) => insertInOrder(boss, settings, distinct, db))
+    else await connection.call((boss) => boss.insert(name, distinct))
+  }
+
+  /**
+   * As many at once as are of different groups: of those of one group that it fetches together, pg-boss takes any. Other claims wait,
+   * because it sees only those that are committed.
+   */
+  async function fetchInTurn(limit: number, boss: PgBoss, db: Db): Promise<FetchedJob<unknown>[]> {
+    await db.executeSql(
+      `SET LOCAL idle_in_transaction_session_timeout = ${timeoutMs}; SELECT pg_advisory_xact_lock(${claimLock})`,
+    )
+    const jobs: FetchedJob<unknown>[] = []
+    for (let isOver = false; !isOver; ) {
+      const most = limit - jobs.length
+      const groups = await readDueGroups(db, schema, name, most)
+      const repeated = groups.findIndex((group, index) => group !== null && groups.indexOf(group) < index)
+      const batchSize = repeated === -1 ? groups.length : repeated
+      const found = batchSize === 0 ? [] : await boss.fetch<unknown>(name, { batchSize, groupConcurrency: 1, db })
+      jobs.push(...found)
+      isOver = found.length === 0 || jobs.length === limit || (repeated === -1 && groups.length < most)
+    }
+    return jobs
   }
 
   /**
@@ -104,9 +132,10 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     await boss.insert(deadQueueOf(name), letters, { db })
   }
 
-  function toInsert({ id, body, notBefore }: Job): JobInsert<Data> {
+  function toInsert({ id, body, notBefore, group }: Job): JobInsert<Data> {
     const data = { at: stamp(), body: encode(body) }
-    return notBefore === undefined ? { id, data } : { id, data, startAfter: secondsUntil(notBefore, clock) }
+    const startAfter = notBefore && { startAfter: secondsUntil(notBefore, clock) }
+    return { id, data, ...startAfter, ...(group !== undefined && { group: { id: digestOf(group) } }) }
   }
 
   /** A claim that lapsed left no first time. Each took a lease at least before the job was due again. */
@@ -140,12 +169,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     await Promise.all(ends)
   }
 
-  async function peek(boss: PgBoss): Promise<JobWithMetadata<unknown> | undefined> {
-    const [job] = await inTransaction(boss, 'rollback', (db) =>
-      boss.fetch<unknown>(name, { includeMetadata: true, db }),
-    )
-    return job
-  }
+  const peek = (boss: PgBoss) => readFirstDue(boss.getDb(), schema, name)
 
   return {
     isDurable: true,
@@ -154,10 +178,11 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     ...(place !== undefined && { place }),
     reserve: connection.reserve,
     hasTransactions: true,
+    groups: { canHold: false },
     async push(jobs, options) {
       const rows = jobs.map(toInsert)
       if (options?.db !== undefined) {
-        await insertInto(options.db, rows, name, connection)
+        await insertInto(options.db, rows, settings, connection)
         return undefined
       }
       const bytes = jobs.reduce((sum, { body }) => sum + body.byteLength + ROW_BYTES, 0)
@@ -166,13 +191,14 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
       if (pushed === TIMED_OUT) throw unavailable(name, new Error(`no response within ${timeoutMs} ms`))
       return undefined
     },
-    async claim(limit, onUnreadable) {
-      const rows = await connection.call((boss) => boss.fetch<unknown>(name, { batchSize: limit }), {
-        onLate: (late) => {
-          const claims = late.map((row) => readClaim(row, clock)).filter((claim) => claim !== undefined)
-          return release(claims, { wereHandled: false }).catch(onError)
-        },
-      })
+    async claim(limit, onUnreadable, inTurn = false) {
+      const onLate = (late: readonly FetchedJob<unknown>[]): Promise<void> => {
+        const claims = late.map((row) => readClaim(row, clock)).filter((claim) => claim !== undefined)
+        return release(claims, { wereHandled: false }).catch(onError)
+      }
+      const rows = inTurn
+        ? await connection.transaction((boss, db) => fetchInTurn(limit, boss, db), { onLate })
+        : await connection.call((boss) => boss.fetch<unknown>(name, { batchSize: limit }), { onLate })
       foundAll = rows.length < limit
       const claims: PgBossClaim[] = []
       for (const row of rows) {
@@ -204,7 +230,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
       if (observe) return (await count()).oldestDueAt
       const isKnown = foundAll
       foundAll = false // It is true of the moment only.
-      return isKnown ? undefined : (await connection.call(peek))?.startAfter
+      return isKnown ? undefined : connection.call(peek)
     },
     async counts() {
       if (observe) return count()
@@ -218,7 +244,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
         waiting: stats?.queuedCount ?? 0,
         active: stats?.activeCount ?? 0,
         deadLetters: total,
-        oldestDueAt: oldest?.startAfter,
+        oldestDueAt: oldest,
         asOf: stats?.capturedOn ?? NEVER, // A boss that keeps statistics, and has none yet.
       }
     },

@@ -1,19 +1,24 @@
 /** Inserts jobs in a transaction of the caller's: pg-boss runs its statements there. */
 
-import type { Db, JobInsert } from 'pg-boss'
+import type { Db, JobInsert, PgBoss } from 'pg-boss'
 import { HooklineError } from '../../message/error.ts'
 import { invalidOption, kindOf } from '../../options/checks.ts'
 import type { Connection } from './connection.ts'
+import type { Settings } from './options.ts'
 
 export async function insertInto(
   db: object,
   jobs: readonly JobInsert[],
-  name: string,
+  settings: Settings,
   connection: Connection,
 ): Promise<void> {
+  const { name } = settings
   const transaction = readTransaction(db)
   const boss = await connection.call(async (opened) => opened) // Over our own connection: the queue must exist before.
-  const inserted = await boss.insert(name, [...jobs], { db: transaction, returnId: true })
+  const isInLine = jobs.some(({ group }) => group !== undefined)
+  const inserted = isInLine
+    ? await insertInOrder(boss, settings, jobs, transaction, true)
+    : await boss.insert(name, [...jobs], { db: transaction, returnId: true })
   const [first] = jobs
   if (inserted !== null || first?.id === undefined) return
   // All are known already, or pg-boss has inserted nothing because it sees no queue.
@@ -23,6 +28,27 @@ export async function insertInto(
   const found = 'a `db` of another database, or a snapshot from before the queue was opened'
   const message = `The transaction must see queue ${name}. Got ${found}. Roll back, and begin again in the database of the queue.`
   throw new HooklineError('queue_unavailable', message)
+}
+
+/**
+ * For jobs of one group: pg-boss fetches by the time of creation, which is the same for all that a transaction inserts.
+ *
+ * @param isLonger Whether the transaction may have inserted jobs before.
+ */
+export async function insertInOrder(
+  boss: PgBoss,
+  { name, schema }: Settings,
+  jobs: readonly JobInsert[],
+  db: Db,
+  isLonger = false,
+) {
+  const inserted = await boss.insert(name, [...jobs], { db, returnId: true })
+  const passed = isLonger ? 'clock_timestamp() - now()' : "interval '0'"
+  const statement = `UPDATE ${schema}.job SET created_on = created_on + passed + n * interval '1 microsecond'
+    FROM unnest($2::uuid[]) WITH ORDINALITY AS pushed (job_id, n), (SELECT ${passed} AS passed) AS moment
+    WHERE name = $1 AND id = job_id AND state = 'created' AND created_on = ${schema}.job_now()`
+  await db.executeSql(statement, [name, jobs.map(({ id }) => id)])
+  return inserted
 }
 
 /** A client of pg, as far as it is used here. Older ones do not know whether they are in a transaction. */

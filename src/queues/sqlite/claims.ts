@@ -1,7 +1,8 @@
 /** Claims: which due jobs are claimed next, when the next one is due, and how a claim ends. */
 
 import type { StatementSync } from 'node:sqlite'
-import { NO_ID, type OpenTables, PHASE, type QueueRow, textOfId } from './tables.ts'
+import { createGroups, type Group } from './groups.ts'
+import { IS_LATER, NO_ID, type OpenTables, PHASE, type QueueRow, textOfId } from './tables.ts'
 import type { Claim, ClaimRef, Claims, Finish, Release, UnreadableRow } from './thread-messages.ts'
 
 const MAX_COUNTED = 10_000
@@ -16,15 +17,18 @@ type JobRow = readonly [
   firstAt: number | null,
   retryState: Bytes,
   body: Bytes,
+  group: Group,
+  phase: number,
 ]
 const JOB = `seq, id, due_at, claim_count, first_at, retry_state,
-  (SELECT body FROM hookline_queue_bodies AS b WHERE b.seq = j.seq) FROM hookline_queue_jobs AS j`
+  (SELECT body FROM hookline_queue_bodies AS b WHERE b.seq = j.seq), in_group, phase FROM hookline_queue_jobs AS j`
 
 const DUE = `WHERE queue = ? AND phase = ${PHASE.due} ORDER BY place`
-const LATER = `WHERE queue = ? AND phase = ${PHASE.later}`
+const LATER = `WHERE queue = ? AND ${IS_LATER}`
 const NOW_DUE = `${LATER} AND due_at <= ? ORDER BY due_at, seq`
 
 export function createClaims({ database, owner }: OpenTables) {
+  const groups = createGroups({ database })
   const due = database.prepare(`SELECT ${JOB} ${DUE} LIMIT ?`)
   const nowDue = database.prepare(`SELECT ${JOB} ${NOW_DUE} LIMIT ?`)
   for (const statement of [due, nowDue]) statement.setReturnArrays(true)
@@ -37,12 +41,15 @@ export function createClaims({ database, owner }: OpenTables) {
     SELECT count(*) AS later, count(*) FILTER (WHERE claim_count > 0) AS retrying
     FROM (SELECT claim_count FROM hookline_queue_jobs ${LATER} LIMIT ${MAX_COUNTED + 1}) AS bounded`)
 
+  const join = database.prepare(
+    'UPDATE hookline_queue_jobs SET phase = ?, line = in_group, place = coalesce(?, place) WHERE seq = ?',
+  )
   const markClaimed = database.prepare(`
     UPDATE hookline_queue_jobs
     SET phase = ${PHASE.claimed}, owner = ${owner}, claim = ?, claim_count = claim_count + 1, first_at = coalesce(first_at, ?)
     WHERE seq BETWEEN ? AND ?`)
   const setUnreadable = database.prepare(`
-    UPDATE hookline_queue_jobs SET phase = ${PHASE.deadLetter}, place = ?, due_at = ?, reason = ? WHERE seq = ?`)
+    UPDATE hookline_queue_jobs SET phase = ${PHASE.deadLetter}, line = NULL, place = ?, due_at = ?, reason = ? WHERE seq = ?`)
 
   // Every statement that ends a claim names it, so a claim that has ended already changes nothing.
   const CLAIMED = `WHERE seq = ? AND phase = ${PHASE.claimed} AND owner = ${owner} AND claim = ?`
@@ -51,8 +58,8 @@ export function createClaims({ database, owner }: OpenTables) {
     INSERT OR REPLACE INTO hookline_queue_completed (seq, id, completed_at)
     SELECT seq, id, ? FROM hookline_queue_jobs ${CLAIMED_RUN}`)
   const keep = database.prepare(`
-    INSERT INTO hookline_queue_history (queue, handled_at, seq, bytes, kept)
-    SELECT queue, ?, seq, (SELECT length(body) FROM hookline_queue_bodies AS b WHERE b.seq = j.seq), ?
+    INSERT INTO hookline_queue_history (queue, handled_at, seq, in_group, bytes, kept)
+    SELECT queue, ?, seq, in_group, (SELECT length(body) FROM hookline_queue_bodies AS b WHERE b.seq = j.seq), ?
     FROM hookline_queue_jobs AS j ${CLAIMED_RUN} RETURNING bytes`)
   const remove = database.prepare(`DELETE FROM hookline_queue_jobs ${CLAIMED_RUN}`)
   const removeBodies = database.prepare(`
@@ -60,7 +67,7 @@ export function createClaims({ database, owner }: OpenTables) {
     WHERE seq BETWEEN ? AND ? AND NOT EXISTS (SELECT 1 FROM hookline_queue_jobs WHERE seq = b.seq)`)
   const end = database.prepare(`
     UPDATE hookline_queue_jobs
-    SET phase = ?, place = ?, due_at = ?, retry_state = ?, reason = ?, owner = NULL, claim = NULL ${CLAIMED}`)
+    SET phase = ?, line = CASE WHEN ? THEN line END, place = coalesce(?, place), due_at = ?, retry_state = ?, reason = ?, owner = NULL, claim = NULL ${CLAIMED}`)
   const save = database.prepare(`UPDATE hookline_queue_jobs SET retry_state = ? ${CLAIMED}`)
   const RELEASED = `UPDATE hookline_queue_jobs SET phase = ${PHASE.due}, owner = NULL, claim = NULL`
   const UNCOUNTED = `${RELEASED}, claim_count = claim_count - 1, first_at = CASE WHEN claim_count > 1 THEN first_at END`
@@ -68,17 +75,26 @@ export function createClaims({ database, owner }: OpenTables) {
   const releaseUncounted = database.prepare(`${UNCOUNTED} ${CLAIMED}`)
   const undo = database.prepare(`${UNCOUNTED} ${CLAIMED.replace('seq', 'queue')}`)
 
-  function pick(queue: number, now: number, limit: number): readonly JobRow[] {
+  function pick(row: QueueRow, now: number, limit: number): readonly JobRow[] {
+    const { queue } = row
+    const { line = [], alone: becameDue = [] } = Object.groupBy(
+      nowDue.all(queue, now, limit) as unknown as JobRow[],
+      ([, , , , , , , group]) => (group === null ? 'alone' : 'line'),
+    )
+    for (const [seq, , , , , , , group, phase] of line) {
+      if (phase === PHASE.held) join.run(PHASE.due, null, seq)
+      else join.run(groups.phaseIn(queue, group), row.next++, seq)
+    }
     const inOrder = due.all(queue, limit) as unknown as JobRow[]
-    const becameDue = nowDue.all(queue, now, limit) as unknown as JobRow[]
     if (becameDue.length === 0) return inOrder
     return [...becameDue, ...inOrder].sort(([, , one], [, , other]) => one - other).slice(0, limit)
   }
 
-  function failUnreadable(row: QueueRow, [seq, bytes]: JobRow, now: number): UnreadableRow {
+  function failUnreadable(row: QueueRow, [seq, bytes, , , , , , group]: JobRow, now: number): UnreadableRow {
     const id = textOfId(bytes)
     const reason = `unreadable: ${id === undefined ? 'its id is not a UUID of 16 bytes' : 'its body is missing'}`
     setUnreadable.run(row.next++, now, Buffer.from(reason), seq)
+    groups.advance(row.queue, group)
     row.waiting -= 1
     row.deadLetters += 1
     return { id: id ?? NO_ID, reason }
@@ -100,10 +116,10 @@ export function createClaims({ database, owner }: OpenTables) {
 
   return {
     claim(row: QueueRow, { now, limit, claim }: Claim): Claims {
-      const found = pick(row.queue, now, limit)
+      const found = pick(row, now, limit)
       const [readable, broken] = [found.filter(isReadable), found.filter((job) => !isReadable(job))]
       const unreadable = broken.map((job) => failUnreadable(row, job, now))
-      const jobs = readable.map(([seq, id, dueAt, claimCount, firstAt, retryState, body]) => ({
+      const jobs = readable.map(([seq, id, dueAt, claimCount, firstAt, retryState, body, group]) => ({
         seq,
         claim,
         id: id as Uint8Array,
@@ -112,17 +128,25 @@ export function createClaims({ database, owner }: OpenTables) {
         dueAt,
         body: body as Uint8Array,
         retryState: retryState ?? undefined,
+        group,
       }))
       for (const [first, last] of runsOf(jobs)) markClaimed.run(claim, now, first.seq, last.seq)
       row.waiting -= jobs.length
       row.active += jobs.length
       return { jobs, unreadable, nextDueAt: nextDueAt(row.queue) }
     },
-    finish(row: QueueRow, { seq, claim, now, outcome, retryAt, reason, retryState }: Finish): void {
-      const isRetry = outcome === 'retry'
-      const phase = !isRetry ? PHASE.deadLetter : retryAt <= now ? PHASE.due : PHASE.later
-      const dueAt = phase === PHASE.later ? retryAt : now
-      if (end.run(phase, row.next, dueAt, retryState ?? null, reason ?? null, seq, claim).changes === 0) return
+    finish(row: QueueRow, { seq, claim, group, now, outcome, retryAt, reason, retryState }: Finish): void {
+      const isRetry = outcome !== 'deadLetter'
+      const isNow = retryAt <= now
+      const staysFirst = group !== null && isRetry && (isNow || outcome === 'hold')
+      const later = staysFirst ? PHASE.held : PHASE.later
+      const phase = !isRetry ? PHASE.deadLetter : isNow ? PHASE.due : later
+      const [place, dueAt] = [staysFirst ? null : row.next, isRetry && !isNow ? retryAt : now]
+      if (
+        end.run(phase, Number(staysFirst), place, dueAt, retryState ?? null, reason ?? null, seq, claim).changes === 0
+      )
+        return
+      if (!staysFirst) groups.advance(row.queue, group)
       row.next += 1
       row.active -= 1
       row[isRetry ? 'waiting' : 'deadLetters'] += 1
@@ -136,6 +160,7 @@ export function createClaims({ database, owner }: OpenTables) {
         row.active -= Number(remove.run(first, last, claim).changes)
         if (!isKept) removeBodies.run(first, last)
       }
+      for (const { group } of requests) groups.advance(row.queue, group)
     },
     save: (retryState: Uint8Array, { seq, claim }: ClaimRef) => void save.run(retryState, seq, claim),
     release(row: QueueRow, { claims, wereHandled }: Release): void {

@@ -2,7 +2,8 @@
 
 import type { Replayed } from '../api.ts'
 import type { CheckedHistoryPage } from '../store.ts'
-import { bytesOfId, type OpenTables, PHASE, type QueueRow, textOfId } from './tables.ts'
+import { createGroups, type Group } from './groups.ts'
+import { bytesOfId, type OpenTables, type QueueRow, textOfId } from './tables.ts'
 import type { Dropped } from './thread-messages.ts'
 
 export interface HandledRow {
@@ -18,9 +19,11 @@ interface Place {
   readonly id: Uint8Array
   readonly handledAt: number
   readonly bytes: number
+  readonly group: Group
 }
 
 export function createHistory({ database }: OpenTables) {
+  const groups = createGroups({ database })
   const ROW = `
     SELECT h.seq, c.id, h.handled_at AS handledAt, h.kept, b.body FROM hookline_queue_history AS h
     JOIN hookline_queue_completed AS c ON c.seq = h.seq JOIN hookline_queue_bodies AS b ON b.seq = h.seq
@@ -29,7 +32,7 @@ export function createHistory({ database }: OpenTables) {
     ${ROW} AND (h.handled_at, h.seq) > (?, ?) AND h.handled_at < ? ORDER BY h.handled_at, h.seq LIMIT ?`)
   const find = database.prepare(`${ROW} AND h.handled_at = ? AND h.seq = ?`)
   const findPlace = database.prepare(`
-    SELECT h.seq, c.id, h.handled_at AS handledAt, h.bytes FROM hookline_queue_ids AS i
+    SELECT h.seq, c.id, h.handled_at AS handledAt, h.bytes, h.in_group AS "group" FROM hookline_queue_ids AS i
     JOIN hookline_queue_completed AS c ON c.seq = i.seq
     JOIN hookline_queue_history AS h ON h.queue = i.queue AND h.handled_at = c.completed_at AND h.seq = c.seq
     WHERE i.queue = ? AND i.id = ?`)
@@ -41,8 +44,8 @@ export function createHistory({ database }: OpenTables) {
   const removeCompleted = database.prepare('DELETE FROM hookline_queue_completed WHERE seq = ?')
   const removeId = database.prepare('DELETE FROM hookline_queue_ids WHERE queue = ? AND id = ?')
   const addJob = database.prepare(`
-    INSERT INTO hookline_queue_jobs (seq, queue, id, phase, place, due_at, claim_count, retry_state)
-    VALUES (?, ?, ?, ${PHASE.due}, ?, ?, 0, ?)`)
+    INSERT INTO hookline_queue_jobs (seq, queue, id, in_group, line, phase, place, due_at, claim_count, retry_state)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`)
   const addNote = database.prepare('INSERT OR IGNORE INTO hookline_queue_notes (queue, name, text) VALUES (?, ?, ?)')
   const readNote = database.prepare('SELECT text FROM hookline_queue_notes WHERE queue = ? AND name = ?')
 
@@ -85,7 +88,8 @@ export function createHistory({ database }: OpenTables) {
       for (const { place, retryState } of found) {
         take(row, place)
         removeCompleted.run(place.seq)
-        addJob.run(place.seq, row.queue, place.id, row.next++, now, retryState)
+        const { seq, id, group } = place
+        addJob.run(seq, row.queue, id, group, group, groups.phaseIn(row.queue, group), row.next++, now, retryState)
       }
       row.waiting += found.length
       return found.map(({ id }) => id)

@@ -5,6 +5,7 @@ import { BUSY, resultOf } from '../../sqlite/file.ts'
 import type { ClaimedJob, HandledJob, Outcome } from '../api.ts'
 import type { QueueStore } from '../store.ts'
 import type { Connection } from './connection.ts'
+import { groupOf } from './groups.ts'
 import type { HandledRow } from './history.ts'
 import type { Settings } from './options.ts'
 import type { DeadLetterRow, StoredPage } from './stored.ts'
@@ -55,10 +56,12 @@ export function createSqliteStore(settings: Settings, connection: Connection): Q
       }
     },
     hasTransactions: true,
+    groups: { canHold: true },
     push(jobs, { db } = {}) {
       const at = now()
-      const rows = jobs.map(({ id, body, notBefore }) => ({
+      const rows = jobs.map(({ id, body, notBefore, group }) => ({
         dueAt: notBefore?.getTime() ?? at,
+        group: groupOf(group),
         id: bytesOfId(id),
         body,
       }))
@@ -77,11 +80,12 @@ export function createSqliteStore(settings: Settings, connection: Connection): Q
         return { ...row, id, firstAt: new Date(row.firstAt), dueAt: new Date(row.dueAt) }
       })
     },
-    save: ({ seq, claim }, retryState) => send({ kind: 'save', queue, seq, claim, retryState }),
-    finish: ({ seq, claim }, outcome) => send({ kind: 'finish', queue, now: now(), seq, claim, ...fieldsOf(outcome) }),
+    save: ({ seq, claim, group }, retryState) => send({ kind: 'save', queue, seq, claim, group, retryState }),
+    finish: ({ seq, claim, group }, outcome) =>
+      send({ kind: 'finish', queue, now: now(), seq, claim, group, ...fieldsOf(outcome) }),
     /** Until it is done: the claims of a process that lives never lapse by themselves. */
     release(jobs, { wereHandled }) {
-      const claims = jobs.map(({ seq, claim }) => ({ seq, claim }))
+      const claims = jobs.map(({ seq, claim, group }) => ({ seq, claim, group }))
       return connection.sendUntilDone({ kind: 'release', queue, claims, wereHandled })
     },
     /** Each claim answers it, so it is asked for only where no claim was made before. */
@@ -155,7 +159,10 @@ function fieldsOf(outcome: Outcome) {
       : { ...none, outcome: 'keep' as const, retryState: keep }
   }
   const kept = { ...none, retryState: outcome.retryState }
-  if ('retryAt' in outcome) return { ...kept, outcome: 'retry' as const, retryAt: outcome.retryAt.getTime() }
+  if ('retryAt' in outcome) {
+    const { retryAt, holdsGroup } = outcome
+    return { ...kept, outcome: holdsGroup ? ('hold' as const) : ('retry' as const), retryAt: retryAt.getTime() }
+  }
   return { ...kept, outcome: 'deadLetter' as const, reason: Buffer.from(outcome.deadLetter) }
 }
 

@@ -3,7 +3,8 @@
 import { HooklineError } from '../../message/error.ts'
 import type { DeadLetter, StoredJob } from '../api.ts'
 import type { CheckedPage } from '../store.ts'
-import { bytesOfId, NO_ID, NUMBERS, type OpenTables, PHASE, type QueueRow, textOfId } from './tables.ts'
+import { createGroups, type Group } from './groups.ts'
+import { bytesOfId, IS_LATER, NO_ID, NUMBERS, type OpenTables, PHASE, type QueueRow, textOfId } from './tables.ts'
 import type { Letters, Push, QueueSettings } from './thread-messages.ts'
 
 export type DeadLetterRow = Omit<DeadLetter, 'failedAt'> & { readonly failedAt: number }
@@ -14,8 +15,10 @@ export interface StoredPage {
 }
 
 export function createStored({ database }: OpenTables) {
+  const groups = createGroups({ database })
   const insert = database.prepare(`
-    INSERT INTO hookline_queue_jobs (seq, queue, id, phase, place, due_at, claim_count) VALUES (?, ?, ?, ?, ?, ?, 0)`)
+    INSERT INTO hookline_queue_jobs (seq, queue, id, in_group, line, phase, place, due_at, claim_count)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)`)
   const insertBody = database.prepare('INSERT INTO hookline_queue_bodies (seq, body) VALUES (?, ?)')
   const removeJob = database.prepare('DELETE FROM hookline_queue_jobs WHERE seq = ?')
   const removeBody = database.prepare('DELETE FROM hookline_queue_bodies WHERE seq = ?')
@@ -40,11 +43,12 @@ export function createStored({ database }: OpenTables) {
     LEFT JOIN hookline_queue_jobs AS j ON j.seq = b.seq LEFT JOIN hookline_queue_completed AS c ON c.seq = b.seq
     WHERE b.seq > ? AND b.seq < ? AND coalesce(phase, 0) <> ${PHASE.deadLetter} ORDER BY b.seq LIMIT ?`)
   const findWaiting = database.prepare(`
-    SELECT seq, id FROM hookline_queue_jobs WHERE seq = ? AND phase IN (${PHASE.due}, ${PHASE.later})`)
+    SELECT seq, id, in_group AS "group" FROM hookline_queue_jobs
+    WHERE seq = ? AND (phase IN (${PHASE.due}, ${PHASE.behind}) OR ${IS_LATER})`)
   const findLetter = database.prepare(`
-    SELECT seq, id, place FROM hookline_queue_jobs WHERE seq = ? AND phase = ${PHASE.deadLetter}`)
+    SELECT seq, id, place, in_group AS "group" FROM hookline_queue_jobs WHERE seq = ? AND phase = ${PHASE.deadLetter}`)
   const oldestLetters = database.prepare(`
-    SELECT seq, id FROM hookline_queue_jobs WHERE queue = ? AND phase = ${PHASE.deadLetter} ORDER BY place LIMIT ?`)
+    SELECT seq, id, in_group AS "group" FROM hookline_queue_jobs WHERE queue = ? AND phase = ${PHASE.deadLetter} ORDER BY place LIMIT ?`)
   const letters = `
     SELECT id, reason, retry_state AS retryState, due_at AS failedAt,
       (SELECT body FROM hookline_queue_bodies AS b WHERE b.seq = j.seq) AS body FROM hookline_queue_jobs AS j
@@ -53,7 +57,7 @@ export function createStored({ database }: OpenTables) {
   const listNewest = database.prepare(`${letters} AND place < ? ORDER BY place DESC LIMIT ?`)
   const redrive = database.prepare(`
     UPDATE hookline_queue_jobs
-    SET phase = ${PHASE.due}, place = ?, due_at = ?, claim_count = 0, first_at = NULL, reason = NULL
+    SET phase = ?, line = in_group, place = ?, due_at = ?, claim_count = 0, first_at = NULL, reason = NULL
     WHERE seq = ?`)
 
   function seqOf(queue: number, id: Uint8Array): number | null {
@@ -97,13 +101,14 @@ export function createStored({ database }: OpenTables) {
         requireRoom(row, settings, jobs.filter(({ id }) => !isKnown(queue, id, windowStart)).length)
       }
       const known: string[] = []
-      for (const { dueAt, id, body } of jobs) {
+      for (const { dueAt, id, body, group } of jobs) {
         const seq = queue * NUMBERS + row.next
         if (!addId(queue, id, seq, windowStart)) {
           known.push(textOfId(id) ?? NO_ID)
           continue
         }
-        insert.run(seq, queue, id, dueAt <= now ? PHASE.due : PHASE.later, row.next, dueAt)
+        const phase = dueAt <= now ? groups.phaseIn(queue, group) : PHASE.later
+        insert.run(seq, queue, id, group, phase === PHASE.later ? null : group, phase, row.next, dueAt)
         insertBody.run(seq, body)
         row.next += 1
         row.waiting += 1
@@ -127,7 +132,9 @@ export function createStored({ database }: OpenTables) {
     },
     remove(row: QueueRow, ids: readonly string[]): number {
       const found = ids.map((id) => findWaiting.get(seqOf(row.queue, bytesOfId(id))))
-      const count = deleteJobs(row.queue, found.filter((job) => job !== undefined) as unknown as JobRef[])
+      const jobs = found.filter((job) => job !== undefined) as unknown as JobRef[]
+      const count = deleteJobs(row.queue, jobs)
+      for (const { group } of jobs) groups.advance(row.queue, group)
       row.waiting -= count
       return count
     },
@@ -146,7 +153,7 @@ export function createStored({ database }: OpenTables) {
     redrive(row: QueueRow, settings: QueueSettings, { now, ...which }: Letters & { readonly now: number }): number {
       const letters = findLetters(row, which)
       requireRoom(row, settings, which.ids === 'all' ? row.deadLetters : letters.length)
-      for (const { seq } of letters) redrive.run(row.next++, now, seq)
+      for (const { seq, group } of letters) redrive.run(groups.phaseIn(row.queue, group), row.next++, now, seq)
       row.deadLetters -= letters.length
       row.waiting += letters.length
       return letters.length
@@ -162,6 +169,7 @@ export function createStored({ database }: OpenTables) {
 interface JobRef {
   readonly seq: number
   readonly id: Uint8Array
+  readonly group: Group
 }
 
 function bytesOf(column: unknown): Uint8Array {

@@ -14,7 +14,13 @@ import {
 import { listNames, servesOther } from '../use.ts'
 import type { QueueSettings } from './thread-messages.ts'
 
-export const PHASE = { due: 0, later: 1, claimed: 2, deadLetter: 3 } as const
+/**
+ * Of the jobs of a group, the first one is due, claimed or held, and others wait behind it. One that is held waits like one that is
+ * later, and its group waits for it.
+ */
+export const PHASE = { due: 0, later: 1, claimed: 2, deadLetter: 3, behind: 4, held: 5 } as const
+/** Those that have a time. */
+export const IS_LATER = `phase IN (${PHASE.later}, ${PHASE.held})`
 
 /** How many numbers a queue has for its jobs and their places. The `seq` of a job is `queue * NUMBERS` plus its number. */
 export const NUMBERS: number = 2 ** 40
@@ -37,7 +43,9 @@ const TABLES: Tables = {
       seq INTEGER PRIMARY KEY,
       queue INTEGER NOT NULL,
       id BLOB NOT NULL,
-      phase INTEGER NOT NULL CHECK (phase BETWEEN 0 AND 3), -- See PHASE.
+      in_group INTEGER, -- A digest of the name of its group.
+      line INTEGER, -- The same while the job stands in the line of its group: while it is due, claimed, held or behind another.
+      phase INTEGER NOT NULL CHECK (phase BETWEEN 0 AND 5), -- See PHASE.
       place INTEGER NOT NULL, -- The order of the due jobs, and of the dead letters.
       due_at INTEGER NOT NULL CHECK (abs(due_at) <= 8640000000000000), -- As a Date holds it. Of a dead letter: when it failed.
       claim_count INTEGER NOT NULL CHECK (abs(claim_count) < 1 << 53),
@@ -48,9 +56,10 @@ const TABLES: Tables = {
       reason BLOB
     ) STRICT;
     CREATE INDEX hookline_queue_due ON hookline_queue_jobs (queue, place) WHERE phase = ${PHASE.due};
-    CREATE INDEX hookline_queue_later ON hookline_queue_jobs (queue, due_at, seq) WHERE phase = ${PHASE.later};
+    CREATE INDEX hookline_queue_later ON hookline_queue_jobs (queue, due_at, seq) WHERE ${IS_LATER};
     CREATE INDEX hookline_queue_claimed ON hookline_queue_jobs (queue, owner, claim) WHERE phase = ${PHASE.claimed};
     CREATE INDEX hookline_queue_dead ON hookline_queue_jobs (queue, place) WHERE phase = ${PHASE.deadLetter};
+    CREATE INDEX hookline_queue_groups ON hookline_queue_jobs (queue, line, place) WHERE line IS NOT NULL; -- No claim changes it.
     -- A table of its own, so that claiming a job does not write its body again.
     CREATE TABLE hookline_queue_bodies (seq INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;
     -- The ids that are known. Ids are random, so each is on another page: this table is written only once a job.
@@ -67,6 +76,7 @@ const TABLES: Tables = {
       queue INTEGER NOT NULL,
       handled_at INTEGER NOT NULL,
       seq INTEGER NOT NULL,
+      in_group INTEGER,
       bytes INTEGER NOT NULL,
       kept BLOB NOT NULL,
       PRIMARY KEY (queue, handled_at, seq)

@@ -7,6 +7,7 @@ import { HooklineError, type HooklineErrorCode } from '../../message/error.ts'
 import { cannotUse } from '../../sqlite/advice.ts'
 import type { QueueUse, Replayed } from '../api.ts'
 import type { CheckedHistoryPage, CheckedPage } from '../store.ts'
+import type { Group } from './groups.ts'
 
 export interface QueueSettings {
   readonly name: string
@@ -54,7 +55,14 @@ export interface Dropped {
 export interface Push {
   readonly kind: 'push'
   readonly now: number
-  readonly jobs: readonly { readonly dueAt: number; readonly id: Uint8Array; readonly body: Uint8Array }[]
+  readonly jobs: readonly PushedRow[]
+}
+
+interface PushedRow {
+  readonly dueAt: number
+  readonly group: Group
+  readonly id: Uint8Array
+  readonly body: Uint8Array
 }
 
 export interface Claim {
@@ -68,6 +76,7 @@ export interface Claim {
 export interface ClaimRef {
   readonly seq: number
   readonly claim: number
+  readonly group: Group
 }
 
 export interface Finish extends ClaimRef {
@@ -141,7 +150,7 @@ export interface DueMessage {
 }
 
 const PACKED = ['push', 'finish']
-const OUTCOMES = ['complete', 'keep', 'retry', 'deadLetter'] as const
+const OUTCOMES = ['complete', 'keep', 'retry', 'hold', 'deadLetter'] as const
 
 /** The bytes are copied: a small Buffer is a view of a pool of many. */
 export function packRequests(requests: readonly Request[]): RequestMessage {
@@ -152,13 +161,20 @@ export function packRequests(requests: readonly Request[]): RequestMessage {
     add(PACKED.indexOf(request.kind), queues.indexOf(request.queue))
     if (request.kind === 'push') {
       add(request.now, request.jobs.length)
-      for (const { dueAt, id, body } of request.jobs) {
-        add(dueAt)
+      for (const { dueAt, group, id, body } of request.jobs) {
+        add(dueAt, group ?? NO_GROUP)
         addBytes(id)
         addBytes(body)
       }
     } else if (request.kind === 'finish') {
-      add(request.now, request.seq, request.claim, OUTCOMES.indexOf(request.outcome), request.retryAt)
+      add(
+        request.now,
+        request.seq,
+        request.claim,
+        request.group ?? NO_GROUP,
+        OUTCOMES.indexOf(request.outcome),
+        request.retryAt,
+      )
       addBytes(request.reason)
       addBytes(request.retryState)
     } else {
@@ -172,14 +188,18 @@ export function packRequests(requests: readonly Request[]): RequestMessage {
 export function unpackRequests({ queues, others, buffer }: RequestMessage): Request[] {
   const { next, nextBytes, isOver } = createReader(buffer)
   const requests: Request[] = []
-  const nextJob = () => ({ dueAt: next(), id: nextBytes() as Uint8Array, body: nextBytes() as Uint8Array })
+  const nextGroup = (): Group => groupFrom(next())
+  const nextJob = (): PushedRow => {
+    return { dueAt: next(), group: nextGroup(), id: nextBytes() as Uint8Array, body: nextBytes() as Uint8Array }
+  }
   for (let other = 0; !isOver(); ) {
     const kind = PACKED[next()]
     const queue = queues[next()] as QueueSettings
     if (kind === 'push') {
       requests.push({ queue, kind, now: next(), jobs: listOf(next(), nextJob) })
     } else if (kind === 'finish') {
-      const fields = { now: next(), seq: next(), claim: next(), outcome: OUTCOMES[next()], retryAt: next() }
+      const claim = { now: next(), seq: next(), claim: next(), group: nextGroup() }
+      const fields = { ...claim, outcome: OUTCOMES[next()], retryAt: next() }
       requests.push({ queue, kind, ...fields, reason: nextBytes(), retryState: nextBytes() } as Request)
     } else {
       requests.push(others[other++] as Request)
@@ -194,8 +214,8 @@ export function packReplies(replies: readonly Reply[], isLast: boolean): ReplyMe
     if ('failure' in reply || reply.value === undefined) return 'failure' in reply ? reply : undefined
     const { jobs } = reply.value as Partial<Claims>
     if (jobs === undefined) return reply
-    for (const { seq, claim, claimCount, firstAt, dueAt, id, body, retryState } of jobs) {
-      add(seq, claim, claimCount, firstAt, dueAt)
+    for (const { seq, claim, group, claimCount, firstAt, dueAt, id, body, retryState } of jobs) {
+      add(seq, claim, group ?? NO_GROUP, claimCount, firstAt, dueAt)
       for (const bytes of [id, body, retryState]) addBytes(bytes)
     }
     return { value: { ...(reply.value as Claims), jobs: jobs.length } }
@@ -207,7 +227,8 @@ export function packReplies(replies: readonly Reply[], isLast: boolean): ReplyMe
 export function unpackReplies({ replies, buffer }: ReplyMessage): readonly Reply[] {
   const { next, nextBytes } = createReader(buffer)
   function nextJob(): ClaimedRow {
-    const fields = { seq: next(), claim: next(), claimCount: next(), firstAt: next(), dueAt: next() }
+    const ref = { seq: next(), claim: next(), group: groupFrom(next()) }
+    const fields = { ...ref, claimCount: next(), firstAt: next(), dueAt: next() }
     const [id, body, retryState] = [nextBytes() as Uint8Array, nextBytes() as Uint8Array, nextBytes()]
     return { ...fields, id, body: body.slice(), retryState: retryState?.slice() }
   }
@@ -223,6 +244,12 @@ function listOf<T>(length: number, make: () => T): T[] {
   const list: T[] = []
   while (list.length < length) list.push(make())
   return list
+}
+
+const NO_GROUP = -1
+
+function groupFrom(number: number): Group {
+  return number === NO_GROUP ? null : number
 }
 
 const NO_BYTES = -1

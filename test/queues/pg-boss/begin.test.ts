@@ -228,7 +228,7 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
   })
 
   it('are ended in the database, too, when their time is over', async () => {
-    const { receiver, name, write, send } = setUp({ retries: [], timeoutMs: 1_000 }, { timeoutMs: 500 })
+    const { receiver, name, write, send } = setUp({ retries: [], timeoutMs: 1_000 })
     receiver.on('track', async (message, delivery) => {
       await write(message, delivery)
       await delivery.db?.query(`SELECT pg_sleep(60), '${name}'`)

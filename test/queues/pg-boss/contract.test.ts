@@ -29,6 +29,7 @@ describe('pg-boss', needs('PostgreSQL'), () => {
     }
   }
 
-  testQueue('pg-boss', create)
-  testDurableQueue('pg-boss', create)
+  const options = { groups: { canHold: false } }
+  testQueue('pg-boss', create, options)
+  testDurableQueue('pg-boss', create, options)
 })

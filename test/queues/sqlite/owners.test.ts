@@ -21,7 +21,7 @@ function jobsOf(replies: readonly Reply[]) {
 function finish(job: { readonly seq: number; readonly claim: number }, outcome: Finish['outcome']) {
   const { seq, claim } = job
   const fields = { retryAt: 0, reason: undefined, retryState: undefined }
-  return { kind: 'finish', queue, now: 0, seq, claim, outcome, ...fields } satisfies Request
+  return { kind: 'finish', queue, now: 0, seq, claim, group: null, outcome, ...fields } satisfies Request
 }
 
 describe('an owner', () => {

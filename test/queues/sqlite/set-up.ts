@@ -105,7 +105,7 @@ export function requestsOf(settings: { readonly maxJobs?: number } = {}) {
       kind: 'push',
       queue,
       now: 0,
-      jobs: bodies.map((body) => ({ dueAt: 0, id: bytesOfId(randomUUID()), body: Buffer.from(body) })),
+      jobs: bodies.map((body) => ({ dueAt: 0, group: null, id: bytesOfId(randomUUID()), body: Buffer.from(body) })),
     }),
     claim: (claim: number, { limit = 1, now = 0 } = {}): Request => ({ kind: 'claim', queue, now, limit, claim }),
     counts: (): Request => ({ kind: 'counts', queue, now: 0 }),

@@ -1,0 +1,102 @@
+/** `groupBy` and `holdGroup` of an inbox and a destination. What each engine promises of groups is in its contract. */
+
+import { describe, expect, it, vi } from 'vitest'
+import type { InboxOptions } from '../../src/inbox/options.ts'
+import type { Message } from '../../src/message/message.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
+import { createReceiver } from '../../src/receiver/receiver.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+import { setUp as setUpDestination } from '../destination/set-up.ts'
+import { setUpInbox } from '../support/inbox.ts'
+import { deliver, secret } from '../support/receive.ts'
+
+const groupBy = (message: Message) => message.userId ?? message.anonymousId
+const track = (messageId: string, userId: string) => ({ ...fixtures.track, messageId, userId })
+
+function setUp(inbox: Partial<InboxOptions> = {}) {
+  const { receiver, clock, errors } = setUpInbox({ groupBy, retries: [1_000], ...inbox })
+  const running = new Map<string, PromiseWithResolvers<void>>()
+  receiver.on('track', async ({ messageId = '' }) => {
+    const held = Promise.withResolvers<void>()
+    running.set(messageId, held)
+    await held.promise.finally(() => running.delete(messageId))
+  })
+  receiver.start()
+  return {
+    errors,
+    receiver,
+    clock,
+    running: () => [...running.keys()],
+    async send(messageId: string, userId: string): Promise<void> {
+      expect((await deliver(receiver, track(messageId, userId))).status).toBe(200)
+      await clock.advance(0)
+    },
+    async end(messageId: string, error?: Error): Promise<void> {
+      if (error === undefined) running.get(messageId)?.resolve()
+      else running.get(messageId)?.reject(error)
+      await clock.advance(0)
+    },
+  }
+}
+
+describe('messages of one group', () => {
+  it('are handled one at a time, beside those of other groups', async () => {
+    const { send, end, running } = setUp()
+    for (const id of ['a1', 'a2', 'b1']) await send(id, id.slice(0, 1))
+    expect(running()).toEqual(['a1', 'b1'])
+    await end('a1')
+    expect(running()).toEqual(['b1', 'a2'])
+  })
+
+  it.each([
+    [false, ['a2']],
+    [true, []],
+  ])('wait for a retry with holdGroup %s', async (holdGroup, expected) => {
+    const { clock, send, end, running } = setUp({ holdGroup })
+    for (const id of ['a1', 'a2']) await send(id, 'a')
+    await end('a1', new Error('no'))
+    expect(running()).toEqual(expected)
+    await clock.advance(1_000)
+    for (const id of expected) await end(id)
+    expect(running()).toEqual(['a1'])
+  })
+
+  it.each(['', null, undefined])('are none when groupBy returns %j', async (group) => {
+    const { send, running } = setUp({ groupBy: () => group })
+    for (const id of ['a1', 'a2']) await send(id, 'a')
+    expect(running()).toEqual(['a1', 'a2'])
+  })
+
+  it('are those of one source', async () => {
+    const clock = manualClock()
+    const push = vi.fn(async () => undefined)
+    const inbox = { queue: { ...memoryQueue({ clock }), push }, groupBy }
+    const receiver = createReceiver({ secret: { source: () => 'shop', secrets: () => secret }, inbox, clock })
+    await deliver(receiver, track('a1', 'a'))
+    expect(push).toHaveBeenCalledWith([expect.objectContaining({ group: '["shop","a"]' })])
+  })
+
+  it('need a groupBy that returns a text', async () => {
+    const { receiver, errors } = setUp({ groupBy: () => 5 as never })
+    expect(await deliver(receiver, track('a1', 'a'))).toMatchObject({ status: 500 })
+    const text = '`inbox.groupBy()` must return a string, null or undefined. Got a number.'
+    expect(errors[0]?.cause).toEqual(new TypeError(`${text} Return what identifies the group, for example the userId.`))
+  })
+})
+
+describe('a destination posts messages of one group one at a time', () => {
+  it.each([
+    [false, ['a1', 'a2']],
+    [true, ['a1']],
+  ])('with holdGroup %s', async (holdGroup, expected) => {
+    const { clock, captured, destination } = setUpDestination([500, 200, 200], { groupBy, holdGroup })
+    await destination.send(track('a1', 'a'))
+    await destination.send(track('a2', 'a'))
+    await clock.advance(0)
+    const posted = () => captured.messages.map((message) => message.messageId)
+    expect(posted()).toEqual(expected)
+    await clock.advance(10 * 60_000)
+    expect(posted()).toEqual(holdGroup ? ['a1', 'a1', 'a2'] : ['a1', 'a2', 'a1'])
+  })
+})
