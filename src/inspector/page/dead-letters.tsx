@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Change, Changed, DeadLetters, Letter } from '../wire.ts'
 import { formatCount, formatDay, formatInstant, formatNumber, formatTime } from './format.ts'
 import { hrefOf, useRoute } from './navigation.ts'
-import { announce, Empty, Failure, NoQueue, ReadOnly, Text, Time, toggle } from './parts.tsx'
+import { announce, Empty, Failure, Heading, NoQueue, ReadOnly, Text, Time, titleOf, toggle } from './parts.tsx'
 import { useAction, useAnswer, useStore } from './store.ts'
 
 export function DeadLettersView() {
@@ -219,9 +219,8 @@ interface LetterItemProps {
 }
 
 function LetterItem({ letter, mayWrite, isSelected, onSelect, onChange }: LetterItemProps) {
-  const { type, name, user, failedAt, attempts, reason, error, row, excerpt } = letter
-  const title = name ?? type ?? 'not a message'
-  const shown = <Text value={title} />
+  const { failedAt, attempts, reason, error, excerpt } = letter
+  const title = titleOf(letter)
   return (
     <li class="letter">
       {mayWrite && (
@@ -234,13 +233,7 @@ function LetterItem({ letter, mayWrite, isSelected, onSelect, onChange }: Letter
       )}
       <div class="grow">
         <p class="row break">
-          {row === undefined ? <b>{shown}</b> : <a href={hrefOf('messages', String(row))}>{shown}</a>}
-          {type !== undefined && name !== undefined && (
-            <span class="tag">
-              <Text value={type} />
-            </span>
-          )}
-          {user !== undefined && <Text value={user} />}
+          <Heading message={letter} />
           <span class="muted">
             {formatCount(attempts, 'attempt')}, <Moment at={failedAt} />
           </span>

@@ -5,7 +5,7 @@ import { MESSAGE_TYPES } from '../../message/type-table.ts'
 import type { HandledLine, Part, ReplayPlan, ReplayRequest, ReplayStatus } from '../wire.ts'
 import { formatCount, formatDay, formatNumber, formatTime } from './format.ts'
 import { goTo, hrefOf, useRoute } from './navigation.ts'
-import { announce, Empty, Failure, ReadOnly, State, Text, Time, toggle } from './parts.tsx'
+import { announce, Empty, Failure, Heading, ReadOnly, State, Text, Time, titleOf, toggle } from './parts.tsx'
 import { nowOfApp, readLines, useAction, useStore } from './store.ts'
 
 const HOUR_MS = 3_600_000
@@ -234,22 +234,15 @@ interface HandledItemProps {
 }
 
 function HandledItem({ line, mayWrite, isSelected, onSelect, onReplay }: HandledItemProps) {
-  const { type, name, user, handledAt, handlers, ignored, replayId, row, excerpt } = line
-  const title = name ?? type ?? 'not a message'
-  const shown = <Text value={title} />
+  const { handledAt, handlers, ignored, replayId, excerpt } = line
+  const title = titleOf(line)
   const names = handlers.filter((each) => each !== '').join(', ')
   return (
     <li class="letter">
       {mayWrite && <input type="checkbox" aria-label={`Select ${title}`} checked={isSelected} onChange={onSelect} />}
       <div class="grow">
         <p class="row break">
-          {row === undefined ? <b>{shown}</b> : <a href={hrefOf('messages', String(row))}>{shown}</a>}
-          {type !== undefined && name !== undefined && (
-            <span class="tag">
-              <Text value={type} />
-            </span>
-          )}
-          {user !== undefined && <Text value={user} />}
+          <Heading message={line} />
           <Time at={handledAt} class="muted">{`${formatDay(handledAt)} ${formatTime(handledAt)}`}</Time>
         </p>
         <p class="row">

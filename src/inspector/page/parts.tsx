@@ -2,9 +2,10 @@
 
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { AttemptLine, Row, RowState } from '../wire.ts'
+import type { AttemptLine, Letter, Row, RowState } from '../wire.ts'
 import { splitText } from './codes.ts'
 import { formatAgo, formatAttemptError, formatCountdown, formatInstant } from './format.ts'
+import { hrefOf } from './navigation.ts'
 import { useNow, useStore } from './store.ts'
 
 /**
@@ -19,6 +20,29 @@ export function Text({ value, lines = false }: { readonly value: string; readonl
         typeof piece === 'string' ? piece : <span class="code">{piece.code}</span>,
       )}
     </bdi>
+  )
+}
+
+type Stored = Pick<Letter, 'type' | 'name' | 'user' | 'row'>
+
+export function titleOf({ type, name }: Stored): string {
+  return name ?? type ?? 'not a message'
+}
+
+/** The title of a stored message, with a link to it where it is in the list, its type and its user. */
+export function Heading({ message }: { readonly message: Stored }) {
+  const { type, name, user, row } = message
+  const shown = <Text value={titleOf(message)} />
+  return (
+    <>
+      {row === undefined ? <b>{shown}</b> : <a href={hrefOf('messages', String(row))}>{shown}</a>}
+      {type !== undefined && name !== undefined && (
+        <span class="tag">
+          <Text value={type} />
+        </span>
+      )}
+      {user !== undefined && <Text value={user} />}
+    </>
   )
 }
 
