@@ -18,6 +18,7 @@ const parts = [
   'depth',
   'queues',
   'history',
+  'peers',
   'inspector',
 ] as const
 

@@ -3,7 +3,15 @@
 import { execFileSync } from 'node:child_process'
 import { compareCollector } from './collect/part.ts'
 import { measureMonth } from './durable/month.ts'
-import { compareDepths, compareDrains, compareHistory, compareInboxes, compareQueues } from './durable/part.ts'
+import {
+  compareDepths,
+  compareDrains,
+  compareHistory,
+  compareInboxes,
+  comparePeers,
+  compareQueues,
+} from './durable/part.ts'
+import { measureWakes } from './durable/wake.ts'
 import { compareServers } from './http/part.ts'
 import { compareInspectors } from './inspect/part.ts'
 import { printMachine } from './machine.ts'
@@ -29,6 +37,10 @@ const measures: Readonly<Record<Part, () => unknown>> = {
   history: async () => {
     await compareHistory(options)
     await measureMonth()
+  },
+  peers: async () => {
+    await comparePeers(options)
+    await measureWakes(engines)
   },
   inspector: () => compareInspectors(options),
 }

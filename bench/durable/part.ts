@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { compare, type Figure, figures, type Plan, type RoundOptions, type Row, type Runner } from '../rounds.ts'
 import { startRunner, startServer } from '../start.ts'
 import { median } from '../table.ts'
+import type { Pick, Work } from './peer.ts'
 import { type EngineName, titles } from './place.ts'
 import type { PushSetting } from './pushes.ts'
 import { createSite, isThere, type Site } from './site.ts'
@@ -115,6 +116,35 @@ export async function compareHistory(options: RoundOptions): Promise<void> {
   })
 }
 
+const PICKS = ['plainjob, NORMAL', 'plainjob, FULL'] as const
+
+/** What somebody would pick instead, on the disk and in a file in memory. plainjob has no dedupe and no retries. */
+export async function comparePeers(options: RoundOptions): Promise<void> {
+  for (const folder of [tmpdir(), '/dev/shm']) {
+    await onSites(async (site) => {
+      for (const work of ['one by one', '100 in a call', 'drain'] as const satisfies readonly Work[]) {
+        const entry = (pick: Pick) => (checkout?: string) =>
+          startRunner('peer', [site('sqlite', folder).place, pick, work], { checkout })
+        const rows = PICKS.flatMap((to): Row[] => [
+          { of: 'sqliteQueue', to, figure: figures.cpu, ...(work === '100 in a call' && { atMost: 2 }) },
+          { of: 'sqliteQueue', to, figure: figures.rate },
+        ])
+        const plan: Plan = {
+          entries: {
+            sqliteQueue: { start: entry('sqliteQueue'), isOurs: true },
+            'plainjob, NORMAL': { start: entry('plainjob, NORMAL') },
+            'plainjob, FULL': { start: entry('plainjob, FULL') },
+          },
+          rows,
+          messages: 2000,
+          warmUp: 6000,
+        }
+        await compare(`sqliteQueue and plainjob, ${work}, 1 KB, in ${folder}`, [plan], options)
+      }
+    })
+  }
+}
+
 /** 100 queues of a file against one: 50 pushers, each push to the next queue. */
 export async function compareQueues(options: RoundOptions): Promise<void> {
   const many = 100
@@ -171,15 +201,15 @@ function printFlush(): void {
 }
 
 /** A new place. */
-type GetSite = (engine: EngineName) => Site
+type GetSite = (engine: EngineName, folder?: string) => Site
 
 /** Removes every place that was made. */
 async function onSites(use: (site: GetSite) => Promise<void>): Promise<void> {
   const sites: Site[] = []
   printFlush()
   try {
-    await use((engine) => {
-      const site = createSite(engine)
+    await use((engine, folder) => {
+      const site = createSite(engine, folder)
       sites.push(site)
       return site
     })

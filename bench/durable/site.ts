@@ -16,9 +16,9 @@ export interface Site {
 const REDIS_URL = process.env.REDIS_URL || 'redis://127.0.0.1:6379'
 const DATABASE_URL = process.env.DATABASE_URL || 'postgres://postgres@127.0.0.1:5432/postgres'
 
-/** Makes a new place. */
-export function createSite(engine: EngineName): Site {
-  const folder = mkdtempSync(join(tmpdir(), 'hookline-bench-'))
+/** Makes a new place. @param parent Where a file is. */
+export function createSite(engine: EngineName, parent: string = tmpdir()): Site {
+  const folder = mkdtempSync(join(parent, 'hookline-bench-'))
   const name = `bench_${folder.slice(-6).toLowerCase()}`
   const at = { sqlite: join(folder, 'queue.sqlite'), bullmq: REDIS_URL, 'pg-boss': DATABASE_URL }[engine]
   return {

@@ -7,7 +7,7 @@ import { HooklineError } from '../../message/error.ts'
 import { systemClock } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
 import type { JobTransaction } from '../api.ts'
-import { type Connection, unavailable } from './connection.ts'
+import { type Connection, survive, unavailable } from './connection.ts'
 import type { CompleteJob } from './history.ts'
 import type { Pool, PoolClient, Settings } from './options.ts'
 import type { PgBossClaim } from './rows.ts'
@@ -144,6 +144,7 @@ async function openPool({ connectionString, timeoutMs }: Settings, sockets: Set<
       return socket.once('close', () => sockets.delete(socket))
     },
   })
+  survive(pool)
   return pool.on('error', ignore) as never // Of a connection that is idle: the pool opens another one.
 }
 

@@ -1,5 +1,6 @@
 /** The connection to pg-boss: starts it at the first call, starts it again when that failed, and bounds every wait. */
 
+import type { EventEmitter } from 'node:events'
 import { Socket } from 'node:net'
 import { type Db, PgBoss } from 'pg-boss'
 import { describeError, HooklineError } from '../../message/error.ts'
@@ -58,7 +59,10 @@ export function createConnection(
   async function start(): Promise<PgBoss> {
     if (settings.boss !== undefined) return settings.boss
     ours = createBoss(settings, createSocket).on('error', reportError)
-    return ours.start()
+    const started = await ours.start()
+    const { pool } = started.getDb() as { readonly pool?: EventEmitter }
+    if (pool !== undefined) survive(pool)
+    return started
   }
 
   async function prepared(): Promise<PgBoss> {
@@ -135,6 +139,14 @@ export function createConnection(
       return closing
     },
   }
+}
+
+/**
+ * A new connection of a pool of `pg` may be ended in the moment before its user listens: an error that nobody hears would end the
+ * process.
+ */
+export function survive(pool: EventEmitter): void {
+  pool.on('connect', (client: EventEmitter) => client.on('error', () => {}))
 }
 
 export async function inTransaction<T>(

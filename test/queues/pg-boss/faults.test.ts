@@ -15,7 +15,7 @@ import { createProxy } from '../../support/postgres-proxy.ts'
 import { createPostgres, findPostgres, type PostgresServer } from '../../support/postgres-server.ts'
 import { complete, jobOf, work } from '../../support/queues.ts'
 import { until } from '../../support/until.ts'
-import { databaseUrl, useSchema } from './set-up.ts'
+import { databaseUrl, endLeases, useSchema } from './set-up.ts'
 
 const programs = findPostgres()
 const away = { code: 'queue_unavailable', status: 503 }
@@ -326,18 +326,4 @@ async function untilPushed(queue: Queue, job: Job): Promise<void> {
       () => false,
     ),
   )
-}
-
-/** What pg-boss does when the leases of a queue are over. */
-async function endLeases(connectionString: string, schema: string, name: string): Promise<void> {
-  const boss = new PgBoss({ connectionString, schema, supervise: false })
-  await boss.start()
-  const { rows } = await boss.getDb().executeSql(
-    `WITH lapsed AS (UPDATE ${schema}.job SET heartbeat_on = heartbeat_on - interval '1 hour' WHERE name = $1)
-     UPDATE ${schema}.queue SET monitor_on = NULL WHERE name = $1 RETURNING name`,
-    [name],
-  )
-  expect(rows).toHaveLength(1)
-  await boss.supervise(name)
-  await boss.stop({ graceful: false })
 }
