@@ -1,9 +1,9 @@
 /** Claims: which due jobs are claimed next, when the next one is due, and how a claim ends. */
 
 import type { StatementSync } from 'node:sqlite'
-import { createGroups, type Group } from './groups.ts'
+import { createGroups } from './groups.ts'
 import { IS_LATER, NO_ID, type OpenTables, PHASE, type QueueRow, textOfId } from './tables.ts'
-import type { Claim, ClaimRef, Claims, Finish, Release, UnreadableRow } from './thread-messages.ts'
+import type { Claim, ClaimRef, Claims, Finish, Group, Release, UnreadableRow } from './thread-messages.ts'
 
 const MAX_COUNTED = 10_000
 

@@ -2,8 +2,7 @@
 
 import { digestOf } from '../groups.ts'
 import { type OpenTables, PHASE } from './tables.ts'
-
-export type Group = number | null
+import type { Group } from './thread-messages.ts'
 
 export function groupOf(name: string | undefined): Group {
   return name === undefined ? null : Number.parseInt(digestOf(name), 16)

@@ -2,9 +2,9 @@
 
 import type { Replayed } from '../api.ts'
 import type { CheckedHistoryPage } from '../store.ts'
-import { createGroups, type Group } from './groups.ts'
+import { createGroups } from './groups.ts'
 import { bytesOfId, type OpenTables, type QueueRow, textOfId } from './tables.ts'
-import type { Dropped } from './thread-messages.ts'
+import type { Dropped, Group } from './thread-messages.ts'
 
 export interface HandledRow {
   readonly id: string

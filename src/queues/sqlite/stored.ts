@@ -3,9 +3,9 @@
 import { HooklineError } from '../../message/error.ts'
 import type { DeadLetter, StoredJob } from '../api.ts'
 import type { CheckedPage } from '../store.ts'
-import { createGroups, type Group } from './groups.ts'
+import { createGroups } from './groups.ts'
 import { bytesOfId, IS_LATER, NO_ID, NUMBERS, type OpenTables, PHASE, type QueueRow, textOfId } from './tables.ts'
-import type { Letters, Push, QueueSettings } from './thread-messages.ts'
+import type { Group, Letters, Push, QueueSettings } from './thread-messages.ts'
 
 export type DeadLetterRow = Omit<DeadLetter, 'failedAt'> & { readonly failedAt: number }
 

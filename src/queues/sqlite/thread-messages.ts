@@ -7,7 +7,6 @@ import { HooklineError, type HooklineErrorCode } from '../../message/error.ts'
 import { cannotUse } from '../../sqlite/advice.ts'
 import type { QueueUse, Replayed } from '../api.ts'
 import type { CheckedHistoryPage, CheckedPage } from '../store.ts'
-import type { Group } from './groups.ts'
 
 export interface QueueSettings {
   readonly name: string
@@ -57,6 +56,9 @@ export interface Push {
   readonly now: number
   readonly jobs: readonly PushedRow[]
 }
+
+/** A digest of its name; null without one. */
+export type Group = number | null
 
 interface PushedRow {
   readonly dueAt: number
