@@ -13,7 +13,10 @@ export interface QueueCounts {
   /** Jobs that are claimed, by any worker. */
   readonly active: number
   readonly deadLetters: number
-  /** When the oldest due job came due; undefined when none is due. */
+  /**
+   * When the oldest due job came due; undefined when none is due. Jobs that wait behind others of their groups are not due; pg-boss
+   * counts them.
+   */
   readonly oldestDueAt: Date | undefined
   /** When the engine counted. */
   readonly asOf: Date

@@ -18,6 +18,8 @@ interface Entry {
   readonly group: string | undefined
   /** Whether the others of its group wait behind it: it is due, claimed or held. */
   isFirst: boolean
+  /** Its place among those that are due. */
+  place: number
 }
 
 /** What `memoryQueue` takes. */
@@ -68,6 +70,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
   const { dedupeWindowMs = 24 * 60 * 60_000, clock = systemClock } = options
   const entries = new Map<string, Entry>() // What waits or is claimed, the oldest first.
   const due = createFifo<Entry>()
+  const next = createTimeHeap<Entry>() // Due, too: those that were behind others of their groups, by their places.
   const later = createTimeHeap<Entry>()
   const behind = new Map<string, Fifo<Entry>>() // By group, while one of its jobs is due, claimed or held.
   const letters = new Map<string, Letter>() // The oldest first.
@@ -80,6 +83,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
   let entryBytes = 0
   let letterBytes = 0
   let active = 0
+  let places = 0
   let retrying = 0 // Of those that wait.
 
   function isKnown(id: string): boolean {
@@ -117,6 +121,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
       dueAt,
       group,
       isFirst: false,
+      place: 0,
     }
     entries.set(id, entry)
     entryBytes += bytesOf(entry)
@@ -139,6 +144,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
 
   function join(entry: Entry): void {
     const { group, isFirst } = entry
+    entry.place = places++
     const line = group === undefined || isFirst ? due : (behind.get(group) ?? due)
     if (group !== undefined && line === due && !isFirst) {
       behind.set(group, createFifo())
@@ -152,10 +158,10 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
     const { group } = entry
     if (group === undefined || !entry.isFirst) return
     entry.isFirst = false
-    const next = behind.get(group)?.shift()
-    if (next === undefined) return void behind.delete(group)
-    next.isFirst = true
-    due.push(next)
+    const first = behind.get(group)?.shift()
+    if (first === undefined) return void behind.delete(group)
+    first.isFirst = true
+    next.push(first, first.place)
   }
 
   function remove(entry: Entry): void {
@@ -258,9 +264,9 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
     claim(limit) {
       moveDue()
       const claims: MemoryClaim[] = []
-      for (let entry = due.peek(); entry !== undefined && claims.length < limit; entry = due.peek()) {
-        due.shift()
-        claims.push(claimEntry(entry))
+      while (claims.length < limit && due.size + next.size > 0) {
+        const isNext = (next.nextAt() ?? Number.POSITIVE_INFINITY) < (due.peek()?.place ?? Number.POSITIVE_INFINITY)
+        claims.push(claimEntry((isNext ? next.pop() : due.shift()) as Entry))
       }
       return claims
     },
@@ -283,18 +289,19 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
     },
     release() {}, // close() returns what is left.
     nextDueAt() {
-      const at = due.size > 0 ? undefined : later.nextAt()
-      return due.size > 0 ? LONG_AGO : at === undefined ? undefined : new Date(at)
+      const isDue = due.size + next.size > 0
+      const at = isDue ? undefined : later.nextAt()
+      return isDue ? LONG_AGO : at === undefined ? undefined : new Date(at)
     },
     counts() {
       moveDue()
-      const oldest = due.peek()
+      const dueAt = [due.peek(), next.peek()].flatMap((entry) => entry?.dueAt ?? [])
       return {
         waiting: entries.size - active,
         retrying,
         active,
         deadLetters: letters.size,
-        oldestDueAt: oldest && new Date(oldest.dueAt),
+        oldestDueAt: dueAt.length === 0 ? undefined : new Date(Math.min(...dueAt)),
         asOf: new Date(clock.now()),
       }
     },
@@ -355,6 +362,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
     remove(which) {
       const found = new Set(which.flatMap((id) => entries.get(id) ?? []).filter(({ isClaimed }) => !isClaimed))
       due.filter((entry) => !found.has(entry))
+      next.filter((entry) => !found.has(entry))
       later.filter((entry) => !found.has(entry))
       for (const line of behind.values()) line.filter((entry) => !found.has(entry))
       for (const entry of found) {

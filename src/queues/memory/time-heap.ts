@@ -33,6 +33,7 @@ export function createTimeHeap<T>() {
       }
     },
     nextAt: () => nodes[0]?.at,
+    peek: () => nodes[0]?.item,
     pop(): T | undefined {
       swap(0, nodes.length - 1)
       const top = nodes.pop()

@@ -173,15 +173,25 @@ export async function readFirstDue(db: Db, schema: string, queue: string): Promi
   return (await db.executeSql(statement, [queue])).rows[0]?.dueAt
 }
 
-/** The groups of the next due jobs whose groups are free, in the order of the jobs; null for a job without one. */
-export async function readDueGroups(db: Db, schema: string, queue: string, limit: number): Promise<(string | null)[]> {
-  const statement = `SELECT group_id AS "group" FROM ${schema}.job AS due WHERE ${isDue(schema)}
-    AND (group_id IS NULL OR NOT EXISTS (
-      SELECT 1 FROM ${schema}.job AS active
-      WHERE active.name = $1 AND active.state = 'active' AND active.group_id = due.group_id))
+/** The groups that are busy; and those of the next due jobs of others, in the order of the jobs: null for a job without one. */
+export async function readDueGroups(db: Db, schema: string, queue: string, limit: number) {
+  const statement = `
+    WITH busy AS MATERIALIZED (
+      SELECT DISTINCT group_id FROM ${schema}.job WHERE name = $1 AND state = 'active' AND group_id IS NOT NULL)
+    SELECT group_id AS "group", (SELECT coalesce(array_agg(group_id), '{}') FROM busy) AS busy FROM ${schema}.job
+    WHERE ${isDue(schema)} AND (group_id IS NULL OR group_id NOT IN (SELECT group_id FROM busy))
     ${IN_ORDER} LIMIT $2`
   const { rows } = await db.executeSql(statement, [queue, limit])
-  return rows.map(({ group }) => group)
+  const [first] = rows as { readonly busy: string[] }[]
+  return { groups: rows.map(({ group }) => group as string | null), busy: first?.busy ?? [] }
+}
+
+/** Puts jobs after all that were created before, in this order: pg-boss fetches by the time of creation. @param passed Since the transaction began. */
+export async function putLast(db: Db, schema: string, queue: string, ids: readonly string[], passed = "interval '0'") {
+  const statement = `UPDATE ${schema}.job SET created_on = ${schema}.job_now() + passed + n * interval '1 microsecond'
+    FROM unnest($2::uuid[]) WITH ORDINALITY AS last (job_id, n), (SELECT ${passed} AS passed) AS moment
+    WHERE name = $1 AND id = job_id AND state < 'active'`
+  await db.executeSql(statement, [queue, ids])
 }
 
 /** Counts the jobs of one queue, now. `getQueueStats` would store what it counts, and return what it has stored for a minute. */

@@ -89,20 +89,21 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
   }
 
   /**
-   * As many at once as are of different groups: of those of one group that it fetches together, pg-boss takes any. Other claims wait,
-   * because it sees only those that are committed.
+   * In order, up to the first one whose group came before; then again. Other claims wait, because pg-boss sees only those that are
+   * committed; and groups that were busy at the look stay left out, because of two jobs of a group that it fetches together it takes any.
    */
   async function fetchInTurn(limit: number, boss: PgBoss, db: Db): Promise<FetchedJob<unknown>[]> {
-    await db.executeSql(
-      `SET LOCAL idle_in_transaction_session_timeout = ${timeoutMs}; SELECT pg_advisory_xact_lock(${claimLock})`,
-    )
+    const limitMs = Math.ceil(timeoutMs / 2) // Before the call gives up, and with it the connections of all others.
+    await db.executeSql(`SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ${limitMs};
+      SET LOCAL idle_in_transaction_session_timeout = ${limitMs}; SELECT pg_advisory_xact_lock(${claimLock})`)
     const jobs: FetchedJob<unknown>[] = []
     for (let isOver = false; !isOver; ) {
       const most = limit - jobs.length
-      const groups = await readDueGroups(db, schema, name, most)
+      const { groups, busy } = await readDueGroups(db, schema, name, most)
       const repeated = groups.findIndex((group, index) => group !== null && groups.indexOf(group) < index)
       const batchSize = repeated === -1 ? groups.length : repeated
-      const found = batchSize === 0 ? [] : await boss.fetch<unknown>(name, { batchSize, groupConcurrency: 1, db })
+      const options = { batchSize, groupConcurrency: 1, ignoreGroups: busy, db }
+      const found = batchSize === 0 ? [] : await boss.fetch<unknown>(name, options)
       jobs.push(...found)
       isOver = found.length === 0 || jobs.length === limit || (repeated === -1 && groups.length < most)
     }

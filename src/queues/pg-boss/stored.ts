@@ -6,7 +6,18 @@ import type { QueueStore } from '../store.ts'
 import type { Connection } from './connection.ts'
 import type { Settings } from './options.ts'
 import { deadQueueOf } from './prepare.ts'
-import { countRows, createStamps, type Data, encode, isNote, readBody, readLetter, readRows, stateOf } from './rows.ts'
+import {
+  countRows,
+  createStamps,
+  type Data,
+  encode,
+  isNote,
+  putLast,
+  readBody,
+  readLetter,
+  readRows,
+  stateOf,
+} from './rows.ts'
 
 export interface Stored extends Pick<QueueStore, 'deadLetters' | 'redrive' | 'drop' | 'jobs' | 'remove'> {
   count(): Promise<QueueCounts>
@@ -89,6 +100,7 @@ export function createStored(connection: Connection, { name, schema, timeoutMs, 
         await boss.update(name, { ...job, before }, { id, startAfter: 0, deleteAfterSeconds, priority: 0, db })
       }
     }
+    await putLast(db, schema, name, ids)
   }
 
   async function drop({ ids, boss, db }: Move): Promise<void> {

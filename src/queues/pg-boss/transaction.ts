@@ -5,6 +5,7 @@ import { HooklineError } from '../../message/error.ts'
 import { invalidOption, kindOf } from '../../options/checks.ts'
 import type { Connection } from './connection.ts'
 import type { Settings } from './options.ts'
+import { putLast } from './rows.ts'
 
 export async function insertInto(
   db: object,
@@ -31,7 +32,7 @@ export async function insertInto(
 }
 
 /**
- * For jobs of one group: pg-boss fetches by the time of creation, which is the same for all that a transaction inserts.
+ * For jobs of one group: the time of creation is the same for all that a transaction inserts.
  *
  * @param isLonger Whether the transaction may have inserted jobs before.
  */
@@ -43,11 +44,9 @@ export async function insertInOrder(
   isLonger = false,
 ) {
   const inserted = await boss.insert(name, [...jobs], { db, returnId: true })
-  const passed = isLonger ? 'clock_timestamp() - now()' : "interval '0'"
-  const statement = `UPDATE ${schema}.job SET created_on = created_on + passed + n * interval '1 microsecond'
-    FROM unnest($2::uuid[]) WITH ORDINALITY AS pushed (job_id, n), (SELECT ${passed} AS passed) AS moment
-    WHERE name = $1 AND id = job_id AND state = 'created' AND created_on = ${schema}.job_now()`
-  await db.executeSql(statement, [name, jobs.map(({ id }) => id)])
+  const fresh = new Set(inserted)
+  const ids = jobs.flatMap(({ id }) => (id !== undefined && fresh.has(id) ? [id] : []))
+  await putLast(db, schema, name, ids, isLonger ? 'clock_timestamp() - now()' : undefined)
   return inserted
 }
 

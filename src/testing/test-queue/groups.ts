@@ -34,6 +34,26 @@ export const groupCases: Cases = {
     await expectCounts()
   },
 
+  'groups: the next one keeps its place among the others': async (context) => {
+    const { queue, advance, drain } = context
+    const seen: (string | undefined)[] = []
+    queue.pause()
+    queue.work(
+      async ({ body }) => {
+        seen.push(text(body))
+        return complete()
+      },
+      { concurrency: 1, inTurn: true },
+    )
+    for (const body of ['a1', 'a2', '-', 'a3']) {
+      await queue.push(jobsOf(body))
+      await advance(1)
+    }
+    queue.resume()
+    await drain()
+    deepEqual(seen, ['a1', 'a2', '-', 'a3'])
+  },
+
   'groups: a retry lets the next job go, and comes when its group is free': async (context) => {
     const { queue, now, advance, drain, expectCounts } = context
     const { seen, running, end } = handleByHand(context)
@@ -78,13 +98,16 @@ export const groupCases: Cases = {
   'groups: a dead letter lets the next job go, and is redriven in turn': async (context) => {
     const { queue, expectCounts } = context
     const { seen, running, end } = handleByHand(context)
-    await queue.push(jobsOf('a1 a2'))
+    await queue.push(jobsOf('a1 a2 a3'))
     await context.claimed(seen, 1)
     await end('a1', 2, { deadLetter: 'no' })
+    await context.advance(1)
     equal(await queue.redrive('all'), 1)
-    await expectCounts({ waiting: 1, active: 1 })
+    await expectCounts({ waiting: 2, active: 1 })
     deepEqual(running(), ['a2'])
     await end('a2', 3)
+    deepEqual(running(), ['a3'])
+    await end('a3', 4)
     deepEqual(running(), ['a1'])
   },
 

@@ -13,6 +13,9 @@ import { databaseUrl, useVirtualBoss } from './set-up.ts'
 const FIRST_ID = '00000000-0000-4000-8000-000000000000'
 const YEAR = 365 * 24 * 60 * 60_000
 
+/** pg-boss takes the least id of a group. */
+const LAST_ID = 'ffffffff-ffff-4fff-bfff-ffffffffffff'
+
 describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
   const server = useVirtualBoss()
   const { setUp } = server
@@ -157,6 +160,43 @@ describe('the rows of a queue on pg-boss', needs('PostgreSQL'), () => {
       held.resolve(complete)
       await queue.drain()
       expect([seen.length, others]).toEqual([1, []])
+    })
+
+    it('in turn are in order, also when the job before them completes in the middle of a claim', async () => {
+      const { boss } = server.virtual
+      let meanwhile: (() => Promise<unknown>) | undefined
+      async function fetch(...given: Parameters<typeof boss.fetch>) {
+        await meanwhile?.()
+        meanwhile = undefined
+        return boss.fetch(...given)
+      }
+      const watched = new Proxy(boss, {
+        get(target, key) {
+          const value: unknown = Reflect.get(target, key)
+          if (key === 'fetch') return fetch
+          return typeof value === 'function' ? value.bind(target) : value
+        },
+      })
+      const { queue, name } = setUp({ boss: watched })
+      const seen: string[] = []
+      queue.work(
+        ({ body }) => {
+          seen.push(`${body}`)
+          return new Promise(() => {})
+        },
+        { concurrency: 10, inTurn: true },
+      )
+      const pushed = (...bodies: string[]) =>
+        queue.push(
+          bodies.map((body) => ({ ...jobOf(body), group: body.slice(0, 1), ...(body === 'a2' && { id: LAST_ID }) })),
+        )
+      await pushed('a1')
+      await until(() => seen.length === 1)
+      meanwhile = () =>
+        server.schema.run(`UPDATE schema.job SET state = 'completed' WHERE name = $1 AND state = 'active'`, [name])
+      await pushed('a2', 'a3', 'a4', 'b1', 'c1')
+      await until(() => seen.length === 4)
+      expect(seen.toSorted()).toEqual(['a1', 'a2', 'b1', 'c1'])
     })
 
     it('together are handled in the order of their pushes, whatever order PostgreSQL returns them in', async () => {
