@@ -17,8 +17,8 @@ export const outbound: readonly Patch[] = [
   {
     fault: 'the first attempt is made a second later',
     file: 'src/destination/destination.ts',
-    from: 'jobs.push({ id, body: bytes })',
-    to: 'jobs.push({ id, body: bytes, notBefore: new Date(at + 1_000) })',
+    from: 'jobs.push({ id, body: bytes,',
+    to: 'jobs.push({ id, body: bytes, notBefore: new Date(at + 1_000),',
     rows: ['Outbound · What it does · 1'],
   },
   {
