@@ -23,6 +23,7 @@ export type {
   Outcome,
   PushOptions,
   Queue,
+  QueueGroups,
   QueueHistory,
   QueueUse,
   Replayed,
