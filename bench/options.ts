@@ -18,6 +18,7 @@ const parts = [
   'depth',
   'queues',
   'history',
+  'groups',
   'peers',
   'inspector',
 ] as const

@@ -6,6 +6,7 @@ import { measureMonth } from './durable/month.ts'
 import {
   compareDepths,
   compareDrains,
+  compareGroups,
   compareHistory,
   compareInboxes,
   comparePeers,
@@ -38,6 +39,7 @@ const measures: Readonly<Record<Part, () => unknown>> = {
     await compareHistory(options)
     await measureMonth()
   },
+  groups: () => compareGroups(engines, options),
   peers: async () => {
     await comparePeers(options)
     await measureWakes(engines)

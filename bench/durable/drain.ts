@@ -7,14 +7,15 @@ import { trackMessage } from '../message.ts'
 import { BATCH, openBare } from './bare.ts'
 import { openQueue, type Place } from './place.ts'
 
-export type DrainKind = 'bare' | 'queue'
+/** `in turn`: each job has a group of its own. */
+export type DrainKind = 'bare' | 'queue' | 'in turn'
 
 const body = trackMessage(1024)
 /** Of a fill. */
 const CHUNK = 500
 
 export async function open(place: Place, kind: DrainKind): Promise<Contender> {
-  return kind === 'bare' ? drainBare(place) : drainQueue(place)
+  return kind === 'bare' ? drainBare(place) : drainQueue(place, kind === 'in turn')
 }
 
 async function drainBare(place: Place): Promise<Contender> {
@@ -23,9 +24,9 @@ async function drainBare(place: Place): Promise<Contender> {
   return { prepare: (messages) => inChunks(messages, put), run: drain }
 }
 
-async function drainQueue(place: Place): Promise<Contender> {
+async function drainQueue(place: Place, inTurn: boolean): Promise<Contender> {
   const queue = await openQueue(place)
-  const put = (count: number) => queue.push(Array.from({ length: count }, createJob))
+  const put = (count: number) => queue.push(Array.from({ length: count }, () => createJob(inTurn)))
   let left = 0
   let over = Promise.withResolvers<void>()
   queue.pause()
@@ -35,7 +36,7 @@ async function drainQueue(place: Place): Promise<Contender> {
       if (left === 0) over.resolve()
       return { complete: true }
     },
-    { concurrency: BATCH },
+    { concurrency: BATCH, inTurn },
   )
   return {
     prepare: (messages) => inChunks(messages, put),
@@ -50,8 +51,9 @@ async function drainQueue(place: Place): Promise<Contender> {
   }
 }
 
-function createJob(): Job {
-  return { id: randomUUID(), body }
+function createJob(inTurn: boolean): Job {
+  const id = randomUUID()
+  return inTurn ? { id, body, group: id } : { id, body }
 }
 
 /** Calls `put` until so many are put. */

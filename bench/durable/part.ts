@@ -116,6 +116,32 @@ export async function compareHistory(options: RoundOptions): Promise<void> {
   })
 }
 
+/** 5000 jobs that wait, each of a group of its own, against jobs without groups. BullMQ has none. */
+export async function compareGroups(engines: readonly EngineName[], options: RoundOptions): Promise<void> {
+  await onSites(async (site) => {
+    const plans: Plan[] = []
+    for (const engine of engines) {
+      if (engine === 'bullmq' || !(await isThere(engine))) continue
+      const [without, ours] = [titles[engine], `${titles[engine]}, groups`]
+      const entry = (kind: string) => (checkout?: string) =>
+        startRunner('drain', [site(engine).place, kind], { checkout })
+      plans.push({
+        entries: {
+          [without]: { start: entry('queue'), isOurs: true },
+          [ours]: { start: entry('in turn'), isOurs: true },
+        },
+        rows: [
+          { of: ours, to: without, figure: figures.cpu, atMost: 1.3 },
+          { of: ours, to: without, figure: figures.rate },
+        ],
+        messages: 5_000,
+        warmUp: 5_000,
+      })
+    }
+    await compare('Drain in turn, 100 at a time, handlers that do nothing', plans, options)
+  })
+}
+
 const PICKS = ['plainjob, NORMAL', 'plainjob, FULL'] as const
 
 /** What somebody would pick instead, on the disk and in a file in memory. plainjob has no dedupe and no retries. */

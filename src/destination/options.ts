@@ -46,8 +46,8 @@ export interface DestinationOptions extends SenderOptions {
    */
   readonly circuit?: CircuitOptions | false
   /**
-   * Names the group of a message, such as a user: of the messages of one group one is posted at a time, in the order of submission
-   * while none fails. Null, undefined or `''`: the message has no group. Needs `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
+   * Names the group of a message, such as its user. The messages of a group are posted one at a time, in the order of submission while
+   * none fails. Null, undefined or `''`: no group. Needs `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
    */
   readonly groupBy?: (message: Message) => string | null | undefined
   /**

@@ -48,9 +48,9 @@ export interface InboxOptions {
    */
   readonly transactional?: boolean
   /**
-   * Names the group of a message, such as a user: of the messages of one group one is handled at a time, by all processes together, in
-   * the order of arrival while none fails. Null, undefined or `''`: the message has no group. Gets what `key` gets. Pass the same to all
-   * processes. Needs `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
+   * Names the group of a message, such as its user. All processes together handle the messages of a group one at a time, in the order of
+   * arrival while none fails. Null, undefined or `''`: no group. Gets what `key` gets. Pass the same to all processes. Needs
+   * `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
    */
   readonly groupBy?: (message: Message, delivery: Delivery) => string | null | undefined
   /** Whether a message that waits for its retry holds its group. Needs `sqliteQueue` or `memoryQueue`. Default false: the next one goes. */

@@ -16,8 +16,8 @@ export interface Job {
   /** The earliest time to handle it. Default: at once. */
   readonly notBefore?: Date
   /**
-   * Of the due jobs of a group one is claimed at a time, in the order in which they were pushed. Only a queue with `groups` takes it.
-   * Default: it has no group.
+   * The name of its group. Workers claim the due jobs of a group one at a time, in the order of their pushes. A queue without `groups`
+   * refuses it. Default: no group.
    */
   readonly group?: string | undefined
 }

@@ -145,12 +145,12 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
   function join(entry: Entry): void {
     const { group, isFirst } = entry
     entry.place = places++
-    const line = group === undefined || isFirst ? due : (behind.get(group) ?? due)
-    if (group !== undefined && line === due && !isFirst) {
-      behind.set(group, createFifo())
-      entry.isFirst = true
-    }
-    line.push(entry)
+    if (group === undefined || isFirst) return void due.push(entry)
+    const line = behind.get(group)
+    if (line !== undefined) return void line.push(entry)
+    behind.set(group, createFifo())
+    entry.isFirst = true
+    due.push(entry)
   }
 
   /** When it was the first one of its group, the next one is due. */
@@ -265,7 +265,7 @@ export function createMemoryStore(options: MemoryQueueOptions = {}): QueueStore<
       moveDue()
       const claims: MemoryClaim[] = []
       while (claims.length < limit && due.size + next.size > 0) {
-        const isNext = (next.nextAt() ?? Number.POSITIVE_INFINITY) < (due.peek()?.place ?? Number.POSITIVE_INFINITY)
+        const isNext = next.size > 0 && Number(next.nextAt()) < (due.peek()?.place ?? Number.POSITIVE_INFINITY)
         claims.push(claimEntry((isNext ? next.pop() : due.shift()) as Entry))
       }
       return claims

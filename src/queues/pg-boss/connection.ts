@@ -141,10 +141,7 @@ export function createConnection(
   }
 }
 
-/**
- * A new connection of a pool of `pg` may be ended in the moment before its user listens: an error that nobody hears would end the
- * process.
- */
+/** Adds an `error` listener to each connection as it opens. Without one, PostgreSQL ends the process when it closes a new connection. */
 export function survive(pool: EventEmitter): void {
   pool.on('connect', (client: EventEmitter) => client.on('error', () => {}))
 }

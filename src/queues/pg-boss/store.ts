@@ -89,8 +89,8 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
   }
 
   /**
-   * In order, up to the first one whose group came before; then again. Other claims wait, because pg-boss sees only those that are
-   * committed; and groups that were busy at the look stay left out, because of two jobs of a group that it fetches together it takes any.
+   * Claims in order, up to the first repeated group, then looks again. A lock serializes claims, because pg-boss sees only committed
+   * ones. Groups that were busy are ignored also if they are free by now: pg-boss fetches the jobs of one group in any order.
    */
   async function fetchInTurn(limit: number, boss: PgBoss, db: Db): Promise<FetchedJob<unknown>[]> {
     const limitMs = Math.ceil(timeoutMs / 2) // Before the call gives up, and with it the connections of all others.

@@ -11,17 +11,17 @@ type Bytes = Uint8Array | null
 /** A row is an array, because an object takes twice as long. */
 type JobRow = readonly [
   seq: number,
+  group: Group,
+  phase: number,
   id: Bytes,
+  body: Bytes,
   dueAt: number,
   claimCount: number,
   firstAt: number | null,
   retryState: Bytes,
-  body: Bytes,
-  group: Group,
-  phase: number,
 ]
-const JOB = `seq, id, due_at, claim_count, first_at, retry_state,
-  (SELECT body FROM hookline_queue_bodies AS b WHERE b.seq = j.seq), in_group, phase FROM hookline_queue_jobs AS j`
+const JOB = `seq, in_group, phase, id, (SELECT body FROM hookline_queue_bodies AS b WHERE b.seq = j.seq), due_at, claim_count,
+  first_at, retry_state FROM hookline_queue_jobs AS j`
 
 const DUE = `WHERE queue = ? AND phase = ${PHASE.due} ORDER BY place`
 const LATER = `WHERE queue = ? AND ${IS_LATER}`
@@ -79,18 +79,18 @@ export function createClaims({ database, owner }: OpenTables) {
     const { queue } = row
     const { line = [], alone: becameDue = [] } = Object.groupBy(
       nowDue.all(queue, now, limit) as unknown as JobRow[],
-      ([, , , , , , , group]) => (group === null ? 'alone' : 'line'),
+      ([, group]) => (group === null ? 'alone' : 'line'),
     )
-    for (const [seq, , , , , , , group, phase] of line) {
+    for (const [seq, group, phase] of line) {
       if (phase === PHASE.held) join.run(PHASE.due, null, seq)
       else join.run(groups.phaseIn(queue, group), row.next++, seq)
     }
     const inOrder = due.all(queue, limit) as unknown as JobRow[]
     if (becameDue.length === 0) return inOrder
-    return [...becameDue, ...inOrder].sort(([, , one], [, , other]) => one - other).slice(0, limit)
+    return [...becameDue, ...inOrder].sort(([, , , , , one], [, , , , , other]) => one - other).slice(0, limit)
   }
 
-  function failUnreadable(row: QueueRow, [seq, bytes, , , , , , group]: JobRow, now: number): UnreadableRow {
+  function failUnreadable(row: QueueRow, [seq, group, , bytes]: JobRow, now: number): UnreadableRow {
     const id = textOfId(bytes)
     const reason = `unreadable: ${id === undefined ? 'its id is not a UUID of 16 bytes' : 'its body is missing'}`
     setUnreadable.run(row.next++, now, Buffer.from(reason), seq)
@@ -119,7 +119,7 @@ export function createClaims({ database, owner }: OpenTables) {
       const found = pick(row, now, limit)
       const [readable, broken] = [found.filter(isReadable), found.filter((job) => !isReadable(job))]
       const unreadable = broken.map((job) => failUnreadable(row, job, now))
-      const jobs = readable.map(([seq, id, dueAt, claimCount, firstAt, retryState, body, group]) => ({
+      const jobs = readable.map(([seq, group, , id, body, dueAt, claimCount, firstAt, retryState]) => ({
         seq,
         claim,
         id: id as Uint8Array,
@@ -137,15 +137,13 @@ export function createClaims({ database, owner }: OpenTables) {
     },
     finish(row: QueueRow, { seq, claim, group, now, outcome, retryAt, reason, retryState }: Finish): void {
       const isRetry = outcome !== 'deadLetter'
-      const isNow = retryAt <= now
-      const staysFirst = group !== null && isRetry && (isNow || outcome === 'hold')
-      const later = staysFirst ? PHASE.held : PHASE.later
-      const phase = !isRetry ? PHASE.deadLetter : isNow ? PHASE.due : later
-      const [place, dueAt] = [staysFirst ? null : row.next, isRetry && !isNow ? retryAt : now]
-      if (
-        end.run(phase, Number(staysFirst), place, dueAt, retryState ?? null, reason ?? null, seq, claim).changes === 0
-      )
-        return
+      const isLater = isRetry && retryAt > now
+      const staysFirst = group !== null && isRetry && (!isLater || outcome === 'hold')
+      const waiting = staysFirst ? PHASE.held : PHASE.later
+      const phase = !isRetry ? PHASE.deadLetter : isLater ? waiting : PHASE.due
+      const place = staysFirst ? null : row.next
+      const values = [phase, Number(staysFirst), place, isLater ? retryAt : now, retryState ?? null, reason ?? null]
+      if (end.run(...values, seq, claim).changes === 0) return
       if (!staysFirst) groups.advance(row.queue, group)
       row.next += 1
       row.active -= 1
@@ -180,7 +178,7 @@ export function createClaims({ database, owner }: OpenTables) {
   }
 }
 
-function isReadable([, id, , , , , body]: JobRow): boolean {
+function isReadable([, , , id, body]: JobRow): boolean {
   return id?.byteLength === 16 && body !== null
 }
 

@@ -14,10 +14,7 @@ import {
 import { listNames, servesOther } from '../use.ts'
 import type { QueueSettings } from './thread-messages.ts'
 
-/**
- * Of the jobs of a group, the first one is due, claimed or held, and others wait behind it. One that is held waits like one that is
- * later, and its group waits for it.
- */
+/** In each group, one job is `due`, `claimed` or `held`; the others that are due are `behind` it. A `held` job waits for its retry. */
 export const PHASE = { due: 0, later: 1, claimed: 2, deadLetter: 3, behind: 4, held: 5 } as const
 /** Those that have a time. */
 export const IS_LATER = `phase IN (${PHASE.later}, ${PHASE.held})`
