@@ -126,10 +126,13 @@ export function createJobHandler(
           })
         },
       }
-      const end = (outcome: Outcome): void => {
+      const endWait = (): void => {
         clearImmediate(saving)
         deadlines.clear(deadline)
         stops.delete(stop)
+      }
+      const end = (outcome: Outcome): void => {
+        endWait()
         resolve(outcome)
       }
       const stop = (): void => {
@@ -142,7 +145,7 @@ export function createJobHandler(
       const deadline = deadlines.set(() => end(retry(claimed, delivery.expire())))
       stops.add(stop)
 
-      run(claimed, begin).then(
+      run(claimed, begin, endWait).then(
         () => {
           if (delivery.expired !== undefined) return
           tap.handled(delivery, before.attempts + 1)
@@ -159,7 +162,7 @@ export function createJobHandler(
     })
   }
 
-  async function run(claimed: Claimed, begin: BeginTransaction | undefined): Promise<void> {
+  async function run(claimed: Claimed, begin: BeginTransaction | undefined, endWait: () => void): Promise<void> {
     const { delivery } = claimed
     delivery.enter('handlers')
     const wire = delivery.read()
@@ -168,7 +171,7 @@ export function createJobHandler(
     delivery.setDispatched(message, tap.startOf('handled', delivery))
     const dispatch = () => handlers.dispatch(message, wire, delivery)
     if (begin === undefined || !handlers.match(wire, delivery)) await dispatch()
-    else await inTransaction(claimed, begin, dispatch)
+    else await inTransaction(claimed, begin, dispatch, endWait)
   }
 
   /** What the handlers write and the completion of the message commit together. */
@@ -176,6 +179,7 @@ export function createJobHandler(
     claimed: Claimed,
     begin: BeginTransaction,
     dispatch: () => Promise<void> | undefined,
+    endWait: () => void,
   ): Promise<void> {
     const { delivery } = claimed
     const transaction = await begin(timeoutMs).catch((error) => {
@@ -188,6 +192,7 @@ export function createJobHandler(
       delivery.db = transaction.db as TransactionClient
       await dispatch()
       if (delivery.expired !== undefined) return
+      endWait() // The commit alone decides from here on.
       const outcome = completed(claimed)
       await transaction.commit('keep' in outcome ? outcome.keep : undefined)
     } catch (error) {

@@ -1,6 +1,7 @@
 /** The transactions of handlers: a client of `pg` each, in which the job is completed, too. */
 
 import { randomUUID } from 'node:crypto'
+import { EventEmitter } from 'node:events'
 import { Socket } from 'node:net'
 import type { Db } from 'pg-boss'
 import { HooklineError } from '../../message/error.ts'
@@ -21,6 +22,7 @@ export function createTransactions(connection: Connection, settings: Settings, c
   const { name, timeoutMs } = settings
   const sockets = new Set<Socket>()
   let opening: Promise<OwnPool> | undefined
+  if (settings.db instanceof EventEmitter) survive(settings.db)
 
   async function connect(): Promise<PoolClient> {
     if (settings.db !== undefined) return settings.db.connect()
@@ -41,10 +43,12 @@ export function createTransactions(connection: Connection, settings: Settings, c
       throw unavailable(name, error)
     })
     client.on('error', ignore) // A lost connection: the next statement fails, and says so.
-    const facade = createFacade(client)
+    const line = createLine(client)
+    const facade = createFacade(client, line)
     /** A setting that ends with the transaction: a handler that committed has begun another one at most. */
     const mark = randomUUID()
     let isOver = false
+    let rollingBack: Promise<void> | undefined
 
     function end(destroy: boolean): void {
       if (isOver) return
@@ -53,11 +57,11 @@ export function createTransactions(connection: Connection, settings: Settings, c
       client.release(destroy)
     }
 
-    async function rollback(): Promise<void> {
+    async function rollBack(): Promise<void> {
       if (isOver) return
       facade.close()
       try {
-        await inTime(client.query('ROLLBACK'), ROLLBACK_MS)
+        await inTime(line.runLast('ROLLBACK'), ROLLBACK_MS)
         end(false)
       } catch {
         // Over our own connection. Before the pool gets the client: it would report the end of its connection.
@@ -68,6 +72,11 @@ export function createTransactions(connection: Connection, settings: Settings, c
       }
     }
 
+    function rollback(): Promise<void> {
+      rollingBack ??= rollBack()
+      return rollingBack
+    }
+
     function limits(ms: number): string {
       const limit = Math.min(ms, MAX_LIMIT)
       // Ends the transaction when the process stops or is cut off.
@@ -76,18 +85,18 @@ export function createTransactions(connection: Connection, settings: Settings, c
 
     async function finish(keep: Uint8Array | undefined): Promise<void> {
       const checks = `${limits(timeoutMs)}; SELECT current_setting('hookline.mark', true) AS mark`
-      const [, , marked] = (await client.query(checks)) as unknown as { readonly rows: { readonly mark: unknown }[] }[]
+      const [, , marked] = (await line.run(checks)) as unknown as { readonly rows: { readonly mark: unknown }[] }[]
       if (marked?.rows[0]?.mark !== mark) throw endedBefore(name)
-      const db: Db = { executeSql: (text, values) => client.query(text, values) as never }
+      const db: Db = { executeSql: (text, values) => line.run(text, values) as never }
       const boss = await connection.call(async (opened) => opened)
       if (!(await complete(claim, keep, boss, db))) throw lapsed(name)
       // PostgreSQL answers ROLLBACK when a statement has failed meanwhile.
-      if ((await client.query('COMMIT')).command !== 'COMMIT') throw endedBefore(name)
+      if ((await line.run('COMMIT')).command !== 'COMMIT') throw endedBefore(name)
     }
 
     try {
       await inTime(
-        client.query(`BEGIN ISOLATION LEVEL READ COMMITTED; ${limits(limitMs)}; SET LOCAL hookline.mark = '${mark}'`),
+        line.run(`BEGIN ISOLATION LEVEL READ COMMITTED; ${limits(limitMs)}; SET LOCAL hookline.mark = '${mark}'`),
       )
     } catch (error) {
       await rollback()
@@ -152,17 +161,44 @@ async function openPool({ connectionString, timeoutMs }: Settings, sockets: Set<
 const CONTROL =
   /^(?:\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*(?:begin|start|commit|end|abort|prepare\s+transaction|rollback(?!\s+(?:work\s+|transaction\s+)?to))\b/i
 
+type Query = PoolClient['query']
+type Line = ReturnType<typeof createLine>
+
+/** Runs one query after the other: those of several handlers meet, and `pg` takes one at a time. */
+function createLine(client: PoolClient) {
+  let last: Promise<unknown> = Promise.resolve()
+  let isEnded = false
+
+  function add(...args: Parameters<Query>): ReturnType<Query> {
+    const answer = last.then(() => client.query(...args))
+    last = answer.catch(ignore)
+    return answer
+  }
+
+  return {
+    run: (...args: Parameters<Query>) =>
+      isEnded ? Promise.reject(new Error('the transaction is over')) : add(...args),
+    /** What came after it would be outside of the transaction: it is refused. */
+    runLast(text: string): ReturnType<Query> {
+      isEnded = true
+      return add(text)
+    },
+  }
+}
+
 /** The client as handlers see it: for this message alone, also for a library that releases it after each query. */
-function createFacade(client: PoolClient) {
+function createFacade(client: PoolClient, line: Line) {
   let isOpen = true
 
-  function query(...args: Parameters<PoolClient['query']>): unknown {
+  function query(...args: Parameters<Query>): unknown {
     const [first] = args as readonly unknown[]
     const text = typeof first === 'string' ? first : (first as { readonly text?: unknown } | null)?.text
     if (!isOpen) return Promise.reject(new Error(`The transaction of this message is over. Got a query. ${AWAIT}`))
-    if (typeof text !== 'string' || !CONTROL.test(text)) return client.query(...args)
-    const found = text.trim().split(/\s/, 1)[0]?.toUpperCase()
-    return Promise.reject(new Error(`A handler must not begin or end a transaction. Got ${found}. Use a SAVEPOINT.`))
+    if (typeof text === 'string' && CONTROL.test(text)) {
+      const found = text.trim().split(/\s/, 1)[0]?.toUpperCase()
+      return Promise.reject(new Error(`A handler must not begin or end a transaction. Got ${found}. Use a SAVEPOINT.`))
+    }
+    return hasPromise(args) ? line.run(...args) : client.query(...args)
   }
 
   const facade = new Proxy(client, {
@@ -179,6 +215,12 @@ function createFacade(client: PoolClient) {
       isOpen = false
     },
   }
+}
+
+/** Not with a callback, nor for a cursor or a stream. */
+function hasPromise(args: readonly unknown[]): boolean {
+  const query = args[0] as { readonly submit?: unknown } | null | undefined
+  return typeof args.at(-1) !== 'function' && typeof query?.submit !== 'function'
 }
 
 const AWAIT = 'Await each query in the handler.'

@@ -141,8 +141,12 @@ export function createConnection(
   }
 }
 
+const survives = new WeakSet<EventEmitter>()
+
 /** Adds an `error` listener to each connection as it opens. Without one, PostgreSQL ends the process when it closes a new connection. */
 export function survive(pool: EventEmitter): void {
+  if (survives.has(pool)) return
+  survives.add(pool)
   pool.on('connect', (client: EventEmitter) => client.on('error', () => {}))
 }
 

@@ -1,6 +1,8 @@
 /** Handlers in a transaction of PostgreSQL: what they write is there exactly when their message is handled. */
 
 import { randomUUID } from 'node:crypto'
+import { EventEmitter, once } from 'node:events'
+import { Socket } from 'node:net'
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
@@ -278,6 +280,66 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
     expect(await effects()).toEqual([])
   })
 
+  it('may send queries at the same moment', async () => {
+    const { receiver, queue, write, send } = setUp({ retries: [] })
+    const warnings: Error[] = []
+    const note = (warning: Error): void => void warnings.push(warning)
+    process.on('warning', note)
+    receiver.on('track', (...given) => Promise.all([write(...given), write(...given)])).on('track', write)
+    receiver.start()
+    await send()
+    await until(async () => (await effects()).length > 0)
+    await queue.drain()
+    process.off('warning', note)
+    expect([await effects(), warnings]).toEqual([['m', 'm', 'm'], []])
+  })
+
+  it('may use a callback or a cursor', async () => {
+    const { receiver, queue, send } = setUp({ retries: [] })
+    const rows: unknown[] = []
+    receiver.on('track', async (_message, { db }) => {
+      const client = db as pg.PoolClient
+      await new Promise((resolve) =>
+        client.query('SELECT 1 AS one', (_error, result) => resolve(rows.push(result.rows))),
+      )
+      const query = new pg.Query('SELECT 2 AS two')
+      const ended = once(query, 'end')
+      client.query(query).on('row', (row) => rows.push(row))
+      await ended
+    })
+    receiver.start()
+    await send()
+    await until(() => rows.length === 2)
+    await queue.drain()
+    expect(rows).toEqual([[{ one: 1 }], { two: 2 }])
+  })
+
+  it('whose commit is given up leave the message to another attempt', async () => {
+    let stalls = 1
+    const db = {
+      async connect() {
+        const stream = new Socket()
+        const client = new pg.Client({ connectionString, stream: () => stream })
+        await client.connect()
+        const ask = client.query.bind(client)
+        function query(text: string, values?: unknown[]) {
+          if (text.includes('current_setting') && stalls-- > 0) {
+            stream.cork() // As a network that stalls.
+            setTimeout(() => stream.uncork(), 400)
+          }
+          return ask(text, values)
+        }
+        return Object.assign(client, { query, release: () => client.end() })
+      },
+    }
+    const { receiver, queue, errors, write, send } = setUp({}, { db, timeoutMs: 300 })
+    receiver.on('track', write).start()
+    await send()
+    await until(async () => (await effects()).length > 0)
+    await queue.drain()
+    expect([await effects(), errors.length]).toEqual([['m'], 1])
+  })
+
   it('are rolled back when the receiver closes, and the message is handled later', async () => {
     const { receiver, name, write, send } = setUp()
     let hasBegun = false
@@ -325,4 +387,13 @@ it('need a queue that can: others are refused with a sentence', () => {
     ),
   )
   expect(() => createReceiver({ secret: 'secret', inbox: { ...inbox, transactional: 1 as never } })).toThrow('must be')
+})
+
+it('survive a connection of your pool that ends before anyone listens to it', () => {
+  const db = Object.assign(new EventEmitter(), { connect: () => Promise.reject(new Error('none')) })
+  for (const name of ['one', 'two']) pgBossQueue({ name, connectionString: 'postgres://localhost/none', db })
+  const client = new EventEmitter()
+  db.emit('connect', client)
+  expect(() => client.emit('error', new Error('ended'))).not.toThrow()
+  expect(client.listenerCount('error')).toBe(1)
 })
