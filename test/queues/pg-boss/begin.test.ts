@@ -3,6 +3,8 @@
 import { randomUUID } from 'node:crypto'
 import { EventEmitter, once } from 'node:events'
 import { Socket } from 'node:net'
+import { drizzle } from 'drizzle-orm/node-postgres'
+import { pgSchema, text } from 'drizzle-orm/pg-core'
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
@@ -360,17 +362,22 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
     expect(await effects()).toEqual(['m'])
   })
 
-  it('get clients of a pool of yours, also beside a boss, for Kysely, too', async () => {
-    const { receiver, queue, send } = setUp({}, { db: pool })
-    receiver.on('track', async ({ messageId }, { db }) => {
-      const dialect = new PostgresDialect({ pool: { connect: async () => db as pg.PoolClient, end: async () => {} } })
+  const libraries: Readonly<Record<string, (client: pg.PoolClient, id: string) => Promise<unknown>>> = {
+    async Kysely(client, id) {
+      const dialect = new PostgresDialect({ pool: { connect: async () => client, end: async () => {} } })
       const kysely = new Kysely<Record<string, { id: string }>>({ dialect })
-      await kysely
-        .insertInto(`${schema.name}.effects`)
-        .values({ id: `${messageId}` })
-        .execute()
-    })
-    receiver.start()
+      await kysely.insertInto(`${schema.name}.effects`).values({ id }).execute()
+    },
+    async Drizzle(client, id) {
+      const effects = pgSchema(schema.name).table('effects', { id: text() })
+      const db = drizzle(client)
+      await db.insert(effects).values({ id })
+      expect(await db.select().from(effects)).toEqual([{ id }])
+    },
+  }
+  it.each(Object.entries(libraries))('get clients of a pool of yours, for %s, too', async (_name, insertWith) => {
+    const { receiver, queue, send } = setUp({}, { db: pool })
+    receiver.on('track', ({ messageId }, { db }) => insertWith(db as pg.PoolClient, `${messageId}`)).start()
     await send()
     await until(async () => (await effects()).length > 0)
     await queue.drain()
