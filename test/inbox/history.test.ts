@@ -203,6 +203,18 @@ describe('the history of an inbox', () => {
 })
 
 describe('a replay', () => {
+  it('of handlers passes over what is no message', async () => {
+    const { receiver: first, memory, queue, clock } = setUpInbox({ history })
+    await deliver(first, 'no message')
+    memory.work(async () => ({ complete: true, keep: new Uint8Array() }), { concurrency: 1 })
+    await memory.drain()
+    await clock.advance(1)
+    const { receiver } = setUp({ clock, inbox: { queue, history } })
+    receiver.on('*', vi.fn(), { name: 'crm' })
+    expect(await receiver.replay({ handlers: ['crm'] })).toMatchObject({ count: 0, types: {} })
+    expect(await receiver.replay({ dryRun: true })).toMatchObject({ count: 1, types: { invalid: 1 } })
+  })
+
   it('gives what matches to the handlers again, who can tell, and counts it', async () => {
     const { receiver, handler, clock, hoursLater, startedAt } = await handleMessages()
     const result = await receiver.replay({ id: 'fix-42', event: 'Order Completed', since: hoursLater(0) })

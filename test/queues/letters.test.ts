@@ -27,7 +27,7 @@ async function failMessages() {
     { ...fixtures.track, event: 'Order Completed', userId: 'ada', messageId: '0' },
     { ...fixtures.track, event: 'Order Refunded', userId: 'bob', messageId: '1' },
     { ...fixtures.page, userId: 'ada', messageId: '2' },
-    'no message',
+    'no \\ message',
   ]
   for (const body of bodies) {
     await deliver(receiver, body)

@@ -111,6 +111,17 @@ describe('the bounds of a queue in memory', () => {
     expect(await queue.counts()).toMatchObject({ waiting: 2, active: 0, deadLetters: 0 })
   })
 
+  it('maxBytes: the history makes way, before the dead', async () => {
+    const { queue, clock, work } = setUp({ maxBytes: 100 })
+    work((job) => (job.body.length < 50 ? { complete: true, keep: new Uint8Array(10) } : { deadLetter: 'no' }))
+    const jobs = [jobOf(20), jobOf(20), jobOf(50)]
+    await queue.push(jobs)
+    await queue.drain()
+    await queue.push([jobOf(40, { notBefore: new Date(clock.now() + 1000) })])
+    expect(await queue.history?.list()).toEqual([])
+    expect((await queue.deadLetters()).length).toBe(1)
+  })
+
   it('maxBytes: a job that dies and a retryState that grows push out the longest dead', async () => {
     const { queue, clock, work } = setUp({ maxBytes: 100 })
     const grown = new Uint8Array(50)

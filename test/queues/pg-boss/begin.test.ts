@@ -123,6 +123,21 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
     expect(await effects()).toEqual([])
   })
 
+  it('are refused what a constraint finds wrong at the end', async () => {
+    const { receiver, write, send } = setUp({ retries: [] })
+    receiver.on('track', async (message, delivery) => {
+      await delivery.db?.query('CREATE TEMP TABLE once (id int UNIQUE DEFERRABLE INITIALLY DEFERRED) ON COMMIT DROP')
+      await delivery.db?.query('INSERT INTO once VALUES (1), (1)')
+      await write(message, delivery)
+    })
+    receiver.start()
+    await send()
+    await until(async () => (await receiver.deadLetters()).length === 1)
+    const [letter] = await receiver.deadLetters()
+    expect(letter?.error.message).toContain('PostgreSQL refused what the handlers wrote. Got SQLSTATE 23505.')
+    expect(await effects()).toEqual([])
+  })
+
   it.each(['COMMIT', ' rollback', '/* so */ BEGIN', '-- so\nEND;', 'Start Transaction'])(
     'must not begin or end a transaction: %s',
     async (statement) => {
@@ -203,9 +218,12 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
     expect([first, await effects()]).toEqual([2, ['m']])
   })
 
-  it('that could not begin are no attempt', async () => {
+  it.each([
+    ['without a client', () => Promise.reject(new Error('no client'))],
+    ['of a client that has ended', () => endedClient()],
+  ])('that could not begin are no attempt: %s', async (_what, connectInVain) => {
     let isDown = true
-    const db = { connect: () => (isDown ? Promise.reject(new Error('no client')) : pool.connect()) }
+    const db = { connect: () => (isDown ? connectInVain() : pool.connect()) }
     const { receiver, errors, write, send } = setUp({ retries: [] }, { db })
     receiver.on('track', write).start()
     await send()
@@ -215,6 +233,13 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
     expect(errors[0]).toMatchObject({ code: 'queue_unavailable' })
     expect(await receiver.deadLetters()).toEqual([])
   })
+
+  async function endedClient() {
+    const client = new pg.Client({ connectionString })
+    await client.connect()
+    await client.end()
+    return Object.assign(client, { release: () => {} })
+  }
 
   it('that fail leave a pool of yours as it was', async () => {
     const own = new pg.Pool({ connectionString })
