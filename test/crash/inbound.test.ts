@@ -12,6 +12,8 @@ import { type Round, runRounds } from './rounds.ts'
 const COPIED = 5
 /** How many attempts of a hundred fail. */
 const FAILING = 5
+/** Of an engine that takes groups. */
+const GROUPS = 40
 
 /**
  * Runs the rounds, then sends again what was not answered, and waits until everything is handled. Redrives the dead letters of
@@ -23,8 +25,11 @@ async function runInbound(site: Site, rounds: number, random: () => number) {
   const accepted = new Set<string>()
   const refused: number[] = []
   const inspections = new Set<string>()
-  const start = (round: number) =>
-    startChild('receiver', { place, journal, by: `round-${round}`, failing: FAILING } satisfies ReceiverSettings)
+  const inGroups = place.engine === 'bullmq' ? {} : { groups: GROUPS }
+  const start = (round: number) => {
+    const settings: ReceiverSettings = { place, journal, by: `round-${round}`, failing: FAILING, ...inGroups }
+    return startChild('receiver', settings)
+  }
 
   async function post(load: Load, id: string): Promise<void> {
     const status = await load.post(id)

@@ -21,6 +21,8 @@ export interface ReceiverSettings {
   readonly named?: 'kills' | 'ends'
   /** The id of the replay that `replay` begins or goes on with. With it, messages that were handled are kept. */
   readonly replays?: string
+  /** How many groups there are: of two messages one is in a group. That two of a group are handled at once is written as an id. */
+  readonly groups?: number
   /** The most that its handler takes, in milliseconds. */
   readonly handlingMs?: number
   /** How long its handler blocks the event loop, in milliseconds. */
@@ -41,6 +43,7 @@ const {
   graceMs = 5_000,
   named,
   replays,
+  groups,
 } = settings
 const RETRY_MS = 20
 const KILL_AFTER_MS = 500
@@ -49,6 +52,22 @@ const DAY_MS = 24 * 60 * 60_000
 const EXPECTED: readonly string[] = ['handler_failed', 'lease_lapsed', 'inbox_unavailable', 'shutting_down']
 
 const write = openJournal(journal, by)
+const active = new Set<string>()
+
+function groupOf({ messageId }: { readonly messageId?: string }): string | undefined {
+  const number = Number(messageId)
+  return groups === undefined || number % 2 === 0 ? undefined : `group ${number % groups}`
+}
+
+/** Calls a handler, and writes down if another one handles a message of the group. */
+async function inTurn(message: { readonly messageId?: string }, handle: () => Promise<void>): Promise<void> {
+  const group = groupOf(message)
+  if (group === undefined) return handle()
+  if (active.has(group)) write(`${message.messageId} at the same time as another of ${group}`)
+  active.add(group)
+  await handle().finally(() => active.delete(group))
+}
+
 const queue = await openQueue(place)
 const receiver = createReceiver({
   secret,
@@ -56,6 +75,7 @@ const receiver = createReceiver({
     queue,
     concurrency: holds ? 1 : 50,
     retries: () => RETRY_MS,
+    ...(groups !== undefined && { groupBy: groupOf }),
     ...(replays !== undefined && { history: { maxAgeMs: DAY_MS } }),
   },
   onError({ code, message, cause }) {
@@ -73,16 +93,19 @@ if (named !== undefined) {
   receiver.on('track', ({ messageId }) => write(`${messageId}:mail`), { name: 'mail' })
   receiver.on('track', ({ messageId }) => callCrm(`${messageId}`), { name: 'crm' })
 }
-receiver.on('track', async ({ messageId }, { replay }) => {
-  if (holds) {
-    write(String(messageId))
-    await new Promise(() => {})
-  }
-  await wait(Math.random() * handlingMs)
-  if (blocksMs > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, blocksMs)
-  if (Math.random() * 100 < failing) throw new Error('at random')
-  write(replay === undefined ? String(messageId) : `${messageId}:${replay.id}`)
-})
+receiver.on('track', (message, { replay }) =>
+  inTurn(message, async () => {
+    const { messageId } = message
+    if (holds) {
+      write(String(messageId))
+      await new Promise(() => {})
+    }
+    await wait(Math.random() * handlingMs)
+    if (blocksMs > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, blocksMs)
+    if (Math.random() * 100 < failing) throw new Error('at random')
+    write(replay === undefined ? String(messageId) : `${messageId}:${replay.id}`)
+  }),
+)
 receiver.start()
 
 const server = createServer(serve(receiver))
