@@ -51,10 +51,15 @@ export interface ClaimedJob {
   readonly blockedMs?: number
 }
 
+/** The job is complete. With `keep`, it stays in the history of the queue, with these bytes. */
+export interface Complete {
+  readonly complete: true
+  readonly keep?: Uint8Array
+}
+
 /** What a handler decided about a job. */
 export type Outcome =
-  /** With `keep`, the job stays in the history of the queue, with these bytes. */
-  | { readonly complete: true; readonly keep?: Uint8Array }
+  | Complete
   /** Handle it again at this time. A time in the past means now. With `holdsGroup`, the other jobs of its group wait as long. */
   | { readonly retryAt: Date; readonly retryState?: Uint8Array; readonly holdsGroup?: boolean }
   /** Make it a dead letter, for this reason. */

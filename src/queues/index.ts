@@ -10,6 +10,7 @@ export type {
   BeginTransaction,
   ClaimedJob,
   CloseOptions,
+  Complete,
   DeadLetter,
   DeadLetterFilter,
   DeadLetterPage,

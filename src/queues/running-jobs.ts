@@ -5,7 +5,7 @@ import { createSlots } from '../collections/slots.ts'
 import { backoff } from '../time/backoff.ts'
 import type { Clock } from '../time/clock.ts'
 import { within } from '../time/timeout.ts'
-import type { ClaimedJob, HandleJob, JobTransaction, Outcome } from './api.ts'
+import type { ClaimedJob, Complete, HandleJob, JobTransaction, Outcome } from './api.ts'
 import { createLeases, type ReportOptions } from './leases.ts'
 import type { QueueStore } from './store.ts'
 
@@ -13,16 +13,19 @@ export const STORE_BACKOFF = { firstMs: 500, maxMs: 30_000 } as const
 
 const HANDLER_BACKOFF = { firstMs: 1_000, maxMs: 60_000 } as const
 
-interface RunningOptions extends ReportOptions {
+interface RunningOptions<Claim> extends ReportOptions {
   /** Aborts when the grace of a closing queue is over. One for all jobs: creating one costs more than the rest of the loop. */
   readonly signal: AbortSignal
   readonly onEnd: () => void
   readonly onRecorded: () => unknown
+  /** Whether the call that completes a job may claim the next. */
+  readonly claimsNext: () => boolean
+  readonly onClaimed: (claims: readonly Claim[]) => Promise<void>
 }
 
 export function createRunning<Claim extends ClaimedJob>(
   store: QueueStore<Claim>,
-  { name, clock, signal, onError, onEnd, onRecorded }: RunningOptions,
+  { name, clock, signal, onError, onEnd, onRecorded, claimsNext, onClaimed }: RunningOptions<Claim>,
 ) {
   const leases = createLeases(store, { name, clock, onError })
   const unrecorded = createSlots<Claim>() // Closing releases them.
@@ -92,10 +95,17 @@ export function createRunning<Claim extends ClaimedJob>(
 
   function record(claim: Claim, outcome: Outcome): Promise<void> | undefined {
     try {
-      return store.finish(claim, outcome)?.then(undefined, (error: unknown) => recordAgain(claim, outcome, error))
+      const answer =
+        'complete' in outcome && claimsNext() ? finishAndClaim(claim, outcome) : store.finish(claim, outcome)
+      return answer?.then(undefined, (error: unknown) => recordAgain(claim, outcome, error))
     } catch (error) {
       return recordAgain(claim, outcome, error)
     }
+  }
+
+  async function finishAndClaim(claim: Claim, outcome: Complete): Promise<void> {
+    const claims = await (store as Required<QueueStore<Claim>>).finishAndClaim(claim, outcome)
+    if (claims.length > 0) await onClaimed(claims)
   }
 
   async function recordAgain(claim: Claim, outcome: Outcome, error: unknown): Promise<void> {

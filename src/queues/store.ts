@@ -2,6 +2,7 @@
 
 import type {
   ClaimedJob,
+  Complete,
   DeadLetter,
   HandledJob,
   Job,
@@ -76,6 +77,8 @@ export interface QueueStore<Claim extends ClaimedJob = ClaimedJob> {
   begin?(claim: Claim, timeoutMs: number): Promise<JobTransaction>
   /** Ends a claim as its handler decided. Does nothing when the claim is not current any more. */
   finish(claim: Claim, outcome: Outcome): Answer<void>
+  /** Does the same for a job that is complete, and claims at most one due job in the same step. Default: `finish`, and then `claim`. */
+  finishAndClaim?(claim: Claim, outcome: Complete): Promise<readonly Claim[]>
   /** Ends claims without an outcome: the jobs are due at once, for any worker. */
   release(claims: readonly Claim[], how: ReleaseOptions): Answer<void>
   /** Extends the leases of claims. Required with `leaseMs`. */

@@ -23,7 +23,11 @@ export function createWorker<Claim extends ClaimedJob>(store: QueueStore<Claim>,
   const ending = new AbortController()
   const { signal } = ending
   const onRecorded = () => (drains.length > 0 || !hasRoom) && wake()
-  const running = createRunning(store, { name, clock, signal, onError, onEnd: wake, onRecorded })
+  const running = createRunning(store, {
+    ...{ name, clock, signal, onError, onEnd: wake, onRecorded },
+    claimsNext: () => store.finishAndClaim !== undefined && mayClaim() && !isCareful && how.room === undefined,
+    onClaimed: runOrRelease,
+  })
   let handle: HandleJob | undefined
   let how: WorkOptions = { concurrency: 0 }
   let phase: 'open' | 'closing' | 'closed' = 'open'

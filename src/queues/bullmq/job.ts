@@ -1,6 +1,6 @@
 /** A job as BullMQ stores it: the body as its data, what is kept between claims with its last error. */
 
-import { type BulkJobOptions, type Job as StoredJob, UnrecoverableError } from 'bullmq'
+import { type BulkJobOptions, Job as StoredJob, UnrecoverableError, type Worker } from 'bullmq'
 import type { ClaimedJob, DeadLetter, HandledJob, Job, Outcome } from '../api.ts'
 
 interface Notes {
@@ -69,14 +69,21 @@ export function dueAtOf(job: StoredJob): number {
   return readNotes(job).dueAt ?? job.timestamp + (job.opts.delay ?? 0)
 }
 
+/** With a worker, the same command claims the next job, under the same token. */
+export async function complete(
+  { job, token }: BullmqClaim,
+  keep: Uint8Array | undefined,
+  worker?: Worker,
+): Promise<StoredJob | undefined> {
+  job.opts.removeOnComplete = keep === undefined
+  const value = keep === undefined ? null : encode(keep)
+  const [data, id] = (await job.moveToCompleted(value, token, worker !== undefined)) ?? []
+  return worker && data ? StoredJob.fromJSON(worker, data, id) : undefined
+}
+
 export async function finishClaim(claim: BullmqClaim, outcome: Outcome, now: number): Promise<void> {
+  if ('complete' in outcome) return void (await complete(claim, outcome.keep))
   const { job, token, notes } = claim
-  if ('complete' in outcome) {
-    const { keep } = outcome
-    job.opts.removeOnComplete = keep === undefined
-    await job.moveToCompleted(keep === undefined ? null : encode(keep), token, false)
-    return
-  }
   const { retryState } = outcome
   const kept: Notes = {
     claims: claim.claimCount,

@@ -1,7 +1,7 @@
 /** The store of a queue on BullMQ: jobs in Redis, claimed by hand through a worker that does not run by itself. */
 
 import { randomUUID } from 'node:crypto'
-import type { Worker } from 'bullmq'
+import type { Job, Worker } from 'bullmq'
 import { createBatcher } from '../../collections/batcher.ts'
 import type { Clock } from '../../time/clock.ts'
 import type { QueueCounts } from '../health.ts'
@@ -10,6 +10,7 @@ import { connect, type Engine, isRefusal, isReply } from './connection.ts'
 import {
   type BulkJob,
   type BullmqClaim,
+  complete,
   dueAtOf,
   fail,
   finishClaim,
@@ -48,6 +49,7 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
   let isDrained: boolean | undefined // As the last claim found it, until the next call of nextDueAt.
   let reach = 1 // How many jobs to ask for: an idle look costs one command.
   let freedAt = Number.NEGATIVE_INFINITY
+  let reportUnreadable: OnUnreadable
 
   async function send(batch: readonly Push[]): Promise<void> {
     const jobs = batch.flatMap((push) => push.jobs)
@@ -61,36 +63,49 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
     freedAt = now
   }
 
-  /** Asks for jobs in one round trip. Those that arrive after the timeout are released. */
-  async function fetch(count: number, onUnreadable: OnUnreadable): Promise<readonly BullmqClaim[]> {
+  /** Claims by a call. Jobs that it brings after the timeout are released. */
+  async function claimBy(make: (engine: Engine) => Promise<readonly BullmqClaim[]>): Promise<readonly BullmqClaim[]> {
     let isAwaited = true
-    const fetchAll = async ({ worker }: Engine): Promise<readonly BullmqClaim[]> => {
-      const answers = await Promise.allSettled(Array.from({ length: count }, () => fetchOne(worker, onUnreadable)))
-      const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? (answer.value ?? []) : []))
-      isDrained = found.length < count
-      reach = isDrained ? Math.max(1, found.length) : Math.max(reach, 2 * count)
-      const claims = found.filter((claim) => claim !== 'not ours')
-      const failure = answers.find((answer) => answer.status === 'rejected')
-      if (claims.length === 0 && failure !== undefined) throw failure.reason
+    async function makeInTime(engine: Engine): Promise<readonly BullmqClaim[]> {
+      const claims = await make(engine)
       if (!isAwaited) await releaseAll(claims, false)
       return claims
     }
     try {
-      return await connection.call(fetchAll)
+      const claims = await connection.call(makeInTime)
+      for (const claim of claims) held.add(claim)
+      const fresh = claims.filter(({ notes }) => notes.firstAt === undefined)
+      if (fresh.length > 0) setImmediate(noteFirst, fresh)
+      return claims
     } finally {
       isAwaited = false
     }
   }
 
-  async function fetchOne(worker: Worker, onUnreadable: OnUnreadable): Promise<BullmqClaim | 'not ours' | undefined> {
+  /** Asks for jobs in one round trip. */
+  async function fetch({ worker }: Engine, count: number): Promise<readonly BullmqClaim[]> {
+    const answers = await Promise.allSettled(Array.from({ length: count }, () => fetchOne(worker)))
+    const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? (answer.value ?? []) : []))
+    isDrained = found.length < count
+    reach = isDrained ? Math.max(1, found.length) : Math.max(reach, 2 * count)
+    const claims = found.filter((claim) => claim !== 'not ours')
+    const failure = answers.find((answer) => answer.status === 'rejected')
+    if (claims.length === 0 && failure !== undefined) throw failure.reason
+    return claims
+  }
+
+  async function fetchOne(worker: Worker): Promise<BullmqClaim | 'not ours' | undefined> {
     tokens += 1
     const token = `${tokenPrefix}:${tokens}`
     const job = await worker.getNextJob(token, { block: false })
-    if (job === undefined) return undefined
+    return job && read(job, token)
+  }
+
+  async function read(job: Job, token: string): Promise<BullmqClaim | 'not ours'> {
     const claim = toClaim(job, token)
     if (claim !== undefined) return claim
     await fail(job, token, FOREIGN_REASON, {})
-    onUnreadable?.({ ...toDeadLetter(job), reason: FOREIGN_REASON, failedAt: new Date(clock.now()) })
+    reportUnreadable?.({ ...toDeadLetter(job), reason: FOREIGN_REASON, failedAt: new Date(clock.now()) })
     return 'not ours'
   }
 
@@ -149,20 +164,31 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
       return undefined
     },
     async claim(limit, onUnreadable) {
+      reportUnreadable = onUnreadable
       await freeStalled()
-      const claims = await fetch(Math.min(limit, reach), onUnreadable)
-      for (const claim of claims) held.add(claim)
-      const fresh = claims.filter(({ notes }) => notes.firstAt === undefined)
-      if (fresh.length > 0) setImmediate(noteFirst, fresh)
-      return claims
+      return claimBy((engine) => fetch(engine, Math.min(limit, reach)))
     },
     save: (claim, retryState) => ifCurrent(() => saveState(claim, retryState)),
     finish: (claim, outcome) => end(claim, () => finishClaim(claim, outcome, clock.now())),
+    async finishAndClaim(claim, { keep }) {
+      held.delete(claim)
+      try {
+        return await claimBy(async ({ worker }) => {
+          const job = await complete(claim, keep, worker)
+          const next = job && (await read(job, claim.token))
+          return next === undefined || next === 'not ours' ? [] : [next]
+        })
+      } catch (error) {
+        if (!isRefusal(error)) throw error
+        return []
+      }
+    },
     release: (claims, { wereHandled }) => releaseAll(claims, wereHandled),
     async renew(claims) {
       const ids = claims.map(({ id }) => id)
       const locks = claims.map(({ token }) => token)
       await connection.call(({ worker }) => worker.extendJobLocks(ids, locks, leaseMs))
+      await freeStalled() // While each job that completes claims the next, nothing else is claimed.
     },
     /** The next look finds a job that comes due: a claim makes BullMQ move it. */
     async nextDueAt() {
