@@ -113,8 +113,14 @@ export class Age extends Date {}
 export function time(text: string): Date {
   const [, count, unit = ''] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
   const at = count === undefined ? new Date(text) : new Age(Date.now() - Number(count) * (UNITS_MS[unit] as number))
-  if (count !== undefined || (/^\d{4}-\d\d-\d\d/.test(text) && !Number.isNaN(at.getTime()))) return at
+  if (count !== undefined || (isDay(text.slice(0, 10)) && !Number.isNaN(at.getTime()))) return at
   throw new InvalidArgumentError('It must be an age such as 3d, 12h or 30m, or a date such as 2026-11-20T09:30:00Z.')
+}
+
+/** Not 2026-02-30, which `Date` takes for a day of March. */
+function isDay(text: string): boolean {
+  const day = new Date(`${text}T00:00Z`)
+  return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text)
 }
 
 export function address(text: string): URL {

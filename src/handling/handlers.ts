@@ -225,7 +225,7 @@ const NONE: readonly Registered[] = []
 /** Fails in place of a handler that a replay is for and this process does not have: one that was deployed since may have it. */
 function absentHandler(name: string): Registered {
   function handler(): never {
-    const advice = 'Start a process that has it, or drop the message and replay it for another handler.'
+    const advice = 'Give a handler this name, and redrive the message. Do not drop it: it is not in the history now.'
     throw new Error(`A replay needs its handlers. Got no handler with the name ${show(name)}. ${advice}`)
   }
   return { on: 'replay', name, unverified: false, order: 0, handler }

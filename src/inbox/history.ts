@@ -239,6 +239,7 @@ export async function replay(context: ReplayContext, options: ReplayOptions): Pr
   const { queue, clock, requireNames = () => {}, isFor = () => true } = context
   const { id = randomUUID(), maxPerSecond = Number.POSITIVE_INFINITY, dryRun = false, signal, onProgress } = options
   const { history } = queue
+  if (options.handlers !== undefined) requireNames(options.handlers) // Before the id is used.
   const { filter, ids, handlers } = await readPlan(history, options, clock)
   if (handlers !== undefined) requireNames(handlers)
   const matches = matchMessage(options.userId === undefined ? filter : { ...filter, userId: options.userId })

@@ -64,7 +64,8 @@ describe('history', () => {
     const { stdout, stderr } = await run('history', '--limit', '2')
     expect([stdout.split('\n').length, stderr]).toEqual([3, 'Only the first 2 are listed: see --limit.\n'])
     expect((await run('history', '--user', 'eve')).stderr).toBe('No message in the history matches.\n')
-    const empty = 'The history of this queue is empty. It keeps what is handled once `inbox.history` is set.\n'
+    const empty =
+      'The history of this queue is empty. It keeps what is handled once `inbox.history` is set. A replayed message leaves it until it is handled again.\n'
     const unused = sqliteQueue({ path, name: 'empty' })
     await unused.counts()
     await unused.close({ graceMs: 0 })
@@ -172,9 +173,10 @@ describe('replay', () => {
       0,
       "None of these messages was handled by 'crmm'. Named handlers of them: crm, mail. Check the name: workers without such a handler fail them.\n",
     ])
-    expect((await run('replay', '--id', 'p', '--type', 'page', '--handler', 'crm', '--yes')).stderr).toContain(
-      'of them: none.',
-    )
+    const { code: refused, stderr: reason } = await run('replay', '--type', 'page', '--handler', 'crm', '--yes')
+    expect(refused).toBe(2)
+    expect(reason).toContain('of them: none.')
+    expect(reason).toContain('Nothing was replayed. --yes does not skip this question.')
     expect((await run('replay', '--handler', 'crm,mail', '--dry-run')).stderr).toBe('')
   })
 
@@ -199,7 +201,7 @@ it('a replay that waits for a worker is stopped by Ctrl-C, and goes on with its 
   const path = join(folder, 'stopped here.sqlite')
   const filling = sqliteQueue({ path, name: 'inbox' })
   const receiver = createReceiver({ secret, inbox: { queue: filling, history: { maxAgeMs: DAY_MS } } })
-  receiver.on('track', () => {}).start()
+  receiver.on('track', () => {}, { name: 'crm' }).start()
   const messages = Array.from({ length: 250 }, () => ({ ...fixtures.track, messageId: randomUUID() }))
   await Promise.all(messages.map((message) => deliver(receiver, message)))
   await filling.drain()
@@ -254,6 +256,7 @@ describe('dead letters', () => {
 it.each([
   [['history', '--since', 'yesterday'], 'It must be an age such as 3d, 12h or 30m, or a date such as'],
   [['history', '--since', '2026-99-99'], 'It must be an age such as'],
+  [['history', '--since', '2026-02-30'], 'It must be an age such as'],
   [['replay', '--since', '1d', '--until', '2d'], '--until must be after --since.'],
   [['replay', '--type', 'tracks'], 'Did you mean track?'],
   [['history', '--type', 'page', '--event', 'x'], '--event needs track messages.'],

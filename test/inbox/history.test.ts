@@ -469,12 +469,13 @@ describe('a replay', () => {
     expect(await memory.history?.note('replay undefined')).toBeUndefined()
   })
 
-  it('for a handler that does not exist is refused', async () => {
+  it('for a handler that does not exist is refused, and its id is still new', async () => {
     const { receiver } = setUpInbox({ history })
     receiver.on('track', vi.fn(), { name: 'crm' })
-    await expect(receiver.replay({ handlers: ['crn'] })).rejects.toThrow(
+    await expect(receiver.replay({ id: 'fix-42', handlers: ['crn'] })).rejects.toThrow(
       "`replay: handlers` must be names of handlers. Got 'crn'. Did you mean 'crm'?",
     )
+    expect(await receiver.replay({ id: 'fix-42', handlers: ['crm'] })).toMatchObject({ count: 0 })
     await expect(receiver.replay({ handlers: ['warehouse'] })).rejects.toThrow('Pass the `name` of a handler')
     await expect(receiver.replay({ handlers: [''] })).rejects.toThrow('must be names of handlers')
   })

@@ -54,7 +54,7 @@ export async function printHistory(
 async function describeNone(history: QueueHistory): Promise<string> {
   const [first] = await history.list({ limit: 1 })
   if (first !== undefined) return 'No message in the history matches.'
-  return 'The history of this queue is empty. It keeps what is handled once `inbox.history` is set.'
+  return 'The history of this queue is empty. It keeps what is handled once `inbox.history` is set. A replayed message leaves it until it is handled again.'
 }
 
 function summaryOf({ id, bytes, handledAt, receivedAt, handlers, ignored, replayId }: HandledMessage): object {
@@ -113,7 +113,10 @@ export async function replayMessages(
     const complete = `Replay ${id} is complete: all of its messages were queued again.`
     return print(begun === undefined ? await describeNone(history) : complete)
   }
-  if (found.count > 1 && !yes && !(await confirm(`Replay ${what}?`))) throw new UsageError('Nothing was replayed.')
+  const mayBeWrong = unknown.length > 0 && begun === undefined
+  if (mayBeWrong && yes) throw new UsageError(`Nothing was replayed. ${ASK_ANYWAY}`)
+  const asks = mayBeWrong || (found.count > 1 && !yes)
+  if (asks && !(await confirm(`Replay ${what}?`))) throw new UsageError('Nothing was replayed.')
   const toGoOn = `To go on: ${paint('bold', escaped(commandOf(id)))}`
   const signal = interruption()
   const bar = createBar(found.count)
@@ -168,6 +171,8 @@ function noteHandlers(unknown: readonly string[], known: ReadonlySet<string>): v
 }
 
 const CHECK_NAME = 'Check the name: workers without such a handler fail them.'
+const ASK_ANYWAY =
+  '--yes does not skip this question. For a new handler, run it on a terminal, or call receiver.replay.'
 
 /** Says so when no worker takes anything. */
 async function noteWaiting({ counts }: Queue, signal: AbortSignal): Promise<void> {
