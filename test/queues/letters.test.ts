@@ -4,6 +4,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { createDestination } from '../../src/destination/destination.ts'
 import type { InboxLetterFilter } from '../../src/inbox/stored.ts'
 import type { DeadLetterPage } from '../../src/queues/api.ts'
+import { matchMessage } from '../../src/queues/filter.ts'
 import { walkLetters } from '../../src/queues/letters.ts'
 import { startEndpoint } from '../../src/testing/endpoint.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
@@ -158,4 +159,8 @@ it('those of a destination are selected by the URL that did not take them', asyn
   await expect(destination.redrive({ reason: 'refuse' as never })).rejects.toThrow("Did you mean 'refused'?")
   await expect(destination.redrive({ handler: 'crm' } as never)).rejects.toThrow('`handler` is not an option')
   await destination.close()
+})
+
+it.each(['"\\u0041"', '7', 'null', '\\'])('a body that is no object matches no type: %s', (body) => {
+  expect(matchMessage({ type: 'track' })(Buffer.from(body))).toBe(false)
 })

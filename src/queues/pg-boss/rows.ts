@@ -188,8 +188,9 @@ export async function readDueGroups(db: Db, schema: string, queue: string, limit
 
 /** Puts jobs after all that were created before, in this order: pg-boss fetches by the time of creation. @param passed Since the transaction began. */
 export async function putLast(db: Db, schema: string, queue: string, ids: readonly string[], passed = "interval '0'") {
-  const statement = `UPDATE ${schema}.job SET created_on = ${schema}.job_now() + passed + n * interval '1 microsecond'
-    FROM unnest($2::uuid[]) WITH ORDINALITY AS last (job_id, n), (SELECT ${passed} AS passed) AS moment
+  const statement = `WITH moment AS MATERIALIZED (SELECT ${passed} AS passed)
+    UPDATE ${schema}.job SET created_on = ${schema}.job_now() + passed + n * interval '1 microsecond'
+    FROM unnest($2::uuid[]) WITH ORDINALITY AS last (job_id, n), moment
     WHERE name = $1 AND id = job_id AND state < 'active'`
   await db.executeSql(statement, [queue, ids])
 }

@@ -179,6 +179,29 @@ describe('a message in a transaction of the caller', needs('PostgreSQL'), () => 
     })
   })
 
+  it('is in the place of its group, also when one transaction pushes twice', async () => {
+    const queue = createQueue()
+    const ids = Array.from({ length: 4 }, () => randomUUID())
+    const push = (some: readonly string[], db?: object) =>
+      queue.push(
+        some.map((id) => ({ id, body: new Uint8Array(1), group: 'ada' })),
+        db && { db },
+      )
+    await openQueue(queue)
+    await throughPg(async (db) => {
+      await push(ids.slice(0, 2), db)
+      await push(ids.slice(2), db)
+    })
+    const seen: string[] = []
+    const handle = async ({ id }: { readonly id: string }) => {
+      seen.push(id)
+      return { complete: true } as const
+    }
+    queue.work(handle, { concurrency: 10, inTurn: true })
+    await until(() => seen.length === ids.length)
+    expect(seen).toEqual(ids)
+  })
+
   it.each(['COMMIT', 'ROLLBACK'])('waits for another transaction with the same key, which ends in %s', async (end) => {
     const { destination, name, events } = await setUp()
     const submit = (event: string, db: object) =>

@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { sqliteDedupe } from '../../../src/dedupe/sqlite/index.ts'
 import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
+import { watchCommits } from '../../../src/sqlite/watch.ts'
 import { until } from '../../support/until.ts'
 import {
   bodiesOf,
@@ -409,4 +410,16 @@ describe('a file that another process keeps locked', () => {
     await queue.drain()
     expect(bodiesOf(seen)).toEqual(['before', 'after'])
   })
+})
+
+it('the watch of a connection says nothing of a file that it cannot read any more', () => {
+  const path = newFile()
+  const database = new DatabaseSync(path)
+  database.exec('PRAGMA journal_mode = WAL; CREATE TABLE jobs (id)')
+  const onCommit = vi.fn()
+  const commits = watchCommits(database, path, onCommit)
+  database.close()
+  for (let uses = 0; uses < 3; uses += 1) commits.noteUse()
+  commits.close()
+  expect(onCommit.mock.calls.length).toBeLessThanOrEqual(1) // The version that it had is gone.
 })
