@@ -4,6 +4,7 @@ import { connect, createServer, type Socket } from 'node:net'
 
 export interface Proxy {
   readonly url: string
+  cut(): void
   /** Lets a statement that holds this text through, and cuts the connection before its answer. */
   cutAfter(text: string): void
   /** Swallows all bytes both ways until it is called with false; given `from`, as soon as a statement holds this text. */
@@ -18,6 +19,9 @@ export async function createProxy(databaseUrl: string): Promise<Proxy> {
   let fatal: string | undefined
   let isSwallowing = false
   let last: string | undefined
+  const cut = (): void => {
+    for (const socket of sockets) socket.destroy()
+  }
   const to = new URL(databaseUrl)
 
   const server = createServer((client) => {
@@ -54,6 +58,7 @@ export async function createProxy(databaseUrl: string): Promise<Proxy> {
   through.host = `127.0.0.1:${(server.address() as { port: number }).port}`
   return {
     url: through.href,
+    cut,
     cutAfter(text) {
       fatal = text
     },
@@ -64,7 +69,7 @@ export async function createProxy(databaseUrl: string): Promise<Proxy> {
     accepted: () => new Promise((resolve) => server.once('connection', () => resolve())),
     async close() {
       const closed = new Promise((resolve) => server.close(resolve))
-      for (const socket of sockets) socket.destroy()
+      cut()
       await closed
     },
   }

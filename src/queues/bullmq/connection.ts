@@ -33,6 +33,9 @@ export function connect(settings: BullmqSettings, checkServer: Check) {
   let checking: Promise<void> | undefined
   let checkedAt = Number.NEGATIVE_INFINITY
   let use: QueueUse | undefined
+  let onPush: (() => void) | undefined
+  let waiter: Redis | undefined
+  let isWaiting = false
   let lastError: unknown
   let isClosed = false
 
@@ -105,6 +108,21 @@ export function connect(settings: BullmqSettings, checkServer: Check) {
     }
   }
 
+  /** BullMQ's marker of a push goes to one of those that wait. Where waiting fails, `pollMs` finds the job. */
+  async function waitForPush(): Promise<void> {
+    if (onPush === undefined || engine === undefined || isWaiting || isClosed) return
+    isWaiting = true
+    try {
+      waiter ??= createWaiter(client)
+      const marker = await waiter.bzpopmin(engine.queue.toKey('marker'), WAIT_SECONDS)
+      if (marker !== null) onPush()
+    } catch {
+      // The next look waits again.
+    } finally {
+      isWaiting = false
+    }
+  }
+
   client.on('error', reportError)
   client.on('ready', startAnew)
   const { host, port, path, db, sentinels, name: group } = client.options
@@ -115,8 +133,14 @@ export function connect(settings: BullmqSettings, checkServer: Check) {
       checkedAt = Number.NEGATIVE_INFINITY
     },
     call,
+    /** Calls back when a process has pushed while this one waited: see `waitForPush`. */
+    onPush(listener: () => void): void {
+      onPush = listener
+    },
+    waitForPush,
     async close(): Promise<void> {
       isClosed = true
+      waiter?.disconnect()
       pending.rejectAll(refused(name, 'it closed before Redis responded', 'no answer', PUSH_AGAIN))
       client.off('ready', startAnew)
       if (!isTheirs) client.disconnect()
@@ -138,6 +162,14 @@ function createClient(connection: string | RedisOptions): Redis {
   if (typeof connection === 'string') return new Redis(connection, { reconnectOnError: isOfReplica, ...own })
   return new Redis({ reconnectOnError: isOfReplica, ...connection, ...own })
 }
+
+/** A second connection: a command that waits blocks the first. */
+function createWaiter(client: Redis): Redis {
+  const resends = { enableOfflineQueue: true, maxRetriesPerRequest: null }
+  return client.duplicate({ ...resends, socketTimeout: 2_000 * WAIT_SECONDS }).on('error', () => {})
+}
+
+const WAIT_SECONDS = 5
 
 /** After a planned failover, the server of an open connection is a replica. */
 function isOfReplica({ message }: Error): boolean {

@@ -35,7 +35,7 @@ export interface BullmqQueueOptions {
    * again after at most 5/4 of this time and one `pollMs`, by the first worker with room for it. Default 20 000.
    */
   readonly leaseMs?: number
-  /** How often to look for jobs that are due or that other processes pushed, in milliseconds. Default 100. */
+  /** How often to look for jobs that are due, in milliseconds. A second connection waits for what other processes push. Default 100. */
   readonly pollMs?: number
   /** How long an id is remembered, in milliseconds from its push. Default 24 hours. */
   readonly dedupeWindowMs?: number

@@ -195,8 +195,11 @@ export function createBullmqStore(settings: BullmqSettings, clock: Clock): Queue
       const wasDrained = isDrained
       isDrained = undefined
       if (wasDrained === undefined) return (await counts()).oldestDueAt
-      return wasDrained ? undefined : new Date(0)
+      if (!wasDrained) return new Date(0)
+      void connection.waitForPush()
+      return undefined
     },
+    onChange: connection.onPush,
     counts,
     ...createStored(connection, clock.now),
     async close() {

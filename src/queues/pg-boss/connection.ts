@@ -1,5 +1,6 @@
 /** The connection to pg-boss: starts it at the first call, starts it again when that failed, and bounds every wait. */
 
+import { createHash } from 'node:crypto'
 import type { EventEmitter } from 'node:events'
 import { Socket } from 'node:net'
 import { type Db, PgBoss } from 'pg-boss'
@@ -38,6 +39,8 @@ export function createConnection(
   let starting: Promise<PgBoss> | undefined
   let opening: Promise<PgBoss> | undefined
   let use: QueueUse | undefined
+  let onPush: (() => void) | undefined
+  let listening: Promise<{ close(): Promise<void> }> | undefined
   let closing: Promise<void> | undefined
 
   /** Starts and prepares it; again after a failure. */
@@ -52,6 +55,7 @@ export function createConnection(
   function startAnew(): void {
     opening = undefined
     starting = undefined
+    stopListening()
     destroySockets()
     stop().catch(() => {})
   }
@@ -69,11 +73,26 @@ export function createConnection(
     starting ??= start()
     const running = await starting
     await prepare(running, use)
+    listen(running)
     return running
   }
 
+  /** Over a connection of its own. Where that fails, as with a pooler, `pollMs` finds what others push. */
+  function listen(boss: PgBoss): void {
+    const db = boss.getDb() as Db
+    if (onPush === undefined || listening !== undefined || settings.boss !== undefined) return
+    const wake = onPush
+    listening = db.listen?.(channelOf(settings.schema), (queue) => queue === name && wake(), wake)
+    listening?.catch(stopListening)
+  }
+
+  function stopListening(): void {
+    listening?.then((handle) => handle.close()).catch(() => {})
+    listening = undefined
+  }
+
   function reportError(error: unknown): void {
-    if (closing === undefined) onError(unavailable(name, error))
+    if (closing === undefined && !isOfListening(error)) onError(unavailable(name, error))
   }
 
   async function stop(): Promise<void> {
@@ -121,6 +140,7 @@ export function createConnection(
 
   async function end(): Promise<void> {
     pending.rejectAll(new Error(CLOSED))
+    stopListening()
     const stopped = starting?.then(stop).catch(() => {})
     if (stopped !== undefined) await within(stopped, CLOSE_MS, systemClock)
     destroySockets()
@@ -132,6 +152,11 @@ export function createConnection(
       opening = undefined
     },
     call,
+    /** Calls back soon after any process has pushed. */
+    onPush(listener: () => void): void {
+      onPush = listener
+      opening?.then(listen, () => {})
+    },
     transaction: <T>(make: (boss: PgBoss, db: Db) => Promise<T>, options?: CallOptions<T>) =>
       call((boss) => inTransaction(boss, 'commit', (db) => make(boss, db)), options),
     close(): Promise<void> {
@@ -139,6 +164,15 @@ export function createConnection(
       return closing
     },
   }
+}
+
+/** As pg-boss names it. */
+function channelOf(schema: string): string {
+  return `pgboss_${createHash('sha224').update(schema).digest('hex').slice(0, 24)}`
+}
+
+function isOfListening(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('LISTEN/NOTIFY')
 }
 
 const survives = new WeakSet<EventEmitter>()

@@ -60,7 +60,7 @@ export interface PgBossQueueOptions {
   readonly db?: Pool
   /** The schema of pg-boss in the database. Default `pgboss`. With a `boss`: the schema that it was created with. */
   readonly schema?: string
-  /** How often to look for jobs that are due, in milliseconds. Default 1000. */
+  /** How often to look for jobs that are due, in milliseconds. PostgreSQL also tells of a push at once (`LISTEN`), except with a `boss`. Default 1000. */
   readonly pollMs?: number
   /**
    * How long a worker that was killed keeps its jobs, in milliseconds: from 10 seconds to 24 hours, rounded up to seconds. They
@@ -87,7 +87,7 @@ export interface PgBossQueueOptions {
    * `queue_unavailable`. Default false.
    */
   readonly observe?: boolean
-  /** The most connections. Default 5. Not with a `boss`, which has its own. */
+  /** The most connections, beside the one that listens for pushes. Default 5. Not with a `boss`, which has its own. */
   readonly max?: number
   /**
    * How long PostgreSQL may take for a push, a claim or an outcome, in milliseconds. Default 3000. To count jobs and to list,

@@ -31,6 +31,7 @@ export async function prepareQueues(boss: PgBoss, settings: Settings, use?: Queu
     retryLimit: 1_000_000_000,
     retryDelay: 0,
     retentionSeconds: FOREVER_SECONDS,
+    notify: true,
   })
   await inTransaction(boss, 'rollback', (db) =>
     requireReadable(db, { schema, queue: deadQueue }, (id) => boss.insert(deadQueue, [{ id }], { db })),

@@ -251,6 +251,7 @@ export function createPgBossStore(connection: Connection, settings: Settings): Q
     },
     ...stored,
     history: history.store,
+    onChange: connection.onPush,
     async close() {
       await Promise.all([connection.close(), transactions.close()])
       return []
