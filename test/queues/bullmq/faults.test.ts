@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 import { Redis } from 'ioredis'
@@ -144,8 +144,9 @@ describe('a redis-server', needs('redis-server'), () => {
         const job = jobOf()
         await queue.push([job]).then(
           () => acknowledged.add(job.id),
-          (error: unknown) => {
+          async (error: unknown) => {
             refused.push(error)
+            await nextTurn() // A connection that ends can refuse at once, until the event loop tells of it.
             stop ||= (error as HooklineError).code === 'shutting_down' // The test has failed, and its queue is closed.
           },
         )
