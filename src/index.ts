@@ -4,7 +4,13 @@
  * @module hookline
  */
 
-export type { Delivery, DeliveryReplay, ReceivedElement, TransactionClient } from './handling/delivery.ts'
+export type {
+  Delivery,
+  DeliveryMethod,
+  DeliveryReplay,
+  ReceivedElement,
+  TransactionClient,
+} from './handling/delivery.ts'
 export type {
   FailedEvent,
   FailedRequest,
@@ -77,6 +83,7 @@ export type {
   TrackOf,
 } from './receiver/api.ts'
 export type { ReceiverDedupeOptions } from './receiver/deduplication.ts'
+export type { HeaderKey } from './receiver/header.ts'
 export type { BatchMode, OnRejected, ReceiverOptions, RejectedMessage } from './receiver/options.ts'
 export { createReceiver } from './receiver/receiver.ts'
 export type { SecretProvider, Secrets, SourceRequest, SourceSecrets } from './receiver/secrets.ts'

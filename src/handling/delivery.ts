@@ -5,6 +5,9 @@ import type { EndpointHeaders } from '../http/endpoint.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 
+/** The method of a request that carries a message. */
+export type DeliveryMethod = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
 /** How a message arrived. Some fields are computed when they are read: pass the object on, a copy by spread loses them. */
 export interface Delivery {
   /**
@@ -21,13 +24,18 @@ export interface Delivery {
   readonly bodySource: BodySource
   /** When the request arrived. */
   readonly receivedAt: Date
+  /** The method of the request; `POST` for a call of `receive`. No signature covers it. */
+  readonly method: DeliveryMethod
   /** The headers of the request, names in lower case. */
   readonly headers: EndpointHeaders
-  /** Whether a signature of these bytes was checked; false under `allowUnsigned`, and where a batch signs its first element only. */
-  readonly verified: boolean
+  /**
+   * What was checked: a signature of these bytes, or the `header` of the request. False under `allowUnsigned`, and where a batch signs its
+   * first element only.
+   */
+  readonly verified: 'signature' | 'header' | false
   /** The source whose secret made the signature, of a receiver with many; undefined for a receiver with one. */
   readonly source: string | undefined
-  /** Which of your secrets made the signature of the request, counted from 0; undefined when unsigned. */
+  /** Which of your secrets made the signature of the request, or which value its header has, counted from 0; undefined when unsigned. */
   readonly secretIndex: number | undefined
   /**
    * Fires at the deadline, when the sender is answered that it should retry: unfinished work can stop. From an inbox: after

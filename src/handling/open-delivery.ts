@@ -8,7 +8,14 @@ import { idOfDigest } from '../message/id.ts'
 import type { Message } from '../message/message.ts'
 import { parse } from '../message/parse.ts'
 import type { Key } from '../message/signature.ts'
-import type { BatchElement, Delivery, DeliveryReplay, ReceivedElement, TransactionClient } from './delivery.ts'
+import type {
+  BatchElement,
+  Delivery,
+  DeliveryMethod,
+  DeliveryReplay,
+  ReceivedElement,
+  TransactionClient,
+} from './delivery.ts'
 import type { HandlerNames } from './diagnostics.ts'
 import { DEADLINE_ERRORS, type Stage } from './failure.ts'
 import type { HandlerRun, ReceiverObservers } from './observer.ts'
@@ -33,12 +40,15 @@ export interface Progress extends HandlerNames {
 
 /** A delivery in progress: filled in step by step, its costly parts only when they are read. */
 export class OpenDelivery implements Delivery {
+  readonly method: DeliveryMethod
   readonly headers: EndpointHeaders
   bytes: Uint8Array = NO_BYTES
   bodySource: BodySource = 'stream'
   source: string | undefined
   signature: string | undefined
   secretIndex: number | undefined
+  /** Whether the request had the right header in place of a signature. */
+  hasHeader = false
   /** Undefined for a message that arrived alone, and for the first of a batch when its own bytes are signed. */
   element: BatchElement | undefined
   /** Whether the signature of the request covers other bytes than these: they go to handlers that ask for such alone. */
@@ -67,7 +77,8 @@ export class OpenDelivery implements Delivery {
   #id: string | undefined
   #observed: Observed | undefined // Private, so that JSON and a console leave it out.
 
-  constructor(headers: EndpointHeaders, receivedAt: number) {
+  constructor(headers: EndpointHeaders, receivedAt: number, method = 'POST') {
+    this.method = method as DeliveryMethod // Others are refused.
     this.headers = headers
     this.#receivedAt = receivedAt
   }
@@ -82,14 +93,15 @@ export class OpenDelivery implements Delivery {
   }
 
   #digest(): string {
-    const { signature, source, element } = this
+    const { signature, source, element, method } = this
+    const other = method === 'POST' ? '' : `${method} ` // The same bytes by another method are no copy.
     if (element !== undefined) {
-      return sha256(JSON.stringify([element, source, this.isUncovered, sha256(this.bytes)]))
+      return sha256(other + JSON.stringify([element, source, this.isUncovered, sha256(this.bytes)]))
     }
     // The signature is that of the first element: it tells nothing of a batch that is refused as a whole.
     // Anyone can send these bytes: they must not make the id that a key of the application makes.
-    if (signature === undefined || this.isUncovered) return sha256(`unsigned ${sha256(this.bytes)}`)
-    return source === undefined ? signature : sha256(`${signature}${source}`)
+    if (signature === undefined || this.isUncovered) return sha256(`${other}unsigned ${sha256(this.bytes)}`)
+    return source === undefined && other === '' ? signature : sha256(`${other}${signature}${source ?? ''}`)
   }
 
   within(key: string): string {
@@ -99,8 +111,8 @@ export class OpenDelivery implements Delivery {
 
   /** What a log may hold: the body as text, and no headers, which may hold secrets. */
   toJSON(): object {
-    const { id, source, receivedAt, verified, secretIndex, bodySource, bytes } = this
-    return { id, source, receivedAt, verified, secretIndex, bodySource, bytes: new TextDecoder().decode(bytes) }
+    const { id, method, source, receivedAt, verified, secretIndex, bodySource, bytes } = this
+    return { id, method, source, receivedAt, verified, secretIndex, bodySource, bytes: new TextDecoder().decode(bytes) }
   }
 
   get db(): TransactionClient | undefined {
@@ -115,8 +127,9 @@ export class OpenDelivery implements Delivery {
     return new Date(this.#receivedAt)
   }
 
-  get verified(): boolean {
-    return this.signature !== undefined && !this.isUncovered
+  get verified(): Delivery['verified'] {
+    if (this.hasHeader) return 'header'
+    return this.signature !== undefined && !this.isUncovered && 'signature'
   }
 
   /** Checks a signature: returns the bytes that it covers, or undefined. A batch may have it cover its first element alone. */
@@ -182,6 +195,11 @@ export class OpenDelivery implements Delivery {
   setSignature(signature: string, secretIndex: number): void {
     this.signature = signature
     this.secretIndex = secretIndex
+  }
+
+  setHeader(index: number): void {
+    this.hasHeader = true
+    this.secretIndex = index
   }
 
   setDispatched(message: Message, startedAt: number | undefined): void {

@@ -16,6 +16,7 @@ export const duplicate: TextAnswer = { ...accepted, body: '{"ok":true,"duplicate
 // The scheme is not `Basic`, although Basic is accepted: browsers answer a Basic challenge with a login dialog.
 const writeKeyChallenge = { 'www-authenticate': 'WriteKey realm="collector"' }
 const signatureChallenge = { 'www-authenticate': 'HMAC-SHA1 header="X-Signature"' }
+const headerChallenge = { 'www-authenticate': 'Header realm="webhooks"' }
 // The rest of the body is not read, so the connection cannot carry another request.
 const closeConnection = { connection: 'close' }
 const retryLater = { 'retry-after': String(RETRY_AFTER_S) }
@@ -27,22 +28,24 @@ const HEADERS: { readonly [Code in HooklineErrorCode]?: Readonly<Record<string, 
   inbox_unavailable: retryLater,
   duplicate_in_progress: retryLater,
   dedupe_unavailable: retryLater,
-  method_not_allowed: { allow: 'POST' },
   body_too_large: closeConnection,
   body_timeout: closeConnection,
   signature_missing: signatureChallenge,
   signature_malformed: signatureChallenge,
   signature_mismatch: signatureChallenge,
+  header_missing: headerChallenge,
+  header_mismatch: headerChallenge,
   write_key_missing: writeKeyChallenge,
   write_key_unknown: writeKeyChallenge,
 }
 
 /** The answer to an error: its code, message and path. Never its cause. */
-export function problem(error: HooklineError): TextAnswer {
+export function problem(error: HooklineError, methods: readonly string[] = ['POST']): TextAnswer {
   const { status, code, message, path } = error
+  const allow = code === 'method_not_allowed' && { allow: methods.join(', ') }
   return {
     status,
-    headers: { 'content-type': 'application/problem+json', ...HEADERS[code] },
+    headers: { 'content-type': 'application/problem+json', ...HEADERS[code], ...allow },
     body: JSON.stringify({ status, code, detail: message, path }),
   }
 }

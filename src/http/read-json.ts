@@ -5,20 +5,23 @@ import type { EndpointBody } from './body.ts'
 import type { EndpointHeaders, EndpointRequest } from './endpoint.ts'
 
 export interface AcceptedForms {
+  readonly methods?: readonly string[]
   readonly mediaTypes?: readonly string[]
   readonly codings?: readonly string[]
 }
 
+const POST_ONLY: readonly string[] = ['POST']
 const JSON_ONLY: readonly string[] = ['application/json']
 const IDENTITY_ONLY: readonly string[] = ['identity']
 
 export function readJson(
   request: EndpointRequest,
   limit: number,
-  { mediaTypes = JSON_ONLY, codings = IDENTITY_ONLY }: AcceptedForms = {},
+  { methods = POST_ONLY, mediaTypes = JSON_ONLY, codings = IDENTITY_ONLY }: AcceptedForms = {},
 ): EndpointBody | Promise<EndpointBody> {
-  if (request.method !== 'POST') {
-    throw new HooklineError('method_not_allowed', 'The method must be POST. Got another method. Send a POST request.')
+  if (!methods.includes(request.method)) {
+    const text = `The method must be ${methods.join(' or ')}. Got another method. Send a ${methods[0]} request.`
+    throw new HooklineError('method_not_allowed', text)
   }
   const { headers } = request
   if (!mediaTypes.includes(mediaType(headers))) {

@@ -12,10 +12,13 @@ interface Head {
   readonly at: number
   readonly source: BodySource
   readonly signature: string | undefined
+  readonly hasHeader?: boolean | undefined
   readonly secretIndex: number | undefined
   readonly from?: string | undefined
   readonly element?: BatchElement | undefined
   readonly isUncovered?: boolean | undefined
+  /** Undefined for POST. */
+  readonly method?: string | undefined
   readonly headers: EndpointHeaders
 }
 
@@ -36,10 +39,12 @@ export function writeEnvelope(delivery: OpenDelivery): Uint8Array {
     at: delivery.receivedAt.getTime(),
     source: delivery.bodySource,
     signature: delivery.signature,
+    hasHeader: delivery.hasHeader || undefined,
     secretIndex: delivery.secretIndex,
     from: delivery.source,
     element,
     isUncovered: element && delivery.isUncovered,
+    method: delivery.method === 'POST' ? undefined : delivery.method,
     headers,
   }
   const line = `${JSON.stringify(head)}\n`
@@ -53,16 +58,17 @@ export function writeEnvelope(delivery: OpenDelivery): Uint8Array {
 export function readEnvelope(stored: Uint8Array): OpenDelivery {
   const envelope = Buffer.from(stored.buffer, stored.byteOffset, stored.byteLength)
   const end = envelope.indexOf(LINE_FEED)
-  const { at, source, signature, secretIndex, from, element, isUncovered, headers } = readHead(
+  const { at, source, signature, hasHeader, secretIndex, from, element, isUncovered, method, headers } = readHead(
     envelope.subarray(0, Math.max(end, 0)),
   )
-  const delivery = new OpenDelivery(headers, at)
+  const delivery = new OpenDelivery(headers, at, method)
   // A copy: a queue in memory needs the original for the next attempt.
   delivery.setBody({ bytes: Buffer.from(envelope.subarray(end + 1)), source })
   delivery.source = from
   delivery.element = element
   delivery.isUncovered = element !== undefined && isUncovered !== false
   if (signature !== undefined) delivery.setSignature(signature, secretIndex as number)
+  if (hasHeader) delivery.setHeader(secretIndex as number)
   return delivery
 }
 
@@ -96,7 +102,7 @@ function readHead(line: Uint8Array): Head {
     typeof head.source === 'string' &&
     isObject(head.headers) &&
     isElement === isObject(head.element) &&
-    (head.from === undefined || typeof head.from === 'string') &&
+    [head.from, head.method].every((text) => text === undefined || typeof text === 'string') &&
     (head.signature === undefined || (typeof head.signature === 'string' && Number.isInteger(head.secretIndex)))
   if (!isWhole) throw unreadable('one with missing fields')
   return head as unknown as Head

@@ -1,5 +1,6 @@
 /** What an inbox stores, as its owner sees it: messages and dead letters. */
 
+import type { Delivery } from '../handling/delivery.ts'
 import type { HandlerNames } from '../handling/diagnostics.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import type { Message } from '../message/message.ts'
@@ -19,8 +20,8 @@ export interface StoredMessage {
   readonly headers: EndpointHeaders
   /** The source of the message, of a receiver with many. */
   readonly source: string | undefined
-  /** Whether the signature of these bytes was checked: see {@link Delivery.verified}. */
-  readonly verified: boolean
+  /** What was checked: see {@link Delivery.verified}. */
+  readonly verified: Delivery['verified']
   /** When the request arrived; undefined when it is unreadable. */
   readonly receivedAt: Date | undefined
 }

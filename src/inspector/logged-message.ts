@@ -125,8 +125,9 @@ export function rowOf(logged: LoggedMessage): Row {
   return { ...row, ...(logged.isRefused && { isRefused: true }) } as Row
 }
 
+/** Whether its signature is right. */
 export function isVerified({ steps }: LoggedMessage): boolean {
-  return steps.some((step) => step.what === 'checked' && step.isVerified)
+  return steps.some((step) => step.what === 'checked' && step.isVerified && !step.hasHeader)
 }
 
 /** Whether its bytes can tell why its signature was refused. */

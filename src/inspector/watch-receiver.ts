@@ -173,14 +173,15 @@ export function watchReceiver(
   }
 
   function addSteps(logged: LoggedMessage, event: AnsweredEvent, { delivery, message, error }: Answer): void {
-    const { receivedAt, bytes, secretIndex, source, verified: isVerified } = delivery
+    const { receivedAt, bytes, secretIndex, source, verified } = delivery
+    const [isVerified, hasHeader] = [verified !== false, verified === 'header' || undefined]
     const { request, status, durationMs } = event
     const at = receivedAt.getTime()
     const isCopy = logged.steps.some(({ what }) => what === 'arrived')
     const shown = error === undefined || counted.has(error) ? undefined : errorLine(error)
     // Fields that are undefined are left out when it is sent.
     if (secretIndex !== undefined || message !== undefined) {
-      addStep(logged, { at, what: 'checked', isVerified, secretIndex, source } as Step, true)
+      addStep(logged, { at, what: 'checked', isVerified, hasHeader, secretIndex, source } as Step, true)
     }
     const { remoteAddress } = request
     addStep(logged, { at, what: 'arrived', bytes: bytes.length, isCopy, remoteAddress } as Step, true)

@@ -303,8 +303,14 @@ export interface Body {
 /** A step of a message, for its timeline. */
 export type Step = { readonly at: number } & (
   | { readonly what: 'arrived'; readonly remoteAddress?: string; readonly bytes: number; readonly isCopy: boolean }
-  /** `secretIndex`: which of the secrets matched, from 0. `isVerified` false: no signature covers it. */
-  | { readonly what: 'checked'; readonly isVerified: boolean; readonly secretIndex?: number; readonly source?: string }
+  /** `secretIndex`: which of the secrets matched, from 0. `isVerified` false: no signature covers it. `hasHeader`: a header in place of one. */
+  | {
+      readonly what: 'checked'
+      readonly isVerified: boolean
+      readonly hasHeader?: boolean
+      readonly secretIndex?: number
+      readonly source?: string
+    }
   /** No secret was given, so its signature was not checked. */
   | { readonly what: 'unchecked' }
   | { readonly what: 'stored'; readonly durationMs: number }

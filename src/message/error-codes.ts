@@ -17,6 +17,8 @@ export type HooklineErrorCode =
   | 'signature_missing'
   | 'signature_malformed'
   | 'signature_mismatch'
+  | 'header_missing'
+  | 'header_mismatch'
   | 'secret_unavailable'
   | 'message_invalid'
   | 'message_type_unknown'
@@ -53,6 +55,8 @@ export const STATUS: Readonly<Record<HooklineErrorCode, number>> = {
   signature_missing: 401,
   signature_malformed: 401,
   signature_mismatch: 401,
+  header_missing: 401,
+  header_mismatch: 401,
   secret_unavailable: 503,
   message_invalid: 422,
   message_type_unknown: 422,

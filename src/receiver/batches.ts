@@ -84,7 +84,7 @@ function trySplit(batch: OpenDelivery, limit: number): OpenDelivery[] {
 }
 
 function split(batch: OpenDelivery, limit: number): OpenDelivery[] {
-  const { bytes, signature, secretIndex, source, isUncovered } = batch
+  const { bytes, signature, secretIndex, hasHeader, source, isUncovered } = batch
   const values = parseJson(bytes) as readonly unknown[] // It begins with a bracket.
   if (values.length === 0) {
     const text = 'A batch must hold a message. Got an empty array. Send one message or more.'
@@ -97,10 +97,11 @@ function split(batch: OpenDelivery, limit: number): OpenDelivery[] {
   const slices = elementsOf(bytes)
   const of = signature ?? sha256(bytes)
   return values.map((value, index) => {
-    const delivery = new OpenDelivery(batch.headers, batch.receivedAt.getTime())
+    const delivery = new OpenDelivery(batch.headers, batch.receivedAt.getTime(), batch.method)
     delivery.setBody({ bytes: slices[index] as Uint8Array, source: batch.bodySource })
     delivery.source = source
     if (signature !== undefined) delivery.setSignature(signature, secretIndex as number)
+    if (hasHeader) delivery.setHeader(secretIndex as number)
     // The first of a batch that signs it alone is the same delivery as when it arrives alone.
     if (!isUncovered || index > 0) {
       delivery.element = { of, index }

@@ -7,7 +7,7 @@ import { describeRequest } from '../handling/log-lines.ts'
 import { OpenDelivery } from '../handling/open-delivery.ts'
 import { accepted, duplicate, problem } from '../http/answer.ts'
 import type { EndpointBody } from '../http/body.ts'
-import type { EndpointRequest } from '../http/endpoint.ts'
+import type { EndpointHeaders, EndpointRequest } from '../http/endpoint.ts'
 import { readJson } from '../http/read-json.ts'
 import { HooklineError } from '../message/error.ts'
 import { isThenable } from '../options/callbacks.ts'
@@ -18,19 +18,24 @@ import type { ReceiverSettings } from './options.ts'
 export type ReadBody = () => EndpointBody | Promise<EndpointBody>
 
 export interface OpenRequest {
-  readonly request: FailedRequest
+  readonly request: GivenRequest
   readonly delivery: OpenDelivery
+  /** What it has in place of a signature. */
+  readonly key: EndpointHeaders[string]
   /** Its messages, once the signature is checked: the delivery itself, or one for each element of a batch. */
   deliveries: readonly OpenDelivery[]
   current: OpenDelivery
 }
+
+/** Without a method: a call of `receive`. */
+export type GivenRequest = FailedRequest & Partial<Pick<EndpointRequest, 'method' | 'originalPath'>>
 
 type Run = (open: OpenRequest, read: ReadBody) => Steps<void>
 
 export type Receive = ReturnType<typeof createAnswer>
 
 export function createAnswer(
-  { limit, deadlineMs, inbox, onRejected, tap, clock, observers }: ReceiverSettings,
+  { header, methods, limit, deadlineMs, inbox, onRejected, tap, clock, observers }: ReceiverSettings,
   run: Run,
 ) {
   const deadlines = createDeadlines(deadlineMs, clock)
@@ -38,10 +43,11 @@ export function createAnswer(
   let onIdle = (): void => {}
   let isStopped = false
 
-  function answer(request: FailedRequest, read: ReadBody, remainingMs = deadlineMs): Promise<Received> {
-    const delivery = new OpenDelivery(request.headers, clock.now())
+  function answer(given: GivenRequest, read: ReadBody, remainingMs = deadlineMs): Promise<Received> {
+    const { request, key } = takeKey(given)
+    const delivery = new OpenDelivery(request.headers, clock.now(), request.method)
     delivery.setObserved(observers.current)
-    const open: OpenRequest = { request, delivery, deliveries: NONE, current: delivery }
+    const open: OpenRequest = { request, delivery, key, deliveries: NONE, current: delivery }
     const { set, clear } = remainingMs < deadlineMs ? createDeadlines(remainingMs, clock) : deadlines
     const since = clock.monotonic()
     let isAnswered = false
@@ -52,7 +58,7 @@ export function createAnswer(
         isAnswered = true
         if (deadline !== undefined) clear(deadline)
         if (failure !== undefined) interrupt(open, failure)
-        const received = summarize(open, failure, inbox !== undefined)
+        const received = summarize(open, failure, inbox !== undefined, methods)
         tap.answered(delivery, request, received, since)
         resolve(received)
         if (--inFlight === 0) onIdle()
@@ -73,6 +79,13 @@ export function createAnswer(
       }, since)
       if (isAnswered) clear(deadline) // Deno runs what waits while it sets its first timer.
     })
+  }
+
+  function takeKey(request: GivenRequest) {
+    if (header === undefined) return { request, key: undefined }
+    const { headers, given: key } = header.take(request.headers)
+    const { method, path, originalPath, remoteAddress } = request
+    return { request: { method, headers, path, originalPath, remoteAddress } as GivenRequest, key }
   }
 
   /** Ends a request that failed as a whole, and what has not ended of it. Its error is reported once for all. */
@@ -98,7 +111,7 @@ export function createAnswer(
   return {
     /** Answers a request of a host. Never rejects. */
     handle: (request: EndpointRequest): Promise<Received> =>
-      answer(request, () => readJson(request, limit), request.remainingMs),
+      answer(request, () => readJson(request, limit, { methods }), request.remainingMs),
     answer,
     /** Answers every later request `shutting_down`. Resolves when all earlier ones are answered. */
     stop: async (): Promise<void> => {
@@ -115,9 +128,10 @@ function summarize(
   { delivery, deliveries }: OpenRequest,
   failure: HooklineError | undefined,
   hasInbox: boolean,
+  methods: readonly string[],
 ): Received {
   const [first] = deliveries
-  if (first === undefined) return refused(failure as HooklineError)
+  if (first === undefined) return refused(failure as HooklineError, methods)
   if (first === delivery) {
     const result = first.result as ReceivedElement
     if (result.ok) return { ...(first.isDuplicate ? duplicate : accepted), ...result }
@@ -134,8 +148,8 @@ function summarize(
   return { ...accepted, ...(elements[0] as Extract<ReceivedElement, { ok: true }>), elements }
 }
 
-function refused(error: HooklineError) {
-  return { ...problem(error), ok: false as const, error }
+function refused(error: HooklineError, methods?: readonly string[]) {
+  return { ...problem(error, methods), ok: false as const, error }
 }
 
 function refuse(): never {

@@ -1,6 +1,7 @@
 /** The options of a receiver: checked once, and completed. */
 
 import type { Dedupe } from '../dedupe/store.ts'
+import type { DeliveryMethod } from '../handling/delivery.ts'
 import type { FailedRequest } from '../handling/diagnostics.ts'
 import { createReceiverObservers } from '../handling/observer.ts'
 import { createValidate, type EventSchemas, type TraitSchemas } from '../handling/schema.ts'
@@ -26,9 +27,10 @@ import { createReport } from '../options/report.ts'
 import type { Queue } from '../queues/api.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { type ReceiverDedupeOptions, readDedupe } from './deduplication.ts'
+import { type HeaderKey, readHeader } from './header.ts'
 import { readSecret, type SecretProvider, type Secrets, type SourceSecrets } from './secrets.ts'
 
-/** The options of `createReceiver`. Pass `secret`, or `allowUnsigned: true`. */
+/** The options of `createReceiver`. Pass `secret`, `header`, or `allowUnsigned: true`. */
 export interface ReceiverOptions<
   // biome-ignore lint/complexity/noBannedTypes: no schemas is the empty object
   Events extends EventSchemas = {},
@@ -42,12 +44,22 @@ export interface ReceiverOptions<
    * TypeError.
    */
   readonly secret?: Secrets | SecretProvider | SourceSecrets | undefined
+  /**
+   * A header that the sender adds to each request, for senders that cannot sign. It does not protect from a body that was changed on the way,
+   * nor from a request that is sent again. Not together with `secret`.
+   */
+  readonly header?: HeaderKey
   /** Accepts messages from anyone, without checking a signature. Default false; not together with `secret`. */
   readonly allowUnsigned?: boolean
   /** Schemas of track properties by event name: any that implement Standard Schema. */
   readonly events?: Events
   /** Schemas of the traits of `identify` and `group` messages; an audience sync carries one trait only. */
   readonly traits?: Traits
+  /**
+   * The methods of the requests that it takes: `POST`, `PUT`, `PATCH`, `DELETE`. A signature does not cover the method: who has seen a signed
+   * request can send it again with another one. Default `['POST']`.
+   */
+  readonly methods?: readonly DeliveryMethod[]
   /** The most bytes of a body. Default 512 KiB. */
   readonly limit?: number
   /**
@@ -116,9 +128,11 @@ export type ReceiverSettings = ReturnType<typeof readOptions>
 
 const CHECKS: OptionChecks<ReceiverOptions> = {
   secret: anything,
+  header: anything,
   allowUnsigned: anything,
   events: anything,
   traits: anything,
+  methods: requireDeliveryMethods,
   limit: whole(1),
   batches: (name, value) => requireOneOf(name, value, BATCH_MODES),
   batchLimit: whole(1),
@@ -132,6 +146,7 @@ const CHECKS: OptionChecks<ReceiverOptions> = {
   clock: aClock,
 }
 
+const METHODS: readonly DeliveryMethod[] = ['POST', 'PUT', 'PATCH', 'DELETE']
 const BATCH_MODES: readonly BatchMode[] = ['refuse', 'signed', 'first_signed']
 
 export function readOptions(options: ReceiverOptions) {
@@ -154,7 +169,9 @@ export function readOptions(options: ReceiverOptions) {
   const { report, log } = createReport<FailedRequest>(options, clock)
   return {
     matchSecret: readSecret(options, clock),
+    header: options.header === undefined ? undefined : readHeader(options.header, clock),
     validate: createValidate(options.events, options.traits),
+    methods: options.methods ?? (['POST'] as const),
     limit: options.limit ?? BODY_LIMIT,
     batches: options.batches ?? 'refuse',
     batchLimit: options.batchLimit ?? ELEMENTS_LIMIT,
@@ -168,4 +185,11 @@ export function readOptions(options: ReceiverOptions) {
     observers: createReceiverObservers(clock),
     clock,
   }
+}
+
+function requireDeliveryMethods(name: string, methods: unknown): void {
+  if (!Array.isArray(methods) || methods.length === 0) {
+    throw invalidOption(name, 'must be a list of methods', kindOf(methods), "Pass for example ['POST', 'PUT'].")
+  }
+  for (const [index, method] of methods.entries()) requireOneOf(`${name}[${index}]`, method, METHODS)
 }

@@ -1,7 +1,6 @@
 /** The receive algorithm. `run` holds its steps from top to bottom: the first that fails decides the answer. */
 
 import type { Dedupe } from '../dedupe/store.ts'
-import type { FailedRequest } from '../handling/diagnostics.ts'
 import { isUnusable, toError } from '../handling/failure.ts'
 import type { Handlers } from '../handling/handlers.ts'
 import { describeRequest, MISMATCH, NO_HANDLER, RESERIALISED } from '../handling/log-lines.ts'
@@ -12,7 +11,14 @@ import { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import { isWellFormed } from '../message/signature.ts'
 import type { Batches, createBatches } from './batches.ts'
-import { createAnswer, type OpenRequest, type ReadBody, type Receive, type Steps } from './deadline.ts'
+import {
+  createAnswer,
+  type GivenRequest,
+  type OpenRequest,
+  type ReadBody,
+  type Receive,
+  type Steps,
+} from './deadline.ts'
 import type { Deduplication } from './deduplication.ts'
 import type { OnRejected, ReceiverSettings } from './options.ts'
 
@@ -22,7 +28,7 @@ export function createReceive(
   inbox: Inbox | undefined,
   dedupe: Deduplication | undefined,
 ): Receive {
-  const { matchSecret, validate, onRejected, tap } = settings
+  const { matchSecret, header, validate, onRejected, tap } = settings
   const loading = settings.batches === 'refuse' ? undefined : loadBatches(settings, handlers, inbox)
   const warned = new Set<string>()
   return createAnswer(settings, run)
@@ -42,6 +48,7 @@ export function createReceive(
     const isBatch = batches?.open(delivery) ?? false
 
     delivery.enter('secret')
+    yield header?.check(delivery, open.key) // 401 header_missing, header_mismatch; 503 secret_unavailable
     if (matchSecret !== undefined) {
       const signature = delivery.headers['x-signature']
       if (signature === undefined) {
@@ -121,16 +128,16 @@ export function createReceive(
     message: Message,
     wire: Message,
     delivery: OpenDelivery,
-    request: FailedRequest,
+    request: GivenRequest,
     store: Dedupe | undefined,
   ): unknown {
     if (dedupe === undefined) return dispatch(message, wire, delivery, request)
     return dedupe.run(wire, delivery, request, () => dispatch(message, wire, delivery, request), store)
   }
 
-  function dispatch(message: Message, wire: Message, delivery: OpenDelivery, request: FailedRequest) {
+  function dispatch(message: Message, wire: Message, delivery: OpenDelivery, request: GivenRequest) {
     // What `receive` returns holds the message: its caller needs no handler.
-    if ('readBody' in request && handlers.size === 0) warnOnce('HOOKLINE_NO_HANDLER', NO_HANDLER)
+    if (request.method !== undefined && handlers.size === 0) warnOnce('HOOKLINE_NO_HANDLER', NO_HANDLER)
     delivery.enter('handlers')
     tap.received(message, delivery)
     delivery.setDispatched(message, tap.startOf('handled', delivery))

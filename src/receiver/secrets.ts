@@ -57,11 +57,21 @@ export type MatchSecret = (delivery: OpenDelivery, signature: string, path: stri
 export function readSecret(
   {
     secret,
+    header,
     allowUnsigned = false,
-  }: { secret?: Parameters<typeof createMatchSecret>[0]; allowUnsigned?: boolean | undefined },
+  }: {
+    secret?: Parameters<typeof createMatchSecret>[0]
+    header?: object | undefined
+    allowUnsigned?: boolean | undefined
+  },
   clock: Clock,
 ): MatchSecret | undefined {
   requireBoolean('allowUnsigned', allowUnsigned)
+  if (header !== undefined) {
+    const other = secret === undefined ? allowUnsigned && 'allowUnsigned' : 'secret'
+    if (other) throw invalidOption('header', `cannot be combined with \`${other}\``, 'both', 'Pass one of the two.')
+    return undefined
+  }
   if (!allowUnsigned) return createMatchSecret(secret, clock)
   if (secret !== undefined) {
     throw invalidOption('allowUnsigned', 'cannot be combined with `secret`', 'both', 'Pass one of the two.')
@@ -73,7 +83,7 @@ function createMatchSecret(secret: Secrets | SecretProvider | SourceSecrets | un
   const read = createReader()
   if (typeof secret === 'function') {
     const { match } = createSecretCache(async () => read((await secret()) as Secrets), clock)
-    return match
+    return (delivery, signature) => match((keys) => findSecret(keys, delivery, signature))
   }
   if (isSourceSecrets(secret)) {
     refuseUnknown(secret, ['source', 'secrets'], 'secret.')
@@ -149,7 +159,7 @@ function createMatchOfSource({ source, secrets }: SourceSecrets, read: Read, clo
     const name = nameOf(source, { path, headers: delivery.headers })
     if (name === undefined || name === '' || name.length > SOURCE_NAME_LIMIT) return false
     delivery.source = name
-    return cacheOf(name).match(delivery, signature)
+    return cacheOf(name).match((keys) => findSecret(keys, delivery, signature))
   }
 }
 
@@ -174,11 +184,11 @@ function nameOf(source: SourceSecrets['source'], request: SourceRequest): string
 
 type Signed = Pick<OpenDelivery, 'bytesSignedBy' | 'setSignature'>
 
-type SecretCache = ReturnType<typeof createSecretCache>
+type SecretCache = ReturnType<typeof createSecretCache<Key>>
 
 /** Asks a provider when its answer is needed, once for all requests that wait, and keeps the answer for a while. */
-export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Clock) {
-  let keys: readonly Key[] = []
+export function createSecretCache<Secret>(load: () => Promise<readonly Secret[]>, clock: Clock) {
+  let secrets: readonly Secret[] = []
   let loadedAt = Number.NEGATIVE_INFINITY
   let askedAt = Number.NEGATIVE_INFINITY
   let failure: HooklineError | undefined
@@ -192,7 +202,7 @@ export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Cl
     try {
       const loaded = await load()
       if (time < loadedAt) return // A later call was answered first.
-      keys = loaded
+      secrets = loaded
       loadedAt = time
       failure = undefined
     } catch (cause) {
@@ -224,9 +234,9 @@ export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Cl
     get isAsking() {
       return pending !== undefined
     },
-    /** Finds the secret of a signature. Reads the bytes after the provider has answered: a delivery that is answered before that holds none. */
-    match(delivery: Signed, signature: string): boolean | Promise<boolean> {
-      const find = (): boolean => findSecret(keys, delivery, signature)
+    /** @param isAmong Whether one of these is right. It reads the bytes when it is called: a delivery that is answered before holds none. */
+    match(isAmong: (secrets: readonly Secret[]) => boolean): boolean | Promise<boolean> {
+      const find = (): boolean => isAmong(secrets)
       if (!isWithin(SECRET_MAX_AGE_MS, loadedAt)) {
         if (failure !== undefined && isWithin(SECRET_RETRY_MS, askedAt)) throw failure
         return ask().then(find)

@@ -95,7 +95,13 @@ it('a handled message is shown like a dead letter', async () => {
   expect(stdout).toContain('\n    "total": 39.95,\n')
   expect((await run('show', ids[2] ?? '')).stdout).toContain('\nhandlers  None matched.\n')
   const [json] = jsonLines<{ body: string }>((await run('show', ids[0] ?? '', '--json')).stdout)
-  expect(json).toMatchObject({ id: ids[0], userId: 'ada', handlers: ['crm', 'mail'], ignored: false, verified: true })
+  expect(json).toMatchObject({
+    id: ids[0],
+    userId: 'ada',
+    handlers: ['crm', 'mail'],
+    ignored: false,
+    verified: 'signature',
+  })
   expect(JSON.parse(json?.body ?? '')).toMatchObject({ event: 'Order Completed' })
   expect(await run('show', ids[0]?.slice(0, 8) ?? '')).toMatchObject({
     code: 1,

@@ -156,7 +156,7 @@ for (const { engine, needed, location = '', flags, open } of engines) {
         id: first?.id,
         reason: 'handler_failed',
         attempts: 1,
-        verified: true,
+        verified: 'signature',
         userId: 'u1',
       })
       expect(JSON.parse(shown.body)).toMatchObject({ type: 'track' })

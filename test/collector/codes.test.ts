@@ -13,6 +13,8 @@ type ReceiverOnly =
   | 'schema_mismatch'
   | 'handler_failed'
   | 'handler_timeout'
+  | 'header_missing'
+  | 'header_mismatch'
   | 'inbox_unavailable'
   | 'duplicate_in_progress'
   | 'batch_empty'

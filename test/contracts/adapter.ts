@@ -116,6 +116,23 @@ export function adapterContract(host: Host): void {
     expectProblem(await send({ method, headers: {}, chunks: [] }), 'method_not_allowed', errors)
   })
 
+  it.each(['PUT', 'PATCH', 'DELETE'] as const)(
+    '%s, among `methods`: as POST, with an id of its own',
+    async (method) => {
+      const { send, errors, handled } = await start({ methods: ['POST', method] })
+      const wire = signed(track)
+      expectSuccess(await send(wire))
+      expectSuccess(await send({ ...wire, method }))
+      expect(handled.map((delivery) => delivery.method)).toEqual(['POST', method])
+      expect(handled[0]?.id).not.toBe(handled[1]?.id)
+      const other = await send({ ...wire, method: method === 'PUT' ? 'PATCH' : 'PUT' })
+      expect([other?.status, other?.headers.allow]).toEqual([405, `POST, ${method}`])
+      expect(errors.map(({ code }) => code)).toEqual(['method_not_allowed'])
+      const forged = await send({ ...wire, method, headers: { ...wire.headers, 'x-signature': '0'.repeat(40) } })
+      expect(forged?.status).toBe(401)
+    },
+  )
+
   it('cuts the query off the path', async () => {
     const { send } = await start()
     expectSuccess(await send({ ...signed(track), path: '/webhooks?from=destination' }))

@@ -68,7 +68,7 @@ describe('the history of an inbox', () => {
     await clock.advance(0)
     const [track, page, ...others] = await listed(receiver)
     expect(others).toEqual([])
-    expect(track).toMatchObject({ message: fixtures.track, handledAt: at, receivedAt: at, verified: true })
+    expect(track).toMatchObject({ message: fixtures.track, handledAt: at, receivedAt: at, verified: 'signature' })
     expect(track?.headers['content-type']).toBe('application/json')
     expect(track).toMatchObject({ handlers: ['crm', 'audit'], ignored: false, replayId: undefined })
     expect(JSON.parse(JSON.stringify(track))).toMatchObject({ bytes: JSON.stringify(fixtures.track) })

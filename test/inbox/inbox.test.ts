@@ -136,8 +136,8 @@ describe('an inbox', () => {
     await deliver(receiver, '{}')
     expect((await queue.counts()).waiting).toBe(2)
     expect(keys).toEqual([
-      ['page', true],
-      ['page', true],
+      ['page', 'signature'],
+      ['page', 'signature'],
     ])
   })
 

@@ -18,7 +18,7 @@ const failedOnce = Buffer.from(
 )
 
 it.each([
-  ['a signed message', signed, { verified: true, secretIndex: 1 }],
+  ['a signed message', signed, { verified: 'signature', secretIndex: 1 }],
   ['an unsigned message', unsigned, { verified: false, secretIndex: undefined }],
 ])('%s reaches its handlers as it arrived', async (_what, stored, expected) => {
   const { handler, outcome } = await handleJob({ id: 'the id', body: stored })

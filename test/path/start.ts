@@ -15,7 +15,7 @@ const sharedSecret = 'secret'
 export async function startPath(serve: Serve, wrap: (collector: Endpoint) => Endpoint = (collector) => collector) {
   const handled: { readonly message: Message; readonly verified: boolean }[] = []
   const receiver = createReceiver({ secret: sharedSecret })
-  receiver.on('*', (message, { verified }) => void handled.push({ message, verified }))
+  receiver.on('*', (message, { verified }) => void handled.push({ message, verified: verified !== false }))
   const webhooks = [{ url: await serve(receiver, '/webhooks') }]
   const destination = createDestination({ webhooks, sharedSecret })
   onTestFinished(() => void destination.close({ graceMs: 0 }))

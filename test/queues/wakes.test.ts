@@ -49,7 +49,9 @@ describe.each([
 ] as const)('on %s', (_engine, needed, open) => {
   async function start() {
     const pair = await open()
-    onTestFinished(() => Promise.all([pair.working.close({ graceMs: 0 }), pair.pushing.close({ graceMs: 0 })]))
+    onTestFinished(async () => {
+      for (const queue of [pair.working, pair.pushing]) await queue.close({ graceMs: 0 })
+    })
     const seen = work(pair.working, () => complete)
     await pair.pushing.push([jobOf()])
     await until(() => seen.length === 1)

@@ -29,14 +29,16 @@ describe.each(WAYS)('a batch, %s', (way) => {
     const received = await set.post(some)
     expect(received).toMatchObject({ ok: true, status: 200, body: '{"ok":true}', message: some[0] })
     expect(received.elements).toMatchObject(
-      some.map((message) => ({ ok: true, message, delivery: { verified: true } })),
+      some.map((message) => ({ ok: true, message, delivery: { verified: 'signature' } })),
     )
     expect(set.seen.map(({ message }) => message)).toEqual(some)
     const deliveries = set.seen.map(({ delivery }) => delivery)
     expect(deliveries.map(({ bytes }) => Buffer.from(bytes).toString())).toEqual(
       some.map((each) => JSON.stringify(each)),
     )
-    expect(deliveries.map(({ verified, secretIndex }) => [verified, secretIndex])).toEqual(some.map(() => [true, 0]))
+    expect(deliveries.map(({ verified, secretIndex }) => [verified, secretIndex])).toEqual(
+      some.map(() => ['signature', 0]),
+    )
     expect(new Set(deliveries.map(({ id }) => id)).size).toBe(3)
     for (const { id } of deliveries)
       expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/)
@@ -144,7 +146,7 @@ describe.each(WAYS)('a batch, %s', (way) => {
     // It is authentic, so that an inbox keeps it.
     expect(received.status).toBe(way === 'inbox' ? 200 : status)
     if (way === 'inbox')
-      expect(await set.receiver.deadLetters()).toMatchObject([{ bytes: Buffer.from(body), verified: true }])
+      expect(await set.receiver.deadLetters()).toMatchObject([{ bytes: Buffer.from(body), verified: 'signature' }])
     expect(set.seen).toEqual([])
   })
 

@@ -63,6 +63,17 @@ const cases: Readonly<Record<ReceiverCode, Case>> = {
     options: { secret: 'another' },
     headers: { 'www-authenticate': 'HMAC-SHA1 header="X-Signature"' },
   },
+  header_missing: {
+    status: 401,
+    options: { header: { name: 'x-key', value: 'right' }, secret: undefined },
+    headers: { 'www-authenticate': 'Header realm="webhooks"' },
+  },
+  header_mismatch: {
+    status: 401,
+    options: { header: { name: 'x-key', value: 'right' }, secret: undefined },
+    request: { headers: { 'content-type': 'application/json', 'x-key': 'wrong' } },
+    headers: { 'www-authenticate': 'Header realm="webhooks"' },
+  },
   secret_unavailable: { status: 503, options: { secret: async () => undefined } },
   message_invalid: { status: 422, body: '{}' },
   message_type_unknown: { status: 422, body: '{"type":"purchase"}' },

@@ -42,7 +42,7 @@ it('inline: each run in the order of their ends, then the answer', async () => {
   const received = deliver(receiver, fixtures.track)
   await clock.advance(70)
   await received
-  const delivery = { bytes: bytesOf(fixtures.track), verified: true, secretIndex: 0 }
+  const delivery = { bytes: bytesOf(fixtures.track), verified: 'signature', secretIndex: 0 }
   const runs = [
     { on: 'track', name: 'save', durationMs: 0, error: undefined },
     { on: 'track Order Completed', name: '', durationMs: 30, error: undefined },
@@ -107,7 +107,9 @@ it('schema_mismatch: the message as it was sent', async () => {
   const { receiver } = setUp({ events: { 'Order Completed': refusing } })
   const { events } = observe(receiver)
   await deliver(receiver, fixtures.track)
-  expect(events).toMatchObject([['answered', { status: 422, message: fixtures.track, delivery: { verified: true } }]])
+  expect(events).toMatchObject([
+    ['answered', { status: 422, message: fixtures.track, delivery: { verified: 'signature' } }],
+  ])
 })
 
 it('every refusal, with its bytes as far as they were read', async () => {
@@ -128,7 +130,7 @@ it('every refusal, with its bytes as far as they were read', async () => {
   await receiver.handle(hostRequest())
   const seen = events.map(([name, { status, error, delivery, message }]) => {
     expect([name, message]).toEqual(['answered', undefined])
-    const { bytes, verified } = delivery as { bytes: Uint8Array; verified: boolean }
+    const { bytes, verified } = delivery as { bytes: Uint8Array; verified: Delivery['verified'] }
     return [status, (error as HooklineError).code, Buffer.from(bytes).toString(), verified]
   })
   expect(seen).toEqual([
@@ -136,7 +138,7 @@ it('every refusal, with its bytes as far as they were read', async () => {
     [415, 'content_type_unsupported', '', false],
     [413, 'body_too_large', '', false],
     [401, 'signature_mismatch', JSON.stringify(fixtures.track), false],
-    [400, 'body_not_json', '{', true],
+    [400, 'body_not_json', '{', 'signature'],
     [413, 'body_too_large', '', false],
     [503, 'body_timeout', '', false],
     [503, 'shutting_down', '', false],
@@ -285,7 +287,7 @@ it('a batch: each element is handled or fails, then one answer', async () => {
   const { events } = observe(receiver)
   const messages = [track('a'), track('b'), { type: 'track' }]
   await set.post(messages)
-  const elements = messages.map((message) => ({ bytes: bytesOf(message), verified: true }))
+  const elements = messages.map((message) => ({ bytes: bytesOf(message), verified: 'signature' }))
   expect(events).toMatchObject([
     ['handled', { message: messages[0], delivery: elements[0], runs: [{ on: '*', error: undefined }] }],
     ['failed', { message: messages[1], delivery: elements[1], runs: [{ on: '*', error: new Error('no') }] }],
@@ -308,9 +310,9 @@ it('a batch that signs its first element: what is verified of it, and what a han
   const { events } = observe(receiver)
   await set.post([track('a'), track('b'), { type: 'page', userId: 'c' }, { type: 'none' }], 'first')
   expect(events).toMatchObject([
-    ['handled', { delivery: { verified: true }, runs: [{ on: '*' }] }],
+    ['handled', { delivery: { verified: 'signature' }, runs: [{ on: '*' }] }],
     ['handled', { delivery: { verified: false }, runs: [{ on: 'page' }] }],
-    ['answered', { elements: [{ delivery: { verified: true } }, { delivery: { verified: false } }] }],
+    ['answered', { elements: [{ delivery: { verified: 'signature' } }, { delivery: { verified: false } }] }],
   ])
   expect(events[2]?.[1]).toMatchObject({ elements: [{ message: track('a') }, { message: { type: 'page' } }] })
 })
@@ -389,6 +391,7 @@ it('leaves no trace on what handlers print', async () => {
   await deliver(receiver, fixtures.track)
   expect(Object.keys(JSON.parse(printed))).toEqual([
     'id',
+    'method',
     'receivedAt',
     'verified',
     'secretIndex',

@@ -92,7 +92,7 @@ describe('delivery', () => {
 
   it('says how the message arrived', async () => {
     const delivery = await deliveryOf()
-    expect(delivery).toMatchObject({ bytes, headers, bodySource: 'argument', verified: true, secretIndex: 0 })
+    expect(delivery).toMatchObject({ bytes, headers, bodySource: 'argument', verified: 'signature', secretIndex: 0 })
     expect(delivery.source).toBeUndefined()
     expect(delivery.id).toBe(idOfDigest(headers['x-signature']))
     expect(delivery.receivedAt).toEqual(new Date('2026-01-15T09:30:00Z'))
@@ -103,8 +103,9 @@ describe('delivery', () => {
   it('is written to JSON with its body as text, and without headers', async () => {
     expect(JSON.parse(JSON.stringify(await deliveryOf()))).toEqual({
       id: idOfDigest(headers['x-signature']),
+      method: 'POST',
       receivedAt: '2026-01-15T09:30:00.000Z',
-      verified: true,
+      verified: 'signature',
       secretIndex: 0,
       bodySource: 'argument',
       bytes: bytes.toString(),

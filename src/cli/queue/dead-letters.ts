@@ -238,7 +238,7 @@ function printMessage(stored: StoredMessage, facts: object, lines: readonly stri
   if (isJson) {
     const text = Buffer.from(bytes)
     const body = isUtf8(bytes) ? { body: text.toString() } : { bodyBase64: text.toString('base64') }
-    const request = receivedAt && { receivedAt, verified, source, headers: shown(headers, verified) }
+    const request = receivedAt && { receivedAt, verified, source, headers: shown(headers, verified === 'signature') }
     printJson({ id, ...facts, ...identify(bytes), ...body, ...request })
     return
   }
@@ -250,10 +250,10 @@ function printMessage(stored: StoredMessage, facts: object, lines: readonly stri
 function linesOfRequest({ receivedAt, verified, source, headers }: StoredMessage): string[] {
   if (receivedAt === undefined) return []
   return [
-    `received  ${timeOf(receivedAt)}, ${verified ? 'with a right signature' : 'unverified'}`,
+    `received  ${timeOf(receivedAt)}, ${verified ? `with a right ${verified}` : 'unverified'}`,
     ...(source === undefined ? [] : [`source    ${escaped(source)}`]),
     '\nheaders',
-    ...Object.entries(shown(headers, verified)).map(([name, value]) => escaped(`  ${name}: ${value}`)),
+    ...Object.entries(shown(headers, verified === 'signature')).map(([name, value]) => escaped(`  ${name}: ${value}`)),
   ]
 }
 

@@ -353,11 +353,11 @@ function showStep(step: Step): Shown {
       return { tone: 'plain', title, children: <Note>{formatBytes(step.bytes) + from}</Note> }
     }
     case 'checked': {
-      const { isVerified, secretIndex, source } = step
+      const { isVerified, hasHeader, secretIndex, source } = step
       const children = source !== undefined && <Note>Source {source}</Note>
       if (!isVerified) return { tone: 'bad', title: 'Not verified: no signature covers it', children }
       const secret = secretIndex === undefined ? '' : `: secret ${secretIndex + 1} matched`
-      return { tone: 'good', title: `Signature verified${secret}`, children }
+      return { tone: 'good', title: `${hasHeader ? 'Header' : 'Signature'} verified${secret}`, children }
     }
     case 'unchecked':
       return { tone: 'plain', title: 'Signature not checked: no secret was given' }

@@ -1,0 +1,160 @@
+/** A header in place of a signature, and methods other than POST: inline, and with an inbox. */
+
+import { inspect } from 'node:util'
+import { describe, expect, it, vi } from 'vitest'
+import type { Delivery } from '../../src/handling/delivery.ts'
+import type { EndpointHeaders } from '../../src/http/endpoint.ts'
+import { memoryQueue } from '../../src/queues/memory/index.ts'
+import type { HeaderKey } from '../../src/receiver/header.ts'
+import type { ReceiverOptions } from '../../src/receiver/options.ts'
+import { createReceiver } from '../../src/receiver/receiver.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { manualClock } from '../../src/testing/manual-clock.ts'
+import { hostRequest } from '../support/receive.ts'
+
+const value = 'the-right-value'
+const header: HeaderKey = { name: 'X-Webhook-Key', value }
+const body = JSON.stringify(fixtures.track)
+
+function setUp(options: Partial<ReceiverOptions> = {}) {
+  const seen: Delivery[] = []
+  const errors: unknown[] = []
+  const clock = manualClock()
+  const receiver = createReceiver({ header, clock, onError: (...error) => errors.push(error), ...options })
+  receiver.on('*', (_message, delivery) => void seen.push(delivery))
+  const send = (headers: EndpointHeaders, text = body, method = 'POST') =>
+    receiver.handle(hostRequest({ method, headers: { 'content-type': 'application/json', ...headers } }, text))
+  return { receiver, send, seen, errors, clock }
+}
+
+describe('a header', () => {
+  it('with the right value: the message is handled, and nothing has the value any more', async () => {
+    const { receiver, send, seen } = setUp()
+    const events: unknown[] = []
+    receiver.observe({ answered: (event) => events.push(event), handled: (event) => events.push(event) })
+    expect(await send({ 'x-webhook-key': value })).toMatchObject({ status: 200, ok: true })
+    expect(seen).toMatchObject([
+      { verified: 'header', secretIndex: 0, headers: { 'content-type': 'application/json' } },
+    ])
+    expect(events).toHaveLength(2)
+    expect(inspect([seen, events], { depth: 9, showHidden: true })).not.toContain(value)
+  })
+
+  it.each<[string, EndpointHeaders, string]>([
+    ['a wrong one', { 'x-webhook-key': 'the-right-valuE' }, 'header_mismatch'],
+    ['a longer one', { 'x-webhook-key': `${value}x` }, 'header_mismatch'],
+    ['two, as Node joins them', { 'x-webhook-key': `${value}, ${value}` }, 'header_mismatch'],
+    ['two, as a list', { 'x-webhook-key': [value, value] }, 'header_mismatch'],
+    ['an empty one', { 'x-webhook-key': '' }, 'header_missing'],
+    ['an empty list', { 'x-webhook-key': [] }, 'header_missing'],
+    ['none', {}, 'header_missing'],
+    ['one that is inherited', Object.create({ 'x-webhook-key': value }), 'header_missing'],
+    ['a signature in its place', { 'x-signature': '0'.repeat(40) }, 'header_missing'],
+  ])('%s: 401, and no handler', async (_what, headers, code) => {
+    const { send, seen, errors } = setUp()
+    expect(await send(headers)).toMatchObject({ status: 401, ok: false, error: { code } })
+    expect(seen).toEqual([])
+    expect(errors).toHaveLength(1)
+    expect(inspect(errors, { depth: 9 })).not.toContain('the-right')
+  })
+
+  it('of a list: each value is right, and the delivery says which; a copy with the other one has the same id', async () => {
+    const { send, seen } = setUp({ header: { ...header, value: ['newer', value] } })
+    await send({ 'x-webhook-key': 'newer' })
+    await send({ 'x-webhook-key': value })
+    expect(seen.map(({ secretIndex }) => secretIndex)).toEqual([0, 1])
+    expect(seen[0]?.id).toBe(seen[1]?.id)
+  })
+
+  it('from a function: asked once, again after a rotation, and 503 while it fails', async () => {
+    let current: string | undefined = 'older'
+    const provide = vi.fn(async () => current)
+    const { send, clock } = setUp({ header: { ...header, value: provide } })
+    const status = async (given: string) => (await send({ 'x-webhook-key': given })).status
+    expect([await status('older'), await status('older')]).toEqual([200, 200])
+    expect(provide).toHaveBeenCalledTimes(1)
+    current = value
+    await clock.advance(10_000)
+    expect([await status(value), await status('older')]).toEqual([200, 401])
+    current = undefined
+    await clock.advance(600_000)
+    expect(await send({ 'x-webhook-key': value })).toMatchObject({ status: 503, error: { code: 'secret_unavailable' } })
+  })
+
+  it('covers each message of a batch', async () => {
+    const { send, seen } = setUp({ batches: 'first_signed' })
+    await send({ 'x-webhook-key': value }, `[${body},${JSON.stringify(fixtures.page)}]`)
+    expect(seen.map(({ verified }) => verified)).toEqual(['header', 'header'])
+  })
+
+  it('in an inbox: the delivery says it, an invalid message becomes a dead letter, and the value is not stored', async () => {
+    const queue = memoryQueue()
+    const { receiver, send, seen } = setUp({ inbox: queue })
+    await send({ 'x-webhook-key': value })
+    expect(await send({ 'x-webhook-key': value }, '{"type":"track"}')).toMatchObject({ status: 200, ok: false })
+    receiver.start()
+    await queue.drain()
+    expect(seen).toMatchObject([{ verified: 'header', secretIndex: 0 }])
+    const letters = await receiver.deadLetters()
+    expect(letters).toMatchObject([{ verified: 'header', reason: 'message_invalid' }])
+    expect(inspect([seen, letters], { depth: 9, showHidden: true })).not.toContain(value)
+  })
+
+  it.each<[string, object, string]>([
+    ['beside a secret', { header, secret: 'secret' }, '`header` cannot be combined with `secret`.'],
+    ['beside allowUnsigned', { header, allowUnsigned: true }, '`header` cannot be combined with `allowUnsigned`.'],
+    ['that is text', { header: 'x-key' }, '`header` must be { name, value }. Got a string.'],
+    ['without a name', { header: { value } }, '`header.name` must be the name of a header. Got undefined.'],
+    ['with a colon', { header: { name: 'x-key:', value } }, '`header.name` must be the name of a header.'],
+    ['without a value', { header: { name: 'x' } }, '`header.value` must be a non-empty string. Got undefined.'],
+    [
+      'with an empty list',
+      { header: { name: 'x', value: [] } },
+      '`header.value` must hold a value. Got an empty list.',
+    ],
+    [
+      'with an empty value',
+      { header: { name: 'x', value: ['a', ''] } },
+      '`header.value[1]` must be a non-empty string.',
+    ],
+    [
+      'with a line break',
+      { header: { name: 'x', value: 'a\n' } },
+      '`header.value` must be a value that a header can have.',
+    ],
+    ['with another field', { header: { name: 'x', value, values: [] } }, '`header.values`'],
+  ])('%s: a TypeError that does not quote it', (_what, options, text) => {
+    expect(() => createReceiver(options as ReceiverOptions)).toThrow(TypeError)
+    expect(() => createReceiver(options as ReceiverOptions)).toThrow(text)
+  })
+})
+
+describe('methods', () => {
+  it('are kept with a message in an inbox, and with each of a batch', async () => {
+    const queue = memoryQueue()
+    const { receiver, send, seen } = setUp({ inbox: queue, batches: 'signed', methods: ['POST', 'DELETE'] })
+    const headers = { 'x-webhook-key': value }
+    expect((await send(headers, body, 'DELETE')).status).toBe(200)
+    expect(await send(headers, body, 'DELETE')).toMatchObject({ body: '{"ok":true,"duplicate":true}' })
+    expect((await send(headers, body)).body).toBe('{"ok":true}')
+    expect((await send(headers, `[${JSON.stringify(fixtures.page)}]`, 'DELETE')).status).toBe(200)
+    receiver.start()
+    await queue.drain()
+    expect(seen.map(({ method }) => method)).toEqual(['DELETE', 'POST', 'DELETE'])
+  })
+
+  it('are POST for a call of receive', async () => {
+    const { receiver, seen } = setUp({ methods: ['PUT'] })
+    await receiver.receive(Buffer.from(body), { 'X-Webhook-Key': value })
+    expect(seen[0]?.method).toBe('POST')
+  })
+
+  it.each<[string, unknown, string]>([
+    ['text', 'PUT', '`methods` must be a list of methods. Got a string.'],
+    ['an empty list', [], '`methods` must be a list of methods. Got an empty list.'],
+    ['GET', ['POST', 'GET'], '`methods[1]` must be one of'],
+    ['lower case', ['post'], '`methods[0]` must be one of'],
+  ])('%s: a TypeError', (_what, methods, text) => {
+    expect(() => createReceiver({ header, methods: methods as never })).toThrow(text)
+  })
+})
