@@ -83,8 +83,7 @@ export type {
   TrackOf,
 } from './receiver/api.ts'
 export type { ReceiverDedupeOptions } from './receiver/deduplication.ts'
-export type { HeaderKey } from './receiver/header.ts'
 export type { BatchMode, OnRejected, ReceiverOptions, RejectedMessage } from './receiver/options.ts'
 export { createReceiver } from './receiver/receiver.ts'
-export type { SecretProvider, Secrets, SourceRequest, SourceSecrets } from './receiver/secrets.ts'
+export type { HeaderKey, SecretProvider, Secrets, SourceRequest, SourceSecrets } from './receiver/secrets.ts'
 export type { Clock } from './time/clock.ts'

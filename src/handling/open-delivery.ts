@@ -47,7 +47,7 @@ export class OpenDelivery implements Delivery {
   source: string | undefined
   signature: string | undefined
   secretIndex: number | undefined
-  /** Whether the request had the right header in place of a signature. */
+  /** Whether the signature is made of a header that the request had in its place. */
   hasHeader = false
   /** Undefined for a message that arrived alone, and for the first of a batch when its own bytes are signed. */
   element: BatchElement | undefined
@@ -128,8 +128,7 @@ export class OpenDelivery implements Delivery {
   }
 
   get verified(): Delivery['verified'] {
-    if (this.hasHeader) return 'header'
-    return this.signature !== undefined && !this.isUncovered && 'signature'
+    return this.signature !== undefined && !this.isUncovered && (this.hasHeader ? 'header' : 'signature')
   }
 
   /** Checks a signature: returns the bytes that it covers, or undefined. A batch may have it cover its first element alone. */
@@ -195,11 +194,6 @@ export class OpenDelivery implements Delivery {
   setSignature(signature: string, secretIndex: number): void {
     this.signature = signature
     this.secretIndex = secretIndex
-  }
-
-  setHeader(index: number): void {
-    this.hasHeader = true
-    this.secretIndex = index
   }
 
   setDispatched(message: Message, startedAt: number | undefined): void {

@@ -68,7 +68,7 @@ export function readEnvelope(stored: Uint8Array): OpenDelivery {
   delivery.element = element
   delivery.isUncovered = element !== undefined && isUncovered !== false
   if (signature !== undefined) delivery.setSignature(signature, secretIndex as number)
-  if (hasHeader) delivery.setHeader(secretIndex as number)
+  delivery.hasHeader = hasHeader === true
   return delivery
 }
 

@@ -101,7 +101,7 @@ function split(batch: OpenDelivery, limit: number): OpenDelivery[] {
     delivery.setBody({ bytes: slices[index] as Uint8Array, source: batch.bodySource })
     delivery.source = source
     if (signature !== undefined) delivery.setSignature(signature, secretIndex as number)
-    if (hasHeader) delivery.setHeader(secretIndex as number)
+    delivery.hasHeader = hasHeader
     // The first of a batch that signs it alone is the same delivery as when it arrives alone.
     if (!isUncovered || index > 0) {
       delivery.element = { of, index }

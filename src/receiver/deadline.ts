@@ -35,7 +35,7 @@ type Run = (open: OpenRequest, read: ReadBody) => Steps<void>
 export type Receive = ReturnType<typeof createAnswer>
 
 export function createAnswer(
-  { header, methods, limit, deadlineMs, inbox, onRejected, tap, clock, observers }: ReceiverSettings,
+  { headerName, methods, limit, deadlineMs, inbox, onRejected, tap, clock, observers }: ReceiverSettings,
   run: Run,
 ) {
   const deadlines = createDeadlines(deadlineMs, clock)
@@ -81,9 +81,10 @@ export function createAnswer(
     })
   }
 
+  /** Takes the header with the secret out of a request: nothing that observes, logs or stores it has it. */
   function takeKey(request: GivenRequest) {
-    if (header === undefined) return { request, key: undefined }
-    const { headers, given: key } = header.take(request.headers)
+    if (headerName === undefined) return { request, key: undefined }
+    const { [headerName]: key, ...headers } = request.headers
     const { method, path, originalPath, remoteAddress } = request
     return { request: { method, headers, path, originalPath, remoteAddress } as GivenRequest, key }
   }

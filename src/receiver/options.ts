@@ -27,8 +27,7 @@ import { createReport } from '../options/report.ts'
 import type { Queue } from '../queues/api.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { type ReceiverDedupeOptions, readDedupe } from './deduplication.ts'
-import { type HeaderKey, readHeader } from './header.ts'
-import { readSecret, type SecretProvider, type Secrets, type SourceSecrets } from './secrets.ts'
+import { type HeaderKey, readSecret, type SecretProvider, type Secrets, type SourceSecrets } from './secrets.ts'
 
 /** The options of `createReceiver`. Pass `secret`, `header`, or `allowUnsigned: true`. */
 export interface ReceiverOptions<
@@ -169,7 +168,7 @@ export function readOptions(options: ReceiverOptions) {
   const { report, log } = createReport<FailedRequest>(options, clock)
   return {
     matchSecret: readSecret(options, clock),
-    header: options.header === undefined ? undefined : readHeader(options.header, clock),
+    headerName: options.header?.name.toLowerCase(),
     validate: createValidate(options.events, options.traits),
     methods: options.methods ?? (['POST'] as const),
     limit: options.limit ?? BODY_LIMIT,

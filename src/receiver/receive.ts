@@ -6,10 +6,11 @@ import type { Handlers } from '../handling/handlers.ts'
 import { describeRequest, MISMATCH, NO_HANDLER, RESERIALISED } from '../handling/log-lines.ts'
 import type { OpenDelivery } from '../handling/open-delivery.ts'
 import { bodyConsumed, isExact, KEEP_THE_BYTES } from '../http/body.ts'
+import type { EndpointHeaders } from '../http/endpoint.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import { HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
-import { isWellFormed } from '../message/signature.ts'
+import { createKey, isWellFormed } from '../message/signature.ts'
 import type { Batches, createBatches } from './batches.ts'
 import {
   createAnswer,
@@ -28,7 +29,7 @@ export function createReceive(
   inbox: Inbox | undefined,
   dedupe: Deduplication | undefined,
 ): Receive {
-  const { matchSecret, header, validate, onRejected, tap } = settings
+  const { matchSecret, headerName, validate, onRejected, tap } = settings
   const loading = settings.batches === 'refuse' ? undefined : loadBatches(settings, handlers, inbox)
   const warned = new Set<string>()
   return createAnswer(settings, run)
@@ -48,18 +49,12 @@ export function createReceive(
     const isBatch = batches?.open(delivery) ?? false
 
     delivery.enter('secret')
-    yield header?.check(delivery, open.key) // 401 header_missing, header_mismatch; 503 secret_unavailable
     if (matchSecret !== undefined) {
-      const signature = delivery.headers['x-signature']
-      if (signature === undefined) {
-        const text = 'The request must be signed. Got no X-Signature header. Sign the body with the shared secret.'
-        throw new HooklineError('signature_missing', text)
-      }
-      if (!isWellFormed(signature)) {
-        const text = 'X-Signature must be 40 lowercase hex digits. Got another value. Send the HMAC-SHA1 of the body.'
-        throw new HooklineError('signature_malformed', text)
-      }
+      // 401 signature_missing, signature_malformed; header_missing
+      const signature = headerName === undefined ? signatureOf(delivery) : signWith(open.key, headerName, delivery)
       const isSigned: boolean = yield matchSecret(delivery, signature, request.path ?? '/') // 503 secret_unavailable
+      delivery.hasHeader = isSigned && headerName !== undefined
+      if (!isSigned && headerName !== undefined) throw new HooklineError('header_mismatch', anotherValue(headerName))
       if (!isSigned && !isExact(delivery.bytes, delivery.bodySource, delivery.headers['content-length'])) {
         throw bodyConsumed('a copy that it does not match', `${KEEP_THE_BYTES} A wrong secret is answered 401 then.`)
       }
@@ -148,6 +143,28 @@ export function createReceive(
     if (!warned.has(code)) process.emitWarning(text, { code })
     warned.add(code)
   }
+}
+
+function signatureOf({ headers }: OpenDelivery): string {
+  const signature = headers['x-signature']
+  if (signature === undefined) {
+    const text = 'The request must be signed. Got no X-Signature header. Sign the body with the shared secret.'
+    throw new HooklineError('signature_missing', text)
+  }
+  if (isWellFormed(signature)) return signature
+  const text = 'X-Signature must be 40 lowercase hex digits. Got another value. Send the HMAC-SHA1 of the body.'
+  throw new HooklineError('signature_malformed', text)
+}
+
+/** The signature that a header in its place would have made: the comparison of both is that of signatures. */
+function signWith(given: EndpointHeaders[string], name: string, { bytes }: OpenDelivery): string {
+  if (given !== undefined && given.length > 0) return createKey(Buffer.from(String(given))).sign(bytes)
+  const text = `The request must have the header ${name}. Got none. Set it at the sender.`
+  throw new HooklineError('header_missing', text)
+}
+
+function anotherValue(name: string): string {
+  return `The header ${name} must have the right value. Got another one. Set it at the sender.`
 }
 
 /** Loads what splits batches, for receivers that accept them: other receivers never load it. */

@@ -14,10 +14,13 @@ import {
 import { createKeys, type Key } from '../message/signature.ts'
 import {
   invalidOption,
+  isToken,
   kindOf,
   refuseUnknown,
   requireBoolean,
   requireFunction,
+  requireOptions,
+  show,
   warnOfSecret,
 } from '../options/checks.ts'
 import { type Clock, inBackground } from '../time/clock.ts'
@@ -28,6 +31,14 @@ export type Secrets = string | readonly (string | undefined)[]
 
 /** Provides the shared secret, for instance from a vault. */
 export type SecretProvider = () => Secrets | undefined | Promise<Secrets | undefined>
+
+/** The header that a sender adds to each request, in place of a signature. */
+export interface HeaderKey {
+  /** The name of the header, in any case. */
+  readonly name: string
+  /** Its value, of ASCII characters: as `secret`, without sources. */
+  readonly value: Secrets | SecretProvider | undefined
+}
 
 /** A request whose source is to be named. Nothing of it is authentic yet. */
 export interface SourceRequest {
@@ -61,7 +72,7 @@ export function readSecret(
     allowUnsigned = false,
   }: {
     secret?: Parameters<typeof createMatchSecret>[0]
-    header?: object | undefined
+    header?: HeaderKey | undefined
     allowUnsigned?: boolean | undefined
   },
   clock: Clock,
@@ -70,7 +81,11 @@ export function readSecret(
   if (header !== undefined) {
     const other = secret === undefined ? allowUnsigned && 'allowUnsigned' : 'secret'
     if (other) throw invalidOption('header', `cannot be combined with \`${other}\``, 'both', 'Pass one of the two.')
-    return undefined
+    requireOptions('header', header, ['name', 'value'])
+    if (!isToken(header.name)) {
+      throw invalidOption('header.name', 'must be the name of a header', show(header.name), "Pass 'X-Webhook-Key'.")
+    }
+    return createMatchSecret(header.value, clock, 'header.value')
   }
   if (!allowUnsigned) return createMatchSecret(secret, clock)
   if (secret !== undefined) {
@@ -79,8 +94,12 @@ export function readSecret(
   return undefined
 }
 
-function createMatchSecret(secret: Secrets | SecretProvider | SourceSecrets | undefined, clock: Clock): MatchSecret {
-  const read = createReader()
+function createMatchSecret(
+  secret: Secrets | SecretProvider | SourceSecrets | undefined,
+  clock: Clock,
+  option = 'secret',
+): MatchSecret {
+  const read = createReader(option)
   if (typeof secret === 'function') {
     const { match } = createSecretCache(async () => read((await secret()) as Secrets), clock)
     return (delivery, signature) => match((keys) => findSecret(keys, delivery, signature))
@@ -93,12 +112,12 @@ function createMatchSecret(secret: Secrets | SecretProvider | SourceSecrets | un
   }
   if (typeof secret === 'object' && !Array.isArray(secret)) {
     const rule = 'must be text, a list of it, a function or { source, secrets }'
-    throw invalidOption('secret', rule, kindOf(secret), 'Pass text, or the function that reads it.')
+    throw invalidOption(option, rule, kindOf(secret), 'Pass text, or the function that reads it.')
   }
   if (secret === undefined || secret === '') {
     const later = 'a function that returns it, where it is not set yet when this module is loaded'
     const advice = `Pass the shared secret of the destination; ${later}; or \`allowUnsigned: true\` to accept messages from anyone.`
-    throw invalidOption('secret', 'is required', kindOf(secret), advice)
+    throw invalidOption(option, 'is required', kindOf(secret), advice)
   }
   const keys = read(secret)
   return (delivery, signature) => findSecret(keys, delivery, signature)
@@ -106,12 +125,12 @@ function createMatchSecret(secret: Secrets | SecretProvider | SourceSecrets | un
 
 type Read = (secrets: Secrets) => readonly Key[]
 
-function createReader(): Read {
+function createReader(option: string): Read {
   let hasWarned = false
   return (secrets) => {
-    const keys = createKeys(secrets)
+    const keys = createKeys(secrets, option)
     const list = typeof secrets === 'string' ? [secrets] : (secrets as readonly string[])
-    const nameOf = (index: number): string => (list === secrets ? `secret[${index}]` : 'secret')
+    const nameOf = (index: number): string => (list === secrets ? `${option}[${index}]` : option)
     hasWarned = hasWarned || list.some((secret, index) => warnOfSecret(nameOf(index), secret))
     return keys
   }

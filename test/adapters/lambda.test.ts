@@ -57,7 +57,7 @@ describe.each(Object.keys(GATEWAYS) as Gateway[])('%s', (gateway) => {
         expect([answer.statusCode, answer.body, answer.isBase64Encoded]).toEqual([200, '{"ok":true}', false])
         const delivery = handled.pop()
         expect(Buffer.from(delivery?.bytes ?? []).toString()).toBe(body)
-        expect([delivery?.bodySource, delivery?.verified]).toEqual(['body', true])
+        expect([delivery?.bodySource, delivery?.verified]).toEqual(['body', 'signature'])
       }
     })
 
