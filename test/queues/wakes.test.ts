@@ -1,6 +1,7 @@
 /** What one process pushes wakes another, long before it would look by itself. */
 
 import { randomUUID } from 'node:crypto'
+import { Redis } from 'ioredis'
 import { describe, expect, inject, it, onTestFinished } from 'vitest'
 import type { Queue } from '../../src/queues/api.ts'
 import { bullmqQueue } from '../../src/queues/bullmq/index.ts'
@@ -43,23 +44,23 @@ async function onPostgres(): Promise<Pair> {
   return { pushing: pgBossQueue({ ...shared, connectionString: databaseUrl }), working, cut: proxy.cut }
 }
 
+async function start(open: () => Promise<Pair>) {
+  const pair = await open()
+  onTestFinished(async () => {
+    for (const queue of [pair.working, pair.pushing]) await queue.close({ graceMs: 0 })
+  })
+  const seen = work(pair.working, () => complete)
+  await pair.pushing.push([jobOf()])
+  await until(() => seen.length === 1)
+  return { ...pair, seen }
+}
+
 describe.each([
   ['BullMQ', 'Redis', onRedis],
   ['pg-boss', 'PostgreSQL', onPostgres],
 ] as const)('on %s', (_engine, needed, open) => {
-  async function start() {
-    const pair = await open()
-    onTestFinished(async () => {
-      for (const queue of [pair.working, pair.pushing]) await queue.close({ graceMs: 0 })
-    })
-    const seen = work(pair.working, () => complete)
-    await pair.pushing.push([jobOf()])
-    await until(() => seen.length === 1)
-    return { ...pair, seen }
-  }
-
   it('a push is handled by another process, again and again', needs(needed), async () => {
-    const { pushing, seen } = await start()
+    const { pushing, seen } = await start(open)
     for (let count = 2; count <= 6; count++) {
       await pushing.push([jobOf()])
       await until(() => seen.length === count)
@@ -68,9 +69,24 @@ describe.each([
   })
 
   it('also after its connections were cut', needs(needed), async () => {
-    const { pushing, seen, cut } = await start()
+    const { pushing, seen, cut } = await start(open)
     cut()
     await pushing.push([jobOf()])
     await until(() => seen.length === 2)
   })
+})
+
+it('on BullMQ also after a read that ended without one', needs('Redis'), async () => {
+  const { pushing, seen } = await start(onRedis)
+  const redis = new Redis(redisUrl)
+  onTestFinished(() => redis.disconnect())
+  const reading = async () =>
+    String(await redis.client('LIST', 'TYPE', 'NORMAL'))
+      .split('\n')
+      .filter((line) => line.includes('cmd=bzpopmin'))
+      .flatMap((line) => /id=(\d+)/.exec(line)?.[1] ?? [])
+  await until(async () => (await reading()).length > 0)
+  for (const id of await reading()) await redis.client('UNBLOCK', id)
+  await pushing.push([jobOf()])
+  await until(() => seen.length === 2)
 })

@@ -108,16 +108,16 @@ export function connect(settings: BullmqSettings, checkServer: Check) {
     }
   }
 
-  /** BullMQ's marker of a push goes to one of those that wait. Where waiting fails, `pollMs` finds the job. */
+  /** Waits for a push of any process. BullMQ's marker of it goes to one of those that wait; where that fails, `pollMs` finds the job. */
   async function waitForPush(): Promise<void> {
     if (onPush === undefined || engine === undefined || isWaiting || isClosed) return
     isWaiting = true
     try {
-      waiter ??= createWaiter(client)
-      const marker = await waiter.bzpopmin(engine.queue.toKey('marker'), WAIT_SECONDS)
-      if (marker !== null) onPush()
-    } catch {
-      // The next look waits again.
+      if (waiter === undefined || waiter.status === 'end') waiter = createWaiter(client)
+      await waiter.bzpopmin(engine.queue.toKey('marker'), WAIT_SECONDS)
+      onPush?.() // After the time, too: the look that follows waits again.
+    } catch (error) {
+      if (codeOf(error) === 'NOPERM') onPush = undefined
     } finally {
       isWaiting = false
     }
@@ -166,7 +166,9 @@ function createClient(connection: string | RedisOptions): Redis {
 /** A second connection: a command that waits blocks the first. */
 function createWaiter(client: Redis): Redis {
   const resends = { enableOfflineQueue: true, maxRetriesPerRequest: null }
-  return client.duplicate({ ...resends, socketTimeout: 2_000 * WAIT_SECONDS }).on('error', () => {})
+  return client
+    .duplicate({ ...resends, commandTimeout: undefined, socketTimeout: 2_000 * WAIT_SECONDS })
+    .on('error', () => {})
 }
 
 const WAIT_SECONDS = 5

@@ -192,13 +192,38 @@ function createFacade(client: PoolClient, line: Line) {
 
   function query(...args: Parameters<Query>): unknown {
     const [first] = args as readonly unknown[]
-    const text = typeof first === 'string' ? first : (first as { readonly text?: unknown } | null)?.text
-    if (!isOpen) return Promise.reject(new Error(`The transaction of this message is over. Got a query. ${AWAIT}`))
-    if (typeof text === 'string' && CONTROL.test(text)) {
-      const found = text.trim().split(/\s/, 1)[0]?.toUpperCase()
-      return Promise.reject(new Error(`A handler must not begin or end a transaction. Got ${found}. Use a SAVEPOINT.`))
-    }
-    return hasPromise(args) ? line.run(...args) : client.query(...args)
+    if (isSubmittable(first)) return submit(first, args)
+    const callback: unknown = args.at(-1)
+    if (typeof callback !== 'function') return ask(...args)
+    const asked = ask(...(args.slice(0, -1) as unknown as Parameters<Query>))
+    return void asked.then((result) => callback(null, result), callback as (error: unknown) => void)
+  }
+
+  function ask(...args: Parameters<Query>): ReturnType<Query> {
+    const refusal = refuse(args[0])
+    return refusal === undefined ? line.run(...args) : Promise.reject(refusal)
+  }
+
+  /** A cursor or a stream. It hears of a refusal as from `pg`; without a listener, the process goes on. */
+  function submit(query: Submittable, args: Parameters<Query>): unknown {
+    const refusal = refuse(query)
+    if (refusal === undefined) return client.query(...args)
+    process.nextTick(() => {
+      try {
+        query.handleError?.(refusal, client.connection)
+      } catch {
+        // Nobody listens.
+      }
+    })
+    return query
+  }
+
+  function refuse(given: unknown): Error | undefined {
+    const text = typeof given === 'string' ? given : (given as { readonly text?: unknown } | null)?.text
+    if (!isOpen) return new Error(`The transaction of this message is over. Got a query. ${AWAIT}`)
+    if (typeof text !== 'string' || !CONTROL.test(text)) return undefined
+    const found = text.trim().split(/\s/, 1)[0]?.toUpperCase()
+    return new Error(`A handler must not begin or end a transaction. Got ${found}. Use a SAVEPOINT.`)
   }
 
   const facade = new Proxy(client, {
@@ -217,10 +242,13 @@ function createFacade(client: PoolClient, line: Line) {
   }
 }
 
-/** Not with a callback, nor for a cursor or a stream. */
-function hasPromise(args: readonly unknown[]): boolean {
-  const query = args[0] as { readonly submit?: unknown } | null | undefined
-  return typeof args.at(-1) !== 'function' && typeof query?.submit !== 'function'
+interface Submittable {
+  readonly submit: unknown
+  handleError?(error: Error, connection: unknown): void
+}
+
+function isSubmittable(query: unknown): query is Submittable {
+  return typeof (query as Partial<Submittable> | null | undefined)?.submit === 'function'
 }
 
 const AWAIT = 'Await each query in the handler.'

@@ -77,13 +77,13 @@ export function createConnection(
     return running
   }
 
-  /** Over a connection of its own. Where that fails, as with a pooler, `pollMs` finds what others push. */
+  /** Over a connection of its own, which pg-boss keeps. If it cannot be opened, `pollMs` finds what others push. */
   function listen(boss: PgBoss): void {
     const db = boss.getDb() as Db
     if (onPush === undefined || listening !== undefined || settings.boss !== undefined) return
     const wake = onPush
     listening = db.listen?.(channelOf(settings.schema), (queue) => queue === name && wake(), wake)
-    listening?.catch(stopListening)
+    listening?.catch(() => {}) // Not tried again before the next start.
   }
 
   function stopListening(): void {
@@ -171,6 +171,7 @@ function channelOf(schema: string): string {
   return `pgboss_${createHash('sha224').update(schema).digest('hex').slice(0, 24)}`
 }
 
+/** What pg-boss says of it. A failure of that connection is otherwise reported as any other. */
 function isOfListening(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('LISTEN/NOTIFY')
 }

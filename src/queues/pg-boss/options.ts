@@ -26,6 +26,7 @@ export interface PoolClient {
   release(destroy?: boolean): void
   on(event: 'error', listener: () => void): unknown
   off(event: 'error', listener: () => void): unknown
+  readonly connection?: unknown
   /** Of its server process. */
   readonly processID?: number | null
 }

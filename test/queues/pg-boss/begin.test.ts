@@ -341,6 +341,32 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
     expect(rows).toEqual([[{ one: 1 }], { two: 2 }])
   })
 
+  it('get a query refused after their time, in the form in which they asked; callbacks keep the order', async () => {
+    const { receiver, queue, send } = setUp({ retries: [], timeoutMs: 300 })
+    const refused: unknown[] = []
+    const order: unknown[] = []
+    receiver.on('track', async (_message, { db, signal }) => {
+      const client = db as pg.PoolClient
+      const first = client.query('SELECT pg_sleep(0.05)').then(() => order.push(1))
+      await new Promise<void>((resolve) => client.query('SELECT 2', () => resolve(void order.push(2))))
+      await first
+      client.query('COMMIT', (error) => refused.push(error))
+      await once(signal, 'abort')
+      client.query('SELECT 1', (error) => refused.push(error))
+      client.query(new pg.Query('SELECT 1')).on('error', (error) => refused.push(error))
+      client.query(new pg.Query('SELECT 1')) // Nobody listens.
+      await client.query('SELECT 1').catch((error) => refused.push(error))
+    })
+    receiver.start()
+    await send()
+    await until(() => refused.length === 4)
+    await queue.drain()
+    expect(order).toEqual([1, 2])
+    const over = 'The transaction of this message is over. Got a query. Await each query in the handler.'
+    const messages = refused.map((error) => (error as Error).message).sort()
+    expect(messages).toEqual([expect.stringContaining('Got COMMIT.'), over, over, over])
+  })
+
   it('whose commit is given up leave the message to another attempt', async () => {
     let stalls = 1
     const db = {
