@@ -59,4 +59,4 @@ it('a message that ends the process dies alone: of 100 that are handled together
   const [letter] = await receiver.deadLetters()
   expect([letter?.reason, letter?.message?.userId]).toEqual(['crashed', 'poison'])
   await receiver.close({ graceMs: 0 })
-})
+}, 120_000)

@@ -335,7 +335,7 @@ describe('a redis-server', needs('redis-server'), () => {
     const small = await privateRedis('--maxmemory', '4mb')
     await small.start()
     const name = randomUUID()
-    const queue = openQueue({ name, connection: small.url })
+    const queue = openQueue({ name, connection: small.url, timeoutMs: 20_000 })
     queue.reserve?.('inbox')
     const job = { ...jobOf(), body: Buffer.alloc(1024 * 1024) }
     await queue.push([jobOf()])

@@ -342,7 +342,7 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
   })
 
   it('get a query refused after their time, in the form in which they asked; callbacks keep the order', async () => {
-    const { receiver, queue, send } = setUp({ retries: [], timeoutMs: 300 })
+    const { receiver, queue, send } = setUp({ retries: [], timeoutMs: 1_000 })
     const refused: unknown[] = []
     const order: unknown[] = []
     receiver.on('track', async (_message, { db, signal }) => {
@@ -351,7 +351,7 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
       await new Promise<void>((resolve) => client.query('SELECT 2', () => resolve(void order.push(2))))
       await first
       client.query('COMMIT', (error) => refused.push(error))
-      await once(signal, 'abort')
+      if (!signal.aborted) await once(signal, 'abort')
       client.query('SELECT 1', (error) => refused.push(error))
       client.query(new pg.Query('SELECT 1')).on('error', (error) => refused.push(error))
       client.query(new pg.Query('SELECT 1')) // Nobody listens.
@@ -378,15 +378,16 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
         function query(text: string, values?: unknown[]) {
           if (text.includes('current_setting') && stalls-- > 0) {
             stream.cork() // As a network that stalls.
-            setTimeout(() => stream.uncork(), 400)
+            setTimeout(() => stream.uncork(), 1_300)
           }
           return ask(text, values)
         }
         return Object.assign(client, { query, release: () => client.end() })
       },
     }
-    const { receiver, queue, errors, write, send } = setUp({}, { db, timeoutMs: 300 })
+    const { receiver, queue, errors, write, send } = setUp({}, { db, timeoutMs: 1_000 })
     receiver.on('track', write).start()
+    await queue.counts() // It is open: the push is in time.
     await send()
     await until(async () => (await effects()).length > 0)
     await queue.drain()
