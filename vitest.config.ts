@@ -58,7 +58,7 @@ export default defineConfig({
     coverage: {
       provider: 'v8',
       reporter: ['html', ['text', { skipFull: true }]],
-      include: ['src/**', 'adapters/**'],
+      include: ['src/**/*.{js,ts}', 'adapters/**/*.ts'],
       thresholds: {
         'src/{message,time,sqlite,collections,options,http,handling,inbox}/**': { lines: 100, branches: 97 },
         'src/receiver/**': { lines: 100, branches: 97 },

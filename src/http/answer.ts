@@ -39,8 +39,10 @@ const HEADERS: { readonly [Code in HooklineErrorCode]?: Readonly<Record<string, 
   write_key_unknown: writeKeyChallenge,
 }
 
+export const POST_ONLY: readonly string[] = ['POST']
+
 /** The answer to an error: its code, message and path. Never its cause. */
-export function problem(error: HooklineError, methods: readonly string[] = ['POST']): TextAnswer {
+export function problem(error: HooklineError, methods = POST_ONLY): TextAnswer {
   const { status, code, message, path } = error
   const allow = code === 'method_not_allowed' && { allow: methods.join(', ') }
   return {

@@ -1,6 +1,7 @@
 /** Reads the body of a JSON request: method, content type, encoding and limit, in that order. */
 
 import { HooklineError } from '../message/error.ts'
+import { POST_ONLY } from './answer.ts'
 import type { EndpointBody } from './body.ts'
 import type { EndpointHeaders, EndpointRequest } from './endpoint.ts'
 
@@ -10,7 +11,6 @@ export interface AcceptedForms {
   readonly codings?: readonly string[]
 }
 
-const POST_ONLY: readonly string[] = ['POST']
 const JSON_ONLY: readonly string[] = ['application/json']
 const IDENTITY_ONLY: readonly string[] = ['identity']
 

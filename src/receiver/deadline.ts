@@ -39,12 +39,14 @@ export function createAnswer(
   run: Run,
 ) {
   const deadlines = createDeadlines(deadlineMs, clock)
+  const forms = { methods }
   let inFlight = 0
   let onIdle = (): void => {}
   let isStopped = false
 
   function answer(given: GivenRequest, read: ReadBody, remainingMs = deadlineMs): Promise<Received> {
-    const { request, key } = takeKey(given)
+    const key = headerName && given.headers[headerName]
+    const request = headerName === undefined ? given : withoutHeader(given, headerName)
     const delivery = new OpenDelivery(request.headers, clock.now(), request.method)
     delivery.setObserved(observers.current)
     const open: OpenRequest = { request, delivery, key, deliveries: NONE, current: delivery }
@@ -81,14 +83,6 @@ export function createAnswer(
     })
   }
 
-  /** Takes the header with the secret out of a request: nothing that observes, logs or stores it has it. */
-  function takeKey(request: GivenRequest) {
-    if (headerName === undefined) return { request, key: undefined }
-    const { [headerName]: key, ...headers } = request.headers
-    const { method, path, originalPath, remoteAddress } = request
-    return { request: { method, headers, path, originalPath, remoteAddress } as GivenRequest, key }
-  }
-
   /** Ends a request that failed as a whole, and what has not ended of it. Its error is reported once for all. */
   function interrupt({ request, delivery, deliveries }: OpenRequest, failure: HooklineError): void {
     delivery.expire(failure)
@@ -112,7 +106,7 @@ export function createAnswer(
   return {
     /** Answers a request of a host. Never rejects. */
     handle: (request: EndpointRequest): Promise<Received> =>
-      answer(request, () => readJson(request, limit, { methods }), request.remainingMs),
+      answer(request, () => readJson(request, limit, forms), request.remainingMs),
     answer,
     /** Answers every later request `shutting_down`. Resolves when all earlier ones are answered. */
     stop: async (): Promise<void> => {
@@ -123,6 +117,13 @@ export function createAnswer(
 }
 
 const NONE: readonly OpenDelivery[] = []
+
+/** Nothing that observes, logs or stores the request has the header with the secret. */
+function withoutHeader(request: GivenRequest, name: string): GivenRequest {
+  const { [name]: _, ...headers } = request.headers
+  const { method, path, originalPath, remoteAddress } = request
+  return { ...(method && { method }), headers, path, originalPath, remoteAddress }
+}
 
 /** The result of a request. Of a batch, what makes the sender come again comes first; an invalid element does not. */
 function summarize(

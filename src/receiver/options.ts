@@ -6,6 +6,7 @@ import type { FailedRequest } from '../handling/diagnostics.ts'
 import { createReceiverObservers } from '../handling/observer.ts'
 import { createValidate, type EventSchemas, type TraitSchemas } from '../handling/schema.ts'
 import { createTap } from '../handling/tap.ts'
+import { POST_ONLY } from '../http/answer.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { type InboxOptions, readInboxOptions } from '../inbox/options.ts'
 import type { DeadLetterMessage } from '../inbox/stored.ts'
@@ -170,7 +171,7 @@ export function readOptions(options: ReceiverOptions) {
     matchSecret: readSecret(options, clock),
     headerName: options.header?.name.toLowerCase(),
     validate: createValidate(options.events, options.traits),
-    methods: options.methods ?? (['POST'] as const),
+    methods: options.methods ?? POST_ONLY,
     limit: options.limit ?? BODY_LIMIT,
     batches: options.batches ?? 'refuse',
     batchLimit: options.batchLimit ?? ELEMENTS_LIMIT,

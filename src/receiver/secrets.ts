@@ -102,7 +102,7 @@ function createMatchSecret(
   const read = createReader(option)
   if (typeof secret === 'function') {
     const { match } = createSecretCache(async () => read((await secret()) as Secrets), clock)
-    return (delivery, signature) => match((keys) => findSecret(keys, delivery, signature))
+    return match
   }
   if (isSourceSecrets(secret)) {
     refuseUnknown(secret, ['source', 'secrets'], 'secret.')
@@ -178,7 +178,7 @@ function createMatchOfSource({ source, secrets }: SourceSecrets, read: Read, clo
     const name = nameOf(source, { path, headers: delivery.headers })
     if (name === undefined || name === '' || name.length > SOURCE_NAME_LIMIT) return false
     delivery.source = name
-    return cacheOf(name).match((keys) => findSecret(keys, delivery, signature))
+    return cacheOf(name).match(delivery, signature)
   }
 }
 
@@ -203,11 +203,11 @@ function nameOf(source: SourceSecrets['source'], request: SourceRequest): string
 
 type Signed = Pick<OpenDelivery, 'bytesSignedBy' | 'setSignature'>
 
-type SecretCache = ReturnType<typeof createSecretCache<Key>>
+type SecretCache = ReturnType<typeof createSecretCache>
 
 /** Asks a provider when its answer is needed, once for all requests that wait, and keeps the answer for a while. */
-export function createSecretCache<Secret>(load: () => Promise<readonly Secret[]>, clock: Clock) {
-  let secrets: readonly Secret[] = []
+export function createSecretCache(load: () => Promise<readonly Key[]>, clock: Clock) {
+  let keys: readonly Key[] = []
   let loadedAt = Number.NEGATIVE_INFINITY
   let askedAt = Number.NEGATIVE_INFINITY
   let failure: HooklineError | undefined
@@ -221,7 +221,7 @@ export function createSecretCache<Secret>(load: () => Promise<readonly Secret[]>
     try {
       const loaded = await load()
       if (time < loadedAt) return // A later call was answered first.
-      secrets = loaded
+      keys = loaded
       loadedAt = time
       failure = undefined
     } catch (cause) {
@@ -253,9 +253,9 @@ export function createSecretCache<Secret>(load: () => Promise<readonly Secret[]>
     get isAsking() {
       return pending !== undefined
     },
-    /** @param isAmong Whether one of these is right. It reads the bytes when it is called: a delivery that is answered before holds none. */
-    match(isAmong: (secrets: readonly Secret[]) => boolean): boolean | Promise<boolean> {
-      const find = (): boolean => isAmong(secrets)
+    /** Finds the secret of a signature. Reads the bytes after the provider has answered: a delivery that is answered before that holds none. */
+    match(delivery: Signed, signature: string): boolean | Promise<boolean> {
+      const find = (): boolean => findSecret(keys, delivery, signature)
       if (!isWithin(SECRET_MAX_AGE_MS, loadedAt)) {
         if (failure !== undefined && isWithin(SECRET_RETRY_MS, askedAt)) throw failure
         return ask().then(find)

@@ -212,7 +212,7 @@ function createFacade(client: PoolClient, line: Line) {
       try {
         query.handleError?.(refusal, client.connection)
       } catch {
-        // Nobody listens.
+        // It has no listener for errors.
       }
     })
     return query

@@ -19,7 +19,7 @@ import { check, checkPage, quote, type Row } from './table.ts'
 import { bundleWorker, startWorkerd } from './workerd.ts'
 
 /** At most so long a program lives when it has closed everything: less than an idle connection of undici does. */
-const EXIT_MS = 3_000
+const EXIT_MS = 3_800
 
 const { dependencies, devDependencies } = manifest
 const VERSIONS = { ...dependencies, ...devDependencies }

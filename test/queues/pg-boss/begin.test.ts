@@ -354,7 +354,7 @@ describe('handlers in a transaction', needs('PostgreSQL'), () => {
       if (!signal.aborted) await once(signal, 'abort')
       client.query('SELECT 1', (error) => refused.push(error))
       client.query(new pg.Query('SELECT 1')).on('error', (error) => refused.push(error))
-      client.query(new pg.Query('SELECT 1')) // Nobody listens.
+      client.query(new pg.Query('SELECT 1')) // Without a listener.
       await client.query('SELECT 1').catch((error) => refused.push(error))
     })
     receiver.start()
