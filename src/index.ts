@@ -33,7 +33,15 @@ export type {
   ObservedStored,
   ReceiverObserver,
 } from './handling/observer.ts'
-export type { EventSchemas, Schema, SchemaOutput, SchemaResult, TraitSchemas } from './handling/schema.ts'
+export type {
+  CustomOf,
+  CustomOption,
+  EventSchemas,
+  Schema,
+  SchemaOutput,
+  SchemaResult,
+  TraitSchemas,
+} from './handling/schema.ts'
 export type { Handler, HandlerOptions } from './handling/selection.ts'
 export type { BodySource, EndpointBody } from './http/body.ts'
 export type {
@@ -52,6 +60,7 @@ export { HooklineError, type HooklineErrorCode, type HooklineErrorOptions, type 
 export type {
   AliasMessage,
   Context,
+  CustomMessage,
   DeleteMessage,
   Fields,
   GroupMessage,
@@ -60,6 +69,7 @@ export type {
   MessageType,
   PageMessage,
   PageProperties,
+  ReceivedMessage,
   ScreenMessage,
   TrackMessage,
 } from './message/message.ts'
@@ -81,6 +91,7 @@ export type {
   ReceiverCloseOptions,
   ReceiverHealth,
   TrackOf,
+  TypeOf,
 } from './receiver/api.ts'
 export type { ReceiverDedupeOptions } from './receiver/deduplication.ts'
 export type { BatchMode, OnRejected, ReceiverOptions, RejectedMessage } from './receiver/options.ts'

@@ -3,7 +3,7 @@
 import type { BodySource } from '../http/body.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import type { HooklineError } from '../message/error.ts'
-import type { Message } from '../message/message.ts'
+import type { ReceivedMessage } from '../message/message.ts'
 
 /** The method of a request that carries a message. */
 export type DeliveryMethod = 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -80,6 +80,6 @@ export interface BatchResult {
 }
 
 /** The result of an element of a batch. */
-export type ReceivedElement =
-  | { readonly ok: true; readonly message: Message; readonly delivery: Delivery }
+export type ReceivedElement<M extends ReceivedMessage = ReceivedMessage> =
+  | { readonly ok: true; readonly message: M; readonly delivery: Delivery }
   | { readonly ok: false; readonly error: HooklineError; readonly delivery: Delivery }

@@ -2,7 +2,7 @@
 
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import type { HooklineError } from '../message/error.ts'
-import type { Message } from '../message/message.ts'
+import type { ReceivedMessage } from '../message/message.ts'
 import type { Delivery } from './delivery.ts'
 
 /** The request that an error is about. Holds no body, because the body may not be authentic. */
@@ -17,7 +17,7 @@ export interface FailedRequest {
 
 /** `hookline:received`: a message is valid, and goes to its handlers or into the inbox next. It is authentic if `delivery.verified`. */
 export interface ReceivedEvent {
-  readonly message: Message
+  readonly message: ReceivedMessage
   readonly delivery: Delivery
 }
 
@@ -29,7 +29,7 @@ export interface RejectedEvent {
 
 /** `hookline:stored`: a message is in the inbox, as safe as its queue stores it, or was there already. */
 export interface StoredEvent {
-  readonly message: Message
+  readonly message: ReceivedMessage
   readonly delivery: Delivery
   /** How long storing took, in milliseconds. */
   readonly durationMs: number
@@ -37,13 +37,13 @@ export interface StoredEvent {
 
 /** `hookline:ignored`: no handler matches a message. It is answered 200, and complete in an inbox. */
 export interface IgnoredEvent {
-  readonly message: Message
+  readonly message: ReceivedMessage
   readonly delivery: Delivery
 }
 
 /** `hookline:handled`: every handler of a message succeeded. */
 export interface HandledEvent {
-  readonly message: Message
+  readonly message: ReceivedMessage
   readonly delivery: Delivery
   /** Which attempt this was, from 1 on; without an inbox always 1. */
   readonly attempt: number
@@ -60,7 +60,7 @@ export interface HandlerNames {
 /** `hookline:failed`: handlers of a message failed, or took too long. */
 export interface FailedEvent extends Omit<HandledEvent, 'message' | 'attempt'> {
   /** Undefined when no handler saw the message: it is invalid for this receiver, or its claims were lost too often. */
-  readonly message: Message | undefined
+  readonly message: ReceivedMessage | undefined
   /**
    * Which attempt this was, from 1 on; without an inbox always 1. For a message that is unreadable or
    * whose claims were lost too often: how many attempts there were, 0 for none.

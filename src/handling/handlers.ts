@@ -2,7 +2,7 @@
 
 import { memberships, traitName } from '../message/audience.ts'
 import { describeError, HooklineError } from '../message/error.ts'
-import type { Message } from '../message/message.ts'
+import type { ReceivedMessage } from '../message/message.ts'
 import { isThenable } from '../options/callbacks.ts'
 import { invalidOption, nearest, requireFunction, requireOptions, show } from '../options/checks.ts'
 import { escaped } from '../options/warning.ts'
@@ -10,7 +10,7 @@ import type { OpenDelivery, Progress } from './open-delivery.ts'
 import { type Handler, type HandlerOptions, readRegistration, readSelection } from './selection.ts'
 
 /** The handlers of an audience: pass one or both. */
-export interface AudienceHandlers<M = Message> {
+export interface AudienceHandlers<M = ReceivedMessage> {
   readonly entered?: Handler<M>
   readonly exited?: Handler<M>
 }
@@ -21,7 +21,7 @@ const SIDES = ['entered', 'exited'] as const
 
 interface Registered {
   readonly on: string
-  readonly handler: Handler
+  readonly handler: Handler<ReceivedMessage>
   /** Empty without one. */
   readonly name: string
   readonly unverified: boolean
@@ -33,7 +33,7 @@ const MAX_WARNED = 20
 const MAX_NAME = 100
 
 /** @param schemas The names of events that have one. */
-export function createHandlers(schemas: readonly string[] = []) {
+export function createHandlers(schemas: readonly string[] = [], takesCustom = false) {
   const warned = new Set<string>()
   const names = new Set<string>()
   const byType = new Map<string, Registered[]>()
@@ -59,7 +59,7 @@ export function createHandlers(schemas: readonly string[] = []) {
     },
 
     add(selection: readonly unknown[]): void {
-      const { by, keys, handler, registration } = readSelection('on', selection)
+      const { by, keys, handler, registration } = readSelection('on', selection, takesCustom)
       const registry = by === 'type' ? byType : byEvent
       for (const key of keys) if (!registry.has(key)) refuseAfterStart('on', key)
       addName('on', registration.name)
@@ -71,7 +71,7 @@ export function createHandlers(schemas: readonly string[] = []) {
     },
 
     remove(selection: readonly unknown[]): void {
-      const { by, keys, handler } = readSelection('off', selection)
+      const { by, keys, handler } = readSelection('off', selection, takesCustom)
       const registry = by === 'type' ? byType : byEvent
       for (const key of keys) {
         const before = registry.get(key)
@@ -98,7 +98,12 @@ export function createHandlers(schemas: readonly string[] = []) {
       const order = audiences++
       for (const side of sides) {
         const on = `${side} ${trait}`
-        append(byAudience[side], trait, { on, handler: handlers[side] as Handler, ...registration, order })
+        append(byAudience[side], trait, {
+          on,
+          handler: handlers[side] as Handler<ReceivedMessage>,
+          ...registration,
+          order,
+        })
       }
       size++
     },
@@ -112,7 +117,7 @@ export function createHandlers(schemas: readonly string[] = []) {
     },
 
     /** Whether a handler is for a message; of those that no signature covers, one that asks for such. */
-    match: (wire: Message, delivery: Pick<OpenDelivery, 'isUncovered'>, only?: readonly string[]): boolean =>
+    match: (wire: ReceivedMessage, delivery: Pick<OpenDelivery, 'isUncovered'>, only?: readonly string[]): boolean =>
       handlersFor(wire, delivery).some(({ name }) => only === undefined || only.includes(name)),
 
     /** @throws TypeError for a name that no handler has. */
@@ -127,7 +132,7 @@ export function createHandlers(schemas: readonly string[] = []) {
     },
 
     /** Calls every handler that matches and is not done, all at once. `wire` is the message before its schema, which may drop the trait of an audience. */
-    dispatch(message: Message, wire: Message, delivery: OpenDelivery) {
+    dispatch(message: ReceivedMessage, wire: ReceivedMessage, delivery: OpenDelivery) {
       // Collected before the first call: a handler may change the message and the registry.
       const matching = handlersFor(wire, delivery)
       if (!isDispatched) warnOfSchemas()
@@ -164,7 +169,7 @@ export function createHandlers(schemas: readonly string[] = []) {
     process.emitWarning(message, { code: 'HOOKLINE_NO_HANDLER' })
   }
 
-  function ignore(wire: Message, delivery: OpenDelivery): void {
+  function ignore(wire: ReceivedMessage, delivery: OpenDelivery): void {
     ignored += 1
     delivery.setIgnored()
     const [what, event] = wire.type === 'track' ? ['event', wire.event] : [`type ${wire.type}`]
@@ -195,7 +200,7 @@ export function createHandlers(schemas: readonly string[] = []) {
     process.emitWarning(`No handler matches ${subject}: ${effect}. ${hint}`, { code: 'HOOKLINE_NO_HANDLER' })
   }
 
-  function handlersFor(wire: Message, { isUncovered }: Pick<OpenDelivery, 'isUncovered'>): Registered[] {
+  function handlersFor(wire: ReceivedMessage, { isUncovered }: Pick<OpenDelivery, 'isUncovered'>): Registered[] {
     const matching = [...(byType.get(wire.type) ?? NONE)]
     if (wire.type === 'track') matching.push(...(byEvent.get(wire.event) ?? NONE))
     if (audiences > 0) matching.push(...ofAudiences(wire))
@@ -204,7 +209,7 @@ export function createHandlers(schemas: readonly string[] = []) {
   }
 
   /** The handlers of the audiences that a message reports about. The message is read, not the audiences: those can be many. */
-  function ofAudiences(message: Message): Registered[] {
+  function ofAudiences(message: ReceivedMessage): Registered[] {
     const found: Registered[] = []
     for (const [trait, isMember] of memberships(message)) {
       found.push(...(byAudience[isMember ? 'entered' : 'exited'].get(trait) ?? []))
@@ -241,7 +246,11 @@ function append<T>(registry: Map<string, T[]>, key: string, value: T): void {
 /** Answered to the sender, so it tells nothing of the error. */
 const HANDLER_FAILED = 'Every handler must succeed. Got an error from one. Send the message again.'
 
-function runAll(handlers: readonly Registered[], message: Message, delivery: OpenDelivery): Promise<void> | undefined {
+function runAll(
+  handlers: readonly Registered[],
+  message: ReceivedMessage,
+  delivery: OpenDelivery,
+): Promise<void> | undefined {
   const failures: unknown[] = []
   const pending: Promise<unknown>[] = []
   const progress = delivery.progress && trackProgress(handlers, delivery.progress)

@@ -1,7 +1,7 @@
 /** What an observer of one receiver sees: more than the diagnostics of the process, which hold no body of a refused request. */
 
 import type { HooklineError } from '../message/error.ts'
-import type { Message } from '../message/message.ts'
+import type { ReceivedMessage } from '../message/message.ts'
 import { createObservers, type Observers } from '../options/observers.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Delivery, ReceivedElement } from './delivery.ts'
@@ -33,7 +33,7 @@ export interface AnsweredEvent {
   /** Its `bytes` are those of a refused request, too; empty when no body was read. Take them at once: some are dropped afterwards. */
   readonly delivery: Delivery
   /** The message; undefined when it was refused before it was parsed. Of a batch: undefined, see `elements`. */
-  readonly message: Message | undefined
+  readonly message: ReceivedMessage | undefined
   readonly status: number
   /** Why it was refused or failed; set with status 200 for an invalid message that the inbox stored. */
   readonly error: HooklineError | undefined
@@ -48,7 +48,7 @@ export interface AnsweredEvent {
 
 /** A message is stored in the inbox, or an authentic one that is invalid. */
 export interface ObservedStored extends Omit<StoredEvent, 'message'> {
-  readonly message: Message | undefined
+  readonly message: ReceivedMessage | undefined
 }
 
 /** No handler matches a message. */

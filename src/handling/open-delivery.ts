@@ -5,8 +5,8 @@ import type { BodySource, EndpointBody } from '../http/body.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { HooklineError } from '../message/error.ts'
 import { idOfDigest } from '../message/id.ts'
-import type { Message } from '../message/message.ts'
-import { parse } from '../message/parse.ts'
+import type { ReceivedMessage } from '../message/message.ts'
+import { parseReceived } from '../message/parse.ts'
 import type { Key } from '../message/signature.ts'
 import type {
   BatchElement,
@@ -53,9 +53,9 @@ export class OpenDelivery implements Delivery {
   element: BatchElement | undefined
   /** Whether the signature of the request covers other bytes than these: they go to handlers that ask for such alone. */
   isUncovered = false
-  wire: Message | undefined
+  wire: ReceivedMessage | undefined
   /** The message as it was dispatched to the handlers; undefined before. */
-  dispatched: Message | undefined
+  dispatched: ReceivedMessage | undefined
   /** When it was dispatched, on a monotonic clock; undefined when nothing needs it. */
   startedAt: number | undefined
   /** The error of the deadline once it has passed, or of the shutdown that ended the delivery. */
@@ -162,14 +162,15 @@ export class OpenDelivery implements Delivery {
     return this.#result
   }
 
-  read(): Message {
+  read(takesCustom: boolean): ReceivedMessage {
     if (this.#invalid !== undefined) throw this.#invalid
-    this.wire ??= parse(this.bytes)
+    this.wire ??= parseReceived(this.bytes, takesCustom)
     return this.wire
   }
 
-  tryRead(): Message | HooklineError {
-    return this.#invalid ?? this.read()
+  /** What was found when its batch was split. */
+  tryRead(): ReceivedMessage | HooklineError {
+    return this.#invalid ?? (this.wire as ReceivedMessage)
   }
 
   setInvalid(error: HooklineError): void {
@@ -196,7 +197,7 @@ export class OpenDelivery implements Delivery {
     this.secretIndex = secretIndex
   }
 
-  setDispatched(message: Message, startedAt: number | undefined): void {
+  setDispatched(message: ReceivedMessage, startedAt: number | undefined): void {
     this.dispatched = message
     this.startedAt = startedAt
   }
@@ -214,7 +215,7 @@ export class OpenDelivery implements Delivery {
     this.#failure = error
   }
 
-  end(result: Message | HooklineError): void {
+  end(result: ReceivedMessage | HooklineError): void {
     this.#result =
       result instanceof HooklineError
         ? { ok: false, error: result, delivery: this }

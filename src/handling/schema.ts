@@ -2,7 +2,7 @@
 
 import { HooklineError, type SchemaIssue } from '../message/error.ts'
 import { isObject } from '../message/json.ts'
-import type { Fields, Message } from '../message/message.ts'
+import type { CustomMessage, Fields, ReceivedMessage } from '../message/message.ts'
 import { isThenable } from '../options/callbacks.ts'
 import { invalidOption, kindOf, refuseUnknown } from '../options/checks.ts'
 
@@ -35,23 +35,38 @@ export interface TraitSchemas {
   readonly group?: Schema<object>
 }
 
+/** What a receiver takes beside the seven messages: any other JSON (`true`), or what matches a schema. */
+export type CustomOption = boolean | Schema | undefined
+
 /** The output of a schema, which handlers get. Of no schema, and of `any`, the fields as they were sent. */
-export type SchemaOutput<S> = 0 extends 1 & S
-  ? Fields | undefined
-  : S extends { readonly '~standard': { readonly types?: infer T } }
-    ? NonNullable<T> extends { readonly output: infer O }
-      ? O
-      : unknown
-    : Fields | undefined
+export type SchemaOutput<S> = 0 extends 1 & S ? Fields | undefined : S extends Schema ? OutputOf<S> : Fields | undefined
+
+/** The custom message of a receiver with this option, with the output of its schema; none without the option. */
+export type CustomOf<Custom> = 0 extends 1 & Custom
+  ? CustomMessage
+  : Custom extends Schema
+    ? CustomMessage<OutputOf<Custom>>
+    : Custom extends true
+      ? CustomMessage
+      : never
+
+type OutputOf<S> = S extends { readonly '~standard': { readonly types?: infer T } }
+  ? NonNullable<T> extends { readonly output: infer O }
+    ? O
+    : unknown
+  : never
 
 /** Validates a message: returns it with the output of its schema, or the message itself when it has no schema. */
-export type Validate = (message: Message) => Message | PromiseLike<Message>
+export type Validate = (message: ReceivedMessage) => ReceivedMessage | PromiseLike<ReceivedMessage>
 
-export function createValidate(events: EventSchemas = {}, traits: TraitSchemas = {}): Validate {
+export function createValidate(events: EventSchemas = {}, traits: TraitSchemas = {}, custom?: CustomOption): Validate {
   const byEvent = readSchemas('events', events)
   const byType = readSchemas('traits', traits as EventSchemas, ['identify', 'group'])
+  const ofCustom = typeof custom === 'boolean' ? undefined : custom
+  if (ofCustom !== undefined) requireSchema('custom', ofCustom)
 
   return (message) => {
+    if (message.type === 'custom') return validateField(message, 'body', ofCustom)
     if (message.type === 'track') return validateField(message, 'properties', byEvent.get(message.event))
     if (message.type === 'identify' || message.type === 'group') {
       return validateField(message, 'traits', byType.get(message.type))
@@ -72,12 +87,14 @@ function readSchemas(
   }
   if (known !== undefined) refuseUnknown(schemas, known, `${option}.`)
   const entries = Object.entries(schemas)
-  for (const [name, schema] of entries) {
-    if (isSchema(schema)) continue
-    const advice = 'Pass a schema of zod, valibot, arktype or another library that implements it.'
-    throw invalidOption(`${option}['${name}']`, 'must implement Standard Schema', kindOf(schema), advice)
-  }
+  for (const [name, schema] of entries) requireSchema(`${option}['${name}']`, schema)
   return new Map(entries)
+}
+
+function requireSchema(option: string, schema: unknown): void {
+  if (isSchema(schema)) return
+  const advice = 'Pass a schema of zod, valibot, arktype or another library that implements it.'
+  throw invalidOption(option, 'must implement Standard Schema', kindOf(schema), advice)
 }
 
 function isSchema(value: unknown): boolean {
@@ -89,14 +106,15 @@ function isPlainObject(value: unknown): boolean {
 }
 
 function validateField(
-  message: Message,
-  field: 'properties' | 'traits',
+  message: ReceivedMessage,
+  field: 'properties' | 'traits' | 'body',
   schema: Schema | undefined,
-): Message | PromiseLike<Message> {
+): ReceivedMessage | PromiseLike<ReceivedMessage> {
   if (schema === undefined) return message
-  const fields = (message as unknown as Record<string, unknown>)[field] ?? {}
+  const given = (message as unknown as Record<string, unknown>)[field]
+  const fields = field === 'body' ? given : (given ?? {})
   const result = schema['~standard'].validate(fields)
-  const finish = (result: SchemaResult<unknown>): Message | Promise<Message> => {
+  const finish = (result: SchemaResult<unknown>): ReceivedMessage | Promise<ReceivedMessage> => {
     if (result.issues !== undefined) return refuse(field, fields, schema, result.issues)
     if ('value' in result) return { ...message, [field]: result.value }
     throw new TypeError('A schema must return { value } or { issues }. Got neither. Check its `validate` function.')

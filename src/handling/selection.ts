@@ -1,7 +1,7 @@
 /** The arguments of on() and off(): which messages a handler is for, and how it is registered. */
 
-import type { Message } from '../message/message.ts'
-import { MESSAGE_TYPES } from '../message/type-table.ts'
+import type { Message, ReceivedMessage } from '../message/message.ts'
+import { RECEIVED_TYPES } from '../message/type-table.ts'
 import {
   invalidOption,
   requireBoolean,
@@ -35,12 +35,16 @@ export interface HandlerOptions {
 /** How a handler is registered, with the defaults. */
 export type Registration = Required<HandlerOptions>
 
-export function readSelection(call: 'on' | 'off', given: readonly unknown[]) {
+export function readSelection(call: 'on' | 'off', given: readonly unknown[], takesCustom: boolean) {
   const [types, event] = given
   const by = given.length < 3 || typeof event === 'function' ? 'type' : 'event'
-  const [handler, options, ...more] = given.slice(by === 'type' ? 1 : 2) as [Handler, HandlerOptions?]
+  const [handler, options, ...more] = given.slice(by === 'type' ? 1 : 2) as [Handler<ReceivedMessage>, HandlerOptions?]
   const keys = new Set(Array.isArray(types) && types.length > 0 ? types : [types])
   for (const type of keys) requireOneOf(`${call}: type`, type, ANY_TYPE)
+  if (keys.has('custom') && !takesCustom) {
+    const advice = 'Pass `custom: true` to createReceiver.'
+    throw invalidOption(`${call}: type`, 'needs a receiver that takes custom messages', "'custom'", advice)
+  }
   if (by === 'event' && (typeof options === 'function' || more.length > 0)) {
     const found = `${given.length} arguments`
     throw invalidOption(call, 'takes one event', found, `Call \`${call}\` once for each event.`)
@@ -70,4 +74,4 @@ export function readRegistration(call: string, options: HandlerOptions = {}): Re
 
 const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/
 
-const ANY_TYPE: readonly unknown[] = [...MESSAGE_TYPES, '*']
+const ANY_TYPE: readonly unknown[] = [...RECEIVED_TYPES, '*']

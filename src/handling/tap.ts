@@ -3,7 +3,7 @@
 import { channel } from 'node:diagnostics_channel'
 import type { EndpointRequest } from '../http/endpoint.ts'
 import type { HooklineError } from '../message/error.ts'
-import type { Message } from '../message/message.ts'
+import type { ReceivedMessage } from '../message/message.ts'
 import type { Line } from '../options/log.ts'
 import type { Report } from '../options/report.ts'
 import type { Clock } from '../time/clock.ts'
@@ -45,12 +45,12 @@ export function createTap(report: Report<FailedRequest>, clock: Clock) {
       return isHeard || delivery?.observed !== undefined ? clock.monotonic() : undefined
     },
 
-    received(message: Message, delivery: OpenDelivery): void {
+    received(message: ReceivedMessage, delivery: OpenDelivery): void {
       if (received.hasSubscribers) received.publish({ message, delivery } satisfies ReceivedEvent)
     },
 
     /** @param message Undefined for an authentic one that is invalid: channels leave it out. */
-    stored(message: Message | undefined, delivery: OpenDelivery, startedAt: number): void {
+    stored(message: ReceivedMessage | undefined, delivery: OpenDelivery, startedAt: number): void {
       const durationMs = clock.monotonic() - startedAt
       if (message !== undefined) stored.publish({ message, delivery, durationMs } satisfies StoredEvent)
       delivery.observed?.observers.publish('stored', { message, delivery, durationMs })
@@ -61,7 +61,7 @@ export function createTap(report: Report<FailedRequest>, clock: Clock) {
       const { dispatched, startedAt, observed, isIgnored } = delivery
       if (isIgnored) tap.ignored(delivery)
       if (isIgnored || startedAt === undefined) return
-      const message = dispatched as Message
+      const message = dispatched as ReceivedMessage
       const event: HandledEvent = { message, delivery, attempt, durationMs: clock.monotonic() - startedAt }
       if (handled.hasSubscribers) handled.publish(event)
       if (observed === undefined) return
@@ -71,7 +71,7 @@ export function createTap(report: Report<FailedRequest>, clock: Clock) {
 
     ignored(delivery: OpenDelivery): void {
       const { dispatched, observed } = delivery
-      const event: IgnoredEvent = { message: dispatched as Message, delivery }
+      const event: IgnoredEvent = { message: dispatched as ReceivedMessage, delivery }
       if (ignored.hasSubscribers) ignored.publish(event)
       observed?.observers.publish('ignored', { ...event, isStored: observed.isStored })
     },

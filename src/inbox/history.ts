@@ -2,7 +2,7 @@
 
 import { hash, randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Message } from '../message/message.ts'
+import type { ReceivedMessage } from '../message/message.ts'
 import {
   invalidOption,
   kindOf,
@@ -24,7 +24,7 @@ import { readStored, type StoredMessage, tryParse } from './stored.ts'
 /** A message in the history: it was handled, and is kept. */
 export interface HandledMessage extends StoredMessage {
   /** The message before any schema; undefined when the bytes are not a valid one. */
-  readonly message: Message | undefined
+  readonly message: ReceivedMessage | undefined
   /** When it was handled, the first time. */
   readonly handledAt: Date
   /** The named handlers that handled it; the empty name is that of all without one. Empty without names. */

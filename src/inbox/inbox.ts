@@ -5,7 +5,7 @@ import type { OpenDelivery } from '../handling/open-delivery.ts'
 import { HooklineError } from '../message/error.ts'
 import { idOfKey } from '../message/id.ts'
 import { matchUser } from '../message/identity.ts'
-import type { Message } from '../message/message.ts'
+import type { ReceivedMessage } from '../message/message.ts'
 import { notify } from '../options/callbacks.ts'
 import { requireKey } from '../options/checks.ts'
 import type { Log } from '../options/log.ts'
@@ -24,7 +24,7 @@ import { type DeadLetterMessage, type InboxLetterFilter, readDeadLetter, readSto
 interface Prepared {
   readonly job: Job
   readonly delivery: OpenDelivery
-  readonly message: Message | undefined
+  readonly message: ReceivedMessage | undefined
 }
 
 export type Inbox = ReturnType<typeof createInbox>
@@ -38,7 +38,7 @@ const START_MS = 10_000
 
 export function createInbox(settings: InboxSettings, receiver: InboxReceiver, handlers: Handlers) {
   const { queue, concurrency, key, history, groupBy, holdGroup } = settings
-  const { onDeadLetter, log, tap, clock, observers } = receiver
+  const { onDeadLetter, log, tap, clock, observers, takesCustom } = receiver
   const warn = createWarning('onDeadLetter', 'HOOKLINE_ON_DEAD_LETTER')
   let watch: unknown // The timer that waits for `start`.
   queue.reserve?.('inbox')
@@ -67,14 +67,14 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
     else log.write({ level: 'warn', code: 'inbox_not_started', text: `inbox_not_started: ${NOT_STARTED}` })
   }
 
-  function idOf(delivery: OpenDelivery, message: Message | undefined): string {
+  function idOf(delivery: OpenDelivery, message: ReceivedMessage | undefined): string {
     if (key === undefined || message === undefined) return delivery.id
     const chosen: unknown = key(message, delivery)
     requireKey('inbox.key', chosen)
     return idOfKey(delivery.within(chosen))
   }
 
-  function groupOf(delivery: OpenDelivery, message: Message | undefined): string | undefined {
+  function groupOf(delivery: OpenDelivery, message: ReceivedMessage | undefined): string | undefined {
     if (groupBy === undefined || message === undefined) return undefined
     const group = readGroup('inbox.', groupBy(message, delivery))
     return group && delivery.within(group)
@@ -88,7 +88,7 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
   }
 
   return {
-    prepare(delivery: OpenDelivery, message: Message | undefined): Prepared {
+    prepare(delivery: OpenDelivery, message: ReceivedMessage | undefined): Prepared {
       const id = idOf(delivery, message)
       delivery.id = id // It is made once.
       const group = groupOf(delivery, message)
@@ -133,7 +133,7 @@ export function createInbox(settings: InboxSettings, receiver: InboxReceiver, ha
       const isFor = ({ body }: StoredJob, of: readonly string[]): boolean => {
         try {
           const delivery = readEnvelope(body)
-          return handlers.match(delivery.read(), delivery, of)
+          return handlers.match(delivery.read(takesCustom), delivery, of)
         } catch {
           return false // It is unreadable.
         }

@@ -27,6 +27,7 @@ import {
 
 export interface HandlingSettings {
   readonly validate: Validate
+  readonly takesCustom: boolean
   readonly clock: Clock
   readonly tap: Tap
   readonly observers: ReceiverObservers
@@ -61,7 +62,7 @@ export function countLostClaims({ claimCount, retryState }: ClaimedJob): number 
 
 export function createJobHandler(
   { queue, nextDelay, timeoutMs, history, transactional }: InboxSettings,
-  { validate, clock, tap, observers }: HandlingSettings,
+  { validate, takesCustom, clock, tap, observers }: HandlingSettings,
   handlers: Handlers,
   onDeadLetter: (letter: DeadLetter) => void,
 ): HandleJob {
@@ -165,7 +166,7 @@ export function createJobHandler(
   async function run(claimed: Claimed, begin: BeginTransaction | undefined, endWait: () => void): Promise<void> {
     const { delivery } = claimed
     delivery.enter('handlers')
-    const wire = delivery.read()
+    const wire = delivery.read(takesCustom)
     const message = await validate(wire)
     if (delivery.expired !== undefined) return
     delivery.setDispatched(message, tap.startOf('handled', delivery))

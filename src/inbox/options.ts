@@ -2,7 +2,7 @@
 
 import type { Delivery } from '../handling/delivery.ts'
 import type { HooklineError } from '../message/error.ts'
-import type { Message } from '../message/message.ts'
+import type { ReceivedMessage } from '../message/message.ts'
 import {
   invalidOption,
   kindOf,
@@ -39,7 +39,7 @@ export interface InboxOptions {
    * Identifies a message: of several with the same key, one is handled. Default: the delivery's id. Gets the message
    * before its schema. A body that is not a valid message goes by the delivery's id.
    */
-  readonly key?: (message: Message, delivery: Delivery) => string
+  key?(message: ReceivedMessage, delivery: Delivery): string
   /** Keeps messages that were handled, so that they can be found and replayed. Default: they are deleted. */
   readonly history?: HistoryOptions
   /**
@@ -52,7 +52,7 @@ export interface InboxOptions {
    * arrival while none fails. Null, undefined or `''`: no group. Gets what `key` gets. Pass the same to all processes. Needs
    * `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
    */
-  readonly groupBy?: (message: Message, delivery: Delivery) => string | null | undefined
+  groupBy?(message: ReceivedMessage, delivery: Delivery): string | null | undefined
   /** Whether a message that waits for its retry holds its group. Needs `sqliteQueue` or `memoryQueue`. Default false: the next one goes. */
   readonly holdGroup?: boolean
 }

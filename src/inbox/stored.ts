@@ -3,8 +3,8 @@
 import type { Delivery } from '../handling/delivery.ts'
 import type { HandlerNames } from '../handling/diagnostics.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
-import type { Message } from '../message/message.ts'
-import { parse } from '../message/parse.ts'
+import type { ReceivedMessage } from '../message/message.ts'
+import { parseReceived } from '../message/parse.ts'
 import type { DeadLetter } from '../queues/api.ts'
 import type { LetterFilter } from '../queues/letters.ts'
 import { readEnvelope } from './envelope.ts'
@@ -35,7 +35,7 @@ export interface InboxLetterFilter extends LetterFilter<DeadLetterReason> {
 /** A message that is not retried until it is redriven. */
 export interface DeadLetterMessage extends StoredMessage {
   /** The message before any schema; undefined when the bytes are not a valid one. */
-  readonly message: Message | undefined
+  readonly message: ReceivedMessage | undefined
   readonly reason: DeadLetterReason
   /** The latest error. */
   readonly error: StoredError
@@ -65,7 +65,7 @@ function withText(stored: StoredMessage): StoredMessage {
 export function readDeadLetter(letter: DeadLetter): DeadLetterMessage {
   const stored = readStored(letter)
   const { attempts, error, handlers } = readRetryState(letter.retryState)
-  const message = stored.receivedAt && tryParse(stored.bytes)
+  const message = stored.receivedAt && tryParse(stored.bytes, !INVALID.includes(error?.code))
   const named = handlers && { handlers }
   return Object.assign(stored, {
     message,
@@ -84,9 +84,12 @@ function explain(reason: string, error: StoredError | undefined): Pick<DeadLette
   return { reason: 'unreadable', error: { code: 'internal', message: reason, causes: [] } }
 }
 
-export function tryParse(bytes: Uint8Array): Message | undefined {
+/** What a receiver without `custom` refuses: no custom message. */
+const INVALID: readonly (string | undefined)[] = ['body_not_json', 'message_invalid', 'message_type_unknown']
+
+export function tryParse(bytes: Uint8Array, takesCustom = true): ReceivedMessage | undefined {
   try {
-    return parse(bytes)
+    return parseReceived(bytes, takesCustom)
   } catch {
     return undefined
   }

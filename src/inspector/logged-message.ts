@@ -3,10 +3,11 @@
 import { hash } from 'node:crypto'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { usersOf } from '../message/identity.ts'
+import { isObject } from '../message/json.ts'
 import { RETRY_WINDOW_MS } from '../message/limits.ts'
-import type { Message } from '../message/message.ts'
+import type { ReceivedMessage } from '../message/message.ts'
 import type { LogEntry } from '../request-log/log-file.ts'
-import { cut, linesOf, nameOf, SHORT, showBody, userOf } from './redact.ts'
+import { cut, type Described, linesOf, nameOf, SHORT, showBody, userOf } from './redact.ts'
 import type { Detail, Row, RowState, Step } from './wire.ts'
 
 export interface LoggedHead {
@@ -70,12 +71,14 @@ export function setBody(logged: LoggedMessage, bytes: Uint8Array): void {
 }
 
 /** Keeps what a message says of itself, as short strings alone: what it was parsed to is not held. */
-export function describeMessage(logged: LoggedMessage, message: Message): void {
+export function describeMessage(logged: LoggedMessage, message: ReceivedMessage): void {
+  const fields: unknown = message.type === 'custom' ? message.body : message
+  const described: Described = isObject(fields) ? fields : {}
   logged.type = message.type
-  logged.name = cut(nameOf(message), SHORT)
-  logged.user = cut(userOf(message), SHORT)
-  logged.users = usersOf(message)
-  logged.messageIds = [cut(message.messageId, SHORT) ?? hash('sha1', logged.body, 'base64url')]
+  logged.name = cut(nameOf(described), SHORT)
+  logged.user = cut(userOf(described), SHORT)
+  logged.users = usersOf(fields)
+  logged.messageIds = [cut(described.messageId, SHORT) ?? hash('sha1', logged.body, 'base64url')]
 }
 
 const FIRST_STEPS = 10

@@ -5,7 +5,6 @@ import type { HandlerRun } from '../handling/observer.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { shownHeader } from '../http/shown.ts'
 import { describeError, HooklineError } from '../message/error.ts'
-import type { Message } from '../message/message.ts'
 import type { Attempt } from '../sender/api.ts'
 import type { AttemptLine, Body, ErrorLine, RequestLine, RunLine } from './wire.ts'
 
@@ -14,15 +13,16 @@ const MAX_STACK = 4_000
 
 export const SHORT = 200
 
-type Described = Readonly<Partial<Record<'event' | 'name' | 'groupId' | 'userId' | 'anonymousId', unknown>>>
+export type Described = Readonly<
+  Partial<Record<'type' | 'messageId' | 'event' | 'name' | 'groupId' | 'userId' | 'anonymousId', unknown>>
+>
 
-export function nameOf(message: Message): unknown {
-  const { event, name, groupId } = message as Described
-  return message.type === 'track' ? event : message.type === 'group' ? groupId : name
+/** Of the fields of a message: its event, group, or name. */
+export function nameOf({ type, event, name, groupId }: Described): unknown {
+  return type === 'group' ? groupId : (event ?? name)
 }
 
-export function userOf(message: Message): unknown {
-  const { userId, anonymousId } = message as Described
+export function userOf({ userId, anonymousId }: Described): unknown {
   return userId || anonymousId
 }
 

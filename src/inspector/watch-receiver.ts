@@ -10,7 +10,7 @@ import type {
 } from '../handling/observer.ts'
 import { textMember } from '../message/elements.ts'
 import type { HooklineError } from '../message/error.ts'
-import type { Message, MessageType } from '../message/message.ts'
+import type { MessageType, ReceivedMessage } from '../message/message.ts'
 import { MESSAGE_TYPES } from '../message/type-table.ts'
 import type { Receiver } from '../receiver/api.ts'
 import type { Clock } from '../time/clock.ts'
@@ -56,7 +56,7 @@ export function watchReceiver(
    */
   function open(
     delivery: Delivery,
-    message: Message | undefined,
+    message: ReceivedMessage | undefined,
     sample: Sample | undefined,
     isStored = false,
   ): LoggedMessage | undefined {

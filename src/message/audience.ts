@@ -1,7 +1,7 @@
 /** Audiences in messages: the trait of an audience, and the memberships that a message reports. */
 
 import { kindOf } from './error.ts'
-import type { Message } from './message.ts'
+import type { ReceivedMessage } from './message.ts'
 
 /**
  * Returns the trait of an audience or a computed trait: its name in snake_case ("Outbound event delivery", Audience and
@@ -27,7 +27,7 @@ function invalidName(name: unknown): TypeError {
  * Reads what a message reports about audiences: by trait, true for entered, false for left. Looks at the boolean traits of an
  * identify, and at a track named `Audience Entered` or `Audience Exited`, whose `audience_key` is the trait.
  */
-export function memberships(message: Message): readonly (readonly [trait: string, isMember: boolean])[] {
+export function memberships(message: ReceivedMessage): readonly (readonly [trait: string, isMember: boolean])[] {
   if (message.type === 'identify') return Object.entries(message.traits ?? {}).filter(isMembership)
   if (message.type !== 'track') return []
   const { event, properties } = message

@@ -23,19 +23,23 @@ export function readUsers(ids: string | readonly string[]): ReadonlySet<unknown>
   throw new TypeError(`\`ids\` must be an id of a user or a list of ids. Got ${found}. Pass one, for example 'user-1'.`)
 }
 
-/** Lists the ids of the users whom a body is about: of one message, of a list of messages, or of a batch of calls. */
+/** Lists the ids of the users whom a body is about. */
 export function usersIn(body: Uint8Array): unknown[] {
   try {
-    const value: unknown = JSON.parse(decoder.decode(body))
-    const calls: unknown = isObject(value) ? value.batch : value
-    return [value, ...(Array.isArray(calls) ? calls : [])].flatMap(usersOf)
+    return usersOf(JSON.parse(decoder.decode(body)))
   } catch {
     return []
   }
 }
 
+/** Lists the ids of the users whom parsed JSON is about: one message, a list of messages, or a batch of calls. */
+export function usersOf(value: unknown): unknown[] {
+  const calls: unknown = isObject(value) ? value.batch : value
+  return [value, ...(Array.isArray(calls) ? calls : [])].flatMap(idsOf)
+}
+
 /** A number is no id of a message, but an invalid message that has one is stored, too. */
-export function usersOf(message: unknown): unknown[] {
+function idsOf(message: unknown): unknown[] {
   if (!isObject(message) || message.type === 'delete') return []
   const ids = IDS.map((field) => message[field]).filter((id) => id !== undefined)
   return ids.map((id) => (typeof id === 'number' ? String(id) : id))

@@ -143,3 +143,16 @@ export type Message =
 
 /** `page`, `screen`, `identify`, `track`, `alias`, `group` or `delete`. */
 export type MessageType = Message['type']
+
+/** Any other JSON that a sender signed: for a receiver with `custom`. */
+export interface CustomMessage<Body = unknown> extends NoFields {
+  readonly type: 'custom'
+  /** The body, or the element of a batch, or the output of its schema. */
+  readonly body: Body
+}
+
+/** So that a field that all messages may have can be read of this one, too. */
+type NoFields = { readonly [Field in keyof (Common & Actor)]?: never }
+
+/** A message of a receiver: one of the seven or, with `custom`, any other JSON. */
+export type ReceivedMessage = Message | CustomMessage

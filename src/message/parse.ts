@@ -1,8 +1,8 @@
 /** Turns the bytes of a body into a checked message, or into an error that names the field. */
 
 import { invalidField, kindOf, requireBytes } from './error.ts'
-import { isObject, type Json, parseObject } from './json.ts'
-import type { Message } from './message.ts'
+import { isObject, type Json, parseJson, parseObject } from './json.ts'
+import type { Message, ReceivedMessage } from './message.ts'
 import { ALIAS_IDS, isMessageType, MESSAGE_OBJECTS, TYPE_NAMES, TYPES, type TypeRule } from './type-table.ts'
 
 /**
@@ -22,6 +22,16 @@ export function parse(body: Uint8Array): Message {
   return checkMessage(parseObject(requireBytes(body, 'parse: body')))
 }
 
+/** Parses a body for a receiver. */
+export function parseReceived(body: Uint8Array, takesCustom: boolean): ReceivedMessage {
+  return takesCustom ? checkReceived(parseJson(body)) : parse(body)
+}
+
+/** Checks a value for a receiver with `custom`: what does not say that it is one of the seven is a custom message. */
+export function checkReceived(value: unknown): ReceivedMessage {
+  return isObject(value) && isMessageType(value.type) ? checkMessage(value) : { type: 'custom', body: value }
+}
+
 /**
  * Checks an object as {@link parse} does, and returns it as a message. Adds the missing spellings of an alias's ids to
  * it.
@@ -30,7 +40,13 @@ export function checkMessage(message: Json): Message {
   const { type } = message
   if (!isMessageType(type)) {
     const code = type === undefined ? 'message_invalid' : 'message_type_unknown'
-    throw invalidField(code, 'type', `must be one of ${TYPE_NAMES}`, kindOf(type), 'one of them')
+    throw invalidField(
+      code,
+      'type',
+      `must be one of ${TYPE_NAMES}`,
+      kindOf(type),
+      'one of them, or set `custom` of the receiver to take other JSON',
+    )
   }
   for (const field of MESSAGE_OBJECTS) {
     const value = message[field]

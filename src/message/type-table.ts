@@ -1,6 +1,6 @@
 /** The seven message types in one table, from which parsing, composing, methods, client checks and collector routes follow. */
 
-import type { MessageType } from './message.ts'
+import type { MessageType, ReceivedMessage } from './message.ts'
 
 export interface TypeRule {
   readonly ids: 'actor' | 'user' | 'alias'
@@ -35,6 +35,9 @@ export const ALIAS_IDS = [
 ] as const
 
 export const MESSAGE_TYPES: readonly MessageType[] = Object.keys(TYPES) as MessageType[]
+
+/** Those of a receiver. */
+export const RECEIVED_TYPES: readonly ReceivedMessage['type'][] = [...MESSAGE_TYPES, 'custom']
 
 export const CALL_TYPES: readonly CallType[] = MESSAGE_TYPES.filter(isCallType)
 

@@ -20,11 +20,11 @@ import type {
   StoredEvent,
 } from '../handling/diagnostics.ts'
 import type { HooklineError } from '../message/error.ts'
-import type { Message } from '../message/message.ts'
+import type { ReceivedMessage } from '../message/message.ts'
 import { contextOf } from './in-trace.ts'
 
 interface Work {
-  readonly message: Message | undefined
+  readonly message: ReceivedMessage | undefined
   readonly delivery: Delivery
   readonly durationMs: number
   readonly error?: HooklineError

@@ -3,14 +3,21 @@
 import type { Delivery, ReceivedElement } from '../handling/delivery.ts'
 import type { AudienceHandlers } from '../handling/handlers.ts'
 import type { ReceiverObserver } from '../handling/observer.ts'
-import type { EventSchemas, SchemaOutput, TraitSchemas } from '../handling/schema.ts'
+import type { CustomOf, CustomOption, EventSchemas, SchemaOutput, TraitSchemas } from '../handling/schema.ts'
 import type { Handler, HandlerOptions } from '../handling/selection.ts'
 import type { Endpoint, EndpointHeaders, EndpointRequest, TextAnswer } from '../http/endpoint.ts'
 import type { HandledMessage, HistoryFilter, Replay, ReplayOptions } from '../inbox/history.ts'
 import type { DeadLetterReason } from '../inbox/retry-state.ts'
 import type { DeadLetterMessage, InboxLetterFilter, StoredMessage } from '../inbox/stored.ts'
 import type { HooklineError } from '../message/error.ts'
-import type { GroupMessage, IdentifyMessage, Message, MessageType, TrackMessage } from '../message/message.ts'
+import type {
+  GroupMessage,
+  IdentifyMessage,
+  Message,
+  MessageType,
+  ReceivedMessage,
+  TrackMessage,
+} from '../message/message.ts'
 import type { DeadLetterFilter, DeadLetterPage, Forgotten } from '../queues/api.ts'
 import type { Health } from '../queues/health.ts'
 import type { LetterCount } from '../queues/letters.ts'
@@ -25,11 +32,11 @@ export type HeadersLike = EndpointHeaders | Iterable<readonly [string, string]>
  * For a batch, `ok` means that each element is; `message` and `delivery` are those of the first, `error` is the one that makes the
  * sender come again, else the first one. An invalid element alone does not: it is answered 200.
  */
-export type Received = TextAnswer & {
+export type Received<M extends ReceivedMessage = ReceivedMessage> = TextAnswer & {
   /** One for each element, in their order; undefined for a message that arrived alone, and for a batch that was refused as a whole. */
-  readonly elements?: readonly ReceivedElement[]
+  readonly elements?: readonly ReceivedElement<M>[]
 } & (
-    | { readonly ok: true; readonly message: Message; readonly delivery: Delivery }
+    | { readonly ok: true; readonly message: M; readonly delivery: Delivery }
     | { readonly ok: false; readonly error: HooklineError }
   )
 
@@ -52,11 +59,20 @@ export interface ReceiverCloseOptions {
 }
 
 /** The message of a type, with the output of its schema. */
-export type MessageOfType<Type extends MessageType, Traits extends TraitSchemas> = Type extends 'identify'
+export type MessageOfType<
+  Type extends ReceivedMessage['type'],
+  Traits extends TraitSchemas,
+  Custom = undefined,
+> = Type extends 'identify'
   ? IdentifyMessage<SchemaOutput<Traits['identify']>>
   : Type extends 'group'
     ? GroupMessage<SchemaOutput<Traits['group']>>
-    : Extract<Message, { type: Type }>
+    : Type extends 'custom'
+      ? CustomOf<Custom>
+      : Extract<Message, { type: Type }>
+
+/** The types that a receiver has handlers for. */
+export type TypeOf<Custom> = MessageType | CustomOf<Custom>['type']
 
 /** The track message of an event, with the output of its schema; of several events a union, which narrows on `event`. */
 export type TrackOf<Event extends string, Events extends EventSchemas> = Event extends string
@@ -69,10 +85,10 @@ export type TrackOf<Event extends string, Events extends EventSchemas> = Event e
  * @example
  * type OrderCompleted = MessageOf<typeof receiver, 'track', 'Order Completed'>
  */
-export type MessageOf<AReceiver extends Receiver, Type extends MessageType, Event extends string = never> =
-  AReceiver extends Receiver<infer Events, infer Traits>
+export type MessageOf<AReceiver extends Receiver, Type extends ReceivedMessage['type'], Event extends string = never> =
+  AReceiver extends Receiver<infer Events, infer Traits, infer Custom>
     ? [Event] extends [never]
-      ? MessageOfType<Type, Traits>
+      ? MessageOfType<Type, Traits, Custom>
       : Type extends 'track'
         ? TrackOf<Event, Events>
         : never
@@ -88,39 +104,45 @@ export interface ReceiverHealth extends Health {
  * Receives messages: mount it with an adapter's `serve`, or call `receive` yourself. Without type arguments it stands for any
  * receiver, whatever its schemas; handlers that are registered on it get fields of unknown values.
  */
-// biome-ignore lint/suspicious/noExplicitAny: the one argument that stands for all schemas
-export interface Receiver<Events extends EventSchemas = any, Traits extends TraitSchemas = any> extends Endpoint {
+export interface Receiver<
+  // biome-ignore lint/suspicious/noExplicitAny: the one argument that stands for all schemas
+  Events extends EventSchemas = any,
+  // biome-ignore lint/suspicious/noExplicitAny: the same
+  Traits extends TraitSchemas = any,
+  // biome-ignore lint/suspicious/noExplicitAny: the same
+  Custom extends CustomOption = any,
+> extends Endpoint {
   /** Calls `handler` for the track messages of one event; their properties are the output of its schema. */
   on<const Event extends (keyof Events & string) | (string & {})>(
     type: 'track',
     event: Event,
     handler: Handler<TrackOf<Event, Events>>,
     options?: HandlerOptions,
-  ): Receiver<Events, Traits>
+  ): Receiver<Events, Traits, Custom>
   /**
    * Calls `handler` for every message of a type, or of any of a list of types. All handlers of a message run, at the same
    * time; when one fails, the message is retried and all run again. A message that no handler matches is not wanted: it is
    * answered 200, and completed in an inbox.
    *
-   * @throws TypeError for anything but the seven types; and after {@link start} for a type, event or audience that never had
+   * @throws TypeError for anything but the seven types and, with the option, `custom`; and after {@link start} for a type, event or audience that never had
    *   a handler, because its messages may be completed already.
    */
-  on<const Type extends MessageType>(
+  on<const Type extends TypeOf<Custom>>(
     type: Type | readonly Type[],
-    handler: Handler<MessageOfType<Type, Traits>>,
+    handler: Handler<MessageOfType<Type, Traits, Custom>>,
     options?: HandlerOptions,
-  ): Receiver<Events, Traits>
+  ): Receiver<Events, Traits, Custom>
   /** Calls `handler` for every message, whatever its type. */
   on(
     type: '*',
-    handler: Handler<MessageOfType<MessageType, Traits>>,
+    handler: Handler<MessageOfType<TypeOf<Custom>, Traits, Custom>>,
     options?: HandlerOptions,
-  ): Receiver<Events, Traits>
+  ): Receiver<Events, Traits, Custom>
 
   /** Removes what `on` registered with the same arguments. */
-  off(type: MessageType | readonly MessageType[] | '*', handler: Handler<never>): Receiver<Events, Traits>
+  off(type: TypeOf<Custom> | readonly TypeOf<Custom>[] | '*', handler: Handler<never>): Receiver<Events, Traits, Custom>
   /** Removes what `on` registered with the same arguments. */
-  off(type: 'track', event: string, handler: Handler<never>): Receiver<Events, Traits>
+  off(type: 'track', event: string, handler: Handler<never>): Receiver<Events, Traits, Custom>
 
   /**
    * Calls `entered` and `exited` when a user enters or leaves an audience: an `identify` whose snake_case trait is true
@@ -133,7 +155,7 @@ export interface Receiver<Events extends EventSchemas = any, Traits extends Trai
     name: string,
     handlers: AudienceHandlers<MessageOfType<'identify', Traits> | TrackMessage>,
     options?: HandlerOptions,
-  ): Receiver<Events, Traits>
+  ): Receiver<Events, Traits, Custom>
 
   /**
    * Verifies, parses and dispatches one message, or a batch, without any framework. Never rejects because of what was sent.
@@ -142,10 +164,14 @@ export interface Receiver<Events extends EventSchemas = any, Traits extends Trai
    * @param headers The headers of the request; `X-Signature` is the one that counts, its name in any case.
    * @throws TypeError (as a rejection) when `bytes` are not bytes or `headers` no headers, and for an unknown option.
    */
-  receive(bytes: Uint8Array, headers: HeadersLike, options?: ReceiveOptions): Promise<Received>
+  receive(
+    bytes: Uint8Array,
+    headers: HeadersLike,
+    options?: ReceiveOptions,
+  ): Promise<Received<Message | CustomOf<Custom>>>
 
   /** Answers a request of any host. Adapters call it. */
-  handle(request: EndpointRequest): Promise<Received>
+  handle(request: EndpointRequest): Promise<Received<Message | CustomOf<Custom>>>
 
   /**
    * Starts handling the messages of the inbox. Register the handlers first.

@@ -9,14 +9,14 @@ import type { Inbox } from '../inbox/inbox.ts'
 import { elementsOf, firstElement, isArray } from '../message/elements.ts'
 import { HooklineError, kindOf } from '../message/error.ts'
 import { isObject, parseJson } from '../message/json.ts'
-import { checkMessage } from '../message/parse.ts'
+import { checkMessage, checkReceived } from '../message/parse.ts'
 import type { Key } from '../message/signature.ts'
 import type { ReceiverSettings } from './options.ts'
 
 export type Batches = ReturnType<typeof createBatches>
 
 export function createBatches(
-  { batches, batchLimit, clock }: ReceiverSettings,
+  { batches, batchLimit, takesCustom, clock }: ReceiverSettings,
   handlers: Handlers,
   inbox: Inbox | undefined,
 ) {
@@ -50,7 +50,7 @@ export function createBatches(
      *   nothing that an observer keeps.
      */
     split(batch: OpenDelivery, drop: (element: OpenDelivery) => void): readonly OpenDelivery[] {
-      const elements = trySplit(batch, batchLimit)
+      const elements = trySplit(batch, batchLimit, takesCustom)
       if (batch.isUncovered && elements.length > 1) warnUnlessTaken()
       for (const element of elements) {
         if (element === batch) continue
@@ -74,16 +74,16 @@ export function bytesSigned(batch: OpenDelivery, key: Key, signature: string): U
   return isWhole ? batch.bytes : isFirst ? first : undefined
 }
 
-function trySplit(batch: OpenDelivery, limit: number): OpenDelivery[] {
+function trySplit(batch: OpenDelivery, limit: number, takesCustom: boolean): OpenDelivery[] {
   try {
-    return split(batch, limit)
+    return split(batch, limit, takesCustom)
   } catch (error) {
     batch.setInvalid(toError(error))
     return [batch]
   }
 }
 
-function split(batch: OpenDelivery, limit: number): OpenDelivery[] {
+function split(batch: OpenDelivery, limit: number, takesCustom: boolean): OpenDelivery[] {
   const { bytes, signature, secretIndex, hasHeader, source, isUncovered } = batch
   const values = parseJson(bytes) as readonly unknown[] // It begins with a bracket.
   if (values.length === 0) {
@@ -107,14 +107,15 @@ function split(batch: OpenDelivery, limit: number): OpenDelivery[] {
       delivery.element = { of, index }
       delivery.isUncovered = isUncovered
     }
-    read(value, delivery)
+    read(value, delivery, takesCustom)
     return delivery
   })
 }
 
-function read(value: unknown, delivery: OpenDelivery): void {
+function read(value: unknown, delivery: OpenDelivery, takesCustom: boolean): void {
   try {
-    if (isObject(value)) delivery.wire = checkMessage(value)
+    if (takesCustom) delivery.wire = checkReceived(value)
+    else if (isObject(value)) delivery.wire = checkMessage(value)
     else {
       const text = `An element of a batch must be one JSON object. Got ${kindOf(value)}. Send an array of messages.`
       throw new HooklineError('body_not_json', text)

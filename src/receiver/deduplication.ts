@@ -8,7 +8,7 @@ import type { OpenDelivery } from '../handling/open-delivery.ts'
 import type { Tap } from '../handling/tap.ts'
 import { HooklineError } from '../message/error.ts'
 import { idOfKey } from '../message/id.ts'
-import type { Message } from '../message/message.ts'
+import type { ReceivedMessage } from '../message/message.ts'
 import { invalidOption, kindOf, refuseUnknown, requireFunction, requireKey } from '../options/checks.ts'
 import type { Clock } from '../time/clock.ts'
 import { within } from '../time/timeout.ts'
@@ -18,7 +18,7 @@ export interface ReceiverDedupeOptions {
   /** Remembers which messages were handled. */
   readonly store: Dedupe
   /** Identifies a message: of several with the same key, one is handled. Default: the delivery's id. Gets the message before its schema. */
-  readonly key?: (message: Message, delivery: Delivery) => string
+  key?(message: ReceivedMessage, delivery: Delivery): string
 }
 
 export type Deduplication = ReturnType<typeof createDeduplication>
@@ -44,7 +44,7 @@ export function createDeduplication({ store, key }: ReceiverDedupeOptions, clock
   let held = 0
   let onIdle = (): void => {}
 
-  function keyOf(message: Message, delivery: OpenDelivery): string {
+  function keyOf(message: ReceivedMessage, delivery: OpenDelivery): string {
     if (key === undefined) return delivery.id
     const chosen: unknown = key(message, delivery)
     requireKey('dedupe.key', chosen)
@@ -78,7 +78,7 @@ export function createDeduplication({ store, key }: ReceiverDedupeOptions, clock
   return {
     /** Calls `handle` unless the message was handled before. Holds the claim until it is done, also past the deadline. */
     async run(
-      message: Message,
+      message: ReceivedMessage,
       delivery: OpenDelivery,
       request: FailedRequest,
       handle: () => unknown,

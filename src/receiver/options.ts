@@ -4,7 +4,7 @@ import type { Dedupe } from '../dedupe/store.ts'
 import type { DeliveryMethod } from '../handling/delivery.ts'
 import type { FailedRequest } from '../handling/diagnostics.ts'
 import { createReceiverObservers } from '../handling/observer.ts'
-import { createValidate, type EventSchemas, type TraitSchemas } from '../handling/schema.ts'
+import { type CustomOption, createValidate, type EventSchemas, type TraitSchemas } from '../handling/schema.ts'
 import { createTap } from '../handling/tap.ts'
 import { POST_ONLY } from '../http/answer.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
@@ -36,6 +36,7 @@ export interface ReceiverOptions<
   Events extends EventSchemas = {},
   // biome-ignore lint/complexity/noBannedTypes: no schemas is the empty object
   Traits extends TraitSchemas = {},
+  Custom extends CustomOption = undefined,
 > {
   /**
    * The shared secret of the destination; several while one replaces another; a function that returns it, called on the
@@ -55,6 +56,11 @@ export interface ReceiverOptions<
   readonly events?: Events
   /** Schemas of the traits of `identify` and `group` messages; an audience sync carries one trait only. */
   readonly traits?: Traits
+  /**
+   * Takes any other JSON, too, of senders whose users choose the body: handlers of `'custom'` get it as `body`. `true`, or a schema of it.
+   * What names one of the seven types is no custom message, also when it is invalid. Default false: refused, `message_type_unknown`.
+   */
+  readonly custom?: Custom
   /**
    * The methods of the requests that it takes: `POST`, `PUT`, `PATCH`, `DELETE`. A signature does not cover the method: who has seen a signed
    * request can send it again with another one. Default `['POST']`.
@@ -132,6 +138,7 @@ const CHECKS: OptionChecks<ReceiverOptions> = {
   allowUnsigned: anything,
   events: anything,
   traits: anything,
+  custom: anything,
   methods: requireDeliveryMethods,
   limit: whole(1),
   batches: (name, value) => requireOneOf(name, value, BATCH_MODES),
@@ -170,7 +177,8 @@ export function readOptions(options: ReceiverOptions) {
   return {
     matchSecret: readSecret(options, clock),
     headerName: options.header?.name.toLowerCase(),
-    validate: createValidate(options.events, options.traits),
+    validate: createValidate(options.events, options.traits, options.custom),
+    takesCustom: options.custom !== undefined && options.custom !== false,
     methods: options.methods ?? POST_ONLY,
     limit: options.limit ?? BODY_LIMIT,
     batches: options.batches ?? 'refuse',

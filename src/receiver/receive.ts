@@ -9,7 +9,7 @@ import { bodyConsumed, isExact, KEEP_THE_BYTES } from '../http/body.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import { HooklineError } from '../message/error.ts'
-import type { Message } from '../message/message.ts'
+import type { ReceivedMessage } from '../message/message.ts'
 import { createKey, isWellFormed } from '../message/signature.ts'
 import type { Batches, createBatches } from './batches.ts'
 import {
@@ -29,7 +29,7 @@ export function createReceive(
   inbox: Inbox | undefined,
   dedupe: Deduplication | undefined,
 ): Receive {
-  const { matchSecret, headerName, validate, onRejected, tap } = settings
+  const { matchSecret, headerName, takesCustom, validate, onRejected, tap } = settings
   const loading = settings.batches === 'refuse' ? undefined : loadBatches(settings, handlers, inbox)
   const warned = new Set<string>()
   return createAnswer(settings, run)
@@ -79,8 +79,8 @@ export function createReceive(
       open.current = each
       each.enter('handlers')
       try {
-        const wire = each.read() // 400 body_not_json; 422 message_invalid, message_type_unknown
-        const message: Message = yield validate(wire) // 422 schema_mismatch
+        const wire = each.read(takesCustom) // 400 body_not_json; 422 message_invalid, message_type_unknown
+        const message: ReceivedMessage = yield validate(wire) // 422 schema_mismatch
         // 500 handler_failed; 503 duplicate_in_progress, dedupe_unavailable
         yield perform(message, wire, each, request, each.isUncovered ? batches?.unverified : undefined)
         finish(open, each, message)
@@ -95,7 +95,7 @@ export function createReceive(
   /** Prepares a message for the inbox. An error does not keep an authentic one that is invalid from being stored. */
   function prepare(inbox: Inbox, delivery: OpenDelivery) {
     try {
-      const message = delivery.read()
+      const message = delivery.read(takesCustom)
       const job = inbox.prepare(delivery, message) // Its key makes the id.
       tap.received(message, delivery)
       return { delivery, result: message, job }
@@ -105,7 +105,7 @@ export function createReceive(
     }
   }
 
-  function finish({ request }: OpenRequest, delivery: OpenDelivery, result: Message | HooklineError): void {
+  function finish({ request }: OpenRequest, delivery: OpenDelivery, result: ReceivedMessage | HooklineError): void {
     const error = result instanceof HooklineError ? result : undefined
     if (delivery.expired !== undefined) {
       if (error?.code === 'handler_failed' && error !== delivery.expired) tap.failedLate(delivery, error, request)
@@ -120,8 +120,8 @@ export function createReceive(
   }
 
   function perform(
-    message: Message,
-    wire: Message,
+    message: ReceivedMessage,
+    wire: ReceivedMessage,
     delivery: OpenDelivery,
     request: GivenRequest,
     store: Dedupe | undefined,
@@ -130,7 +130,7 @@ export function createReceive(
     return dedupe.run(wire, delivery, request, () => dispatch(message, wire, delivery, request), store)
   }
 
-  function dispatch(message: Message, wire: Message, delivery: OpenDelivery, request: GivenRequest) {
+  function dispatch(message: ReceivedMessage, wire: ReceivedMessage, delivery: OpenDelivery, request: GivenRequest) {
     // What `receive` returns holds the message: its caller needs no handler.
     if (request.method !== undefined && handlers.size === 0) warnOnce('HOOKLINE_NO_HANDLER', NO_HANDLER)
     delivery.enter('handlers')

@@ -2,7 +2,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type AudienceHandlers, createHandlers } from '../handling/handlers.ts'
-import type { EventSchemas, TraitSchemas } from '../handling/schema.ts'
+import type { CustomOption, EventSchemas, TraitSchemas } from '../handling/schema.ts'
 import { bodyTooLarge } from '../http/body.ts'
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import { createInbox, type Inbox } from '../inbox/inbox.ts'
@@ -30,17 +30,18 @@ export function createReceiver<
   const Events extends EventSchemas = {},
   // biome-ignore lint/complexity/noBannedTypes: no schemas is the empty object
   const Traits extends TraitSchemas = {},
->(options: ReceiverOptions<Events, Traits>): Receiver<Events, Traits> {
-  const settings = readOptions(options)
+  const Custom extends CustomOption = undefined,
+>(options: ReceiverOptions<Events, Traits, Custom>): Receiver<Events, Traits, Custom> {
+  const settings = readOptions(options as ReceiverOptions)
   const { limit, clock } = settings
-  const handlers = createHandlers(Object.keys(options.events ?? {}))
+  const handlers = createHandlers(Object.keys(options.events ?? {}), settings.takesCustom)
   const inbox = settings.inbox && createInbox(settings.inbox, settings, handlers)
   const dedupe = settings.dedupe && createDeduplication(settings.dedupe, clock, settings.tap)
   const { handle, answer, stop } = createReceive(settings, handlers, inbox, dedupe)
   let isStarted = false
   let closed: Promise<readonly StoredMessage[]> | undefined
 
-  const receiver: Receiver<Events, Traits> = {
+  const receiver: Receiver = {
     on: (...selection: unknown[]) => {
       handlers.add(selection)
       return receiver
@@ -107,7 +108,7 @@ export function createReceiver<
     },
   }
   tellSecrets(receiver, options.secret)
-  return receiver
+  return receiver as Receiver<Events, Traits, Custom>
 
   function inboxFor(call: string): Inbox {
     if (inbox !== undefined) return inbox

@@ -63,6 +63,22 @@ describe('a receiver with an inbox', () => {
     expect(counts()).toEqual([1, 0])
   })
 
+  it('a custom message shows what its body says of itself, and is forgotten with its user', async () => {
+    const { receiver, clock, rows, journal } = setUp({}, { custom: true } as object)
+    receiver.start()
+    await deliver(receiver, { event: 'Ordered', userId: 'user-7', messageId: 'm-7' })
+    await deliver(receiver, [{ userId: 'user-8' }, { userId: 'user-7' }])
+    await deliver(receiver, ['text'])
+    await clock.advance(0)
+    expect(rows()).toMatchObject([
+      { type: 'custom', state: 'done' },
+      { type: 'custom', state: 'done' },
+      { type: 'custom', name: 'Ordered', user: 'user-7', messageIds: ['m-7'], state: 'done' },
+    ])
+    expect(journal.forget('user-7')).toBe(2)
+    expect(rows()).toHaveLength(1)
+  })
+
   it('a worker may handle a message before it is known to be stored', async () => {
     const set = setUpInbox()
     const push = set.memory.push

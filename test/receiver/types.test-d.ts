@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
 import {
   type AliasMessage,
+  type CustomMessage,
   createReceiver,
   type DeadLetterMessage,
   type DeleteMessage,
@@ -110,7 +111,7 @@ test('onAudience gives an identify or a track', () => {
 })
 
 test('receive says what became of it', () => {
-  expectTypeOf(receiver.receive).returns.resolves.toEqualTypeOf<Received>()
+  expectTypeOf(receiver.receive).returns.resolves.toEqualTypeOf<Received<Message>>()
 })
 
 test('an inbox or dedupe changes nothing of what handlers get', () => {
@@ -153,7 +154,7 @@ test('a receiver with schemas is a Receiver, whose handlers get fields of unknow
       .on('track', 'Order Completed', ({ properties }) => expectTypeOf(properties).toEqualTypeOf<Fields | undefined>())
       .on('identify', ({ traits }) => expectTypeOf(traits).toEqualTypeOf<Fields | undefined>())
       .on('page', (message) => expectTypeOf(message).toEqualTypeOf<PageMessage>())
-      .on('*', (message) => expectTypeOf(message).toEqualTypeOf<Message>())
+      .on('*', (message) => expectTypeOf(message).toEqualTypeOf<Message | CustomMessage>())
   receivers.forEach(register)
   register(typed)
 })
@@ -193,7 +194,7 @@ test('a handler asks for unverified messages by an option', () => {
 
 test('a result says what became of each element of a batch', async () => {
   const { elements, ok } = await typed.receive(new Uint8Array(), {})
-  expectTypeOf(elements).toEqualTypeOf<readonly ReceivedElement[] | undefined>()
+  expectTypeOf(elements).toEqualTypeOf<readonly ReceivedElement<Message>[] | undefined>()
   expectTypeOf(ok).toEqualTypeOf<boolean>()
   for (const element of elements ?? []) {
     if (element.ok) expectTypeOf(element.message).toEqualTypeOf<Message>()
@@ -239,4 +240,36 @@ test('mistakes do not compile', () => {
   createReceiver({ secert: 's' })
   // @ts-expect-error
   createReceiver({ secret: 's', events: { e: {} } })
+})
+
+test('a custom message is what its schema makes of it', async () => {
+  const any = createReceiver({ secret: 's', custom: true })
+  any
+    .on('custom', (message) => expectTypeOf(message).toEqualTypeOf<CustomMessage>())
+    .on('*', (message) => expectTypeOf(message).toEqualTypeOf<Message | CustomMessage>())
+    .on('track', (message) => expectTypeOf(message).toEqualTypeOf<TrackMessage>())
+  expectTypeOf(any.receive).returns.resolves.toEqualTypeOf<Received>()
+
+  const order = createReceiver({ secret: 's', custom: z.object({ total: z.coerce.number() }), events: {} })
+  order
+    .on('custom', ({ body }) => expectTypeOf(body).toEqualTypeOf<{ total: number }>())
+    .on(['custom', 'page'], (message) => (message.type === 'page' ? message.name : message.body.total))
+  expectTypeOf<MessageOf<typeof order, 'custom'>>().toEqualTypeOf<CustomMessage<{ total: number }>>()
+
+  const maybe = createReceiver({ secret: 's', custom: Math.random() > 0.5 })
+  maybe.on('custom', ({ body }) => expectTypeOf(body).toBeUnknown())
+  const receivers: Receiver[] = [any, order, maybe]
+  for (const each of receivers) each.on('custom', ({ body }) => expectTypeOf(body).toBeUnknown())
+
+  // @ts-expect-error a receiver without the option
+  receiver.on('custom', () => {})
+  // @ts-expect-error neither true nor a schema
+  createReceiver({ secret: 's', custom: 'yes' })
+  receiver.on('*', (message) => expectTypeOf(message).toEqualTypeOf<Message>())
+})
+
+test('a field of all messages can be read of any that is received', () => {
+  const inbox = { queue: memoryQueue(), key: (message: Message) => message.messageId ?? '' }
+  createReceiver({ secret: 's', custom: true, inbox })
+  createReceiver({ secret: 's', custom: true, inbox: { ...inbox, key: ({ messageId }) => messageId ?? '' } })
 })

@@ -3,8 +3,8 @@
 import type { Command } from 'commander'
 import { readRegistration } from '../../handling/selection.ts'
 import { HooklineError } from '../../message/error.ts'
-import type { MessageType } from '../../message/message.ts'
-import { MESSAGE_TYPES } from '../../message/type-table.ts'
+import type { ReceivedMessage } from '../../message/message.ts'
+import { RECEIVED_TYPES } from '../../message/type-table.ts'
 import { nearest } from '../../options/checks.ts'
 import type { Queue } from '../../queues/api.ts'
 import { type MessageFilter, requireFilter } from '../../queues/filter.ts'
@@ -18,7 +18,7 @@ import { createPlace, type Place, type PlaceOptions } from './place.ts'
 interface Options extends PlaceOptions, LetterOptions, HistoryOptions {
   readonly since?: Date
   readonly until?: Date
-  readonly type?: MessageType
+  readonly type?: ReceivedMessage['type']
   readonly event?: string
   readonly user?: string
   readonly name?: string
@@ -37,7 +37,7 @@ export function define(command: Command): void {
     .option('--name <queue>', 'the queue; needed where there are several')
     .option('--since <time>', 'handled, or failed, at this time or later: 3d, 12h, 30m or 2026-11-20T09:30:00Z', time)
     .option('--until <time>', 'handled, or failed, before this time', time)
-    .addOption(choice('--type <type>', 'messages of this type', MESSAGE_TYPES))
+    .addOption(choice('--type <type>', 'messages of this type', RECEIVED_TYPES))
     .option('--event <name>', 'track messages of this event')
     .option('--user <id>', 'messages of this user')
     .option(

@@ -14,7 +14,6 @@ import {
 import { type DeadLetterMessage, readDeadLetter } from '../../inbox/stored.ts'
 import { HooklineError } from '../../message/error.ts'
 import { isObject } from '../../message/json.ts'
-import type { Message } from '../../message/message.ts'
 import type { DeadLetter, DeadLetterPage, Queue } from '../../queues/api.ts'
 import { checkHealth, type Health } from '../../queues/health.ts'
 import type { Receiver } from '../../receiver/api.ts'
@@ -181,11 +180,10 @@ export function describeBytes(bytes: Uint8Array): Pick<Letter, 'type' | 'name' |
     message = JSON.parse(decoder.decode(bytes))
   } catch {}
   if (!isObject(message)) return { excerpt }
-  const described = message as unknown as Message
   const fields = {
     type: cut(message.type, SHORT),
-    name: cut(nameOf(described), SHORT),
-    user: cut(userOf(described), SHORT),
+    name: cut(nameOf(message), SHORT),
+    user: cut(userOf(message), SHORT),
   }
   // Fields that are undefined are left out when it is sent.
   return { ...fields, excerpt } as Pick<Letter, 'type' | 'name' | 'user' | 'excerpt'>

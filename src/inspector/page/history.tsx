@@ -1,7 +1,7 @@
 /** The view "History": messages that an inbox handled, found by filters, and replays of them. */
 
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { MESSAGE_TYPES } from '../../message/type-table.ts'
+import { RECEIVED_TYPES } from '../../message/type-table.ts'
 import type { HandledLine, Part, ReplayPlan, ReplayRequest, ReplayStatus } from '../wire.ts'
 import { formatCount, formatDay, formatNumber, formatTime } from './format.ts'
 import { goTo, hrefOf, useRoute } from './navigation.ts'
@@ -100,7 +100,7 @@ function PartHistory({ part, query }: PartHistoryProps) {
           Type
           <select value={query.get('type') ?? ''} onChange={({ currentTarget }) => set('type', currentTarget.value)}>
             <option value="">Any</option>
-            {MESSAGE_TYPES.map((type) => (
+            {RECEIVED_TYPES.map((type) => (
               <option key={type}>{type}</option>
             ))}
           </select>

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { MESSAGE_TYPES } from '../../message/type-table.ts'
+import { RECEIVED_TYPES } from '../../message/type-table.ts'
 import type { Row } from '../wire.ts'
 import { countFilters, type FilterName, filterOf, withFilter } from './filter.ts'
 import { formatCode, formatCount, formatDuration, formatExactTime, formatNumber, formatTime } from './format.ts'
@@ -122,7 +122,7 @@ export function MessagesView() {
   )
 }
 
-const TYPES = [...MESSAGE_TYPES, 'batch']
+const TYPES = [...RECEIVED_TYPES, 'batch']
 
 interface FiltersProps {
   readonly query: URLSearchParams
@@ -236,7 +236,7 @@ function HistoryLink({ query }: { readonly query: URLSearchParams }) {
   const hasHistory = useStore(({ setup }) => setup?.parts.some((part) => part.hasHistory) === true)
   if (!hasHistory) return null
   const given = [
-    ['type', MESSAGE_TYPES.find((type) => type === query.get('type'))],
+    ['type', RECEIVED_TYPES.find((type) => type === query.get('type'))],
     ['event', query.get('event')],
     ['userId', query.get('user')],
   ].flatMap(([name, value]) => (name && value ? [[name, value]] : []))
