@@ -27,6 +27,7 @@ export type {
   SkipReason,
 } from './destination/observer.ts'
 export type { DestinationOptions } from './destination/options.ts'
+export type { Route } from './destination/router.ts'
 export type { DispatcherLike } from './http/post.ts'
 export type {
   AliasCall,

@@ -29,6 +29,7 @@ export function createCollector(options: CollectorOptions): Collector {
   let { sources } = settings
   for (const [index, { writeKey }] of options.sources.entries()) warnOfSecret(`sources[${index}].writeKey`, writeKey)
   const deadlines = createDeadlines(deadlineMs, clock)
+  sources.setRoutes()
 
   return {
     routes: [...ROUTES.keys()],
@@ -47,6 +48,7 @@ export function createCollector(options: CollectorOptions): Collector {
 
     update(changes) {
       sources = readChanges(changes)
+      sources.setRoutes()
     },
 
     async delete(userId, scope = {}) {
@@ -94,7 +96,7 @@ export function createCollector(options: CollectorOptions): Collector {
     const ip = isOfUser(source, request) ? readAddress(request, ipHeader) : undefined
     const arrival = { route, source: source.name, now, receivedAt: new Date(now).toISOString(), ip }
     const calls = route === 'batch' ? readBatch(body, arrival) : readSingle(body, arrival)
-    await submitToAll(source.destinations, calls.accepted)
+    await submitToAll(source, calls.accepted)
     return calls
   }
 

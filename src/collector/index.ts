@@ -5,6 +5,7 @@
  */
 
 export type { Queued, Submission } from '../destination/api.ts'
+export type { Route } from '../destination/router.ts'
 export type {
   AnswerBody,
   Endpoint,
@@ -21,6 +22,7 @@ export type {
   CollectorDestination,
   DeleteOptions,
   QueuedDeletion,
+  RoutedDestination,
   Source,
   SourceKind,
 } from './api.ts'

@@ -1,23 +1,29 @@
 /** The sources of a collector: checks them, and finds them by write key and by name. */
 
 import { hash, randomUUID } from 'node:crypto'
+import type { Queued } from '../destination/api.ts'
+import type { Route } from '../destination/router.ts'
 import {
   invalidOption,
   kindOf,
   nearest,
   refuseUnknown,
+  requireFunction,
   requireOneOf,
   requireSecret,
   requireText,
   show,
 } from '../options/checks.ts'
-import type { CollectorDestination, Source, SourceKind } from './api.ts'
+import { type MaySubmitComposed, SUBMIT_COMPOSED } from '../sender/compose-call.ts'
+import type { CollectorDestination, RoutedDestination, Source, SourceKind } from './api.ts'
 
 export interface ReadySource {
   readonly name: string
   readonly writeKey: string
   readonly kind: SourceKind | undefined
   readonly destinations: readonly CollectorDestination[]
+  /** The functions of each destination, in the same order. */
+  readonly routes: readonly Route[]
 }
 
 export type Sources = ReturnType<typeof createSources>
@@ -32,6 +38,13 @@ export function createSources(given: unknown) {
     withKey(writeKey: string): ReadySource | undefined {
       find ??= indexKeys(sources) // Not before the first request, when workerd has no random values.
       return find(writeKey)
+    },
+    /** Gives the destinations the functions of their sources: when all options are right. */
+    setRoutes(): void {
+      for (const { name, destinations, routes } of sources) {
+        for (const [index, destination] of destinations.entries())
+          oursOf(destination)?.setRoute(name, routes[index] ?? {})
+      }
     },
     named(names: readonly string[] = [...byName.keys()]): readonly ReadySource[] {
       if (!Array.isArray(names) || names.length === 0) {
@@ -104,14 +117,34 @@ function readSource(source: unknown, option: string): ReadySource {
       'Pass a list, which may be empty.',
     )
   }
-  for (const [index, destination] of destinations.entries()) {
-    if (typeof destination?.submit !== 'function') {
-      const name = `${option}.destinations[${index}]`
-      throw invalidOption(name, 'must be a destination', kindOf(destination), 'Pass the result of createDestination().')
-    }
+  const routes = destinations.map((each, index) => readRoute(each, `${option}.destinations[${index}]`))
+  const ready = routes.map(({ destination }) => destination)
+  requireUnique(ready, (index) => `${option}.destinations[${index}]`)
+  return { name, writeKey, kind, destinations: ready, routes }
+}
+
+/** What a destination of `createDestination` has for collectors; undefined for one of yours. */
+export function oursOf({ submit }: CollectorDestination) {
+  return (submit as MaySubmitComposed<Queued, Route>)[SUBMIT_COMPOSED]
+}
+
+/** Functions need a destination that keeps what they fail for. */
+function readRoute(
+  given: CollectorDestination | RoutedDestination,
+  option: string,
+): Route & { destination: CollectorDestination } {
+  if (typeof (given as CollectorDestination | undefined)?.submit === 'function')
+    return { destination: given as CollectorDestination }
+  const { destination, filter, transform } = (given ?? {}) as Partial<RoutedDestination>
+  if (typeof destination?.submit !== 'function') {
+    throw invalidOption(option, 'must be a destination', kindOf(given), 'Pass the result of createDestination().')
   }
-  requireUnique(destinations, (index) => `${option}.destinations[${index}]`)
-  return { name, writeKey, kind, destinations: [...destinations] }
+  refuseUnknown(given, ['destination', 'filter', 'transform'], `${option}.`)
+  if (filter !== undefined) requireFunction(`${option}.filter`, filter)
+  if (transform !== undefined) requireFunction(`${option}.transform`, transform)
+  if (oursOf(destination) !== undefined) return { destination, filter, transform }
+  const found = 'a destination of yours'
+  throw invalidOption(`${option}.destination`, 'must be one of createDestination', found, 'Filter in its `submit`.')
 }
 
 function requireUnique(values: readonly unknown[], nameOf: (index: number) => string): void {

@@ -5,25 +5,26 @@ import { compose, serialise } from '../message/compose.ts'
 import { HooklineError } from '../message/error.ts'
 import { idOfKey } from '../message/id.ts'
 import { requireText } from '../options/checks.ts'
-import { type MaySubmitComposed, SUBMIT_COMPOSED } from '../sender/compose-call.ts'
 import type { Clock } from '../time/clock.ts'
 import { distinctTime } from '../time/distinct.ts'
-import type { CollectorDestination, QueuedDeletion } from './api.ts'
-import type { ReadySource } from './sources.ts'
+import type { QueuedDeletion } from './api.ts'
+import { oursOf, type ReadySource } from './sources.ts'
 
 /**
  * Submits the same messages to every destination at once, and waits for all of them. They are serialised once for all
  * of `createDestination`, before any destination of yours may change them.
  */
 export async function submitToAll(
-  destinations: readonly CollectorDestination[],
+  { name, destinations }: ReadySource,
   submissions: readonly Submission[],
 ): Promise<readonly (readonly Queued[])[]> {
   if (submissions.length === 0) return []
-  const ours = destinations.map(({ submit }) => (submit as MaySubmitComposed<Queued>)[SUBMIT_COMPOSED])
+  const ours = destinations.map(oursOf)
   const composed = ours.some((submit) => submit !== undefined) ? submissions.map(composeSubmission) : []
   const settled = await Promise.allSettled(
-    destinations.map(async (destination, index) => ours[index]?.(composed) ?? destination.submit(submissions)),
+    destinations.map(
+      async (destination, index) => ours[index]?.submit(composed, name) ?? destination.submit(submissions),
+    ),
   )
   const failures: unknown[] = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
   if (failures.length > 0) throw summarise(failures)
@@ -57,10 +58,10 @@ export async function requestDeletion(
   sources: readonly ReadySource[],
 ): Promise<readonly QueuedDeletion[]> {
   requireText('userId', userId, 'user-1')
-  const notifications = sources.map(async ({ name, destinations }): Promise<QueuedDeletion> => {
+  const notifications = sources.map(async (source): Promise<QueuedDeletion> => {
     const message = compose('delete', { userId }, distinctTime(clock, userId))
-    const answers = await submitToAll(destinations, [{ message }])
-    return { source: name, queued: answers.flat().filter(({ queued }) => queued).length }
+    const answers = await submitToAll(source, [{ message }])
+    return { source: source.name, queued: answers.flat().filter(({ queued }) => queued).length }
   })
   await Promise.allSettled(notifications) // Wait for all of them before the first failure is thrown.
   return Promise.all(notifications)

@@ -55,6 +55,8 @@ export interface DestinationHealth extends Health {
   readonly circuits: readonly CircuitStatus[]
   /** Messages that were not queued since the destination was created, by reason. */
   readonly skipped: Readonly<Record<SkipReason, number>>
+  /** How often `filter` or `transform` failed in this process, and its message became a dead letter. */
+  readonly transformFailed: number
 }
 
 /** The settings that {@link Destination.update} changes. Null stands for an option that is left out. */
@@ -67,6 +69,7 @@ export interface DestinationChanges extends Partial<Omit<SenderOptions, Removabl
   /** Null trusts the public authorities again. */
   readonly ca?: NonNullable<SenderOptions['ca']> | null
   readonly enabled?: boolean
+  readonly whenDisabled?: 'drop' | 'hold'
   /** Null accepts messages of any age again. */
   readonly historicalAfterMs?: number | null
   /** Null removes the limit. */
@@ -120,8 +123,8 @@ export interface Destination extends CallMethods<Queued, [options?: PushOptions]
   /** Enables the destination. Messages that were held are sent within 10 seconds. */
   enable(): void
   /**
-   * Disables the destination: messages are not queued, and queued ones are held, for four hours. Then they fail with
-   * `switched_off`. The queue does not store the switch: after a restart the option `enabled`
+   * Disables the destination: messages are not queued, unless `whenDisabled` is `hold`, and queued ones are held, for four hours. Then
+   * they fail with `switched_off`. The queue does not store the switch: after a restart the option `enabled`
    * decides, so keep the switch with your other settings and pass it.
    */
   disable(): void

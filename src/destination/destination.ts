@@ -27,8 +27,10 @@ import { createCurrentSettings } from './current-settings.ts'
 import { createJobHandler } from './job-handler.ts'
 import type { FailureReason, SkipReason } from './observer.ts'
 import type { DestinationOptions, DestinationSettings } from './options.ts'
-import { createDestinationEvents, JobReport, readMessage, UNREADABLE } from './reports.ts'
+import { createDestinationEvents, JobReport, UNREADABLE } from './reports.ts'
 import { readRetryState } from './retry-state.ts'
+import { createRouter, type Route } from './router.ts'
+import { readMessage } from './stored.ts'
 
 /**
  * Creates a destination ("Outbound event delivery"): it delivers each queued message to at least one of its URLs, or reports it
@@ -46,7 +48,8 @@ export function createDestination(options: DestinationOptions): Destination {
   const { clock, queue, concurrency, groupBy, holdGroup, onDeadLetter, log } = live.settings
   const events = createDestinationEvents(live.settings, (letter) => onDeadLetter?.(readDeadLetter(letter)))
   const circuits = createCircuits(live.settings, (status, cause) => events.publish('circuit', { ...status, cause }))
-  const skipped: Record<SkipReason, number> = { switched_off: 0, not_selected: 0, historical: 0 }
+  const router = createRouter(live.settings.route, clock)
+  const skipped: Record<SkipReason, number> = { switched_off: 0, not_selected: 0, historical: 0, filtered: 0 }
   let isClosed = false
 
   function refuseWhenClosed(): void {
@@ -55,25 +58,38 @@ export function createDestination(options: DestinationOptions): Destination {
     throw new HooklineError('shutting_down', message)
   }
 
-  async function push(composed: readonly Composed[], options?: PushOptions): Promise<readonly Queued[]> {
+  async function push(
+    composed: readonly Composed[],
+    options?: PushOptions,
+    source?: string,
+  ): Promise<readonly Queued[]> {
     refuseWhenClosed()
+    const meant = composed.map((each) => findSkipReason(each.message, live.settings, each.at) ?? each)
+    const routed = router.isFor(source) ? await Promise.all(meant.map((each) => route(each, source))) : meant
+    refuseWhenClosed() // It may have closed meanwhile.
     const jobs: Job[] = []
-    const results = composed.map(({ message, bytes, at, id = newId() }): Queued => {
-      const reason = findSkipReason(message, live.settings, at)
-      if (reason !== undefined) return { queued: false, reason }
+    const results = routed.map((each): Queued => {
+      if (typeof each === 'string') return { queued: false, reason: each }
+      const { message, bytes, id = newId() } = each
       jobs.push({ id, body: bytes, group: readGroup('', groupBy?.(message)) })
       return { queued: true, id }
     })
     if (jobs.length > 0) await queue.push(jobs, options)
-    for (const [index, { message, bytes, at }] of composed.entries()) {
+    for (const [index, each] of routed.entries()) {
       const result = results[index] as Queued
-      if (result.queued) events.publish('queued', { id: result.id, message, bytes, at })
-      else {
-        skipped[result.reason] += 1
-        events.publish('skipped', { message, reason: result.reason })
-      }
+      if (result.queued) events.publish('queued', { ...(each as Composed), id: result.id })
+      else skip((composed[index] as Composed).message, result.reason)
     }
     return results
+  }
+
+  async function route(each: Composed | SkipReason, source: string | undefined): Promise<Composed | SkipReason> {
+    return typeof each === 'string' ? each : ((await router.route(each, source)) ?? 'filtered')
+  }
+
+  function skip(message: Message, reason: SkipReason): void {
+    skipped[reason] += 1
+    events.publish('skipped', { message, reason })
   }
 
   async function pushOne(compose: () => Composed, options?: PushOptions): Promise<Queued> {
@@ -81,7 +97,7 @@ export function createDestination(options: DestinationOptions): Destination {
     return result as Queued
   }
 
-  const submit: Destination['submit'] & MaySubmitComposed<Queued> = async (submissions, options) => {
+  const submit: Destination['submit'] = async (submissions, options) => {
     if (!Array.isArray(submissions)) {
       throw invalidOption('submissions', 'must be a list', kindOf(submissions), 'Pass [{ message }].')
     }
@@ -91,9 +107,18 @@ export function createDestination(options: DestinationOptions): Destination {
     })
     return push(composed, options)
   }
-  submit[SUBMIT_COMPOSED] = async (composed) => {
-    const at = clock.now()
-    return push(composed.map((each) => ({ ...each, at })))
+  const ofCollector: MaySubmitComposed<Queued, Route> = {
+    [SUBMIT_COMPOSED]: {
+      async submit(composed, source) {
+        const at = clock.now()
+        return push(
+          composed.map((each) => ({ ...each, at })),
+          undefined,
+          source,
+        )
+      },
+      setRoute: router.setRoute,
+    },
   }
 
   async function isEmpty(): Promise<boolean> {
@@ -113,7 +138,7 @@ export function createDestination(options: DestinationOptions): Destination {
   }
 
   queue.reserve?.('destination')
-  const handle = createJobHandler(live, circuits, events)
+  const handle = createJobHandler(live, circuits, events, router, skip)
   const wake = queue.work(holdGroup ? holding(handle) : handle, {
     concurrency,
     inTurn: groupBy !== undefined,
@@ -133,7 +158,7 @@ export function createDestination(options: DestinationOptions): Destination {
       return live.settings.enabled
     },
     send: (message, options) => pushOne(() => composeMessage(message, clock), options),
-    submit,
+    submit: Object.assign(submit, ofCollector),
     enable: () => setEnabled(true),
     disable: () => setEnabled(false),
     update(changes) {
@@ -145,7 +170,8 @@ export function createDestination(options: DestinationOptions): Destination {
     observe: (observer) => events.add(observer),
     health: async () => {
       const health = await checkHealth(() => queue.counts(), isClosed, clock)
-      return { ...health, circuits: circuits.statuses, skipped: { ...skipped } }
+      const { failures: transformFailed } = router
+      return { ...health, circuits: circuits.statuses, skipped: { ...skipped }, transformFailed }
     },
     ...createLetters<DestinationDeadLetter, DestinationLetterFilter>(queue, {
       read: readDeadLetter,
@@ -176,16 +202,23 @@ export function createDestination(options: DestinationOptions): Destination {
 /** @param now When the message was composed, so that one without a timestamp is new. */
 function findSkipReason(
   { type, timestamp, integrations }: Message,
-  { enabled, historicalAfterMs }: DestinationSettings,
+  { enabled, whenDisabled, historicalAfterMs }: DestinationSettings,
   now: number,
 ): SkipReason | undefined {
-  if (!enabled) return 'switched_off'
+  if (!enabled && whenDisabled === 'drop') return 'switched_off'
   if (!isMeantFor(INTEGRATION_NAME, integrations)) return 'not_selected'
   if (historicalAfterMs === undefined || type === 'delete') return undefined // The request to delete is new, whatever its timestamp.
   return now - Date.parse(String(timestamp)) > historicalAfterMs ? 'historical' : undefined
 }
 
-const REASONS: readonly FailureReason[] = ['refused', 'window_over', 'switched_off', 'circuit_open', 'unreadable']
+const REASONS: readonly FailureReason[] = [
+  'refused',
+  'window_over',
+  'switched_off',
+  'circuit_open',
+  'transform_failed',
+  'unreadable',
+]
 
 /** The reasons of the job handler. Any other is from the queue, for a job that it cannot read. */
 function readReason(stored: string): FailureReason {

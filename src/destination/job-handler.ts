@@ -1,14 +1,17 @@
 /** Handles the jobs of a destination: one round each time a job is claimed, until a URL accepts it or four hours are over. */
 
 import { RETRY_WINDOW_MS } from '../message/limits.ts'
+import type { Message } from '../message/message.ts'
 import type { ClaimedJob, HandleJob, Outcome } from '../queues/api.ts'
 import type { Attempt } from '../sender/api.ts'
 import type { Circuits } from './circuits.ts'
 import type { CurrentSettings } from './current-settings.ts'
-import type { FailureReason } from './observer.ts'
+import type { FailureReason, SkipReason } from './observer.ts'
 import { type DestinationEvents, JobReport, UNREADABLE } from './reports.ts'
 import { type RetryState, readRetryState, writeRetryState } from './retry-state.ts'
+import type { Router } from './router.ts'
 import { chooseTargets, findNextTime, LAST_START_MS, planNextStep } from './schedule.ts'
+import { isOriginal, readMessage } from './stored.ts'
 
 /** A message is one line. An envelope of an inbox is two, and holds headers: it is never posted, whoever pushed it. */
 const LINE_FEED = 0x0a
@@ -17,11 +20,18 @@ const LINE_FEED = 0x0a
  * Creates the handler. A round uses the settings in force when it begins, and what follows it those in force when it
  * ends.
  */
-export function createJobHandler(live: CurrentSettings, circuits: Circuits, events: DestinationEvents): HandleJob {
+export function createJobHandler(
+  live: CurrentSettings,
+  circuits: Circuits,
+  events: DestinationEvents,
+  router: Router,
+  skip: (message: Message, reason: SkipReason) => void,
+): HandleJob {
   const { clock, random } = live.settings
   let watched: AbortSignal | undefined
 
-  return async (job, signal, save) => {
+  return async (claimed, signal, save) => {
+    let job = claimed
     const now = clock.now()
     if (signal.aborted) return retryUnchanged(job, now)
     const { transport, settings } = live
@@ -38,6 +48,18 @@ export function createJobHandler(live: CurrentSettings, circuits: Circuits, even
     if (isOver) return fail(job, before, [], reasonAtEnd(enabled))
     if (!enabled) return hold(job, before, startedAt, now + circuits.holdMs(targets))
 
+    if (isOriginal(job.body)) {
+      try {
+        const routed = await router.retry(job.body)
+        if (routed === undefined) {
+          skip(readMessage(job.body), 'filtered')
+          return { complete: true }
+        }
+        job = { ...job, body: routed.bytes }
+      } catch (error) {
+        return fail(job, before, [], 'transform_failed', error)
+      }
+    }
     const due = chooseTargets(targets, before, now)
     if (due.length === 0) return waitForOthers(job, before, now)
     const admitted = circuits.admit(due)
@@ -96,8 +118,15 @@ export function createJobHandler(live: CurrentSettings, circuits: Circuits, even
     signal.addEventListener('abort', () => live.abort(), { once: true })
   }
 
-  function fail(job: ClaimedJob, state: RetryState, latest: readonly Attempt[], reason: FailureReason): Outcome {
-    events.publish('attempted', new JobReport(job, { status: 'failed', latest, attempts: state.attempts, reason }))
+  function fail(
+    job: ClaimedJob,
+    state: RetryState,
+    latest: readonly Attempt[],
+    reason: FailureReason,
+    error?: unknown,
+  ): Outcome {
+    const { attempts } = state
+    events.publish('attempted', new JobReport(job, { status: 'failed', latest, attempts, reason, error }))
     return giveUp(job, reason, writeRetryState(state, live.settings.targets))
   }
 

@@ -12,6 +12,8 @@ export type SkipReason =
   | 'not_selected'
   /** The message is older than `historicalAfterMs`. */
   | 'historical'
+  /** A `filter` leaves it out. */
+  | 'filtered'
 
 /** `hookline:skipped`: a destination did not queue a message. */
 export interface SkippedEvent {
@@ -29,6 +31,8 @@ export type FailureReason =
   | 'switched_off'
   /** The circuits of its URLs were open when its four hours ended. */
   | 'circuit_open'
+  /** A `filter` or `transform` threw. The dead letter has the message as it was given. */
+  | 'transform_failed'
   /** The stored job was lost or changed in the queue, so it cannot be sent. */
   | 'unreadable'
 
@@ -46,6 +50,8 @@ export interface DeliveryReport {
   readonly retryAt?: Date
   /** Why the message failed; set when `failed`. */
   readonly reason?: FailureReason
+  /** What `filter` or `transform` threw; set with `transform_failed`. */
+  readonly error?: unknown
 }
 
 /** A message was queued: with a `db`, as far as your transaction commits. */

@@ -9,6 +9,7 @@ import {
   type OptionChecks,
   requireBoolean,
   requireFunction,
+  requireOneOf,
   requireOptions,
   whole,
 } from '../options/checks.ts'
@@ -20,6 +21,7 @@ import { readSenderOptions, SENDER_CHECKS, type SenderOptions, type SenderSettin
 import type { DestinationChanges, DestinationDeadLetter, RemovableOption } from './api.ts'
 import { type CircuitEvent, type CircuitOptions, readCircuitOptions } from './circuit.ts'
 import type { DeliveryReport } from './observer.ts'
+import type { Route } from './router.ts'
 
 /** Options of `createDestination`. */
 export interface DestinationOptions extends SenderOptions {
@@ -46,7 +48,18 @@ export interface DestinationOptions extends SenderOptions {
    */
   readonly circuit?: CircuitOptions | false
   /**
-   * Names the group of a message, such as its user. The messages of a group are posted one at a time, in the order of submission while
+   * Whether messages are queued while the destination is off, and held for up to four hours; or not queued. Default `drop`.
+   */
+  readonly whenDisabled?: 'drop' | 'hold'
+  /**
+   * Returns whether a message is sent. It is called before the message is queued, and before `transform`; it may return a promise. What it
+   * throws makes the message a dead letter, `transform_failed`, which a redrive sends once the function is mended.
+   */
+  readonly filter?: Route['filter']
+  /** Returns the message to send in place of another, which it may change. Called before the message is queued, as `filter` is. */
+  readonly transform?: Route['transform']
+  /**
+   * Names the group of a message, such as its user. Gets the message that is sent. The messages of a group are posted one at a time, in the order of submission while
    * none fails. Null, undefined or `''`: no group. Needs `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
    */
   readonly groupBy?: (message: Message) => string | null | undefined
@@ -79,6 +92,8 @@ export interface DestinationOptions extends SenderOptions {
 export interface DestinationSettings extends SenderSettings {
   readonly enabled: boolean
   readonly historicalAfterMs: number | undefined
+  readonly whenDisabled: 'drop' | 'hold'
+  readonly route: Route
   readonly queue: Queue
   readonly concurrency: number
   readonly groupBy: DestinationOptions['groupBy']
@@ -100,6 +115,9 @@ const CHECKS: OptionChecks<DestinationOptions> = {
   concurrency: whole(1),
   maxPerSecond: whole(1),
   circuit: anything,
+  whenDisabled: (name, value) => requireOneOf(name, value, ['drop', 'hold']),
+  filter: requireFunction,
+  transform: requireFunction,
   groupBy: anything,
   holdGroup: anything,
   random: requireFunction,
@@ -114,6 +132,8 @@ const FIXED: readonly string[] = [
   'queue',
   'concurrency',
   'circuit',
+  'filter',
+  'transform',
   'groupBy',
   'holdGroup',
   'clock',
@@ -142,7 +162,15 @@ function requireQueue(name: string, value: unknown): void {
 export function readDestinationOptions(options: DestinationOptions): DestinationSettings {
   checkOptions('createDestination', options, CHECKS)
   const sender = readSenderOptions(options)
-  const { enabled = true, historicalAfterMs, concurrency = 50, random = Math.random, maxPerSecond, circuit } = options
+  const {
+    enabled = true,
+    whenDisabled = 'drop',
+    historicalAfterMs,
+    concurrency = 50,
+    random = Math.random,
+    maxPerSecond,
+    circuit,
+  } = options
   const { onAttempt, onCircuit, onDeadLetter } = options
   const { queue = memoryQueue({ name: 'destination', clock: sender.clock }), groupBy, holdGroup = false } = options
   checkGroups('', options, queue)
@@ -151,6 +179,8 @@ export function readDestinationOptions(options: DestinationOptions): Destination
     connections: Math.max(sender.connections, concurrency * sender.targets.length),
     enabled,
     historicalAfterMs,
+    whenDisabled,
+    route: { filter: options.filter, transform: options.transform },
     queue,
     concurrency,
     groupBy,

@@ -1,7 +1,7 @@
 /** The one place where a destination tells what happens: to its observers, of which channels, callbacks and the log are the first. */
 
 import { channel } from 'node:diagnostics_channel'
-import { HooklineError } from '../message/error.ts'
+import { describeError, HooklineError } from '../message/error.ts'
 import type { Message } from '../message/message.ts'
 import { notify } from '../options/callbacks.ts'
 import type { Line } from '../options/log.ts'
@@ -12,6 +12,7 @@ import type { Attempt } from '../sender/api.ts'
 import type { CircuitEvent } from './circuit.ts'
 import type { DestinationObserver, FailureReason, ObservedReport } from './observer.ts'
 import type { DestinationSettings } from './options.ts'
+import { readMessage } from './stored.ts'
 
 /** An observer of a user, and what only the callbacks hear. */
 interface Events extends DestinationObserver {
@@ -62,8 +63,9 @@ export class JobReport implements ObservedReport {
   readonly attempts: readonly Attempt[]
   declare readonly retryAt?: Date
   declare readonly reason?: FailureReason
+  declare readonly error?: unknown
 
-  constructor({ id, body }: StoredJob, { status, latest, attempts, retryAt, reason }: ReportDetails) {
+  constructor({ id, body }: StoredJob, { status, latest, attempts, retryAt, reason, error }: ReportDetails) {
     this.#body = body
     this.status = status
     this.id = id
@@ -71,6 +73,7 @@ export class JobReport implements ObservedReport {
     this.attempts = attempts
     if (retryAt !== undefined) this.retryAt = retryAt
     if (reason !== undefined) this.reason = reason
+    if (error !== undefined) this.error = error
   }
 
   get bytes(): Uint8Array {
@@ -84,15 +87,9 @@ export class JobReport implements ObservedReport {
   }
 }
 
-/** Parses the body of a job, which was checked before it was queued. */
-export function readMessage(body: Uint8Array): Message {
-  const message = JSON.parse(Buffer.from(body).toString())
-  return message.type === 'alias' ? { ...message, previousId: message['Previous ID'] } : message
-}
-
 /** The line of a failed round: which message, what follows, and what each URL answered ("Outbound event delivery", Errors). */
-function lineOf({ id, latest, attempts, retryAt, reason }: ObservedReport): Line {
-  const found = latest.map(describe).join('; ')
+function lineOf({ id, latest, attempts, retryAt, reason, error }: ObservedReport): Line {
+  const found = error === undefined ? latest.map(describe).join('; ') : describeError(error)
   if (reason === undefined) {
     const at = retryAt?.toISOString()
     const text = `attempt_failed: message ${id}. The next attempt follows at ${at}. ${found}`
@@ -121,6 +118,7 @@ const WHY: Readonly<Record<FailureReason, string>> = {
   window_over: 'its four hours are over',
   switched_off: 'the destination was disabled when its four hours ended',
   circuit_open: 'the circuits of its URLs were open when its four hours ended',
+  transform_failed: 'its `filter` or `transform` failed',
   unreadable: 'it is not a message of a destination',
 }
 

@@ -10,20 +10,24 @@ import { distinctTime } from '../time/distinct.ts'
 
 export interface Composed {
   readonly message: Message
-  readonly bytes: Buffer
+  readonly bytes: Uint8Array
   /** When it was composed, in milliseconds since the epoch. */
   readonly at: number
   readonly id?: string | undefined
 }
 
 /**
- * Names a method of the `submit` of a destination, with which a collector gives several destinations the same messages, composed and
+ * Names what a collector calls in place of the `submit` of a destination: several destinations get the same messages, composed and
  * serialised once. It is on the function, so that one that was wrapped or replaced is called instead.
  */
 export const SUBMIT_COMPOSED: unique symbol = Symbol('submit composed')
 
-export interface MaySubmitComposed<Result> {
-  [SUBMIT_COMPOSED]?(composed: readonly Omit<Composed, 'at'>[]): Promise<readonly Result[]>
+export interface MaySubmitComposed<Result, Route> {
+  readonly [SUBMIT_COMPOSED]?: {
+    submit(composed: readonly Omit<Composed, 'at'>[], source: string): Promise<readonly Result[]>
+    /** Gives it the functions of a source. */
+    setRoute(source: string, route: Route): void
+  }
 }
 
 /**

@@ -74,7 +74,7 @@ describe('skipped messages', () => {
     destination.disable()
     await destination.track({ userId: 'u', event: 'off', timestamp: ago(2 * DAY), integrations: { All: false } })
 
-    expect((await destination.health()).skipped).toEqual({ switched_off: 1, not_selected: 1, historical: 1 })
+    expect((await destination.health()).skipped).toEqual({ switched_off: 1, not_selected: 1, historical: 1, filtered: 0 })
     expect(events).toMatchObject([
       { reason: 'historical', message: { event: 'old' } },
       { reason: 'not_selected', message: { event: 'other' } },
@@ -113,7 +113,8 @@ describe('health()', () => {
       retrying: 1,
       asOf: new Date(clock.now()),
       circuits: [{ url: 'https://shop.example/webhooks', state: 'closed' }],
-      skipped: { switched_off: 0, not_selected: 0, historical: 0 },
+      skipped: { switched_off: 0, not_selected: 0, historical: 0, filtered: 0 },
+      transformFailed: 0,
     })
     await destination.close({ graceMs: 0 })
     expect(await destination.health()).toMatchObject({ status: 'closing', waiting: 0 })

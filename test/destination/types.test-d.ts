@@ -13,6 +13,8 @@ test('an update takes the settings of the customer, each as at creation', () => 
     | 'circuit'
     | 'groupBy'
     | 'holdGroup'
+    | 'filter'
+    | 'transform'
     | 'clock'
     | 'random'
     | 'dispatcher'

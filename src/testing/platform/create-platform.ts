@@ -9,7 +9,7 @@ import { createCollector } from '../../collector/collector.ts'
 import { createDestination } from '../../destination/destination.ts'
 import type { DeliveryReport, SkipReason } from '../../destination/observer.ts'
 import type { DestinationOptions } from '../../destination/options.ts'
-import { readMessage } from '../../destination/reports.ts'
+import { readMessage } from '../../destination/stored.ts'
 import type { EndpointRequest, TextAnswer } from '../../http/endpoint.ts'
 import type { Message } from '../../message/message.ts'
 import {

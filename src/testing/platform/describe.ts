@@ -28,6 +28,8 @@ const REASONS: Readonly<Record<FailureReason | SkipReason, string>> = {
   unreadable: 'failed: the stored job cannot be read.',
   not_selected: 'was not sent: its `integrations` exclude Webhooks.',
   historical: 'was not sent: it is older than `historicalAfterMs`.',
+  filtered: 'was not sent: a `filter` leaves it out.',
+  transform_failed: 'failed: its `filter` or `transform` threw.',
 }
 
 export function describeFailure(known: Known): string {
