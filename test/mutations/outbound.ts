@@ -52,7 +52,7 @@ export const outbound: readonly Patch[] = [
   {
     fault: 'a destination that is disabled queues messages',
     file: 'src/destination/destination.ts',
-    from: "if (!enabled) return 'switched_off'",
+    from: "if (!enabled && whenDisabled === 'drop') return 'switched_off'",
     to: '',
     rows: ['Outbound · What it does · 5', 'Outbound · States', 'Outbound · Events · delete'],
   },
@@ -73,8 +73,8 @@ export const outbound: readonly Patch[] = [
   {
     fault: 'calls go to the destinations of every source',
     file: 'src/collector/collector.ts',
-    from: 'await submitToAll(source.destinations, calls.accepted)',
-    to: 'await submitToAll(sources.flatMap(({ destinations }) => destinations), calls.accepted)',
+    from: 'await submitToAll(source, calls.accepted)',
+    to: 'for (const each of sources.named()) await submitToAll(each, calls.accepted)',
     rows: [
       'Outbound · What it does · 5',
       ...EVENTS.filter((row) => !row.endsWith('delete')),
