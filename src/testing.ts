@@ -21,6 +21,7 @@ export {
 export type { CertificateFault } from './testing/certificates.ts'
 export { type EndpointOptions, type ScriptedEndpoint, type SecureEndpoint, startEndpoint } from './testing/endpoint.ts'
 export { fixtures } from './testing/fixtures.ts'
+export type { KnownSender } from './testing/known-senders.ts'
 export { type ManualClock, manualClock } from './testing/manual-clock.ts'
 export type {
   DeliveredOptions,
@@ -33,6 +34,12 @@ export type {
 export { startPlatform } from './testing/platform/index.ts'
 export type { Recorded, RecordedRequest, RequestParts } from './testing/recorder.ts'
 export type { Script, ScriptedAnswer, ScriptedReset, Step } from './testing/script.ts'
-export { type SignedRequest, type SignedRequestOptions, signedRequest } from './testing/signed-request.ts'
+export {
+  type HeaderRequest,
+  type HeaderRequestOptions,
+  type SignedRequest,
+  type SignedRequestOptions,
+  signedRequest,
+} from './testing/signed-request.ts'
 export type { QueueTest, TestedQueue, TestQueueOptions } from './testing/test-queue/context.ts'
 export { testQueue } from './testing/test-queue/index.ts'

@@ -7,10 +7,39 @@ import type { Server } from 'node:http'
 import { isIP } from 'node:net'
 import { createInterface } from 'node:readline/promises'
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { DeliveryMethod } from '../handling/delivery.ts'
 import { isToken, nearest } from '../options/checks.ts'
 import { RESERVED_HEADERS } from '../sender/webhooks.ts'
+import { KEY_HEADER, KNOWN_SENDERS, type KnownSender, SENDER_NAMES } from '../testing/known-senders.ts'
 import { type Listening, listen } from '../testing/server.ts'
 import { note, UsageError } from './terminal.ts'
+
+/** In whose form requests are made. */
+export interface FormOptions {
+  readonly as: KnownSender
+  readonly method?: DeliveryMethod
+  readonly keyHeader: string
+}
+
+export function addFormOptions(command: Command): Command {
+  return command
+    .addOption(choice('--as <sender>', 'the service whose form the requests have', SENDER_NAMES).default('segment'))
+    .addOption(choice('--method <method>', 'one of its methods. Default: POST', KNOWN_SENDERS['customer.io'].methods))
+    .option('--key-header <name>', 'the header with the secret of a service that does not sign', KEY_HEADER)
+}
+
+/** @throws UsageError for a method that the service does not send, and a header that is none. */
+export function readForm({ as, method, keyHeader }: FormOptions) {
+  const { methods, ...form } = KNOWN_SENDERS[as]
+  if (method !== undefined && !methods.includes(method)) {
+    throw new UsageError(`--method: ${as} does not send ${method}. Pass one of ${methods.join(', ')}.`)
+  }
+  if (!isToken(keyHeader)) throw new UsageError(`--key-header must be the name of a header, such as ${KEY_HEADER}.`)
+  const proofHeader = form.signs === 'header' ? keyHeader : 'X-Signature'
+  return { ...form, as, method: method ?? methods[0], proofHeader }
+}
+
+export type RequestForm = ReturnType<typeof readForm>
 
 export interface SecretOptions {
   readonly secret?: string

@@ -116,7 +116,8 @@ function createMatchSecret(
   }
   if (secret === undefined || secret === '') {
     const later = 'a function that returns it, where it is not set yet when this module is loaded'
-    const advice = `Pass the shared secret of the destination; ${later}; or \`allowUnsigned: true\` to accept messages from anyone.`
+    const what = option === 'secret' ? 'the shared secret of the destination' : 'what the sender sends in it'
+    const advice = `Pass ${what}; ${later}; or \`allowUnsigned: true\` to accept messages from anyone.`
     throw invalidOption(option, 'is required', kindOf(secret), advice)
   }
   const keys = read(secret)

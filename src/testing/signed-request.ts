@@ -1,23 +1,50 @@
-/** A request as the destination sends it, for any HTTP client. */
+/** A request as a destination sends it, for any HTTP client. */
 
 import { randomUUID } from 'node:crypto'
+import type { DeliveryMethod } from '../handling/delivery.ts'
 import { isObject } from '../message/json.ts'
-import { USER_AGENT } from '../message/limits.ts'
-import { sign } from '../message/signature.ts'
-import { invalidOption, kindOf, requireOneOf, requireOptions } from '../options/checks.ts'
+import { invalidOption, isToken, kindOf, requireOneOf, requireOptions } from '../options/checks.ts'
+import {
+  dress,
+  KEY_HEADER,
+  KNOWN_SENDERS,
+  type KnownSender,
+  proofOf,
+  readMethod,
+  SENDER_NAMES,
+} from './known-senders.ts'
 
-/** What to sign. */
+/** What to sign, and in whose form. */
 export interface SignedRequestOptions {
   /**
-   * `body`: all of it. `first`: the first message of a batch alone, as Segment's Actions webhooks sign; then pass a list of messages.
-   * Default `body`.
+   * The service whose form the request has: its fields, its `User-Agent`, and how it proves itself. Default `segment`, which is that of the
+   * specification.
+   */
+  readonly as?: KnownSender
+  /** One of the methods of the service. Default `POST`. */
+  readonly method?: DeliveryMethod
+  /**
+   * `body`: all of it. `first`: the first message of a batch alone; then pass a list of messages. Default: as the service signs a list, or
+   * `body`.
    */
   readonly sign?: 'body' | 'first'
 }
 
+/** With `as: 'rudderstack'`, which does not sign. */
+export interface HeaderRequestOptions extends Pick<SignedRequestOptions, 'method'> {
+  readonly as: 'rudderstack'
+  /** The header with the secret. Default `x-webhook-key`. */
+  readonly header?: string
+}
+
+/** A request without a signature. */
+export interface HeaderRequest extends Omit<SignedRequest, 'headers'> {
+  readonly headers: Readonly<Record<string, string>>
+}
+
 /** The second argument of `fetch`; other clients take its parts. */
 export interface SignedRequest {
-  readonly method: 'POST'
+  readonly method: DeliveryMethod
   readonly headers: { readonly 'content-type': string; readonly 'user-agent': string; readonly 'x-signature': string }
   /** The exact text that was signed, or whose first message was. Send it unchanged. */
   readonly body: string
@@ -28,29 +55,43 @@ export interface SignedRequest {
 /**
  * Signs a message ("Outbound event delivery", Outbound delivery and Authentication), or a batch.
  *
- * @param message A message or a list of messages, or the text of a body. A message without a `messageId` gets a new one: else a
- *   receiver that knows duplicates would take the next request for a copy. A text is signed as it is.
- * @param secret The shared secret of the endpoint.
+ * @param message A message or a list of messages, any other JSON that a service may send, or the text of a body. A message without a `messageId`
+ *   gets a new one: else a receiver that knows duplicates would take the next request for a copy. A text is sent as it is.
+ * @param secret The shared secret of the endpoint; of `rudderstack`, the value of the header.
  * @throws TypeError for an empty secret, and for `sign: 'first'` without a list of messages.
  * @example
  * await fetch('http://localhost:3000/webhooks', signedRequest(fixtures.track, secret))
  */
+export function signedRequest(message: object | string, secret: string, options?: SignedRequestOptions): SignedRequest
+export function signedRequest(message: object | string, secret: string, options: HeaderRequestOptions): HeaderRequest
 export function signedRequest(
   message: object | string,
   secret: string,
-  options: SignedRequestOptions = {},
-): SignedRequest {
-  requireOptions('signedRequest', options, ['sign'])
-  const sent = Array.isArray(message) ? message.map(withId) : withId(message)
+  options: SignedRequestOptions | HeaderRequestOptions = {},
+): SignedRequest | HeaderRequest {
+  requireOptions('signedRequest', options, ['as', 'method', 'sign', 'header'])
+  const { as = 'segment', method, sign, header = KEY_HEADER } = options as SignedRequestOptions & HeaderRequestOptions
+  const form = KNOWN_SENDERS[requireOneOf('signedRequest: as', as, SENDER_NAMES)]
+  if (sign !== undefined) requireOneOf('signedRequest: sign', sign, ['body', 'first'])
+  if (!isToken(header))
+    throw invalidOption(
+      'signedRequest: header',
+      'must be the name of a header',
+      kindOf(header),
+      `Pass for example '${KEY_HEADER}'.`,
+    )
+  const dressed = dress(message, form)
+  const sent = as !== 'segment' ? dressed : Array.isArray(dressed) ? dressed.map(withId) : withId(dressed)
+  if (sign === 'first') requireList(sent)
   const body = typeof sent === 'string' ? sent : JSON.stringify(sent)
-  const isFirst = requireOneOf('signedRequest: sign', options.sign ?? 'body', ['body', 'first']) === 'first'
-  const signed = isFirst ? JSON.stringify(firstOf(sent)) : body
+  const signs = form.signs === 'header' ? 'header' : (sign ?? form.signs)
+  const proof = proofOf(body, sent, secret, signs)
   return {
-    method: 'POST',
+    method: readMethod('signedRequest: method', as, method),
     headers: {
       'content-type': 'application/json',
-      'user-agent': USER_AGENT,
-      'x-signature': sign(signed, secret),
+      'user-agent': form.userAgent,
+      [signs === 'header' ? header.toLowerCase() : 'x-signature']: proof,
     },
     body,
     bytes: Buffer.from(body),
@@ -63,8 +104,8 @@ function withId<T>(message: T): T {
   return { ...message, messageId: randomUUID() }
 }
 
-function firstOf(messages: object | string): object {
-  if (Array.isArray(messages) && messages.length > 0) return messages[0]
+function requireList(messages: unknown): void {
+  if (Array.isArray(messages) && messages.length > 0) return
   const rule = "must be a list of messages for `sign: 'first'`"
   throw invalidOption('signedRequest: message', rule, kindOf(messages), 'Pass a list with one message or more.')
 }

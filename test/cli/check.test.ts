@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it, vi } from 'vitest'
-import { ENDPOINT_CASES } from '../../src/cli/check/cases.ts'
+import { ENDPOINT_CASES, SENDER_CASES } from '../../src/cli/check/cases.ts'
 import { startEndpoint } from '../../src/testing/endpoint.ts'
 import { needs } from '../support/needs.ts'
 import { until } from '../support/until.ts'
@@ -36,12 +36,13 @@ describe('what is printed', () => {
     const guide = readFileSync(new URL('../../docs/checks.md', import.meta.url), 'utf8')
     const rows = guide.split('\n').filter((line) => line.startsWith('| `'))
     const escapes = /[\\<>|]/g
-    const expected = ENDPOINT_CASES.map(
+    const all = [...ENDPOINT_CASES, ...SENDER_CASES]
+    const expected = all.map(
       ({ id, sends, expects, severity, section }) =>
         `| \`${id}\` | ${sends.replace(escapes, '\\$&')} | ${expects} | ${severity} | ${section} |`,
     )
     expect(rows).toEqual(expected)
-    expect(new Set(ENDPOINT_CASES.map(({ id }) => id)).size).toBe(expected.length)
+    expect(new Set(all.map(({ id }) => id)).size).toBe(expected.length)
   })
 
   it('with --list: all cases, and nothing is sent', async () => {

@@ -74,7 +74,12 @@ describe('skipped messages', () => {
     destination.disable()
     await destination.track({ userId: 'u', event: 'off', timestamp: ago(2 * DAY), integrations: { All: false } })
 
-    expect((await destination.health()).skipped).toEqual({ switched_off: 1, not_selected: 1, historical: 1, filtered: 0 })
+    expect((await destination.health()).skipped).toEqual({
+      switched_off: 1,
+      not_selected: 1,
+      historical: 1,
+      filtered: 0,
+    })
     expect(events).toMatchObject([
       { reason: 'historical', message: { event: 'old' } },
       { reason: 'not_selected', message: { event: 'other' } },

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { sign } from '../../message/signature.ts'
+import type { RequestForm } from '../arguments.ts'
 import type { CaseFacts } from '../report.ts'
 import {
   arrange,
@@ -165,7 +166,7 @@ function flip(signature: string, at: number): string {
   return signature.slice(0, at) + (signature[at] === '0' ? '1' : '0') + signature.slice(at + 1)
 }
 
-const FIELDS: Readonly<Record<string, (id: string) => Members>> = {
+const FIELDS: Readonly<Record<string, (id: string, form: Form) => Members>> = {
   page: (id) => ({
     properties: texts({
       path: id,
@@ -178,9 +179,9 @@ const FIELDS: Readonly<Record<string, (id: string) => Members>> = {
   identify: (id) => ({ traits: object({ check: quote(id), logins: '5' }) }),
   track: (id) => ({ event: quote('Hookline Check'), properties: object({ check: quote(id), total: '12' }) }),
   // Its new id is there twice: under its own name, and as the `userId` that every message has.
-  alias: () => {
-    const userId = quote(newId())
-    return { 'Previous ID': quote(newId()), 'User ID': userId, userId }
+  alias: (_id, { fields }) => {
+    const [previousId, userId] = [quote(newId()), quote(newId())]
+    return fields ? { previousId, userId } : { 'Previous ID': previousId, 'User ID': userId, userId }
   },
   group: (id) => ({ groupId: quote(newId()), traits: object({ check: quote(id), 'Employee Count': '12' }) }),
   delete: () => ({ version: undefined, context: undefined }),
@@ -191,7 +192,7 @@ const TYPES: readonly EndpointCase[] = Object.entries(FIELDS).flatMap(([type, fi
     [
       `type-${type}`,
       `a message of the type ${type}`,
-      (form, id) => arrange(form, object({ ...common(form, type), ...fields(id) })),
+      (form, id) => arrange(form, object({ ...common(form, type), ...fields(id, form) })),
     ],
   ]),
 )
@@ -340,9 +341,9 @@ const TRAFFIC = table<Requests>({ expectation: 'taken', section: BODY }, ofReque
     'header-names-in-lower-case',
     'a message with the names of its headers in lower case',
     (base, id) => {
-      const { body, headers } = signed(base, plainText(base.form, id))
-      const lower = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
-      return { body, headers: Object.fromEntries(lower) }
+      const request = signed(base, plainText(base.form, id))
+      const lower = Object.entries(request.headers).map(([name, value]) => [name.toLowerCase(), value])
+      return { ...request, headers: Object.fromEntries(lower) }
     },
     { section: 'Outbound delivery: Request header X-Signature' },
   ],
@@ -399,6 +400,50 @@ const CONNECTIONS = table<Requests>({ expectation: 'taken', section: RESPONSE_TI
   ],
 ])
 
+/** In place of forged signatures, for a sender that sends the secret itself as a header. */
+const KEYS = table<(secret: string) => string | null>(
+  { ...REFUSED, starts: 'a message ' },
+  (proof, base, id) => signed(base, plainText(base.form, id), proof(base.secret)),
+  [
+    ['key-missing', 'without the header', () => null],
+    ['key-empty', 'with an empty header', () => ''],
+    ['key-of-another', 'with another value of the header', () => ANOTHER],
+    ['key-longer', 'with the right value and a character more', (secret) => `${secret}x`],
+    ['key-shorter', 'with the right value without its last character', (secret) => secret.slice(0, -1)],
+    ['key-in-other-case', 'with the right value in the other case', (secret) => swapCase(secret)],
+  ],
+)
+
+function swapCase(text: string): string {
+  const swapped = text === text.toUpperCase() ? text.toLowerCase() : text.toUpperCase()
+  return swapped === text ? `${text}x` : swapped
+}
+
+const ofBatch = (sign: 'whole' | number, base: Base, id: string): CaseRequest => {
+  const texts = [plainText(base.form, id), plainText(base.form, id)]
+  const body = `[${texts.join(',')}]`
+  return sign === 'whole' ? signed(base, body) : { ...signed(base, texts[sign] as string), body: Buffer.from(body) }
+}
+
+const BATCHES = {
+  body: table<'whole' | number>({ expectation: 'taken', section: BODY, ...WARN }, ofBatch, [
+    ['batch', 'a batch of two messages, signed as a whole', 'whole'],
+  ]),
+  first: table<'whole' | number>({ expectation: 'taken', section: BODY, ...WARN }, ofBatch, [
+    ['batch-first-signed', 'a batch of two messages, with the signature of the first', 0],
+    [
+      'batch-second-signed',
+      'a batch of two messages, with the signature of the second',
+      1,
+      { ...REFUSED, severity: 'fail' },
+    ],
+  ]),
+} as const
+
+const MAPPED = table<Text>({ expectation: 'survived', section: BODY, ...WARN }, ofText, [
+  ['mapped-body', 'a body that is no message: an order', (_form, id) => `{"check":${quote(id)},"total":12.50}`],
+])
+
 /** Of https only. It is found before a request is sent. */
 export const CERTIFICATE: EndpointCase = {
   id: 'certificate',
@@ -427,3 +472,14 @@ export const ENDPOINT_CASES: readonly EndpointCase[] = [
   ...BODIES,
   ...CONNECTIONS,
 ]
+
+/** The cases of senders other than the one of the specification. */
+export const SENDER_CASES: readonly EndpointCase[] = [...KEYS, ...BATCHES.body, ...BATCHES.first, ...MAPPED]
+
+/** What a sender does not do is left out. */
+export function casesOf({ as, signs }: Pick<RequestForm, 'as' | 'signs'>): readonly EndpointCase[] {
+  if (as === 'segment') return ENDPOINT_CASES
+  const isOfSignature = (each: EndpointCase): boolean => FORGED.includes(each) || BYTES.includes(each)
+  const left = ENDPOINT_CASES.filter((each) => each.id !== 'forged-put' && !(signs === 'header' && isOfSignature(each)))
+  return [...left, ...(signs === 'header' ? KEYS : BATCHES[signs]), ...MAPPED]
+}

@@ -2,22 +2,25 @@
 
 import type { Command } from 'commander'
 import {
+  addFormOptions,
   addHeaderOption,
   address,
   addSecretOptions,
   confirmRemote,
+  type FormOptions,
   type Headers,
+  readForm,
   requireSecret,
   type SecretOptions,
 } from '../arguments.ts'
 import { reach } from '../exchange.ts'
 import { addReportOptions, list, openReport, type ReportOptions, type Result, select } from '../report.ts'
 import { escaped, interruption, note, UsageError } from '../terminal.ts'
-import { CERTIFICATE, ENDPOINT_CASES } from './cases.ts'
+import { CERTIFICATE, casesOf } from './cases.ts'
 import { DEFAULT_FORM } from './message.ts'
 import { run } from './run.ts'
 
-interface Options extends SecretOptions, ReportOptions {
+interface Options extends SecretOptions, ReportOptions, FormOptions {
   readonly yes?: boolean
   readonly header?: Headers
 }
@@ -28,7 +31,7 @@ export function define(command: Command): void {
   command
     .option('--yes', 'send to another machine without asking')
     .option('--sender', 'judge a sender in place of an endpoint: see hookline check --sender --help')
-  addSecretOptions(addHeaderOption(command)).addHelpText('after', HELP)
+  addSecretOptions(addHeaderOption(addFormOptions(command))).addHelpText('after', HELP)
 }
 
 const HELP = `
@@ -39,16 +42,20 @@ Examples:
       Sends all cases, signed with the secret of HOOKLINE_SECRET.
   hookline check http://localhost:3000/webhooks --secret-file secret.txt --strict --junit report.xml
       For continuous integration: warnings fail, and the results are in a file.
+  hookline check http://localhost:3000/webhooks --as customer.io --method PUT
+      Sends the cases as Customer.io's Data Pipelines send messages.
   hookline check --list
       Prints the cases.`
 
 async function check(url: URL | undefined, options: Options): Promise<void> {
-  if (options.list) return list(select(ENDPOINT_CASES, options), options)
+  const request = readForm(options)
+  const all = casesOf(request)
+  if (options.list) return list(select(all, options), options)
   if (url === undefined) throw new UsageError('A URL is required, for example http://localhost:3000/webhooks.')
-  const cases = select(ENDPOINT_CASES, options).filter((each) => each !== CERTIFICATE || url.protocol === 'https:')
+  const cases = select(all, options).filter((each) => each !== CERTIFICATE || url.protocol === 'https:')
   const { headers, secret } = { headers: options.header ?? {}, secret: await requireSecret(options) }
   const report = openReport(options, cases)
-  const base = { form: DEFAULT_FORM, secret, headers }
+  const base = { form: { ...DEFAULT_FORM, fields: request.fields }, secret, headers, request }
   const count = cases.reduce((sum, each) => sum + each.requests(base).length, 1) // As many as a correct endpoint gets.
   const what = `about ${count} messages, signed and forged, of users named hookline-check-<random>`
   note(escaped(`Sends ${what}, to ${url.origin}${url.pathname}.`))
@@ -62,7 +69,7 @@ async function check(url: URL | undefined, options: Options): Promise<void> {
     }
     await run(
       cases.filter((each) => each !== CERTIFICATE),
-      { url, secret, headers, signal },
+      { url, secret, headers, request, signal },
       report,
     )
   } else {

@@ -1,14 +1,18 @@
 /** The messages that a check sends, written member by member, so that each byte of them is chosen; and their signed requests. */
 
 import { randomBytes } from 'node:crypto'
+import type { DeliveryMethod } from '../../handling/delivery.ts'
 import { readJsonText, spaced, writeJson } from '../../message/explain/json-text.ts'
-import { USER_AGENT } from '../../message/limits.ts'
+import type { Json } from '../../message/json.ts'
 import { sign } from '../../message/signature.ts'
+import type { RequestForm } from '../arguments.ts'
 
 /** What messages look like. A serialiser that writes one again, from its default form, changes nothing in it. */
 export interface Form {
   readonly type: 'track' | 'identify' | 'page' | 'group'
   readonly isSpaced: boolean
+  /** The fields that the sender adds; undefined for a message as the specification shows it. */
+  readonly fields?: Json | undefined
   changes(): Members
 }
 
@@ -19,6 +23,8 @@ export interface Base {
   readonly form: Form
   readonly secret: string
   readonly headers: Readonly<Record<string, string>>
+  /** What the sender does beside its messages. */
+  readonly request: RequestForm
 }
 
 export interface CaseRequest {
@@ -28,7 +34,7 @@ export interface CaseRequest {
   readonly isOpen?: boolean
   /** Whether its bytes are sent in two halves, 100 ms apart. */
   readonly isInPieces?: boolean
-  readonly method?: 'POST' | 'PUT'
+  readonly method?: DeliveryMethod
 }
 
 export const DEFAULT_FORM: Form = { type: 'track', isSpaced: false, changes: () => ({}) }
@@ -78,9 +84,13 @@ export function extras(): Members {
   return { ...times, channel: quote('server'), integrations: '{"All":true}', messageId: quote(newId()) }
 }
 
-export function common({ changes }: Form, type: string): Members {
+export function common({ changes, fields }: Form, type: string): Members {
   const members = { version: '1', type: quote(type), userId: quote(newId()), timestamp: now(), context: CONTEXT }
-  return { ...members, ...changes() }
+  return { ...members, ...(fields && { ...extras(), version: undefined, ...textsOf(fields) }), ...changes() }
+}
+
+function textsOf(fields: Json): Members {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, JSON.stringify(value)]))
 }
 
 export function write(form: Form, fields: string, changes: Members = {}): string {
@@ -104,13 +114,14 @@ export function arrange({ isSpaced }: Pick<Form, 'isSpaced'>, text: string): str
 }
 
 export function signed(
-  { secret, headers }: Base,
+  { secret, headers, request: { signs, userAgent, proofHeader, method } }: Base,
   text: string | Buffer,
-  signature: string | null = sign(text, secret),
+  proof: string | null = signs === 'header' ? secret : sign(text, secret),
 ): CaseRequest {
-  const own = { 'Content-Type': 'application/json', 'User-Agent': USER_AGENT }
+  const own = { 'Content-Type': 'application/json', 'User-Agent': userAgent }
   return {
     body: Buffer.from(text),
-    headers: { ...headers, ...own, ...(signature !== null && { 'X-Signature': signature }) },
+    headers: { ...headers, ...own, ...(proof !== null && { [proofHeader]: proof }) },
+    method,
   }
 }

@@ -1,6 +1,5 @@
 /** Finds the plain message that an endpoint accepts, which all other cases change; or why it accepts none. */
 
-import { sign } from '../../message/signature.ts'
 import type { Exchange } from '../exchange.ts'
 import { describe, kindOf, lossOf } from './judge.ts'
 import { type Base, type CaseRequest, DEFAULT_FORM, extras, type Form, now, plainText, signed } from './message.ts'
@@ -58,26 +57,31 @@ export async function findPlain(
   send: (request: CaseRequest) => Promise<Exchange>,
   given: Omit<Base, 'form'>,
 ): Promise<Found> {
-  const { secret } = given
-  const sendAs = (form: Form, signText: (text: string, secret: string) => string = sign): Promise<Exchange> => {
+  const { secret, request } = given
+  const plainForm = { ...DEFAULT_FORM, fields: request.fields }
+  const sendAs = (form: Form, prove?: (text: string, secret: string) => string): Promise<Exchange> => {
     const text = plainText(form, 'plain-message')
-    return send(signed({ ...given, form }, text, signText(text, secret)))
+    return send(signed({ ...given, form }, text, prove?.(text, secret)))
   }
-  const exchange = await sendAs(DEFAULT_FORM)
+  const exchange = await sendAs(plainForm)
   const got = `Sent a signed message. Got ${describe(exchange)}.`
   if (exchange.error === 'timeout' || exchange.error === 'http') {
     return { isGood: false, exchange, sentence: `${got} ${lossOf(exchange)}` }
   }
-  const forgedStatus = (await sendAs(DEFAULT_FORM, () => '0'.repeat(40))).status
+  const forgedStatus = (await sendAs(plainForm, () => '0'.repeat(40))).status
   const found = { exchange, forgedStatus }
-  if (isAccepted(exchange)) return { ...found, form: DEFAULT_FORM, isGood: true, sentence: got }
+  if (isAccepted(exchange)) return { ...found, form: plainForm, isGood: true, sentence: got }
 
   const isOfContent = exchange.status !== forgedStatus
   for (const [change, isGood, meaning] of isOfContent ? TRIES : [SPACED, ...TRIES]) {
-    const form = { ...DEFAULT_FORM, ...change }
+    const form = { ...plainForm, ...change }
     if (isAccepted(await sendAs(form))) return { ...found, form, isGood, sentence: `${got} ${meaning}` }
   }
   return { ...found, isGood: false, sentence: `${got} ${await findReason()}` }
+
+  function mistakes(): ReturnType<typeof listMistakes> {
+    return request.signs === 'header' ? [] : listMistakes(plainText(plainForm, 'plain-message'), secret)
+  }
 
   /** Says why no plain message is accepted, as far as other signatures show it. */
   async function findReason(): Promise<string> {
@@ -90,13 +94,16 @@ export async function findPlain(
     }
     const known = OF_STATUS[status]
     if (known !== undefined) return known
-    for (const mistake of listMistakes(plainText(DEFAULT_FORM, 'plain-message'), secret)) {
-      if (isAccepted(await sendAs(DEFAULT_FORM, mistake.sign))) return `${meaning} ${mistake.meaning}`
+    for (const mistake of mistakes()) {
+      if (isAccepted(await sendAs(plainForm, mistake.sign))) return `${meaning} ${mistake.meaning}`
     }
     if (!isRefusal) return meaning
     const [scheme] = /^(basic|bearer|digest)\b/i.exec(String(headers['www-authenticate'] ?? '')) ?? []
     if (scheme !== undefined) {
       return `${meaning} It asks for ${scheme} authentication. Pass what the sender passes: --header "Authorization: …".`
+    }
+    if (request.signs === 'header') {
+      return `${meaning} A message with another value gets the same: it expects another value, or reads another header than ${request.proofHeader}. Compare both ends.`
     }
     return `${meaning} A forged message gets the same: it has another secret, reads another header than X-Signature, or verifies other bytes than those that arrive. Compare the secret at both ends, and log the body and the signature that it verifies: \`hookline verify\` says what is wrong with them.`
   }

@@ -23,7 +23,7 @@ const LIMIT = 2
 const LATE = 'Not sent: a run ends within a minute. Pass --only for some cases alone.'
 
 export async function run(cases: readonly EndpointCase[], target: Target, report: Report): Promise<void> {
-  const { url, secret } = target
+  const { url, secret, request } = target
   const started = performance.now()
   const signal = AbortSignal.any([target.signal, AbortSignal.timeout(END_MS)])
   let [timeouts, limited, isDown] = [0, 0, false]
@@ -61,7 +61,7 @@ export async function run(cases: readonly EndpointCase[], target: Target, report
     if (found === PLAIN) continue
     let reason = reasonToSkip(found)
     if (reason === undefined) {
-      const requests = found.requests({ ...target, form: form ?? DEFAULT_FORM })
+      const requests = found.requests({ ...target, form: form ?? { ...DEFAULT_FORM, fields: request.fields } })
       const exchanges = await send(url, found, requests, signal)
       if (target.signal.aborted) break
       count(exchanges)

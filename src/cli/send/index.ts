@@ -2,18 +2,20 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Command } from 'commander'
-import { USER_AGENT } from '../../message/limits.ts'
-import { sign } from '../../message/signature.ts'
 import { MESSAGE_TYPES } from '../../message/type-table.ts'
 import { TAMPERINGS, type Tampering, tamper } from '../../sender/tamper.ts'
+import { proofOf } from '../../testing/known-senders.ts'
 import {
+  addFormOptions,
   addHeaderOption,
   address,
   addSecretOptions,
   choice,
   confirmRemote,
+  type FormOptions,
   findSecret,
   type Headers,
+  readForm,
   requireSecret,
   type SecretOptions,
   whole,
@@ -24,7 +26,7 @@ import { addEdit, type Edit } from './prepare.ts'
 import { createReport, type Result } from './report.ts'
 import { type Item, openSource } from './source.ts'
 
-interface Options extends SecretOptions {
+interface Options extends SecretOptions, FormOptions {
   readonly to: URL
   readonly set?: readonly Edit[]
   readonly header?: Headers
@@ -48,7 +50,7 @@ export function define(command: Command): void {
     .option('--json', 'print one JSON object an attempt')
     .option('--yes', 'send to another machine without asking')
     .action(send)
-  addSecretOptions(addHeaderOption(command)).addHelpText('after', HELP)
+  addSecretOptions(addHeaderOption(addFormOptions(command))).addHelpText('after', HELP)
 }
 
 const HELP = `
@@ -60,13 +62,16 @@ Examples:
   hookline send message.json --tamper bad-signature --to http://localhost:3000/webhooks --secret-file secret.txt
       Sends the exact bytes of a file with a wrong signature. The endpoint should refuse it.
   hookline send - --rate 50 --concurrency 8 --to http://localhost:3000/webhooks < messages.ndjson
-      Sends each line of a file, 50 in a second.`
+      Sends each line of a file, 50 in a second.
+  hookline send order.json --as customer.io --method PUT --to http://localhost:3000/webhooks
+      Sends any JSON, as a webhook of Customer.io's Data Pipelines whose data is mapped.`
 
 /** Posts no faster than messages are read. When the user ends it, the attempts under way are given up. */
 async function send(name: string, options: Options): Promise<void> {
   const { to, set: edits = [], header: headers = {}, tamper: tampering, count, rate, concurrency, json } = options
   const secret = tampering === 'no-signature' ? await findSecret(options) : await requireSecret(options)
-  const source = await openSource(name, { count, edits })
+  const form = readForm(options)
+  const source = await openSource(name, { count, edits, form })
   await confirmRemote(to, source.what, options.yes)
   const signal = interruption()
   const items = source.items(signal)
@@ -80,15 +85,17 @@ async function send(name: string, options: Options): Promise<void> {
     if (prepared === undefined) {
       return report.add({ ...place, ok: false, error: 'no_message', ...(fault && { reason: fault }) }, share)
     }
-    const { bytes, message } = prepared
-    const sent = tamper(bytes, secret === undefined ? undefined : sign(bytes, secret), tampering)
-    const signature = sent.signature === undefined ? {} : { 'x-signature': sent.signature }
-    const all = { ...headers, 'content-type': 'application/json', 'user-agent': USER_AGENT, ...signature }
+    const { bytes, message, value } = prepared
+    const { method, proofHeader, userAgent } = form
+    const proof = secret === undefined ? undefined : proofOf(bytes, value, secret, form.signs)
+    const sent = tamper(bytes, proof, tampering)
+    const proven = sent.signature === undefined ? {} : { [proofHeader]: sent.signature }
+    const all = { ...headers, 'content-type': 'application/json', 'user-agent': userAgent, ...proven }
     const { type, messageId } = message
     for (let copy = 0; copy < sent.copies; copy += 1) {
       await pace()
       if (signal.aborted) return
-      const exchange = await poster.post(sent.bytes, all, { isChunked: sent.isChunked, signal })
+      const exchange = await poster.post(sent.bytes, all, { isChunked: sent.isChunked, signal, method })
       if (signal.aborted && exchange.error !== undefined) givenUp += 1
       else await report.add({ ...place, type, messageId, ...toResult(exchange) }, share)
     }

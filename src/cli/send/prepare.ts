@@ -1,20 +1,27 @@
 /** The bytes to send for a message: as they are, or changed by `--set` and written anew. */
 
 import { InvalidArgumentError } from 'commander'
-import type { Json } from '../../message/json.ts'
-import { parse } from '../../message/parse.ts'
+import { isObject, type Json } from '../../message/json.ts'
+import { parseReceived } from '../../message/parse.ts'
+import { isMessageType } from '../../message/type-table.ts'
+import { dress } from '../../testing/known-senders.ts'
+import type { RequestForm } from '../arguments.ts'
 import { ownFields } from '../copies.ts'
 import { UsageError } from '../terminal.ts'
 
 export interface Prepared {
   readonly bytes: Buffer
+  /** Its fields; none of a body that is no object. */
   readonly message: Json
+  /** The parsed body. */
+  readonly value: unknown
 }
 
 export interface Changes {
   readonly edits: readonly Edit[]
   /** Whether to give it a `messageId` and a `timestamp` of its own: a receiver takes identical bytes for one message. */
   readonly isCopy: boolean
+  readonly form: RequestForm
 }
 
 /**
@@ -23,13 +30,19 @@ export interface Changes {
  * @throws HooklineError for bytes that are no message. What the edits make of it is not checked.
  * @throws UsageError for an edit that does not fit the message.
  */
-export function prepare(bytes: Buffer, { edits, isCopy }: Changes): Prepared {
-  const found = parse(bytes) as unknown as Json
-  if (edits.length === 0 && !isCopy) return { bytes, message: found }
-  const message = JSON.parse(new TextDecoder().decode(bytes)) as Json // As it was written: parse() adds spellings.
-  if (isCopy) Object.assign(message, ownFields(message))
+export function prepare(bytes: Buffer, { edits, isCopy, form }: Changes): Prepared {
+  const found = parseReceived(bytes, form.fields !== undefined)
+  const given: unknown = JSON.parse(new TextDecoder().decode(bytes)) // As it was written: parsing adds spellings.
+  if (edits.length === 0 && !isCopy && form.fields === undefined) {
+    return { bytes, message: found as unknown as Json, value: given }
+  }
+  const value = dress(given, form)
+  const message = (typeof value === 'object' && value !== null ? value : {}) as Json
+  for (const each of isCopy ? [value].flat() : []) {
+    if (isObject(each) && isMessageType(each.type)) Object.assign(each, ownFields(each))
+  }
   for (const edit of edits) applyEdit(message, edit)
-  return { bytes: Buffer.from(JSON.stringify(message)), message }
+  return { bytes: Buffer.from(JSON.stringify(value)), message, value }
 }
 
 export interface Edit {

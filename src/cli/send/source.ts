@@ -52,13 +52,13 @@ export async function openSource(name: string, copies: Copies): Promise<Source> 
   return single(await readInput('SOURCE', name, LIMIT), copies, copies.count > 1)
 }
 
-function single(bytes: Buffer, { count, edits }: Copies, isCopy: boolean): Source {
+function single(bytes: Buffer, { count, edits, form }: Copies, isCopy: boolean): Source {
   return {
     what: counted(count, 'message'),
     async *items() {
       for (let copy = 1; copy <= count; copy += 1) {
         try {
-          yield { prepared: prepare(bytes, { edits, isCopy }), share: copy / count }
+          yield { prepared: prepare(bytes, { edits, isCopy, form }), share: copy / count }
         } catch (error) {
           throw error instanceof HooklineError ? new UsageError(`The file holds no message: ${error.message}`) : error
         }
@@ -67,7 +67,7 @@ function single(bytes: Buffer, { count, edits }: Copies, isCopy: boolean): Sourc
   }
 }
 
-function lines(name: string, input: Readable | FileHandle, { count, edits }: Copies): Source {
+function lines(name: string, input: Readable | FileHandle, { count, edits, form }: Copies): Source {
   return {
     what: `the messages of ${name === '-' ? 'stdin' : name}`,
     async *items(signal) {
@@ -82,7 +82,7 @@ function lines(name: string, input: Readable | FileHandle, { count, edits }: Cop
           isEmpty = false
           for (let copy = 1; copy <= count; copy += 1) {
             const share = size > 0 ? { share: end / size } : {}
-            yield { line, ...share, ...prepareLine(bytes, { edits, isCopy: count > 1 }) }
+            yield { line, ...share, ...prepareLine(bytes, { edits, isCopy: count > 1, form }) }
           }
         }
       } catch (error) {

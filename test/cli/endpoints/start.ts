@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { readForm } from '../../../src/cli/arguments.ts'
 import { ENDPOINT_CASES } from '../../../src/cli/check/cases.ts'
 import { run as runCases } from '../../../src/cli/check/run.ts'
 import type { Result } from '../../../src/cli/report.ts'
@@ -78,6 +79,7 @@ export async function findFaults(url: string): Promise<Readonly<Record<string, R
   }
   const cases = ENDPOINT_CASES.filter(({ id }) => id !== 'certificate')
   const { signal } = new AbortController()
-  await runCases(cases, { url: new URL(url), secret: SECRET, headers: {}, signal }, { add, finish: () => {} })
+  const request = readForm({ as: 'segment', keyHeader: 'x-webhook-key' })
+  await runCases(cases, { url: new URL(url), secret: SECRET, headers: {}, signal, request }, { add, finish: () => {} })
   return bad
 }

@@ -1,0 +1,84 @@
+/** Services that send these messages: the form of their requests, as far as their documentation and code show it. */
+
+import { randomUUID } from 'node:crypto'
+import type { DeliveryMethod } from '../handling/delivery.ts'
+import { isObject, type Json } from '../message/json.ts'
+import { USER_AGENT } from '../message/limits.ts'
+import { sign } from '../message/signature.ts'
+import { isMessageType } from '../message/type-table.ts'
+import { invalidOption, kindOf, requireOneOf, requireSecret } from '../options/checks.ts'
+
+/** Segment's Webhooks, Segment's Webhooks (Actions), Customer.io's Data Pipelines, RudderStack. */
+export type KnownSender = 'segment' | 'segment-actions' | 'customer.io' | 'rudderstack'
+
+export interface SenderForm {
+  readonly methods: readonly [DeliveryMethod, ...DeliveryMethod[]]
+  readonly userAgent: string
+  /** What its signature covers of a batch; `header` for one that does not sign, and sends the secret as a header. */
+  readonly signs: 'body' | 'first' | 'header'
+  /** Fields of each message beside its own; undefined where the message is delivered as the specification shows it. */
+  readonly fields?: Json
+}
+
+const recorded = { channel: 'server', integrations: {} }
+
+export const KNOWN_SENDERS: Readonly<Record<KnownSender, SenderForm>> = {
+  segment: { methods: ['POST'], userAgent: USER_AGENT, signs: 'body' },
+  'segment-actions': {
+    methods: ['POST', 'PUT', 'PATCH'],
+    userAgent: 'Segment (Actions)',
+    signs: 'first',
+    fields: { ...recorded, version: 2 },
+  },
+  // How it signs a batch is not documented.
+  'customer.io': {
+    methods: ['POST', 'PUT', 'PATCH', 'DELETE'],
+    userAgent: USER_AGENT,
+    signs: 'body',
+    fields: { ...recorded, version: 2 },
+  },
+  rudderstack: {
+    methods: ['POST', 'PUT', 'PATCH'],
+    userAgent: 'RudderLabs',
+    signs: 'header',
+    fields: { ...recorded, integrations: { All: true } },
+  },
+}
+
+export const SENDER_NAMES: readonly KnownSender[] = Object.keys(KNOWN_SENDERS) as KnownSender[]
+
+/** The header with the secret of a sender that does not sign, unless another is named. */
+export const KEY_HEADER = 'x-webhook-key'
+
+/** Gives a message the form of a sender. What is none of the seven messages is a body of the user, and stays as it is. */
+export function dress(value: unknown, form: Pick<SenderForm, 'fields'>): unknown {
+  if (Array.isArray(value)) return value.map((each) => dress(each, form))
+  const { fields } = form
+  if (fields === undefined || !isObject(value) || !isMessageType(value.type) || value.type === 'delete') return value
+  const { 'Previous ID': _, 'User ID': __, version: ___, ...own } = value // As it was recorded: an alias has `previousId`.
+  const timestamp = value.timestamp ?? new Date().toISOString()
+  const times = { timestamp, originalTimestamp: timestamp, receivedAt: timestamp, sentAt: timestamp }
+  return { messageId: randomUUID(), context: {}, ...fields, ...times, ...own }
+}
+
+/**
+ * Makes what proves a body: the signature of it, or of its first element; the secret itself.
+ *
+ * @param value The parsed body.
+ */
+export function proofOf(body: string | Uint8Array, value: unknown, secret: string, signs: SenderForm['signs']): string {
+  if (signs === 'header') {
+    requireSecret('secret', secret, 'the value of the header')
+    return secret
+  }
+  const isFirst = signs === 'first' && Array.isArray(value) && value.length > 0
+  return sign(isFirst ? JSON.stringify(value[0]) : body, secret)
+}
+
+/** Checks a method, by default the first that a sender has. */
+export function readMethod(name: string, as: KnownSender, method: unknown): DeliveryMethod {
+  const { methods } = KNOWN_SENDERS[requireOneOf('as', as, SENDER_NAMES)]
+  if (method === undefined) return methods[0]
+  if (methods.includes(method as DeliveryMethod)) return method as DeliveryMethod
+  throw invalidOption(name, `must be one that ${as} sends`, kindOf(method), `Pass one of ${methods.join(', ')}.`)
+}
