@@ -61,6 +61,33 @@ export const junkBatches: Attack = {
   },
 }
 
+/** Signed bodies of 300 to 500 KB whose content an attacker chose: deep, with keys that reach a prototype, with many keys, long batches. */
+export const chosenBodies: Attack = {
+  met: ['200', '413'],
+  never: ['500'],
+  async run({ http1, secret }, signal) {
+    const counts: Counts = new Map()
+    const hostile = '{"__proto__":{"a":1},"constructor":{"prototype":{"a":1}}}'
+    const bodies = [
+      `{"deep":${'['.repeat(150_000)}${']'.repeat(150_000)}}`,
+      `{"list":[${Array(7_000).fill(hostile).join(',')}]}`,
+      `{${Array.from({ length: 30_000 }, (_, index) => `"key-${index}":1`).join(',')}}`,
+      `[${Array(1_000).fill(hostile).join(',')}]`,
+      `[${Array(100_000).fill('1').join(',')}]`,
+    ].map((body) => signedRequest(body, secret))
+    const pool = new Pool(`http://127.0.0.1:${http1}`, { connections: 2 })
+    let sent = 0
+    await inParallel(2, signal, async () => {
+      const { headers, body } = bodies[sent++ % bodies.length] as (typeof bodies)[number]
+      const method = sent % 2 === 0 ? 'PUT' : 'POST'
+      await tally(counts, pool.request({ path: '/inline', method, headers, body }))
+      await wait(100)
+    })
+    await pool.destroy()
+    return counts
+  },
+}
+
 /** Bodies of 480 KB that would inflate to 480 MB, and such as are not compressed at all. */
 export const bombs: Attack = {
   met: ['400', '413'],

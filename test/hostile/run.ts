@@ -18,7 +18,7 @@ import { privateRedis } from '../support/redis.ts'
 import { type Attack, describe, type Target } from './attack.ts'
 import * as connections from './connections.ts'
 import { measureDelays } from './delays.ts'
-import { bombs, flood, forgeries, honest, junkBatches } from './requests.ts'
+import { bombs, chosenBodies, flood, forgeries, honest, junkBatches } from './requests.ts'
 import type { Report, Standing, TargetPorts, TargetSettings } from './target.ts'
 
 const MAX_LEFT_MB = 20
@@ -108,7 +108,7 @@ async function run(): Promise<void> {
 
   console.log(`Attacking for ${seconds} s`)
   const over = AbortSignal.timeout(seconds * 1_000)
-  const attacks = { ...connections, forgeries, junkBatches, bombs, honest: traffic }
+  const attacks = { ...connections, forgeries, junkBatches, chosenBodies, bombs, honest: traffic }
   await Promise.all(Object.entries(attacks).map(([name, attack]) => make(name, attack, target, over)))
   await wait(QUIET_MS)
   const after = await emptied()

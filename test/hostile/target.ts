@@ -13,7 +13,6 @@ import { bullmqQueue } from '../../src/queues/bullmq/index.ts'
 import { memoryQueue } from '../../src/queues/memory/index.ts'
 import { pgBossQueue } from '../../src/queues/pg-boss/index.ts'
 import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
-import type { ReceiverOptions } from '../../src/receiver/options.ts'
 import { createDestination } from '../../src/sender.ts'
 import { createCertificate } from '../../src/testing/certificates.ts'
 import { liveMemory } from './memory.ts'
@@ -69,13 +68,19 @@ function report(): void {
 }
 setInterval(report, 100).unref()
 
-function receiverOf(options: ReceiverOptions) {
+function receiverOf(options: Parameters<typeof createReceiver>[0]) {
   return createReceiver({ onError, ...options }).on('track', ({ messageId }) => {
     handled.push(messageId as string)
   })
 }
 
-const inline = receiverOf({ secret })
+/** Open to all that a sender may be allowed. */
+const inline = receiverOf({
+  secret,
+  methods: ['POST', 'PUT'],
+  batches: 'first_signed',
+  custom: true,
+})
 // Each source has a provider call of its own: one for all would be over, with what it holds, 10 s after its first request.
 const hanging = receiverOf({
   secret: { source: ({ headers }) => headers['x-source'] as string, secrets: () => new Promise(() => {}) },
