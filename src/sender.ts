@@ -17,6 +17,7 @@ export type {
 } from './destination/api.ts'
 export type { CircuitEvent, CircuitOptions, CircuitState, CircuitStatus } from './destination/circuit.ts'
 export { createDestination } from './destination/destination.ts'
+export type { MessageFunctions } from './destination/functions.ts'
 export type {
   DeliveryReport,
   DestinationObserver,
@@ -27,7 +28,6 @@ export type {
   SkipReason,
 } from './destination/observer.ts'
 export type { DestinationOptions } from './destination/options.ts'
-export type { Route } from './destination/router.ts'
 export type { DispatcherLike } from './http/post.ts'
 export type {
   AliasCall,

@@ -18,14 +18,14 @@ import { note, UsageError } from './terminal.ts'
 export interface FormOptions {
   readonly as: KnownSender
   readonly method?: DeliveryMethod
-  readonly keyHeader: string
+  readonly keyHeader?: string
 }
 
 export function addFormOptions(command: Command): Command {
   return command
     .addOption(choice('--as <sender>', 'the service whose form the requests have', SENDER_NAMES).default('segment'))
     .addOption(choice('--method <method>', 'one of its methods. Default: POST', KNOWN_SENDERS['customer.io'].methods))
-    .option('--key-header <name>', 'the header with the secret of a service that does not sign', KEY_HEADER)
+    .option('--key-header <name>', `the header with the secret of a service that does not sign. Default: ${KEY_HEADER}`)
 }
 
 /** @throws UsageError for a method that the service does not send, and a header that is none. */
@@ -34,8 +34,11 @@ export function readForm({ as, method, keyHeader }: FormOptions) {
   if (method !== undefined && !methods.includes(method)) {
     throw new UsageError(`--method: ${as} does not send ${method}. Pass one of ${methods.join(', ')}.`)
   }
-  if (!isToken(keyHeader)) throw new UsageError(`--key-header must be the name of a header, such as ${KEY_HEADER}.`)
-  const proofHeader = form.signs === 'header' ? keyHeader : 'X-Signature'
+  if (keyHeader !== undefined && !isToken(keyHeader))
+    throw new UsageError(`--key-header must be the name of a header, such as ${KEY_HEADER}.`)
+  const isKey = form.signs === 'header'
+  if (keyHeader !== undefined && !isKey) throw new UsageError(`--key-header: ${as} signs, and sends no key.`)
+  const proofHeader = isKey ? (keyHeader ?? KEY_HEADER) : 'X-Signature'
   return { ...form, as, method: method ?? methods[0], proofHeader }
 }
 

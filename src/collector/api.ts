@@ -1,7 +1,7 @@
 /** The collector's methods, its sources and their results. Types only. */
 
 import type { Destination } from '../destination/api.ts'
-import type { Route } from '../destination/router.ts'
+import type { MessageFunctions } from '../destination/functions.ts'
 import type { Endpoint, EndpointRequest, TextAnswer } from '../http/endpoint.ts'
 import type { CollectorObserver } from './observer.ts'
 
@@ -9,7 +9,7 @@ import type { CollectorObserver } from './observer.ts'
 export type CollectorDestination = Pick<Destination, 'submit'> & Partial<Pick<Destination, 'enabled'>>
 
 /** A destination that gets some of the calls of a source, or changed ones. */
-export interface RoutedDestination extends Route {
+export interface RoutedDestination extends MessageFunctions {
   /** One of `createDestination`. Its own functions run after these. */
   readonly destination: Destination
 }

@@ -29,13 +29,16 @@ export function createCollector(options: CollectorOptions): Collector {
   let { sources } = settings
   for (const [index, { writeKey }] of options.sources.entries()) warnOfSecret(`sources[${index}].writeKey`, writeKey)
   const deadlines = createDeadlines(deadlineMs, clock)
-  sources.setRoutes()
+  const owner = {} // Of the functions of its sources.
+  sources.register(owner)
 
   return {
     routes: [...ROUTES.keys()],
 
     get background() {
-      const isDelivering = sources.named().some(({ destinations }) => destinations.some(({ enabled }) => enabled))
+      const isDelivering = sources
+        .named()
+        .some(({ destinations }) => destinations.some(({ destination }) => destination.enabled))
       return isDelivering ? 'a collector whose destinations deliver afterwards' : undefined
     },
 
@@ -47,8 +50,9 @@ export function createCollector(options: CollectorOptions): Collector {
     observe: (observer) => observers.add(observer),
 
     update(changes) {
-      sources = readChanges(changes)
-      sources.setRoutes()
+      const changed = readChanges(changes)
+      changed.register(owner)
+      sources = changed
     },
 
     async delete(userId, scope = {}) {

@@ -5,7 +5,7 @@
  */
 
 export type { Queued, Submission } from '../destination/api.ts'
-export type { Route } from '../destination/router.ts'
+export type { MessageFunctions } from '../destination/functions.ts'
 export type {
   AnswerBody,
   Endpoint,

@@ -2,7 +2,7 @@
 
 import { hash, randomUUID } from 'node:crypto'
 import type { Queued } from '../destination/api.ts'
-import type { Route } from '../destination/router.ts'
+import { hasAny, type MessageFunctions, type SourceFunctions } from '../destination/functions.ts'
 import {
   invalidOption,
   kindOf,
@@ -21,9 +21,12 @@ export interface ReadySource {
   readonly name: string
   readonly writeKey: string
   readonly kind: SourceKind | undefined
-  readonly destinations: readonly CollectorDestination[]
-  /** The functions of each destination, in the same order. */
-  readonly routes: readonly Route[]
+  readonly destinations: readonly SourceDestination[]
+}
+
+export interface SourceDestination {
+  readonly destination: CollectorDestination
+  readonly functions: MessageFunctions
 }
 
 export type Sources = ReturnType<typeof createSources>
@@ -39,12 +42,17 @@ export function createSources(given: unknown) {
       find ??= indexKeys(sources) // Not before the first request, when workerd has no random values.
       return find(writeKey)
     },
-    /** Gives the destinations the functions of their sources: when all options are right. */
-    setRoutes(): void {
-      for (const { name, destinations, routes } of sources) {
-        for (const [index, destination] of destinations.entries())
-          oursOf(destination)?.setRoute(name, routes[index] ?? {})
-      }
+    /**
+     * Gives the destinations the functions of their sources, for what is redriven.
+     *
+     * @throws TypeError when another collector has a source of the same name; nothing has changed then.
+     */
+    register(owner: object): void {
+      const all = sources.flatMap(({ name, destinations }) =>
+        destinations.map(({ destination, functions }) => [oursOf(destination), { source: name, functions }] as const),
+      )
+      for (const [ours, from] of all) ours?.check(from, owner)
+      for (const [ours, from] of all) ours?.set(from, owner)
     },
     named(names: readonly string[] = [...byName.keys()]): readonly ReadySource[] {
       if (!Array.isArray(names) || names.length === 0) {
@@ -117,32 +125,34 @@ function readSource(source: unknown, option: string): ReadySource {
       'Pass a list, which may be empty.',
     )
   }
-  const routes = destinations.map((each, index) => readRoute(each, `${option}.destinations[${index}]`))
-  const ready = routes.map(({ destination }) => destination)
-  requireUnique(ready, (index) => `${option}.destinations[${index}]`)
-  return { name, writeKey, kind, destinations: ready, routes }
+  const ready = destinations.map((each, index) => readDestination(each, `${option}.destinations[${index}]`))
+  requireUnique(
+    ready.map(({ destination }) => destination),
+    (index) => `${option}.destinations[${index}]`,
+  )
+  return { name, writeKey, kind, destinations: ready }
 }
 
 /** What a destination of `createDestination` has for collectors; undefined for one of yours. */
 export function oursOf({ submit }: CollectorDestination) {
-  return (submit as MaySubmitComposed<Queued, Route>)[SUBMIT_COMPOSED]
+  return (submit as MaySubmitComposed<Queued, SourceFunctions>)[SUBMIT_COMPOSED]
 }
 
-/** Functions need a destination that keeps what they fail for. */
-function readRoute(
-  given: CollectorDestination | RoutedDestination,
-  option: string,
-): Route & { destination: CollectorDestination } {
-  if (typeof (given as CollectorDestination | undefined)?.submit === 'function')
-    return { destination: given as CollectorDestination }
+function readDestination(given: CollectorDestination | RoutedDestination, option: string): SourceDestination {
   const { destination, filter, transform } = (given ?? {}) as Partial<RoutedDestination>
+  const functions = { filter, transform }
+  if (typeof (given as CollectorDestination | undefined)?.submit === 'function' && !hasAny(functions)) {
+    return { destination: given as CollectorDestination, functions }
+  }
   if (typeof destination?.submit !== 'function') {
-    throw invalidOption(option, 'must be a destination', kindOf(given), 'Pass the result of createDestination().')
+    const advice = 'Pass the result of createDestination(), or { destination, filter, transform }.'
+    throw invalidOption(option, 'must be a destination', kindOf(given), advice)
   }
   refuseUnknown(given, ['destination', 'filter', 'transform'], `${option}.`)
   if (filter !== undefined) requireFunction(`${option}.filter`, filter)
   if (transform !== undefined) requireFunction(`${option}.transform`, transform)
-  if (oursOf(destination) !== undefined) return { destination, filter, transform }
+  // Functions need a destination that keeps what they fail for.
+  if (oursOf(destination) !== undefined) return { destination, functions }
   const found = 'a destination of yours'
   throw invalidOption(`${option}.destination`, 'must be one of createDestination', found, 'Filter in its `submit`.')
 }

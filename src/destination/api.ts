@@ -29,6 +29,8 @@ export interface DestinationDeadLetter {
   readonly reason: FailureReason
   readonly attempts: readonly Attempt[]
   readonly failedAt: Date
+  /** What `filter` or `transform` threw, as text; set with `transform_failed`. */
+  readonly error?: string
 }
 
 /** Which dead letters of a destination are meant: those that match all that is given. */

@@ -24,13 +24,13 @@ import type { Destination, DestinationDeadLetter, DestinationLetterFilter, Queue
 import { createAudienceSync } from './audience-sync.ts'
 import { createCircuits } from './circuits.ts'
 import { createCurrentSettings } from './current-settings.ts'
+import { createFunctions, hasAny, type SourceFunctions } from './functions.ts'
 import { createJobHandler } from './job-handler.ts'
 import type { FailureReason, SkipReason } from './observer.ts'
 import type { DestinationOptions, DestinationSettings } from './options.ts'
 import { createDestinationEvents, JobReport, UNREADABLE } from './reports.ts'
 import { readRetryState } from './retry-state.ts'
-import { createRouter, type Route } from './router.ts'
-import { readMessage } from './stored.ts'
+import { isOriginal, readMessage } from './stored.ts'
 
 /**
  * Creates a destination ("Outbound event delivery"): it delivers each queued message to at least one of its URLs, or reports it
@@ -48,7 +48,7 @@ export function createDestination(options: DestinationOptions): Destination {
   const { clock, queue, concurrency, groupBy, holdGroup, onDeadLetter, log } = live.settings
   const events = createDestinationEvents(live.settings, (letter) => onDeadLetter?.(readDeadLetter(letter)))
   const circuits = createCircuits(live.settings, (status, cause) => events.publish('circuit', { ...status, cause }))
-  const router = createRouter(live.settings.route, clock)
+  const functions = createFunctions(live.settings.functions, clock)
   const skipped: Record<SkipReason, number> = { switched_off: 0, not_selected: 0, historical: 0, filtered: 0 }
   let isClosed = false
 
@@ -61,21 +61,22 @@ export function createDestination(options: DestinationOptions): Destination {
   async function push(
     composed: readonly Composed[],
     options?: PushOptions,
-    source?: string,
+    from?: SourceFunctions,
   ): Promise<readonly Queued[]> {
     refuseWhenClosed()
     const meant = composed.map((each) => findSkipReason(each.message, live.settings, each.at) ?? each)
-    const routed = router.isFor(source) ? await Promise.all(meant.map((each) => route(each, source))) : meant
+    const isMade = hasAny(live.settings.functions) || hasAny(from?.functions)
+    const made = isMade ? await Promise.all(meant.map((each) => applyTo(each, from))) : meant
     refuseWhenClosed() // It may have closed meanwhile.
     const jobs: Job[] = []
-    const results = routed.map((each): Queued => {
+    const results = made.map((each): Queued => {
       if (typeof each === 'string') return { queued: false, reason: each }
       const { message, bytes, id = newId() } = each
-      jobs.push({ id, body: bytes, group: readGroup('', groupBy?.(message)) })
+      jobs.push({ id, body: bytes, group: isOriginal(bytes) ? undefined : readGroup('', groupBy?.(message)) })
       return { queued: true, id }
     })
     if (jobs.length > 0) await queue.push(jobs, options)
-    for (const [index, each] of routed.entries()) {
+    for (const [index, each] of made.entries()) {
       const result = results[index] as Queued
       if (result.queued) events.publish('queued', { ...(each as Composed), id: result.id })
       else skip((composed[index] as Composed).message, result.reason)
@@ -83,13 +84,17 @@ export function createDestination(options: DestinationOptions): Destination {
     return results
   }
 
-  async function route(each: Composed | SkipReason, source: string | undefined): Promise<Composed | SkipReason> {
-    return typeof each === 'string' ? each : ((await router.route(each, source)) ?? 'filtered')
+  async function applyTo(
+    each: Composed | SkipReason,
+    from: SourceFunctions | undefined,
+  ): Promise<Composed | SkipReason> {
+    return typeof each === 'string' ? each : ((await functions.apply(each, from)) ?? 'filtered')
   }
 
-  function skip(message: Message, reason: SkipReason): void {
+  /** @param id That of a message that was queued before. */
+  function skip(message: Message, reason: SkipReason, id?: string): void {
     skipped[reason] += 1
-    events.publish('skipped', { message, reason })
+    events.publish('skipped', { message, reason, ...(id !== undefined && { id }) })
   }
 
   async function pushOne(compose: () => Composed, options?: PushOptions): Promise<Queued> {
@@ -107,17 +112,15 @@ export function createDestination(options: DestinationOptions): Destination {
     })
     return push(composed, options)
   }
-  const ofCollector: MaySubmitComposed<Queued, Route> = {
+  const ofCollector: MaySubmitComposed<Queued, SourceFunctions> = {
     [SUBMIT_COMPOSED]: {
-      async submit(composed, source) {
+      async submit(composed, from) {
         const at = clock.now()
-        return push(
-          composed.map((each) => ({ ...each, at })),
-          undefined,
-          source,
-        )
+        const all = composed.map((each) => ({ ...each, at }))
+        return push(all, undefined, from)
       },
-      setRoute: router.setRoute,
+      check: functions.check,
+      set: functions.set,
     },
   }
 
@@ -127,8 +130,9 @@ export function createDestination(options: DestinationOptions): Destination {
   }
 
   function readDeadLetter({ id, body, reason, retryState, failedAt }: DeadLetter): DestinationDeadLetter {
-    const { attempts } = readRetryState(retryState, live.settings.targets)
-    return { id, message: tryReadMessage(body), reason: readReason(reason), attempts, failedAt }
+    const { attempts, error } = readRetryState(retryState, live.settings.targets)
+    const message = tryReadMessage(body)
+    return { id, message, reason: readReason(reason), attempts, failedAt, ...(error !== undefined && { error }) }
   }
 
   function setEnabled(enabled: boolean): void {
@@ -138,7 +142,7 @@ export function createDestination(options: DestinationOptions): Destination {
   }
 
   queue.reserve?.('destination')
-  const handle = createJobHandler(live, circuits, events, router, skip)
+  const handle = createJobHandler(live, circuits, events, functions, skip)
   const wake = queue.work(holdGroup ? holding(handle) : handle, {
     concurrency,
     inTurn: groupBy !== undefined,
@@ -170,7 +174,7 @@ export function createDestination(options: DestinationOptions): Destination {
     observe: (observer) => events.add(observer),
     health: async () => {
       const health = await checkHealth(() => queue.counts(), isClosed, clock)
-      const { failures: transformFailed } = router
+      const { failures: transformFailed } = functions
       return { ...health, circuits: circuits.statuses, skipped: { ...skipped }, transformFailed }
     },
     ...createLetters<DestinationDeadLetter, DestinationLetterFilter>(queue, {

@@ -1,15 +1,17 @@
 /** Handles the jobs of a destination: one round each time a job is claimed, until a URL accepts it or four hours are over. */
 
+import { describeError } from '../message/error.ts'
 import { RETRY_WINDOW_MS } from '../message/limits.ts'
 import type { Message } from '../message/message.ts'
-import type { ClaimedJob, HandleJob, Outcome } from '../queues/api.ts'
+import type { ClaimedJob, HandleJob, Outcome, SaveState } from '../queues/api.ts'
 import type { Attempt } from '../sender/api.ts'
+import type { Composed } from '../sender/compose-call.ts'
 import type { Circuits } from './circuits.ts'
 import type { CurrentSettings } from './current-settings.ts'
+import type { Functions } from './functions.ts'
 import type { FailureReason, SkipReason } from './observer.ts'
 import { type DestinationEvents, JobReport, UNREADABLE } from './reports.ts'
 import { type RetryState, readRetryState, writeRetryState } from './retry-state.ts'
-import type { Router } from './router.ts'
 import { chooseTargets, findNextTime, LAST_START_MS, planNextStep } from './schedule.ts'
 import { isOriginal, readMessage } from './stored.ts'
 
@@ -24,42 +26,59 @@ export function createJobHandler(
   live: CurrentSettings,
   circuits: Circuits,
   events: DestinationEvents,
-  router: Router,
-  skip: (message: Message, reason: SkipReason) => void,
+  functions: Functions,
+  skip: (message: Message, reason: SkipReason, id: string) => void,
 ): HandleJob {
   const { clock, random } = live.settings
   let watched: AbortSignal | undefined
 
-  return async (claimed, signal, save) => {
-    let job = claimed
-    const now = clock.now()
-    if (signal.aborted) return retryUnchanged(job, now)
-    const { transport, settings } = live
-    const { targets, enabled } = settings
+  return async (job, signal, save) => {
+    if (signal.aborted) return retryUnchanged(job, clock.now())
     if (job.body.includes(LINE_FEED)) {
       events.publish('attempted', new JobReport(job, UNREADABLE))
       return giveUp(job, 'unreadable')
     }
+    const { targets } = live.settings
     const isRedriven = job.claimCount === 1 && job.retryState !== undefined // It begins anew, also when this process dies.
     const before = readRetryState(isRedriven ? undefined : job.retryState, targets)
     if (isRedriven) await save?.(writeRetryState(before, targets))
+    return isOriginal(job.body) ? postMade(job, before, signal, save) : post(job, before, signal)
+  }
+
+  /** Posts what its functions make of an original: each of its attempts the same. */
+  async function postMade(
+    job: ClaimedJob,
+    before: RetryState,
+    signal: AbortSignal,
+    save: SaveState | undefined,
+  ): Promise<Outcome> {
+    if (before.body !== undefined) return post({ ...job, body: Buffer.from(before.body) }, before, signal)
+    let made: Composed | undefined
+    try {
+      made = await functions.retry(job.body)
+    } catch (error) {
+      return fail(job, { ...before, error: describeError(error) }, [], 'transform_failed', error)
+    }
+    if (signal.aborted) return retryUnchanged(job, clock.now())
+    if (made === undefined) {
+      skip(readMessage(job.body), 'filtered', job.id)
+      return { complete: true }
+    }
+    const state = { ...before, body: Buffer.from(made.bytes).toString() }
+    const retryState = writeRetryState(state, live.settings.targets)
+    await save?.(retryState)
+    return post({ ...job, body: made.bytes, retryState }, state, signal)
+  }
+
+  async function post(job: ClaimedJob, before: RetryState, signal: AbortSignal): Promise<Outcome> {
+    const now = clock.now()
+    const { transport, settings } = live
+    const { targets, enabled } = settings
     const startedAt = before.rounds > 0 ? job.firstAt.getTime() : circuits.windowStart(job, before.startedAt)
     const isOver = now >= startedAt + (enabled ? RETRY_WINDOW_MS : LAST_START_MS)
     if (isOver) return fail(job, before, [], reasonAtEnd(enabled))
     if (!enabled) return hold(job, before, startedAt, now + circuits.holdMs(targets))
 
-    if (isOriginal(job.body)) {
-      try {
-        const routed = await router.retry(job.body)
-        if (routed === undefined) {
-          skip(readMessage(job.body), 'filtered')
-          return { complete: true }
-        }
-        job = { ...job, body: routed.bytes }
-      } catch (error) {
-        return fail(job, before, [], 'transform_failed', error)
-      }
-    }
     const due = chooseTargets(targets, before, now)
     if (due.length === 0) return waitForOthers(job, before, now)
     const admitted = circuits.admit(due)

@@ -19,6 +19,8 @@ export type SkipReason =
 export interface SkippedEvent {
   readonly message: Message
   readonly reason: SkipReason
+  /** Set for a message that was queued before: its functions had failed, and leave it out since. */
+  readonly id?: string
 }
 
 /** Why a message is no longer retried. */

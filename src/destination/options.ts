@@ -20,8 +20,8 @@ import { memoryQueue } from '../queues/memory/index.ts'
 import { readSenderOptions, SENDER_CHECKS, type SenderOptions, type SenderSettings } from '../sender/options.ts'
 import type { DestinationChanges, DestinationDeadLetter, RemovableOption } from './api.ts'
 import { type CircuitEvent, type CircuitOptions, readCircuitOptions } from './circuit.ts'
+import type { MessageFunctions } from './functions.ts'
 import type { DeliveryReport } from './observer.ts'
-import type { Route } from './router.ts'
 
 /** Options of `createDestination`. */
 export interface DestinationOptions extends SenderOptions {
@@ -55,11 +55,11 @@ export interface DestinationOptions extends SenderOptions {
    * Returns whether a message is sent. It is called before the message is queued, and before `transform`; it may return a promise. What it
    * throws makes the message a dead letter, `transform_failed`, which a redrive sends once the function is mended.
    */
-  readonly filter?: Route['filter']
+  readonly filter?: MessageFunctions['filter']
   /** Returns the message to send in place of another, which it may change. Called before the message is queued, as `filter` is. */
-  readonly transform?: Route['transform']
+  readonly transform?: MessageFunctions['transform']
   /**
-   * Names the group of a message, such as its user. Gets the message that is sent. The messages of a group are posted one at a time, in the order of submission while
+   * Names the group of a message, such as its user. Gets the message that is sent; one whose functions failed has no group. The messages of a group are posted one at a time, in the order of submission while
    * none fails. Null, undefined or `''`: no group. Needs `sqliteQueue`, `pgBossQueue` or `memoryQueue`.
    */
   readonly groupBy?: (message: Message) => string | null | undefined
@@ -93,7 +93,7 @@ export interface DestinationSettings extends SenderSettings {
   readonly enabled: boolean
   readonly historicalAfterMs: number | undefined
   readonly whenDisabled: 'drop' | 'hold'
-  readonly route: Route
+  readonly functions: MessageFunctions
   readonly queue: Queue
   readonly concurrency: number
   readonly groupBy: DestinationOptions['groupBy']
@@ -180,7 +180,7 @@ export function readDestinationOptions(options: DestinationOptions): Destination
     enabled,
     historicalAfterMs,
     whenDisabled,
-    route: { filter: options.filter, transform: options.transform },
+    functions: { filter: options.filter, transform: options.transform },
     queue,
     concurrency,
     groupBy,

@@ -10,6 +10,10 @@ export interface RetryState {
   readonly next: Readonly<Record<string, number | 'never'>>
   /** When the four hours of a message began that was claimed and held before its first round, in milliseconds since the epoch. */
   readonly startedAt?: number
+  /** What is posted in place of an original: made once, so that each attempt has the same bytes. */
+  readonly body?: string
+  /** Why its functions failed. */
+  readonly error?: string
 }
 
 const INITIAL: RetryState = { rounds: 0, attempts: [], next: {} }
@@ -21,6 +25,8 @@ interface StoredState {
   readonly kept: readonly StoredAttempt[]
   readonly next: RetryState['next']
   readonly startedAt?: number
+  readonly body?: string
+  readonly error?: string
 }
 
 /** `index` counts `ids`, `at` is in milliseconds since the epoch, `detail` is the response body or the reason of the error. */
@@ -33,7 +39,7 @@ type StoredAttempt = readonly [
 ]
 
 export function writeRetryState(
-  { rounds, attempts, next, startedAt }: RetryState,
+  { rounds, attempts, next, startedAt, body, error }: RetryState,
   targets: readonly Target[],
 ): Uint8Array {
   const kept = attempts.map(({ url, at, durationMs, status, error, reason, body }): StoredAttempt => {
@@ -41,7 +47,15 @@ export function writeRetryState(
     const detail = status === undefined ? reason : body
     return [index, at.getTime(), durationMs, status ?? (error as AttemptError), ...(detail ? [detail] : [])]
   })
-  const state: StoredState = { rounds, ids: targets.map(({ id }) => id), kept, next, ...(startedAt && { startedAt }) }
+  const state: StoredState = {
+    rounds,
+    ids: targets.map(({ id }) => id),
+    kept,
+    next,
+    ...(startedAt && { startedAt }),
+    ...(body && { body }),
+    ...(error && { error }),
+  }
   return encoder.encode(JSON.stringify(state))
 }
 
@@ -49,13 +63,15 @@ export function writeRetryState(
 export function readRetryState(bytes: Uint8Array | undefined, targets: readonly Target[]): RetryState {
   if (bytes === undefined) return INITIAL
   try {
-    const { rounds, ids, kept, next, startedAt } = JSON.parse(decoder.decode(bytes)) as StoredState
+    const { rounds, ids, kept, next, startedAt, body, error } = JSON.parse(decoder.decode(bytes)) as StoredState
     const urls = ids.map((id) => targets.find((target) => target.id === id)?.shown)
     return {
       rounds,
       attempts: kept.map((attempt) => readAttempt(attempt, urls)),
       next: { ...next },
       ...(startedAt && { startedAt }),
+      ...(body && { body }),
+      ...(error && { error }),
     }
   } catch {
     return INITIAL

@@ -2,7 +2,8 @@
 
 import type { CollectedEvent, CollectorObserver } from '../collector/observer.ts'
 import { ROUTES } from '../collector/routes.ts'
-import type { DestinationObserver, ObservedReport, QueuedEvent } from '../destination/observer.ts'
+import type { DestinationObserver, ObservedReport, QueuedEvent, SkippedEvent } from '../destination/observer.ts'
+import { isOriginal } from '../destination/stored.ts'
 import { parseObject } from '../message/json.ts'
 import type { Message } from '../message/message.ts'
 import type { Attempt } from '../sender/api.ts'
@@ -126,6 +127,7 @@ export function watchDestination(
     const sample = isAtOnce ? samples.delivered : undefined
     const logged = open(report, latest[0]?.at.getTime() ?? now, () => report.message, sample)
     if (logged === undefined) return
+    if (latest.length > 0 && isOriginal(logged.body)) setBody(logged, report.bytes) // What was posted.
     Object.assign(logged, {
       state: STATES[status],
       code: reason ?? (status === 'delivered' ? undefined : last?.error),
@@ -141,7 +143,17 @@ export function watchDestination(
     journal.update(logged)
   }
 
-  return destination.observe({ queued, attempted, forgotten: ({ ids }) => void journal.forget(ids) })
+  /** A message that was queued, and that a filter leaves out since. */
+  function skipped({ id }: SkippedEvent): void {
+    const logged = id === undefined ? undefined : part.byId.get(id)
+    if (logged === undefined) return
+    const at = journal.now()
+    Object.assign(logged, { state: 'ignored', retryAt: undefined, endedAt: at })
+    addStep(logged, { at, what: 'filtered' })
+    journal.update(logged)
+  }
+
+  return destination.observe({ queued, attempted, skipped, forgotten: ({ ids }) => void journal.forget(ids) })
 }
 
 function endOf({ at, durationMs }: Attempt): number {

@@ -326,6 +326,7 @@ export type Step = { readonly at: number } & (
       readonly next?: 'sender' | 'dead_letter' | number
     }
   | { readonly what: 'ignored' }
+  | { readonly what: 'filtered' }
   | { readonly what: 'answered'; readonly status: number; readonly durationMs: number; readonly error?: ErrorLine }
   | { readonly what: 'collected'; readonly accepted: number; readonly refused: number; readonly source?: string }
   | { readonly what: 'queued' }

@@ -69,7 +69,8 @@ const UNTAKEN =
 export function bytesSigned(batch: OpenDelivery, key: Key, signature: string): Uint8Array | undefined {
   const first = firstElement(batch.bytes)
   const isWhole = key.matches(batch.bytes, signature)
-  const isFirst = key.matches(first, signature) && first.length > 0
+  // A batch within a batch is none that a sender makes: its first element may be a batch that was signed as a whole.
+  const isFirst = key.matches(first, signature) && first.length > 0 && !isArray(first)
   if (isFirst && !isWhole) batch.isUncovered = true
   return isWhole ? batch.bytes : isFirst ? first : undefined
 }

@@ -104,7 +104,7 @@ function createMatchSecret(
     const { match } = createSecretCache(async () => read((await secret()) as Secrets), clock)
     return match
   }
-  if (isSourceSecrets(secret)) {
+  if (option === 'secret' && isSourceSecrets(secret)) {
     refuseUnknown(secret, ['source', 'secrets'], 'secret.')
     requireFunction('secret.source', secret.source)
     requireFunction('secret.secrets', secret.secrets)

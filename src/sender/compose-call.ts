@@ -22,11 +22,13 @@ export interface Composed {
  */
 export const SUBMIT_COMPOSED: unique symbol = Symbol('submit composed')
 
-export interface MaySubmitComposed<Result, Route> {
+export interface MaySubmitComposed<Result, From> {
   readonly [SUBMIT_COMPOSED]?: {
-    submit(composed: readonly Omit<Composed, 'at'>[], source: string): Promise<readonly Result[]>
-    /** Gives it the functions of a source. */
-    setRoute(source: string, route: Route): void
+    submit(composed: readonly Omit<Composed, 'at'>[], from: From): Promise<readonly Result[]>
+    /** Throws unless {@link set} may be called. */
+    check(from: From, owner: object): void
+    /** Gives it what a source has for its messages. */
+    set(from: From, owner: object): void
   }
 }
 

@@ -55,10 +55,16 @@ export function dress(value: unknown, form: Pick<SenderForm, 'fields'>): unknown
   if (Array.isArray(value)) return value.map((each) => dress(each, form))
   const { fields } = form
   if (fields === undefined || !isObject(value) || !isMessageType(value.type) || value.type === 'delete') return value
-  const { 'Previous ID': _, 'User ID': __, version: ___, ...own } = value // As it was recorded: an alias has `previousId`.
+  const { 'Previous ID': previousId, 'User ID': userId, version: _, ...own } = value
   const timestamp = value.timestamp ?? new Date().toISOString()
-  const times = { timestamp, originalTimestamp: timestamp, receivedAt: timestamp, sentAt: timestamp }
-  return { messageId: randomUUID(), context: {}, ...fields, ...times, ...own }
+  const times = { originalTimestamp: timestamp, receivedAt: timestamp, sentAt: timestamp }
+  const dressed: Json = { ...fields, ...times, ...own, timestamp }
+  dressed.messageId ??= randomUUID()
+  dressed.context ??= {}
+  // As it was recorded: in the spelling of the libraries.
+  if (value.type === 'alias')
+    Object.assign(dressed, { previousId: own.previousId ?? previousId, userId: own.userId ?? userId })
+  return dressed
 }
 
 /**

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { DeliveryMethod } from '../handling/delivery.ts'
 import { isObject } from '../message/json.ts'
-import { invalidOption, isToken, kindOf, requireOneOf, requireOptions } from '../options/checks.ts'
+import { invalidOption, isToken, kindOf, requireOneOf, requireOptions, show } from '../options/checks.ts'
 import {
   dress,
   KEY_HEADER,
@@ -12,6 +12,7 @@ import {
   proofOf,
   readMethod,
   SENDER_NAMES,
+  type SenderForm,
 } from './known-senders.ts'
 
 /** What to sign, and in whose form. */
@@ -24,8 +25,8 @@ export interface SignedRequestOptions {
   /** One of the methods of the service. Default `POST`. */
   readonly method?: DeliveryMethod
   /**
-   * `body`: all of it. `first`: the first message of a batch alone; then pass a list of messages. Default: as the service signs a list, or
-   * `body`.
+   * `body`: all of it. `first`: the first message of a batch alone; then pass a list of messages. Default: as the service signs a list;
+   * `body` for anything else, also for a text.
    */
   readonly sign?: 'body' | 'first'
 }
@@ -70,16 +71,13 @@ export function signedRequest(
   options: SignedRequestOptions | HeaderRequestOptions = {},
 ): SignedRequest | HeaderRequest {
   requireOptions('signedRequest', options, ['as', 'method', 'sign', 'header'])
-  const { as = 'segment', method, sign, header = KEY_HEADER } = options as SignedRequestOptions & HeaderRequestOptions
+  const { as = 'segment', method, sign, header } = options as SignedRequestOptions & HeaderRequestOptions
   const form = KNOWN_SENDERS[requireOneOf('signedRequest: as', as, SENDER_NAMES)]
   if (sign !== undefined) requireOneOf('signedRequest: sign', sign, ['body', 'first'])
-  if (!isToken(header))
-    throw invalidOption(
-      'signedRequest: header',
-      'must be the name of a header',
-      kindOf(header),
-      `Pass for example '${KEY_HEADER}'.`,
-    )
+  if (sign !== undefined && form.signs === 'header') {
+    throw invalidOption('signedRequest: sign', 'needs a sender that signs', as, 'Leave it out.')
+  }
+  if (header !== undefined) requireKeyHeader(header, form)
   const dressed = dress(message, form)
   const sent = as !== 'segment' ? dressed : Array.isArray(dressed) ? dressed.map(withId) : withId(dressed)
   if (sign === 'first') requireList(sent)
@@ -91,7 +89,7 @@ export function signedRequest(
     headers: {
       'content-type': 'application/json',
       'user-agent': form.userAgent,
-      [signs === 'header' ? header.toLowerCase() : 'x-signature']: proof,
+      [signs === 'header' ? (header ?? KEY_HEADER).toLowerCase() : 'x-signature']: proof,
     },
     body,
     bytes: Buffer.from(body),
@@ -102,6 +100,18 @@ export function signedRequest(
 function withId<T>(message: T): T {
   if (!isObject(message) || 'messageId' in message || message.type === 'delete') return message
   return { ...message, messageId: randomUUID() }
+}
+
+function requireKeyHeader(header: unknown, { signs }: SenderForm): void {
+  const isFree = isToken(header) && !['content-type', 'user-agent'].includes(header.toLowerCase())
+  if (isFree && signs === 'header') return
+  const rule = isFree ? 'needs a sender that does not sign' : 'must be the name of a header that the request has not'
+  throw invalidOption(
+    'signedRequest: header',
+    rule,
+    show(header),
+    `Pass for example { as: 'rudderstack', header: '${KEY_HEADER}' }.`,
+  )
 }
 
 function requireList(messages: unknown): void {

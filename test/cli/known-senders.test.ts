@@ -10,6 +10,7 @@ import type { Delivery } from '../../src/handling/delivery.ts'
 import type { ReceivedMessage } from '../../src/message/message.ts'
 import type { ReceiverOptions } from '../../src/receiver/options.ts'
 import { createReceiver } from '../../src/receiver/receiver.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
 import type { KnownSender } from '../../src/testing/known-senders.ts'
 import { createFolder, hookline } from './command.ts'
 
@@ -44,6 +45,12 @@ describe.each<[KnownSender, ReceiverOptions, string]>([
     expect(message).toMatchObject({ type: 'track', properties: { total: 12 }, channel: 'server' })
     expect([delivery.method, delivery.verified]).toEqual([method, as === 'rudderstack' ? 'header' : 'signature'])
     expect(seen[1]?.[0].messageId).not.toBe(message.messageId)
+  })
+
+  it('send: each of the seven types', async () => {
+    const { url, seen } = await start(options)
+    for (const type of Object.keys(fixtures)) expect((await send(url, type)).code).toBe(0)
+    expect(seen.map(([{ type }]) => type)).toEqual(Object.keys(fixtures))
   })
 
   it('send: any JSON, and a batch', async () => {
@@ -110,6 +117,7 @@ it.each([
     'segment-actions does not send DELETE. Pass one of POST, PUT, PATCH.',
   ],
   [['--method', 'PUT'], 'segment does not send PUT.'],
+  [['--key-header', 'x-key'], 'segment signs, and sends no key.'],
   [['--as', 'rudderstack', '--key-header', 'a b'], '--key-header must be the name of a header'],
 ])('%j is wrong usage', async (args, text) => {
   const { code, stderr } = await hookline(['send', 'track', '--to', 'http://localhost:1/', ...args], { env })

@@ -143,6 +143,15 @@ describe('with `custom`', () => {
   })
 })
 
+it('a batch that was signed as a whole is no custom message when a stranger puts it into another', async () => {
+  const { receiver, seen } = setUp({ batches: 'first_signed' })
+  const { bytes, headers } = signedRequest([order, fixtures.track], secret)
+  expect((await receiver.receive(bytes, headers)).status).toBe(200)
+  const reframed = Buffer.from(`[${Buffer.from(bytes)}]`)
+  expect((await receiver.receive(reframed, headers)).status).toBe(401)
+  expect(seen).toHaveLength(1)
+})
+
 describe('with a schema', () => {
   const schema = z.object({ order: z.object({ id: z.coerce.string() }) })
 

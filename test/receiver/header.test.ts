@@ -105,6 +105,11 @@ describe('a header', () => {
     ['that is text', { header: 'x-key' }, '`header: options` must be an object. Got a string.'],
     ['without a name', { header: { value } }, '`header.name` must be the name of a header. Got undefined.'],
     ['with a colon', { header: { name: 'x-key:', value } }, '`header.name` must be the name of a header.'],
+    [
+      'of sources',
+      { header: { name: 'x', value: { source: () => 'a', secrets: () => 'b' } } },
+      '`header.value` must be',
+    ],
     ['without a value', { header: { name: 'x' } }, '`header.value` is required. Got undefined.'],
     [
       'with an empty list',

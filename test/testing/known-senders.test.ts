@@ -145,6 +145,18 @@ describe('a request in the form of a sender', () => {
     })
   })
 
+  it('has the previous id of an alias, in whichever spelling it is passed', () => {
+    const { previousId: _, ...spaced } = fixtures.alias
+    for (const alias of [
+      fixtures.alias,
+      spaced,
+      { type: 'alias', 'Previous ID': 'anonymous-1', 'User ID': 'user-1' },
+    ]) {
+      const message = JSON.parse(signedRequest({ ...alias, messageId: undefined }, secret, { as: 'customer.io' }).body)
+      expect(message).toMatchObject({ previousId: 'anonymous-1', userId: 'user-1', messageId: expect.any(String) })
+    }
+  })
+
   it('keeps a body of the user as it is', () => {
     for (const as of ['segment-actions', 'customer.io'] as const) {
       expect(signedRequest(mapped, secret, { as }).body).toBe(JSON.stringify(mapped))
@@ -178,6 +190,9 @@ describe('a request in the form of a sender', () => {
     ['another sender', { as: 'customerio' }, "Did you mean 'customer.io'?"],
     ['a method that the sender has not', { as: 'rudderstack', method: 'DELETE' }, 'Pass one of POST, PUT, PATCH.'],
     ['a method of the default', { method: 'PUT' }, 'Pass one of POST.'],
+    ['a header for a sender that signs', { header: 'x-key' }, 'needs a sender that does not sign'],
+    ['a header that the request has', { as: 'rudderstack', header: 'Content-Type' }, 'that the request has not'],
+    ['a way to sign for one that does not', { as: 'rudderstack', sign: 'first' }, 'needs a sender that signs'],
     ['a header that is none', { as: 'rudderstack', header: 'a b' }, '`signedRequest: header` must be the name'],
   ])('%s: a TypeError', (_what, options, text) => {
     expect(() => signedRequest(fixtures.track, secret, options as { as: 'rudderstack' })).toThrow(text)

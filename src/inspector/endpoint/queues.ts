@@ -142,17 +142,17 @@ function ofInbox({ id, reason, failedAt, bytes, attempts, error }: DeadLetterMes
   return { id, reason, error: error.message, failedAt, details }
 }
 
-function ofDestination({ id, reason, failedAt, attempts, message }: DestinationDeadLetter): PartLetter {
+function ofDestination({ id, reason, failedAt, attempts, message, error }: DestinationDeadLetter): PartLetter {
   const details = (): Details => detailsOf(Buffer.from(JSON.stringify(message) ?? ''), attempts)
-  return { id, reason, error: codeOf(attempts), failedAt, details }
+  return { id, reason, error: error ?? codeOf(attempts), failedAt, details }
 }
 
 export function letterOf(letter: DeadLetter): PartLetter {
   const { id, reason, failedAt, body, retryState } = letter
   const stored = readDeadLetter(letter)
   if (stored.receivedAt !== undefined) return ofInbox(stored)
-  const { attempts } = readRetryState(retryState, [])
-  return { id, reason, error: codeOf(attempts), failedAt, details: () => detailsOf(body, attempts) }
+  const { attempts, error = codeOf(attempts) } = readRetryState(retryState, [])
+  return { id, reason, error, failedAt, details: () => detailsOf(body, attempts) }
 }
 
 /** How the last attempt ended. */

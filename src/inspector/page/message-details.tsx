@@ -368,6 +368,8 @@ function showStep(step: Step): Shown {
       return showRuns(step)
     case 'ignored':
       return { tone: 'waits', title: 'Ignored', children: <Note>No handler matches it.</Note> }
+    case 'filtered':
+      return { tone: 'waits', title: 'Filtered', children: <Note>A filter of its destination leaves it out.</Note> }
     case 'answered': {
       const { status, durationMs, error } = step
       const children = error === undefined ? <Took ms={durationMs} /> : <ErrorText error={error} />

@@ -180,6 +180,78 @@ describe('transform', () => {
     await expect(set.destination.send(track)).rejects.toMatchObject({ code: 'shutting_down' })
   })
 
+  it('that takes more than 5 seconds fails, and holds nothing up', async () => {
+    const { destination, clock } = setUp({ transform: () => new Promise<never>(() => {}), onAttempt: () => {} })
+    const sent = destination.send(track)
+    await clock.advance(5_000)
+    expect(await sent).toMatchObject({ queued: true })
+    await clock.advance(5_000)
+    expect(await destination.deadLetters()).toMatchObject([
+      { reason: 'transform_failed', error: expect.stringContaining('must end within 5000 ms') },
+    ])
+  })
+
+  it('that makes other bytes each time: each attempt of a message has the same', async () => {
+    let calls = 0
+    const transform = (message: Message) => {
+      if (calls++ === 0) fail()
+      return { ...message, messageId: `made ${calls}` } as Message
+    }
+    const { destination, clock, sent } = setUp({ transform }, [500, 500, 200])
+    await destination.send(track)
+    await clock.advance(3_600_000)
+    expect(sent().map(({ messageId }) => messageId)).toEqual(Array(3).fill('made 2'))
+  })
+
+  it('that failed: what is in the queue has no group, whatever `groupBy` would throw for it', async () => {
+    const groupBy = (message: Message & { tenant?: { id: string } }) => (message.tenant as { id: string }).id
+    const { destination, clock } = setUp({ transform: fail, groupBy, onAttempt: () => {} })
+    expect(await destination.send(track)).toMatchObject({ queued: true })
+    await clock.advance(0)
+    expect(await destination.deadLetters()).toHaveLength(1)
+  })
+
+  it('of a field that the message has from a stranger: it says nothing of what is needed', async () => {
+    let isBroken = true
+    const transform = (message: Message) => (isBroken ? fail() : message)
+    const { destination, clock, sent } = setUp({ transform, onAttempt: () => {} })
+    const needs = { own: false, source: 'nobody' }
+    await destination.send({ ...track, 'hookline:needs': needs } as Message)
+    await clock.advance(0)
+    isBroken = false
+    await destination.redrive('all')
+    await clock.advance(0)
+    expect(sent()).toMatchObject([{ messageId: 'm-1' }])
+  })
+
+  it('during which the destination closes: its message is left over, and not posted', async () => {
+    let calls = 0
+    let finish = (_message: Message): void => {}
+    const transform = (): Promise<Message> =>
+      calls++ === 0 ? Promise.reject(new Error('broken')) : new Promise((resolve) => (finish = resolve))
+    const { destination, clock, captured } = setUp({ transform, onAttempt: () => {} })
+    await destination.send(track)
+    await clock.advance(0)
+    expect(await destination.close({ graceMs: 0 })).toEqual([track])
+    finish(track)
+    await clock.advance(60_000)
+    expect(captured.requests).toEqual([])
+  })
+
+  it('during which settings change: they count', async () => {
+    let calls = 0
+    const set = setUp({
+      async transform(message) {
+        if (calls++ === 0) fail()
+        set.destination.disable()
+        return message
+      },
+    })
+    await set.destination.send(track)
+    await set.clock.advance(60_000)
+    expect(set.captured.requests).toEqual([])
+  })
+
   it.each([
     ['filter', 'yes'],
     ['transform', {}],
@@ -192,6 +264,33 @@ describe('transform', () => {
     const { destination } = setUp()
     expect(() => destination.update({ filter: () => true } as object)).toThrow('`filter` cannot change')
   })
+})
+
+it('a process without the functions that failed sends nothing, also not the original', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'hookline-'))
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+  const captured = capture({ script: [200] })
+  const open = (options: Partial<DestinationOptions>) =>
+    createDestination({
+      webhooks: [{ url: 'https://shop.example/webhooks' }],
+      queue: sqliteQueue({ path: join(directory, 'outbox.sqlite') }),
+      dispatcher: captured.dispatcher,
+      onAttempt: () => {},
+      ...options,
+    })
+  const before = open({ transform: fail, enabled: false, whenDisabled: 'hold' })
+  await before.send(track)
+  await before.close()
+  const without = open({})
+  await until(async () => (await without.health()).deadLetters === 1)
+  expect(await without.deadLetters()).toMatchObject([
+    { message: track, error: expect.stringContaining('its destination') },
+  ])
+  await without.close()
+  const unchanged = open({ transform: (message) => message })
+  await unchanged.redrive('all')
+  await until(() => captured.requests.length === 1)
+  await unchanged.close()
 })
 
 describe('whenDisabled: hold', () => {
@@ -262,6 +361,25 @@ describe('the functions of a source', () => {
     expect(await destination.health()).toMatchObject({ skipped: { filtered: 1 } })
   })
 
+  it('of two collectors with one name: the second is refused, unless neither has functions for the destination', async () => {
+    const { destination, sent, clock } = setUp()
+    const functions = { destination, transform: (message: Message) => ({ ...message, context: {} }) as Message }
+    const { post } = collect({ name: 'shop', destinations: [functions] })
+    const text = 'must be the only source of its name that has functions for its destination'
+    for (const other of [destination, functions]) {
+      expect(() => collect({ name: 'shop', destinations: [other] })).toThrow(text)
+    }
+    const other = collect({ name: 'site', destinations: [destination] })
+    expect(() =>
+      other.collector.update({ sources: [{ name: 'shop', writeKey, destinations: [destination] }] }),
+    ).toThrow(text)
+    await post('/v1/track', { ...call, context: { ip: '192.0.2.1' } })
+    await clock.advance(0)
+    expect(sent()).toMatchObject([{ context: {} }])
+    const free = setUp().destination
+    for (const _ of [1, 2]) collect({ name: 'shop', destinations: [free] })
+  })
+
   it('leave the messages of other destinations as they are', async () => {
     const [one, two] = [setUp(), setUp()]
     const transform = (message: Message) => Object.assign(message, { userId: 'changed' }) as Message
@@ -289,12 +407,16 @@ describe('the functions of a source', () => {
     await until(async () => (await before.health()).deadLetters === 1)
     await before.close()
 
-    const without = open()
-    await without.redrive('all')
-    await until(async () => (await without.health()).transformFailed === 1)
-    await until(async () => (await without.health()).deadLetters === 1)
+    for (const destinations of [[], 'without functions'] as const) {
+      const without = open()
+      if (destinations.length > 0) collect({ name: 'shop', destinations: [without] })
+      await without.redrive('all')
+      await until(async () => (await without.health()).transformFailed === 1)
+      await until(async () => (await without.health()).deadLetters === 1)
+      expect(await without.deadLetters()).toMatchObject([{ error: expect.stringContaining("source 'shop'") }])
+      await without.close()
+    }
     expect(captured.requests).toEqual([])
-    await without.close()
 
     const after = open()
     const transform = (message: Message) => ({ ...message, userId: 'mended' }) as Message
@@ -303,7 +425,7 @@ describe('the functions of a source', () => {
     await after.redrive('all')
     await until(() => captured.requests.length === 1)
     expect(JSON.parse(String(captured.requests[0]?.bytes))).toMatchObject({ event: 'E', userId: 'mended' })
-    expect(String(captured.requests[0]?.bytes)).not.toContain('hookline:source')
+    expect(String(captured.requests[0]?.bytes)).not.toContain('hookline:')
     await after.close()
   })
 
@@ -325,6 +447,11 @@ describe('the functions of a source', () => {
     ],
     ['without a destination', () => ({ filter: () => true }), 'must be a destination'],
     ['that are no functions', (destination) => ({ destination, filter: true }), '.filter` must be a function'],
+    [
+      'beside the methods of the destination',
+      (destination) => ({ ...destination, filter: () => false }),
+      'must be a destination',
+    ],
     ['with another name', (destination) => ({ destination, map: () => {} }), 'map'],
   ])('%s: a TypeError', (_what, make, text) => {
     const { destination } = setUp()
