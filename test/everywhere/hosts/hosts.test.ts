@@ -2,6 +2,7 @@
 
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createReceiver } from '../../../src/index.ts'
 import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
@@ -23,6 +24,8 @@ interface Host {
   /** Whether it reads a body before it calls the receiver, which does not hear of one that is interrupted. */
   readonly isBuffered?: boolean
 }
+
+const AZURE = fileURLToPath(new URL('programs/azure.ts', import.meta.url))
 
 const HOSTS: readonly Host[] = [
   {
@@ -53,6 +56,22 @@ const HOSTS: readonly Host[] = [
     name: 'Firebase Functions',
     example: 'firebase',
     start: () => ['functions-framework', '--target=webhooks'],
+    isBuffered: true,
+  },
+  {
+    name: 'Azure Functions',
+    example: 'azure',
+    build: ['tsc'],
+    start: () => ['node', AZURE],
+    isEager: true,
+    isBuffered: true,
+  },
+  {
+    name: 'Azure Functions with streams',
+    example: 'azure',
+    build: ['tsc'],
+    start: () => ['node', AZURE, 'stream'],
+    isEager: true,
     isBuffered: true,
   },
 ]
