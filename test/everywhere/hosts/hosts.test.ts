@@ -17,6 +17,8 @@ interface Host {
   /** Undefined where nothing is built. */
   readonly build?: readonly string[]
   readonly start: (port: string) => readonly string[]
+  /** Where its receiver is, when that is not `/webhooks`. */
+  readonly path?: string
   /** Whether it has an inbox, which the server starts and the build does not. */
   readonly hasInbox?: boolean
   /** Whether it creates the receiver when it starts: without the secret it does not start. */
@@ -25,7 +27,10 @@ interface Host {
   readonly isBuffered?: boolean
 }
 
-const AZURE = fileURLToPath(new URL('programs/azure.ts', import.meta.url))
+const [AZURE, WEB] = ['azure', 'web'].map((name) => fileURLToPath(new URL(`programs/${name}.ts`, import.meta.url))) as [
+  string,
+  string,
+]
 
 const HOSTS: readonly Host[] = [
   {
@@ -74,6 +79,14 @@ const HOSTS: readonly Host[] = [
     isEager: true,
     isBuffered: true,
   },
+  {
+    name: 'Vercel',
+    example: 'vercel',
+    start: () => ['node', WEB, 'api/webhooks.ts'],
+    path: '/api/webhooks',
+    isEager: true,
+  },
+  { name: 'Netlify', example: 'netlify', start: () => ['node', WEB, 'netlify/functions/webhooks.ts'], isEager: true },
 ]
 
 const SECRET = 'the secret of the hosts'
@@ -158,7 +171,7 @@ function messageOf(userId: string, { secret = SECRET, length = 0 } = {}) {
 }
 
 /** Starts a host that is built, with this secret, and waits until it answers. */
-async function start({ start }: Host, project: string, secret: string) {
+async function start({ start, path = '/webhooks' }: Host, project: string, secret: string) {
   const port = await findPort()
   const env = { PORT: String(port), ...(secret !== '' && { HOOKLINE_SECRET: secret }) }
   const child = run(project, start(String(port)), env)
@@ -182,13 +195,13 @@ async function start({ start }: Host, project: string, secret: string) {
     },
     async post(userId: string, options?: { readonly secret?: string; readonly length?: number }) {
       const { bytes, headers } = messageOf(userId, options)
-      const reply = await send({ headers, chunks: [bytes] })
+      const reply = await send({ path, headers, chunks: [bytes] })
       return [reply?.status, JSON.parse(reply?.text ?? '{}').code]
     },
     async abort(userId: string) {
       const { bytes, headers } = messageOf(userId, { length: 200_000 })
       const chunks = [bytes.subarray(0, 100_000)]
-      await send({ headers, chunks, contentLength: bytes.length, ending: 'abort' })
+      await send({ path, headers, chunks, contentLength: bytes.length, ending: 'abort' })
     },
   }
 }
