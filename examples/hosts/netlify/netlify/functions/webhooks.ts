@@ -1,0 +1,10 @@
+import { createReceiver } from 'hookline'
+import { serve } from 'hookline/fetch'
+
+const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })
+
+receiver.on('track', (message) => console.log('track', message.userId, message.event))
+
+export default serve(receiver)
+
+export const config = { path: '/webhooks' }

@@ -1,0 +1,7 @@
+/** Loaded before an example: its handler fails for the user `eve`. */
+
+const { log } = console
+console.log = (...args) => {
+  if (args.includes('eve')) throw new Error('The disk is full.')
+  log(...args)
+}
