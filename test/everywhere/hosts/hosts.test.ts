@@ -39,6 +39,7 @@ const HOSTS: readonly Host[] = [
     example: 'hono',
     start: (port) => ['deno', 'serve', '--allow-env', '--port', port, 'app.ts'],
   },
+  { name: 'hapi', example: 'hapi', start: () => ['node', 'app.ts'], isEager: true },
 ]
 
 const SECRET = 'the secret of the hosts'
