@@ -39,6 +39,7 @@ const HOSTS: readonly Host[] = [
     example: 'hono',
     start: (port) => ['deno', 'serve', '--allow-env', '--port', port, 'app.ts'],
   },
+  { name: 'Elysia', example: 'elysia', start: () => ['bun', 'app.ts'], isEager: true },
   { name: 'hapi', example: 'hapi', start: () => ['node', 'app.ts'], isEager: true },
 ]
 
