@@ -39,6 +39,7 @@ const HOSTS: readonly Host[] = [
     example: 'hono',
     start: (port) => ['deno', 'serve', '--allow-env', '--port', port, 'app.ts'],
   },
+  { name: 'Astro', example: 'astro', build: ['astro', 'build'], start: () => ['node', 'dist/server/entry.mjs'] },
   { name: 'Elysia', example: 'elysia', start: () => ['bun', 'app.ts'], isEager: true },
   { name: 'hapi', example: 'hapi', start: () => ['node', 'app.ts'], isEager: true },
 ]
@@ -127,7 +128,7 @@ function messageOf(userId: string, { secret = SECRET, length = 0 } = {}) {
 /** Starts a host that is built, with this secret, and waits until it answers. */
 async function start({ start }: Host, project: string, secret: string) {
   const port = await findPort()
-  const env = { PORT: String(port), ...(secret !== '' && { HOOKLINE_SECRET: secret }) }
+  const env = { HOST: '127.0.0.1', PORT: String(port), ...(secret !== '' && { HOOKLINE_SECRET: secret }) }
   const child = run(project, start(String(port)), env)
   const { send } = clientOfHttp1(port)
   let hasEnded = false

@@ -42,8 +42,8 @@ export function startIn(project: string, command: readonly string[], env: Readon
   const [program = '', ...args] = command
   const bins = [everywhere, root].map((directory) => join(directory, 'node_modules/.bin'))
   const PATH = [...bins, process.env.PATH].join(delimiter)
-  const quiet = { CI: '1', NEXT_TELEMETRY_DISABLED: '1', DENO_NO_UPDATE_CHECK: '1', HOOKLINE_SECRET: undefined }
-  return startProgram(program, args, { cwd: project, env: { ...quiet, PATH, ...env } })
+  const quiet = { CI: '1', ASTRO_TELEMETRY_DISABLED: '1', NEXT_TELEMETRY_DISABLED: '1', DENO_NO_UPDATE_CHECK: '1' }
+  return startProgram(program, args, { cwd: project, env: { ...quiet, HOOKLINE_SECRET: undefined, PATH, ...env } })
 }
 
 /** A port that nothing listens on. */
