@@ -41,6 +41,12 @@ const HOSTS: readonly Host[] = [
   },
   { name: 'Astro', example: 'astro', build: ['astro', 'build'], start: () => ['node', 'dist/server/entry.mjs'] },
   { name: 'Elysia', example: 'elysia', start: () => ['bun', 'app.ts'], isEager: true },
+  {
+    name: 'Nitro',
+    example: 'nitro',
+    build: ['nitro', 'build'],
+    start: () => ['node', '.output/server/index.mjs'],
+  },
   { name: 'hapi', example: 'hapi', start: () => ['node', 'app.ts'], isEager: true },
 ]
 
