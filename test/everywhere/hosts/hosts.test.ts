@@ -39,6 +39,12 @@ const HOSTS: readonly Host[] = [
     example: 'hono',
     start: (port) => ['deno', 'serve', '--allow-env', '--port', port, 'app.ts'],
   },
+  {
+    name: 'React Router',
+    example: 'react-router',
+    build: ['react-router', 'build'],
+    start: () => ['react-router-serve', 'build/server/index.js'],
+  },
   { name: 'Astro', example: 'astro', build: ['astro', 'build'], start: () => ['node', 'dist/server/entry.mjs'] },
   { name: 'Elysia', example: 'elysia', start: () => ['bun', 'app.ts'], isEager: true },
   {
