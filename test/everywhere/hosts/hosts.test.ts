@@ -16,6 +16,8 @@ interface Host {
   /** Undefined where nothing is built. */
   readonly build?: readonly string[]
   readonly start: (port: string) => readonly string[]
+  /** What it needs beside the secret. */
+  readonly env?: Readonly<Record<string, string>>
   /** Whether it has an inbox, which the server starts and the build does not. */
   readonly hasInbox?: boolean
   /** Whether it creates the receiver when it starts: without the secret it does not start. */
@@ -54,6 +56,13 @@ const HOSTS: readonly Host[] = [
     start: () => ['node', '.output/server/index.mjs'],
   },
   { name: 'h3 2', example: 'h3', start: () => ['node', 'app.ts'], isEager: true },
+  {
+    name: 'AdonisJS',
+    example: 'adonis',
+    build: ['tsc'],
+    start: () => ['node', 'build/bin/server.js'],
+    env: { APP_KEY: 'the key of an app that is tested' },
+  },
   { name: 'hapi', example: 'hapi', start: () => ['node', 'app.ts'], isEager: true },
 ]
 
@@ -140,9 +149,9 @@ function messageOf(userId: string, { secret = SECRET, length = 0 } = {}) {
 }
 
 /** Starts a host that is built, with this secret, and waits until it answers. */
-async function start({ start }: Host, project: string, secret: string) {
+async function start({ start, env: own }: Host, project: string, secret: string) {
   const port = await findPort()
-  const env = { HOST: '127.0.0.1', PORT: String(port), ...(secret !== '' && { HOOKLINE_SECRET: secret }) }
+  const env = { HOST: '127.0.0.1', PORT: String(port), ...own, ...(secret !== '' && { HOOKLINE_SECRET: secret }) }
   const child = run(project, start(String(port)), env)
   const { send } = clientOfHttp1(port)
   let hasEnded = false
