@@ -19,6 +19,8 @@ interface Host {
   readonly start: (port: string) => readonly string[]
   /** Where its receiver is, when that is not `/webhooks`. */
   readonly path?: string
+  /** What it needs beside the secret. */
+  readonly env?: Readonly<Record<string, string>>
   /** Whether it has an inbox, which the server starts and the build does not. */
   readonly hasInbox?: boolean
   /** Whether it creates the receiver when it starts: without the secret it does not start. */
@@ -87,6 +89,29 @@ const HOSTS: readonly Host[] = [
     isEager: true,
   },
   { name: 'Netlify', example: 'netlify', start: () => ['node', WEB, 'netlify/functions/webhooks.ts'], isEager: true },
+  {
+    name: 'React Router',
+    example: 'react-router',
+    build: ['react-router', 'build'],
+    start: () => ['react-router-serve', 'build/server/index.js'],
+  },
+  { name: 'Astro', example: 'astro', build: ['astro', 'build'], start: () => ['node', 'dist/server/entry.mjs'] },
+  { name: 'Elysia', example: 'elysia', start: () => ['bun', 'app.ts'], isEager: true },
+  {
+    name: 'Nitro',
+    example: 'nitro',
+    build: ['nitro', 'build'],
+    start: () => ['node', '.output/server/index.mjs'],
+  },
+  { name: 'h3 2', example: 'h3', start: () => ['node', 'app.ts'], isEager: true },
+  {
+    name: 'AdonisJS',
+    example: 'adonis',
+    build: ['tsc'],
+    start: () => ['node', 'build/bin/server.js'],
+    env: { APP_KEY: 'the key of an app that is tested' },
+  },
+  { name: 'hapi', example: 'hapi', start: () => ['node', 'app.ts'], isEager: true },
 ]
 
 const SECRET = 'the secret of the hosts'
@@ -121,11 +146,12 @@ test.concurrent.each(HOSTS)('$name', async (host) => {
   await app.printed(/\bbert\b/)
   await app.abort('carol')
   if (host.isBuffered !== true) await app.printed(/\bbody_aborted\b/)
+  for (let sent = 0; sent < 3; sent++) await app.overflow('erik')
   expect(await app.post('dora')).toEqual([200, undefined])
   await app.printed(/\bdora\b/)
   if (stored !== undefined) await app.printed(/\bstored\b/)
   if (host.build === undefined) await setTimeout(DEADLINE_MS + 100 - (performance.now() - since))
-  expect(app.output).not.toMatch(/mallory|carol|handler_timeout/)
+  expect(app.output).not.toMatch(/mallory|carol|erik|handler_timeout|uncaught|ERR_INVALID_STATE/)
   app.kill('SIGTERM')
   await app.exit
 
@@ -171,9 +197,9 @@ function messageOf(userId: string, { secret = SECRET, length = 0 } = {}) {
 }
 
 /** Starts a host that is built, with this secret, and waits until it answers. */
-async function start({ start, path = '/webhooks' }: Host, project: string, secret: string) {
+async function start({ start, path = '/webhooks', env: own }: Host, project: string, secret: string) {
   const port = await findPort()
-  const env = { PORT: String(port), ...(secret !== '' && { HOOKLINE_SECRET: secret }) }
+  const env = { HOST: '127.0.0.1', PORT: String(port), ...own, ...(secret !== '' && { HOOKLINE_SECRET: secret }) }
   const child = run(project, start(String(port)), env)
   const { send } = clientOfHttp1(port)
   let hasEnded = false
@@ -197,6 +223,11 @@ async function start({ start, path = '/webhooks' }: Host, project: string, secre
       const { bytes, headers } = messageOf(userId, options)
       const reply = await send({ path, headers, chunks: [bytes] })
       return [reply?.status, JSON.parse(reply?.text ?? '{}').code]
+    },
+    /** Sends more than the limit. A client that is still writing may miss the answer. */
+    async overflow(userId: string) {
+      const { bytes, headers } = messageOf(userId, { length: 700_000 })
+      await send({ path, headers, chunks: [bytes] }).catch(() => undefined)
     },
     async abort(userId: string) {
       const { bytes, headers } = messageOf(userId, { length: 200_000 })

@@ -1,6 +1,6 @@
 /** A project of an example: its files, beside the packages of `test/everywhere` and the packed tarball. */
 
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -18,6 +18,12 @@ export interface Projects {
 /** The packages are outside of the project, which has them inside when it is a user's, and may be links. */
 const ROOT = "export default { turbopack: { root: '/' } }\n"
 
+/** A package that the project of a user would have in another release than its neighbours here. */
+const OWN: Readonly<Record<string, { readonly name: string; readonly from: string }>> = {
+  astro: { name: 'cookie', from: 'astro/node_modules/cookie' },
+  h3: { name: 'h3', from: 'h3-2' },
+}
+
 export async function createProjects(): Promise<Projects> {
   mkdirSync(join(everywhere, '.cache'), { recursive: true })
   const directory = mkdtempSync(join(everywhere, '.cache/hosts-'))
@@ -31,6 +37,11 @@ export async function createProjects(): Promise<Projects> {
       const project = mkdtempSync(join(directory, `${example}-`))
       cpSync(join(root, 'examples/hosts', example), project, { recursive: true })
       if (example === 'next') writeFileSync(join(project, 'next.config.mjs'), ROOT)
+      const own = OWN[example]
+      if (own !== undefined) {
+        mkdirSync(join(project, 'node_modules'))
+        symlinkSync(join(everywhere, 'node_modules', own.from), join(project, 'node_modules', own.name))
+      }
       return project
     },
     remove: () => rmSync(directory, { recursive: true, force: true }),
@@ -42,8 +53,8 @@ export function startIn(project: string, command: readonly string[], env: Readon
   const [program = '', ...args] = command
   const bins = [everywhere, root].map((directory) => join(directory, 'node_modules/.bin'))
   const PATH = [...bins, process.env.PATH].join(delimiter)
-  const quiet = { CI: '1', NEXT_TELEMETRY_DISABLED: '1', DENO_NO_UPDATE_CHECK: '1', HOOKLINE_SECRET: undefined }
-  return startProgram(program, args, { cwd: project, env: { ...quiet, PATH, ...env } })
+  const quiet = { CI: '1', ASTRO_TELEMETRY_DISABLED: '1', NEXT_TELEMETRY_DISABLED: '1', DENO_NO_UPDATE_CHECK: '1' }
+  return startProgram(program, args, { cwd: project, env: { ...quiet, HOOKLINE_SECRET: undefined, PATH, ...env } })
 }
 
 /** A port that nothing listens on. */

@@ -1,0 +1,13 @@
+import { fromNodeHandler, H3, serve as listen } from 'h3'
+import { createReceiver } from 'hookline'
+import { serve } from 'hookline/express'
+
+const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })
+
+receiver.on('track', (message) => console.log('track', message.userId, message.event))
+
+const app = new H3()
+
+app.post('/webhooks', fromNodeHandler(serve(receiver)))
+
+listen(app, { port: process.env.PORT ?? 3000 })

@@ -1,0 +1,1 @@
+export default defineNitroConfig({ compatibilityDate: '2026-01-01' })
