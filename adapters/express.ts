@@ -4,18 +4,17 @@
  * @module hookline/express
  */
 
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Endpoint } from '../src/http/endpoint.ts'
 import { mount, type ServeOptions } from './shared/mount.ts'
-import { type NodeOutgoing, send } from './shared/node-answer.ts'
-import { type NodeIncoming, NodeRequest, type ParsedBody } from './shared/node-request.ts'
+import { send } from './shared/node-answer.ts'
+import { NodeRequest, type ParsedBody } from './shared/node-request.ts'
 
 export type { ServeOptions } from './shared/mount.ts'
-export type { NodeOutgoing } from './shared/node-answer.ts'
-export type { NodeIncoming, ParsedBody } from './shared/node-request.ts'
+export type { ParsedBody } from './shared/node-request.ts'
 
 /**
- * Returns an Express handler, which other servers take as Node middleware. A request for another path goes on to the next
- * handler; an error never does.
+ * Returns an Express handler. A request for another path goes on to the next handler; an error never does.
  *
  * @example
  * app.post('/webhooks', serve(receiver))
@@ -24,7 +23,7 @@ export type { NodeIncoming, ParsedBody } from './shared/node-request.ts'
 export function serve(
   endpoint: Endpoint,
   options?: ServeOptions,
-): (request: NodeIncoming & ParsedBody, response: NodeOutgoing, next: () => void) => void {
+): (request: IncomingMessage & ParsedBody, response: ServerResponse, next: () => void) => void {
   const handle = mount(endpoint, options)
 
   return function hookline(request, response, next) {

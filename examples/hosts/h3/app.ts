@@ -1,6 +1,6 @@
-import { fromNodeHandler, H3, serve as listen } from 'h3'
+import { fromWebHandler, H3, serve as listen } from 'h3'
 import { createReceiver } from 'hookline'
-import { serve } from 'hookline/express'
+import { serve } from 'hookline/fetch'
 
 const receiver = createReceiver({ secret: process.env.HOOKLINE_SECRET })
 
@@ -8,6 +8,6 @@ receiver.on('track', (message) => console.log('track', message.userId, message.e
 
 const app = new H3()
 
-app.post('/webhooks', fromNodeHandler(serve(receiver)))
+app.post('/webhooks', fromWebHandler(serve(receiver)))
 
 listen(app, { port: process.env.PORT ?? 3000 })
