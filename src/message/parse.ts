@@ -24,29 +24,24 @@ export function parse(body: Uint8Array): Message {
 
 /** Parses a body for a receiver. */
 export function parseReceived(body: Uint8Array, takesCustom: boolean): ReceivedMessage {
-  return takesCustom ? checkReceived(parseJson(body)) : parse(body)
+  return checkReceived(takesCustom ? parseJson(body) : parseObject(body), takesCustom)
 }
 
-/** Checks a value for a receiver with `custom`: what does not say that it is one of the seven is a custom message. */
-export function checkReceived(value: unknown): ReceivedMessage {
-  return isObject(value) && isMessageType(value.type) ? checkMessage(value) : { type: 'custom', body: value }
+/** Checks a value for a receiver: with `custom`, what does not say that it is one of the seven is a custom message. */
+export function checkReceived(value: unknown, takesCustom: boolean): ReceivedMessage {
+  if (takesCustom && !(isObject(value) && isMessageType(value.type))) return { type: 'custom', body: value }
+  return checkMessage(value as Json, 'one of them, or set `custom` of the receiver to take other JSON')
 }
 
 /**
  * Checks an object as {@link parse} does, and returns it as a message. Adds the missing spellings of an alias's ids to
  * it.
  */
-export function checkMessage(message: Json): Message {
+export function checkMessage(message: Json, types = 'one of them'): Message {
   const { type } = message
   if (!isMessageType(type)) {
     const code = type === undefined ? 'message_invalid' : 'message_type_unknown'
-    throw invalidField(
-      code,
-      'type',
-      `must be one of ${TYPE_NAMES}`,
-      kindOf(type),
-      'one of them, or set `custom` of the receiver to take other JSON',
-    )
+    throw invalidField(code, 'type', `must be one of ${TYPE_NAMES}`, kindOf(type), types)
   }
   for (const field of MESSAGE_OBJECTS) {
     const value = message[field]

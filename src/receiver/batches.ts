@@ -9,7 +9,7 @@ import type { Inbox } from '../inbox/inbox.ts'
 import { elementsOf, firstElement, isArray } from '../message/elements.ts'
 import { HooklineError, kindOf } from '../message/error.ts'
 import { isObject, parseJson } from '../message/json.ts'
-import { checkMessage, checkReceived } from '../message/parse.ts'
+import { checkReceived } from '../message/parse.ts'
 import type { Key } from '../message/signature.ts'
 import type { ReceiverSettings } from './options.ts'
 
@@ -115,8 +115,7 @@ function split(batch: OpenDelivery, limit: number, takesCustom: boolean): OpenDe
 
 function read(value: unknown, delivery: OpenDelivery, takesCustom: boolean): void {
   try {
-    if (takesCustom) delivery.wire = checkReceived(value)
-    else if (isObject(value)) delivery.wire = checkMessage(value)
+    if (takesCustom || isObject(value)) delivery.wire = checkReceived(value, takesCustom)
     else {
       const text = `An element of a batch must be one JSON object. Got ${kindOf(value)}. Send an array of messages.`
       throw new HooklineError('body_not_json', text)

@@ -77,6 +77,7 @@ async function writeFiles(folder: string): Promise<void> {
   await writeFile(join(folder, 'body.json'), JSON.stringify(fixtures.track))
   await writeFile(join(folder, 'message.json'), JSON.stringify(fixtures.identify, null, 2))
   await writeFile(join(folder, 'messages.ndjson'), messages)
+  await writeFile(join(folder, 'order.json'), '{"order": 7}')
   await writeFile(join(folder, 'secret.txt'), `${SECRET}\n`)
 
   // Three attempts of one message.
@@ -115,7 +116,8 @@ async function writePrograms(folder: string): Promise<void> {
 }
 
 async function startEndpoint(): Promise<Server> {
-  const receiver = createReceiver({ secret: SECRET, onError: () => {} })
+  const methods = ['POST', 'PUT'] as const
+  const receiver = createReceiver({ secret: SECRET, methods, batches: 'signed', custom: true, onError: () => {} })
   const server = createServer(serve(receiver, { path: '/webhooks' }))
   await new Promise<void>((resolve) => server.listen(0, 'localhost', resolve))
   return server

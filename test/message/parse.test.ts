@@ -143,7 +143,7 @@ describe('message_invalid names the field', () => {
     const error = errorOf(bytesOf({ type, userId: 'u' }))
     expect([error.code, error.status, error.path]).toEqual(['message_type_unknown', 422, 'type'])
     expect(error.message).toBe(
-      `\`type\` must be one of ${TYPE_NAMES}. Got ${type === null ? 'null' : `a ${typeof type}`}. Pass one of them, or set \`custom\` of the receiver to take other JSON.`,
+      `\`type\` must be one of ${TYPE_NAMES}. Got ${type === null ? 'null' : `a ${typeof type}`}. Pass one of them.`,
     )
   })
 })

@@ -2,7 +2,7 @@
 
 import { InvalidArgumentError } from 'commander'
 import { isObject, type Json } from '../../message/json.ts'
-import { parseReceived } from '../../message/parse.ts'
+import { parse, parseReceived } from '../../message/parse.ts'
 import { isMessageType } from '../../message/type-table.ts'
 import { dress } from '../../testing/known-senders.ts'
 import type { RequestForm } from '../arguments.ts'
@@ -31,7 +31,7 @@ export interface Changes {
  * @throws UsageError for an edit that does not fit the message.
  */
 export function prepare(bytes: Buffer, { edits, isCopy, form }: Changes): Prepared {
-  const found = parseReceived(bytes, form.fields !== undefined)
+  const found = form.fields === undefined ? parse(bytes) : parseReceived(bytes, true)
   const given: unknown = JSON.parse(new TextDecoder().decode(bytes)) // As it was written: parsing adds spellings.
   if (edits.length === 0 && !isCopy && form.fields === undefined) {
     return { bytes, message: found as unknown as Json, value: given }

@@ -60,7 +60,9 @@ function single(bytes: Buffer, { count, edits, form }: Copies, isCopy: boolean):
         try {
           yield { prepared: prepare(bytes, { edits, isCopy, form }), share: copy / count }
         } catch (error) {
-          throw error instanceof HooklineError ? new UsageError(`The file holds no message: ${error.message}`) : error
+          throw error instanceof HooklineError
+            ? new UsageError(`The file holds no message: ${error.message} With --as, it may hold any JSON.`)
+            : error
         }
       }
     },
