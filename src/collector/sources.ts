@@ -24,7 +24,7 @@ export interface ReadySource {
   readonly destinations: readonly SourceDestination[]
 }
 
-export interface SourceDestination {
+interface SourceDestination {
   readonly destination: CollectorDestination
   readonly functions: MessageFunctions
 }
