@@ -37,6 +37,7 @@ export type {
   CustomOf,
   CustomOption,
   EventSchemas,
+  OutputOf,
   Schema,
   SchemaOutput,
   SchemaResult,

@@ -50,7 +50,8 @@ export type CustomOf<Custom> = 0 extends 1 & Custom
       ? CustomMessage
       : never
 
-type OutputOf<S> = S extends { readonly '~standard': { readonly types?: infer T } }
+/** The output of a schema of any value. */
+export type OutputOf<S> = S extends { readonly '~standard': { readonly types?: infer T } }
   ? NonNullable<T> extends { readonly output: infer O }
     ? O
     : unknown

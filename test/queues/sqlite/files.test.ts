@@ -22,8 +22,8 @@ import {
   work,
 } from './set-up.ts'
 
-/** A copy drops the locks too: of both, the message names what is looked for first. */
-const removedOrUnlocked = /was removed or replaced|drops all locks/
+/** A copy drops the locks, too: the message names what is looked for first, which depends on the time. */
+const removedOrUnlocked = /was removed or replaced|drops all locks|this process copied or opened it/
 
 describe('a file that cannot be used is refused when the queue is created', () => {
   function refusal(path: string): Error {
