@@ -8,7 +8,8 @@ export default defineConfig({
     exclude: ['**/node_modules/**'],
     globalSetup: ['test/support/servers.ts'],
     expect: { poll: { timeout: 20_000 } },
-    testTimeout: 120_000,
+    maxConcurrency: 2, // Builds of hosts, on two cores.
+    testTimeout: 240_000,
     hookTimeout: 240_000,
     slowTestThreshold: 10_000,
   },
