@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest'
 import type { DestinationOptions } from '../../src/destination/options.ts'
 import { watchCollector, watchDestination } from '../../src/inspector/watch-outbound.ts'
+import type { Message } from '../../src/message/message.ts'
 import { fixtures, manualClock, type Script } from '../../src/testing.ts'
 import { setUp as setUpDestination } from '../destination/set-up.ts'
 import { basic, setUpCollector, writeKey } from '../support/collect.ts'
@@ -22,6 +23,26 @@ describe('a destination', () => {
   }
 
   const urls = [{ url: 'https://one.example/hooks' }, { url: 'https://two.example/hooks' }]
+
+  it('whose functions failed first: what was posted, or that a filter leaves it out', async () => {
+    let isBroken = true
+    const filter = ({ userId }: Message) => {
+      if (isBroken) throw new Error('broken')
+      return userId === 'sent'
+    }
+    const transform = (message: Message) => ({ ...message, userId: 'hidden' }) as Message
+    const { destination, clock, rows, detail, steps } = setUp([200], { filter, transform })
+    for (const userId of ['sent', 'left out']) await destination.track({ userId, event: 'Sold' })
+    await destination.track({ userId: 'u', event: 'Sold', integrations: { Webhooks: false } })
+    await clock.advance(0)
+    expect(rows().map(({ state, code }) => [state, code])).toEqual(Array(2).fill(['dead', 'transform_failed']))
+    isBroken = false
+    await destination.redrive('all')
+    await clock.advance(0)
+    expect(rows()).toMatchObject([{ state: 'ignored' }, { state: 'done' }])
+    expect(detail(1)?.body.text).toMatch(/^\{.*"userId":"hidden"/)
+    expect(steps(2)?.at(-1)).toBe('filtered')
+  })
 
   it('queued, tried again, delivered: one row', async () => {
     const { destination, clock, rows, detail, captured, start, counts } = setUp([{ status: 503, body: 'later' }, 200])
