@@ -17,7 +17,7 @@ export type Described = Readonly<
   Partial<Record<'type' | 'messageId' | 'event' | 'name' | 'groupId' | 'userId' | 'anonymousId', unknown>>
 >
 
-/** Of the fields of a message: its event, group, or name. */
+/** Returns the event, group or name of a message. */
 export function nameOf({ type, event, name, groupId }: Described): unknown {
   return type === 'group' ? groupId : (event ?? name)
 }

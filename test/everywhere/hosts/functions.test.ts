@@ -3,10 +3,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { fixtures, signedRequest } from '../../../src/testing.ts'
-import type { Child } from '../../docs/child.ts'
-import { createProjects, findPort, type Projects, startIn } from './project.ts'
+import { findPort, openProjects } from './project.ts'
 
 const SECRET = 'the secret of the functions'
 const [LAMBDA, FAILING] = ['lambda', 'failing'].map((name) => new URL(`programs/${name}.ts`, import.meta.url)) as [
@@ -15,15 +14,7 @@ const [LAMBDA, FAILING] = ['lambda', 'failing'].map((name) => new URL(`programs/
 ]
 const ENV = { HOOKLINE_SECRET: SECRET, NODE_OPTIONS: `--import ${FAILING.href}` }
 
-let projects: Projects
-const children: Child[] = []
-beforeAll(async () => {
-  projects = await createProjects()
-})
-afterAll(() => {
-  for (const child of children) child.kill('SIGKILL')
-  projects?.remove()
-})
+const { copy, run } = openProjects()
 
 interface Message {
   readonly user: string
@@ -110,7 +101,7 @@ function push({ body, signature }: Message) {
 
 /** Builds an example, calls a handler of it with events, and waits until the process ends by itself. */
 async function call(example: string, name: string, events: readonly object[]) {
-  const project = projects.copy(example)
+  const project = copy(example)
   const build = run(project, ['tsc'])
   expect(await build.exit, build.output).toBe(0)
   const file = join(project, 'events.json')
@@ -119,12 +110,6 @@ async function call(example: string, name: string, events: readonly object[]) {
   expect(await child.exit, child.output).toBe(0)
   const outcomes = [...child.stdout.matchAll(/^outcome (.+)$/gm)].map(([, json = '']) => JSON.parse(json))
   return { outcomes, output: child.output, handled: handledIn(child.output) }
-}
-
-function run(project: string, command: readonly string[], env: Readonly<Record<string, string>> = {}): Child {
-  const child = startIn(project, command, env)
-  children.push(child)
-  return child
 }
 
 function handledIn(output: string): string[] {
@@ -170,7 +155,7 @@ describe.concurrent('functions behind a queue', () => {
 
   test('Pub/Sub: only a message whose handler fails comes back', async () => {
     const port = await findPort()
-    const server = run(projects.copy('pubsub'), ['functions-framework', '--target=webhooks'], {
+    const server = run(copy('pubsub'), ['functions-framework', '--target=webhooks'], {
       ...ENV,
       PORT: `${port}`,
     })

@@ -3,13 +3,12 @@
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createReceiver } from '../../../src/index.ts'
 import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
 import { fixtures, signedRequest } from '../../../src/testing.ts'
-import type { Child } from '../../docs/child.ts'
 import { clientOfHttp1 } from '../../support/wire.ts'
-import { createProjects, findPort, type Projects, startIn } from './project.ts'
+import { findPort, openProjects } from './project.ts'
 
 interface Host {
   readonly name: string
@@ -117,18 +116,10 @@ const HOSTS: readonly Host[] = [
 const SECRET = 'the secret of the hosts'
 const DEADLINE_MS = 4_500
 
-let projects: Projects
-const children: Child[] = []
-beforeAll(async () => {
-  projects = await createProjects()
-})
-afterAll(() => {
-  for (const child of children) child.kill('SIGKILL')
-  projects?.remove()
-})
+const { copy, run } = openProjects()
 
 test.concurrent.each(HOSTS)('$name', async (host) => {
-  const project = projects.copy(host.example)
+  const project = copy(host.example)
   const stored = host.hasInbox === true ? await storeOne(project) : undefined
   if (host.build !== undefined) {
     const build = run(project, host.build, {})
@@ -168,12 +159,6 @@ test.concurrent.each(HOSTS)('$name', async (host) => {
   bare.kill('SIGTERM')
   await bare.exit
 })
-
-function run(project: string, command: readonly string[], env: Readonly<Record<string, string>>): Child {
-  const child = startIn(project, command, env)
-  children.push(child)
-  return child
-}
 
 /** Stores a message in the inbox of a project that does not run. */
 async function storeOne(project: string) {

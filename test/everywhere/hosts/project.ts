@@ -4,13 +4,14 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } fr
 import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll } from 'vitest'
 import { type Child, startProgram } from '../../docs/child.ts'
 import { run } from '../../package/run.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const everywhere = fileURLToPath(new URL('..', import.meta.url))
 
-export interface Projects {
+interface Projects {
   copy(example: string): string
   remove(): void
 }
@@ -24,7 +25,7 @@ const OWN: Readonly<Record<string, { readonly name: string; readonly from: strin
   h3: { name: 'h3', from: 'h3-2' },
 }
 
-export async function createProjects(): Promise<Projects> {
+async function createProjects(): Promise<Projects> {
   mkdirSync(join(everywhere, '.cache'), { recursive: true })
   const directory = mkdtempSync(join(everywhere, '.cache/hosts-'))
   const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', directory], root)
@@ -48,8 +49,29 @@ export async function createProjects(): Promise<Projects> {
   }
 }
 
+/** Projects of this test file, and what runs in them: all are gone when it ends. */
+export function openProjects() {
+  let projects: Projects
+  const children: Child[] = []
+  beforeAll(async () => {
+    projects = await createProjects()
+  })
+  afterAll(() => {
+    for (const child of children) child.kill('SIGKILL')
+    projects?.remove()
+  })
+  return {
+    copy: (example: string): string => projects.copy(example),
+    run(project: string, command: readonly string[], env: Readonly<Record<string, string>> = {}): Child {
+      const child = startIn(project, command, env)
+      children.push(child)
+      return child
+    },
+  }
+}
+
 /** Starts one of the programs of `test/everywhere` in a project. Nothing it does may need the network. */
-export function startIn(project: string, command: readonly string[], env: Readonly<Record<string, string>>): Child {
+function startIn(project: string, command: readonly string[], env: Readonly<Record<string, string>>): Child {
   const [program = '', ...args] = command
   const bins = [everywhere, root].map((directory) => join(directory, 'node_modules/.bin'))
   const PATH = [...bins, process.env.PATH].join(delimiter)
