@@ -20,7 +20,7 @@ export interface Result {
   readonly result: Verdict
   /** What was sent or expected, what came, what that means and what to do. It may quote strangers. */
   readonly sentence: string
-  readonly section: string
+  readonly section?: string
   readonly durationMs?: number
   /** The end of the sentence: what that means and what to do. Results with the same are one group. Default: the sentence. */
   readonly cause?: string
@@ -91,7 +91,7 @@ export function openReport(
   { json, junit, strict = false }: ReportOptions,
   cases: readonly Pick<CaseFacts, 'id'>[],
 ): Report {
-  const file = junit === undefined ? undefined : openFile(junit)
+  const file = junit === undefined ? undefined : openJunit(junit, 'hookline check')
   const width = Math.max(...cases.map(({ id }) => id.length))
   const results: Result[] = []
   const isShort = process.stdout.isTTY && !json
@@ -117,7 +117,7 @@ export function openReport(
       if (json) return printJson(shown)
       const { id, result: verdict, sentence } = shown
       if (isShort && (verdict === 'pass' || verdict === 'skip')) return
-      print(`${paint(STYLES[verdict], verdict)}  ${id.padEnd(width)}  ${sentence} (${found.section})`)
+      printResult({ id: id.padEnd(width), result: verdict, sentence: `${sentence} (${found.section})` })
     },
     finish(isInterrupted) {
       const count = (verdict: Verdict): number => results.filter(({ result }) => result === verdict).length
@@ -127,22 +127,35 @@ export function openReport(
         ? `Interrupted: ${results.length} of ${counted(cases.length, 'case')} ran. `
         : ''
       note(`${interrupted}${count('pass')} passed, ${failed} failed, ${warned} warned, ${skipped} skipped.`)
-      if (file !== undefined) writeSync(file, writeJunit(results, strict))
+      file?.write(results, strict)
       const isBad = isInterrupted || failed > 0 || (strict && warned + skipped > 0)
       process.exitCode = isBad ? 1 : 0
     },
   }
 }
 
-function openFile(path: string): number {
+/** @param result Its texts are escaped. */
+export function printResult({ id, result, sentence }: Result): void {
+  print(`${paint(STYLES[result], result)}  ${id}  ${sentence}`)
+}
+
+/**
+ * Opens a file for results as JUnit writes them.
+ *
+ * @param suite The name of the command.
+ * @throws UsageError for a file that cannot be written.
+ */
+export function openJunit(path: string, suite: string) {
+  let file: number
   try {
-    return openSync(path, 'w', 0o600)
+    file = openSync(path, 'w', 0o600)
   } catch (error) {
     throw new UsageError(`--junit: ${path} cannot be written: ${(error as Error).message}.`)
   }
+  return { write: (results: readonly Result[], isStrict: boolean) => writeSync(file, writeJunit(results, suite, isStrict)) }
 }
 
-function writeJunit(results: readonly Result[], isStrict: boolean): string {
+function writeJunit(results: readonly Result[], suite: string, isStrict: boolean): string {
   const judged = results.map((result) => {
     return { ...result, verdict: isStrict && result.result !== 'pass' ? 'fail' : result.result }
   })
@@ -150,18 +163,19 @@ function writeJunit(results: readonly Result[], isStrict: boolean): string {
   const time = seconds(results.reduce((sum, { durationMs = 0 }) => sum + durationMs, 0))
   const totals = `tests="${results.length}" failures="${count('fail')}" errors="0" skipped="${count('skip')}" time="${time}"`
   const cases = judged.map(({ id, verdict, durationMs = 0, ...texts }) => {
-    const [sentence, section] = [escapeXml(texts.sentence), escapeXml(texts.section)]
+    const [sentence, section] = [escapeXml(texts.sentence), escapeXml(texts.section ?? '')]
     const outcome =
       verdict === 'fail'
         ? `<failure message="${sentence}">${section}</failure>`
         : verdict === 'skip'
           ? `<skipped message="${sentence}"/>`
-          : `<system-out>${verdict}: ${sentence} (${section})</system-out>`
-    return `    <testcase classname="hookline.check" name="${id}" time="${seconds(durationMs)}">${outcome}</testcase>`
+          : `<system-out>${verdict}: ${sentence}${section && ` (${section})`}</system-out>`
+    const facts = `classname="${suite.replace(' ', '.')}" name="${escapeXml(id)}" time="${seconds(durationMs)}"`
+    return `    <testcase ${facts}>${outcome}</testcase>`
   })
   return `<?xml version="1.0" encoding="UTF-8"?>
-<testsuites name="hookline check" ${totals}>
-  <testsuite name="hookline check" ${totals}>
+<testsuites name="${suite}" ${totals}>
+  <testsuite name="${suite}" ${totals}>
 ${cases.join('\n')}
   </testsuite>
 </testsuites>

@@ -1,0 +1,183 @@
+/** Compares what came with a plan: messages that break it, events that it does not have, and events that never came. */
+
+import type { ErrorObject, ValidateFunction } from 'ajv'
+import { isObject } from '../../message/json.ts'
+import { openJunit, printResult, type Result } from '../report.ts'
+import { counted, escaped, note, printJson } from '../terminal.ts'
+import { type JsonSchema, type Rule, titleOf } from './rule.ts'
+import { join } from './schema.ts'
+import { createAjv } from './shape.ts'
+import type { Seen } from './traffic.ts'
+
+export interface Fault {
+  /** `items[].sku`; empty for the whole. */
+  readonly path: string
+  readonly text: string
+  count: number
+  /** Of the first message with it; undefined when that has none. */
+  readonly messageId: string | undefined
+}
+
+/** What came of one event, or of identify or group messages. */
+export interface Checked {
+  readonly title: string
+  readonly verdict: 'pass' | 'breaks' | 'unplanned' | 'unseen'
+  readonly messages: number
+  /** How many of the messages break the plan. */
+  readonly broken: number
+  readonly faults: readonly Fault[]
+  /** Of the first message of an unplanned event. */
+  readonly messageId: string | undefined
+}
+
+/** So many faults are told apart for an event, and so many unplanned events by their names. */
+const MAX_FAULTS = 100
+const MAX_UNPLANNED = 10_000
+
+interface Entry {
+  readonly title: string
+  readonly schema: JsonSchema | undefined
+  readonly validate: ValidateFunction | undefined
+  readonly faults: Map<string, Fault>
+  messages: number
+  broken: number
+  messageId: string | undefined
+}
+
+export interface Check {
+  add(seen: Seen): void
+  /** Those that break the plan first. */
+  results(): readonly Checked[]
+}
+
+export function createCheck(rules: readonly Rule[]): Check {
+  const ajv = createAjv()
+  const planned = new Map(rules.map((rule) => [keyOf(rule.type, rule.event), createEntry(titleOf(rule), rule.schema)]))
+  const unplanned = new Map<string, Entry>()
+  const others = createEntry('Other events')
+
+  function createEntry(title: string, schema?: JsonSchema): Entry {
+    const validate = schema && ajv.compile({ type: 'object', allOf: [schema] })
+    return { title, schema, validate, faults: new Map(), messages: 0, broken: 0, messageId: undefined }
+  }
+
+  function entryOf(event: string): Entry {
+    const known = planned.get(keyOf('track', event)) ?? unplanned.get(event)
+    if (known !== undefined) return known
+    if (unplanned.size === MAX_UNPLANNED) return others
+    const created = createEntry(event)
+    unplanned.set(event, created)
+    return created
+  }
+
+  return {
+    add({ message }) {
+      const { type, messageId } = message
+      const entry = type === 'track' ? entryOf(message.event) : planned.get(keyOf(type, undefined))
+      if (entry === undefined) return
+      entry.messages += 1
+      entry.messageId ??= messageId
+      const { validate, schema, faults } = entry
+      const value = (type === 'track' ? message.properties : (message as { traits?: unknown }).traits) ?? {}
+      if (validate === undefined || validate(value)) return
+      entry.broken += 1
+      const found = new Map(validate.errors?.flatMap((error) => describe(error, schema ?? {})))
+      for (const [key, { path, text }] of found) {
+        const known = faults.get(key)
+        if (known !== undefined) known.count += 1
+        else if (faults.size < MAX_FAULTS) faults.set(key, { path, text, count: 1, messageId })
+      }
+    },
+    results() {
+      const all = [...planned.values(), ...unplanned.values(), ...(others.messages > 0 ? [others] : [])]
+      const results = all.map(({ title, schema, messages, broken, faults, messageId }): Checked => {
+        const isUnplanned = schema === undefined
+        const verdict = isUnplanned ? 'unplanned' : messages === 0 ? 'unseen' : broken > 0 ? 'breaks' : 'pass'
+        const sorted = [...faults.values()].sort((one, other) => other.count - one.count)
+        return { title, verdict, messages, broken, faults: sorted, messageId: isUnplanned ? messageId : undefined }
+      })
+      return results.sort((one, other) => ORDER.indexOf(one.verdict) - ORDER.indexOf(other.verdict))
+    },
+  }
+}
+
+const ORDER = ['breaks', 'unplanned', 'unseen', 'pass']
+
+function keyOf(type: string, event: string | undefined): string {
+  return `${type} ${event ?? ''}`
+}
+
+/** An error of Ajv, with the names of the plan alone: other keys of a message may be personal. */
+function describe(error: ErrorObject, schema: JsonSchema): [key: string, fault: Pick<Fault, 'path' | 'text'>][] {
+  const { keyword, instancePath, schemaPath, params, message = '' } = error
+  if (/\/(anyOf|oneOf)\//.test(schemaPath)) return [] // The keyword itself has an error, too.
+  if (keyword === 'if' || keyword === 'allOf') return []
+  const keys = instancePath.split('/').slice(1)
+  const path = keys.reduce((path, key, at) => nameOf(path, key, schema, keys.slice(0, at)), '')
+  const missing: unknown = params.missingProperty
+  const fault =
+    typeof missing === 'string'
+      ? { path: join(path, missing), text: 'is missing' }
+      : keyword === 'additionalProperties' || keyword === 'unevaluatedProperties'
+        ? { path, text: 'has properties that the plan does not have' }
+        : { path, text: message }
+  return [[`${fault.path}: ${fault.text}`, fault]]
+}
+
+function nameOf(path: string, key: string, schema: JsonSchema, before: readonly string[]): string {
+  if (/^\d+$/.test(key) && path !== '') return `${path.replace(/\[\]$/, '')}[]`
+  const name = key.replaceAll('~1', '/').replaceAll('~0', '~')
+  return join(path, declares(schema, [...before, name]) ? name : '*')
+}
+
+/** Whether a schema has a property of this name, somewhere in the parts that are about the path. */
+function declares(schema: unknown, [key, ...rest]: readonly string[]): boolean {
+  if (!isObject(schema) || key === undefined) return false
+  const { properties, items, additionalProperties, allOf, anyOf, oneOf, then } = schema
+  const own = isObject(properties) && Object.hasOwn(properties, key) ? properties[key] : undefined
+  if (own !== undefined && (rest.length === 0 || declares(own, rest))) return true
+  const inside = [/^\d+$/.test(key) ? items : undefined, own === undefined ? additionalProperties : undefined]
+  if (rest.length > 0 && inside.some((each) => declares(each, rest))) return true
+  const parts = [allOf, anyOf, oneOf, then].flat()
+  return parts.some((part) => declares(part, [key, ...rest]))
+}
+
+export interface PrintOptions {
+  readonly json?: boolean
+  readonly junit?: string
+}
+
+/** Prints the results, writes the file, and sets the exit code: 1 when messages break the plan. */
+export function printCheck(results: readonly Checked[], { json = false, junit }: PrintOptions): void {
+  const file = junit === undefined ? undefined : openJunit(junit, 'hookline types')
+  const shown = results.map((checked): Result => ({
+    id: escaped(checked.title),
+    result: VERDICTS[checked.verdict],
+    sentence: escaped(sentenceOf(checked)),
+  }))
+  for (const [at, checked] of results.entries()) {
+    if (json) printJson(checked)
+    else printResult(shown[at] as Result)
+  }
+  const count = (verdict: Checked['verdict']): number => results.filter((each) => each.verdict === verdict).length
+  const [broken, unplanned] = [count('breaks'), count('unplanned')]
+  note(
+    `${counted(count('pass'), 'event')} as planned, ${broken} broken, ${unplanned} not in the plan, ${count('unseen')} never came.`,
+  )
+  file?.write(shown, false)
+  process.exitCode = broken + unplanned > 0 ? 1 : 0
+}
+
+const VERDICTS = { pass: 'pass', breaks: 'fail', unplanned: 'fail', unseen: 'skip' } as const
+
+function sentenceOf({ verdict, messages, broken, faults, messageId }: Checked): string {
+  if (verdict === 'pass') return counted(messages, 'message')
+  if (verdict === 'unseen') return 'never came'
+  if (verdict === 'unplanned') return `${counted(messages, 'message')} of an event that the plan does not have${exampleOf(messageId)}`
+  const parts = faults.map(({ path, text, count, messageId }) => `${path || 'all of it'} ${text} (${count}${exampleOf(messageId)})`)
+  return `${broken} of ${counted(messages, 'message')} broke the plan: ${parts.join('; ')}`
+}
+
+function exampleOf(messageId: string | undefined): string {
+  return messageId === undefined ? '' : `, for example ${messageId}`
+}

@@ -1,0 +1,225 @@
+/** Reads tracking plans: recognises them by what they hold, and finds the schema of each event in them. */
+
+import { basename } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { parseAllDocuments } from 'yaml'
+import { isObject } from '../../message/json.ts'
+import { UsageError } from '../terminal.ts'
+import { isRudderStack, readRudderStack } from './rudderstack.ts'
+import { type Finding, type JsonSchema, type Rule, titleOf } from './rule.ts'
+import { normalise, text } from './schema.ts'
+import { isTerraform, readTerraform } from './terraform.ts'
+
+/** A file that may hold a plan, or a part of one. */
+export interface PlanFile {
+  readonly name: string
+  readonly text: string
+}
+
+export type AddFinding = (finding: Finding) => void
+
+const MAX_DEPTH = 10
+
+/**
+ * Reads the rules of files. RudderStack keeps a plan in several: they are read together.
+ *
+ * @throws UsageError for a file that holds no plan.
+ */
+export function readPlans(files: readonly PlanFile[], add: AddFinding): Rule[] {
+  const documents = files.flatMap((file) => parse(file).map((value) => ({ file, value })))
+  const ofRudderStack = documents.filter(({ value }) => isRudderStack(value))
+  const others = documents.filter(({ value }) => !isRudderStack(value))
+  const rules = others.flatMap(({ file, value }) => readPlan(value, file, add))
+  return [...rules, ...readRudderStack(ofRudderStack.map(({ value }) => value as JsonSchema), add)]
+}
+
+function parse({ name, text }: PlanFile): unknown[] {
+  if (isTerraform(text)) return readTerraform(text, name)
+  try {
+    if (/^\s*[[{]/.test(text)) return [JSON.parse(text)]
+  } catch (error) {
+    throw new UsageError(`${name} holds no plan: it is no JSON. Got ${(error as Error).message}.`)
+  }
+  const documents = parseAllDocuments(text)
+  const [fault] = 'empty' in documents ? [] : documents.flatMap(({ errors }) => errors)
+  if (fault !== undefined) throw new UsageError(`${name} holds no plan: it is no YAML. ${fault.message.split('\n')[0]}`)
+  return 'empty' in documents ? [] : documents.map((document) => document.toJS({ maxAliasCount: 100 }))
+}
+
+function readPlan(value: unknown, file: PlanFile, add: AddFinding): Rule[] {
+  const parts = [...findParts(value, 0)]
+  if (parts.length > 0) return parts.flatMap((part) => readPart(part, add))
+  if (!isSchema(value)) {
+    const known = 'a tracking plan of Segment or RudderStack, a JSON Schema, or messages'
+    throw new UsageError(`${file.name} must hold ${known}. Got something else.`)
+  }
+  return readSchemas(value, basename(file.name).replace(/(\.schema)?\.\w+$/, ''), add)
+}
+
+/** A rule of Segment, of its Public API or its Config API. */
+interface PlanPart {
+  readonly type: string
+  readonly key: unknown
+  readonly version: unknown
+  readonly schema: unknown
+}
+
+/** Finds the rules, however deep in an answer or a state they are: each list is one plan. */
+function* findParts(value: unknown, depth: number): Generator<PlanPart[]> {
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return
+  if (Array.isArray(value) && value.some(isPublicRule)) return yield value.filter(isPublicRule).map(toPart)
+  if (isObject(value) && Array.isArray(value.events) && value.events.some(isConfigEvent)) return yield partsOfConfig(value)
+  for (const each of Object.values(value)) yield* findParts(each, depth + 1)
+}
+
+function isPublicRule(value: unknown): value is JsonSchema {
+  return isObject(value) && text(value.type) !== undefined && ('jsonSchema' in value || 'json_schema' in value)
+}
+
+function toPart({ type, key, version, jsonSchema, json_schema, deprecatedAt }: JsonSchema): PlanPart {
+  const schema = fromText(jsonSchema ?? json_schema)
+  const isDeprecated = isObject(schema) && Date.parse(String(deprecatedAt)) > 0 // The year 1 stands for never.
+  return {
+    ...{ type: String(type).toUpperCase(), key, version },
+    schema: isDeprecated ? { ...schema, deprecated: true } : schema,
+  }
+}
+
+/** Terraform keeps a schema as text. */
+function fromText(schema: unknown): unknown {
+  if (typeof schema !== 'string') return schema
+  try {
+    return JSON.parse(schema)
+  } catch {
+    return undefined
+  }
+}
+
+function isConfigEvent(value: unknown): value is JsonSchema {
+  return isObject(value) && text(value.name) !== undefined && isObject(value.rules)
+}
+
+/** The Config API of Segment has all schemas in one object. */
+function partsOfConfig({ events, global, identify, group, identify_traits, group_traits }: JsonSchema): PlanPart[] {
+  const ofEvents = (events as unknown[]).filter(isConfigEvent).map(({ name, description, version, rules, eventType }) => {
+    const schema = { ...(text(description) !== undefined && { description }), ...(rules as JsonSchema) }
+    return { type: String(eventType ?? 'track').toUpperCase(), key: name, version, schema }
+  })
+  const of = (type: string, schema: unknown): PlanPart[] => {
+    return isObject(schema) && Object.keys(schema).length > 0 ? [{ type, key: undefined, version: undefined, schema }] : []
+  }
+  const traitsOf = (type: string, traits: unknown): PlanPart[] => {
+    const listed = Array.isArray(traits) ? traits.filter(isConfigEvent) : []
+    return of(type, listed.length === 0 ? traits : { properties: Object.fromEntries(listed.map(({ name, rules }) => [name, rules])) })
+  }
+  return [
+    ...ofEvents,
+    ...of('COMMON', global),
+    ...of('IDENTIFY', identify),
+    ...of('GROUP', group),
+    ...traitsOf('IDENTIFY', identify_traits),
+    ...traitsOf('GROUP', group_traits),
+  ]
+}
+
+const TYPES: Readonly<Record<string, Rule['type']>> = { TRACK: 'track', IDENTIFY: 'identify', GROUP: 'group' }
+
+/** The rules of one plan of Segment. What is common to all messages is a part of each. */
+function readPart(parts: readonly PlanPart[], add: AddFinding): Rule[] {
+  const common = parts.filter(({ type }) => type === 'COMMON').map(({ schema }) => schema)
+  const left = Map.groupBy(
+    parts.filter(({ type }) => !Object.hasOwn(TYPES, type) && type !== 'COMMON'),
+    ({ type }) => type,
+  )
+  for (const [type, found] of left) {
+    add({ place: `${type} rules`, text: `${found.length} left out: only track, identify and group messages have schemas` })
+  }
+  return parts.flatMap(({ type: name, key, version, schema }): Rule[] => {
+    const type = TYPES[name]
+    if (type === undefined) return []
+    const event = type === 'track' ? text(key) : undefined
+    if (type === 'track' && event === undefined) {
+      add({ place: 'TRACK rules', text: 'one without an event name (`key`) is left out' })
+      return []
+    }
+    const title = titleOf({ type, event })
+    const addTo = (path: string, fault: string): void => add({ place: path === '' ? title : `${title}: ${path}`, text: fault })
+    const schemas = [schema, ...common].map((each) => sectionOf(normalise(each, addTo), type, addTo))
+    const number = Number(version)
+    return [{ type, event, schema: schemas.reduce(combine), version: Number.isFinite(number) ? number : undefined }]
+  })
+}
+
+const SECTIONS = ['context', 'properties', 'traits']
+
+/** The part of a schema that is about `properties` or `traits`: schemas of Segment are about the whole message, or about this alone. */
+function sectionOf(schema: JsonSchema, type: Rule['type'], add: (path: string, text: string) => void): JsonSchema {
+  const name = type === 'track' ? 'properties' : 'traits'
+  const sections = isObject(schema.properties) ? schema.properties : {}
+  const names = Object.keys(sections)
+  if (names.length === 0 || !names.every((each) => SECTIONS.includes(each))) return schema
+  const { context, [name]: section } = sections
+  const { properties = {}, required = [] } = isObject(context) ? context : {}
+  if (Object.keys(properties as object).length + listOf(required).length > 0) add('', 'describes `context`, which is not checked')
+  const { description, deprecated } = schema
+  return { ...(isObject(section) ? section : {}), ...(text(description) && { description }), ...(deprecated === true && { deprecated }) }
+}
+
+/** What both schemas say, as one that has the properties of both. */
+function combine(own: JsonSchema, common: JsonSchema): JsonSchema {
+  if (!Object.keys(common).every((keyword) => ADDABLE.has(keyword))) return { ...own, allOf: [...listOf(own.allOf), common] }
+  const rest = own.additionalProperties ?? true
+  const [mine, theirs] = [own.properties ?? {}, common.properties ?? {}] as [JsonSchema, JsonSchema]
+  const added = Object.entries(theirs).map(([name, schema]) => {
+    const before = Object.hasOwn(mine, name) ? mine[name] : rest
+    return [name, before === true || isDeepStrictEqual(before, schema) ? schema : { allOf: [before, schema] }] as const
+  })
+  const kept = rest === false ? added.filter(([name]) => Object.hasOwn(mine, name)) : added
+  const required = [...listOf(own.required), ...listOf(common.required)]
+  return { ...own, properties: { ...mine, ...Object.fromEntries(kept) }, required: [...new Set(required)] }
+}
+
+const ADDABLE = new Set(['type', 'title', 'description', 'properties', 'required', '$comment'])
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+function isSchema(value: unknown): value is JsonSchema {
+  if (!isObject(value)) return false
+  return ['$schema', 'properties', 'anyOf', 'oneOf', 'allOf', '$ref'].some((keyword) => keyword in value)
+}
+
+/** Plain JSON Schema: of whole messages, one or any of several, else of the properties of the event that `title` or the file names. */
+function readSchemas(schema: JsonSchema, fileName: string, add: AddFinding): Rule[] {
+  const found: [path: string, text: string][] = []
+  const whole = normalise(schema, (path, fault) => found.push([path, fault]))
+  const each = [whole.anyOf ?? whole.oneOf ?? whole].flat() as JsonSchema[]
+  const messages = each.map(readMessage)
+  const rules = messages.every((rule) => rule !== undefined) ? messages : [ofEvent(text(whole.title) ?? fileName, whole)]
+  for (const [path, fault] of found) add({ place: `${rules.length === 1 ? titleOf(rules[0] as Rule) : fileName}${path && `: ${path}`}`, text: fault })
+  return rules
+}
+
+/** Undefined for a schema that is of no message: its `type` or `event` says which. */
+function readMessage(schema: JsonSchema): Rule | undefined {
+  const properties = isObject(schema.properties) ? schema.properties : {}
+  const [type, event] = [constantOf(properties.type), constantOf(properties.event)]
+  const describe = (section: unknown): JsonSchema => ({
+    ...(text(schema.description) && { description: schema.description }),
+    ...(isObject(section) ? section : {}),
+  })
+  if (event !== undefined && (type ?? 'track') === 'track') return ofEvent(event, describe(properties.properties))
+  if (type !== 'identify' && type !== 'group') return undefined
+  return { type, event: undefined, schema: describe(properties.traits), version: undefined }
+}
+
+function ofEvent(event: string, schema: JsonSchema): Rule {
+  return { type: 'track', event, schema: sectionOf(schema, 'track', () => {}), version: undefined }
+}
+
+function constantOf(schema: unknown): string | undefined {
+  if (!isObject(schema)) return undefined
+  const { const: value, enum: values } = schema
+  return text(value ?? (Array.isArray(values) && values.length === 1 ? values[0] : undefined))
+}

@@ -1,0 +1,76 @@
+/** Shapes as code of valibot. */
+
+import type { Limits, NumberShape, ObjectShape, Property, Shape } from '../shape.ts'
+import { bracket, comment, keyOf, literalOf, quote, regExpOf } from './code.ts'
+
+export const valibotLimits: Limits = { hasXor: false, hasDecimals: false }
+
+export function toValibot(shape: Shape, indent: string): string {
+  switch (shape.kind) {
+    case 'string':
+      return pipe('v.string()', [...lengthOf(shape.min, shape.max), ...(shape.pattern ? [`v.regex(${regExpOf(shape.pattern)})`] : [])])
+    case 'number':
+      return numberOf(shape)
+    case 'literals':
+      return literalsOf(shape.values, indent)
+    case 'array': {
+      const { items, min, max, isUnique } = shape
+      return pipe(`v.array(${toValibot(items, indent)})`, [
+        ...(min > 0 ? [`v.minLength(${min})`] : []),
+        ...(max === undefined ? [] : [`v.maxLength(${max})`]),
+        ...(isUnique ? ['v.check((items) => new Set(items).size === items.length)'] : []),
+      ])
+    }
+    case 'object':
+      return objectOf(shape, indent)
+    case 'union': {
+      const others = shape.parts.filter(({ kind }) => kind !== 'null')
+      const codes = others.map((part) => toValibot(part, others.length > 1 ? `${indent}  ` : indent))
+      const code = codes.length === 1 ? `${codes[0]}` : bracket('v.union([', codes, '])', indent)
+      return others.length < shape.parts.length ? `v.nullable(${code})` : code
+    }
+    case 'intersection':
+      return bracket('v.intersect([', shape.parts.map((part) => toValibot(part, `${indent}  `)), '])', indent)
+    default:
+      return `v.${shape.kind}()`
+  }
+}
+
+function pipe(schema: string, actions: readonly string[]): string {
+  return actions.length === 0 ? schema : `v.pipe(${[schema, ...actions].join(', ')})`
+}
+
+/** JSON Schema counts characters, `minLength` of valibot counts UTF-16 units: they agree on whether a text is empty. */
+function lengthOf(min: number, max: number | undefined): string[] {
+  if (max !== undefined) return [`v.regex(/^.{${min},${max}}$/su)`]
+  return min > 1 ? [`v.regex(/^.{${min},}$/su)`] : min === 1 ? ['v.nonEmpty()'] : []
+}
+
+function numberOf({ isInteger, min, max, above, below, multipleOf }: NumberShape): string {
+  const checks = Object.entries({ minValue: min, maxValue: max, gtValue: above, ltValue: below, multipleOf })
+  const calls = checks.flatMap(([name, value]) => (value === undefined ? [] : [`v.${name}(${value})`]))
+  return pipe('v.number()', [...(isInteger ? ['v.safeInteger()'] : []), ...calls])
+}
+
+function literalsOf(values: Extract<Shape, { kind: 'literals' }>['values'], indent: string): string {
+  const texts = values.filter((value) => typeof value === 'string')
+  if (texts.length === values.length) return bracket('v.picklist([', texts.map(quote), '])', indent)
+  const codes = values.map((value) => `v.literal(${literalOf(value)})`)
+  return codes.length === 1 ? `${codes[0]}` : bracket('v.union([', codes, '])', indent)
+}
+
+function objectOf({ properties, rest }: ObjectShape, indent: string): string {
+  if (properties.length === 0 && typeof rest === 'object') {
+    return rest.kind === 'unknown' ? 'v.looseObject({})' : `v.record(v.string(), ${toValibot(rest, indent)})`
+  }
+  const members = properties.map((property) => memberOf(property, `${indent}  `)).join('')
+  const body = members === '' ? '{}' : `{\n${members}${indent}}`
+  if (typeof rest === 'object') return `v.objectWithRest(${body}, ${toValibot(rest, indent)})`
+  return `v.${rest === 'refused' ? 'strictObject' : 'object'}(${body})`
+}
+
+function memberOf({ name, isOptional, shape, doc }: Property, indent: string): string {
+  const code = toValibot(shape, indent)
+  const optional = !isOptional ? code : /^v\.nullable\(/.test(code) ? code.replace('nullable', 'nullish') : `v.optional(${code})`
+  return `${comment(doc, indent)}${indent}${keyOf(name)}: ${optional},\n`
+}

@@ -1,0 +1,70 @@
+/** Shapes as code of zod 4. */
+
+import type { Limits, NumberShape, ObjectShape, Property, Shape } from '../shape.ts'
+import { bracket, comment, keyOf, literalOf, regExpOf } from './code.ts'
+
+export const zodLimits: Limits = { hasXor: true, hasDecimals: true }
+
+export function toZod(shape: Shape, indent: string): string {
+  switch (shape.kind) {
+    case 'string':
+      return `z.string()${lengthOf(shape.min, shape.max)}${shape.pattern ? `.regex(${regExpOf(shape.pattern)})` : ''}`
+    case 'number':
+      return numberOf(shape)
+    case 'literals': {
+      const [first, ...others] = shape.values.map(literalOf)
+      if (others.length === 0) return `z.literal(${first})`
+      const open = shape.values.every((value) => typeof value === 'string') ? 'z.enum([' : 'z.literal(['
+      return bracket(open, [`${first}`, ...others], '])', indent)
+    }
+    case 'array': {
+      const { items, min, max, isUnique } = shape
+      const limits = `${min > 0 ? `.min(${min})` : ''}${max === undefined ? '' : `.max(${max})`}`
+      return `z.array(${toZod(items, indent)})${limits}${isUnique ? '.refine((items) => new Set(items).size === items.length)' : ''}`
+    }
+    case 'object':
+      return objectOf(shape, indent)
+    case 'union':
+      return unionOf(shape, indent)
+    case 'intersection':
+      return shape.parts.map((part) => toZod(part, indent)).reduce((all, each) => `${all}.and(${each})`)
+    default:
+      return `z.${shape.kind}()`
+  }
+}
+
+/** JSON Schema counts characters, `min` and `max` of zod count UTF-16 units: they agree on whether a text is empty. */
+function lengthOf(min: number, max: number | undefined): string {
+  if (max !== undefined) return `.regex(/^.{${min},${max}}$/su)`
+  return min > 1 ? `.regex(/^.{${min},}$/su)` : min === 1 ? '.min(1)' : ''
+}
+
+function numberOf({ isInteger, min, max, above, below, multipleOf }: NumberShape): string {
+  const checks = Object.entries({ min, max, gt: above, lt: below, multipleOf })
+  const calls = checks.map(([name, value]) => (value === undefined ? '' : `.${name}(${value})`))
+  return `z.${isInteger ? 'int' : 'number'}()${calls.join('')}`
+}
+
+function objectOf({ properties, rest }: ObjectShape, indent: string): string {
+  if (properties.length === 0 && typeof rest === 'object') {
+    return rest.kind === 'unknown' ? 'z.looseObject({})' : `z.record(z.string(), ${toZod(rest, indent)})`
+  }
+  const members = properties.map((property) => memberOf(property, `${indent}  `)).join('')
+  const body = members === '' ? '{}' : `{\n${members}${indent}}`
+  if (typeof rest === 'object') return `z.object(${body}).catchall(${toZod(rest, indent)})`
+  return `z.${rest === 'refused' ? 'strictObject' : 'object'}(${body})`
+}
+
+function memberOf({ name, isOptional, shape, doc }: Property, indent: string): string {
+  const code = toZod(shape, indent)
+  const optional = !isOptional ? code : code.endsWith('.nullable()') ? code.replace(/nullable\(\)$/, 'nullish()') : `${code}.optional()`
+  return `${comment(doc, indent)}${indent}${keyOf(name)}: ${optional},\n`
+}
+
+function unionOf({ parts, accepts }: Extract<Shape, { kind: 'union' }>, indent: string): string {
+  if (accepts === 'exactly one') return bracket('z.xor([', parts.map((part) => toZod(part, `${indent}  `)), '])', indent)
+  const others = parts.filter(({ kind }) => kind !== 'null')
+  const codes = others.map((part) => toZod(part, others.length > 1 ? `${indent}  ` : indent))
+  const code = codes.length === 1 ? `${codes[0]}` : bracket('z.union([', codes, '])', indent)
+  return others.length < parts.length ? `${code}.nullable()` : code
+}

@@ -1,0 +1,55 @@
+/** What plans and traffic say: the schema of an event's properties, or of traits. */
+
+import { isDeepStrictEqual } from 'node:util'
+
+/** A JSON Schema that is an object. */
+export type JsonSchema = { readonly [keyword: string]: unknown }
+
+export interface Rule {
+  readonly type: 'track' | 'identify' | 'group'
+  /** Undefined for traits. */
+  readonly event: string | undefined
+  /** Of `properties` or `traits`: JSON Schema 2020-12, without references. */
+  readonly schema: JsonSchema
+  /** Undefined where the plan has none. */
+  readonly version: number | undefined
+}
+
+/** What a reader should know of one place. */
+export interface Finding {
+  /** `Order Completed: items[].sku` */
+  readonly place: string
+  readonly text: string
+}
+
+export function titleOf({ type, event }: Pick<Rule, 'type' | 'event'>): string {
+  return event ?? `${type} traits`
+}
+
+/** The rules of all sources: the newest version of each, those of plans before those of traffic. Sorted as they are written. */
+export function mergeRules(
+  ofPlans: readonly Rule[],
+  ofTraffic: readonly Rule[],
+  add: (finding: Finding) => void,
+): Rule[] {
+  const found = new Map<string, Rule>()
+  for (const rule of ofPlans) {
+    const title = titleOf(rule)
+    const key = `${rule.type} ${title}`
+    const other = found.get(key)
+    const [version, before] = [rule.version ?? 0, other?.version ?? 0]
+    if (other === undefined || version > before) found.set(key, rule)
+    else if (version === before && !isDeepStrictEqual(rule.schema, other.schema)) {
+      add({ place: title, text: 'has several schemas of the same version: the first one is used' })
+    }
+  }
+  for (const rule of ofTraffic) {
+    const key = `${rule.type} ${titleOf(rule)}`
+    if (!found.has(key)) found.set(key, rule)
+  }
+  const [events, traits] = [false, true].map((isOfTraits) => {
+    const rules = [...found].filter(([, { event }]) => (event === undefined) === isOfTraits)
+    return rules.sort(([one], [other]) => (one < other ? -1 : 1)).map(([, rule]) => rule)
+  })
+  return [...(events ?? []), ...(traits ?? [])]
+}

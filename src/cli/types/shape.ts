@@ -1,0 +1,299 @@
+/** What values a JSON Schema accepts, in the terms that a schema library has. What these terms cannot say is named, and becomes `unknown`. */
+
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { isObject } from '../../message/json.ts'
+import type { JsonSchema } from './rule.ts'
+import { type AddFinding, join, text } from './schema.ts'
+
+export type Shape =
+  | { readonly kind: 'unknown' | 'never' | 'null' | 'boolean' }
+  | (Size & { readonly kind: 'string'; readonly pattern: RegExp | undefined })
+  | NumberShape
+  | { readonly kind: 'literals'; readonly values: readonly Literal[] }
+  | (Size & { readonly kind: 'array'; readonly items: Shape; readonly isUnique: boolean })
+  | ObjectShape
+  /** `exactly one` of parts that may overlap, else `any`. */
+  | { readonly kind: 'union'; readonly parts: readonly Shape[]; readonly accepts: 'any' | 'exactly one' }
+  | { readonly kind: 'intersection'; readonly parts: readonly Shape[] }
+
+interface Size {
+  readonly min: number
+  readonly max: number | undefined
+}
+
+export interface NumberShape {
+  readonly kind: 'number'
+  readonly isInteger: boolean
+  readonly min: number | undefined
+  readonly max: number | undefined
+  readonly above: number | undefined
+  readonly below: number | undefined
+  readonly multipleOf: number | undefined
+}
+
+export interface ObjectShape {
+  readonly kind: 'object'
+  readonly properties: readonly Property[]
+  /** Other properties: dropped, refused, or of this shape. */
+  readonly rest: 'dropped' | 'refused' | Shape
+}
+
+export interface Property {
+  readonly name: string
+  readonly isOptional: boolean
+  readonly shape: Shape
+  /** Paragraphs for a reader. */
+  readonly doc: readonly string[]
+}
+
+export type Literal = string | number | boolean
+
+/** What a library cannot say. */
+export interface Limits {
+  /** No union of which exactly one part may match. */
+  readonly hasXor: boolean
+  /** Its `multipleOf` calculates in binary fractions, in which 19.99 is no multiple of 0.01. */
+  readonly hasDecimals: boolean
+}
+
+const UNKNOWN: Shape = { kind: 'unknown' }
+const NEVER: Shape = { kind: 'never' }
+
+const UNSUPPORTED = [
+  ...['not', 'if', 'patternProperties', 'propertyNames', 'minProperties', 'maxProperties', 'dependentRequired'],
+  ...['dependentSchemas', 'prefixItems', 'contains', 'unevaluatedItems', 'unevaluatedProperties', '$dynamicRef'],
+]
+
+type Type = 'null' | 'boolean' | 'integer' | 'number' | 'string' | 'array' | 'object'
+const TYPES: ReadonlySet<unknown> = new Set(['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'])
+
+/** The keywords that have a meaning for values of one type alone. */
+const KEYWORDS: Readonly<Partial<Record<Type, readonly string[]>>> = {
+  number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
+  string: ['minLength', 'maxLength', 'pattern'],
+  array: ['items', 'minItems', 'maxItems', 'uniqueItems'],
+  object: ['properties', 'required', 'additionalProperties'],
+}
+const TYPED = Object.values(KEYWORDS).flat()
+
+/** Reads the schema of properties or traits, which are an object. */
+export function readShape(schema: JsonSchema, limits: Limits, add: AddFinding): Shape {
+  return read(schema, '', ['object'])
+
+  /** @param types Those that a schema around it allows; undefined for all. */
+  function read(schema: JsonSchema | boolean, path: string, types?: readonly Type[]): Shape {
+    if (schema === true) return types === undefined ? UNKNOWN : ofTypes({}, path, types)
+    if (schema === false) return NEVER
+    const own = typesOf(schema)
+    const strange = own?.find((type) => !TYPES.has(type))
+    if (strange !== undefined) return giveUp(path, `\`type\` ${JSON.stringify(strange)}`)
+    const allowed = own === undefined || types === undefined ? (own ?? types) : intersect(own, types)
+    const values = 'const' in schema ? [schema.const] : schema.enum
+    if (Array.isArray(values)) {
+      if (!values.every(isPrimitive)) return giveUp(path, '`enum` with lists or objects')
+      return literals(values.filter(acceptedBy(schema, allowed)))
+    }
+    const unsupported = UNSUPPORTED.filter((keyword) => keyword in schema)
+    if (unsupported.length > 0) return giveUp(path, unsupported.map((each) => `\`${each}\``).join(', '))
+    const typed = TYPED.filter((keyword) => keyword in schema)
+    if (allowed === undefined && typed.length > 0) return giveUp(path, `\`${typed[0]}\` without \`type\``)
+    const [all, any, one] = ['allOf', 'anyOf', 'oneOf'].map((keyword) => listOf(schema[keyword]))
+    const parts = (all ?? []).map((each) => read(each, path, allowed))
+    if (any) parts.push(union(any.map((each) => read(each, path, allowed))))
+    if (one) parts.push(exclusive(one.map((each) => read(each, path, allowed)), path))
+    if (parts.length === 0 || typed.length > 0) {
+      parts.unshift(allowed === undefined ? UNKNOWN : ofTypes(schema, path, allowed))
+    }
+    const both = intersection(parts)
+    // zod forgives a key that one part of an intersection refuses and another one does not.
+    if (both.kind === 'intersection' && both.parts.some(refusesOthers)) {
+      return giveUp(path, '`additionalProperties: false` beside `allOf`, `anyOf` or `oneOf`')
+    }
+    return both
+  }
+
+  function ofTypes(schema: JsonSchema, path: string, types: readonly Type[]): Shape {
+    return union(types.map((type) => ofType(schema, path, type)))
+  }
+
+  function ofType(schema: JsonSchema, path: string, type: Type): Shape {
+    if (type === 'string') return stringOf(schema, path)
+    if (type === 'array') return arrayOf(schema, path)
+    if (type === 'object') return objectOf(schema, path)
+    return type === 'number' || type === 'integer' ? numberOf(schema, path, type === 'integer') : { kind: type }
+  }
+
+  function stringOf({ minLength, maxLength, pattern }: JsonSchema, path: string): Shape {
+    const expression = typeof pattern === 'string' ? compile(pattern) : undefined
+    if (expression === null) return giveUp(path, '`pattern` that is no regular expression of JavaScript')
+    return sized(path, minLength, maxLength, (size) => ({ kind: 'string', ...size, pattern: expression }))
+  }
+
+  function numberOf(schema: JsonSchema, path: string, isInteger: boolean): Shape {
+    const multipleOf = number(schema.multipleOf)
+    if (multipleOf !== undefined && !Number.isInteger(multipleOf) && !limits.hasDecimals) {
+      return giveUp(path, `\`multipleOf\` ${multipleOf}`)
+    }
+    const [min, max] = [number(schema.minimum), number(schema.maximum)]
+    const [above, below] = [number(schema.exclusiveMinimum), number(schema.exclusiveMaximum)]
+    return { kind: 'number', isInteger, min, max, above, below, multipleOf }
+  }
+
+  function arrayOf({ items = true, minItems, maxItems, uniqueItems }: JsonSchema, path: string): Shape {
+    const shape = read(items as JsonSchema, `${path}[]`)
+    const isUnique = uniqueItems === true
+    if (isUnique && kindsOf(shape).some((kind) => kind === 'array' || kind === 'object')) {
+      return giveUp(path, '`uniqueItems` of lists or objects')
+    }
+    return sized(path, minItems, maxItems, (size) => ({ kind: 'array', items: shape, ...size, isUnique }))
+  }
+
+  function sized(path: string, least: unknown, most: unknown, shapeOf: (size: Size) => Shape): Shape {
+    const [min, max] = [number(least) ?? 0, number(most)]
+    const isSize = (value: number): boolean => Number.isSafeInteger(value) && value >= 0
+    if (!isSize(min) || !isSize(max ?? 0)) return giveUp(path, 'a length that is no whole number')
+    return max !== undefined && min > max ? NEVER : shapeOf({ min, max })
+  }
+
+  function objectOf(schema: JsonSchema, path: string): Shape {
+    const others = (schema.additionalProperties ?? true) as JsonSchema | boolean
+    const declared = isObject(schema.properties) ? (schema.properties as Record<string, JsonSchema | boolean>) : {}
+    const required = new Set(Array.isArray(schema.required) ? schema.required.filter((name) => text(name) !== undefined) : [])
+    const names = [...new Set([...Object.keys(declared), ...required])].sort()
+    const inherited = names.filter((name) => name in Object.prototype)
+    if (inherited.length > 0 && others !== true) return giveUp(path, `a property named \`${inherited[0]}\``)
+    for (const name of inherited) add(join(path, name), 'is left out: every object of JavaScript has a property of this name')
+    const properties = names
+      .filter((name) => !inherited.includes(name))
+      .map((name): Property => {
+        const own = Object.hasOwn(declared, name) ? (declared[name] as JsonSchema | boolean) : others
+        const doc = docOf(own)
+        return { name, isOptional: !required.has(name), shape: read(own, join(path, name)), doc }
+      })
+    if (properties.some(({ isOptional, shape }) => !isOptional && shape.kind === 'never')) return NEVER
+    const shape = read(others, `${path}.*`)
+    const isOpen = others === true && properties.length > 0
+    return { kind: 'object', properties, rest: isOpen ? 'dropped' : shape.kind === 'never' ? 'refused' : shape }
+  }
+
+  /** Of parts that cannot match together, exactly one matches if any does. */
+  function exclusive(parts: readonly Shape[], path: string): Shape {
+    const kinds = parts.map(kindsOf)
+    const isDisjoint = kinds.flat().length === new Set(kinds.flat()).size
+    if (isDisjoint) return union(parts)
+    return limits.hasXor ? { kind: 'union', parts, accepts: 'exactly one' } : giveUp(path, '`oneOf`')
+  }
+
+  function giveUp(path: string, what: string): Shape {
+    add(path, `${what} is not supported: any value is accepted`)
+    return UNKNOWN
+  }
+}
+
+/** Paragraphs that describe a schema to a reader. */
+export function docOf(schema: JsonSchema | boolean): string[] {
+  if (typeof schema === 'boolean') return []
+  const { title, description, format, deprecated, $comment } = schema
+  const paragraphs = [description ?? title, format, $comment, deprecated === true ? '@deprecated' : undefined]
+  return paragraphs.map(text).filter((each) => each !== undefined && each.trim() !== '') as string[]
+}
+
+/** Undefined for all. A number may be an integer. */
+function typesOf({ type }: JsonSchema): Type[] | undefined {
+  const types = type === undefined ? undefined : ([type].flat() as Type[])
+  return types?.includes('number') ? types.filter((each) => each !== 'integer') : types
+}
+
+/** An integer is a number, too. */
+function intersect(one: readonly Type[], other: readonly Type[]): Type[] {
+  const both = one.flatMap((type) => {
+    if (other.includes(type)) return [type]
+    if (type === 'number' && other.includes('integer')) return ['integer' as const]
+    return type === 'integer' && other.includes('number') ? [type] : []
+  })
+  return [...new Set(both)]
+}
+
+function isPrimitive(value: unknown): value is Literal | null {
+  return value === null || typeof value !== 'object'
+}
+
+/** Whether the rest of a schema accepts a value of its `enum`. */
+function acceptedBy(schema: JsonSchema, types: readonly Type[] | undefined): (value: Literal | null) => boolean {
+  const hasMore = Object.keys(schema).some((keyword) => !HARMLESS.has(keyword))
+  const type = types === undefined ? {} : { type: [...types] }
+  const validate = hasMore || types !== undefined ? createAjv().compile({ ...(hasMore ? schema : {}), ...type }) : () => true
+  return (value) => validate(value) === true
+}
+
+const HARMLESS = new Set(['enum', 'const', 'type', 'title', 'description', 'format', 'default', 'examples', '$comment', 'deprecated'])
+
+/** A validator of JSON Schema 2020-12 that collects all errors, and takes formats as comments. */
+export function createAjv(): Ajv2020 {
+  return new Ajv2020({ strict: false, allErrors: true, validateFormats: false, logger: false, validateSchema: false })
+}
+
+/** Null for one that JavaScript cannot compile. */
+function compile(pattern: string): RegExp | null {
+  for (const flags of ['u', '']) {
+    try {
+      return new RegExp(pattern, flags)
+    } catch {}
+  }
+  return null
+}
+
+function literals(values: readonly (Literal | null)[]): Shape {
+  const others = [...new Set(values)].filter((value) => value !== null)
+  const parts: Shape[] = others.length === 0 ? [] : [{ kind: 'literals', values: others }]
+  return union(others.length < new Set(values).size ? [...parts, { kind: 'null' }] : parts)
+}
+
+function union(parts: readonly Shape[]): Shape {
+  const flat = parts.flatMap((part) => (part.kind === 'union' && part.accepts === 'any' ? part.parts : [part]))
+  const found = flat.filter(({ kind }) => kind !== 'never')
+  if (found.some(({ kind }) => kind === 'unknown')) return UNKNOWN
+  const distinct = [...new Map(found.map((part) => [JSON.stringify(part, regExps), part])).values()]
+  return distinct.length > 1 ? { kind: 'union', parts: distinct, accepts: 'any' } : (distinct[0] ?? NEVER)
+}
+
+function intersection(parts: readonly Shape[]): Shape {
+  const found = parts.filter(({ kind }) => kind !== 'unknown')
+  if (found.some(({ kind }) => kind === 'never')) return NEVER
+  return found.length > 1 ? { kind: 'intersection', parts: found } : (found[0] ?? UNKNOWN)
+}
+
+function refusesOthers(shape: Shape): boolean {
+  if (shape.kind === 'object') return shape.rest === 'refused'
+  return shape.kind === 'union' && shape.parts.some(refusesOthers)
+}
+
+function regExps(_key: string, value: unknown): unknown {
+  return value instanceof RegExp ? String(value) : value
+}
+
+/** The types of JSON that a shape may accept. */
+function kindsOf(shape: Shape): readonly string[] {
+  switch (shape.kind) {
+    case 'unknown':
+      return ['null', 'boolean', 'number', 'string', 'array', 'object']
+    case 'never':
+      return []
+    case 'literals':
+      return [...new Set(shape.values.map((value) => typeof value))]
+    case 'union':
+      return [...new Set(shape.parts.flatMap(kindsOf))]
+    case 'intersection':
+      return shape.parts.map(kindsOf).reduce((all, each) => all.filter((kind) => each.includes(kind)))
+    default:
+      return [shape.kind]
+  }
+}
+
+function listOf(value: unknown): readonly (JsonSchema | boolean)[] | undefined {
+  return Array.isArray(value) ? value : undefined
+}
+
+function number(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined
+}
