@@ -1,6 +1,6 @@
 /** A request as `hookline listen` keeps it, for tests of the commands that read the store. */
 
-import type { KeptRequest } from '../../src/cli/requests/store.ts'
+import type { KeptRequest } from '../../src/cli/request-store.ts'
 
 /** A verified POST of an empty body, answered 200; with others in place of these. */
 export function keptRequest(id: string, others: Partial<KeptRequest> = {}): KeptRequest {

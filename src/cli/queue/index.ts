@@ -10,10 +10,10 @@ import type { Queue } from '../../queues/api.ts'
 import { type MessageFilter, requireFilter } from '../../queues/filter.ts'
 import type { SqliteQueue } from '../../queues/sqlite/index.ts'
 import { choice, time, whole } from '../arguments.ts'
+import { createPlace, type Place, type PlaceOptions, rewordError } from '../place.ts'
 import { escaped, print, printJson, UsageError } from '../terminal.ts'
 import { ageOf, change, countReasons, type LetterOptions, listReasons, printDead, showMessage } from './dead-letters.ts'
 import { type HistoryOptions, printHistory, replayMessages } from './history.ts'
-import { createPlace, type Place, type PlaceOptions } from './place.ts'
 
 interface Options extends PlaceOptions, LetterOptions, HistoryOptions {
   readonly since?: Date
@@ -110,7 +110,7 @@ async function run(words: readonly string[], options: Options): Promise<void> {
       await queue.close({ graceMs: 0 })
     }
   } catch (error) {
-    if (error instanceof HooklineError) throw new UsageError(reword(error.message, place.shown))
+    if (error instanceof HooklineError) throw rewordError(error, place)
     if (!(error instanceof TypeError && /^`\w+: \w+`/.test(error.message))) throw error
     const flagOf = (_: string, name: string): string => FLAGS[name] ?? `--${name}`
     throw new UsageError(error.message.replace(/`(?:\w+: )?(\w+)`/g, flagOf))
@@ -233,16 +233,6 @@ async function printCounts(names: readonly string[], { open }: Place, json = fal
 
 function listed(names: readonly string[]): string {
   return names.map((name) => `'${name}'`).join(', ')
-}
-
-/** Without the user that PostgreSQL names, the name that stands for none, and an option that the command does not have. */
-function reword(message: string, shown: string): string {
-  return message
-    .replace(/\b(for user|role) "[^"]*"/, '$1 of LOCATION')
-    .replace(/^(Queue any|An observer)(?= cannot use)/, 'The command')
-    .replace(/^(Queue any|An observer)\b/, shown)
-    .replace('`connection`', 'LOCATION')
-    .replace('path of a new file.', 'file of a sqliteQueue.')
 }
 
 interface Words {

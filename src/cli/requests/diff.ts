@@ -2,9 +2,9 @@
 
 import type { Command } from 'commander'
 import { type JsonNode, readJsonText } from '../../message/explain/json-text.ts'
+import { addStoreOption, findRequests, groupHeaders, type KeptRequest, REFERENCE } from '../request-store.ts'
 import { escaped, paint, print } from '../terminal.ts'
 import { shownValue, timeOf } from './list.ts'
-import { addStoreOption, findRequests, groupHeaders, type KeptRequest, REFERENCE } from './store.ts'
 
 export function define(command: Command): void {
   command.argument('<id>', REFERENCE).argument('<other>', 'another one').action(diff)

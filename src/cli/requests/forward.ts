@@ -1,7 +1,7 @@
 /** Passes a request on to another endpoint: the identical bytes and the end-to-end headers (RFC 9110, section 7.6.1). */
 
 import { createPoster, type Exchange } from '../exchange.ts'
-import { BODY_LIMIT, headerOf, type KeptRequest, pairsOf } from './store.ts'
+import { BODY_LIMIT, headerOf, type KeptRequest, pairsOf } from '../request-store.ts'
 
 export type ForwardedAnswer = Omit<Exchange, 'headers'> & { readonly headers: readonly string[] }
 

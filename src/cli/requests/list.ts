@@ -4,8 +4,8 @@ import type { Command } from 'commander'
 import { shownHeader, shownUrl } from '../../http/shown.ts'
 import { MESSAGE_TYPES } from '../../message/type-table.ts'
 import { choice, whole } from '../arguments.ts'
+import { addStoreOption, type KeptSummary, MAX_REQUESTS, openStore, pairsOf, SHOWN_DIGITS } from '../request-store.ts'
 import { escaped, paint, print, printJson } from '../terminal.ts'
-import { addStoreOption, type KeptSummary, MAX_REQUESTS, openStore, pairsOf, SHOWN_DIGITS } from './store.ts'
 
 interface Options {
   readonly store: string

@@ -5,9 +5,9 @@ import { isObject, parseJson, parseObject } from '../../message/json.ts'
 import { sign } from '../../message/signature.ts'
 import { address, addSecretOptions, confirmRemote, requireSecret, type SecretOptions } from '../arguments.ts'
 import { ownFields } from '../copies.ts'
+import { addStoreOption, findRequests, type KeptRequest, pairsOf, REFERENCE, SHOWN_DIGITS } from '../request-store.ts'
 import { counted, escaped, interruption, paint, print, UsageError } from '../terminal.ts'
 import { createForwarder, type ForwardedAnswer } from './forward.ts'
-import { addStoreOption, findRequests, type KeptRequest, pairsOf, REFERENCE, SHOWN_DIGITS } from './store.ts'
 
 interface Options extends SecretOptions {
   readonly to: URL

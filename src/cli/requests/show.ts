@@ -5,9 +5,9 @@ import type { Command } from 'commander'
 import { shownUrl } from '../../http/shown.ts'
 import { explainSignature } from '../../message/explain/explain-signature.ts'
 import { addSecretOptions, findSecret, type SecretOptions } from '../arguments.ts'
+import { addStoreOption, findRequests, headerOf, type KeptRequest, REFERENCE } from '../request-store.ts'
 import { escaped, escapedLines, prettyOf, print, UsageError } from '../terminal.ts'
 import { shownHeaders, timeOf, verificationOf } from './list.ts'
-import { addStoreOption, findRequests, headerOf, type KeptRequest, REFERENCE } from './store.ts'
 
 interface Options extends SecretOptions {
   readonly store: string

@@ -3,9 +3,9 @@
 import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { splitLines } from '../../../src/cli/lines.ts'
 import { addEdit, applyEdit } from '../../../src/cli/send/prepare.ts'
 import { createStatistics } from '../../../src/cli/send/report.ts'
-import { splitLines } from '../../../src/cli/send/source.ts'
 
 const LIMIT = 10
 

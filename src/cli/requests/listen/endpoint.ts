@@ -14,8 +14,8 @@ import { RESPONSE_LIMIT } from '../../../message/limits.ts'
 import { verify } from '../../../message/signature.ts'
 import { respond } from '../../../testing/respond.ts'
 import type { Response } from '../../../testing/script.ts'
+import { BODY_LIMIT, headerOf, type KeptAnswer, type KeptRequest, readFields } from '../../request-store.ts'
 import type { Forwarder } from '../forward.ts'
-import { BODY_LIMIT, headerOf, type KeptAnswer, type KeptRequest, readFields } from '../store.ts'
 import type { Reasons } from './reasons.ts'
 
 /** How requests are answered, and what gets them. Without a script and a forwarder: 401 for a wrong signature, and 200. */

@@ -14,9 +14,9 @@ import {
   type SecretOptions,
   whole,
 } from '../../arguments.ts'
+import { addStoreOption, createStore, type KeptRequest, MAX_BYTES, MAX_REQUESTS } from '../../request-store.ts'
 import { counted, interruption, note, print, UsageError } from '../../terminal.ts'
 import { lineOf } from '../list.ts'
-import { addStoreOption, createStore, type KeptRequest, MAX_BYTES, MAX_REQUESTS } from '../store.ts'
 import { createEndpoint, type FailScript, failScript } from './endpoint.ts'
 import { createReasons } from './reasons.ts'
 

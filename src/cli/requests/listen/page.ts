@@ -6,7 +6,7 @@ import type { JournalWriter } from '../../../inspector/journal.ts'
 import { addStep, setBody } from '../../../inspector/logged-message.ts'
 import type { RowState, Step } from '../../../inspector/wire.ts'
 import { openPage } from '../../page.ts'
-import { groupHeaders, headerOf, type KeptRequest, openStore } from '../store.ts'
+import { groupHeaders, headerOf, type KeptRequest, openStore } from '../../request-store.ts'
 
 const MAX_AT_FIRST = 500
 const PART = 'listen'

@@ -3,7 +3,7 @@
 import { createExplainer } from '../../../inspector/explainer.ts'
 import { causeOf } from '../../../message/explain/causes.ts'
 import type { SignatureExplanation } from '../../../message/explain/explain-signature.ts'
-import { SHOWN_DIGITS } from '../store.ts'
+import { SHOWN_DIGITS } from '../../request-store.ts'
 
 export interface Reasons {
   /** In a sentence or two; of a large body, and in a flood of requests, without the cause. Never rejects. */

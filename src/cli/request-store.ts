@@ -4,12 +4,12 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Command } from 'commander'
-import { isObject, parseJson } from '../../message/json.ts'
-import { checkMessage } from '../../message/parse.ts'
-import { cannotUse } from '../../sqlite/advice.ts'
-import { OPENING_MS, UnusableFile } from '../../sqlite/file.ts'
-import { connectToOwn, isOwn, type OwnFile, openOwn } from '../../sqlite/own-file.ts'
-import { UsageError } from '../terminal.ts'
+import { isObject, parseJson } from '../message/json.ts'
+import { checkMessage } from '../message/parse.ts'
+import { cannotUse } from '../sqlite/advice.ts'
+import { connectTo, OPENING_MS, retryWhileBusy, UnusableFile } from '../sqlite/file.ts'
+import { connectToOwn, isOwn, type OwnFile, openOwn } from '../sqlite/own-file.ts'
+import { UsageError } from './terminal.ts'
 
 /** All but the bytes. */
 export interface KeptSummary {
@@ -150,6 +150,8 @@ export interface Store {
    * @throws UsageError when it names none, or several.
    */
   find(reference: string): KeptRequest
+  /** Reads all of them, the oldest first, one at a time: a body may be large. */
+  all(): Iterable<Omit<KeptRequest, 'answerBody'>>
   close(): void
 }
 
@@ -159,30 +161,44 @@ export interface Store {
  * @throws UsageError for a file that cannot be used.
  */
 export function createStore(path: string): Store {
-  return attempt(path, () => {
+  return attempt('--store', path, () => {
     const folder = dirname(path)
     if (path === DEFAULT_STORE && !existsSync(folder)) {
       mkdirSync(folder, { mode: 0o700 })
       writeFileSync(join(folder, '.gitignore'), '*\n', { mode: 0o600 }) // Messages hold personal data.
     }
-    return useStore(path, openOwn(path, FILE))
+    return useStore('--store', path, openOwn(path, FILE))
+  })
+}
+
+/** Whether a SQLite file is a store. */
+export function isStore(path: string, option: string): boolean {
+  return attempt(option, path, () => {
+    const database = connectTo(path)
+    try {
+      const read = (): unknown => database.prepare('PRAGMA application_id').get()?.application_id
+      return retryWhileBusy(read, OPENING_MS) === FILE.application
+    } finally {
+      database.close()
+    }
   })
 }
 
 /**
  * Opens a store that exists.
  *
+ * @param option What the user passed the path as.
  * @throws UsageError when it does not, and for a file that cannot be used.
  */
-export function openStore(path: string): Store {
+export function openStore(path: string, option = '--store'): Store {
   if (!existsSync(path)) {
     throw new UsageError(
       `No requests are kept in ${path}: it does not exist. Run \`hookline listen\` first, or pass --store FILE.`,
     )
   }
-  return attempt(path, () => {
+  return attempt(option, path, () => {
     const database = connectToOwn(path, FILE)
-    if (isOwn(database, FILE)) return useStore(path, database)
+    if (isOwn(database, FILE)) return useStore(option, path, database)
     database.close()
     throw new UnusableFile('it is empty. Got no table. Run `hookline listen` first, or pass --store FILE.')
   })
@@ -195,7 +211,7 @@ export function findRequests(path: string, references: readonly string[]): reado
   return found
 }
 
-function useStore(path: string, database: DatabaseSync): Store {
+function useStore(option: string, path: string, database: DatabaseSync): Store {
   database.exec(`PRAGMA busy_timeout = ${OPENING_MS}`)
   const insert = database.prepare(`
     INSERT INTO requests (id, type, bytes, summary, body, answer_body) VALUES (?, ?, ?, ?, ?, ?)`)
@@ -212,12 +228,13 @@ function useStore(path: string, database: DatabaseSync): Store {
     SELECT summary FROM (SELECT seq, summary FROM requests WHERE :type IS NULL OR type = :type ORDER BY seq DESC LIMIT :limit)
     ORDER BY seq`)
   const newest = database.prepare('SELECT * FROM requests ORDER BY seq DESC LIMIT 1 OFFSET ?')
+  const next = database.prepare('SELECT seq, summary, body FROM requests WHERE seq > ? ORDER BY seq LIMIT 1')
   const named = database.prepare("SELECT * FROM requests WHERE id >= :start AND id < :start || 'g' LIMIT 2")
   let [added, bytes] = [REQUESTS_A_PRUNING, 0] // Prunes at the first requests: an earlier process may have added some.
 
   return {
     add: ({ body, answerBody, ...summary }) =>
-      attempt(path, () => {
+      attempt(option, path, () => {
         const text = JSON.stringify(summary)
         const size = text.length + body.length + answerBody.length
         insert.run(summary.id, summary.message.type ?? null, size, text, body, answerBody)
@@ -227,11 +244,11 @@ function useStore(path: string, database: DatabaseSync): Store {
         prune.run()
         ;[added, bytes] = [0, 0]
       }),
-    addReason: ({ id, reason = '' }) => attempt(path, () => void explain.run({ id, reason })),
+    addReason: ({ id, reason = '' }) => attempt(option, path, () => void explain.run({ id, reason })),
     list: (limit, type) =>
-      attempt(path, () => listed.all({ limit, type: type ?? null }).map(({ summary }) => readSummary(summary))),
+      attempt(option, path, () => listed.all({ limit, type: type ?? null }).map(({ summary }) => readSummary(summary))),
     find: (reference) =>
-      attempt(path, () => {
+      attempt(option, path, () => {
         const position = /^last(?:~(\d{1,6}))?$/.exec(reference)
         const start = reference.toLowerCase()
         if (!position && !/^[0-9a-f]{1,12}$/.test(start)) throw unknown(reference, 'an id has hexadecimal digits')
@@ -240,6 +257,14 @@ function useStore(path: string, database: DatabaseSync): Store {
         if (another !== undefined) throw unknown(reference, 'several ids begin with that')
         return { ...readSummary(row.summary), body: row.body as Uint8Array, answerBody: row.answer_body as Uint8Array }
       }),
+    *all() {
+      for (let last = Number.MIN_SAFE_INTEGER; ; ) {
+        const row = attempt(option, path, () => next.get(last))
+        if (row === undefined) return
+        last = Number(row.seq)
+        yield attempt(option, path, () => ({ ...readSummary(row.summary), body: row.body as Uint8Array }))
+      }
+    },
     close() {
       if (database.isOpen) database.close()
     },
@@ -263,13 +288,13 @@ function readSummary(text: unknown): KeptSummary {
   )
 }
 
-function attempt<T>(path: string, step: () => T): T {
+function attempt<T>(option: string, path: string, step: () => T): T {
   try {
     return step()
   } catch (error) {
     if (error instanceof UsageError) throw error
     const { code, message } = error as NodeJS.ErrnoException
     const isOfFiles = typeof code === 'string' && code !== 'ERR_SQLITE_ERROR'
-    throw new UsageError(isOfFiles ? `--store: ${path} cannot be used: ${message}.` : cannotUse('--store', path, error))
+    throw new UsageError(isOfFiles ? `${option}: ${path} cannot be used: ${message}.` : cannotUse(option, path, error))
   }
 }
