@@ -152,7 +152,9 @@ export function openJunit(path: string, suite: string) {
   } catch (error) {
     throw new UsageError(`--junit: ${path} cannot be written: ${(error as Error).message}.`)
   }
-  return { write: (results: readonly Result[], isStrict: boolean) => writeSync(file, writeJunit(results, suite, isStrict)) }
+  return {
+    write: (results: readonly Result[], isStrict: boolean) => writeSync(file, writeJunit(results, suite, isStrict)),
+  }
 }
 
 function writeJunit(results: readonly Result[], suite: string, isStrict: boolean): string {

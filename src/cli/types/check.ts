@@ -150,11 +150,13 @@ export interface PrintOptions {
 /** Prints the results, writes the file, and sets the exit code: 1 when messages break the plan. */
 export function printCheck(results: readonly Checked[], { json = false, junit }: PrintOptions): void {
   const file = junit === undefined ? undefined : openJunit(junit, 'hookline types')
-  const shown = results.map((checked): Result => ({
-    id: escaped(checked.title),
-    result: VERDICTS[checked.verdict],
-    sentence: escaped(sentenceOf(checked)),
-  }))
+  const shown = results.map(
+    (checked): Result => ({
+      id: escaped(checked.title),
+      result: VERDICTS[checked.verdict],
+      sentence: escaped(sentenceOf(checked)),
+    }),
+  )
   for (const [at, checked] of results.entries()) {
     if (json) printJson(checked)
     else printResult(shown[at] as Result)
@@ -173,8 +175,11 @@ const VERDICTS = { pass: 'pass', breaks: 'fail', unplanned: 'fail', unseen: 'ski
 function sentenceOf({ verdict, messages, broken, faults, messageId }: Checked): string {
   if (verdict === 'pass') return counted(messages, 'message')
   if (verdict === 'unseen') return 'never came'
-  if (verdict === 'unplanned') return `${counted(messages, 'message')} of an event that the plan does not have${exampleOf(messageId)}`
-  const parts = faults.map(({ path, text, count, messageId }) => `${path || 'all of it'} ${text} (${count}${exampleOf(messageId)})`)
+  if (verdict === 'unplanned')
+    return `${counted(messages, 'message')} of an event that the plan does not have${exampleOf(messageId)}`
+  const parts = faults.map(
+    ({ path, text, count, messageId }) => `${path || 'all of it'} ${text} (${count}${exampleOf(messageId)})`,
+  )
   return `${broken} of ${counted(messages, 'message')} broke the plan: ${parts.join('; ')}`
 }
 

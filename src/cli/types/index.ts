@@ -1,6 +1,7 @@
 /** `hookline types`: writes the schemas of events and traits from tracking plans and from messages, or compares the two. */
 
-import { glob, readFile, stat, writeFile } from 'node:fs/promises'
+import { globSync } from 'node:fs'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join as joinPath } from 'node:path'
 import type { Command } from 'commander'
 import { choice, readInput } from '../arguments.ts'
@@ -74,7 +75,9 @@ async function types(given: readonly string[], options: Options): Promise<void> 
   const ofPlans = readPlans(files, add)
   if (options.check) {
     if (ofPlans.length === 0 || traffic.length === 0) {
-      throw new UsageError(`--check needs a plan and messages. Got ${ofPlans.length === 0 ? 'no plan' : 'no messages'}.`)
+      throw new UsageError(
+        `--check needs a plan and messages. Got ${ofPlans.length === 0 ? 'no plan' : 'no messages'}.`,
+      )
     }
     const { createCheck, printCheck } = await import('./check.ts')
     const check = createCheck(mergeRules(ofPlans, [], add))
@@ -121,7 +124,7 @@ async function listFolder(source: string): Promise<readonly string[] | undefined
     () => false,
   )
   if (!isFolder) return undefined
-  const names = await Array.fromAsync(glob(PLAN_FILES, { cwd: source, exclude: ['**/node_modules/**'] }))
+  const names = globSync(PLAN_FILES, { cwd: source, exclude: ['**/node_modules/**'] })
   if (names.length === 0) throw new UsageError(`SOURCE ${source} must hold .json, .yaml or .tf files. Got none.`)
   return names.sort().map((name) => joinPath(source, name))
 }
@@ -164,6 +167,8 @@ async function write(path: string, text: string, rules: readonly Rule[]): Promis
   }
   const events = rules.filter(({ type }) => type === 'track').length
   const traits = rules.filter(({ type }) => type !== 'track').map(({ type }) => type)
-  const what = [counted(events, 'event'), ...(traits.length > 0 ? [`traits of ${traits.join(' and ')}`] : [])].join(', ')
+  const what = [counted(events, 'event'), ...(traits.length > 0 ? [`traits of ${traits.join(' and ')}`] : [])].join(
+    ', ',
+  )
   print(`${before === text ? 'Nothing changed in' : 'Wrote'} ${path}: ${what}.`)
 }

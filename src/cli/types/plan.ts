@@ -30,7 +30,13 @@ export function readPlans(files: readonly PlanFile[], add: AddFinding): Rule[] {
   const ofRudderStack = documents.filter(({ value }) => isRudderStack(value))
   const others = documents.filter(({ value }) => !isRudderStack(value))
   const rules = others.flatMap(({ file, value }) => readPlan(value, file, add))
-  return [...rules, ...readRudderStack(ofRudderStack.map(({ value }) => value as JsonSchema), add)]
+  return [
+    ...rules,
+    ...readRudderStack(
+      ofRudderStack.map(({ value }) => value as JsonSchema),
+      add,
+    ),
+  ]
 }
 
 function parse({ name, text }: PlanFile): unknown[] {
@@ -68,7 +74,8 @@ interface PlanPart {
 function* findParts(value: unknown, depth: number): Generator<PlanPart[]> {
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return
   if (Array.isArray(value) && value.some(isPublicRule)) return yield value.filter(isPublicRule).map(toPart)
-  if (isObject(value) && Array.isArray(value.events) && value.events.some(isConfigEvent)) return yield partsOfConfig(value)
+  if (isObject(value) && Array.isArray(value.events) && value.events.some(isConfigEvent))
+    return yield partsOfConfig(value)
   for (const each of Object.values(value)) yield* findParts(each, depth + 1)
 }
 
@@ -101,16 +108,23 @@ function isConfigEvent(value: unknown): value is JsonSchema {
 
 /** The Config API of Segment has all schemas in one object. */
 function partsOfConfig({ events, global, identify, group, identify_traits, group_traits }: JsonSchema): PlanPart[] {
-  const ofEvents = (events as unknown[]).filter(isConfigEvent).map(({ name, description, version, rules, eventType }) => {
-    const schema = { ...(text(description) !== undefined && { description }), ...(rules as JsonSchema) }
-    return { type: String(eventType ?? 'track').toUpperCase(), key: name, version, schema }
-  })
+  const ofEvents = (events as unknown[])
+    .filter(isConfigEvent)
+    .map(({ name, description, version, rules, eventType }) => {
+      const schema = { ...(text(description) !== undefined && { description }), ...(rules as JsonSchema) }
+      return { type: String(eventType ?? 'track').toUpperCase(), key: name, version, schema }
+    })
   const of = (type: string, schema: unknown): PlanPart[] => {
-    return isObject(schema) && Object.keys(schema).length > 0 ? [{ type, key: undefined, version: undefined, schema }] : []
+    return isObject(schema) && Object.keys(schema).length > 0
+      ? [{ type, key: undefined, version: undefined, schema }]
+      : []
   }
   const traitsOf = (type: string, traits: unknown): PlanPart[] => {
     const listed = Array.isArray(traits) ? traits.filter(isConfigEvent) : []
-    return of(type, listed.length === 0 ? traits : { properties: Object.fromEntries(listed.map(({ name, rules }) => [name, rules])) })
+    return of(
+      type,
+      listed.length === 0 ? traits : { properties: Object.fromEntries(listed.map(({ name, rules }) => [name, rules])) },
+    )
   }
   return [
     ...ofEvents,
@@ -132,7 +146,10 @@ function readPart(parts: readonly PlanPart[], add: AddFinding): Rule[] {
     ({ type }) => type,
   )
   for (const [type, found] of left) {
-    add({ place: `${type} rules`, text: `${found.length} left out: only track, identify and group messages have schemas` })
+    add({
+      place: `${type} rules`,
+      text: `${found.length} left out: only track, identify and group messages have schemas`,
+    })
   }
   return parts.flatMap(({ type: name, key, version, schema }): Rule[] => {
     const type = TYPES[name]
@@ -143,7 +160,8 @@ function readPart(parts: readonly PlanPart[], add: AddFinding): Rule[] {
       return []
     }
     const title = titleOf({ type, event })
-    const addTo = (path: string, fault: string): void => add({ place: path === '' ? title : `${title}: ${path}`, text: fault })
+    const addTo = (path: string, fault: string): void =>
+      add({ place: path === '' ? title : `${title}: ${path}`, text: fault })
     const schemas = [schema, ...common].map((each) => sectionOf(normalise(each, addTo), type, addTo))
     const number = Number(version)
     return [{ type, event, schema: schemas.reduce(combine), version: Number.isFinite(number) ? number : undefined }]
@@ -160,14 +178,20 @@ function sectionOf(schema: JsonSchema, type: Rule['type'], add: (path: string, t
   if (names.length === 0 || !names.every((each) => SECTIONS.includes(each))) return schema
   const { context, [name]: section } = sections
   const { properties = {}, required = [] } = isObject(context) ? context : {}
-  if (Object.keys(properties as object).length + listOf(required).length > 0) add('', 'describes `context`, which is not checked')
+  if (Object.keys(properties as object).length + listOf(required).length > 0)
+    add('', 'describes `context`, which is not checked')
   const { description, deprecated } = schema
-  return { ...(isObject(section) ? section : {}), ...(text(description) && { description }), ...(deprecated === true && { deprecated }) }
+  return {
+    ...(isObject(section) ? section : {}),
+    ...(text(description) && { description }),
+    ...(deprecated === true && { deprecated }),
+  }
 }
 
 /** What both schemas say, as one that has the properties of both. */
 function combine(own: JsonSchema, common: JsonSchema): JsonSchema {
-  if (!Object.keys(common).every((keyword) => ADDABLE.has(keyword))) return { ...own, allOf: [...listOf(own.allOf), common] }
+  if (!Object.keys(common).every((keyword) => ADDABLE.has(keyword)))
+    return { ...own, allOf: [...listOf(own.allOf), common] }
   const rest = own.additionalProperties ?? true
   const [mine, theirs] = [own.properties ?? {}, common.properties ?? {}] as [JsonSchema, JsonSchema]
   const added = Object.entries(theirs).map(([name, schema]) => {
@@ -196,8 +220,11 @@ function readSchemas(schema: JsonSchema, fileName: string, add: AddFinding): Rul
   const whole = normalise(schema, (path, fault) => found.push([path, fault]))
   const each = [whole.anyOf ?? whole.oneOf ?? whole].flat() as JsonSchema[]
   const messages = each.map(readMessage)
-  const rules = messages.every((rule) => rule !== undefined) ? messages : [ofEvent(text(whole.title) ?? fileName, whole)]
-  for (const [path, fault] of found) add({ place: `${rules.length === 1 ? titleOf(rules[0] as Rule) : fileName}${path && `: ${path}`}`, text: fault })
+  const rules = messages.every((rule) => rule !== undefined)
+    ? messages
+    : [ofEvent(text(whole.title) ?? fileName, whole)]
+  for (const [path, fault] of found)
+    add({ place: `${rules.length === 1 ? titleOf(rules[0] as Rule) : fileName}${path && `: ${path}`}`, text: fault })
   return rules
 }
 

@@ -44,7 +44,8 @@ export function readRudderStack(files: readonly JsonSchema[], add: (finding: Fin
     if (section === 'context.traits') return give('describes `context.traits`: only `traits` have schemas')
     const name = type === 'track' ? String(event.name) : undefined
     const title = name ?? `${type} traits`
-    const addTo = (path: string, fault: string): void => add({ place: path === '' ? title : `${title}: ${path}`, text: fault })
+    const addTo = (path: string, fault: string): void =>
+      add({ place: path === '' ? title : `${title}: ${path}`, text: fault })
     const isOpen = rule.additional_properties ?? old.allow_unplanned ?? false
     const written = { ...objectOf(rule, isOpen === true, addTo, []), ...describe(event) }
     return [{ type, event: name, schema: normalise(written, addTo), version: undefined }]
@@ -92,7 +93,12 @@ export function readRudderStack(files: readonly JsonSchema[], add: (finding: Fin
     const nested = listOf(use.properties).length > 0 ? use : undefined
     const objectIn = (all: readonly string[]): JsonSchema => {
       if (nested === undefined || !all.includes('object')) return {}
-      const { type: _, ...schema } = objectOf(nested, nested.additional_properties !== false && nested.additionalProperties !== false, add, within)
+      const { type: _, ...schema } = objectOf(
+        nested,
+        nested.additional_properties !== false && nested.additionalProperties !== false,
+        add,
+        within,
+      )
       return schema
     }
     const items = typesOf(property.item_types ?? property.item_type ?? itemTypes)
@@ -107,7 +113,11 @@ export function readRudderStack(files: readonly JsonSchema[], add: (finding: Fin
     }
   }
 
-  function customType(reference: string, add: (path: string, fault: string) => void, within: readonly string[]): JsonSchema {
+  function customType(
+    reference: string,
+    add: (path: string, fault: string) => void,
+    within: readonly string[],
+  ): JsonSchema {
     const found = find('type', reference)
     if (found === undefined || within.includes(reference)) {
       add(reference, found ? 'refers to itself: any value is accepted' : 'is not in these files: any value is accepted')
@@ -140,7 +150,9 @@ function typesOf(types: unknown): string[] {
 /** `min_length` is `minLength` of older files, and of JSON Schema. */
 function camelCase(config: unknown): JsonSchema {
   const entries = isObject(config) ? Object.entries(config) : []
-  return Object.fromEntries(entries.map(([key, value]) => [key.replace(/_(\w)/g, (_, char) => char.toUpperCase()), value]))
+  return Object.fromEntries(
+    entries.map(([key, value]) => [key.replace(/_(\w)/g, (_, char) => char.toUpperCase()), value]),
+  )
 }
 
 function listOf(value: unknown): readonly JsonSchema[] {

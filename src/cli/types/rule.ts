@@ -15,9 +15,9 @@ export interface Rule {
   readonly version: number | undefined
 }
 
-/** What a reader should know of one place. */
+/** What a reader should know of one place. Its texts may be of strangers: escape them. */
 export interface Finding {
-  /** `Order Completed: items[].sku` */
+  /** `Order Completed: items[].sku`, `identify traits: plan`; `.*` for the values of a map. */
   readonly place: string
   readonly text: string
 }

@@ -31,7 +31,8 @@ export function normalise(root: unknown, add: AddFinding): JsonSchema {
 
   function rewrite(schema: unknown, path: string, refs: readonly string[], depth: number): JsonSchema | boolean {
     count += 1
-    if (count > MAX_SCHEMAS) throw new UsageError(`A schema must hold at most ${MAX_SCHEMAS} others, with those that it refers to. Got more.`)
+    if (count > MAX_SCHEMAS)
+      throw new UsageError(`A schema must hold at most ${MAX_SCHEMAS} others, with those that it refers to. Got more.`)
     if (typeof schema === 'boolean') return schema
     if (!isObject(schema)) return give(path, 'is no JSON Schema')
     if (depth > MAX_DEPTH) return give(path, `is nested more than ${MAX_DEPTH} deep`)
@@ -123,7 +124,9 @@ function findAnchor(root: unknown, anchor: string): unknown {
   const { $defs, definitions } = isObject(root) ? root : {}
   return [$defs, definitions]
     .flatMap((each) => (isObject(each) ? Object.values(each) : []))
-    .find((each) => isObject(each) && (each.$anchor === anchor || each.$id === `#${anchor}` || each.id === `#${anchor}`))
+    .find(
+      (each) => isObject(each) && (each.$anchor === anchor || each.$id === `#${anchor}` || each.id === `#${anchor}`),
+    )
 }
 
 function decode(part: string): string {

@@ -100,7 +100,13 @@ export function readShape(schema: JsonSchema, limits: Limits, add: AddFinding): 
     const [all, any, one] = ['allOf', 'anyOf', 'oneOf'].map((keyword) => listOf(schema[keyword]))
     const parts = (all ?? []).map((each) => read(each, path, allowed))
     if (any) parts.push(union(any.map((each) => read(each, path, allowed))))
-    if (one) parts.push(exclusive(one.map((each) => read(each, path, allowed)), path))
+    if (one)
+      parts.push(
+        exclusive(
+          one.map((each) => read(each, path, allowed)),
+          path,
+        ),
+      )
     if (parts.length === 0 || typed.length > 0) {
       parts.unshift(allowed === undefined ? UNKNOWN : ofTypes(schema, path, allowed))
     }
@@ -158,11 +164,14 @@ export function readShape(schema: JsonSchema, limits: Limits, add: AddFinding): 
   function objectOf(schema: JsonSchema, path: string): Shape {
     const others = (schema.additionalProperties ?? true) as JsonSchema | boolean
     const declared = isObject(schema.properties) ? (schema.properties as Record<string, JsonSchema | boolean>) : {}
-    const required = new Set(Array.isArray(schema.required) ? schema.required.filter((name) => text(name) !== undefined) : [])
+    const required = new Set(
+      Array.isArray(schema.required) ? schema.required.filter((name) => text(name) !== undefined) : [],
+    )
     const names = [...new Set([...Object.keys(declared), ...required])].sort()
     const inherited = names.filter((name) => name in Object.prototype)
     if (inherited.length > 0 && others !== true) return giveUp(path, `a property named \`${inherited[0]}\``)
-    for (const name of inherited) add(join(path, name), 'is left out: every object of JavaScript has a property of this name')
+    for (const name of inherited)
+      add(join(path, name), 'is left out: every object of JavaScript has a property of this name')
     const properties = names
       .filter((name) => !inherited.includes(name))
       .map((name): Property => {
@@ -194,8 +203,9 @@ export function readShape(schema: JsonSchema, limits: Limits, add: AddFinding): 
 export function docOf(schema: JsonSchema | boolean): string[] {
   if (typeof schema === 'boolean') return []
   const { title, description, format, deprecated, $comment } = schema
-  const paragraphs = [description ?? title, format, $comment, deprecated === true ? '@deprecated' : undefined]
-  return paragraphs.map(text).filter((each) => each !== undefined && each.trim() !== '') as string[]
+  const formatted = text(format) === undefined ? undefined : `Format: ${format}.`
+  const paragraphs = [text(description) ?? text(title), formatted, text($comment), deprecated === true && '@deprecated']
+  return paragraphs.filter((each) => typeof each === 'string' && each.trim() !== '') as string[]
 }
 
 /** Undefined for all. A number may be an integer. */
@@ -222,11 +232,23 @@ function isPrimitive(value: unknown): value is Literal | null {
 function acceptedBy(schema: JsonSchema, types: readonly Type[] | undefined): (value: Literal | null) => boolean {
   const hasMore = Object.keys(schema).some((keyword) => !HARMLESS.has(keyword))
   const type = types === undefined ? {} : { type: [...types] }
-  const validate = hasMore || types !== undefined ? createAjv().compile({ ...(hasMore ? schema : {}), ...type }) : () => true
+  const validate =
+    hasMore || types !== undefined ? createAjv().compile({ ...(hasMore ? schema : {}), ...type }) : () => true
   return (value) => validate(value) === true
 }
 
-const HARMLESS = new Set(['enum', 'const', 'type', 'title', 'description', 'format', 'default', 'examples', '$comment', 'deprecated'])
+const HARMLESS = new Set([
+  'enum',
+  'const',
+  'type',
+  'title',
+  'description',
+  'format',
+  'default',
+  'examples',
+  '$comment',
+  'deprecated',
+])
 
 /** A validator of JSON Schema 2020-12 that collects all errors, and takes formats as comments. */
 export function createAjv(): Ajv2020 {

@@ -4,7 +4,7 @@ import { UsageError } from '../terminal.ts'
 
 const RESOURCE = /^[ \t]*resource\s+"segment_tracking_plan"\s+"[^"\n]*"\s*\{/gm
 /** What parts tokens: white space and comments. */
-const GAP = /(?:\s|#.*|\/\/.*|\/\*[^]*?\*\/)*/y
+const GAP = /(?:\s|#.*|\/\/.*|\/\*[\s\S]*?\*\/)*/y
 const TOKEN = /[[\]{}(),=:]|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|[A-Za-z_][\w-]*|<<-?[A-Za-z_]\w*\r?\n|"(?:[^"\\\n]|\\.)*"/y
 
 /** Whether a text has such a resource. */

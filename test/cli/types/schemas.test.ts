@@ -7,7 +7,7 @@ import { accepts, run, write } from './code.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 
-const NAMES = ['a', 'b', 'total', "it's", 'line\nbreak', '"', '*/', '${x}', 'é', '', 'class', '1', '\\', '\u202e']
+const NAMES = ['a', 'b', 'total', "it's", 'line\nbreak', '"', '*/', '\${x}', 'é', '', 'class', '1', '\\', '\u202e']
 const TEXTS = ['', 'a', 'ab', 'abcdef', '💥💥', '2026-11-20', "'", '\\"', '\u2028', 'A-12']
 const NUMBERS = [0, 1, -1, 2, 3, 5, 10, 0.5, 1.25, -7, 1e15, 19.99]
 const PATTERNS = ['^a', 'b$', '^[A-Z]-\\d+$', '/', '[/"\']', '💥', '\n', '']
@@ -70,8 +70,20 @@ const { schema } = fc.letrec<{ schema: Schema; object: Schema; node: Schema | bo
 /** A value that a schema may accept: what it says, with a fault here and there. */
 function valueFor(schema: unknown, next: (below: number) => number): unknown {
   const pick = <T>(list: readonly T[]): T => list[next(list.length)] as T
-  if (typeof schema !== 'object' || schema === null || next(12) === 0) return pick([...TEXTS, ...NUMBERS, null, true, [], {}, ['a']])
-  const { type, enum: values, const: value, anyOf, oneOf, allOf, properties = {}, required = [], items, minItems = 0 } = schema as {
+  if (typeof schema !== 'object' || schema === null || next(12) === 0)
+    return pick([...TEXTS, ...NUMBERS, null, true, [], {}, ['a']])
+  const {
+    type,
+    enum: values,
+    const: value,
+    anyOf,
+    oneOf,
+    allOf,
+    properties = {},
+    required = [],
+    items,
+    minItems = 0,
+  } = schema as {
     readonly [keyword: string]: never
   } & { readonly properties?: Schema; readonly required?: readonly string[]; readonly minItems?: number }
   if ('const' in schema) return value

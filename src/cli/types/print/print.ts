@@ -77,7 +77,11 @@ function nameOf({ type, event }: Rule): string {
 function toJsonSchema(rules: readonly Rule[]): JsonSchema {
   const anyOf = rules.map(({ type, event, schema }) => {
     const [field, names] = type === 'track' ? ['properties', ['type', 'event']] : ['traits', ['type']]
-    const properties = { type: { const: type }, ...(event !== undefined && { event: { const: event } }), [field as string]: schema }
+    const properties = {
+      type: { const: type },
+      ...(event !== undefined && { event: { const: event } }),
+      [field as string]: schema,
+    }
     return { title: event ?? `${type} traits`, type: 'object', properties, required: names }
   })
   return { $schema: 'https://json-schema.org/draft/2020-12/schema', $comment: MARK, anyOf }

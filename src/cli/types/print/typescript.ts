@@ -25,15 +25,20 @@ export function toTypeScript(shape: Shape, indent: string): string {
 }
 
 function partOf(shape: Shape, indent: string): string {
-  return isCompound(shape) && shape.kind !== 'literals' ? `(${toTypeScript(shape, indent)})` : toTypeScript(shape, indent)
+  return isCompound(shape) && shape.kind !== 'literals'
+    ? `(${toTypeScript(shape, indent)})`
+    : toTypeScript(shape, indent)
 }
 
 function isCompound(shape: Shape): boolean {
-  return shape.kind === 'union' || shape.kind === 'intersection' || (shape.kind === 'literals' && shape.values.length > 1)
+  return (
+    shape.kind === 'union' || shape.kind === 'intersection' || (shape.kind === 'literals' && shape.values.length > 1)
+  )
 }
 
 function objectOf({ properties, rest }: ObjectShape, indent: string): string {
-  if (properties.length === 0) return `Record<string, ${typeof rest === 'object' ? toTypeScript(rest, indent) : 'never'}>`
+  if (properties.length === 0)
+    return `Record<string, ${typeof rest === 'object' ? toTypeScript(rest, indent) : 'never'}>`
   // An index signature of TypeScript would be for the declared properties, too.
   const others = typeof rest === 'object' ? `${indent}  [name: string]: unknown\n` : ''
   return `{\n${properties.map((property) => memberOf(property, `${indent}  `)).join('')}${others}${indent}}`

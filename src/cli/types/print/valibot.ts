@@ -8,7 +8,10 @@ export const valibotLimits: Limits = { hasXor: false, hasDecimals: false }
 export function toValibot(shape: Shape, indent: string): string {
   switch (shape.kind) {
     case 'string':
-      return pipe('v.string()', [...lengthOf(shape.min, shape.max), ...(shape.pattern ? [`v.regex(${regExpOf(shape.pattern)})`] : [])])
+      return pipe('v.string()', [
+        ...lengthOf(shape.min, shape.max),
+        ...(shape.pattern ? [`v.regex(${regExpOf(shape.pattern)})`] : []),
+      ])
     case 'number':
       return numberOf(shape)
     case 'literals':
@@ -30,7 +33,12 @@ export function toValibot(shape: Shape, indent: string): string {
       return others.length < shape.parts.length ? `v.nullable(${code})` : code
     }
     case 'intersection':
-      return bracket('v.intersect([', shape.parts.map((part) => toValibot(part, `${indent}  `)), '])', indent)
+      return bracket(
+        'v.intersect([',
+        shape.parts.map((part) => toValibot(part, `${indent}  `)),
+        '])',
+        indent,
+      )
     default:
       return `v.${shape.kind}()`
   }
@@ -71,6 +79,10 @@ function objectOf({ properties, rest }: ObjectShape, indent: string): string {
 
 function memberOf({ name, isOptional, shape, doc }: Property, indent: string): string {
   const code = toValibot(shape, indent)
-  const optional = !isOptional ? code : /^v\.nullable\(/.test(code) ? code.replace('nullable', 'nullish') : `v.optional(${code})`
+  const optional = !isOptional
+    ? code
+    : /^v\.nullable\(/.test(code)
+      ? code.replace('nullable', 'nullish')
+      : `v.optional(${code})`
   return `${comment(doc, indent)}${indent}${keyOf(name)}: ${optional},\n`
 }

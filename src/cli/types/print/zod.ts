@@ -57,12 +57,22 @@ function objectOf({ properties, rest }: ObjectShape, indent: string): string {
 
 function memberOf({ name, isOptional, shape, doc }: Property, indent: string): string {
   const code = toZod(shape, indent)
-  const optional = !isOptional ? code : code.endsWith('.nullable()') ? code.replace(/nullable\(\)$/, 'nullish()') : `${code}.optional()`
+  const optional = !isOptional
+    ? code
+    : code.endsWith('.nullable()')
+      ? code.replace(/nullable\(\)$/, 'nullish()')
+      : `${code}.optional()`
   return `${comment(doc, indent)}${indent}${keyOf(name)}: ${optional},\n`
 }
 
 function unionOf({ parts, accepts }: Extract<Shape, { kind: 'union' }>, indent: string): string {
-  if (accepts === 'exactly one') return bracket('z.xor([', parts.map((part) => toZod(part, `${indent}  `)), '])', indent)
+  if (accepts === 'exactly one')
+    return bracket(
+      'z.xor([',
+      parts.map((part) => toZod(part, `${indent}  `)),
+      '])',
+      indent,
+    )
   const others = parts.filter(({ kind }) => kind !== 'null')
   const codes = others.map((part) => toZod(part, others.length > 1 ? `${indent}  ` : indent))
   const code = codes.length === 1 ? `${codes[0]}` : bracket('z.union([', codes, '])', indent)

@@ -1,0 +1,50 @@
+/** What texts look like: the formats of values, and names that are data of persons. */
+
+const FORMATS: readonly (readonly [name: string, pattern: RegExp])[] = [
+  [
+    'date-time',
+    /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/,
+  ],
+  ['date', /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/],
+  ['uuid', /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i],
+  ['email', /^[\w.!#$%&'*+/=?^`{|}~-]+@[a-z\d-]+(\.[a-z\d-]+)+$/i],
+  ['uri', /^[a-z][a-z\d+.-]*:\/\/(%[\da-f]{2}|[\w.~:/?#[\]@!$&'()*+,;=-])+$/i],
+]
+
+const MAX_FORMATTED_LENGTH = 2_000
+
+/** A bit for each format. */
+export const ALL_FORMATS: number = 2 ** FORMATS.length - 1
+
+/** Those of these formats that a text has. */
+export function findFormats(text: string, among: number): number {
+  if (text.length > MAX_FORMATTED_LENGTH) return 0
+  return FORMATS.reduce(
+    (bits, [, pattern], at) => (bits & (1 << at) && !pattern.test(text) ? bits ^ (1 << at) : bits),
+    among,
+  )
+}
+
+/** The name of the first of these formats. */
+export function nameFormat(formats: number): string | undefined {
+  return FORMATS.find((_, at) => formats & (1 << at))?.[0]
+}
+
+const MAX_NAME_LENGTH = 200
+const UUID = /[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/i
+const EMAIL = /[^\s@]+@[^\s@]+\.[^\s@]+/
+const DATE = /\d{4}-\d\d-\d\d/
+const HEX = /[\da-f]{16}/i
+/** An index, an id, a telephone number, an IP address. */
+const DIGITS = /^\+?\d[\d .,:()/_-]*$/
+
+/** Whether a key, or a text, is data rather than a name. */
+export function isData(text: string): boolean {
+  if (text.length > MAX_NAME_LENGTH || text.includes('@')) return true
+  return DIGITS.test(text) || DATE.test(text) || HEX.test(text) || UUID.test(text)
+}
+
+/** Whether the name of an event holds data. Digits may be a part of it. */
+export function isDataEvent(name: string): boolean {
+  return name.length > MAX_NAME_LENGTH || EMAIL.test(name) || UUID.test(name)
+}
