@@ -46,14 +46,17 @@ export default defineConfig({
   // node:sqlite and others exist under their prefix only.
   removeNodeProtocol: false,
   define: { HOOKLINE_PAGE: JSON.stringify(JSON.stringify(page)) },
-  noExternal: ['commander', 'cli-progress'],
+  noExternal: ['ajv', 'cli-progress', 'commander', 'yaml'],
   external: [/^hookline(\/|$)/],
   esbuildPlugins: [
     {
       // A CommonJS package that is built in cannot require() in an ES module.
       name: 'builtins',
       setup(build) {
-        build.onResolve({ filter: /^(events|readline)$/ }, ({ path }) => ({ path, namespace: 'builtins' }))
+        build.onResolve({ filter: /^(buffer|events|process|readline)$/ }, ({ path }) => ({
+          path,
+          namespace: 'builtins',
+        }))
         build.onLoad({ filter: /./, namespace: 'builtins' }, ({ path }) => ({
           contents: `module.exports = process.getBuiltinModule('node:${path}')`,
         }))

@@ -10,7 +10,7 @@ import { createAjv } from './shape.ts'
 import type { Seen } from './traffic.ts'
 
 export interface Fault {
-  /** `items[].sku`; empty for the whole. */
+  /** `items[].sku` */
   readonly path: string
   readonly text: string
   count: number
@@ -81,7 +81,12 @@ export function createCheck(rules: readonly Rule[]): Check {
       const value = (type === 'track' ? message.properties : (message as { traits?: unknown }).traits) ?? {}
       if (validate === undefined || validate(value)) return
       entry.broken += 1
-      const found = new Map(validate.errors?.flatMap((error) => describe(error, schema ?? {})))
+      const errors = validate.errors ?? []
+      const wrongType = new Set(
+        errors.filter(({ keyword }) => keyword === 'type').map(({ instancePath }) => instancePath),
+      )
+      const telling = errors.filter(({ keyword, instancePath }) => keyword === 'type' || !wrongType.has(instancePath))
+      const found = new Map(telling.flatMap((error) => describe(error, schema ?? {})))
       for (const [key, { path, text }] of found) {
         const known = faults.get(key)
         if (known !== undefined) known.count += 1
@@ -115,13 +120,19 @@ function describe(error: ErrorObject, schema: JsonSchema): [key: string, fault: 
   const keys = instancePath.split('/').slice(1)
   const path = keys.reduce((path, key, at) => nameOf(path, key, schema, keys.slice(0, at)), '')
   const missing: unknown = params.missingProperty
-  const fault =
-    typeof missing === 'string'
-      ? { path: join(path, missing), text: 'is missing' }
-      : keyword === 'additionalProperties' || keyword === 'unevaluatedProperties'
-        ? { path, text: 'has properties that the plan does not have' }
-        : { path, text: message }
-  return [[`${fault.path}: ${fault.text}`, fault]]
+  if (typeof missing === 'string') return [faultOf(join(path, missing), 'is missing')]
+  return [faultOf(path || 'the whole', WORDS[keyword] ?? message)]
+}
+
+/** In place of words of Ajv that hold a position, or say too little. */
+const WORDS: Readonly<Record<string, string>> = {
+  additionalProperties: 'has properties that the plan does not have',
+  unevaluatedProperties: 'has properties that the plan does not have',
+  uniqueItems: 'has equal elements',
+}
+
+function faultOf(path: string, text: string): [key: string, fault: Pick<Fault, 'path' | 'text'>] {
+  return [`${path}: ${text}`, { path, text }]
 }
 
 function nameOf(path: string, key: string, schema: JsonSchema, before: readonly string[]): string {
@@ -150,16 +161,14 @@ export interface PrintOptions {
 /** Prints the results, writes the file, and sets the exit code: 1 when messages break the plan. */
 export function printCheck(results: readonly Checked[], { json = false, junit }: PrintOptions): void {
   const file = junit === undefined ? undefined : openJunit(junit, 'hookline types')
-  const shown = results.map(
-    (checked): Result => ({
-      id: escaped(checked.title),
-      result: VERDICTS[checked.verdict],
-      sentence: escaped(sentenceOf(checked)),
-    }),
-  )
-  for (const [at, checked] of results.entries()) {
+  const width = Math.min(40, Math.max(...results.map(({ title }) => escaped(title).length)))
+  const shown: Result[] = []
+  for (const checked of results) {
+    const [sentence, faults] = [escaped(sentenceOf(checked)), checked.faults.map((fault) => escaped(lineOf(fault)))]
+    const result = { id: escaped(checked.title), result: VERDICTS[checked.verdict] }
+    shown.push({ ...result, sentence: [sentence, ...faults].join('; ') })
     if (json) printJson(checked)
-    else printResult(shown[at] as Result)
+    else printResult({ ...result, id: result.id.padEnd(width), sentence: [sentence, ...faults].join('\n        ') })
   }
   const count = (verdict: Checked['verdict']): number => results.filter((each) => each.verdict === verdict).length
   const [broken, unplanned] = [count('breaks'), count('unplanned')]
@@ -172,15 +181,15 @@ export function printCheck(results: readonly Checked[], { json = false, junit }:
 
 const VERDICTS = { pass: 'pass', breaks: 'fail', unplanned: 'fail', unseen: 'skip' } as const
 
-function sentenceOf({ verdict, messages, broken, faults, messageId }: Checked): string {
+function sentenceOf({ verdict, messages, broken, messageId }: Checked): string {
   if (verdict === 'pass') return counted(messages, 'message')
   if (verdict === 'unseen') return 'never came'
-  if (verdict === 'unplanned')
-    return `${counted(messages, 'message')} of an event that the plan does not have${exampleOf(messageId)}`
-  const parts = faults.map(
-    ({ path, text, count, messageId }) => `${path || 'all of it'} ${text} (${count}${exampleOf(messageId)})`,
-  )
-  return `${broken} of ${counted(messages, 'message')} broke the plan: ${parts.join('; ')}`
+  if (verdict === 'breaks') return `${broken} of ${counted(messages, 'message')} broke the plan`
+  return `${counted(messages, 'message')} of an event that the plan does not have${exampleOf(messageId)}`
+}
+
+function lineOf({ path, text, count, messageId }: Fault): string {
+  return `${path} ${text}: ${counted(count, 'message')}${exampleOf(messageId)}`
 }
 
 function exampleOf(messageId: string | undefined): string {

@@ -73,6 +73,9 @@ async function types(given: readonly string[], options: Options): Promise<void> 
   const add = (finding: Finding): void => void findings.push(finding)
   const { traffic, files } = await open(sources, options)
   const ofPlans = readPlans(files, add)
+  if (ofPlans.length === 0 && files.length > 0) {
+    throw new UsageError(`SOURCE must hold a plan. Got none in ${counted(files.length, 'file')}.`)
+  }
   if (options.check) {
     if (ofPlans.length === 0 || traffic.length === 0) {
       throw new UsageError(
@@ -112,7 +115,7 @@ async function open(sources: readonly string[], options: Options): Promise<Sourc
     const paths = await listFolder(source)
     const found = paths === undefined ? await openTraffic(source, options) : undefined
     if (found !== undefined) traffic.push(found)
-    else for (const path of paths ?? [source]) files.push(await readFileOfPlan(path))
+    else for (const path of paths ?? [source]) files.push(await readPlanFile(path, paths !== undefined))
   }
   return { traffic, files }
 }
@@ -129,8 +132,8 @@ async function listFolder(source: string): Promise<readonly string[] | undefined
   return names.sort().map((name) => joinPath(source, name))
 }
 
-async function readFileOfPlan(name: string): Promise<PlanFile> {
-  return { name, text: (await readInput('SOURCE', name, PLAN_LIMIT)).toString() }
+async function readPlanFile(name: string, isFound: boolean): Promise<PlanFile> {
+  return { name, text: (await readInput('SOURCE', name, PLAN_LIMIT)).toString(), isFound }
 }
 
 async function readAll(traffic: readonly Traffic[], add: (seen: Seen) => void): Promise<void> {

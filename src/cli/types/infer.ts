@@ -3,6 +3,7 @@
 import type { Fields, Message } from '../../message/message.ts'
 import { createObservations, MAX_DEPTH, MAX_KEYS, MAX_OBSERVED, type Observed, VALUE_TYPES } from './observed.ts'
 import { type Finding, type JsonSchema, type Rule, titleOf } from './rule.ts'
+import { join } from './schema.ts'
 import { isData, isDataEvent, nameFormat } from './texts.ts'
 import type { Seen } from './traffic.ts'
 
@@ -145,14 +146,13 @@ function describeOrigin({ count, firstAt, lastAt }: Subject): string {
 }
 
 function schemaOf(observed: Observed, comment?: string): JsonSchema {
-  const { counts, isWhole, isTooDeep, items } = observed
+  const { counts, isTooDeep, items } = observed
   const note = comment === undefined ? {} : { $comment: comment }
   if (isTooDeep) return note
   const types = VALUE_TYPES.filter((type) => counts[type] > 0)
-  const names = types.map((type) => (type === 'number' && isWhole ? 'integer' : type)).sort()
   return {
     ...note,
-    type: names.length === 1 ? names[0] : names,
+    type: types.length === 1 ? types[0] : types,
     ...keywordsOfTexts(observed),
     ...(counts.object > 0 && keywordsOfObjects(observed)),
     ...(items && { items: schemaOf(items) }),
@@ -194,7 +194,7 @@ function findingsOf(subject: Subject): Finding[] {
     ...(properties.size > MAX_KEYS ? [{ place, text: many }] : []),
     ...noteTimes(place, withMore, `with keys behind the first ${grouped(MAX_SUBJECT_KEYS)}: they are left out`),
     ...noteTimes(place, withData, 'with keys that are data: they are left out'),
-    ...kept.flatMap(([name, observed]) => findingsAt(`${place}: ${name}`, observed)),
+    ...kept.flatMap(([name, observed]) => findingsAt(`${place}: ${join('', name)}`, observed)),
   ]
 }
 
@@ -207,7 +207,7 @@ function findingsAt(place: string, observed: Observed): Finding[] {
     .map((type) => `as ${WORDS[type]} (${grouped(counts[type])})`)
   return [
     ...(mix.length > 1 ? [{ place, text: `came ${LIST.format(mix)}` }] : []),
-    ...[...(properties ?? [])].sort(byName).flatMap(([name, each]) => findingsAt(`${place}.${name}`, each)),
+    ...[...(properties ?? [])].sort(byName).flatMap(([name, each]) => findingsAt(join(place, name), each)),
     ...(values ? findingsAt(`${place}.*`, values) : []),
     ...(items ? findingsAt(`${place}[]`, items) : []),
   ]

@@ -8,8 +8,6 @@ type ValueType = (typeof VALUE_TYPES)[number]
 /** What is observed of many values does not depend on their order. */
 export interface Observed {
   readonly counts: Record<ValueType, number>
-  /** Whether each number is an integer. */
-  isWhole: boolean
   /** The formats that each text has: see `texts.ts`. */
   formats: number
   /** The different texts; undefined when they are no enum. */
@@ -55,7 +53,6 @@ export function createObservations({ enums }: { readonly enums: boolean }): Obse
     count += 1
     return {
       counts: { array: 0, boolean: 0, null: 0, number: 0, object: 0, string: 0 },
-      isWhole: true,
       formats: ALL_FORMATS,
       texts: enums ? new Set() : undefined,
       properties: undefined,
@@ -69,8 +66,7 @@ export function createObservations({ enums }: { readonly enums: boolean }): Obse
   function add(observed: Observed, value: unknown, depth: number): void {
     const type = typeOf(value)
     observed.counts[type] += 1
-    if (type === 'number') observed.isWhole &&= Number.isSafeInteger(value)
-    else if (type === 'string') addText(observed, value as string)
+    if (type === 'string') addText(observed, value as string)
     else if (type === 'object' || type === 'array') {
       if (depth === MAX_DEPTH) observed.isTooDeep = true
       else if (type === 'array') addItems(observed, value as unknown[], depth + 1)
@@ -117,7 +113,6 @@ export function createObservations({ enums }: { readonly enums: boolean }): Obse
   function join(one: Observed | undefined, other: Observed | undefined): Observed | undefined {
     if (one === undefined || other === undefined) return one ?? other
     for (const type of VALUE_TYPES) one.counts[type] += other.counts[type]
-    one.isWhole &&= other.isWhole
     one.formats &= other.formats
     if (other.texts === undefined) one.texts = undefined
     for (const text of other.texts ?? []) addEnumText(one, text)

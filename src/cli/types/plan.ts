@@ -14,6 +14,8 @@ import { isTerraform, readTerraform } from './terraform.ts'
 export interface PlanFile {
   readonly name: string
   readonly text: string
+  /** Whether it was found in a folder, where others may lie, too. */
+  readonly isFound: boolean
 }
 
 export type AddFinding = (finding: Finding) => void
@@ -56,6 +58,7 @@ function readPlan(value: unknown, file: PlanFile, add: AddFinding): Rule[] {
   const parts = [...findParts(value, 0)]
   if (parts.length > 0) return parts.flatMap((part) => readPart(part, add))
   if (!isSchema(value)) {
+    if (file.isFound) return []
     const known = 'a tracking plan of Segment or RudderStack, a JSON Schema, or messages'
     throw new UsageError(`${file.name} must hold ${known}. Got something else.`)
   }
@@ -211,7 +214,9 @@ function listOf(value: unknown): readonly unknown[] {
 
 function isSchema(value: unknown): value is JsonSchema {
   if (!isObject(value)) return false
-  return ['$schema', 'properties', 'anyOf', 'oneOf', 'allOf', '$ref'].some((keyword) => keyword in value)
+  const { $schema } = value
+  if ($schema !== undefined) return /json-?schema/.test(String($schema))
+  return [value.properties, value.anyOf, value.oneOf, value.allOf].some((each) => typeof each === 'object')
 }
 
 /** Plain JSON Schema: of whole messages, one or any of several, else of the properties of the event that `title` or the file names. */

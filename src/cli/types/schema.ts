@@ -77,7 +77,8 @@ export function normalise(root: unknown, add: AddFinding): JsonSchema {
 
 /** The path of a property. */
 export function join(path: string, name: string): string {
-  return path === '' ? name : `${path}.${name}`
+  const shown = name === '' ? "''" : name
+  return path === '' ? shown : `${path}.${shown}`
 }
 
 /** Its keywords, as those of 2020-12. Drafts that share a name for two meanings are told apart by the value. */

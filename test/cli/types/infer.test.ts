@@ -87,7 +87,7 @@ describe('a rule', () => {
         schema: {
           $comment: '1 message, 1 day',
           type: 'object',
-          properties: { seats: { type: 'integer' } },
+          properties: { seats: { type: 'number' } },
           required: ['seats'],
         },
         version: undefined,
@@ -104,8 +104,8 @@ describe('a rule', () => {
       $comment: '1 204 messages, 1 day',
       type: 'object',
       properties: {
-        a: { type: 'object', properties: { c: { $comment: 'in 1 100 of 1 204', type: 'integer' } } },
-        b: { $comment: 'in 1 100 of 1 204', type: 'integer' },
+        a: { type: 'object', properties: { c: { $comment: 'in 1 100 of 1 204', type: 'number' } } },
+        b: { $comment: 'in 1 100 of 1 204', type: 'number' },
       },
       required: ['a'],
     })
@@ -121,7 +121,7 @@ describe('a rule', () => {
     const { schema, rules } = infer([track(properties), track(properties, 'constructor')])
     expect(rules.map(({ event }) => event)).toEqual(['Order Completed', 'constructor'])
     expect(Object.entries(schema.properties ?? {})).toEqual([
-      ['__proto__', { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] }],
+      ['__proto__', { type: 'object', properties: { a: { type: 'number' } }, required: ['a'] }],
       ['constructor', { type: 'boolean' }],
       ['toString', { type: 'string' }],
     ])
@@ -134,14 +134,14 @@ describe('types', () => {
   it.each<[unknown[], object]>([
     [[null], { type: 'null' }],
     [[true, false], { type: 'boolean' }],
-    [[1, -2, 3.0], { type: 'integer' }],
+    [[1, -2, 3.0], { type: 'number' }],
     [[1, 0.5], { type: 'number' }],
     [[2 ** 53], { type: 'number' }],
     [['x'], { type: 'string' }],
     [[[]], { type: 'array' }],
-    [[[1], ['x']], { type: 'array', items: { type: ['integer', 'string'] } }],
-    [[[[1]], []], { type: 'array', items: { type: 'array', items: { type: 'integer' } } }],
-    [['x', null, 1], { type: ['integer', 'null', 'string'] }],
+    [[[1], ['x']], { type: 'array', items: { type: ['number', 'string'] } }],
+    [[[[1]], []], { type: 'array', items: { type: 'array', items: { type: 'number' } } }],
+    [['x', null, 1], { type: ['null', 'number', 'string'] }],
     [
       [[{ a: 1 }, { a: 2, b: null }], { c: 'x' }],
       {
@@ -150,7 +150,7 @@ describe('types', () => {
         required: ['c'],
         items: {
           type: 'object',
-          properties: { a: { type: 'integer' }, b: { $comment: 'in 1 of 2', type: 'null' } },
+          properties: { a: { type: 'number' }, b: { $comment: 'in 1 of 2', type: 'null' } },
           required: ['a'],
         },
       },
@@ -170,7 +170,9 @@ describe('types', () => {
     const traits = [1, 'x'].map(
       (plan): Seen => ({ message: { type: 'identify', userId: 'u', traits: { plan } }, at: 0 }),
     )
-    expect(infer(traits).findings).toEqual([{ place: 'identify: plan', text: 'came as number (1) and as text (1)' }])
+    expect(infer(traits).findings).toEqual([
+      { place: 'identify traits: plan', text: 'came as number (1) and as text (1)' },
+    ])
   })
 })
 
@@ -241,7 +243,7 @@ describe('keys that are data', () => {
     'x'.repeat(201),
   ])('make a map: %s', (key) => {
     const { schema, findings } = infer([track({ seen: { home: 1 } }), track({ seen: { [key]: 'x' } })])
-    expect(schema.properties?.seen).toEqual({ type: 'object', additionalProperties: { type: ['integer', 'string'] } })
+    expect(schema.properties?.seen).toEqual({ type: 'object', additionalProperties: { type: ['number', 'string'] } })
     expect(findings).toEqual([{ place: 'Order Completed: seen.*', text: 'came as number (1) and as text (1)' }])
     expect(JSON.stringify([schema, findings])).not.toContain(key)
   })
@@ -249,26 +251,25 @@ describe('keys that are data', () => {
   it.each(['line1', 'utm_source', 'Item 42', 'ipv4', 'sha256', '$set', 'größe', '', 'faded'])(
     'are not those like %j',
     (key) => {
-      expect(schemaOf([{ [key]: 1 }])).toMatchObject({ properties: { [key]: { type: 'integer' } } })
+      expect(schemaOf([{ [key]: 1 }])).toMatchObject({ properties: { [key]: { type: 'number' } } })
     },
   )
 
   it.each<[string, unknown[], object]>([
     ['formats', ['2026-01-15', 'x', 'x'], { type: 'string' }],
-    ['integers', [1.5, 1, 1], { type: 'number' }],
-    ['elements', [[1], ['x'], []], { type: 'array', items: { type: ['integer', 'string'] } }],
-    ['maps', [{ a: 'x' }, { 1: 1 }, {}], { type: 'object', additionalProperties: { type: ['integer', 'string'] } }],
+    ['elements', [[1], ['x'], []], { type: 'array', items: { type: ['number', 'string'] } }],
+    ['maps', [{ a: 'x' }, { 1: 1 }, {}], { type: 'object', additionalProperties: { type: ['number', 'string'] } }],
     [
       'maps without data',
       [keysOf(60), keysOf(60, 1), {}],
-      { type: 'object', additionalProperties: { type: 'integer' } },
+      { type: 'object', additionalProperties: { type: 'number' } },
     ],
     [
       'objects',
       [{ a: 1, b: 1 }, { a: 'x' }, { a: null }],
       {
         type: 'object',
-        properties: { a: { type: ['integer', 'null', 'string'] }, b: { $comment: 'in 1 of 3', type: 'integer' } },
+        properties: { a: { type: ['null', 'number', 'string'] }, b: { $comment: 'in 1 of 3', type: 'number' } },
         required: ['a'],
       },
     ],
@@ -294,10 +295,10 @@ describe('keys that are data', () => {
 
   it('are those of an object with more than 100 different ones', () => {
     expect(schemaOf([keysOf(100)])).toHaveProperty('properties')
-    expect(schemaOf([keysOf(50), keysOf(51, 1)])).toEqual({ type: 'object', additionalProperties: { type: 'integer' } })
+    expect(schemaOf([keysOf(50), keysOf(51, 1)])).toEqual({ type: 'object', additionalProperties: { type: 'number' } })
     expect(schemaOf([{ 1: keysOf(60), 2: keysOf(60, 1) }])).toEqual({
       type: 'object',
-      additionalProperties: { type: 'object', additionalProperties: { type: 'integer' } },
+      additionalProperties: { type: 'object', additionalProperties: { type: 'number' } },
     })
   })
 

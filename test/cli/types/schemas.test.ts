@@ -7,7 +7,7 @@ import { accepts, run, write } from './code.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 
-const NAMES = ['a', 'b', 'total', "it's", 'line\nbreak', '"', '*/', '\${x}', 'é', '', 'class', '1', '\\', '\u202e']
+const NAMES = ['a', 'b', 'total', "it's", 'line\nbreak', '"', '*/', '`', 'é', '', 'class', '1', '\\', '\u202e']
 const TEXTS = ['', 'a', 'ab', 'abcdef', '💥💥', '2026-11-20', "'", '\\"', '\u2028', 'A-12']
 const NUMBERS = [0, 1, -1, 2, 3, 5, 10, 0.5, 1.25, -7, 1e15, 19.99]
 const PATTERNS = ['^a', 'b$', '^[A-Z]-\\d+$', '/', '[/"\']', '💥', '\n', '']
