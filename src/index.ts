@@ -20,6 +20,7 @@ export type {
   ReceivedEvent,
   RejectedEvent,
   StoredEvent,
+  UnplannedEvent,
 } from './handling/diagnostics.ts'
 export type { AudienceHandlers } from './handling/handlers.ts'
 export type {
@@ -98,4 +99,5 @@ export type { ReceiverDedupeOptions } from './receiver/deduplication.ts'
 export type { BatchMode, OnRejected, ReceiverOptions, RejectedMessage } from './receiver/options.ts'
 export { createReceiver } from './receiver/receiver.ts'
 export type { HeaderKey, SecretProvider, Secrets, SourceRequest, SourceSecrets } from './receiver/secrets.ts'
+export type { OnUnplanned } from './receiver/unplanned.ts'
 export type { Clock } from './time/clock.ts'

@@ -2,7 +2,7 @@
 
 import type { EndpointHeaders } from '../http/endpoint.ts'
 import type { HooklineError } from '../message/error.ts'
-import type { ReceivedMessage } from '../message/message.ts'
+import type { ReceivedMessage, TrackMessage } from '../message/message.ts'
 import type { Delivery } from './delivery.ts'
 
 /** The request that an error is about. Holds no body, because the body may not be authentic. */
@@ -19,6 +19,14 @@ export interface FailedRequest {
 export interface ReceivedEvent {
   readonly message: ReceivedMessage
   readonly delivery: Delivery
+}
+
+/** `hookline:unplanned`: an authentic message is valid, and its event has no schema in `events`. Only for receivers with that option. */
+export interface UnplannedEvent {
+  readonly message: TrackMessage
+  readonly delivery: Delivery
+  /** How many of its event there have been since the receiver was created. */
+  readonly count: number
 }
 
 /** `hookline:rejected`: a request, or an element of its batch, was refused or could not be processed; no handler saw it. */

@@ -16,11 +16,13 @@ import type {
   ReceivedEvent,
   RejectedEvent,
   StoredEvent,
+  UnplannedEvent,
 } from './diagnostics.ts'
 import { describe } from './log-lines.ts'
 import type { OpenDelivery } from './open-delivery.ts'
 
 const received = channel('hookline:received')
+const unplanned = channel('hookline:unplanned')
 const rejected = channel('hookline:rejected')
 const stored = channel('hookline:stored')
 const handled = channel('hookline:handled')
@@ -47,6 +49,10 @@ export function createTap(report: Report<FailedRequest>, clock: Clock) {
 
     received(message: ReceivedMessage, delivery: OpenDelivery): void {
       if (received.hasSubscribers) received.publish({ message, delivery } satisfies ReceivedEvent)
+    },
+
+    unplanned(event: UnplannedEvent): void {
+      if (unplanned.hasSubscribers) unplanned.publish(event)
     },
 
     /** @param message Undefined for an authentic one that is invalid: channels leave it out. */

@@ -18,6 +18,7 @@ import type {
   ReceivedEvent,
   RejectedEvent,
   StoredEvent,
+  UnplannedEvent,
 } from '../handling/diagnostics.ts'
 import type { HooklineError } from '../message/error.ts'
 import type { ReceivedMessage } from '../message/message.ts'
@@ -41,6 +42,7 @@ export function createReceiverTelemetry(tracer: Tracer, meter: Meter) {
   const time = (name: string, description: string) => meter.createHistogram(name, { description, ...SECONDS })
   const consumed = 'Valid messages that went to their handlers or into the inbox.'
   const received = count('messaging.client.consumed.messages', consumed)
+  const unplanned = count('hookline.receiver.unplanned', 'Messages whose event has no schema.')
   const rejected = count('hookline.receiver.rejected', 'Requests that were refused or failed.', '{request}')
   const stored = count('hookline.receiver.stored', 'Messages that were stored in the inbox.')
   const handled = count('hookline.receiver.handled', 'Messages whose handlers succeeded.')
@@ -86,6 +88,9 @@ export function createReceiverTelemetry(tracer: Tracer, meter: Meter) {
   return {
     received(event: ReceivedEvent): void {
       received.add(1, operation('process', event))
+    },
+    unplanned(event: UnplannedEvent): void {
+      unplanned.add(1, operation('process', event))
     },
     rejected({ error }: RejectedEvent): void {
       rejected.add(1, { 'error.type': error.code, 'http.response.status_code': error.status })

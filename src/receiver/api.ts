@@ -98,6 +98,8 @@ export type MessageOf<AReceiver extends Receiver, Type extends ReceivedMessage['
 export interface ReceiverHealth extends Health {
   /** How many messages no handler of this process matched, since the receiver was created. */
   readonly ignored: number
+  /** How many authentic track messages had an event without a schema, since the receiver was created; 0 without `events`. */
+  readonly unplanned: number
 }
 
 /**

@@ -29,6 +29,7 @@ import type { Queue } from '../queues/api.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { type ReceiverDedupeOptions, readDedupe } from './deduplication.ts'
 import { type HeaderKey, readSecret, type SecretProvider, type Secrets, type SourceSecrets } from './secrets.ts'
+import { createUnplanned, type OnUnplanned } from './unplanned.ts'
 
 /** The options of `createReceiver`. Pass `secret`, `header`, or `allowUnsigned: true`. */
 export interface ReceiverOptions<
@@ -106,6 +107,11 @@ export interface ReceiverOptions<
    */
   readonly onDeadLetter?: (letter: DeadLetterMessage) => unknown
   /**
+   * Receives each authentic track message whose event has no schema in `events`, when it arrives. Not awaited. `count`: how many of its event there
+   * have been since the receiver was created; one count for all after the first 1000 events, and for those with more than 200 characters.
+   */
+  readonly onUnplanned?: OnUnplanned
+  /**
    * Receives the lines about errors: pino, or any object of its shape. Default: the console, at most a few lines of each code a
    * minute; with `onError` nothing, unless `console` is passed here.
    */
@@ -149,6 +155,7 @@ const CHECKS: OptionChecks<ReceiverOptions> = {
   onRejected: requireFunction,
   onError: anything,
   onDeadLetter: requireFunction,
+  onUnplanned: requireFunction,
   logger: anything,
   clock: aClock,
 }
@@ -161,7 +168,7 @@ export function readOptions(options: ReceiverOptions) {
     throw invalidOption('createReceiver: options', 'must be an object', kindOf(options), 'Pass at least { secret }.')
   }
   checkOptions('createReceiver', options, CHECKS)
-  const { clock = systemClock, onRejected, onDeadLetter, inbox, dedupe } = options
+  const { clock = systemClock, onRejected, onDeadLetter, onUnplanned, events, inbox, dedupe } = options
   if (inbox !== undefined && onRejected !== undefined) {
     const advice = 'Remove `onRejected`: the inbox makes such messages dead letters.'
     throw invalidOption('onRejected', 'cannot be combined with `inbox`', 'both', advice)
@@ -173,11 +180,15 @@ export function readOptions(options: ReceiverOptions) {
   if (onDeadLetter !== undefined && inbox === undefined) {
     throw invalidOption('onDeadLetter', 'needs an `inbox`', 'none', 'Pass a queue as `inbox`.')
   }
+  if (onUnplanned !== undefined && events === undefined) {
+    throw invalidOption('onUnplanned', 'needs `events`', 'none', 'Pass schemas by event name as `events`.')
+  }
   const { report, log } = createReport<FailedRequest>(options, clock)
+  const tap = createTap(report, clock)
   return {
     matchSecret: readSecret(options, clock),
     headerName: options.header?.name.toLowerCase(),
-    validate: createValidate(options.events, options.traits, options.custom),
+    validate: createValidate(events, options.traits, options.custom),
     takesCustom: options.custom !== undefined && options.custom !== false,
     methods: options.methods ?? POST_ONLY,
     limit: options.limit ?? BODY_LIMIT,
@@ -188,7 +199,8 @@ export function readOptions(options: ReceiverOptions) {
     dedupe: dedupe === undefined ? undefined : readDedupe(dedupe),
     onRejected,
     onDeadLetter,
-    tap: createTap(report, clock),
+    unplanned: events && createUnplanned(events, onUnplanned, tap),
+    tap,
     log,
     observers: createReceiverObservers(clock),
     clock,

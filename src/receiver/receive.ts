@@ -29,7 +29,7 @@ export function createReceive(
   inbox: Inbox | undefined,
   dedupe: Deduplication | undefined,
 ): Receive {
-  const { matchSecret, headerName, takesCustom, validate, onRejected, tap } = settings
+  const { matchSecret, headerName, takesCustom, validate, onRejected, unplanned, tap } = settings
   const loading = settings.batches === 'refuse' ? undefined : loadBatches(settings, handlers, inbox)
   const warned = new Set<string>()
   return createAnswer(settings, run)
@@ -98,6 +98,7 @@ export function createReceive(
       const message = delivery.read(takesCustom)
       const job = inbox.prepare(delivery, message) // Its key makes the id.
       tap.received(message, delivery)
+      unplanned?.count(message, delivery)
       return { delivery, result: message, job }
     } catch (thrown) {
       const error = toError(thrown)
@@ -135,6 +136,7 @@ export function createReceive(
     if (request.method !== undefined && handlers.size === 0) warnOnce('HOOKLINE_NO_HANDLER', NO_HANDLER)
     delivery.enter('handlers')
     tap.received(message, delivery)
+    unplanned?.count(message, delivery)
     delivery.setDispatched(message, tap.startOf('handled', delivery))
     return handlers.dispatch(message, wire, delivery)
   }

@@ -13,9 +13,9 @@ import { checkHealth } from '../queues/health.ts'
 import { within } from '../time/timeout.ts'
 import type { ForgetOptions, HeadersLike, ReceiveOptions, Receiver, ReceiverCloseOptions } from './api.ts'
 import { createDeduplication } from './deduplication.ts'
+import { tellOptions } from './inspected.ts'
 import { type ReceiverOptions, readOptions } from './options.ts'
 import { createReceive } from './receive.ts'
-import { tellSecrets } from './secrets.ts'
 
 /**
  * Creates a receiver of webhook messages.
@@ -98,7 +98,7 @@ export function createReceiver<
     },
     health: async () => {
       const health = await checkHealth(inbox?.counts, closed !== undefined, clock)
-      return { ...health, ignored: handlers.ignored }
+      return { ...health, ignored: handlers.ignored, unplanned: settings.unplanned?.total ?? 0 }
     },
     close: async (options: ReceiverCloseOptions = {}) => {
       requireOptions('close', options, ['graceMs'])
@@ -107,7 +107,7 @@ export function createReceiver<
       return closed
     },
   }
-  tellSecrets(receiver, options.secret)
+  tellOptions(receiver, { ...options } as ReceiverOptions)
   return receiver as Receiver<Events, Traits, Custom>
 
   function inboxFor(call: string): Inbox {

@@ -137,7 +137,7 @@ function createReader(option: string): Read {
   }
 }
 
-function isSourceSecrets(secret: unknown): secret is SourceSecrets {
+export function isSourceSecrets(secret: unknown): secret is SourceSecrets {
   return typeof secret === 'object' && secret !== null && ('source' in secret || 'secrets' in secret)
 }
 
@@ -282,28 +282,4 @@ function findSecret(keys: readonly Key[], delivery: Signed, signature: string): 
     return true
   }
   return false
-}
-
-const SECRETS = Symbol('secrets')
-
-/** Lets {@link secretsOf} read the secrets of a receiver: nothing that a copy or a console shows. */
-export function tellSecrets(receiver: object, secret: Secrets | SecretProvider | SourceSecrets | undefined): void {
-  async function read(request: SourceRequest): Promise<Secrets | undefined> {
-    if (typeof secret === 'function') return secret()
-    if (!isSourceSecrets(secret)) return secret
-    const name = secret.source(request)
-    return name && name.length <= SOURCE_NAME_LIMIT ? secret.secrets(name) : undefined
-  }
-  Object.defineProperty(receiver, SECRETS, { value: read })
-}
-
-/**
- * Reads the secrets that a request to the receiver may be signed with, in the order of `delivery.secretIndex`: calls
- * the functions that it was given, past its cache. Rejects when one of them fails, and waits for as long as it takes.
- * An empty list for a receiver of unsigned messages, for a source that is unknown, and for what `createReceiver` did
- * not make.
- */
-export async function secretsOf(receiver: object, request: SourceRequest): Promise<readonly string[]> {
-  const { [SECRETS]: read }: { [SECRETS]?: (request: SourceRequest) => Promise<Secrets | undefined> } = receiver
-  return [await read?.(request)].flat().filter((secret) => secret !== undefined)
 }

@@ -5,7 +5,7 @@ import { fixtures } from '../../src/testing/fixtures.ts'
 import { setUpInbox } from '../support/inbox.ts'
 import { deliver, setUp } from '../support/receive.ts'
 
-const CHANNELS = ['received', 'rejected', 'stored', 'handled', 'failed'] as const
+const CHANNELS = ['received', 'unplanned', 'rejected', 'stored', 'handled', 'failed'] as const
 const listening: (() => void)[] = []
 afterEach(() => {
   for (const stop of listening.splice(0)) stop()
@@ -74,6 +74,16 @@ it('rejected: what no handler saw, with the request', async () => {
       remoteAddress: undefined,
     },
   })
+})
+
+it('unplanned: a message whose event has no schema, after received', async () => {
+  const { receiver } = setUp({ events: {} })
+  receiver.on('*', () => {})
+  const events = listen()
+  await deliver(receiver, fixtures.track)
+  await deliver(receiver, fixtures.page)
+  expect(events.map(([name]) => name)).toEqual(['received', 'unplanned', 'handled', 'received', 'handled'])
+  expect(events[1]?.[1]).toMatchObject({ message: fixtures.track, delivery, count: 1 })
 })
 
 it('with dedupe: nothing of a message that was handled; rejected while it is', async () => {

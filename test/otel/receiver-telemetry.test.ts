@@ -143,6 +143,12 @@ it('counts what is received, handled, ignored and rejected', async () => {
   expect(spans()).toHaveLength(2)
 })
 
+it('counts messages whose event has no schema, without the name of the event', async () => {
+  const { deliver, collect } = setUp({ events: {} })
+  for (const event of ['One', 'Two']) await deliver({ ...fixtures.track, event })
+  expect(count((await collect()).get('hookline.receiver.unplanned'))).toEqual([[track, 2]])
+})
+
 it('through an inbox: stored, and handled later, in the trace of the request', async () => {
   const clock = setUpReceiver().clock
   const inbox = memoryQueue({ clock })

@@ -28,6 +28,8 @@ describe('createReceiver refuses', () => {
     ['onError', { secret: 's', onError: {} }],
     ['onDeadLetter', { secret: 's', inbox: queue, onDeadLetter: 'page me' }],
     ['onDeadLetter', { secret: 's', onDeadLetter: () => {} }],
+    ['onUnplanned', { secret: 's', events: {}, onUnplanned: 'log' }],
+    ['onUnplanned', { secret: 's', onUnplanned: () => {} }],
     ['logger.error', { secret: 's', logger: {} }],
     ['events', { secret: 's', events: { 'Order Completed': undefined } }],
     ['traits', { secret: 's', traits: { identify: {} } }],

@@ -114,6 +114,17 @@ test('receive says what became of it', () => {
   expectTypeOf(receiver.receive).returns.resolves.toEqualTypeOf<Received<Message>>()
 })
 
+test('onUnplanned gets a track message and its count, whatever the schemas', () => {
+  createReceiver({
+    secret: 's',
+    events: { 'Order Completed': z.object({ total: z.number() }) },
+    onUnplanned(message, unplanned) {
+      expectTypeOf(message).toEqualTypeOf<TrackMessage>()
+      expectTypeOf(unplanned.count).toEqualTypeOf<number>()
+    },
+  }).on('track', 'Order Completed', (message) => expectTypeOf(message.properties.total).toEqualTypeOf<number>())
+})
+
 test('an inbox or dedupe changes nothing of what handlers get', () => {
   const inbox = memoryQueue()
   const order = z.object({ total: z.coerce.number() })

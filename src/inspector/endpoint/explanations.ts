@@ -1,7 +1,7 @@
 /** Explains why the signature of a kept request was refused: when its message is opened, in a thread of its own. */
 
 import type { Receiver } from '../../receiver/api.ts'
-import { secretsOf } from '../../receiver/secrets.ts'
+import { secretsOf } from '../../receiver/inspected.ts'
 import type { Clock } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
 import { createExplainer } from '../explainer.ts'

@@ -1,0 +1,153 @@
+/** Events without a schema: each message of one is counted and reported when it arrives, and nothing else is. */
+
+import { expect, it, vi } from 'vitest'
+import { z } from 'zod'
+import { memoryDedupe } from '../../src/dedupe/memory/index.ts'
+import { schemasOf } from '../../src/receiver/inspected.ts'
+import type { ReceiverOptions } from '../../src/receiver/options.ts'
+import { createReceiver } from '../../src/receiver/receiver.ts'
+import type { OnUnplanned } from '../../src/receiver/unplanned.ts'
+import { fixtures } from '../../src/testing/fixtures.ts'
+import { signedRequest } from '../../src/testing/signed-request.ts'
+import { setUpInbox } from '../support/inbox.ts'
+import { deliver, secret, setUp, watchWarnings } from '../support/receive.ts'
+
+const events = { 'Order Completed': z.object({ total: z.number() }) }
+const completed = { ...fixtures.track, event: 'Order Completed', properties: { total: 1 } }
+const of = (event: string, messageId = 'one') => ({ ...fixtures.track, event, messageId })
+
+/** Its options, and the events and counts that its callback got. */
+function watched(): ReceiverOptions<typeof events> & { readonly calls: [string, number][] } {
+  const calls: [string, number][] = []
+  return { events, calls, onUnplanned: ({ event }, { count }) => void calls.push([event, count]) }
+}
+
+function setUpWatched(options: ReceiverOptions<typeof events> = {}) {
+  const { calls, ...others } = watched()
+  return { calls, ...setUp({ ...others, ...options }) }
+}
+
+it('each message of an event without a schema is reported, with how many of it there have been', async () => {
+  const { receiver, calls } = setUpWatched()
+  for (const event of ['Order Placed', 'order completed', 'Order Placed']) await deliver(receiver, of(event))
+  await deliver(receiver, completed)
+  await deliver(receiver, fixtures.identify)
+  expect(calls).toEqual([
+    ['Order Placed', 1],
+    ['order completed', 1],
+    ['Order Placed', 2],
+  ])
+  expect(await receiver.health()).toMatchObject({ unplanned: 3 })
+})
+
+it('without schemas every event is one, and only with the option', async () => {
+  const { receiver } = setUp({ events: {} })
+  await deliver(receiver, completed)
+  expect(await receiver.health()).toMatchObject({ unplanned: 1 })
+  const { receiver: other } = setUp()
+  await deliver(other, completed)
+  expect(await other.health()).toMatchObject({ unplanned: 0 })
+})
+
+it('gets the message before its handlers do, and waits for nothing', async () => {
+  const seen: unknown[] = []
+  const { receiver } = setUpWatched({
+    onUnplanned(message) {
+      seen.push(message)
+      return new Promise(() => {})
+    },
+  })
+  receiver.on('track', () => void seen.push('handler'))
+  expect(await deliver(receiver, of('Order Placed'))).toMatchObject({ status: 200 })
+  expect(seen).toEqual([of('Order Placed'), 'handler'])
+})
+
+it('a message that is refused, or that nothing proves to be authentic, is not reported', async () => {
+  const { receiver, calls } = setUpWatched({ batches: 'first_signed' })
+  receiver.on('track', () => {}, { unverified: true })
+  await deliver(receiver, of('Order Placed'), 'another secret')
+  await deliver(receiver, { ...of('Order Placed'), userId: 5 })
+  const { bytes, headers } = signedRequest([of('Signed'), of('Forged')], secret, { sign: 'first' })
+  await receiver.receive(bytes, headers)
+  expect(calls).toEqual([['Signed', 1]])
+
+  const { calls: others, receiver: unsigned } = setUpWatched({ allowUnsigned: true })
+  await deliver(unsigned, of('Order Placed'))
+  expect(others).toEqual([])
+})
+
+it('each message of a batch is one', async () => {
+  const { receiver, calls } = setUpWatched({ batches: 'signed' })
+  await deliver(receiver, JSON.stringify([of('Order Placed'), completed, of('Order Placed', 'two')]))
+  expect(calls).toEqual([
+    ['Order Placed', 1],
+    ['Order Placed', 2],
+  ])
+})
+
+it('with an inbox: when it arrives, and not again when it is retried', async () => {
+  const { calls, ...options } = watched()
+  const { receiver, clock } = setUpInbox({ retries: [1_000] }, options)
+  const handler = vi.fn(() => Promise.reject(new Error('down')))
+  receiver.on('track', handler).start()
+  await deliver(receiver, of('Order Placed'))
+  expect(calls).toEqual([['Order Placed', 1]])
+  await clock.advance(1_000)
+  expect(handler).toHaveBeenCalledTimes(2)
+  expect(calls).toHaveLength(1)
+})
+
+it('with dedupe: a copy of a message that was handled is not reported', async () => {
+  const { receiver, calls } = setUpWatched({ dedupe: memoryDedupe() })
+  for (let copy = 0; copy < 2; copy += 1) await deliver(receiver, of('Order Placed'))
+  expect(calls).toEqual([['Order Placed', 1]])
+})
+
+it.each<[string, OnUnplanned]>([
+  ['rejects', () => Promise.reject(new Error('mine'))],
+  [
+    'throws',
+    () => {
+      throw new Error('mine')
+    },
+  ],
+])('that %s is a warning, and the message is handled', async (_, onUnplanned) => {
+  const warn = watchWarnings()
+  const { receiver } = setUpWatched({ onUnplanned })
+  expect(await deliver(receiver, of('Order Placed'))).toMatchObject({ status: 200 })
+  const warning = { code: 'HOOKLINE_ON_UNPLANNED', detail: 'mine' }
+  expect(warn).toHaveBeenCalledExactlyOnceWith('onUnplanned failed', warning)
+})
+
+it('counts 1000 events by name, and all others together; names that are too long, too', async () => {
+  const { receiver, calls } = setUpWatched()
+  const long = 'x'.repeat(201)
+  await deliver(receiver, of(long))
+  for (let index = 0; index < 1_000; index += 1) await deliver(receiver, of(`Event ${index}`))
+  expect(calls.every(([, count]) => count === 1 || count === 2)).toBe(true)
+  calls.length = 0
+  for (const event of ['Event 3', 'Another', 'One more', long]) await deliver(receiver, of(event))
+  expect(calls).toEqual([
+    ['Event 3', 2],
+    ['Another', 3],
+    ['One more', 4],
+    [long, 5],
+  ])
+  expect(await receiver.health()).toMatchObject({ unplanned: 1_005 })
+})
+
+it('needs `events`', () => {
+  const onUnplanned = () => {}
+  expect(() => createReceiver({ secret, onUnplanned })).toThrow(
+    new TypeError('`onUnplanned` needs `events`. Got none. Pass schemas by event name as `events`.'),
+  )
+})
+
+it('what has a schema is known to an inspector, and seen by nothing else', () => {
+  const traits = { identify: z.object({}) }
+  const receiver = createReceiver({ secret, events, traits, custom: z.string() })
+  expect(schemasOf(receiver)).toEqual({ events: ['Order Completed'], traits: ['identify'], custom: true })
+  const none = { events: undefined, traits: undefined, custom: false }
+  expect(schemasOf(createReceiver({ secret, custom: true }))).toEqual(none)
+  expect(schemasOf({ ...receiver })).toEqual(none)
+})
