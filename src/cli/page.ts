@@ -21,7 +21,7 @@ import { interruption, note } from './terminal.ts'
  */
 export async function openPage(
   port: number | true,
-  shown: Pick<EndpointOptions, 'command' | 'address' | 'parts' | 'explain'>,
+  shown: Pick<EndpointOptions, 'command' | 'address' | 'parts' | 'events' | 'explain'>,
 ) {
   const keep = readKeep()
   const log = createLog(undefined, undefined, systemClock)

@@ -33,17 +33,18 @@ export async function describeIssues(
       names.push(isShown ? String(key) : '*')
     }
     if (path.length > MAX_DEPTH) names.push('…')
-    shown.push(`${names.join('.') || 'the whole'}${codeOf(issue)}`)
+    const code = codeOf(issue)
+    shown.push(`${names.join('.') || 'the whole'}${code === undefined ? '' : ` (${code})`}`)
   }
   const more = issues.length - shown.length
   return [...new Set(shown), ...(more > 0 ? [`and ${more} more`] : [])].join(', ')
 }
 
 /** Libraries have a code beside what the standard asks for: zod and arktype as `code`, valibot as `type`. */
-function codeOf(issue: SchemaIssue): string {
+export function codeOf(issue: SchemaIssue): string | undefined {
   const { code, type } = issue as SchemaIssue & { readonly code?: unknown; readonly type?: unknown }
   const found = code ?? type
-  return typeof found === 'string' && /^[a-z][\w.-]{0,39}$/i.test(found) ? ` (${found})` : ''
+  return typeof found === 'string' && /^[a-z][\w.-]{0,39}$/i.test(found) ? found : undefined
 }
 
 /**
@@ -67,7 +68,7 @@ async function isNamed(
   })
 }
 
-function keysOf({ path = [] }: SchemaIssue): readonly PropertyKey[] {
+export function keysOf({ path = [] }: SchemaIssue): readonly PropertyKey[] {
   return path.map((part) => (typeof part === 'object' ? part.key : part))
 }
 

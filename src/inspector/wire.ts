@@ -10,6 +10,7 @@
  * | GET `/api/message?id=` | {@link Detail} |
  * | GET `/api/explanation?id=` | {@link Explanation}, of a message whose signature was refused |
  * | GET `/api/series?part=&minutes=` | {@link Series} |
+ * | GET `/api/events` | a {@link PartEvents} for each receiver |
  * | GET `/api/dead-letters?part=&group=&after=` | {@link DeadLetters} |
  * | GET `/api/history?part=&since=&until=&type=&event=&userId=&handler=&after=` | a {@link HandledLine} each line, 100 at most, the oldest first; at the end a {@link Problem} if it failed |
  * | POST `/api/replay` | {@link ReplayRequest} → {@link ReplayPlan} with `dryRun`, else {@link ReplayStatus} |
@@ -146,6 +147,45 @@ export interface Series {
   readonly p99: readonly (number | null)[]
   /** Waiting and active at the end of each; null where it was not counted. */
   readonly depth: readonly (number | null)[]
+}
+
+/** The events that came to a receiver since the inspector was created. */
+export interface PartEvents {
+  readonly part: string
+  /** Those without a schema first, then those that failed; the most frequent first. */
+  readonly events: readonly EventLine[]
+  /** How many messages were of events that are not listed, because there are too many. */
+  readonly others: number
+}
+
+export interface EventLine {
+  readonly type: string
+  /** Of track messages. */
+  readonly event?: string
+  /** How many messages arrived: 0 for an event that has a schema and did not come. */
+  readonly count: number
+  /** How many in each of the last 15 minutes, the oldest first; the last one is not over yet. */
+  readonly minutes: readonly number[]
+  readonly firstAt?: number
+  readonly lastAt?: number
+  /** Undefined where the receiver has no schemas for such messages. */
+  readonly hasSchema?: boolean
+  /** How many did not match the schema in this process. */
+  readonly failed: number
+  /** The most frequent first. */
+  readonly fields: readonly FieldLine[]
+  /** How often fields failed that are not listed, because there are too many. */
+  readonly otherFields: number
+}
+
+/** A field that did not match its schema, and why. */
+export interface FieldLine {
+  /** `properties.items[].sku`. */
+  readonly path: string
+  /** What the library calls the fault; empty when it has no name. */
+  readonly code: string
+  /** In how many messages. */
+  readonly count: number
 }
 
 export interface DeadLetters {

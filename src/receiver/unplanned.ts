@@ -15,8 +15,6 @@ const MAX_EVENTS = 1_000
 /** What is longer is not kept. */
 const MAX_NAME = 200
 
-export type Unplanned = ReturnType<typeof createUnplanned>
-
 export function createUnplanned(events: EventSchemas, onUnplanned: OnUnplanned | undefined, tap: Tap) {
   const planned = new Set(Object.keys(events))
   /** All events that are not counted by name share one count, that of undefined. */

@@ -9,6 +9,7 @@ import { goToView, message, rows, test } from './test.ts'
 
 /** Each view, and what is in it when it is complete. */
 const VIEWS = {
+  Events: '.events td',
   Queues: '.queue-body svg',
   'Dead letters': '.letter',
   Send: '.composer',
@@ -74,6 +75,7 @@ test('the keyboard alone: from the list to a message, to its dead letter, to its
   await page.getByRole('dialog').waitFor({ state: 'detached' })
 
   for (const [keys, view] of [
+    ['ge', 'Events'],
     ['gq', 'Queues'],
     ['gs', 'Send'],
     ['gf', 'Faults and time'],

@@ -30,6 +30,9 @@ test('hookline listen --ui: says what to do while nothing came, and shows what c
     await promisify(execFile)('sh', ['-c', curl])
     await rows(page).filter({ hasText: 'Order Completed' }).click()
     await message(page).getByText('Signature not checked').waitFor()
+    await goToView(page, 'Events')
+    await page.getByRole('rowheader', { name: 'Order Completed' }).waitFor()
+    expect(await page.getByRole('columnheader', { name: 'Schema' }).count()).toBe(0)
     await page.goto('about:blank')
   } finally {
     child.kill()

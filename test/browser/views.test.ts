@@ -27,6 +27,36 @@ test('queues: a row each, its counts, and plots that have points', async ({ open
   await queue('partner').locator('.plot').first().waitFor({ state: 'detached' })
 })
 
+test('events: those without a schema first, how many came, and which fields do not match', async ({ openApp }) => {
+  const { app, page } = await openApp()
+  await goToView(page, 'Events')
+  const events = (part: string) => page.getByRole('region', { name: `Events of ${part}` })
+  const cells = (part: string, event: string) =>
+    events(part)
+      .getByRole('row')
+      .filter({ has: page.getByRole('rowheader', { name: event }) })
+      .getByRole('cell')
+      .allInnerTexts()
+  await events('app').getByText('No message has arrived here yet.').waitFor()
+  await expect.poll(() => cells('inline', 'Order Planned')).toEqual(['yes', '0', '0.0', '–', '–'])
+
+  await app.post(track('Order Completed'))
+  for (const price of [1, '2', 'none']) {
+    const properties = { items: [{ price: 1 }, { price }] }
+    await app.post(track('Order Priced', { properties }), '/inline')
+  }
+  await app.post(track('Order\u202ePriced<b>'), '/inline')
+  await app.post(track('Order Forged'), '/inline', 'another secret')
+  await expect.poll(async () => (await cells('inline', 'Order Priced')).slice(0, 3)).toEqual(['yes', '3', '0.2'])
+  const headers = await events('inline').getByRole('rowheader').allInnerTexts()
+  expect(headers[0]).toBe('Order\\u202ePriced<b>')
+  expect(headers[1]).toContain('Order Priced')
+  expect(headers[1]).toContain('2 × properties.items[].price invalid_type')
+  expect(headers.slice(2)).toEqual(['Order Planned'])
+  expect((await cells('inline', 'Priced<b>')).slice(0, 2)).toEqual(['none', '1'])
+  expect(await cells('app', 'Order Completed')).toHaveLength(4) // Without schemas.
+})
+
 test('dead letters: a dry run says what would happen, then one is redriven and the others are dropped', async ({
   openApp,
 }) => {

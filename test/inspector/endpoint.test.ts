@@ -233,10 +233,12 @@ describe('what happens at the parts', () => {
   it('is not watched any more once it is closed', async () => {
     const receiver = createReceiver({ secret: SECRET })
     const remove = vi.fn()
-    const observed = { ...receiver, observe: () => remove }
+    const observe = vi.fn(() => remove)
+    const observed = { ...receiver, observe }
     const inspector = createInspector({ receiver: observed })
     await inspector.close()
-    expect(remove).toHaveBeenCalledOnce()
+    expect(observe).toHaveBeenCalled()
+    expect(remove).toHaveBeenCalledTimes(observe.mock.calls.length)
     expect(await ask(inspector, '/api/setup')).toMatchObject({ status: 503 })
   })
 })

@@ -12,10 +12,11 @@ import type { ManualClock } from '../../testing/manual-clock.ts'
 import { type Clock, inBackground } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
 import type { Inspector } from '../api.ts'
+import type { EventCounts } from '../event-counts.ts'
 import type { Journal, Refused } from '../journal.ts'
 import { attemptLine } from '../redact.ts'
 import type { SeriesRecorder } from '../series.ts'
-import type { Access, Changed, Explanation, Sent, Setup } from '../wire.ts'
+import type { Access, Changed, Explanation, PartEvents, Sent, Setup } from '../wire.ts'
 import { createGuard, type GuardOptions, requireOwnHeader, requireSameOrigin } from './access.ts'
 import { answer, json, pageFiles, Refusal, redirect, refused, requireBetween } from './answers.ts'
 import { createLetters, type QueuedPart } from './dead-letters.ts'
@@ -31,6 +32,8 @@ export type InspectorEndpoint = Omit<Inspector, 'forget' | 'withFaults'>
 export interface EndpointOptions extends GuardOptions {
   readonly journal: Journal
   readonly series: SeriesRecorder
+  /** Of each receiver. Default: none. */
+  readonly events?: readonly Pick<EventCounts, 'read'>[]
   readonly parts: readonly WatchedPart[]
   /** How many messages are kept. */
   readonly keep: Setup['keep']
@@ -58,7 +61,7 @@ const MAX_SENDING = 4
 
 /** Creates the endpoint. It reads nothing of the parts before the first request. */
 export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
-  const { journal, series, parts, clock, machine, senders = new Map(), faults, movable, log } = options
+  const { journal, series, events = [], parts, clock, machine, senders = new Map(), faults, movable, log } = options
   const background = inBackground(machine)
   const guard = createGuard(options)
   const letters = createLetters(journal, clock, machine)
@@ -115,6 +118,7 @@ export function createEndpoint(options: EndpointOptions): InspectorEndpoint {
         const minutes = requireBetween('minutes', Number(query.get('minutes')), 1, MAX_MINUTES)
         return json(series.read(partOf(query.get('part')).name, minutes))
       },
+      '/api/events': () => json(events.map((counts) => counts.read()) satisfies PartEvents[]),
       '/api/dead-letters': async (_request, query) => {
         const part = await queuedPartOf(query.get('part'))
         return json(await letters.list(part, query.get('group') ?? undefined, readAfter(query)))

@@ -1,9 +1,12 @@
 /** createInspector(): watches the parts, keeps what they do, and shows it on a page. */
 
+import { schemasOf } from '../../receiver/inspected.ts'
 import { systemClock } from '../../time/clock.ts'
 import type { Inspector, InspectorOptions } from '../api.ts'
+import { createEventCounts } from '../event-counts.ts'
 import { createJournal } from '../journal.ts'
 import { createSeries } from '../series.ts'
+import { watchEvents } from '../watch-events.ts'
 import { watchCollector, watchDestination } from '../watch-outbound.ts'
 import { watchReceiver } from '../watch-receiver.ts'
 import { createEndpoint } from './endpoint.ts'
@@ -31,11 +34,16 @@ export function createInspector(options: InspectorOptions): Inspector {
   ]
   const journal = createJournal(shared.keep, shared.clock, shared.log)
   const series = createSeries(shared.clock)
+  const watched = [...receivers].map(([name, receiver]) => {
+    return { receiver, counts: createEventCounts(name, shared.clock, schemasOf(receiver)) }
+  })
+  const events = watched.map(({ counts }) => counts)
   const faults = isDevelopment ? createFaults(receivers, shared.clock) : undefined
   const { explain, close: closeExplanations } = createExplanations(receivers, systemClock)
-  const endpoint = createEndpoint({ ...shared, journal, series, parts, machine: systemClock, faults, explain })
+  const endpoint = createEndpoint({ ...shared, journal, series, events, parts, machine: systemClock, faults, explain })
   const stops = [
     ...[...receivers].map(([name, receiver]) => watchReceiver(name, receiver, journal, series)),
+    ...watched.map(({ receiver, counts }) => watchEvents(receiver, counts)),
     ...[...destinations].map(([name, destination]) => watchDestination(name, destination, journal, series)),
     ...[...collectors].map(([name, collector]) => watchCollector(name, collector, journal, series)),
   ]
@@ -43,7 +51,10 @@ export function createInspector(options: InspectorOptions): Inspector {
   return {
     ...endpoint,
     withFaults: (receiver) => faults?.wrap(receiver) ?? receiver,
-    forget: (ids) => journal.forget(ids),
+    forget(ids) {
+      for (const counts of events) counts.forget()
+      return journal.forget(ids)
+    },
     async close() {
       for (const stop of stops) stop()
       await Promise.all([endpoint.close(), closeExplanations()])

@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Setup } from '../wire.ts'
 import { DeadLettersView } from './dead-letters.tsx'
 import { DevelopmentView } from './development.tsx'
+import { EventsView } from './events.tsx'
 import { formatNumber } from './format.ts'
 import { HistoryView } from './history.tsx'
 import { MessagesView } from './message-list.tsx'
@@ -17,6 +18,7 @@ import './page.css'
 
 const CONTENT: Readonly<Record<View, () => ComponentChild>> = {
   messages: MessagesView,
+  events: EventsView,
   queues: QueuesView,
   'dead-letters': DeadLettersView,
   history: HistoryView,
@@ -85,6 +87,7 @@ const KEYS = [
   ['/', 'search'],
   ['p', 'pause and resume'],
   ['g m', 'messages'],
+  ['g e', 'events'],
   ['g q', 'queues'],
   ['g d', 'dead letters'],
   ['g h', 'history'],
@@ -99,6 +102,7 @@ function KeysHelp() {
   useKeys({
     '?': () => setIsOpen(true),
     'g m': () => goTo(hrefOf('messages')),
+    'g e': () => goTo(hrefOf('events')),
     'g q': () => goTo(hrefOf('queues')),
     'g d': () => goTo(hrefOf('dead-letters')),
     'g h': () => goTo(hrefOf('history')),

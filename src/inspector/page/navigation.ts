@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 /** The views by their names in the hash, and what they are called. */
 export const VIEWS = {
   messages: 'Messages',
+  events: 'Events',
   queues: 'Queues',
   'dead-letters': 'Dead letters',
   history: 'History',

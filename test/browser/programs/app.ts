@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { createReceiver, type Message } from 'hookline'
+import { createReceiver, type Message, type Receiver } from 'hookline'
 import { createClient } from 'hookline/client'
 import { createCollector } from 'hookline/collector'
 import { createInspector } from 'hookline/inspector'
@@ -15,6 +15,7 @@ import { memoryQueue } from 'hookline/queues/memory'
 import { sqliteQueue } from 'hookline/queues/sqlite'
 import { createDestination, createSender } from 'hookline/sender'
 import { manualClock, startEndpoint } from 'hookline/testing'
+import { z } from 'zod'
 import { hosts } from './hosts.ts'
 
 export interface AppOptions {
@@ -77,10 +78,18 @@ const receiver = createReceiver({
   logger,
   ...clock,
 })
-const inline = createReceiver({ secret: ['a newer secret', SECRET], batches: 'signed', logger, ...clock })
+const priced = z.object({ items: z.array(z.object({ price: z.number() })) })
+const inline = createReceiver({
+  secret: ['a newer secret', SECRET],
+  batches: 'signed',
+  events: { 'Order Priced': priced, 'Order Planned': priced },
+  logger,
+  ...clock,
+})
 const reserved = new Set<string | undefined>()
 let handled = 0
-for (const each of [receiver, inline]) {
+const receivers: readonly Receiver[] = [receiver, inline]
+for (const each of receivers) {
   each
     .on('*', function count() {
       handled += 1

@@ -1,12 +1,15 @@
 /** `hookline listen --ui`: the requests on a page. */
 
 import { shownUrl } from '../../../http/shown.ts'
+import { createEventCounts, type EventCounts } from '../../../inspector/event-counts.ts'
 import { createExplainer } from '../../../inspector/explainer.ts'
 import type { JournalWriter } from '../../../inspector/journal.ts'
 import { addStep, setBody } from '../../../inspector/logged-message.ts'
 import type { RowState, Step } from '../../../inspector/wire.ts'
+import { elementsOf, isArray } from '../../../message/elements.ts'
+import { systemClock } from '../../../time/clock.ts'
 import { openPage } from '../../page.ts'
-import { groupHeaders, headerOf, type KeptRequest, openStore } from '../../request-store.ts'
+import { groupHeaders, headerOf, type KeptRequest, openStore, readFields } from '../../request-store.ts'
 
 const MAX_AT_FIRST = 500
 const PART = 'listen'
@@ -25,10 +28,12 @@ export async function showRequests(
   address: () => string | undefined,
 ) {
   const explainer = createExplainer()
+  const events = createEventCounts(PART, systemClock)
   const page = await openPage(port, {
     command: PART,
     address,
     parts: [{ name: PART, kind: 'receiver' }],
+    events: [events],
     async explain({ headers, bytes }) {
       const signature = headers['x-signature']?.toString()
       const explanation = secret === undefined ? undefined : await explainer.explain(bytes, signature, secret)
@@ -43,10 +48,20 @@ export async function showRequests(
       addRow(page.journal, request)
       const record = stateOf(request) === 'done' ? page.series.done : page.series.failed
       record(PART, request.answer.durationMs)
+      countEvents(events, request)
     },
     async close(): Promise<void> {
       await Promise.all([page.close(), explainer.close()])
     },
+  }
+}
+
+/** Counts each message of a request, unless a signature was checked and is wrong. */
+function countEvents(events: EventCounts, { body, verification }: KeptRequest): void {
+  if (verification === 'mismatched') return
+  for (const bytes of isArray(body) ? elementsOf(body) : [body]) {
+    const { type, name, fault } = readFields(bytes)
+    if (type !== undefined && fault === undefined) events.arrived({ type, event: type === 'track' ? name : undefined })
   }
 }
 
