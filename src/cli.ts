@@ -29,10 +29,7 @@ const SUBCOMMANDS: Readonly<
     (args) => (args.includes('--sender') ? import('./cli/check-sender/index.ts') : import('./cli/check/index.ts')),
   ],
   demo: ['run all of it on this machine, with a page that shows it', () => import('./cli/demo.ts')],
-  types: [
-    'write schemas from a tracking plan or messages, or compare the two',
-    () => import('./cli/types/index.ts'),
-  ],
+  types: ['write schemas from a tracking plan or messages, or compare the two', () => import('./cli/types/index.ts')],
   verify: ['tell whether a signature is right, and why not', () => import('./cli/verify.ts')],
   queue: [
     'look into a queue and its history, replay messages, redrive or drop dead letters',

@@ -9,7 +9,7 @@ import { join } from './schema.ts'
 import { createAjv } from './shape.ts'
 import type { Seen } from './traffic.ts'
 
-export interface Fault {
+interface Fault {
   /** `items[].sku` */
   readonly path: string
   readonly text: string

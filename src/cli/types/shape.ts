@@ -46,7 +46,7 @@ export interface Property {
   readonly doc: readonly string[]
 }
 
-export type Literal = string | number | boolean
+type Literal = string | number | boolean
 
 /** What a library cannot say. */
 export interface Limits {
