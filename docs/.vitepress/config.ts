@@ -26,6 +26,7 @@ export default defineConfig({
         text: 'Receive',
         items: [
           { text: 'Typed events', link: '/typed-events' },
+          { text: 'Types from a plan or traffic', link: '/types' },
           { text: 'Secrets', link: '/secrets' },
           { text: 'Raw bodies', link: '/raw-bodies' },
           { text: 'Hosts', link: '/hosts' },

@@ -40,6 +40,12 @@ describe('the guides', () => {
   for (const block of blocks) it(block.place, needs(...programsOf(block)), () => expectToRun(block.code))
 })
 
+it('the file that the guide of types shows is what the command writes', async () => {
+  const guide = extractBlocks('docs/types.md', readFileSync(new URL('docs/types.md', root), 'utf8'))
+  const { stdout } = await shell.run('npx hookline types .hookline/listen.sqlite')
+  expect(guide.find(({ file }) => file === 'events.ts')?.code).toBe(stdout)
+})
+
 async function expectToRun(lines: string): Promise<void> {
   const { stdout, stderr, codes } = await shell.run(lines)
   const expected = [...lines.matchAll(/\bhookline .*/g)].map(

@@ -18,6 +18,21 @@ import { until } from '../support/until.ts'
 import { bin } from './command.ts'
 import { keptRequest } from './kept-request.ts'
 
+/** A tracking plan that the fixtures keep to. */
+const PLAN = {
+  rules: [
+    {
+      key: 'Order Completed',
+      type: 'TRACK',
+      version: 1,
+      jsonSchema: {
+        type: 'object',
+        properties: { properties: { type: 'object', properties: { total: { type: 'number' } }, required: ['total'] } },
+      },
+    },
+  ],
+}
+
 interface RanLines {
   readonly stdout: string
   readonly stderr: string
@@ -79,6 +94,7 @@ async function writeFiles(folder: string): Promise<void> {
   await writeFile(join(folder, 'messages.ndjson'), messages)
   await writeFile(join(folder, 'order.json'), '{"order": 7}')
   await writeFile(join(folder, 'secret.txt'), `${SECRET}\n`)
+  await writeFile(join(folder, 'plan.json'), JSON.stringify(PLAN))
 
   // Three attempts of one message.
   await mkdir(join(folder, '.hookline'))
