@@ -8,7 +8,7 @@ import { choice, readInput } from '../arguments.ts'
 import { counted, escaped, note, print, UsageError } from '../terminal.ts'
 import { createInference } from './infer.ts'
 import { type PlanFile, readPlans } from './plan.ts'
-import { FORMATS, type Format, MARK, printRules } from './print/print.ts'
+import { FORMATS, type Format, MARK, printRules } from './print.ts'
 import { type Finding, mergeRules, type Rule } from './rule.ts'
 import { openTraffic, type Seen, type Traffic } from './traffic.ts'
 

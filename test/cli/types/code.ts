@@ -2,7 +2,7 @@
 
 import * as v from 'valibot'
 import { z } from 'zod'
-import { type Format, printRules } from '../../../src/cli/types/print/print.ts'
+import { type Format, printRules } from '../../../src/cli/types/print.ts'
 import type { Finding, Rule } from '../../../src/cli/types/rule.ts'
 import { normalise } from '../../../src/cli/types/schema.ts'
 

@@ -1,7 +1,7 @@
 /** Shapes as code of valibot. */
 
-import type { Limits, NumberShape, ObjectShape, Property, Shape } from '../shape.ts'
 import { bracket, comment, keyOf, literalOf, quote, regExpOf } from './code.ts'
+import type { Limits, NumberShape, ObjectShape, Property, Shape } from './shape.ts'
 
 export const valibotLimits: Limits = { hasXor: false, hasDecimals: false }
 

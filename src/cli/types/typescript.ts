@@ -1,7 +1,7 @@
 /** Shapes as types of TypeScript. They check nothing at run time. */
 
-import type { Limits, ObjectShape, Property, Shape } from '../shape.ts'
 import { comment, keyOf, literalOf } from './code.ts'
+import type { Limits, ObjectShape, Property, Shape } from './shape.ts'
 
 export const typescriptLimits: Limits = { hasXor: true, hasDecimals: true }
 

@@ -1,7 +1,7 @@
 /** Shapes as code of zod 4. */
 
-import type { Limits, NumberShape, ObjectShape, Property, Shape } from '../shape.ts'
 import { bracket, comment, keyOf, literalOf, regExpOf } from './code.ts'
+import type { Limits, NumberShape, ObjectShape, Property, Shape } from './shape.ts'
 
 export const zodLimits: Limits = { hasXor: true, hasDecimals: true }
 

@@ -1,9 +1,9 @@
 /** Writes rules as a file: code of a schema library, types, or JSON Schema. */
 
-import type { Finding, JsonSchema, Rule } from '../rule.ts'
-import { titleOf } from '../rule.ts'
-import { docOf, type Limits, readShape, type Shape } from '../shape.ts'
 import { comment, keyOf } from './code.ts'
+import type { Finding, JsonSchema, Rule } from './rule.ts'
+import { titleOf } from './rule.ts'
+import { docOf, type Limits, readShape, type Shape } from './shape.ts'
 import { toTypeScript, typescriptLimits } from './typescript.ts'
 import { toValibot, valibotLimits } from './valibot.ts'
 import { toZod, zodLimits } from './zod.ts'
