@@ -16,6 +16,7 @@ import { memoryQueue } from 'hookline/queues/memory'
 import { createDestination, createSender } from 'hookline/sender'
 import { manualClock, startEndpoint } from 'hookline/testing'
 import type { Page } from 'playwright-core'
+import { z } from 'zod'
 import { launchChromium, openPage } from '../test/browser/chromium.ts'
 import { until } from '../test/support/until.ts'
 
@@ -64,8 +65,19 @@ const crmEndpoint = await startEndpoint({
   ],
 })
 
+// One order of a hundred is larger than its schema allows, and coupons are in no plan yet.
+const order = z.looseObject({ order_id: z.string(), total: z.number().max(99) })
+const product = z.looseObject({ currency: z.string() })
 const receiver = createReceiver({
   secret: HOOKLINE_SECRET,
+  events: {
+    'Order Completed': order,
+    'Order Refunded': z.looseObject({ total: z.number() }),
+    'Product Viewed': product,
+    'Product Added': product,
+    'Checkout Started': product,
+    'Basket Emptied': z.looseObject({}),
+  },
   inbox: { queue: memoryQueue({ name: 'inbox', clock }), retries: [1_000, 5_000, 30_000] },
   logger,
   clock,
@@ -177,6 +189,9 @@ async function takePictures(): Promise<void> {
     await row('crm').click()
     await page.getByText('Next attempt:').waitFor()
     await take(page, `retries-${colorScheme}`)
+    await view('Events')
+    await page.getByText('Basket Emptied').waitFor()
+    await take(page, `events-${colorScheme}`)
     await view('Queues')
     await page.getByRole('button', { name: '4 hours' }).first().click()
     await page.locator('.queue-body svg').first().waitFor()
