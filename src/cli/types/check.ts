@@ -4,7 +4,7 @@ import type { ErrorObject, ValidateFunction } from 'ajv'
 import { isObject } from '../../message/json.ts'
 import { openJunit, printResult, type Result } from '../report.ts'
 import { counted, escaped, note, printJson } from '../terminal.ts'
-import { type JsonSchema, type Rule, titleOf } from './rule.ts'
+import { type Finding, type JsonSchema, type Rule, titleOf } from './rule.ts'
 import { join } from './schema.ts'
 import { createAjv } from './shape.ts'
 import type { Seen } from './traffic.ts'
@@ -37,7 +37,7 @@ const MAX_UNPLANNED = 10_000
 interface Entry {
   readonly title: string
   readonly schema: JsonSchema | undefined
-  readonly validate: ValidateFunction | undefined
+  validate: ValidateFunction | undefined
   readonly faults: Map<string, Fault>
   messages: number
   broken: number
@@ -50,15 +50,24 @@ export interface Check {
   results(): readonly Checked[]
 }
 
-export function createCheck(rules: readonly Rule[]): Check {
-  const ajv = createAjv()
+export function createCheck(rules: readonly Rule[], add: (finding: Finding) => void): Check {
   const planned = new Map(rules.map((rule) => [keyOf(rule.type, rule.event), createEntry(titleOf(rule), rule.schema)]))
   const unplanned = new Map<string, Entry>()
   const others = createEntry('Other events')
 
   function createEntry(title: string, schema?: JsonSchema): Entry {
-    const validate = schema && ajv.compile({ type: 'object', allOf: [schema] })
-    return { title, schema, validate, faults: new Map(), messages: 0, broken: 0, messageId: undefined }
+    return { title, schema, validate: undefined, faults: new Map(), messages: 0, broken: 0, messageId: undefined }
+  }
+
+  /** On the first message: a plan may have many events that do not come. */
+  function validatorOf(entry: Entry, schema: JsonSchema): ValidateFunction {
+    try {
+      entry.validate ??= createAjv().compile({ type: 'object', allOf: [schema] })
+    } catch (error) {
+      add({ place: entry.title, text: `cannot be checked: ${(error as Error).message}` })
+      entry.validate = createAjv().compile(true)
+    }
+    return entry.validate
   }
 
   function entryOf(event: string): Entry {
@@ -77,16 +86,19 @@ export function createCheck(rules: readonly Rule[]): Check {
       if (entry === undefined) return
       entry.messages += 1
       entry.messageId ??= messageId
-      const { validate, schema, faults } = entry
+      const { schema, faults } = entry
+      if (schema === undefined) return
+      const validate = validatorOf(entry, schema)
       const value = (type === 'track' ? message.properties : (message as { traits?: unknown }).traits) ?? {}
-      if (validate === undefined || validate(value)) return
+      if (validate(value)) return
       entry.broken += 1
       const errors = validate.errors ?? []
       const wrongType = new Set(
         errors.filter(({ keyword }) => keyword === 'type').map(({ instancePath }) => instancePath),
       )
       const telling = errors.filter(({ keyword, instancePath }) => keyword === 'type' || !wrongType.has(instancePath))
-      const found = new Map(telling.flatMap((error) => describe(error, schema ?? {})))
+      const found = new Map(telling.flatMap((error) => describe(error, schema)))
+      if (found.size === 0) found.set(...faultOf('the whole', 'does not match'))
       for (const [key, { path, text }] of found) {
         const known = faults.get(key)
         if (known !== undefined) known.count += 1

@@ -83,7 +83,7 @@ async function types(given: readonly string[], options: Options): Promise<void> 
       )
     }
     const { createCheck, printCheck } = await import('./check.ts')
-    const check = createCheck(mergeRules(ofPlans, [], add))
+    const check = createCheck(mergeRules(ofPlans, [], add), add)
     await readAll(traffic, check.add)
     noteAll(findings)
     return printCheck(check.results(), options)

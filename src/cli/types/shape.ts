@@ -91,7 +91,8 @@ export function readShape(schema: JsonSchema, limits: Limits, add: AddFinding): 
     const values = 'const' in schema ? [schema.const] : schema.enum
     if (Array.isArray(values)) {
       if (!values.every(isPrimitive)) return giveUp(path, '`enum` with lists or objects')
-      return literals(values.filter(acceptedBy(schema, allowed)))
+      const isAccepted = acceptedBy(schema, allowed)
+      return isAccepted ? literals(values.filter(isAccepted)) : giveUp(path, '`enum` beside a faulty keyword')
     }
     const unsupported = UNSUPPORTED.filter((keyword) => keyword in schema)
     if (unsupported.length > 0) return giveUp(path, unsupported.map((each) => `\`${each}\``).join(', '))
@@ -228,27 +229,27 @@ function isPrimitive(value: unknown): value is Literal | null {
   return value === null || typeof value !== 'object'
 }
 
-/** Whether the rest of a schema accepts a value of its `enum`. */
-function acceptedBy(schema: JsonSchema, types: readonly Type[] | undefined): (value: Literal | null) => boolean {
-  const hasMore = Object.keys(schema).some((keyword) => !HARMLESS.has(keyword))
-  const type = types === undefined ? {} : { type: [...types] }
-  const validate =
-    hasMore || types !== undefined ? createAjv().compile({ ...(hasMore ? schema : {}), ...type }) : () => true
-  return (value) => validate(value) === true
+/** Whether the rest of a schema accepts a value of its `enum`; undefined for a schema that cannot be used. */
+function acceptedBy(
+  schema: JsonSchema,
+  types: readonly Type[] | undefined,
+): ((value: Literal | null) => boolean) | undefined {
+  const isOfType = (value: Literal | null): boolean => {
+    if (types === undefined) return true
+    const type = value === null ? 'null' : (typeof value as Type)
+    return types.includes(type) || (Number.isInteger(value) && types.includes('integer'))
+  }
+  if (Object.keys(schema).every((keyword) => HARMLESS.has(keyword))) return isOfType
+  try {
+    const validate = createAjv().compile(schema)
+    return (value) => isOfType(value) && validate(value) === true
+  } catch {
+    return undefined
+  }
 }
 
-const HARMLESS = new Set([
-  'enum',
-  'const',
-  'type',
-  'title',
-  'description',
-  'format',
-  'default',
-  'examples',
-  '$comment',
-  'deprecated',
-])
+/** Keywords that say nothing of a value of an `enum`, or are looked at already. */
+const HARMLESS = new Set('enum const type title description format default examples $comment deprecated'.split(' '))
 
 /** A validator of JSON Schema 2020-12 that collects all errors, and takes formats as comments. */
 export function createAjv(): Ajv2020 {
