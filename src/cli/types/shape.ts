@@ -87,7 +87,7 @@ export function readShape(schema: JsonSchema, limits: Limits, add: AddFinding): 
     const own = typesOf(schema)
     const strange = own?.find((type) => !TYPES.has(type))
     if (strange !== undefined) return giveUp(path, `\`type\` ${JSON.stringify(strange)}`)
-    const allowed = own === undefined || types === undefined ? (own ?? types) : intersect(own, types)
+    const allowed = [types, own, ...listOf(schema.allOf).map(typesOf)].reduce(intersect)
     const values = 'const' in schema ? [schema.const] : schema.enum
     if (Array.isArray(values)) {
       if (!values.every(isPrimitive)) return giveUp(path, '`enum` with lists or objects')
@@ -98,16 +98,11 @@ export function readShape(schema: JsonSchema, limits: Limits, add: AddFinding): 
     if (unsupported.length > 0) return giveUp(path, unsupported.map((each) => `\`${each}\``).join(', '))
     const typed = TYPED.filter((keyword) => keyword in schema)
     if (allowed === undefined && typed.length > 0) return giveUp(path, `\`${typed[0]}\` without \`type\``)
-    const [all, any, one] = ['allOf', 'anyOf', 'oneOf'].map((keyword) => listOf(schema[keyword]))
-    const parts = (all ?? []).map((each) => read(each, path, allowed))
-    if (any) parts.push(union(any.map((each) => read(each, path, allowed))))
-    if (one)
-      parts.push(
-        exclusive(
-          one.map((each) => read(each, path, allowed)),
-          path,
-        ),
-      )
+    const { anyOf, oneOf } = schema
+    const readAll = (list: unknown): Shape[] => listOf(list).map((each) => read(each, path, allowed))
+    const parts = readAll(schema.allOf)
+    if (Array.isArray(anyOf)) parts.push(union(readAll(anyOf)))
+    if (Array.isArray(oneOf)) parts.push(exclusive(readAll(oneOf), path))
     if (parts.length === 0 || typed.length > 0) {
       parts.unshift(allowed === undefined ? UNKNOWN : ofTypes(schema, path, allowed))
     }
@@ -210,13 +205,15 @@ export function docOf(schema: JsonSchema | boolean): string[] {
 }
 
 /** Undefined for all. A number may be an integer. */
-function typesOf({ type }: JsonSchema): Type[] | undefined {
+function typesOf(schema: JsonSchema | boolean): readonly Type[] | undefined {
+  const { type } = typeof schema === 'boolean' ? {} : schema
   const types = type === undefined ? undefined : ([type].flat() as Type[])
   return types?.includes('number') ? types.filter((each) => each !== 'integer') : types
 }
 
-/** An integer is a number, too. */
-function intersect(one: readonly Type[], other: readonly Type[]): Type[] {
+/** The types that both allow. An integer is a number, too. */
+function intersect(one: readonly Type[] | undefined, other: readonly Type[] | undefined): readonly Type[] | undefined {
+  if (one === undefined || other === undefined) return one ?? other
   const both = one.flatMap((type) => {
     if (other.includes(type)) return [type]
     if (type === 'number' && other.includes('integer')) return ['integer' as const]
@@ -313,8 +310,8 @@ function kindsOf(shape: Shape): readonly string[] {
   }
 }
 
-function listOf(value: unknown): readonly (JsonSchema | boolean)[] | undefined {
-  return Array.isArray(value) ? value : undefined
+function listOf(value: unknown): readonly (JsonSchema | boolean)[] {
+  return Array.isArray(value) ? value : []
 }
 
 function number(value: unknown): number | undefined {

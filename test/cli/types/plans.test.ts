@@ -75,7 +75,7 @@ function isUnsupported(findings: string, { event = '' }: Case['message']): boole
   return findings.split('\n').some((line) => line.includes(`${event}: `) && line.includes('is not supported'))
 }
 
-it('the generated files compile under --strict, and give handlers their types', { timeout: 60_000 }, async () => {
+it('the generated files compile under --strict, and give handlers their types', { timeout: 240_000 }, async () => {
   const files: string[] = []
   for (const [at, [plan]] of plans.entries()) {
     for (const format of FORMATS) {

@@ -62,6 +62,9 @@ const { schema } = fc.letrec<{ schema: Schema; object: Schema; node: Schema | bo
       fc.record({ anyOf: parts }),
       fc.record({ oneOf: parts }),
       fc.record({ allOf: parts }),
+      fc.record({
+        allOf: fc.tuple(tie('object'), ofObject, fc.record({ anyOf: fc.array(ofObject, { minLength: 1 }) })),
+      }),
       typed('object', ofObject, fc.record({ anyOf: fc.array(ofObject, { minLength: 1, maxLength: 2 }) })),
     ),
   }
@@ -112,7 +115,7 @@ function valueFor(schema: unknown, next: (below: number) => number): unknown {
 
 const cases = fc.record({ schema, choices: fc.array(fc.nat(9999), { minLength: 40, maxLength: 40 }) })
 
-describe('generated code', () => {
+describe('generated code', { timeout: 240_000 }, () => {
   it.each(['zod', 'valibot'] as const)('of %s accepts what the schema accepts, and the other way round', (format) => {
     const seen = { accepted: 0, refused: 0 }
     fc.assert(
@@ -137,5 +140,42 @@ describe('generated code', () => {
       { numRuns: 10_000 },
     )
     expect(Math.min(seen.accepted, seen.refused)).toBeGreaterThan(8_000)
+  })
+})
+
+describe('references', () => {
+  const TEXT = { type: 'string', minLength: 2 }
+  const cases: [string, Schema][] = [
+    ['by a pointer', { definitions: { a: TEXT }, properties: { x: { $ref: '#/definitions/a' } } }],
+    ['escaped', { $defs: { 'a/b~c %': TEXT }, properties: { x: { $ref: '#/$defs/a~1b~0c%20%25' } } }],
+    ['by an anchor', { $defs: { a: { ...TEXT, $anchor: 'name' } }, properties: { x: { $ref: '#name' } } }],
+    ['by an id of draft 4', { definitions: { a: { ...TEXT, id: '#name' } }, properties: { x: { $ref: '#name' } } }],
+    ['to one more', { $defs: { a: TEXT, b: { $ref: '#/$defs/a' } }, properties: { x: { $ref: '#/$defs/b' } } }],
+    [
+      'with neighbours, which count since 2019-09',
+      {
+        $schema: 'https://json-schema.org/draft/2019-09/schema',
+        $defs: { a: { type: 'string' } },
+        properties: { x: { $ref: '#/$defs/a', minLength: 2 } },
+      },
+    ],
+  ]
+  it.each(cases)('%s', (_what, schema) => {
+    const { code, findings } = write({ type: 'object', ...schema })
+    const generated = run(code).events['Order Completed']
+    expect([accepts(generated, { x: 'ab' }), accepts(generated, { x: 'a' }), accepts(generated, { x: 1 })]).toEqual([
+      true,
+      false,
+      false,
+    ])
+    expect(findings).toEqual([])
+  })
+
+  it('with neighbours, which did not count before', () => {
+    const { code } = write({
+      definitions: { a: { type: 'string' } },
+      properties: { x: { $ref: '#/definitions/a', minLength: 2 } },
+    })
+    expect(accepts(run(code).events['Order Completed'], { x: 'a' })).toBe(true)
   })
 })
