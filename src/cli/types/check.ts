@@ -7,6 +7,7 @@ import { counted, escaped, note, printJson } from '../terminal.ts'
 import { type Finding, type JsonSchema, type Rule, titleOf } from './rule.ts'
 import { join } from './schema.ts'
 import { createAjv } from './shape.ts'
+import { isDataEvent } from './texts.ts'
 import type { Seen } from './traffic.ts'
 
 interface Fault {
@@ -33,6 +34,7 @@ export interface Checked {
 /** So many faults are told apart for an event, and so many unplanned events by their names. */
 const MAX_FAULTS = 100
 const MAX_UNPLANNED = 10_000
+const MAX_ID_LENGTH = 100
 
 interface Entry {
   readonly title: string
@@ -53,7 +55,7 @@ export interface Check {
 export function createCheck(rules: readonly Rule[], add: (finding: Finding) => void): Check {
   const planned = new Map(rules.map((rule) => [keyOf(rule.type, rule.event), createEntry(titleOf(rule), rule.schema)]))
   const unplanned = new Map<string, Entry>()
-  const others = createEntry('Other events')
+  const others = createEntry('Other events, of names that are data or beyond the first 10 000')
 
   function createEntry(title: string, schema?: JsonSchema): Entry {
     return { title, schema, validate: undefined, faults: new Map(), messages: 0, broken: 0, messageId: undefined }
@@ -73,7 +75,7 @@ export function createCheck(rules: readonly Rule[], add: (finding: Finding) => v
   function entryOf(event: string): Entry {
     const known = planned.get(keyOf('track', event)) ?? unplanned.get(event)
     if (known !== undefined) return known
-    if (unplanned.size === MAX_UNPLANNED) return others
+    if (unplanned.size === MAX_UNPLANNED || isDataEvent(event)) return others
     const created = createEntry(event)
     unplanned.set(event, created)
     return created
@@ -81,7 +83,8 @@ export function createCheck(rules: readonly Rule[], add: (finding: Finding) => v
 
   return {
     add({ message }) {
-      const { type, messageId } = message
+      const { type } = message
+      const messageId = message.messageId?.slice(0, MAX_ID_LENGTH)
       const entry = type === 'track' ? entryOf(message.event) : planned.get(keyOf(type, undefined))
       if (entry === undefined) return
       entry.messages += 1
@@ -92,7 +95,8 @@ export function createCheck(rules: readonly Rule[], add: (finding: Finding) => v
       const value = (type === 'track' ? message.properties : (message as { traits?: unknown }).traits) ?? {}
       if (validate(value)) return
       entry.broken += 1
-      const errors = validate.errors ?? []
+      // The keyword itself has an error beside those of its parts.
+      const errors = (validate.errors ?? []).filter(({ schemaPath }) => !PART.test(schemaPath))
       const wrongType = new Set(
         errors.filter(({ keyword }) => keyword === 'type').map(({ instancePath }) => instancePath),
       )
@@ -124,10 +128,12 @@ function keyOf(type: string, event: string | undefined): string {
   return `${type} ${event ?? ''}`
 }
 
+/** A part of `anyOf` or `oneOf`, which is no property of this name. */
+const PART = /(?<!\/properties)\/(anyOf|oneOf)\/\d+\//
+
 /** An error of Ajv, with the names of the plan alone: other keys of a message may be personal. */
 function describe(error: ErrorObject, schema: JsonSchema): [key: string, fault: Pick<Fault, 'path' | 'text'>][] {
-  const { keyword, instancePath, schemaPath, params, message = '' } = error
-  if (/\/(anyOf|oneOf)\//.test(schemaPath)) return [] // The keyword itself has an error, too.
+  const { keyword, instancePath, params, message = '' } = error
   if (keyword === 'if' || keyword === 'allOf') return []
   const keys = instancePath.split('/').slice(1)
   const path = keys.reduce((path, key, at) => nameOf(path, key, schema, keys.slice(0, at)), '')

@@ -26,7 +26,7 @@ export function keyOf(name: string): string {
 /** A regular expression: as a literal, unless that would hide some of it. */
 export function regExpOf(pattern: RegExp): string {
   const literal = String(pattern)
-  if (!/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(literal)) return literal
+  if (!/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.test(literal)) return literal
   return `new RegExp(${quote(pattern.source)}, ${quote(pattern.flags)})`
 }
 

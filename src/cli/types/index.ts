@@ -32,7 +32,10 @@ interface Options {
 
 export function define(command: Command): void {
   command
-    .argument('[sources...]', 'plans and messages: files, folders of plans, - for stdin, or locations of queues')
+    .argument(
+      '[sources...]',
+      'plans and messages: files, folders of plans, - for messages on stdin, or locations of queues',
+    )
     .option('--out <file>', 'write this file. Default: stdout')
     .addOption(choice('--format <format>', 'what to write', FORMATS).default('zod'))
     .option('--enums', 'of messages: write the values of texts that have few')
@@ -72,9 +75,12 @@ async function types(given: readonly string[], options: Options): Promise<void> 
   const findings: Finding[] = []
   const add = (finding: Finding): void => void findings.push(finding)
   const { traffic, files } = await open(sources, options)
-  const ofPlans = readPlans(files, add)
+  const ofPlans = attempt(() => readPlans(files, add))
   if (ofPlans.length === 0 && files.length > 0) {
-    throw new UsageError(`SOURCE must hold a plan. Got none in ${counted(files.length, 'file')}.`)
+    noteAll(findings)
+    throw new UsageError(
+      `SOURCE must hold a plan. Got none in ${counted(files.length, 'file')}. A plan of RudderStack needs all of its files: pass their folder.`,
+    )
   }
   if (options.check) {
     if (ofPlans.length === 0 || traffic.length === 0) {
@@ -92,10 +98,20 @@ async function types(given: readonly string[], options: Options): Promise<void> 
   await readAll(traffic, inference.add)
   const rules = mergeRules(ofPlans, inference.rules(), add)
   if (rules.length === 0) throw new UsageError('SOURCE must hold track, identify or group messages. Got others.')
-  const text = printRules(rules, options.format, add)
+  const text = attempt(() => printRules(rules, options.format, add))
   noteAll([...findings, ...inference.findings()])
   if (options.out === undefined) process.stdout.write(text)
   else await write(options.out, text, rules)
+}
+
+/** @throws UsageError for what nests deeper than the stack. */
+function attempt<T>(step: () => T): T {
+  try {
+    return step()
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new UsageError('SOURCE must hold a plan of reasonable depth. Got one that nests too deep. Pass another one.')
+  }
 }
 
 function requireFitting({ check = false, out, enums, json, junit }: Options): void {

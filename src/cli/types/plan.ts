@@ -4,10 +4,11 @@ import { basename } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { parseAllDocuments } from 'yaml'
 import { isObject } from '../../message/json.ts'
+import { isMessageType } from '../../message/type-table.ts'
 import { UsageError } from '../terminal.ts'
 import { isRudderStack, readRudderStack } from './rudderstack.ts'
 import { type Finding, type JsonSchema, type Rule, titleOf } from './rule.ts'
-import { normalise, text } from './schema.ts'
+import { type AddPathFinding, normalise, text } from './schema.ts'
 import { isTerraform, readTerraform } from './terraform.ts'
 
 /** A file that may hold a plan, or a part of one. */
@@ -18,7 +19,7 @@ export interface PlanFile {
   readonly isFound: boolean
 }
 
-export type AddFinding = (finding: Finding) => void
+type AddFinding = (finding: Finding) => void
 
 const MAX_DEPTH = 10
 
@@ -41,17 +42,21 @@ export function readPlans(files: readonly PlanFile[], add: AddFinding): Rule[] {
   ]
 }
 
-function parse({ name, text }: PlanFile): unknown[] {
-  if (isTerraform(text)) return readTerraform(text, name)
+function parse({ name, text: given, isFound }: PlanFile): unknown[] {
+  const text = given.replace(/^\ufeff/, '')
   try {
+    if (isTerraform(text)) return readTerraform(text, name)
     if (/^\s*[[{]/.test(text)) return [JSON.parse(text)]
+    const documents = parseAllDocuments(text, { merge: true })
+    const [fault] = 'empty' in documents ? [] : documents.flatMap(({ errors }) => errors)
+    if (fault !== undefined) throw fault
+    return 'empty' in documents ? [] : documents.map((document) => document.toJS({ maxAliasCount: 100 }))
   } catch (error) {
-    throw new UsageError(`${name} holds no plan: it is no JSON. Got ${(error as Error).message}.`)
+    if (isFound) return []
+    if (error instanceof UsageError) throw error
+    const [fault] = (error as Error).message.split('\n')
+    throw new UsageError(`${name} must be JSON, YAML or HCL. Got another text: ${fault}. Pass a plan, or messages.`)
   }
-  const documents = parseAllDocuments(text)
-  const [fault] = 'empty' in documents ? [] : documents.flatMap(({ errors }) => errors)
-  if (fault !== undefined) throw new UsageError(`${name} holds no plan: it is no YAML. ${fault.message.split('\n')[0]}`)
-  return 'empty' in documents ? [] : documents.map((document) => document.toJS({ maxAliasCount: 100 }))
 }
 
 function readPlan(value: unknown, file: PlanFile, add: AddFinding): Rule[] {
@@ -76,7 +81,7 @@ interface PlanPart {
 /** Finds the rules, however deep in an answer or a state they are: each list is one plan. */
 function* findParts(value: unknown, depth: number): Generator<PlanPart[]> {
   if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return
-  if (Array.isArray(value) && value.some(isPublicRule)) return yield value.filter(isPublicRule).map(toPart)
+  if (Array.isArray(value) && value.some(isPublicRule)) return yield value.filter(isObject).map(toPart)
   if (isObject(value) && Array.isArray(value.events) && value.events.some(isConfigEvent))
     return yield partsOfConfig(value)
   for (const each of Object.values(value)) yield* findParts(each, depth + 1)
@@ -174,22 +179,31 @@ function readPart(parts: readonly PlanPart[], add: AddFinding): Rule[] {
 const SECTIONS = ['context', 'properties', 'traits']
 
 /** The part of a schema that is about `properties` or `traits`: schemas of Segment are about the whole message, or about this alone. */
-function sectionOf(schema: JsonSchema, type: Rule['type'], add: (path: string, text: string) => void): JsonSchema {
+function sectionOf(schema: JsonSchema, type: Rule['type'], add: AddPathFinding): JsonSchema {
   const name = type === 'track' ? 'properties' : 'traits'
   const sections = isObject(schema.properties) ? schema.properties : {}
   const names = Object.keys(sections)
   if (names.length === 0 || !names.every((each) => SECTIONS.includes(each))) return schema
-  const { context, [name]: section } = sections
+  const isWhole = Object.values(sections).every((each) => !isObject(each) || (each.type ?? 'object') === 'object')
+  if (!isWhole) return schema
+  if (!names.includes(name)) add('', `describes ${names.join(' and ')} of messages, and no \`${name}\``)
+  const { context, [name]: section = {} } = sections
   const { properties = {}, required = [] } = isObject(context) ? context : {}
-  if (Object.keys(properties as object).length + listOf(required).length > 0)
+  if (Object.keys(properties as object).length + listOf(required).length > 0) {
     add('', 'describes `context`, which is not checked')
+  }
+  const beside = Object.keys(schema).filter((keyword) => !OF_WHOLE.has(keyword))
+  if (beside.length > 0) add('', `has ${beside.join(', ')} beside \`${name}\`, which is not checked`)
   const { description, deprecated } = schema
   return {
-    ...(isObject(section) ? section : {}),
+    ...(isObject(section) ? section : { allOf: [section] }),
     ...(text(description) && { description }),
     ...(deprecated === true && { deprecated }),
   }
 }
+
+/** What says nothing of a section. */
+const OF_WHOLE = new Set(['type', 'title', 'description', 'properties', 'required', '$comment', 'deprecated'])
 
 /** What both schemas say, as one that has the properties of both. */
 function combine(own: JsonSchema, common: JsonSchema): JsonSchema {
@@ -214,7 +228,8 @@ function listOf(value: unknown): readonly unknown[] {
 
 function isSchema(value: unknown): value is JsonSchema {
   if (!isObject(value)) return false
-  const { $schema } = value
+  const { $schema, type } = value
+  if (isMessageType(type)) return false
   if ($schema !== undefined) return /json-?schema/.test(String($schema))
   return [value.properties, value.anyOf, value.oneOf, value.allOf].some((each) => typeof each === 'object')
 }
@@ -223,31 +238,37 @@ function isSchema(value: unknown): value is JsonSchema {
 function readSchemas(schema: JsonSchema, fileName: string, add: AddFinding): Rule[] {
   const found: [path: string, text: string][] = []
   const whole = normalise(schema, (path, fault) => found.push([path, fault]))
-  const each = [whole.anyOf ?? whole.oneOf ?? whole].flat() as JsonSchema[]
-  const messages = each.map(readMessage)
-  const rules = messages.every((rule) => rule !== undefined)
-    ? messages
-    : [ofEvent(text(whole.title) ?? fileName, whole)]
-  for (const [path, fault] of found)
-    add({ place: `${rules.length === 1 ? titleOf(rules[0] as Rule) : fileName}${path && `: ${path}`}`, text: fault })
-  return rules
+  const parts = [whole.anyOf ?? whole.oneOf ?? whole].flat() as JsonSchema[]
+  const messages = parts.map(readMessage)
+  const ofMessages = messages.filter((rule) => rule !== undefined)
+  const title = text(whole.title) ?? fileName
+  const addTo = (path: string, fault: string): void => add({ place: `${title}${path && `: ${path}`}`, text: fault })
+  for (const [path, fault] of found) addTo(path, fault)
+  if (ofMessages.length === 0) {
+    return [{ type: 'track', event: title, schema: sectionOf(whole, 'track', addTo), version: undefined }]
+  }
+  const left = parts.length - ofMessages.length
+  if (left > 0) addTo('', `${left} left out: only track, identify and group messages have schemas`)
+  const beside = parts.length > 1 ? Object.keys(whole).filter((keyword) => !BESIDE_MESSAGES.has(keyword)) : []
+  if (beside.length > 0) addTo('', `has ${beside.join(', ')} beside its messages, which is not checked`)
+  return ofMessages
 }
+
+const BESIDE_MESSAGES = new Set(['anyOf', 'oneOf', 'type', 'title', 'description', '$comment'])
 
 /** Undefined for a schema that is of no message: its `type` or `event` says which. */
 function readMessage(schema: JsonSchema): Rule | undefined {
   const properties = isObject(schema.properties) ? schema.properties : {}
   const [type, event] = [constantOf(properties.type), constantOf(properties.event)]
-  const describe = (section: unknown): JsonSchema => ({
+  const describe = (section: unknown = {}): JsonSchema => ({
     ...(text(schema.description) && { description: schema.description }),
-    ...(isObject(section) ? section : {}),
+    ...(isObject(section) ? section : { allOf: [section] }),
   })
-  if (event !== undefined && (type ?? 'track') === 'track') return ofEvent(event, describe(properties.properties))
+  if (event !== undefined && (type ?? 'track') === 'track') {
+    return { type: 'track', event, schema: describe(properties.properties), version: undefined }
+  }
   if (type !== 'identify' && type !== 'group') return undefined
   return { type, event: undefined, schema: describe(properties.traits), version: undefined }
-}
-
-function ofEvent(event: string, schema: JsonSchema): Rule {
-  return { type: 'track', event, schema: sectionOf(schema, 'track', () => {}), version: undefined }
 }
 
 function constantOf(schema: unknown): string | undefined {

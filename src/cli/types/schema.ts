@@ -5,7 +5,7 @@ import { UsageError } from '../terminal.ts'
 import type { JsonSchema } from './rule.ts'
 
 /** So many schemas are within one, references included: more are an attack, or no tracking plan. */
-const MAX_SCHEMAS = 200_000
+const MAX_SCHEMAS = 5_000
 /** Deeper ones are left out. */
 const MAX_DEPTH = 50
 
@@ -15,64 +15,138 @@ const SINGLE: ReadonlySet<string> = new Set([
   ...['items', 'contains', 'additionalProperties', 'propertyNames', 'unevaluatedItems', 'unevaluatedProperties'],
   ...['not', 'if', 'then', 'else'],
 ])
-/** What has no meaning once references are resolved. */
-const LEFT_OUT: ReadonlySet<string> = new Set([
-  ...['$schema', '$id', 'id', '$anchor', '$vocabulary', '$defs', 'definitions', '$ref', 'additionalItems'],
-  ...['dependencies', 'labels', 'eventMetadata'],
-])
+const TYPES: ReadonlySet<unknown> = new Set(['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'])
+
+/** The other keywords, and whether a value is one of theirs. A keyword that is not listed has no meaning, or none here. */
+const VALUES: Readonly<Record<string, (value: unknown) => boolean>> = {
+  type: (value) => [value].flat().length > 0 && [value].flat().every((type) => TYPES.has(type)),
+  enum: (value) => Array.isArray(value) && value.length > 0 && !value.some(Number.isNaN),
+  const: () => true,
+  required: isTexts,
+  dependentRequired: (value) => isObject(value) && Object.values(value).every(isTexts),
+  pattern: isPattern,
+  uniqueItems: (value) => typeof value === 'boolean',
+  multipleOf: (value) => Number.isFinite(value) && Number(value) > 0,
+  ...forEach('minimum maximum exclusiveMinimum exclusiveMaximum', Number.isFinite),
+  ...forEach('minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains', isCount),
+  ...forEach('title description format $comment deprecated', () => true),
+}
+
+/** What a given-up part of it would turn into its opposite, and what goes with it. */
+const INVERTED: Readonly<Record<string, readonly string[]>> = {
+  not: [],
+  oneOf: [],
+  if: ['then', 'else'],
+  contains: ['minContains', 'maxContains'],
+}
 
 /** Adds a finding about the schema at a path: `items[].sku`, empty for the whole. */
-export type AddFinding = (path: string, text: string) => void
+export type AddPathFinding = (path: string, text: string) => void
 
 /** @throws UsageError for a schema of unreasonable size. */
-export function normalise(root: unknown, add: AddFinding): JsonSchema {
-  const isOld = /draft-0[3-7]/.test(text(isObject(root) ? root.$schema : undefined) ?? 'draft-07')
+export function normalise(root: unknown, add: AddPathFinding): JsonSchema {
+  const { $schema, $defs } = isObject(root) ? root : {}
+  const isOld = /draft-0[3-7]/.test(text($schema) ?? ($defs === undefined ? 'draft-07' : ''))
   let count = 0
+  let givenUp = 0
 
   function rewrite(schema: unknown, path: string, refs: readonly string[], depth: number): JsonSchema | boolean {
     count += 1
-    if (count > MAX_SCHEMAS)
-      throw new UsageError(`A schema must hold at most ${MAX_SCHEMAS} others, with those that it refers to. Got more.`)
+    if (count > MAX_SCHEMAS) {
+      throw new UsageError(
+        `The schema of an event must hold at most ${MAX_SCHEMAS} others, with those that it refers to. Got more.`,
+      )
+    }
     if (typeof schema === 'boolean') return schema
-    if (!isObject(schema)) return give(path, 'is no JSON Schema')
-    if (depth > MAX_DEPTH) return give(path, `is nested more than ${MAX_DEPTH} deep`)
-    const ref = text(schema.$ref)
-    const own = ref !== undefined && isOld ? {} : rewriteOwn(schema, path, refs, depth)
-    if (ref === undefined) return own
+    if (!isObject(schema)) return giveUp(path, 'is no JSON Schema')
+    if (depth > MAX_DEPTH) return giveUp(path, `is nested more than ${MAX_DEPTH} deep`)
+    if ('$recursiveRef' in schema || '$dynamicRef' in schema) return giveUp(path, 'has a dynamic reference')
+    const { $ref, ...others } = schema
+    const ref = text($ref)
+    if (ref === undefined) return rewriteOwn(schema, path, refs, depth)
     const target = resolve(ref, path, refs, depth)
-    return Object.keys(own).length === 0 ? target : { allOf: [target, own] }
+    const own = rewriteOwn(others, path, refs, depth)
+    if (Object.keys(own).length === 0) return target
+    if (!isOld) return { ...own, allOf: [target, ...((own.allOf as JsonSchema[] | undefined) ?? [])] }
+    const ignored = Object.keys(own).filter((keyword) => !ANNOTATIONS.has(keyword))
+    if (ignored.length > 0)
+      add(path, `${listed(ignored)} beside \`$ref\` has no meaning before 2019-09: it is left out`)
+    return target
   }
 
   function resolve(ref: string, path: string, refs: readonly string[], depth: number): JsonSchema | boolean {
-    if (refs.includes(ref)) return give(path, 'refers to itself')
+    if (refs.includes(ref)) return giveUp(path, 'refers to itself')
     const target = find(root, ref)
-    if (target === undefined) return give(path, `refers to ${ref}, which is not in the schema`)
+    if (target === undefined) return giveUp(path, `refers to ${ref}, which is not in the schema`)
     return rewrite(target, path, [...refs, ref], depth + 1)
   }
 
-  function rewriteOwn(schema: JsonSchema, path: string, refs: readonly string[], depth: number): JsonSchema {
-    const below = (each: unknown, at: string) => rewrite(each, at, refs, depth + 1)
-    const entries = Object.entries(modernise(schema))
-      .filter(([keyword]) => !LEFT_OUT.has(keyword))
-      .map(([keyword, value]): [string, unknown] => {
-        if (MAPS.has(keyword) && isObject(value)) {
-          const within = Object.entries(value).map(([name, each]) => [name, below(each, join(path, name))] as const)
-          return [keyword, Object.fromEntries(within)]
-        }
-        if (LISTS.has(keyword) && Array.isArray(value)) return [keyword, value.map((each) => below(each, path))]
-        if (keyword === 'items') return [keyword, below(value, `${path}[]`)]
-        return [keyword, SINGLE.has(keyword) ? below(value, path) : value]
-      })
-    return Object.fromEntries(entries)
+  function rewriteOwn(given: JsonSchema, path: string, refs: readonly string[], depth: number): JsonSchema {
+    const schema = modernise(given)
+    const faulty = Object.keys(schema).find((keyword) => !isValid(keyword, schema[keyword]))
+    if (faulty !== undefined) return giveUp(path, `has a \`${faulty}\` that no JSON Schema has`)
+    const below = (each: unknown, at = path) => rewrite(each, at, refs, depth + 1)
+    const rewritten = new Map<string, unknown>()
+    const dropped: string[] = []
+    for (const [keyword, value] of Object.entries(schema)) {
+      const before = givenUp
+      if (MAPS.has(keyword)) {
+        const within = Object.entries(value as JsonSchema).map(([name, each]) => [name, below(each, join(path, name))])
+        rewritten.set(keyword, Object.fromEntries(within))
+      } else if (LISTS.has(keyword))
+        rewritten.set(
+          keyword,
+          (value as unknown[]).map((each) => below(each)),
+        )
+      else if (SINGLE.has(keyword)) rewritten.set(keyword, below(value, keyword === 'items' ? `${path}[]` : path))
+      else if (Object.hasOwn(VALUES, keyword)) rewritten.set(keyword, value)
+      if (givenUp > before && Object.hasOwn(INVERTED, keyword)) dropped.push(keyword, ...(INVERTED[keyword] ?? []))
+    }
+    for (const keyword of dropped) rewritten.delete(keyword)
+    if (dropped.length > 0) add(path, `${listed(dropped)} with such a part is left out`)
+    return Object.fromEntries(rewritten)
   }
 
-  function give(path: string, fault: string): JsonSchema {
+  function giveUp(path: string, fault: string): JsonSchema {
+    givenUp += 1
     add(path, `${fault}: any value is accepted`)
     return {}
   }
 
   const rewritten = rewrite(root, '', [], 0)
   return typeof rewritten === 'boolean' ? { allOf: [rewritten] } : rewritten
+}
+
+const ANNOTATIONS: ReadonlySet<string> = new Set(['title', 'description', 'format', '$comment', 'deprecated'])
+
+function isValid(keyword: string, value: unknown): boolean {
+  if (MAPS.has(keyword)) return isObject(value)
+  if (LISTS.has(keyword)) return Array.isArray(value) && value.length > 0
+  return !Object.hasOwn(VALUES, keyword) || VALUES[keyword]?.(value) === true
+}
+
+function isTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((each) => typeof each === 'string')
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 0
+}
+
+function isPattern(value: unknown): boolean {
+  try {
+    return typeof value === 'string' && new RegExp(value, 'u') !== undefined
+  } catch {
+    return false
+  }
+}
+
+function forEach(keywords: string, isValue: (value: unknown) => boolean) {
+  return Object.fromEntries(keywords.split(' ').map((keyword) => [keyword, isValue]))
+}
+
+function listed(keywords: readonly string[]): string {
+  return keywords.map((keyword) => `\`${keyword}\``).join(', ')
 }
 
 /** The path of a property. */
@@ -82,24 +156,24 @@ export function join(path: string, name: string): string {
 }
 
 /** Its keywords, as those of 2020-12. Drafts that share a name for two meanings are told apart by the value. */
-function modernise({ dependencies, additionalItems, ...schema }: JsonSchema): JsonSchema {
+function modernise({ dependencies, additionalItems, nullable, ...schema }: JsonSchema): JsonSchema {
   const modern: Record<string, unknown> = { ...schema }
   if ([modern.type].flat().includes('any')) delete modern.type // Plans of Segment have this type.
+  if (nullable === true && modern.type !== undefined) modern.type = [modern.type, 'null'].flat()
   for (const [limit, exclusive] of EXCLUSIVE) {
     if (typeof modern[exclusive] !== 'boolean') continue
-    const isExclusive = modern[exclusive] && limit in modern
-    Object.assign(modern, { [exclusive]: isExclusive ? modern[limit] : undefined })
-    delete modern[isExclusive ? limit : exclusive]
+    if (modern[exclusive] && limit in modern) {
+      modern[exclusive] = modern[limit]
+      delete modern[limit]
+    } else delete modern[exclusive]
   }
-  if (Array.isArray(modern.items)) {
-    Object.assign(modern, { prefixItems: modern.items, items: additionalItems ?? true })
-  }
-  if (isObject(dependencies)) {
-    const [lists, schemas] = [[], []] as [string, unknown][][]
-    for (const entry of Object.entries(dependencies)) (Array.isArray(entry[1]) ? lists : schemas)?.push(entry)
-    if (lists?.length) Object.assign(modern, { dependentRequired: Object.fromEntries(lists) })
-    if (schemas?.length) Object.assign(modern, { dependentSchemas: Object.fromEntries(schemas) })
-  }
+  if (Array.isArray(modern.items)) Object.assign(modern, { prefixItems: modern.items, items: additionalItems ?? true })
+  if (!isObject(dependencies)) return modern
+  const [lists, schemas] = [true, false].map((isList) => {
+    return Object.entries(dependencies).filter(([, value]) => Array.isArray(value) === isList)
+  })
+  if (lists?.length) modern.dependentRequired = Object.fromEntries(lists)
+  if (schemas?.length) modern.dependentSchemas = Object.fromEntries(schemas)
   return modern
 }
 

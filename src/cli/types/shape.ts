@@ -3,7 +3,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { isObject } from '../../message/json.ts'
 import type { JsonSchema } from './rule.ts'
-import { type AddFinding, join, text } from './schema.ts'
+import { type AddPathFinding, join, text } from './schema.ts'
 
 export type Shape =
   | { readonly kind: 'unknown' | 'never' | 'null' | 'boolean' }
@@ -65,7 +65,6 @@ const UNSUPPORTED = [
 ]
 
 type Type = 'null' | 'boolean' | 'integer' | 'number' | 'string' | 'array' | 'object'
-const TYPES: ReadonlySet<unknown> = new Set(['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'])
 
 /** The keywords that have a meaning for values of one type alone. */
 const KEYWORDS: Readonly<Partial<Record<Type, readonly string[]>>> = {
@@ -77,16 +76,17 @@ const KEYWORDS: Readonly<Partial<Record<Type, readonly string[]>>> = {
 const TYPED = Object.values(KEYWORDS).flat()
 
 /** Reads the schema of properties or traits, which are an object. */
-export function readShape(schema: JsonSchema, limits: Limits, add: AddFinding): Shape {
-  return read(schema, '', ['object'])
+export function readShape(schema: JsonSchema, limits: Limits, add: AddPathFinding): Shape {
+  let givenUp = 0
+  const whole = read(schema, '', ['object'])
+  if (whole.kind === 'never') add('', 'accepts no message')
+  return whole
 
   /** @param types Those that a schema around it allows; undefined for all. */
   function read(schema: JsonSchema | boolean, path: string, types?: readonly Type[]): Shape {
     if (schema === true) return types === undefined ? UNKNOWN : ofTypes({}, path, types)
     if (schema === false) return NEVER
     const own = typesOf(schema)
-    const strange = own?.find((type) => !TYPES.has(type))
-    if (strange !== undefined) return giveUp(path, `\`type\` ${JSON.stringify(strange)}`)
     const allowed = [types, own, ...listOf(schema.allOf).map(typesOf)].reduce(intersect)
     const values = 'const' in schema ? [schema.const] : schema.enum
     if (Array.isArray(values)) {
@@ -102,7 +102,12 @@ export function readShape(schema: JsonSchema, limits: Limits, add: AddFinding): 
     const readAll = (list: unknown): Shape[] => listOf(list).map((each) => read(each, path, allowed))
     const parts = readAll(schema.allOf)
     if (Array.isArray(anyOf)) parts.push(union(readAll(anyOf)))
-    if (Array.isArray(oneOf)) parts.push(exclusive(readAll(oneOf), path))
+    if (Array.isArray(oneOf)) {
+      const before = givenUp
+      const each = readAll(oneOf)
+      if (givenUp > before) return giveUp(path, '`oneOf` with such a part') // It must not match beside another one.
+      parts.push(exclusive(each, path))
+    }
     if (parts.length === 0 || typed.length > 0) {
       parts.unshift(allowed === undefined ? UNKNOWN : ofTypes(schema, path, allowed))
     }
@@ -119,16 +124,18 @@ export function readShape(schema: JsonSchema, limits: Limits, add: AddFinding): 
   }
 
   function ofType(schema: JsonSchema, path: string, type: Type): Shape {
-    if (type === 'string') return stringOf(schema, path)
-    if (type === 'array') return arrayOf(schema, path)
+    if (type === 'string' || type === 'array') {
+      const { min, max } =
+        type === 'string' ? sizeOf(schema.minLength, schema.maxLength) : sizeOf(schema.minItems, schema.maxItems)
+      if (max !== undefined && min > max) return NEVER
+      return type === 'string' ? stringOf(schema, { min, max }) : arrayOf(schema, { min, max }, path)
+    }
     if (type === 'object') return objectOf(schema, path)
     return type === 'number' || type === 'integer' ? numberOf(schema, path, type === 'integer') : { kind: type }
   }
 
-  function stringOf({ minLength, maxLength, pattern }: JsonSchema, path: string): Shape {
-    const expression = typeof pattern === 'string' ? compile(pattern) : undefined
-    if (expression === null) return giveUp(path, '`pattern` that is no regular expression of JavaScript')
-    return sized(path, minLength, maxLength, (size) => ({ kind: 'string', ...size, pattern: expression }))
+  function stringOf({ pattern }: JsonSchema, size: Size): Shape {
+    return { kind: 'string', ...size, pattern: typeof pattern === 'string' ? new RegExp(pattern, 'u') : undefined }
   }
 
   function numberOf(schema: JsonSchema, path: string, isInteger: boolean): Shape {
@@ -141,20 +148,13 @@ export function readShape(schema: JsonSchema, limits: Limits, add: AddFinding): 
     return { kind: 'number', isInteger, min, max, above, below, multipleOf }
   }
 
-  function arrayOf({ items = true, minItems, maxItems, uniqueItems }: JsonSchema, path: string): Shape {
+  function arrayOf({ items = true, uniqueItems }: JsonSchema, size: Size, path: string): Shape {
     const shape = read(items as JsonSchema, `${path}[]`)
     const isUnique = uniqueItems === true
     if (isUnique && kindsOf(shape).some((kind) => kind === 'array' || kind === 'object')) {
       return giveUp(path, '`uniqueItems` of lists or objects')
     }
-    return sized(path, minItems, maxItems, (size) => ({ kind: 'array', items: shape, ...size, isUnique }))
-  }
-
-  function sized(path: string, least: unknown, most: unknown, shapeOf: (size: Size) => Shape): Shape {
-    const [min, max] = [number(least) ?? 0, number(most)]
-    const isSize = (value: number): boolean => Number.isSafeInteger(value) && value >= 0
-    if (!isSize(min) || !isSize(max ?? 0)) return giveUp(path, 'a length that is no whole number')
-    return max !== undefined && min > max ? NEVER : shapeOf({ min, max })
+    return { kind: 'array', items: shape, ...size, isUnique }
   }
 
   function objectOf(schema: JsonSchema, path: string): Shape {
@@ -166,8 +166,10 @@ export function readShape(schema: JsonSchema, limits: Limits, add: AddFinding): 
     const names = [...new Set([...Object.keys(declared), ...required])].sort()
     const inherited = names.filter((name) => name in Object.prototype)
     if (inherited.length > 0 && others !== true) return giveUp(path, `a property named \`${inherited[0]}\``)
-    for (const name of inherited)
+    for (const name of inherited) {
+      givenUp += 1
       add(join(path, name), 'is left out: every object of JavaScript has a property of this name')
+    }
     const properties = names
       .filter((name) => !inherited.includes(name))
       .map((name): Property => {
@@ -190,6 +192,7 @@ export function readShape(schema: JsonSchema, limits: Limits, add: AddFinding): 
   }
 
   function giveUp(path: string, what: string): Shape {
+    givenUp += 1
     add(path, `${what} is not supported: any value is accepted`)
     return UNKNOWN
   }
@@ -246,21 +249,15 @@ function acceptedBy(
 }
 
 /** Keywords that say nothing of a value of an `enum`, or are looked at already. */
-const HARMLESS = new Set('enum const type title description format default examples $comment deprecated'.split(' '))
+const HARMLESS = new Set('enum type title description format $comment deprecated'.split(' '))
 
 /** A validator of JSON Schema 2020-12 that collects all errors, and takes formats as comments. */
 export function createAjv(): Ajv2020 {
   return new Ajv2020({ strict: false, allErrors: true, validateFormats: false, logger: false, validateSchema: false })
 }
 
-/** Null for one that JavaScript cannot compile. */
-function compile(pattern: string): RegExp | null {
-  for (const flags of ['u', '']) {
-    try {
-      return new RegExp(pattern, flags)
-    } catch {}
-  }
-  return null
+function sizeOf(min: unknown, max: unknown): Size {
+  return { min: number(min) ?? 0, max: number(max) }
 }
 
 function literals(values: readonly (Literal | null)[]): Shape {

@@ -33,18 +33,24 @@ export function nameFormat(formats: number): string | undefined {
 const MAX_NAME_LENGTH = 200
 const UUID = /[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/i
 const EMAIL = /[^\s@]+@[^\s@]+\.[^\s@]+/
+const URL_START = /:\/\//
 const DATE = /\d{4}-\d\d-\d\d/
 const HEX = /[\da-f]{16}/i
 /** An index, an id, a telephone number, an IP address. */
-const DIGITS = /^\+?\d[\d .,:()/_-]*$/
+const DIGITS = /^[+(]?\d[\d .,:()/_-]*$/
+/** A telephone number, an account. */
+const LONG_NUMBER = /\d([ ./()-]*\d){6}/
+/** An id of letters and digits, an address of IPv6. */
+const ID = /^(?=.*\d)(?=.*[a-z])[a-z\d]{20,}$|([\da-f]*:){2}/i
 
 /** Whether a key, or a text, is data rather than a name. */
 export function isData(text: string): boolean {
   if (text.length > MAX_NAME_LENGTH || text.includes('@')) return true
-  return DIGITS.test(text) || DATE.test(text) || HEX.test(text) || UUID.test(text)
+  const patterns = [DIGITS, LONG_NUMBER, ID, DATE, HEX, UUID, URL_START]
+  return patterns.some((pattern) => pattern.test(text))
 }
 
 /** Whether the name of an event holds data. Digits may be a part of it. */
 export function isDataEvent(name: string): boolean {
-  return name.length > MAX_NAME_LENGTH || EMAIL.test(name) || UUID.test(name)
+  return name.length > MAX_NAME_LENGTH || EMAIL.test(name) || UUID.test(name) || LONG_NUMBER.test(name)
 }

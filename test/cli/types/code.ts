@@ -34,7 +34,7 @@ export interface Written {
 /** Writes the schema of the properties of one event. */
 export function write(schema: unknown, format: Format = 'zod', event = 'Order Completed'): Written {
   const findings: Finding[] = []
-  const normal = normalise(schema, (path, text) => findings.push({ place: path, text }))
+  const normal = normalise(schema, (path, text) => findings.push({ place: `${event}: ${path}`, text }))
   const rule: Rule = { type: 'track', event, schema: normal, version: undefined }
   return { code: printRules([rule], format, (finding) => findings.push(finding)), findings }
 }
