@@ -87,30 +87,25 @@ export function readRudderStack(files: readonly JsonSchema[], add: (finding: Fin
     within: readonly string[],
   ): JsonSchema {
     const { itemTypes, ...config } = camelCase(property.config ?? property.propConfig)
-    const types = typesOf(property.types ?? property.type)
-    const [custom] = types.filter((type) => type.startsWith('#'))
-    if (custom !== undefined) return { ...customType(custom, add, within), ...describe(property) }
-    const nested = listOf(use.properties).length > 0 ? use : undefined
+    const items = typesOf(property.item_types ?? property.item_type ?? itemTypes)
+    const declared = typesOf(property.types ?? property.type)
+    const hasNested = listOf(use.properties).length > 0
+    const types = declared.length === 0 && items.length === 0 && hasNested ? ['object'] : declared
     const objectIn = (all: readonly string[]): JsonSchema => {
-      if (nested === undefined || !all.includes('object')) return {}
-      const { type: _, ...schema } = objectOf(
-        nested,
-        nested.additional_properties !== false && nested.additionalProperties !== false,
-        add,
-        within,
-      )
+      if (!hasNested || !all.includes('object')) return {}
+      const isOpen = use.additional_properties !== false && use.additionalProperties !== false
+      const { type: _, ...schema } = objectOf(use, isOpen, add, within)
       return schema
     }
-    const items = typesOf(property.item_types ?? property.item_type ?? itemTypes)
-    const [customItem] = items.filter((type) => type.startsWith('#'))
-    const item = customItem === undefined ? { type: items, ...objectIn(items) } : customType(customItem, add, within)
-    return {
-      ...(types.length > 0 && { type: types }),
-      ...config,
-      ...objectIn(types),
-      ...(items.length > 0 && { items: item }),
-      ...describe(property),
+    const anyOf = (all: readonly string[], keywords: JsonSchema): JsonSchema => {
+      const plain = all.filter((type) => !type.startsWith('#'))
+      const custom = all.filter((type) => type.startsWith('#')).map((type) => customType(type, add, within))
+      const own = { ...(plain.length > 0 && { type: plain }), ...keywords, ...objectIn(plain) }
+      const schemas = plain.length > 0 || custom.length === 0 ? [...custom, own] : custom
+      return schemas.length === 1 ? (schemas[0] as JsonSchema) : { anyOf: schemas }
     }
+    const list = items.length > 0 ? { items: anyOf(items, {}) } : {}
+    return { ...anyOf(types, { ...config, ...list }), ...describe(property) }
   }
 
   function customType(

@@ -186,3 +186,28 @@ it('one message without an id is no plan', async () => {
   expect(code).toBe(2)
   expect(stderr).not.toMatch(/Jane|secret/)
 })
+
+it('types of RudderStack beside custom ones, and properties within one without a type, are kept', async () => {
+  const documents = [
+    'kind: events\nspec: { events: [{ id: e, name: A, event_type: track }] }',
+    `kind: properties
+spec:
+  properties:
+    - { id: home, name: home, types: ["#custom-type:code", "null"] }
+    - { id: list, name: list, type: array, item_types: ["#custom-type:code", number] }
+    - { id: nest, name: nest }`,
+    'kind: custom-types\nspec: { types: [{ id: code, name: Code, type: string, config: { min_length: 1 } }] }',
+    `kind: tracking-plan
+spec:
+  rules:
+    - event: "#event:e"
+      properties:
+        - { property: "#property:home", required: true }
+        - { property: "#property:list" }
+        - { property: "#property:nest", properties: [{ property: "#property:home", required: true }] }`,
+  ]
+  const { stdout } = await types(documents.map((document) => `version: rudder/v1\n${document}\n`).join('---\n'))
+  expect(stdout).toContain('home: z.string().min(1).nullable()')
+  expect(stdout).toContain('list: z.array(z.union([z.string().min(1), z.number()])).optional()')
+  expect(stdout).toMatch(/nest: z\.object\({\s+home: z\.string\(\)\.min\(1\)\.nullable\(\),\s+}\)\.optional\(\)/)
+})

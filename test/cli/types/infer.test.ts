@@ -381,7 +381,7 @@ describe('memory is bounded', () => {
   })
 })
 
-describe('of any messages', () => {
+describe('of any messages', { timeout: 240_000 }, () => {
   const nameOf = (index: number) => `key${String.fromCharCode(97 + (index % 26), 97 + index / 26)}`
   /** Up to 120 of 200 keys. */
   const wide = fc.record({ start: fc.nat(80), count: fc.nat(120), value: fc.constantFrom(1, 'red', null) })

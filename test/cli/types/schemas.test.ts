@@ -61,6 +61,8 @@ const { schema } = fc.letrec<{ schema: Schema; object: Schema; node: Schema | bo
       unique,
       fc.record({ anyOf: parts }),
       fc.record({ oneOf: parts }),
+      fc.record({ not: tie('node') }),
+      typed('object', fc.record({ patternProperties: fc.dictionary(fc.constantFrom('^a', 'b'), tie('node')) })),
       fc.record({ allOf: parts }),
       fc.record({
         allOf: fc.tuple(tie('object'), ofObject, fc.record({ anyOf: fc.array(ofObject, { minLength: 1 }) })),
@@ -121,7 +123,6 @@ describe('generated code', { timeout: 240_000 }, () => {
     fc.assert(
       fc.property(cases, ({ schema, choices }) => {
         const { code, findings } = write({ type: 'object', properties: { value: schema } }, format)
-        fc.pre(findings.length === 0)
         const generated = run(code).events['Order Completed']
         const validator = new Validator(schema, '2020-12', true)
         let at = 0
@@ -130,6 +131,7 @@ describe('generated code', { timeout: 240_000 }, () => {
           const value = valueFor(schema, next)
           const { valid } = validator.validate(value)
           seen[valid ? 'accepted' : 'refused'] += 1
+          if (!valid && findings.length > 0) continue // What is given up accepts any value.
           // `v.object` of valibot accepts lists, too.
           if (!valid && format === 'valibot' && JSON.stringify(value)?.includes('[')) continue
           if (accepts(generated, { value }) !== valid) {
