@@ -12,7 +12,8 @@ export function literalOf(value: string | number | boolean): string {
   return typeof value === 'string' ? quote(value) : String(value)
 }
 
-function escapeUnits(char: string): string {
+/** A character as `\\u202e`: code and JSON that hide nothing. */
+export function escapeUnits(char: string): string {
   const units = Array.from({ length: char.length }, (_, at) => char.charCodeAt(at).toString(16).padStart(4, '0'))
   return units.map((unit) => `\\u${unit}`).join('')
 }
@@ -61,4 +62,9 @@ export function bracket(open: string, items: readonly string[], close: string, i
   const line = `${open}${items.join(', ')}${close}`
   if (items.length === 0 || (indent.length + line.length <= WIDTH && !line.includes('\n'))) return line
   return `${open}\n${items.map((item) => `${indent}  ${item},\n`).join('')}${indent}${close}`
+}
+
+/** So many characters, as JSON Schema counts them: lengths of libraries are in UTF-16 units. */
+export function charsOf(min: number, max: number | undefined): string {
+  return `/^.{${min === max ? min : `${min},${max ?? ''}`}}$/su`
 }

@@ -1,6 +1,6 @@
 /** Writes rules as a file: code of a schema library, types, or JSON Schema. */
 
-import { comment, keyOf } from './code.ts'
+import { comment, escapeUnits, keyOf } from './code.ts'
 import type { Finding, JsonSchema, Rule } from './rule.ts'
 import { titleOf } from './rule.ts'
 import { docOf, type Limits, readShape, type Shape } from './shape.ts'
@@ -35,7 +35,8 @@ const LIBRARIES: Readonly<Record<'zod' | 'valibot', Library>> = {
 
 /** @param rules Sorted. */
 export function printRules(rules: readonly Rule[], format: Format, add: (finding: Finding) => void): string {
-  if (format === 'json-schema') return `${JSON.stringify(toJsonSchema(rules), undefined, 2)}\n`
+  if (format === 'json-schema')
+    return `${JSON.stringify(toJsonSchema(rules), undefined, 2).replace(/[\p{Cf}\p{Zl}\p{Zp}]/gu, escapeUnits)}\n`
   const addTo = (rule: Rule) => (path: string, text: string) => {
     const title = titleOf(rule)
     add({ place: path === '' ? title : `${title}: ${path}`, text })

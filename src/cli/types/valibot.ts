@@ -1,6 +1,6 @@
 /** Shapes as code of valibot. */
 
-import { bracket, comment, keyOf, literalOf, quote, regExpOf } from './code.ts'
+import { bracket, charsOf, comment, keyOf, literalOf, quote, regExpOf } from './code.ts'
 import type { Limits, NumberShape, ObjectShape, Property, Shape } from './shape.ts'
 
 export const valibotLimits: Limits = { hasXor: false, hasDecimals: false }
@@ -48,10 +48,10 @@ function pipe(schema: string, actions: readonly string[]): string {
   return actions.length === 0 ? schema : `v.pipe(${[schema, ...actions].join(', ')})`
 }
 
-/** JSON Schema counts characters, `minLength` of valibot counts UTF-16 units: they agree on whether a text is empty. */
+/** `minLength` of valibot counts UTF-16 units: only whether a text is empty is the same. */
 function lengthOf(min: number, max: number | undefined): string[] {
-  if (max !== undefined) return [`v.regex(/^.{${min},${max}}$/su)`]
-  return min > 1 ? [`v.regex(/^.{${min},}$/su)`] : min === 1 ? ['v.nonEmpty()'] : []
+  if (max === undefined && min < 2) return min === 1 ? ['v.nonEmpty()'] : []
+  return [`v.regex(${charsOf(min, max)})`]
 }
 
 function numberOf({ isInteger, min, max, above, below, multipleOf }: NumberShape): string {

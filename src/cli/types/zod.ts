@@ -1,6 +1,6 @@
 /** Shapes as code of zod 4. */
 
-import { bracket, comment, keyOf, literalOf, regExpOf } from './code.ts'
+import { bracket, charsOf, comment, keyOf, literalOf, regExpOf } from './code.ts'
 import type { Limits, NumberShape, ObjectShape, Property, Shape } from './shape.ts'
 
 export const zodLimits: Limits = { hasXor: true, hasDecimals: true }
@@ -33,10 +33,10 @@ export function toZod(shape: Shape, indent: string): string {
   }
 }
 
-/** JSON Schema counts characters, `min` and `max` of zod count UTF-16 units: they agree on whether a text is empty. */
+/** `min` and `max` of zod count UTF-16 units: only whether a text is empty is the same. */
 function lengthOf(min: number, max: number | undefined): string {
-  if (max !== undefined) return `.regex(/^.{${min},${max}}$/su)`
-  return min > 1 ? `.regex(/^.{${min},}$/su)` : min === 1 ? '.min(1)' : ''
+  if (max === undefined && min < 2) return min === 1 ? '.min(1)' : ''
+  return `.regex(${charsOf(min, max)})`
 }
 
 function numberOf({ isInteger, min, max, above, below, multipleOf }: NumberShape): string {
