@@ -27,7 +27,7 @@ export function watchEvents(receiver: Pick<Receiver, 'observe'>, counts: EventCo
     if (error?.code === 'schema_mismatch') counts.mismatched(kind, error)
   }
 
-  /** Of a message without an inbox, the answer says it. */
+  /** Without an inbox, the answer has the error already. */
   function failed({ delivery, message, error }: ObservedFailed): void {
     if (error.code === 'schema_mismatch') counts.mismatched(kindOf(delivery, message), error)
   }

@@ -33,23 +33,11 @@ export function observe(options: ObserveOptions = {}): () => void {
   if (typeof health === 'object' && health !== null) requireMethods('health', health, Object.keys(health))
   else if (health !== undefined) requireFunction('health', health)
   const [tracer, meter] = [trace.getTracer('hookline'), metrics.getMeter('hookline')]
-  const { received, unplanned, rejected, stored, handled, ignored, failed } = createReceiverTelemetry(tracer, meter)
-  const { attempt, skipped, circuit } = createDestinationTelemetry(tracer, meter)
+  const records = { ...createReceiverTelemetry(tracer, meter), ...createDestinationTelemetry(tracer, meter) }
   const warn = createWarning('observe', 'HOOKLINE_OTEL')
   const stopHealth = health && observeHealth(meter, health)
 
-  const stops = Object.entries({
-    received,
-    unplanned,
-    rejected,
-    stored,
-    handled,
-    ignored,
-    failed,
-    attempt,
-    skipped,
-    circuit,
-  }).map(([name, record]) => {
+  const stops = Object.entries(records).map(([name, record]) => {
     // An error thrown by a subscriber would end the process.
     const onEvent = (event: unknown): void => {
       notify(() => record(event as never), warn)

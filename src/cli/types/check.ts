@@ -4,7 +4,7 @@ import type { ErrorObject, ValidateFunction } from 'ajv'
 import { isObject } from '../../message/json.ts'
 import { openJunit, printResult, type Result } from '../report.ts'
 import { counted, escaped, note, printJson } from '../terminal.ts'
-import { type Finding, type JsonSchema, type Rule, titleOf } from './rule.ts'
+import { type AddFinding, type JsonSchema, type Rule, titleOf } from './rule.ts'
 import { join } from './schema.ts'
 import { createAjv } from './shape.ts'
 import { isDataEvent } from './texts.ts'
@@ -15,11 +15,11 @@ interface Fault {
   readonly path: string
   readonly text: string
   count: number
-  /** Of the first message with it; undefined when that has none. */
+  /** The id of the first message with it; undefined when that message has no id. */
   readonly messageId: string | undefined
 }
 
-/** What came of one event, or of identify or group messages. */
+/** The result for the messages of one event, or for identify or group messages. */
 export interface Checked {
   readonly title: string
   readonly verdict: 'pass' | 'breaks' | 'unplanned' | 'unseen'
@@ -27,7 +27,7 @@ export interface Checked {
   /** How many of the messages break the plan. */
   readonly broken: number
   readonly faults: readonly Fault[]
-  /** Of the first message of an unplanned event. */
+  /** The id of the first message of an unplanned event. */
   readonly messageId: string | undefined
 }
 
@@ -52,7 +52,7 @@ export interface Check {
   results(): readonly Checked[]
 }
 
-export function createCheck(rules: readonly Rule[], add: (finding: Finding) => void): Check {
+export function createCheck(rules: readonly Rule[], add: AddFinding): Check {
   const planned = new Map(rules.map((rule) => [keyOf(rule.type, rule.event), createEntry(titleOf(rule), rule.schema)]))
   const unplanned = new Map<string, Entry>()
   const others = createEntry('Other events, of names that are data or beyond the first 10 000')

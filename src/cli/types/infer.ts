@@ -29,7 +29,7 @@ interface Subject extends Pick<Rule, 'type' | 'event'> {
 const MAX_EVENTS = 10_000
 /** A subject with many more keys must not leave the others without observations. */
 const MAX_SUBJECT_KEYS = 10_000
-/** Of a subject with more than `MAX_KEYS` keys: in which share of its messages a key must be. */
+/** A subject with more than `MAX_KEYS` keys keeps a key that is in at least this share of its messages. */
 const MIN_SHARE = 0.01
 /** At most ten texts are kept, so each came twice on average. */
 const MIN_ENUM_COUNT = 20

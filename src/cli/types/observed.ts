@@ -16,9 +16,9 @@ export interface Observed {
   properties: Map<string, Observed> | undefined
   /** Whether the keys of its objects are data. */
   isMap: boolean
-  /** Of the values in a map; undefined until it has one. */
+  /** What is observed of the values in a map; undefined until it has one. */
   values: Observed | undefined
-  /** Of the elements of arrays; undefined until one has an element. */
+  /** What is observed of the elements of arrays; undefined until one has an element. */
   items: Observed | undefined
   /** Whether objects or arrays came where none is looked into. */
   isTooDeep: boolean

@@ -7,8 +7,8 @@ import { isObject } from '../../message/json.ts'
 import { isMessageType } from '../../message/type-table.ts'
 import { UsageError } from '../terminal.ts'
 import { isRudderStack, readRudderStack } from './rudderstack.ts'
-import { type Finding, type JsonSchema, type Rule, titleOf } from './rule.ts'
-import { type AddPathFinding, normalise, text } from './schema.ts'
+import { type AddFinding, type AddPathFinding, findingsOf, type JsonSchema, type Rule, titleOf } from './rule.ts'
+import { normalise, text } from './schema.ts'
 import { isTerraform, readTerraform } from './terraform.ts'
 
 /** A file that may hold a plan, or a part of one. */
@@ -18,8 +18,6 @@ export interface PlanFile {
   /** Whether it was found in a folder, where others may lie, too. */
   readonly isFound: boolean
 }
-
-type AddFinding = (finding: Finding) => void
 
 const MAX_DEPTH = 10
 
@@ -168,8 +166,7 @@ function readPart(parts: readonly PlanPart[], add: AddFinding): Rule[] {
       return []
     }
     const title = titleOf({ type, event })
-    const addTo = (path: string, fault: string): void =>
-      add({ place: path === '' ? title : `${title}: ${path}`, text: fault })
+    const addTo = findingsOf(title, add)
     const schemas = [schema, ...common].map((each) => sectionOf(normalise(each, addTo), type, addTo))
     const number = Number(version)
     return [{ type, event, schema: schemas.reduce(combine), version: Number.isFinite(number) ? number : undefined }]
@@ -242,7 +239,7 @@ function readSchemas(schema: JsonSchema, fileName: string, add: AddFinding): Rul
   const messages = parts.map(readMessage)
   const ofMessages = messages.filter((rule) => rule !== undefined)
   const title = text(whole.title) ?? fileName
-  const addTo = (path: string, fault: string): void => add({ place: `${title}${path && `: ${path}`}`, text: fault })
+  const addTo = findingsOf(title, add)
   for (const [path, fault] of found) addTo(path, fault)
   if (ofMessages.length === 0) {
     return [{ type: 'track', event: title, schema: sectionOf(whole, 'track', addTo), version: undefined }]

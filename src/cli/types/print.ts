@@ -1,8 +1,7 @@
 /** Writes rules as a file: code of a schema library, types, or JSON Schema. */
 
 import { comment, escapeUnits, keyOf } from './code.ts'
-import type { Finding, JsonSchema, Rule } from './rule.ts'
-import { titleOf } from './rule.ts'
+import { type AddFinding, findingsOf, type JsonSchema, type Rule, titleOf } from './rule.ts'
 import { docOf, type Limits, readShape, type Shape } from './shape.ts'
 import { toTypeScript, typescriptLimits } from './typescript.ts'
 import { toValibot, valibotLimits } from './valibot.ts'
@@ -34,17 +33,13 @@ const LIBRARIES: Readonly<Record<'zod' | 'valibot', Library>> = {
 }
 
 /** @param rules Sorted. */
-export function printRules(rules: readonly Rule[], format: Format, add: (finding: Finding) => void): string {
+export function printRules(rules: readonly Rule[], format: Format, add: AddFinding): string {
   if (format === 'json-schema')
     return `${JSON.stringify(toJsonSchema(rules), undefined, 2).replace(/[\p{Cf}\p{Zl}\p{Zp}]/gu, escapeUnits)}\n`
-  const addTo = (rule: Rule) => (path: string, text: string) => {
-    const title = titleOf(rule)
-    add({ place: path === '' ? title : `${title}: ${path}`, text })
-  }
   const [events, traits] = [rules.filter(({ type }) => type === 'track'), rules.filter(({ type }) => type !== 'track')]
   if (format === 'typescript') {
     const memberOf = (rule: Rule): string => {
-      const shape = readShape(rule.schema, typescriptLimits, addTo(rule))
+      const shape = readShape(rule.schema, typescriptLimits, findingsOf(titleOf(rule), add))
       return `${comment(docOf(rule.schema), '  ')}  ${nameOf(rule)}: ${toTypeScript(shape, '  ')}\n`
     }
     return [
@@ -55,7 +50,7 @@ export function printRules(rules: readonly Rule[], format: Format, add: (finding
   }
   const library = LIBRARIES[format]
   const memberOf = (rule: Rule): string => {
-    const shape = readShape(rule.schema, library.limits, addTo(rule))
+    const shape = readShape(rule.schema, library.limits, findingsOf(titleOf(rule), add))
     const code = shape.kind === 'unknown' ? library.anything : library.toCode(shape, '  ')
     return `${comment(docOf(rule.schema), '  ')}  ${nameOf(rule)}: ${code},\n`
   }

@@ -1,7 +1,7 @@
 /** Reads tracking plans of RudderStack's command: YAML files that refer to events, properties and types of each other. */
 
 import { isObject } from '../../message/json.ts'
-import type { Finding, JsonSchema, Rule } from './rule.ts'
+import { type AddFinding, findingsOf, type JsonSchema, type Rule } from './rule.ts'
 import { normalise, text } from './schema.ts'
 
 /** Whether a document is one of its files, of `rudder/v1` or older. */
@@ -10,7 +10,7 @@ export function isRudderStack(value: unknown): value is JsonSchema {
 }
 
 /** Reads the tracking plans among its files. */
-export function readRudderStack(files: readonly JsonSchema[], add: (finding: Finding) => void): Rule[] {
+export function readRudderStack(files: readonly JsonSchema[], add: AddFinding): Rule[] {
   const specs = files.map(({ kind, spec }) => ({ kind, spec: isObject(spec) ? spec : {} }))
   const catalog = { event: indexOf('events'), property: indexOf('properties'), type: indexOf('types') }
   const plans = specs.filter(({ kind }) => kind === 'tracking-plan' || kind === 'tp')
@@ -44,8 +44,7 @@ export function readRudderStack(files: readonly JsonSchema[], add: (finding: Fin
     if (section === 'context.traits') return give('describes `context.traits`: only `traits` have schemas')
     const name = type === 'track' ? String(event.name) : undefined
     const title = name ?? `${type} traits`
-    const addTo = (path: string, fault: string): void =>
-      add({ place: path === '' ? title : `${title}: ${path}`, text: fault })
+    const addTo = findingsOf(title, add)
     const isOpen = rule.additional_properties ?? old.allow_unplanned ?? false
     const written = { ...objectOf(rule, isOpen === true, addTo, []), ...describe(event) }
     return [{ type, event: name, schema: normalise(written, addTo), version: undefined }]

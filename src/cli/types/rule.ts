@@ -22,16 +22,22 @@ export interface Finding {
   readonly text: string
 }
 
+export type AddFinding = (finding: Finding) => void
+
+/** Adds a finding about the schema at a path: `items[].sku`, empty for the whole. */
+export type AddPathFinding = (path: string, text: string) => void
+
+/** Of the schema with a title. */
+export function findingsOf(title: string, add: AddFinding): AddPathFinding {
+  return (path, text) => add({ place: path === '' ? title : `${title}: ${path}`, text })
+}
+
 export function titleOf({ type, event }: Pick<Rule, 'type' | 'event'>): string {
   return event ?? `${type} traits`
 }
 
 /** The rules of all sources: the newest version of each, those of plans before those of traffic. Sorted as they are written. */
-export function mergeRules(
-  ofPlans: readonly Rule[],
-  ofTraffic: readonly Rule[],
-  add: (finding: Finding) => void,
-): Rule[] {
+export function mergeRules(ofPlans: readonly Rule[], ofTraffic: readonly Rule[], add: AddFinding): Rule[] {
   const found = new Map<string, Rule>()
   for (const rule of ofPlans) {
     const title = titleOf(rule)

@@ -2,7 +2,7 @@
 
 import { isObject } from '../../message/json.ts'
 import { UsageError } from '../terminal.ts'
-import type { JsonSchema } from './rule.ts'
+import type { AddPathFinding, JsonSchema } from './rule.ts'
 
 /** So many schemas are within one, references included: more are an attack, or no tracking plan. */
 const MAX_SCHEMAS = 5_000
@@ -39,9 +39,6 @@ const INVERTED: Readonly<Record<string, readonly string[]>> = {
   if: ['then', 'else'],
   contains: ['minContains', 'maxContains'],
 }
-
-/** Adds a finding about the schema at a path: `items[].sku`, empty for the whole. */
-export type AddPathFinding = (path: string, text: string) => void
 
 /** @throws UsageError for a schema of unreasonable size. */
 export function normalise(root: unknown, add: AddPathFinding): JsonSchema {

@@ -1,9 +1,8 @@
 /** What values a JSON Schema accepts, in the terms that a schema library has. What these terms cannot say is named, and becomes `unknown`. */
 
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { isObject } from '../../message/json.ts'
-import type { JsonSchema } from './rule.ts'
-import { type AddPathFinding, join, text } from './schema.ts'
+import type { AddPathFinding, JsonSchema } from './rule.ts'
+import { join, text } from './schema.ts'
 
 export type Shape =
   | { readonly kind: 'unknown' | 'never' | 'null' | 'boolean' }
@@ -61,19 +60,17 @@ const NEVER: Shape = { kind: 'never' }
 
 const UNSUPPORTED = [
   ...['not', 'if', 'patternProperties', 'propertyNames', 'minProperties', 'maxProperties', 'dependentRequired'],
-  ...['dependentSchemas', 'prefixItems', 'contains', 'unevaluatedItems', 'unevaluatedProperties', '$dynamicRef'],
+  ...['dependentSchemas', 'prefixItems', 'contains', 'unevaluatedItems', 'unevaluatedProperties'],
 ]
 
 type Type = 'null' | 'boolean' | 'integer' | 'number' | 'string' | 'array' | 'object'
 
 /** The keywords that have a meaning for values of one type alone. */
-const KEYWORDS: Readonly<Partial<Record<Type, readonly string[]>>> = {
-  number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
-  string: ['minLength', 'maxLength', 'pattern'],
-  array: ['items', 'minItems', 'maxItems', 'uniqueItems'],
-  object: ['properties', 'required', 'additionalProperties'],
-}
-const TYPED = Object.values(KEYWORDS).flat()
+const TYPED = [
+  ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
+  ...['minLength', 'maxLength', 'pattern', 'items', 'minItems', 'maxItems', 'uniqueItems'],
+  ...['properties', 'required', 'additionalProperties'],
+]
 
 /** Reads the schema of properties or traits, which are an object. */
 export function readShape(schema: JsonSchema, limits: Limits, add: AddPathFinding): Shape {
@@ -91,8 +88,7 @@ export function readShape(schema: JsonSchema, limits: Limits, add: AddPathFindin
     const values = 'const' in schema ? [schema.const] : schema.enum
     if (Array.isArray(values)) {
       if (!values.every(isPrimitive)) return giveUp(path, '`enum` with lists or objects')
-      const isAccepted = acceptedBy(schema, allowed)
-      return isAccepted ? literals(values.filter(isAccepted)) : giveUp(path, '`enum` beside a faulty keyword')
+      return literals(values.filter(acceptedBy(schema, allowed)))
     }
     const unsupported = UNSUPPORTED.filter((keyword) => keyword in schema)
     if (unsupported.length > 0) return giveUp(path, unsupported.map((each) => `\`${each}\``).join(', '))
@@ -159,10 +155,8 @@ export function readShape(schema: JsonSchema, limits: Limits, add: AddPathFindin
 
   function objectOf(schema: JsonSchema, path: string): Shape {
     const others = (schema.additionalProperties ?? true) as JsonSchema | boolean
-    const declared = isObject(schema.properties) ? (schema.properties as Record<string, JsonSchema | boolean>) : {}
-    const required = new Set(
-      Array.isArray(schema.required) ? schema.required.filter((name) => text(name) !== undefined) : [],
-    )
+    const declared = (schema.properties ?? {}) as Readonly<Record<string, JsonSchema | boolean>>
+    const required = new Set((schema.required ?? []) as readonly string[])
     const names = [...new Set([...Object.keys(declared), ...required])].sort()
     const inherited = names.filter((name) => name in Object.prototype)
     if (inherited.length > 0 && others !== true) return giveUp(path, `a property named \`${inherited[0]}\``)
@@ -229,23 +223,18 @@ function isPrimitive(value: unknown): value is Literal | null {
   return value === null || typeof value !== 'object'
 }
 
-/** Whether the rest of a schema accepts a value of its `enum`; undefined for a schema that cannot be used. */
-function acceptedBy(
-  schema: JsonSchema,
-  types: readonly Type[] | undefined,
-): ((value: Literal | null) => boolean) | undefined {
+/** Whether the rest of a schema accepts a value of its `enum`, or its `const`. */
+function acceptedBy(schema: JsonSchema, types: readonly Type[] | undefined): (value: Literal | null) => boolean {
   const isOfType = (value: Literal | null): boolean => {
     if (types === undefined) return true
     const type = value === null ? 'null' : (typeof value as Type)
     return types.includes(type) || (Number.isInteger(value) && types.includes('integer'))
   }
-  if (Object.keys(schema).every((keyword) => HARMLESS.has(keyword))) return isOfType
-  try {
-    const validate = createAjv().compile(schema)
-    return (value) => isOfType(value) && validate(value) === true
-  } catch {
-    return undefined
-  }
+  const { const: _, ...others } = schema
+  const rest = 'enum' in schema ? schema : others
+  if (Object.keys(rest).every((keyword) => HARMLESS.has(keyword))) return isOfType
+  const validate = createAjv().compile(schema)
+  return (value) => isOfType(value) && validate(value) === true
 }
 
 /** Keywords that say nothing of a value of an `enum`, or are looked at already. */
@@ -287,6 +276,13 @@ function refusesOthers(shape: Shape): boolean {
 
 function regExps(_key: string, value: unknown): unknown {
   return value instanceof RegExp ? String(value) : value
+}
+
+/** The shape of the other values, if it accepts null beside them. */
+export function withoutNull(shape: Shape): Shape | undefined {
+  if (shape.kind !== 'union' || shape.accepts !== 'any') return undefined
+  const others = shape.parts.filter(({ kind }) => kind !== 'null')
+  return others.length < shape.parts.length ? union(others) : undefined
 }
 
 /** The types of JSON that a shape may accept. */

@@ -1,7 +1,7 @@
 /** Shapes as code of valibot. */
 
 import { bracket, charsOf, comment, keyOf, literalOf, quote, regExpOf } from './code.ts'
-import type { Limits, NumberShape, ObjectShape, Property, Shape } from './shape.ts'
+import { type Limits, type NumberShape, type ObjectShape, type Property, type Shape, withoutNull } from './shape.ts'
 
 export const valibotLimits: Limits = { hasXor: false, hasDecimals: false }
 
@@ -27,10 +27,10 @@ export function toValibot(shape: Shape, indent: string): string {
     case 'object':
       return objectOf(shape, indent)
     case 'union': {
-      const others = shape.parts.filter(({ kind }) => kind !== 'null')
-      const codes = others.map((part) => toValibot(part, others.length > 1 ? `${indent}  ` : indent))
-      const code = codes.length === 1 ? `${codes[0]}` : bracket('v.union([', codes, '])', indent)
-      return others.length < shape.parts.length ? `v.nullable(${code})` : code
+      const inner = withoutNull(shape)
+      if (inner !== undefined) return `v.nullable(${toValibot(inner, indent)})`
+      const codes = shape.parts.map((part) => toValibot(part, `${indent}  `))
+      return bracket('v.union([', codes, '])', indent)
     }
     case 'intersection':
       return bracket(
@@ -78,11 +78,8 @@ function objectOf({ properties, rest }: ObjectShape, indent: string): string {
 }
 
 function memberOf({ name, isOptional, shape, doc }: Property, indent: string): string {
-  const code = toValibot(shape, indent)
-  const optional = !isOptional
-    ? code
-    : /^v\.nullable\(/.test(code)
-      ? code.replace('nullable', 'nullish')
-      : `v.optional(${code})`
+  const inner = isOptional ? withoutNull(shape) : undefined
+  const code = toValibot(inner ?? shape, indent)
+  const optional = !isOptional ? code : `v.${inner === undefined ? 'optional' : 'nullish'}(${code})`
   return `${comment(doc, indent)}${indent}${keyOf(name)}: ${optional},\n`
 }

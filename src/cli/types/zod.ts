@@ -1,7 +1,7 @@
 /** Shapes as code of zod 4. */
 
 import { bracket, charsOf, comment, keyOf, literalOf, regExpOf } from './code.ts'
-import type { Limits, NumberShape, ObjectShape, Property, Shape } from './shape.ts'
+import { type Limits, type NumberShape, type ObjectShape, type Property, type Shape, withoutNull } from './shape.ts'
 
 export const zodLimits: Limits = { hasXor: true, hasDecimals: true }
 
@@ -56,25 +56,14 @@ function objectOf({ properties, rest }: ObjectShape, indent: string): string {
 }
 
 function memberOf({ name, isOptional, shape, doc }: Property, indent: string): string {
-  const code = toZod(shape, indent)
-  const optional = !isOptional
-    ? code
-    : code.endsWith('.nullable()')
-      ? code.replace(/nullable\(\)$/, 'nullish()')
-      : `${code}.optional()`
-  return `${comment(doc, indent)}${indent}${keyOf(name)}: ${optional},\n`
+  const inner = isOptional ? withoutNull(shape) : undefined
+  const code = inner === undefined ? toZod(shape, indent) : `${toZod(inner, indent)}.nullish()`
+  return `${comment(doc, indent)}${indent}${keyOf(name)}: ${code}${isOptional && inner === undefined ? '.optional()' : ''},\n`
 }
 
-function unionOf({ parts, accepts }: Extract<Shape, { kind: 'union' }>, indent: string): string {
-  if (accepts === 'exactly one')
-    return bracket(
-      'z.xor([',
-      parts.map((part) => toZod(part, `${indent}  `)),
-      '])',
-      indent,
-    )
-  const others = parts.filter(({ kind }) => kind !== 'null')
-  const codes = others.map((part) => toZod(part, others.length > 1 ? `${indent}  ` : indent))
-  const code = codes.length === 1 ? `${codes[0]}` : bracket('z.union([', codes, '])', indent)
-  return others.length < parts.length ? `${code}.nullable()` : code
+function unionOf(shape: Extract<Shape, { kind: 'union' }>, indent: string): string {
+  const inner = withoutNull(shape)
+  if (inner !== undefined) return `${toZod(inner, indent)}.nullable()`
+  const codes = shape.parts.map((part) => toZod(part, `${indent}  `))
+  return bracket(shape.accepts === 'any' ? 'z.union([' : 'z.xor([', codes, '])', indent)
 }

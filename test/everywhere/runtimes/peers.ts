@@ -8,6 +8,8 @@ import { createCertificate } from '../../../src/testing/certificates.ts'
 import { type Script, startEndpoint } from '../../../src/testing.ts'
 
 const VERSIONS: readonly SecureVersion[] = ['TLSv1.2', 'TLSv1.3']
+/** No server has this port. One that was free a moment ago can be taken by another program. */
+const REFUSED = 'http://127.0.0.1:1/'
 const FAULTS = ['self_signed', 'expired', 'wrong_name', 'private_ca'] as const
 
 export type Peers = Awaited<ReturnType<typeof startPeers>>
@@ -16,7 +18,6 @@ export async function startPeers() {
   const start = (script: Script) => startEndpoint({ script })
   const endpoints = {
     ok: await start([200]),
-    refused: await start([200]),
     reset: await start(['reset']),
     garbage: await start(['garbage']),
     hang: await start(['hang']),
@@ -28,16 +29,15 @@ export async function startPeers() {
     continued: await startRaw('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'),
     endless: await startRaw(`HTTP/1.1 200 ${'x'.repeat(1024 * 1024)}`),
   }
-  await endpoints.refused.close()
   const tls = await Promise.all(VERSIONS.flatMap((version) => FAULTS.map((fault) => startTls(fault, version))))
   const urls = Object.fromEntries(Object.entries(endpoints).map(([name, { url }]) => [name, url]))
   return {
     ...endpoints,
+    refused: { url: REFUSED },
     tls,
-    argument: JSON.stringify({ ...urls, tls: tls.map(({ name, url, ca }) => ({ name, url, ca })) }),
+    argument: JSON.stringify({ ...urls, refused: REFUSED, tls: tls.map(({ name, url, ca }) => ({ name, url, ca })) }),
     async close() {
-      const { refused: _closed, ...open } = endpoints
-      await Promise.all([...Object.values(open), ...tls].map((peer) => peer.close()))
+      await Promise.all([...Object.values(endpoints), ...tls].map((peer) => peer.close()))
     },
   }
 }
