@@ -28,6 +28,7 @@ const SUBCOMMANDS: Readonly<
     // The two checks have nothing in common but their report.
     (args) => (args.includes('--sender') ? import('./cli/check-sender/index.ts') : import('./cli/check/index.ts')),
   ],
+  init: ['write a receiver and its test into this folder', () => import('./cli/init/index.ts')],
   demo: ['run all of it on this machine, with a page that shows it', () => import('./cli/demo.ts')],
   types: ['write schemas from a tracking plan or messages, or compare the two', () => import('./cli/types/index.ts')],
   verify: ['tell whether a signature is right, and why not', () => import('./cli/verify.ts')],

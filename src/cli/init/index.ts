@@ -1,0 +1,200 @@
+/** `hookline init`: writes a receiver, its test and `.env.example` in the form that this folder has, and installs what they need. */
+
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join, parse, posix } from 'node:path'
+import { Argument, type Command, Option } from 'commander'
+import packageJson from '../../../package.json' with { type: 'json' }
+import { isObject } from '../../message/json.ts'
+import { note, print, UsageError } from '../terminal.ts'
+import { environmentOf, FRAMEWORKS, type Framework, type FrameworkName, receiverOf, testOf } from './templates.ts'
+
+const NAMES = Object.keys(FRAMEWORKS) as FrameworkName[]
+
+export function define(command: Command): void {
+  const argument = new Argument('[framework]', 'what serves the receiver. Default: what package.json names, else node')
+  command
+    .addArgument(argument.choices(NAMES))
+    .addOption(
+      new Option('--no-install', 'print the command that installs packages, in place of running it').default(true),
+    )
+    .addHelpText('after', HELP)
+    .action(init)
+}
+
+const HELP = `
+Writes no file that exists: then it writes nothing. Adds a test script to package.json where there is none.
+
+Exit codes: 0 done, 1 the packages could not be installed, 2 wrong usage.
+
+Examples:
+  hookline init express --no-install
+      Writes webhooks.js, its test and .env.example for Express.
+  hookline init --no-install
+      The same for the framework that this project uses.`
+
+async function init(named: FrameworkName | undefined, { install }: { readonly install: boolean }): Promise<void> {
+  const project = await readProject()
+  const framework: Framework = FRAMEWORKS[named ?? frameworkOf(project)]
+  if (framework === FRAMEWORKS.next && project.manifest.type === 'commonjs') {
+    throw new UsageError(
+      `Routes of Next.js are ES modules. Remove "type": "commonjs" of ${MANIFEST}, then run the command again.`,
+    )
+  }
+  const files = filesOf(framework, project)
+  const existing = Object.keys(files).filter((path) => path !== ENVIRONMENT && existsSync(path))
+  if (existing.length > 0) {
+    throw new UsageError(`${existing.join(' and ')} exists. Nothing was written. Move it, then run the command again.`)
+  }
+  for (const [path, text] of Object.entries(files)) await write(path, text)
+  await addTestScript(project)
+  const isInstalled = installPackages(framework, project, install)
+  printNext(framework, project, Object.keys(files))
+  if (!isInstalled) process.exitCode = 1
+}
+
+interface Project {
+  /** Of package.json; undefined where there is none. */
+  readonly text: string | undefined
+  readonly manifest: Manifest
+  readonly isModule: boolean
+  readonly isTypeScript: boolean
+  readonly runner: 'node' | 'vitest'
+  readonly manager: Manager
+}
+
+interface Manifest {
+  readonly type?: unknown
+  readonly packageManager?: unknown
+  readonly scripts?: Readonly<Record<string, unknown>>
+  readonly dependencies?: Readonly<Record<string, unknown>>
+  readonly devDependencies?: Readonly<Record<string, unknown>>
+}
+
+async function readProject(): Promise<Project> {
+  const text = existsSync(MANIFEST) ? await readFile(MANIFEST, 'utf8') : undefined
+  const manifest = text === undefined ? NEW_MANIFEST : parseManifest(text)
+  return {
+    text,
+    manifest,
+    isModule: manifest.type === 'module',
+    isTypeScript: existsSync('tsconfig.json'),
+    runner: has(manifest, 'vitest') ? 'vitest' : 'node',
+    manager: managerOf(manifest),
+  }
+}
+
+const MANIFEST = 'package.json'
+const ENVIRONMENT = '.env.example'
+const NEW_MANIFEST: Manifest = { type: 'module' }
+
+function parseManifest(text: string): Manifest {
+  try {
+    const manifest: unknown = JSON.parse(text)
+    if (isObject(manifest)) return manifest
+  } catch {}
+  throw new UsageError(`${MANIFEST} is not JSON with an object. Mend it, then run the command again.`)
+}
+
+function has({ dependencies, devDependencies }: Manifest, name: string): boolean {
+  return dependencies?.[name] !== undefined || devDependencies?.[name] !== undefined
+}
+
+function frameworkOf({ manifest }: Project): FrameworkName {
+  return (['next', 'fastify', 'hono', 'koa', 'express'] as const).find((name) => has(manifest, name)) ?? 'node'
+}
+
+const MANAGERS = {
+  npm: { add: 'npm install', dev: '--save-dev' },
+  pnpm: { add: 'pnpm add', dev: '--save-dev' },
+  yarn: { add: 'yarn add', dev: '--dev' },
+  bun: { add: 'bun add', dev: '--dev' },
+} as const
+type Manager = keyof typeof MANAGERS
+
+const LOCK_FILES: Readonly<Record<string, Manager>> = {
+  'pnpm-lock.yaml': 'pnpm',
+  'yarn.lock': 'yarn',
+  'bun.lock': 'bun',
+  'bun.lockb': 'bun',
+  'package-lock.json': 'npm',
+}
+
+/** The package manager that package.json names, that has a lock file in this folder or above, or that runs this command. */
+function managerOf({ packageManager }: Manifest): Manager {
+  const isKnown = (name: string | undefined): name is Manager => name !== undefined && name in MANAGERS
+  const [named] = String(packageManager).split('@')
+  if (isKnown(named)) return named
+  for (let folder = process.cwd(); ; folder = dirname(folder)) {
+    const lockFile = Object.keys(LOCK_FILES).find((name) => existsSync(join(folder, name)))
+    if (lockFile !== undefined) return LOCK_FILES[lockFile] as Manager
+    if (folder === parse(folder).root) break
+  }
+  const [running] = process.env.npm_config_user_agent?.split('/') ?? []
+  return isKnown(running) ? running : 'npm'
+}
+
+/** The files to write, by path. */
+function filesOf(framework: Framework, project: Project): Record<string, string> {
+  const isNext = framework === FRAMEWORKS.next
+  const { isTypeScript, runner } = project
+  const isModule = project.isModule || isTypeScript || isNext
+  // Node knows an ES module by package.json or the extension. A route of Next.js has its name from Next.js.
+  const kind = project.isModule || !isTypeScript || isNext ? '' : 'm'
+  const stem = isNext && existsSync('src') && !existsSync('app') ? `src/${framework.path}` : framework.path
+  const isTypedTest = isTypeScript && runner === 'vitest'
+  const test = `${stem}.test.${isTypedTest ? `${kind}ts` : project.isModule ? 'js' : 'mjs'}`
+  // TypeScript compiles an import of `.js`, which vitest finds; Node imports the file as it is named.
+  const imported = `./${posix.basename(stem)}.${kind}${isTypeScript && !isTypedTest ? 'ts' : 'js'}`
+  return {
+    [`${stem}.${kind}${isTypeScript ? 'ts' : 'js'}`]: receiverOf(framework, isModule),
+    [test]: testOf(framework, imported, { runner, isTypeScript: isTypedTest }),
+    [ENVIRONMENT]: environmentOf(framework),
+  }
+}
+
+async function write(path: string, text: string): Promise<void> {
+  if (path === ENVIRONMENT && existsSync(path)) {
+    return note(`${path} exists, and is left as it is: it needs HOOKLINE_SECRET.`)
+  }
+  await mkdir(dirname(path), { recursive: true })
+  await writeFile(path, text, { flag: 'wx' })
+  print(`wrote ${path}`)
+}
+
+async function addTestScript({ text, manifest, runner }: Project): Promise<void> {
+  const { test } = manifest.scripts ?? {}
+  if (test !== undefined && !String(test).includes('no test specified')) return // That of `npm init` fails.
+  const scripts = { ...manifest.scripts, test: runner === 'vitest' ? 'vitest run' : 'node --test' }
+  const [, indent = '  '] = /^([ \t]+)"/m.exec(text ?? '') ?? []
+  await writeFile(MANIFEST, `${JSON.stringify({ ...manifest, scripts }, undefined, indent)}\n`)
+  print(`added the script "test" to ${MANIFEST}`)
+}
+
+/** @returns Whether there is nothing left to install. */
+function installPackages({ packages, types }: Framework, { manifest, manager, isTypeScript }: Project, isRun: boolean) {
+  const missing = (names: readonly string[]) => names.filter((name) => !has(manifest, name))
+  const own = has(manifest, 'hookline') ? [] : [`hookline@${packageJson.version}`]
+  const { add, dev } = MANAGERS[manager]
+  const lists = [[...own, ...missing(packages)], isTypeScript ? missing(types).map((name) => `${dev} ${name}`) : []]
+  const lines = lists.filter(({ length }) => length > 0).map((list) => `${add} ${list.join(' ')}`)
+  return lines.every((line) => {
+    note(isRun ? `$ ${line}` : `Install the packages: ${line}`)
+    // By a shell, as Windows needs it for package managers. Each word is a name of this file.
+    const isInstalled = !isRun || spawnSync(line, { shell: true, stdio: ['ignore', 2, 2] }).status === 0
+    if (!isInstalled) note(`The packages could not be installed. Run: ${line}`)
+    return isInstalled
+  })
+}
+
+function printNext({ isServer }: Framework, { manifest, manager }: Project, [receiver, test]: readonly string[]): void {
+  const { test: script = 'node --test' } = manifest.scripts ?? {}
+  const runsTest = /node --test|vitest|no test specified/.test(String(script))
+  const start = isServer ? `, then: node --env-file=.env ${receiver}` : ''
+  print(`
+Next:
+  ${runsTest ? `${manager} test` : `node --test ${test}`}
+  Copy ${ENVIRONMENT} to .env, and enter the shared secret${start}
+  Write your handlers in ${receiver}. The guide: https://github.com/hookline/hookline#readme`)
+}

@@ -1,0 +1,226 @@
+/** `hookline init`: the test it writes passes at once in each form that a folder can have, and it writes over nothing. */
+
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
+import { FRAMEWORKS } from '../../src/cli/init/templates.ts'
+import { createFolder, hookline } from './command.ts'
+
+const run = promisify(execFile)
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+type Files = Readonly<Record<string, string | object>>
+
+let packages: string
+beforeAll(async () => {
+  packages = await mkdtemp(join(tmpdir(), 'hookline-packages-'))
+  await symlink(root, join(packages, 'hookline'), 'junction')
+  for (const name of ['express', 'fastify', 'hono', 'koa', 'vitest']) {
+    await symlink(join(root, 'node_modules', name), join(packages, name), 'junction')
+  }
+})
+afterAll(() => rm(packages, { recursive: true }))
+
+/** A folder in which the packages are installed. */
+async function createProject(files: Files): Promise<string> {
+  const folder = await createFolder()
+  await symlink(packages, join(folder, 'node_modules'), 'junction')
+  for (const [name, content] of Object.entries(files)) {
+    await writeFile(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content))
+  }
+  return folder
+}
+
+async function init(folder: string, ...args: readonly string[]) {
+  return hookline(['init', ...args, '--no-install'], { cwd: folder, env: { npm_config_user_agent: '' } })
+}
+
+/** The files of a folder, but for the packages. */
+async function listFiles(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile() && !entry.parentPath.includes('node_modules'))
+  return files
+    .map(({ parentPath, name }) =>
+      join(parentPath, name)
+        .slice(folder.length + 1)
+        .replaceAll('\\', '/'),
+    )
+    .sort()
+}
+
+async function readScript(folder: string): Promise<string> {
+  return JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')).scripts.test
+}
+
+/** Runs what `npm test` runs, without npm. */
+async function runTests(folder: string): Promise<string> {
+  const args: Readonly<Record<string, readonly string[]>> = {
+    'node --test': ['--test', '--test-reporter=tap'],
+    'vitest run': [join(root, 'node_modules/vitest/vitest.mjs'), 'run'],
+  }
+  const { stdout } = await run(process.execPath, args[await readScript(folder)] ?? [], {
+    cwd: folder,
+    env: { NO_COLOR: '1' },
+  })
+  return stdout
+}
+
+const MODULE = { type: 'module' }
+const VITEST = { devDependencies: { vitest: '*' }, scripts: { test: 'vitest run' } }
+
+/** What the folder has before the command. */
+const FORMS: Readonly<Record<string, Files>> = {
+  'an empty folder': {},
+  'ES modules': { 'package.json': MODULE },
+  CommonJS: { 'package.json': {} },
+  'TypeScript, ES modules': { 'package.json': MODULE, 'tsconfig.json': '{}' },
+  'TypeScript, CommonJS': { 'package.json': {}, 'tsconfig.json': '{}' },
+}
+
+const VITEST_FORMS: Readonly<Record<string, Files>> = {
+  'ES modules with vitest': { 'package.json': { ...MODULE, ...VITEST } },
+  'CommonJS with vitest': { 'package.json': VITEST },
+  'TypeScript with vitest': { 'package.json': { ...MODULE, ...VITEST }, 'tsconfig.json': '{}' },
+  'TypeScript, CommonJS, with vitest': { 'package.json': VITEST, 'tsconfig.json': '{}' },
+}
+
+describe.concurrent.each(Object.keys(FRAMEWORKS))('%s', { timeout: 60_000 }, (name) => {
+  const forms = name === 'express' || name === 'next' ? { ...FORMS, ...VITEST_FORMS } : FORMS
+  it.for(Object.entries(forms))('in a project of %s, its test passes at once', async ([, files], { expect }) => {
+    const folder = await createProject(files)
+    expect(await init(folder, name)).toMatchObject({ code: 0 })
+    expect(await runTests(folder)).toMatch(/^# pass 2\n# fail 0$|Tests +2 passed/m)
+  })
+})
+
+describe('the receiver', () => {
+  it.each([MODULE, {}])('listens when it is the program, not when it is imported (%o)', async (form) => {
+    const folder = await createProject({ 'package.json': form })
+    await init(folder, 'node')
+    const options = { cwd: folder, env: { HOOKLINE_SECRET: 'secret', PORT: '65536' } }
+    await expect(run(process.execPath, ['webhooks.js'], options)).rejects.toThrow('ERR_SOCKET_BAD_PORT')
+    await run(process.execPath, ['-e', "import('./webhooks.js')"], options)
+  })
+})
+
+describe('what is there', () => {
+  it.each(['webhooks.js', 'webhooks.test.js'])('%s is not written over, and nothing else is written', async (name) => {
+    const files = { 'package.json': MODULE, [name]: 'mine' }
+    const folder = await createProject(files)
+    const { code, stderr } = await init(folder, 'express')
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: `error: ${name} exists. Nothing was written. Move it, then run the command again.\n`,
+    })
+    expect(await listFiles(folder)).toEqual(Object.keys(files).sort())
+    expect(await readFile(join(folder, name), 'utf8')).toBe('mine')
+  })
+
+  it('.env.example is left as it is', async () => {
+    const folder = await createProject({ '.env.example': 'mine' })
+    const { code, stderr } = await init(folder, 'express')
+    expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining('it needs HOOKLINE_SECRET') })
+    expect(await readFile(join(folder, '.env.example'), 'utf8')).toBe('mine')
+  })
+
+  it('package.json keeps its form and its test script', async () => {
+    const text = '{\n\t"name": "mine",\n\t"scripts": {\n\t\t"test": "jest"\n\t}\n}\n'
+    const folder = await createProject({ 'package.json': text })
+    const { stdout } = await init(folder, 'express')
+    expect(await readFile(join(folder, 'package.json'), 'utf8')).toBe(text)
+    expect(stdout).toContain('  node --test webhooks.test.mjs\n')
+  })
+
+  it('package.json gets a test script in place of the one of npm init', async () => {
+    const placeholder = { scripts: { build: 'tsc', test: 'echo "Error: no test specified" && exit 1' } }
+    const folder = await createProject({ 'package.json': JSON.stringify(placeholder, undefined, '\t') })
+    await init(folder, 'express')
+    const text = await readFile(join(folder, 'package.json'), 'utf8')
+    expect(text).toBe('{\n\t"scripts": {\n\t\t"build": "tsc",\n\t\t"test": "node --test"\n\t}\n}\n')
+  })
+
+  it.each(['{', '[]'])('package.json with %s is refused', async (text) => {
+    const folder = await createProject({ 'package.json': text })
+    expect(await init(folder)).toMatchObject({ code: 2, stderr: expect.stringContaining('package.json is not JSON') })
+    expect(await listFiles(folder)).toEqual(['package.json'])
+  })
+})
+
+describe('the framework', () => {
+  it.each([
+    ['fastify', "from 'hookline/fastify'"],
+    ['next', "from 'hookline/fetch'"],
+    ['lodash', "from 'hookline/node'"],
+  ])('is that of a project with %s', async (name, line) => {
+    const folder = await createProject({ 'package.json': { ...MODULE, dependencies: { [name]: '*' } } })
+    await init(folder)
+    const [receiver = ''] = (await listFiles(folder)).filter((path) => /(webhooks|route)\.js$/.test(path))
+    expect(await readFile(join(folder, receiver), 'utf8')).toContain(line)
+  })
+
+  it('next has its route in src/app where the project has src', async () => {
+    const folder = await createProject({ 'package.json': {}, 'tsconfig.json': '{}' })
+    await mkdir(join(folder, 'src'))
+    await init(folder, 'next')
+    expect(await listFiles(folder)).toEqual(
+      expect.arrayContaining(['src/app/api/webhooks/route.test.mjs', 'src/app/api/webhooks/route.ts']),
+    )
+  })
+
+  it('next is refused where no route of it can be an ES module', async () => {
+    const folder = await createProject({ 'package.json': { type: 'commonjs' } })
+    expect(await init(folder, 'next')).toMatchObject({ code: 2, stderr: expect.stringContaining('"type": "commonjs"') })
+  })
+
+  it('is one of those that it knows', async () => {
+    const folder = await createProject({})
+    expect(await init(folder, 'rails')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('Allowed choices are express'),
+    })
+  })
+})
+
+describe('packages', () => {
+  const version = `hookline@${manifest.version}`
+
+  it.each([
+    [{ 'package-lock.json': '{}' }, `npm install ${version} express`],
+    [{ 'pnpm-lock.yaml': '' }, `pnpm add ${version} express`],
+    [{ 'yarn.lock': '' }, `yarn add ${version} express`],
+    [{ 'bun.lock': '' }, `bun add ${version} express`],
+    [{ 'package.json': { packageManager: 'pnpm@10.0.0' }, 'yarn.lock': '' }, `pnpm add ${version} express`],
+    [{ 'package.json': { dependencies: { express: '5' } } }, `npm install ${version}`],
+    [{ 'package.json': { dependencies: { hookline: '1' } }, 'tsconfig.json': '{}' }, 'npm install express'],
+  ] as const)('of a folder with %o: %s', async (files, line) => {
+    const folder = await createProject(files)
+    const { stderr } = await init(folder, 'express')
+    expect(stderr).toMatch(new RegExp(`^Install the packages: ${line}$`, 'm'))
+  })
+
+  it('of types are for TypeScript', async () => {
+    const folder = await createProject({ 'tsconfig.json': '{}', 'yarn.lock': '' })
+    expect((await init(folder, 'express')).stderr).toContain('Install the packages: yarn add --dev @types/express\n')
+  })
+
+  it('are those of the package manager that runs the command, where the folder says nothing', async () => {
+    const folder = await createProject({})
+    const env = { npm_config_user_agent: 'pnpm/10.1.0 npm/? node/v24.0.0 linux x64' }
+    const { stderr } = await hookline(['init', '--no-install'], { cwd: folder, env })
+    expect(stderr).toBe(`Install the packages: pnpm add ${version}\n`)
+  })
+
+  it('that cannot be installed are named, and the exit code is 1', async () => {
+    const folder = await createProject({ 'package.json': { packageManager: 'pnpm@10.0.0' } })
+    const { code, stderr } = await hookline(['init'], { cwd: folder, env: { PATH: '/nowhere' } })
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining(`The packages could not be installed. Run: pnpm add ${version}\n`),
+    })
+  })
+})

@@ -1,0 +1,91 @@
+/** `hookline init` of the packed tarball, as a user runs it: packages are installed, `npm test` passes, the server passes each check. */
+
+import { spawn } from 'node:child_process'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import ts from 'typescript'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
+import { FRAMEWORKS } from '../../src/cli/init/templates.ts'
+import { listen } from '../../src/testing/server.ts'
+import { until } from '../support/until.ts'
+import { createProject, type Project } from './project.ts'
+import { run } from './run.ts'
+
+describe('an empty project', () => {
+  const { directory } = useProject([])
+
+  it('gets a receiver that is tested, starts, and passes each check', async () => {
+    const { stdout } = await run('npx', ['hookline', 'init', 'express'], directory())
+    expect(stdout).toMatch(/^wrote webhooks\.js\nwrote webhooks\.test\.mjs\nwrote \.env\.example\n/)
+    const { dependencies } = JSON.parse(await readFile(join(directory(), 'package.json'), 'utf8'))
+    expect(Object.keys(dependencies)).toEqual(['express', 'hookline'])
+
+    const tested = await run('npm', ['test', '--', '--test-reporter=tap'], directory())
+    expect(tested.stdout).toMatch(/^# pass 2\n# fail 0$/m)
+
+    const origin = await findOrigin()
+    const example = await readFile(join(directory(), '.env.example'), 'utf8')
+    const env = example.replace('HOOKLINE_SECRET=', '$&secret').replace('3000', new URL(origin).port)
+    await writeFile(join(directory(), '.env'), env)
+    const parameters = ['--env-file=.env', 'webhooks.js']
+    const server = spawn(process.execPath, parameters, { cwd: directory(), stdio: 'ignore' })
+    onTestFinished(() => void server.kill())
+    await until(() => fetch(origin).then(Boolean, () => false))
+    await run('npx', ['hookline', 'check', `${origin}/webhooks`, '--secret', 'secret'], directory())
+  })
+})
+
+describe('a project of TypeScript', () => {
+  const { express, fastify, hono, koa, vitest } = manifest.devDependencies
+  const { directory } = useProject([
+    ...[`express@${express}`, `fastify@${fastify}`, `hono@${hono}`, `koa@${koa}`, `vitest@${vitest}`],
+    ...['@types/express', '@types/koa', '@types/node@24'],
+  ])
+
+  it.each([
+    ['nodenext', { module: ts.ModuleKind.NodeNext }],
+    ['bundler', { module: ts.ModuleKind.ESNext, moduleResolution: ts.ModuleResolutionKind.Bundler }],
+  ])('compiles the receiver and the test of each framework (%s)', async (kind, settings) => {
+    const files: string[] = []
+    for (const name of Object.keys(FRAMEWORKS)) {
+      const folder = join(directory(), kind, name)
+      await mkdir(folder, { recursive: true })
+      await writeFile(join(folder, 'package.json'), '{ "type": "module", "devDependencies": { "vitest": "*" } }')
+      await writeFile(join(folder, 'tsconfig.json'), '{}')
+      const program = join(directory(), 'node_modules/hookline/dist/cli.js')
+      await run(process.execPath, [program, 'init', name, '--no-install'], folder)
+      const written = await readdir(folder, { recursive: true })
+      files.push(...written.filter((path) => path.endsWith('.ts')).map((path) => join(folder, path)))
+    }
+    expect(files).toHaveLength(2 * Object.keys(FRAMEWORKS).length)
+    const options: ts.CompilerOptions = {
+      ...settings,
+      strict: true,
+      noEmit: true,
+      skipLibCheck: true,
+      target: ts.ScriptTarget.ES2023,
+      types: ['node'],
+      typeRoots: [join(directory(), 'node_modules/@types')],
+    }
+    const found = ts.getPreEmitDiagnostics(ts.createProgram(files, options))
+    expect(ts.formatDiagnostics(found, ts.createCompilerHost(options))).toBe('')
+  })
+})
+
+function useProject(packages: readonly string[]) {
+  let project: Project | undefined
+  beforeAll(async () => {
+    project = await createProject(packages)
+  })
+  afterAll(() => project?.remove())
+  return { directory: () => project?.directory ?? '' }
+}
+
+/** Where nothing listens. */
+async function findOrigin(): Promise<string> {
+  const { origin, close } = await listen(createServer(), 0)
+  await close()
+  return origin
+}
