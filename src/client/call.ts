@@ -14,7 +14,7 @@ export interface BufferedCall {
   readonly bytes: number
 }
 
-const LIBRARY = { name: 'hookline', version: '0.3.0' }
+const LIBRARY = { name: 'hookline', version: '1.0.0-rc.1' }
 const LIBRARY_ONLY = { library: LIBRARY }
 
 export function createCallWriter(clock: Clock): (type: CallType, given: unknown) => BufferedCall {

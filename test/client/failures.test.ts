@@ -1,6 +1,7 @@
 /** What happens to calls that are not delivered: refused by the service, dropped from a full buffer, passed to onError. */
 
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
 import { BatchError } from '../../src/client/index.ts'
 import { HooklineError } from '../../src/message/error.ts'
 import { watchConsole } from '../support/console.ts'
@@ -319,8 +320,7 @@ describe('onError', () => {
       }
       return { client, clock, drop, lines: () => printed.map(({ text }) => text) }
     }
-    const dropped =
-      'hookline: 1 call not delivered: The buffer of the client is full. Got 1 undelivered call (202 bytes). Raise `maxQueued` or `maxQueuedBytes`.'
+    const dropped = `hookline: 1 call not delivered: The buffer of the client is full. Got 1 undelivered call (${197 + manifest.version.length} bytes). Raise \`maxQueued\` or \`maxQueuedBytes\`.`
 
     it('prints one line a minute, and then how many more there were', async () => {
       const { clock, drop, lines } = setUpFull()

@@ -1,6 +1,7 @@
 /** Sizes and thresholds ("Go client library", Limits). */
 
 import { describe, expect, it } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
 import { HooklineError } from '../../src/message/error.ts'
 import { eventsOf, numbered, settle, setUp } from './dispatcher.ts'
 
@@ -11,7 +12,7 @@ function callOf(bytes: number, event = 'E') {
     ...call(''),
     type: 'track',
     timestamp: '2026-01-15T09:30:00.000Z',
-    context: { library: { name: 'hookline', version: '0.3.0' } },
+    context: { library: { name: 'hookline', version: manifest.version } },
   }
   return call('x'.repeat(bytes - JSON.stringify(wire).length))
 }

@@ -2,6 +2,7 @@
 
 import { format, stripVTControlCharacters } from 'node:util'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
 import { log } from '../../src/client/report.ts'
 import { numbered, settle, setUp } from './dispatcher.ts'
 
@@ -23,9 +24,9 @@ it('enqueued, flushed, answered, retried', async () => {
   client.identify({ userId: 'user-1', messageId: 'm' })
   await clock.advance(20_000)
   expect(lines).toEqual([
-    'track: enqueued, 167 bytes',
-    'identify: enqueued, 152 bytes',
-    'batch 1: flushed, calls 2, bytes 368',
+    `track: enqueued, ${162 + manifest.version.length} bytes`,
+    `identify: enqueued, ${147 + manifest.version.length} bytes`,
+    `batch 1: flushed, calls 2, bytes ${358 + 2 * manifest.version.length}`,
     'batch 1: attempt 1: status 503',
     'batch 1: retried in 1000 ms',
     'batch 1: attempt 2: a network error',
