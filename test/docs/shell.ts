@@ -64,8 +64,11 @@ function checkNpm(verb: string, words: readonly string[]): string[] {
     case 'install': {
       const names = words.filter((word) => !word.startsWith('-'))
       if (names.length === 0) return ['npm install: names no package']
-      return names.filter((name) => !packages.has(name)).map((name) => `npm install: ${name} is no package of ours`)
+      const isOther = (name: string): boolean => !packages.has(name.replace(/(?<=.)@.*/, '')) // Without its tag.
+      return names.filter(isOther).map((name) => `npm install: ${name} is no package of ours`)
     }
+    case 'audit':
+      return words.join() === 'signatures' ? [] : ['npm audit: expected `signatures`']
     case 'exec': {
       const [dashes, node, file = ''] = words
       if (dashes === '--' && node === 'node' && existsSync(new URL(file, root))) return []

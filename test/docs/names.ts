@@ -1,0 +1,25 @@
+/** Names in the sources that users rely on, found by how the sources write them. */
+
+import { readdirSync, readFileSync } from 'node:fs'
+
+const root = new URL('../../src/', import.meta.url)
+
+const sources = readdirSync(root, { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts'))
+  .map((path) => ({ path, text: readFileSync(new URL(path, root), 'utf8') }))
+
+/** What the first group of a pattern finds in the files of a part of `src`, such as `cli`: each once, sorted. Default: everywhere. */
+export function find(pattern: RegExp, part?: string): string[] {
+  const isOfPart = (path: string): boolean => part === undefined || path.split(/[./]/)[0] === part
+  const texts = sources.filter(({ path }) => isOfPart(path)).map(({ text }) => text)
+  const found = texts.flatMap((text) => [...text.matchAll(pattern)].map(([, name = '']) => name))
+  return [...new Set(found)].sort()
+}
+
+/** Codes of errors that stay inside: whoever catches them reads no code. */
+const INSIDE = ['HOOKLINE_PRIVATE_ADDRESS', 'HOOKLINE_RESPONSE_TOO_LONG']
+
+/** The codes of process warnings. */
+export function warningCodes(): string[] {
+  return find(/'(HOOKLINE_[A-Z_]+)'/g).filter((code) => !INSIDE.includes(code))
+}

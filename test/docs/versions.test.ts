@@ -1,0 +1,143 @@
+/** What docs/versions.md and the tables that it links to promise, held against the sources and package.json. */
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+import { expect, it } from 'vitest'
+import { find, warningCodes } from './names.ts'
+
+const root = new URL('../../', import.meta.url)
+const page = read('docs/versions.md')
+const observability = read('docs/observability.md')
+const { engines, exports, peerDependencies } = JSON.parse(read('package.json'))
+
+const channels = find(/channel\('(hookline:\w+)'\)/g)
+
+it('the channels and the warnings are those of the code', () => {
+  expect(channels.length).toBeGreaterThan(8)
+  expect(codesOf(rowOf(page, 'channels')).sort()).toEqual(channels)
+  expect(codesOf(rowOf(page, 'warnings')).sort()).toEqual(warningCodes())
+})
+
+it('the variables of the environment are those that the command reads', () => {
+  expect(codesOf(rowOf(page, 'environment')).sort()).toEqual(find(/process\.env\.(HOOKLINE_\w+)/g))
+})
+
+it('the table of channels has each, with the fields of its type', () => {
+  const rows = [...observability.matchAll(/^\| `(hookline:\w+)` \|.*?\| ([^|]*) \| `(\w+)` \|$/gm)]
+  const fields = fieldsOf(['handling/diagnostics.ts', 'destination/observer.ts', 'destination/circuit.ts'])
+  expect(rows.map(([, name]) => name).sort()).toEqual(channels)
+  for (const [, name, listed = '', type = ''] of rows) {
+    expect([name, codesOf(listed).sort()]).toEqual([name, fields.get(type)])
+  }
+})
+
+it('the tables of OpenTelemetry have each metric and each attribute', () => {
+  const section = observability.slice(observability.indexOf('## OpenTelemetry'), observability.indexOf('## Health'))
+  const rows = [...section.matchAll(/^\| (`.*?) \|/gm)].flatMap(([, names = '']) => withPrefixes(codesOf(names)))
+  const created = [
+    ...find(/(?:count|time)\('((?:hookline|messaging)\.[\w.]+)'/g, 'otel'),
+    ...find(/ count\('(\w+)'/g, 'otel').map((name) => `hookline.destination.${name}`),
+    ...['inbox', 'destination'].flatMap((owner) =>
+      find(/ create\('(\w+)'/g, 'otel').map((name) => `hookline.${owner}.${name}`),
+    ),
+  ]
+  const attributes = find(/'([a-z]+\.[\w.]+)':/g, 'otel')
+
+  expect(created.length).toBeGreaterThan(15)
+  expect(created.filter((name) => !rows.includes(name))).toEqual([])
+  expect(attributes.filter((name) => !section.includes(`\`${name}\``))).toEqual([])
+})
+
+it('the exit codes are those that the command sets, and its help names no other', () => {
+  const listed = [...page.matchAll(/^\| (\d+) \| /gm)].map(([, code = '']) => code)
+  const values = find(/(?:exitCode = |process\.exit\()(.*)/g, 'cli').map((value) => value.replace(/^.*\?/, ''))
+  const named = find(/Exit codes: (.*)/g, 'cli').flatMap((text) => text.match(/\b\d(?= )/g) ?? [])
+
+  expect([...new Set(['0', ...values.flatMap((value) => value.match(/\b\d+\b/g) ?? [])])].sort()).toEqual(listed.sort())
+  expect(listed).toEqual(expect.arrayContaining(named))
+  expect(named.length).toBeGreaterThan(15)
+})
+
+it('each subpath with types has a list', () => {
+  const subpaths = Object.keys(exports).filter((subpath) => subpath !== './package.json')
+  const lists = subpaths.map((subpath) => `${subpath.replace('.', 'hookline').replaceAll('/', '.')}.api.md`)
+  expect(readdirSync(new URL('test/api/', root))).toEqual(expect.arrayContaining(lists))
+})
+
+it('no stored form is another than that of 1.0: a release that changes one reads the old one, too', () => {
+  const stored = [
+    'inbox/envelope',
+    'queues/sqlite/tables',
+    'queues/bullmq/server',
+    'queues/pg-boss/prepare',
+    'dedupe/sqlite/index',
+  ]
+  const versions = stored.map((path) =>
+    read(`src/${path}.ts`)
+      .match(/VERSION = \d+|version: \d+/g)
+      ?.join(),
+  )
+  expect(versions).toEqual(['VERSION = 1,VERSION = 2', 'version: 4', 'VERSION = 1', 'VERSION = 1', 'version: 1'])
+})
+
+it('the peers and their ranges are those of package.json', () => {
+  const rows = [...page.matchAll(/^\| `([@\w/-]+)` \| `([^`]+)` \|$/gm)]
+  const listed = rows.map(([, name, range = '']) => [name, range.replaceAll('\\|', '|')])
+  expect(Object.fromEntries(listed)).toEqual(peerDependencies)
+})
+
+it('the runtimes are those of package.json and of the table of runtimes', () => {
+  const [heads = ''] = /^\| .*Node.*$/m.exec(read('docs/runtimes.md')) ?? []
+  const nodes = [...heads.matchAll(/Node (\d+)/g)].map(([, line]) => line)
+  const [first, ...others] = nodes
+  expect(rowOf(page, 'Node')).toContain([`${first} from ${engines.node.replace('>=', '')}`, ...others].join(', '))
+  for (const runtime of ['Bun', 'Deno']) {
+    const [, version] = new RegExp(`${runtime} ([\\d.]+)`).exec(heads) ?? []
+    expect(rowOf(page, runtime)).toContain(`${version} and newer`)
+  }
+})
+
+it('the security policy is for the major that is built', () => {
+  const [major] = JSON.parse(read('package.json')).version.split('.')
+  expect(read('SECURITY.md')).toContain(`| the latest minor of ${major}.x | yes |`)
+})
+
+function rowOf(text: string, first: string): string {
+  const row = text.split('\n').find((line) => line.startsWith(`| ${first} |`))
+  if (row === undefined) throw new Error(`There is no row of ${first}.`)
+  return row
+}
+
+function codesOf(text: string): string[] {
+  return [...text.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code)
+}
+
+/** `hookline.inbox.waiting`, `.active` is the same with its beginning. */
+function withPrefixes(names: readonly string[]): string[] {
+  const prefix = names[0]?.replace(/\.\w+$/, '') ?? ''
+  return names.map((name) => (name.startsWith('.') ? prefix + name : name))
+}
+
+/** The names of the fields of each exported type of these files. */
+function fieldsOf(paths: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const files = paths.map((path) => fileURLToPath(new URL(`src/${path}`, root)))
+  const options = { module: ts.ModuleKind.NodeNext, allowImportingTsExtensions: true, noEmit: true, types: ['node'] }
+  const program = ts.createProgram(files, options)
+  const checker = program.getTypeChecker()
+  const symbols = files.flatMap((file) => {
+    const module = program.getSourceFile(file)
+    const symbol = module && checker.getSymbolAtLocation(module)
+    return symbol === undefined ? [] : checker.getExportsOfModule(symbol)
+  })
+  return new Map(
+    symbols.map((symbol) => {
+      const properties = checker.getDeclaredTypeOfSymbol(symbol).getProperties()
+      return [symbol.name, properties.map(({ name }) => name).sort()]
+    }),
+  )
+}
+
+function read(path: string): string {
+  return readFileSync(new URL(path, root), 'utf8')
+}
