@@ -191,10 +191,12 @@ function installPackages({ packages, types }: Framework, { manifest, manager, is
 function printNext({ isServer }: Framework, { manifest, manager }: Project, [receiver, test]: readonly string[]): void {
   const { test: script = 'node --test' } = manifest.scripts ?? {}
   const runsTest = /node --test|vitest|no test specified/.test(String(script))
-  const start = isServer ? `, then: node --env-file=.env ${receiver}` : ''
+  const start = `
+  node --env-file=.env ${receiver}
+  npx hookline check http://localhost:3000/webhooks --secret "your secret"`
   print(`
 Next:
   ${runsTest ? `${manager} test` : `node --test ${test}`}
-  Copy ${ENVIRONMENT} to .env, and enter the shared secret${start}
-  Write your handlers in ${receiver}. The guide: https://github.com/hookline/hookline#readme`)
+  Write your handlers in ${receiver}. The guide: https://github.com/hookline/hookline#readme
+  Copy ${ENVIRONMENT} to .env, which no commit should have, and enter the shared secret.${isServer ? start : ''}`)
 }

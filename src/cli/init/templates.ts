@@ -4,16 +4,19 @@ export interface Framework {
   /** The receiver, without its extension. */
   readonly path: string
   readonly packages: readonly string[]
-  /** Packages that TypeScript needs. */
+  /** Packages that TypeScript needs beside them. */
   readonly types: readonly string[]
-  /** An ES module without the extension of TypeScript in it: the body between the imports of the receiver and its handlers, and after them. */
+  /** Of an ES module that is both JavaScript and TypeScript, as is all code here. */
   readonly imports: string
+  /** A function, where a build imports the module without the environment. */
   readonly secret: string
+  /** What follows the handlers. */
   readonly mount: string
+  /** The name that `mount` exports. */
   readonly exported: string
-  /** The body of a function of the test, which posts a request signed with `secret` and returns the status of the answer. */
+  /** The body of a function of the test, which posts a message signed with `secret` and returns the status of the answer. */
   readonly post: string
-  /** How it starts; undefined where the host starts it. */
+  /** Whether it listens when it is the program. */
   readonly isServer: boolean
 }
 
