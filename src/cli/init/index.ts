@@ -193,7 +193,7 @@ function printNext({ isServer }: Framework, { manifest, manager }: Project, [rec
   const runsTest = /node --test|vitest|no test specified/.test(String(script))
   const start = `
   node --env-file=.env ${receiver}
-  npx hookline check http://localhost:3000/webhooks --secret "your secret"`
+  With HOOKLINE_SECRET in the environment: npx hookline check http://localhost:3000/webhooks`
   print(`
 Next:
   ${runsTest ? `${manager} test` : `node --test ${test}`}
