@@ -11,7 +11,8 @@ const root = new URL('../../', import.meta.url)
 const guides = readdirSync(new URL('docs/', root)).filter((name) => name.endsWith('.md'))
 const pages = ['README.md', ...guides.map((name) => `docs/${name}`)]
 const all = pages.flatMap((page) => extractBlocks(page, readFileSync(new URL(page, root), 'utf8')))
-const blocks = all.filter((block) => kindOf(block) !== 'command') // test/cli/examples.test.ts runs those.
+const ELSEWHERE = ['command', 'followed'] // In test/cli/examples.test.ts and test/package/guides.test.ts.
+const blocks = all.filter((block) => !ELSEWHERE.includes(kindOf(block)))
 const harness = createHarness([...blocks, ...wrong.map(([, block]) => block)])
 
 afterAll(() => harness.close())
@@ -71,5 +72,12 @@ describe('blocks', () => {
 
   test('that run the command are for test/cli', () => {
     expect(kindOf({ place: 'a.md:1', language: 'sh', code: 'npx hookline --help' })).toBe('command')
+  })
+
+  test('that show commands, output or a diff in a guide are followed, and shown nowhere else', () => {
+    for (const language of ['sh', 'text', 'diff']) {
+      expect(kindOf({ place: 'README.md:1', language, code: 'npx hookline --help' })).toBe('followed')
+    }
+    expect(() => kindOf({ place: 'a.md:1', language: 'text', code: '' })).toThrow("no test knows blocks in 'text'")
   })
 })
