@@ -13,7 +13,7 @@ export interface Block {
 export type Kind = 'script' | 'vitest' | 'node:test' | 'json' | 'shell' | 'command' | 'example' | 'followed'
 
 /** The guides that a test follows word for word: their commands really run, and the output and diffs that they show are compared. */
-export const FOLLOWED: readonly string[] = ['README.md', 'docs/start.md']
+export const FOLLOWED: readonly string[] = ['README.md', 'docs/start.md', 'docs/moving.md']
 
 /**
  * Finds the fenced blocks.
@@ -60,7 +60,9 @@ export function kindOf({ place, language, file, code }: Block): Kind {
     case 'sh':
       return /\bnpx hookline\b/.test(code) ? 'command' : 'shell' // test/cli/examples.test.ts runs the command.
     default:
-      throw new Error(`${place}: no test knows blocks in '${language}'. Use ts, js, cjs, json or sh, and text or diff in a guide that is followed.`)
+      throw new Error(
+        `${place}: no test knows blocks in '${language}'. Use ts, js, cjs, json or sh, and text or diff in a guide that is followed.`,
+      )
   }
 }
 

@@ -68,6 +68,7 @@ export function startProgram(program: string, args: readonly string[], options: 
         look()
         exit.then((code) => reject(new Error(`Ended with ${code} before it printed ${pattern}:\n${output}`)), reject)
       }),
-    kill: (signal) => void (group && child.exitCode === null ? process.kill(-(child.pid as number), signal) : child.kill(signal)),
+    kill: (signal) =>
+      void (group && child.exitCode === null ? process.kill(-(child.pid as number), signal) : child.kill(signal)),
   }
 }

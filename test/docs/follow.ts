@@ -46,31 +46,34 @@ export async function follow(name: string, markdown: string, tarball: string): P
     await rm(folder, { recursive: true, force: true })
   }
 
-  /** The text between a block and the one before it. */
-  function textBefore(index: number): string {
+  /** The paragraphs between a block and the one before it. */
+  function textBefore(index: number): string[] {
     const [previous, next] = [blocks[index - 1], blocks[index]]
     const start = previous === undefined ? 0 : lineOf(previous) + previous.code.split('\n').length
-    return lines
-      .slice(start, next === undefined ? undefined : lineOf(next) - 1)
-      .join('\n')
+    const text = lines.slice(start, next === undefined ? undefined : lineOf(next) - 1).join('\n')
+    return text
       .trim()
+      .split(/\n{2,}/)
+      .map((paragraph) => paragraph.replaceAll('\n', ' '))
   }
 
-  /** The paragraph that leads to a block says where to save it, and what to run first. */
-  async function followBlock({ place, language, code, file }: Block, before: string, after: string): Promise<void> {
-    const lead = before.split('\n\n').at(-1)?.replaceAll('\n', ' ') ?? ''
-    const said = `${lead} ${after.split('\n\n')[0]?.replaceAll('\n', ' ')}`
-    const path = file ?? /\bsave (?:this|it) as `([^`]+)`/i.exec(lead)?.[1]
+  /** The text before a block says where to save it, and what to run first. */
+  async function followBlock({ place, language, code, file }: Block, before: string[], after: string[]): Promise<void> {
+    const text = before.join(' ')
+    const outcome = `${before.at(-1)} ${after[0]}`
+    const path = file ?? /\bsave (?:this|it) as `([^`]+)`/i.exec(text)?.[1]
     if (language === 'diff') await change(join(folder, path ?? ''), code, place)
     else if (!/^(sh|text)$/.test(language) && path !== undefined) await writeFile(join(folder, path), code)
 
-    const commands = [...lead.matchAll(/\b(?:run|start it(?: again)? with) `([^`]+)`/gi)].map(([, command = '']) => command)
+    const commands = [...text.matchAll(/\b(?:run|start it(?: again)? with) `([^`]+)`/gi)].map(
+      ([, command = '']) => command,
+    )
     if (language === 'sh') commands.push(code)
-    const status = Number(/\bexit code (\d+)/.exec(said)?.[1] ?? 0)
+    const status = Number(/\bexit code (\d+)/.exec(outcome)?.[1] ?? 0)
     for (const command of commands) await runCommand(place, command.trim(), status)
 
     if (language === 'text') await expectOutput(place, code)
-    const answer = language === 'sh' ? /\banswer is `([^`]+)`/.exec(said)?.[1] : undefined
+    const answer = language === 'sh' ? /\banswer is `([^`]+)`/.exec(outcome)?.[1] : undefined
     if (answer !== undefined) await expectOutput(place, answer)
   }
 
@@ -79,7 +82,11 @@ export async function follow(name: string, markdown: string, tarball: string): P
     await stop(servers.get(command)) // Ctrl-C, and the same line again.
     const closed = await portsThat(false)
     const installed = command.replaceAll(/^(npm install\b.*? )hookline(?= |$)/gm, `$1${tarball}`)
-    const child = startProgram('bash', ['-ec', [...exported, installed].join('\n')], { cwd: folder, env: ENV, group: true })
+    const child = startProgram('bash', ['-ec', [...exported, installed].join('\n')], {
+      cwd: folder,
+      env: ENV,
+      group: true,
+    })
     latest = child
     let ended: number | null | undefined
     void child.exit.then((code) => (ended = code))
@@ -102,8 +109,14 @@ export async function follow(name: string, markdown: string, tarball: string): P
 
   /** `…` in what a guide shows stands for anything. */
   async function expectOutput(place: string, shown: string): Promise<void> {
-    const pattern = new RegExp(shown.trim().replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&').replaceAll('…', '[^]*?'))
-    const outputs = () => [...new Set([latest, ...servers.values()])].map((child) => child?.output.replaceAll('\r', '') ?? '')
+    const pattern = new RegExp(
+      shown
+        .trim()
+        .replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+        .replaceAll('…', '[^]*?'),
+    )
+    const outputs = () =>
+      [...new Set([latest, ...servers.values()])].map((child) => child?.output.replaceAll('\r', '') ?? '')
     await until(() => outputs().some((output) => pattern.test(output)), OUTPUT_LIMIT_MS).catch(() => {
       throw new Error(`${place}: the guide shows\n${shown}\nand this was printed:\n${outputs().join('\n')}`)
     })
@@ -141,7 +154,11 @@ function lineOf({ place }: Block): number {
 async function change(path: string, diff: string, place: string): Promise<void> {
   const text = await readFile(path, 'utf8')
   const lines = diff.trimEnd().split('\n')
-  const without = (sign: string) => lines.filter((line) => !line.startsWith(sign)).map((line) => line.slice(1)).join('\n')
+  const without = (sign: string) =>
+    lines
+      .filter((line) => !line.startsWith(sign))
+      .map((line) => line.slice(1))
+      .join('\n')
   const parts = text.split(without('+'))
   if (parts.length !== 2) throw new Error(`${place}: the diff fits ${parts.length - 1} places of ${path}`)
   await writeFile(path, parts.join(without('-')))
