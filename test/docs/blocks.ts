@@ -75,3 +75,18 @@ export function fileName(block: Block): string {
 export function programsOf({ code, language }: Block): Need[] {
   return language === 'sh' && /\bopenssl\b/.test(code) ? ['openssl'] : []
 }
+
+/**
+ * Changes the one place of a text that has the lines that a diff keeps and removes.
+ *
+ * @throws Error for a diff that fits no place, or several.
+ */
+export function applyDiff(text: string, diff: string): string {
+  const lines = diff.trimEnd().split('\n')
+  const [before, after] = ['+', '-'].map((sign) =>
+    lines.filter((line) => line[0] !== sign).map((line) => line.slice(1)),
+  )
+  const parts = text.split(before?.join('\n') ?? '')
+  if (parts.length !== 2) throw new Error(`the diff fits ${parts.length - 1} places`)
+  return parts.join(after?.join('\n'))
+}

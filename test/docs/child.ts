@@ -16,7 +16,7 @@ export interface Child {
 export interface ChildOptions {
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly cwd?: string
-  /** Whether it gets a process group of its own, which `kill` then ends, as a terminal does. Default false. */
+  /** Whether `kill` reaches what the program started, too, as Ctrl-C in a terminal does. Default false. */
   readonly group?: boolean
 }
 
@@ -68,7 +68,11 @@ export function startProgram(program: string, args: readonly string[], options: 
         look()
         exit.then((code) => reject(new Error(`Ended with ${code} before it printed ${pattern}:\n${output}`)), reject)
       }),
-    kill: (signal) =>
-      void (group && child.exitCode === null ? process.kill(-(child.pid as number), signal) : child.kill(signal)),
+    kill(signal) {
+      if (!group) return void child.kill(signal)
+      try {
+        process.kill(-(child.pid as number), signal)
+      } catch {} // All of it has ended.
+    },
   }
 }

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, describe, expect, test } from 'vitest'
 import { needs } from '../support/needs.ts'
-import { type Block, extractBlocks, fileName, kindOf, programsOf } from './blocks.ts'
+import { applyDiff, type Block, extractBlocks, fileName, kindOf, programsOf } from './blocks.ts'
 import { createHarness } from './harness.ts'
 import { wrong } from './wrong-blocks.ts'
 
@@ -61,6 +61,12 @@ describe('blocks', () => {
   test('become files that are not one another', () => {
     const places = ['docs/a.md:1', 'docs/a.md:11', 'README.md:1']
     expect(new Set(places.map((place) => fileName({ place, language: 'ts', code: '' }))).size).toBe(3)
+  })
+
+  test('that are a diff change one place of a text', () => {
+    expect(applyDiff('one\n\ntwo\nthree\n', ' one\n\n-two\n+2\n')).toBe('one\n\n2\nthree\n')
+    expect(() => applyDiff('one\none\n', '-one\n+2\n')).toThrow('the diff fits 2 places')
+    expect(() => applyDiff('one\n', '-two\n+2\n')).toThrow('the diff fits 0 places')
   })
 
   test('must be closed, and in a language that is tested', () => {

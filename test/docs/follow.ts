@@ -1,6 +1,10 @@
 /**
  * Follows a guide word for word, in an empty folder, with the packed tarball in the place of the published package: saves the files that
- * it names, runs the commands that it gives, and looks for what it shows as their output. Code for which the guide names no file is only read.
+ * it names, runs the commands that it gives, and looks for what it shows as their output.
+ *
+ * A guide names a file as `[app.mjs]` behind the language of a block, or by "save this as `app.mjs`"; it gives commands in `sh` blocks, and by
+ * "run `…`", "start it with `…`" and "start it again with `…`" before a block. `text` is what one of the terminals shows. "The answer is `…`" and
+ * "exit code 1", beside a block, say how it ends. Code for which a guide names no file is only read.
  */
 
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -9,7 +13,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { freePort } from '../support/redis.ts'
 import { until } from '../support/until.ts'
-import { type Block, extractBlocks } from './blocks.ts'
+import { applyDiff, type Block, extractBlocks } from './blocks.ts'
 import { type Child, startProgram } from './child.ts'
 
 /** A command may install packages. */
@@ -40,9 +44,13 @@ export async function follow(name: string, markdown: string, tarball: string): P
   let latest: Child | undefined
 
   try {
-    for (const [index, block] of blocks.entries()) await followBlock(block, textBefore(index), textBefore(index + 1))
+    for (const [index, block] of blocks.entries()) {
+      await followBlock(block, textBefore(index), textBefore(index + 1)).catch(({ message }: Error) => {
+        throw new Error(`${block.place}: ${message}`)
+      })
+    }
   } finally {
-    for (const server of servers.values()) await stop(server)
+    for (const server of servers.values()) server.kill('SIGKILL')
     await rm(folder, { recursive: true, force: true })
   }
 
@@ -58,35 +66,30 @@ export async function follow(name: string, markdown: string, tarball: string): P
   }
 
   /** The text before a block says where to save it, and what to run first. */
-  async function followBlock({ place, language, code, file }: Block, before: string[], after: string[]): Promise<void> {
+  async function followBlock({ language, code, file }: Block, before: string[], after: string[]): Promise<void> {
     const text = before.join(' ')
     const outcome = `${before.at(-1)} ${after[0]}`
-    const path = file ?? /\bsave (?:this|it) as `([^`]+)`/i.exec(text)?.[1]
-    if (language === 'diff') await change(join(folder, path ?? ''), code, place)
-    else if (!/^(sh|text)$/.test(language) && path !== undefined) await writeFile(join(folder, path), code)
+    const saved = file ?? /\bsave (?:this|it) as `([^`]+)`/i.exec(text)?.[1]
+    if (language === 'diff' || (saved !== undefined && !/^(sh|text)$/.test(language))) {
+      const path = join(folder, saved ?? 'a diff without the name of its file')
+      await writeFile(path, language === 'diff' ? applyDiff(await readFile(path, 'utf8'), code) : code)
+    }
 
-    const commands = [...text.matchAll(/\b(?:run|start it(?: again)? with) `([^`]+)`/gi)].map(
-      ([, command = '']) => command,
-    )
-    if (language === 'sh') commands.push(code)
-    const status = Number(/\bexit code (\d+)/.exec(outcome)?.[1] ?? 0)
-    for (const command of commands) await runCommand(place, command.trim(), status)
-
-    if (language === 'text') await expectOutput(place, code)
-    const answer = language === 'sh' ? /\banswer is `([^`]+)`/.exec(outcome)?.[1] : undefined
-    if (answer !== undefined) await expectOutput(place, answer)
+    const given = [...text.matchAll(/\b(?:run|start it(?: again)? with) `([^`]+)`/gi)]
+    for (const [, command = ''] of given) await runCommand(command)
+    if (language === 'text') await expectOutput(code)
+    if (language !== 'sh') return
+    await runCommand(code.trim(), Number(/\bexit code (\d+)/.exec(outcome)?.[1] ?? 0))
+    await expectOutput(/\banswer is `([^`]+)`/.exec(outcome)?.[1] ?? '')
   }
 
   /** Runs it to its end, or until it listens on a port: then it goes on until the end of the guide. */
-  async function runCommand(place: string, command: string, status: number): Promise<void> {
+  async function runCommand(command: string, status = 0): Promise<void> {
     await stop(servers.get(command)) // Ctrl-C, and the same line again.
     const closed = await portsThat(false)
     const installed = command.replaceAll(/^(npm install\b.*? )hookline(?= |$)/gm, `$1${tarball}`)
-    const child = startProgram('bash', ['-ec', [...exported, installed].join('\n')], {
-      cwd: folder,
-      env: ENV,
-      group: true,
-    })
+    const script = [...exported, installed].join('\n')
+    const child = startProgram('bash', ['-ec', script], { cwd: folder, env: ENV, group: true })
     latest = child
     let ended: number | null | undefined
     void child.exit.then((code) => (ended = code))
@@ -96,7 +99,7 @@ export async function follow(name: string, markdown: string, tarball: string): P
       if (!servers.has(command)) exported.length = 0 // The next command is typed in another terminal.
       servers.set(command, child)
     } else if (ended !== status) {
-      throw new Error(`${place}: ended with ${ended}, not ${status}: ${command}\n${child.output}`)
+      throw new Error(`ended with ${ended}, not ${status}: ${command}\n${child.output}`)
     } else {
       exported.push(...(command.match(/^export .*$/gm) ?? []))
     }
@@ -108,17 +111,13 @@ export async function follow(name: string, markdown: string, tarball: string): P
   }
 
   /** `…` in what a guide shows stands for anything. */
-  async function expectOutput(place: string, shown: string): Promise<void> {
-    const pattern = new RegExp(
-      shown
-        .trim()
-        .replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')
-        .replaceAll('…', '[^]*?'),
-    )
-    const outputs = () =>
-      [...new Set([latest, ...servers.values()])].map((child) => child?.output.replaceAll('\r', '') ?? '')
+  async function expectOutput(shown: string): Promise<void> {
+    const parts = shown.trim().split('…')
+    const pattern = new RegExp(parts.map((part) => part.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('[^]*?'))
+    const children = new Set([latest, ...servers.values()])
+    const outputs = () => [...children].map((child) => child?.output.replaceAll('\r', '') ?? '')
     await until(() => outputs().some((output) => pattern.test(output)), OUTPUT_LIMIT_MS).catch(() => {
-      throw new Error(`${place}: the guide shows\n${shown}\nand this was printed:\n${outputs().join('\n')}`)
+      throw new Error(`the guide shows\n${shown}\nand this was printed:\n${outputs().join('\n')}`)
     })
   }
 }
@@ -135,9 +134,8 @@ async function withFreePorts(markdown: string): Promise<{ guide: string; ports: 
 
 function isOpen(port: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect(port, 'localhost')
-    socket.on('connect', () => resolve(true)).on('error', () => resolve(false))
-    socket.on('connect', () => socket.destroy())
+    const socket = connect(port, 'localhost', () => resolve(socket.destroy().destroyed))
+    socket.on('error', () => resolve(false))
   })
 }
 
@@ -148,18 +146,4 @@ async function stop(child: Child | undefined): Promise<void> {
 
 function lineOf({ place }: Block): number {
   return Number(place.split(':').at(-1))
-}
-
-/** Changes the one place of a file that has the lines that a diff keeps and removes. */
-async function change(path: string, diff: string, place: string): Promise<void> {
-  const text = await readFile(path, 'utf8')
-  const lines = diff.trimEnd().split('\n')
-  const without = (sign: string) =>
-    lines
-      .filter((line) => !line.startsWith(sign))
-      .map((line) => line.slice(1))
-      .join('\n')
-  const parts = text.split(without('+'))
-  if (parts.length !== 2) throw new Error(`${place}: the diff fits ${parts.length - 1} places of ${path}`)
-  await writeFile(path, parts.join(without('-')))
 }
