@@ -10,7 +10,10 @@ export interface Block {
   readonly code: string
 }
 
-export type Kind = 'script' | 'vitest' | 'node:test' | 'json' | 'shell' | 'command' | 'example'
+export type Kind = 'script' | 'vitest' | 'node:test' | 'json' | 'shell' | 'command' | 'example' | 'followed'
+
+/** The guides that a test follows word for word: their commands really run, and the output and diffs that they show are compared. */
+export const FOLLOWED: readonly string[] = ['README.md', 'docs/start.md', 'docs/moving.md']
 
 /**
  * Finds the fenced blocks.
@@ -45,6 +48,7 @@ export function extractBlocks(name: string, markdown: string): Block[] {
  */
 export function kindOf({ place, language, file, code }: Block): Kind {
   if (file?.startsWith('examples/')) return 'example'
+  if (/^(sh|text|diff)$/.test(language) && FOLLOWED.some((guide) => place.startsWith(`${guide}:`))) return 'followed'
   switch (language) {
     case 'ts':
     case 'js':
@@ -56,7 +60,9 @@ export function kindOf({ place, language, file, code }: Block): Kind {
     case 'sh':
       return /\bnpx hookline\b/.test(code) ? 'command' : 'shell' // test/cli/examples.test.ts runs the command.
     default:
-      throw new Error(`${place}: no test knows blocks in '${language}'. Use ts, js, cjs, json or sh.`)
+      throw new Error(
+        `${place}: no test knows blocks in '${language}'. Use ts, js, cjs, json or sh, and text or diff in a guide that is followed.`,
+      )
   }
 }
 
@@ -68,4 +74,19 @@ export function fileName(block: Block): string {
 
 export function programsOf({ code, language }: Block): Need[] {
   return language === 'sh' && /\bopenssl\b/.test(code) ? ['openssl'] : []
+}
+
+/**
+ * Changes the one place of a text that has the lines that a diff keeps and removes.
+ *
+ * @throws Error for a diff that fits no place, or several.
+ */
+export function applyDiff(text: string, diff: string): string {
+  const lines = diff.trimEnd().split('\n')
+  const [before, after] = ['+', '-'].map((sign) =>
+    lines.filter((line) => line[0] !== sign).map((line) => line.slice(1)),
+  )
+  const parts = text.split(before?.join('\n') ?? '')
+  if (parts.length !== 2) throw new Error(`the diff fits ${parts.length - 1} places`)
+  return parts.join(after?.join('\n'))
 }

@@ -16,18 +16,22 @@ export interface Child {
 export interface ChildOptions {
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly cwd?: string
+  /** Whether `kill` reaches what the program started, too, as Ctrl-C in a terminal does. Default false. */
+  readonly group?: boolean
 }
 
 export function startNode(args: readonly string[], options?: ChildOptions): Child {
   return startProgram(process.execPath, args, options)
 }
 
-export function startProgram(program: string, args: readonly string[], { env, cwd }: ChildOptions = {}): Child {
+export function startProgram(program: string, args: readonly string[], options: ChildOptions = {}): Child {
+  const { env, cwd, group = false } = options
   const child = spawn(program, args, {
     cwd,
     // The runner's own settings would follow into the child, and colours into its output.
     env: { ...process.env, NODE_OPTIONS: '', NODE_ENV: '', NO_COLOR: '1', FORCE_COLOR: undefined, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
+    detached: group,
   })
   let output = ''
   let stdout = ''
@@ -64,6 +68,11 @@ export function startProgram(program: string, args: readonly string[], { env, cw
         look()
         exit.then((code) => reject(new Error(`Ended with ${code} before it printed ${pattern}:\n${output}`)), reject)
       }),
-    kill: (signal) => void child.kill(signal),
+    kill(signal) {
+      if (!group) return void child.kill(signal)
+      try {
+        process.kill(-(child.pid as number), signal)
+      } catch {} // All of it has ended.
+    },
   }
 }

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, describe, expect, test } from 'vitest'
 import { needs } from '../support/needs.ts'
-import { type Block, extractBlocks, fileName, kindOf, programsOf } from './blocks.ts'
+import { applyDiff, type Block, extractBlocks, fileName, kindOf, programsOf } from './blocks.ts'
 import { createHarness } from './harness.ts'
 import { wrong } from './wrong-blocks.ts'
 
@@ -11,7 +11,8 @@ const root = new URL('../../', import.meta.url)
 const guides = readdirSync(new URL('docs/', root)).filter((name) => name.endsWith('.md'))
 const pages = ['README.md', ...guides.map((name) => `docs/${name}`)]
 const all = pages.flatMap((page) => extractBlocks(page, readFileSync(new URL(page, root), 'utf8')))
-const blocks = all.filter((block) => kindOf(block) !== 'command') // test/cli/examples.test.ts runs those.
+const ELSEWHERE = ['command', 'followed'] // In test/cli/examples.test.ts and test/package/guides.test.ts.
+const blocks = all.filter((block) => !ELSEWHERE.includes(kindOf(block)))
 const harness = createHarness([...blocks, ...wrong.map(([, block]) => block)])
 
 afterAll(() => harness.close())
@@ -62,6 +63,12 @@ describe('blocks', () => {
     expect(new Set(places.map((place) => fileName({ place, language: 'ts', code: '' }))).size).toBe(3)
   })
 
+  test('that are a diff change one place of a text', () => {
+    expect(applyDiff('one\n\ntwo\nthree\n', ' one\n\n-two\n+2\n')).toBe('one\n\n2\nthree\n')
+    expect(() => applyDiff('one\none\n', '-one\n+2\n')).toThrow('the diff fits 2 places')
+    expect(() => applyDiff('one\n', '-two\n+2\n')).toThrow('the diff fits 0 places')
+  })
+
   test('must be closed, and in a language that is tested', () => {
     expect(() => extractBlocks('a.md', '```ts\none\n')).toThrow('a.md:1: this block is not closed')
     for (const language of ['python', '']) {
@@ -71,5 +78,12 @@ describe('blocks', () => {
 
   test('that run the command are for test/cli', () => {
     expect(kindOf({ place: 'a.md:1', language: 'sh', code: 'npx hookline --help' })).toBe('command')
+  })
+
+  test('that show commands, output or a diff in a guide are followed, and shown nowhere else', () => {
+    for (const language of ['sh', 'text', 'diff']) {
+      expect(kindOf({ place: 'README.md:1', language, code: 'npx hookline --help' })).toBe('followed')
+    }
+    expect(() => kindOf({ place: 'a.md:1', language: 'text', code: '' })).toThrow("no test knows blocks in 'text'")
   })
 })

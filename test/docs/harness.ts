@@ -32,6 +32,8 @@ export function createHarness(blocks: readonly Block[]): Harness {
   const env = {
     HOOKLINE_SECRET: SECRET,
     HOOKLINE_SECRETS: `${SECRET},an older one`,
+    GITHUB_SECRET: SECRET,
+    STANDARD_SECRET: `whsec_${btoa(SECRET)}`,
     SECRET_FILE: join(directory, 'secret'),
   }
   writeFileSync(env.SECRET_FILE, `${SECRET}\n`)

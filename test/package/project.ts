@@ -21,17 +21,27 @@ export interface Project {
  */
 export async function createProject(packages: readonly string[] = []): Promise<Project> {
   const directory = await mkdtemp(join(tmpdir(), 'hookline-'))
-  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', directory], root)
-  const [packed] = JSON.parse(stdout)
+  const packed = await pack(directory)
   await writeFile(join(directory, 'package.json'), '{ "private": true }')
   await run('npm', ['install', '--no-audit', '--no-fund', `./${packed.filename}`, ...packages], directory)
   await cp(join(root, 'test/package/programs'), directory, { recursive: true })
   return {
     directory,
-    files: packed.files.map((file: { readonly path: string }) => file.path),
+    files: packed.files.map(({ path }) => path),
     run: (node, program, ...parameters) => run(node, [program, ...parameters], directory),
     remove: () => rm(directory, { recursive: true, force: true }),
   }
+}
+
+/** Packs what is built. */
+export async function pack(directory: string): Promise<Packed> {
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', directory], root)
+  return JSON.parse(stdout)[0]
+}
+
+interface Packed {
+  readonly filename: string
+  readonly files: readonly { readonly path: string }[]
 }
 
 const root = fileURLToPath(new URL('../..', import.meta.url))

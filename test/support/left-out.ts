@@ -5,6 +5,7 @@ import type { Reporter, TestModule } from 'vitest/node'
 const NEEDS = [
   'awk',
   'bash',
+  'curl',
   'grep',
   'openssl',
   'php',
