@@ -57,7 +57,7 @@ beforeAll(async () => {
       message: { type: 'page' },
     }),
   )
-  return () => rm(folder, { recursive: true })
+  return () => rm(folder, { recursive: true, maxRetries: 9 })
 })
 
 const run = (...args: string[]) => hookline([...args, '--store', store])
@@ -143,7 +143,7 @@ describe('hookline show', () => {
     expect(raw).toEqual(Buffer.from([0xff, 0x00, 0x0a, 0x1b, 0x5b]))
   })
 
-  it('writes no bytes to a terminal', needs('script'), async () => {
+  it('writes no bytes to a terminal', needs('util-linux'), async () => {
     const { code, stdout } = await hookline(['show', 'bb', '--raw', '--store', store], { isTerminal: true })
     expect([code, stdout]).toEqual([
       2,
@@ -298,7 +298,7 @@ describe('hookline replay', () => {
     ])
   })
 
-  it('ends on Ctrl-C, and says that the request may have been taken', async () => {
+  it('ends on Ctrl-C, and says that the request may have been taken', needs('POSIX'), async () => {
     await using endpoint = await startEndpoint({ script: ['hang'] })
     const { child, ended } = await start(['replay', 'bbbb', '--to', endpoint.url, '--store', store])
     await endpoint.received(1)
