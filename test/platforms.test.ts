@@ -3,10 +3,11 @@
 import { execFileSync } from 'node:child_process'
 import fs, { globSync, linkSync, readFileSync, realpathSync, truncateSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { createPlace } from '../src/cli/place.ts'
 import { inodeOf } from '../src/sqlite/file.ts'
 import { jobOf, newFile, setUp, sideFilesOf } from './queues/sqlite/set-up.ts'
 import { needs } from './support/needs.ts'
@@ -142,6 +143,13 @@ it('a file system that ignores case, as that of Windows and macOS: one file is o
   expect(await queue.counts()).toMatchObject({ waiting: 2 })
   expect(sideFilesOf(path)).toHaveLength(1)
 })
+
+it.each(['C:\\queues\\inbox.sqlite', 'c:/queues/inbox.sqlite'])(
+  '%s is a file for the command, not a URL',
+  (location) => {
+    expect(createPlace(location, {}).shown).toBe(resolve(location))
+  },
+)
 
 it('a file system whose numbers of files have 64 bits, as that of Windows: two files that follow on each other differ', () => {
   const path = newFile()
