@@ -144,6 +144,16 @@ it('a file system that ignores case, as that of Windows and macOS: one file is o
   expect(sideFilesOf(path)).toHaveLength(1)
 })
 
+it('a disk whose paths Windows does not know, such as one in memory: a queue opens nonetheless', async () => {
+  const spy = vi.spyOn(realpathSync, 'native').mockImplementation(() => {
+    throw new Error('EISDIR')
+  })
+  onTestFinished(() => spy.mockRestore())
+  const queue = setUp({ isHere: true }).open()
+  await queue.push([jobOf()])
+  expect(await queue.counts()).toMatchObject({ waiting: 1 })
+})
+
 it.each(['C:\\queues\\inbox.sqlite', 'c:/queues/inbox.sqlite'])(
   '%s is a file for the command, not a URL',
   (location) => {

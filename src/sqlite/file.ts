@@ -41,16 +41,16 @@ function isMountPoint(file: string): boolean {
   return mounts.split('\n').some((line) => line.split(' ')[4] === escaped)
 }
 
-/** The one path of a file that exists, whichever leads to it: also in another case, where the file system takes both for one. */
+/** The one path of a file that exists, by whichever path it is found: also in another case, where the file system ignores case. */
 export function realPathOf(path: string): string {
   try {
     return realpathSync.native(path)
   } catch {
-    return realpathSync(path) // Of a disk in memory, Windows does not know it.
+    return realpathSync(path) // Windows does not know that of a file on a disk in memory.
   }
 }
 
-/** The number of a file; undefined without one. Numbers of Windows have more digits than a double. */
+/** Which file is at a path; undefined when there is none. Numbers of files on Windows do not fit into a double. */
 export function inodeOf(path: string): string | undefined {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
   return stats && `${stats.dev}:${stats.ino}`
