@@ -1,13 +1,15 @@
 /** The tests of `npm test`. Those that kill processes for minutes have a script of their own, which sets CRASH_ROUNDS. */
 
 import { realpathSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
-import { join } from 'node:path'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join, normalize } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { buildPage } from './src/inspector/page/build.ts'
 import { LeftOutReporter, TAGS } from './test/support/left-out.ts'
 
+/** On macOS it has a symbolic link in its path, on Windows a short name: then paths in messages are others than those of the tests. */
+const folder = realpathSync.native(tmpdir())
 const isCrash = process.env.CRASH_ROUNDS !== undefined
 
 /** They take longest. Without them the last ones would run alone: a fresh clone has no times of earlier runs, and goes by size. */
@@ -23,7 +25,7 @@ const FIRST = [
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]) {
     const { first = [], others = [] } = Object.groupBy(files, ({ moduleId }) =>
-      FIRST.includes(moduleId) ? 'first' : 'others',
+      FIRST.includes(normalize(moduleId)) ? 'first' : 'others',
     )
     return [...first, ...(await super.sort(others))]
   }
@@ -51,6 +53,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Programs and threads that tests start compile the same files.
     env: {
+      ...{ TMPDIR: folder, TEMP: folder, TMP: folder },
       NODE_COMPILE_CACHE: join(import.meta.dirname, '.cache/compiled'),
       ...(process.argv.includes('--coverage') && { COVERAGE: 'true' }),
     },

@@ -1,6 +1,6 @@
 /** The tests of the engines' queues, on the lowest and the highest release of each that package.json admits. */
 
-import { execFileSync } from 'node:child_process'
+import { execSync } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
@@ -37,8 +37,6 @@ function install(packages: Readonly<Record<string, string>>): string {
   if (existsSync(join(modules, '.package-lock.json'))) return modules
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'package.json'), '{ "private": true }')
-  execFileSync('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--no-save', ...names], {
-    cwd: folder,
-  })
+  execSync(`npm install --no-audit --no-fund --ignore-scripts --no-save ${names.join(' ')}`, { cwd: folder })
   return modules
 }

@@ -1,6 +1,6 @@
 /** `npm run bench`: builds the package, then measures what was built against its peers and its own floor. */
 
-import { execFileSync } from 'node:child_process'
+import { execSync } from 'node:child_process'
 import { compareCollector } from './collect/part.ts'
 import { measureMonth } from './durable/month.ts'
 import {
@@ -47,7 +47,7 @@ const measures: Readonly<Record<Part, () => unknown>> = {
   inspector: () => compareInspectors(options),
 }
 
-execFileSync('npm', ['run', '--silent', 'build', '--', '--silent'], { stdio: ['ignore', 'ignore', 'inherit'] })
+execSync('npm run --silent build -- --silent', { stdio: ['ignore', 'ignore', 'inherit'] })
 
 printMachine()
 for (const part of parts) {

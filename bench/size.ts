@@ -4,7 +4,9 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { gzipSync } from 'node:zlib'
+import { buildSync } from 'esbuild'
 import { median, printTable, verdict } from './table.ts'
 
 const TARGET_BYTES = 12 * 1024
@@ -16,8 +18,16 @@ export function printSize(): void {
   try {
     const bundle = join(directory, 'bundle.mjs')
     const empty = join(directory, 'empty.mjs')
-    const flags = ['--bundle', '--minify', '--format=esm', '--platform=node', '--target=node22', '--log-level=error']
-    execFileSync('esbuild', [...flags, `--outfile=${bundle}`], { input: "export * from 'hookline'" })
+    buildSync({
+      stdin: { contents: "export * from 'hookline'", resolveDir: process.cwd() },
+      outfile: bundle,
+      bundle: true,
+      minify: true,
+      format: 'esm',
+      platform: 'node',
+      target: 'node22',
+      logLevel: 'error',
+    })
     writeFileSync(empty, '')
 
     const bytes = readFileSync(bundle)
@@ -60,7 +70,8 @@ function importTimes(one: string, other: string): [ImportTime, ImportTime] {
 function importTime(file: string): ImportTime {
   const script = 'const t = performance.now(); await import(process.argv[1]); console.log(performance.now() - t)'
   const start = performance.now()
-  const printed = execFileSync(process.execPath, ['--input-type=module', '-e', script, file], { encoding: 'utf8' })
+  const args = ['--input-type=module', '-e', script, pathToFileURL(file).href]
+  const printed = execFileSync(process.execPath, args, { encoding: 'utf8' })
   return { inside: Number(printed), whole: performance.now() - start }
 }
 

@@ -224,7 +224,8 @@ function stayUp(): void {
   const command = toCurl(`${origin}/analytics/v1/track`, writeKey, refund)
   console.log(`\nYour turn. The write key is ${writeKey}. Paste this into another terminal; Ctrl+C here ends it all.`)
   console.log(`\n${command}\n`)
-  console.log(`Or kill it, as a power cut would, and start it again: nothing is lost.\n\nkill -9 ${process.pid}\n`)
+  const kill = process.platform === 'win32' ? 'taskkill /F /PID' : 'kill -9'
+  console.log(`Or kill it, as a power cut would, and start it again: nothing is lost.\n\n${kill} ${process.pid}\n`)
   console.log(
     'Open this page to see it all. Made-up users go on with calls, handlers fail, and a warehouse is down at times.',
   )

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { fixtures, signedRequest } from 'hookline/testing'
 import { afterEach, expect, test } from 'vitest'
 import { type Child, startNode } from './docs/child.ts'
+import { needs } from './support/needs.ts'
 
 const SECRET = 'the secret of the examples'
 
@@ -19,9 +20,7 @@ test.each([
   ['fetch', false],
 ])(
   'examples/%s.ts accepts a signed message, refuses a forged one, leaves other routes alone and shuts down',
-  {
-    timeout: 30_000,
-  },
+  { ...needs('POSIX'), timeout: 30_000 },
   async (name, hasEcho) => {
     app = start(name, { HOOKLINE_SECRET: SECRET, PORT: '0' })
     const [url] = await app.printed(/http:\/\/127\.0\.0\.1:\d+\/webhooks/)

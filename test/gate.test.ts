@@ -1,13 +1,14 @@
 /** The end of `.ci/run`: what it says of a suite and of a step that go wrong in every way. */
 
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { needs } from './support/needs.ts'
 
-const tools = needs('bash', 'awk', 'grep', 'sed')
+const tools = needs('Linux', 'bash', 'awk', 'grep', 'sed')
 const root = fileURLToPath(new URL('../', import.meta.url))
 
 const FILES: Readonly<Record<string, string>> = {
@@ -71,7 +72,7 @@ test('passes when nothing failed', tools, () => {
 function run(steps: string): { readonly lines: readonly string[]; readonly status: number | null } {
   mkdirSync(join(root, '.cache'), { recursive: true })
   const folder = mkdtempSync(join(root, '.cache/gate-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
+  onTestFinished(() => rm(folder, { recursive: true, maxRetries: 9 }))
   for (const [name, text] of Object.entries(FILES)) writeFileSync(join(folder, name), text)
   const script = `set -u -o pipefail; exec 2>&1; export NO_COLOR=1; . ${root}.ci/steps; ${steps}; finish`
   const { stdout, status } = spawnSync('bash', ['-c', script], { cwd: folder, encoding: 'utf8' })

@@ -2,6 +2,7 @@
 
 import { execFile } from 'node:child_process'
 import { glob, readFile } from 'node:fs/promises'
+import { sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -167,7 +168,7 @@ describe('what a subpath loads', () => {
   }
 
   const FRAMEWORKS = ['express', 'koa', 'fastify']
-  const SOURCES = ['src/index.ts', 'src/testing.ts'].map((path) => `${root}${path}`)
+  const SOURCES = ['src/index.ts', 'src/testing.ts'].map((path) => new URL(`../${path}`, import.meta.url).href)
   const subpaths = Object.keys(manifest.exports)
     .filter((key) => key !== './package.json')
     .map((key) => key.replace('.', manifest.name))
@@ -216,7 +217,7 @@ describe('what a subpath loads', () => {
 async function readSources(): Promise<ReadonlyMap<string, string>> {
   const sources = new Map<string, string>()
   for await (const path of glob(['src/**/*.{ts,tsx}', 'adapters/**/*.ts'], { cwd: root })) {
-    sources.set(path, await readFile(`${root}${path}`, 'utf8'))
+    sources.set(path.replaceAll(sep, '/'), await readFile(`${root}${path}`, 'utf8'))
   }
   return sources
 }

@@ -92,7 +92,9 @@ export async function requireSecret(options: SecretOptions): Promise<string> {
 export async function readInput(option: string, path: string, limit: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
-  if (path === '-' && process.stdin.isTTY) note('Reading from the terminal. End with Ctrl-D.')
+  if (path === '-' && process.stdin.isTTY) {
+    note(`Reading from the terminal. End with ${process.platform === 'win32' ? 'Ctrl-Z and Enter' : 'Ctrl-D'}.`)
+  }
   try {
     for await (const chunk of path === '-' ? process.stdin : (await open(path)).createReadStream()) {
       size += chunk.length

@@ -206,9 +206,11 @@ export function openStore(path: string, option = '--store'): Store {
 
 export function findRequests(path: string, references: readonly string[]): readonly KeptRequest[] {
   const store = openStore(path)
-  const found = references.map((reference) => store.find(reference))
-  store.close()
-  return found
+  try {
+    return references.map((reference) => store.find(reference))
+  } finally {
+    store.close()
+  }
 }
 
 function useStore(option: string, path: string, database: DatabaseSync): Store {

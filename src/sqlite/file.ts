@@ -1,6 +1,6 @@
 /** A SQLite file that several processes of one machine share: opening it, and waiting while another one writes. */
 
-import { closeSync, existsSync, openSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 
@@ -11,7 +11,7 @@ export function connectTo(path: string): DatabaseSync {
   if (path.startsWith('file:')) {
     throw new UnusableFile("SQLite reads it as a URL. Got a path that begins with 'file:'. Pass the path of a file.")
   }
-  if (existsSync(path) && isMountPoint(realpathSync(path))) {
+  if (existsSync(path) && isMountPoint(realPathOf(path))) {
     throw new UnusableFile(
       'the file is mounted alone, so its log would lie outside of the mount, and be lost. Got a mounted file. Mount its folder.',
     )
@@ -39,6 +39,29 @@ function isMountPoint(file: string): boolean {
   }
   const escaped = file.replace(/[\s\\]/g, (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, '0')}`)
   return mounts.split('\n').some((line) => line.split(' ')[4] === escaped)
+}
+
+/** The one path of a file that exists, by whichever path it is found: also in another case, where the file system ignores case. */
+export function realPathOf(path: string): string {
+  try {
+    return realpathSync.native(path)
+  } catch {
+    return realpathSync(path) // Windows does not know that of a file on a disk in memory.
+  }
+}
+
+/** Which file is at a path; undefined when there is none. Numbers of files on Windows do not fit into a double. */
+export function inodeOf(path: string): string | undefined {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
+  return stats && `${stats.dev}:${stats.ino}`
+}
+
+export function removeIfPossible(file: string): void {
+  try {
+    rmSync(file, { force: true })
+  } catch {
+    // Windows removes no file that a process has open.
+  }
 }
 
 export function requireSqlite(): typeof import('node:sqlite') {

@@ -11,12 +11,11 @@ import {
   openSync,
   readFileSync,
   readSync,
-  rmSync,
   statSync,
   watch,
 } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
-import { checkpoint, retryWhileBusy, UnusableFile } from './file.ts'
+import { checkpoint, inodeOf, removeIfPossible, retryWhileBusy, UnusableFile } from './file.ts'
 
 export interface WatchedFile {
   requireUnchanged(): void
@@ -40,7 +39,7 @@ export function watchFile(database: DatabaseSync, path: string): WatchedFile {
   /** Else SQLite would write the hole in it into the file. Other processes notice that it is gone. */
   function dropLog(): void {
     ftruncateSync(log as number)
-    for (const end of ['-wal', '-shm']) rmSync(path + end, { force: true })
+    for (const end of ['-wal', '-shm']) removeIfPossible(path + end)
   }
 
   return {
@@ -75,7 +74,7 @@ const LOG_MAGIC = Buffer.from([0x37, 0x7f, 0x06, 0x82])
 function saveLog(database: DatabaseSync, path: string): void {
   try {
     retryWhileBusy(() => checkpoint(database, 'FULL'), SAVING_MS)
-    rmSync(`${path}-shm`, { force: true }) // It describes the log that is gone.
+    removeIfPossible(`${path}-shm`) // It describes the log that is gone.
   } catch {
     // Closing the last connection saves it, too.
   }
@@ -217,9 +216,9 @@ export function isLocked(path: string): boolean {
 function identityOf(path: string): string | undefined {
   let identity = ''
   for (const end of ['', '-wal', '-shm']) {
-    const stats = statSync(path + end, { throwIfNoEntry: false })
-    if (stats === undefined) return undefined
-    identity += `${stats.dev}:${stats.ino} `
+    const inode = inodeOf(path + end)
+    if (inode === undefined) return undefined
+    identity += `${inode} `
   }
   return identity
 }

@@ -34,7 +34,7 @@ it.each(['neutral', 'browser'] as const)('bundled for %s, it receives a signed m
     const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'worker.mjs')])
     expect(stdout).toBe('Order Completed\n200 {"ok":true}\n')
   } finally {
-    await rm(folder, { recursive: true })
+    await rm(folder, { recursive: true, maxRetries: 9 })
   }
 })
 

@@ -258,7 +258,7 @@ describe('what would work on after the answer', () => {
     const { receiver, handler, handled } = setUp({ inbox })
     onTestFinished(async () => {
       await receiver.close()
-      rmSync(directory, { recursive: true })
+      rmSync(directory, { recursive: true, maxRetries: 9 })
     })
 
     expect((await handler(event)).statusCode).toBe(200)

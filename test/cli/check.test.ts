@@ -64,7 +64,7 @@ describe('what is printed', () => {
     expect(stdout).toContain('Its secret is in quotation marks. Remove them.')
   })
 
-  it('by cause at the end, with what was answered; on a terminal no passes', needs('script'), async () => {
+  it('by cause at the end, with what was answered; on a terminal no passes', needs('util-linux'), async () => {
     await using endpoint = await startEndpoint({
       script: [({ message }) => ({ status: message ? 200 : 400, body: 'tea\u001b[2J' })],
     })
@@ -88,7 +88,7 @@ describe('what is printed', () => {
     expect(shown.stdout).toContain('1 passed, 1 failed')
   })
 
-  it('until Ctrl-C: what was seen so far', async () => {
+  it('until Ctrl-C: what was seen so far', needs('POSIX'), async () => {
     const url = await startOther('node', 'hangs-at-third')
     const { child, printed, ended } = await start(['check', url], { env })
     await until(() => printed.stdout.includes('answer-in-time'))

@@ -44,7 +44,7 @@ export interface Started {
 /** A new folder that is removed when the test ends. */
 export async function createFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'hookline-cli-'))
-  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 9 }))
   return folder
 }
 

@@ -33,14 +33,14 @@ describe.each(examples)('hookline $name --help', ({ examples }) => {
     expect(examples.filter((line) => / --secret[ =]/.test(line))).toEqual([])
   })
 
-  it.each(examples)('%s', (line) => expectToRun(line))
+  it.each(examples)('%s', needs('POSIX'), (line) => expectToRun(line))
 })
 
 describe('the guides', () => {
-  for (const block of blocks) it(block.place, needs(...programsOf(block)), () => expectToRun(block.code))
+  for (const block of blocks) it(block.place, needs('POSIX', ...programsOf(block)), () => expectToRun(block.code))
 })
 
-it('the file that the guide of types shows is what the command writes', async () => {
+it('the file that the guide of types shows is what the command writes', needs('POSIX'), async () => {
   const guide = extractBlocks('docs/types.md', readFileSync(new URL('docs/types.md', root), 'utf8'))
   const { stdout } = await shell.run('npx hookline types .hookline/listen.sqlite')
   expect(guide.find(({ file }) => file === 'events.ts')?.code).toBe(stdout)

@@ -203,7 +203,7 @@ describe('replay', () => {
   })
 })
 
-it('a replay that waits for a worker is stopped by Ctrl-C, and goes on with its id', async () => {
+it('a replay that waits for a worker is stopped by Ctrl-C, and goes on with its id', needs('POSIX'), async () => {
   const path = join(folder, 'stopped here.sqlite')
   const filling = sqliteQueue({ path, name: 'inbox' })
   const receiver = createReceiver({ secret, inbox: { queue: filling, history: { maxAgeMs: DAY_MS } } })
@@ -229,7 +229,7 @@ it('a replay that waits for a worker is stopped by Ctrl-C, and goes on with its 
   await queue.close({ graceMs: 0 })
 })
 
-it('on a terminal it shows how far it is', needs('script'), async () => {
+it('on a terminal it shows how far it is', needs('util-linux'), async () => {
   const { path, crm } = await setUp()
   const { stdout } = await runAlone(['queue', path, 'replay', '--type', 'track', '--yes'], { isTerminal: true })
   expect(stdout).toContain(`${'█'.repeat(30)} 2 of 2\r\n`)

@@ -12,6 +12,7 @@ import type { DeadLetters, Detail, Row, StreamEvents } from '../../src/inspector
 import { sqliteQueue } from '../../src/queues/sqlite/index.ts'
 import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
+import { needs } from '../support/needs.ts'
 import { until } from '../support/until.ts'
 import { hookline, listenHere, type Running, start } from './command.ts'
 import { keptRequest } from './kept-request.ts'
@@ -22,7 +23,7 @@ const secret = 'a secret'
 afterAll(() => rm(folder, { recursive: true, maxRetries: 9 }))
 
 describe('hookline queue --ui', () => {
-  it('serves the dead letters, and redrives them, to who has the URL alone', async () => {
+  it('serves the dead letters, and redrives them, to who has the URL alone', needs('POSIX'), async () => {
     const path = join(folder, 'inbox.sqlite')
     await addDeadLetter(path)
     const { get, post, url, end } = await openPage(['queue', path, '--ui', '--json'])
@@ -65,43 +66,47 @@ describe('hookline queue --ui', () => {
 })
 
 describe('hookline listen --ui', () => {
-  it('shows the requests that are kept and those that come, and says why a signature was refused', async () => {
-    const store = join(folder, 'listen.sqlite')
-    const kept = createStore(store)
-    kept.add(keptRequest('1a2b00000001', { verification: 'unchecked', message: { type: 'group', name: 'group-1' } }))
-    kept.close()
-    const { get, rows, printed, end } = await openPage(['listen', '--port', '0', '--store', store, '--ui'], {
-      env: { HOOKLINE_SECRET: secret },
-    })
-    await until(() => /Listening on (\S+),/.test(printed.stderr))
-    const [, endpoint = ''] = /Listening on (\S+),/.exec(printed.stderr) ?? []
-    const { body, headers } = signedRequest(fixtures.track, secret)
-    await fetch(`${endpoint}/webhooks?token=t0ken`, { method: 'POST', body, headers })
-    await fetch(endpoint, {
-      method: 'POST',
-      body: `${body}\n`,
-      headers: { ...headers, authorization: 'Bearer s3cret' },
-    })
+  it(
+    'shows the requests that are kept and those that come, and says why a signature was refused',
+    needs('POSIX'),
+    async () => {
+      const store = join(folder, 'listen.sqlite')
+      const kept = createStore(store)
+      kept.add(keptRequest('1a2b00000001', { verification: 'unchecked', message: { type: 'group', name: 'group-1' } }))
+      kept.close()
+      const { get, rows, printed, end } = await openPage(['listen', '--port', '0', '--store', store, '--ui'], {
+        env: { HOOKLINE_SECRET: secret },
+      })
+      await until(() => /Listening on (\S+),/.test(printed.stderr))
+      const [, endpoint = ''] = /Listening on (\S+),/.exec(printed.stderr) ?? []
+      const { body, headers } = signedRequest(fixtures.track, secret)
+      await fetch(`${endpoint}/webhooks?token=t0ken`, { method: 'POST', body, headers })
+      await fetch(endpoint, {
+        method: 'POST',
+        body: `${body}\n`,
+        headers: { ...headers, authorization: 'Bearer s3cret' },
+      })
 
-    const [mismatched, verified, old] = await rows(3)
-    expect(old).toMatchObject({ type: 'group', name: 'group-1', state: 'done', status: 200 })
-    expect(verified).toMatchObject({ part: 'listen', kind: 'received', type: 'track', state: 'done', user: 'user-1' })
-    expect(mismatched).toMatchObject({ state: 'refused', status: 401, code: 'signature_mismatch' })
+      const [mismatched, verified, old] = await rows(3)
+      expect(old).toMatchObject({ type: 'group', name: 'group-1', state: 'done', status: 200 })
+      expect(verified).toMatchObject({ part: 'listen', kind: 'received', type: 'track', state: 'done', user: 'user-1' })
+      expect(mismatched).toMatchObject({ state: 'refused', status: 401, code: 'signature_mismatch' })
 
-    const detail = await get<Detail>(`message?id=${verified?.id}`)
-    expect(detail).toMatchObject({ request: { method: 'POST', path: '/webhooks?…' }, body: { text: body } })
-    expect(detail.steps.map(({ what }) => what)).toEqual(['arrived', 'checked', 'answered'])
-    const unchecked = await get<Detail>(`message?id=${old?.id}`)
-    expect(unchecked.steps.map(({ what }) => what)).toEqual(['arrived', 'unchecked', 'answered'])
-    const refused = await get<Detail>(`message?id=${mismatched?.id}`)
-    expect(refused.canExplain).toBe(true)
-    expect(JSON.stringify(refused)).not.toContain('s3cret')
-    expect(await get(`explanation?id=${mismatched?.id}`)).toMatchObject({
-      message: expect.stringContaining('The body must be the bytes that were signed.'),
-    })
-    expect(await get('setup')).toMatchObject({ command: 'listen', parts: [{ name: 'listen', hasQueue: false }] })
-    expect(await end()).toMatchObject({ code: 0 })
-  })
+      const detail = await get<Detail>(`message?id=${verified?.id}`)
+      expect(detail).toMatchObject({ request: { method: 'POST', path: '/webhooks?…' }, body: { text: body } })
+      expect(detail.steps.map(({ what }) => what)).toEqual(['arrived', 'checked', 'answered'])
+      const unchecked = await get<Detail>(`message?id=${old?.id}`)
+      expect(unchecked.steps.map(({ what }) => what)).toEqual(['arrived', 'unchecked', 'answered'])
+      const refused = await get<Detail>(`message?id=${mismatched?.id}`)
+      expect(refused.canExplain).toBe(true)
+      expect(JSON.stringify(refused)).not.toContain('s3cret')
+      expect(await get(`explanation?id=${mismatched?.id}`)).toMatchObject({
+        message: expect.stringContaining('The body must be the bytes that were signed.'),
+      })
+      expect(await get('setup')).toMatchObject({ command: 'listen', parts: [{ name: 'listen', hasQueue: false }] })
+      expect(await end()).toMatchObject({ code: 0 })
+    },
+  )
 })
 
 /** Leaves a dead letter in an inbox, and nothing that works on it. */

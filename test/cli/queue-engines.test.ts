@@ -169,7 +169,7 @@ for (const { engine, needed, location = '', flags, open } of engines) {
       })
     })
 
-    it('asks on a terminal before it redrives more than one', needs('script'), async () => {
+    it('asks on a terminal before it redrives more than one', needs('util-linux'), async () => {
       const { child, printed, ended } = await start(['queue', 'redrive', '--name', name, ...flags], {
         env: { HOOKLINE_QUEUE: location },
         isTerminal: true,

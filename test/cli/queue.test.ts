@@ -146,7 +146,7 @@ describe('the packages of an engine', () => {
   /** The command where nothing is beside it, and a working directory of its own. */
   async function setUp() {
     const place = await mkdtemp(join(tmpdir(), 'hookline-cli-alone-'))
-    onTestFinished(() => rm(place, { recursive: true }))
+    onTestFinished(() => rm(place, { recursive: true, maxRetries: 9 }))
     const [installed, cwd] = [join(place, 'cache/node_modules/hookline'), join(place, 'project')]
     await mkdir(join(cwd, 'node_modules'), { recursive: true })
     for (const name of ['dist', 'package.json']) await cp(join(root, name), join(installed, name), { recursive: true })
@@ -166,7 +166,7 @@ describe('the packages of an engine', () => {
     const { cwd, run } = await setUp()
     expect(await run(location)).toContain(line)
     for (const name of ['bullmq', 'ioredis', 'pg-boss']) {
-      await symlink(join(root, 'node_modules', name), join(cwd, 'node_modules', name))
+      await symlink(join(root, 'node_modules', name), join(cwd, 'node_modules', name), 'junction')
     }
     expect(await run(location)).toContain('ECONNREFUSED')
   })

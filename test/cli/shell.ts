@@ -82,7 +82,7 @@ export async function prepareShell(): Promise<Shell> {
     async close() {
       server.closeAllConnections()
       server.close()
-      await rm(folder, { recursive: true })
+      await rm(folder, { recursive: true, maxRetries: 9 })
     },
   }
 }

@@ -6,14 +6,14 @@ import fs from 'node:fs'
 import { createServer } from 'node:http'
 import { syncBuiltinESMExports } from 'node:module'
 import type { AddressInfo } from 'node:net'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { needs } from '../support/needs.ts'
 
 vi.resetModules() // Clients of other files, left open in this process, would share its listeners.
 const { numbered, setUp } = await import('./dispatcher.ts')
 
-const module = fileURLToPath(new URL('../../src/client/index.ts', import.meta.url))
+const { href: module } = new URL('../../src/client/index.ts', import.meta.url)
 let failing = 0
 let requests = 0
 const server = createServer((request, response) => {
@@ -128,7 +128,7 @@ describe('the process ends at once', () => {
     expect(await end(program)).toMatchObject(exits)
   })
 
-  it('by SIGTERM: runs no code, unless the program listens and closes the client', async () => {
+  it('by SIGTERM: runs no code, unless the program listens and closes the client', needs('POSIX'), async () => {
     const killed = 'client.track(call); setInterval(() => {}, 1000); process.kill(process.pid, "SIGTERM")'
     const listen = 'process.once("SIGTERM", () => client.close().then(() => process.exit()));'
     expect(await end(killed)).toMatchObject({ signal: 'SIGTERM', stderr: '', posted: 0 })

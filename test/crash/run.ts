@@ -18,12 +18,16 @@ if (!['', 'sqlite', 'bullmq', 'pg-boss'].includes(values.only)) {
   throw new TypeError('--only: must be sqlite, bullmq or pg-boss.')
 }
 
-const { status } = spawnSync('vitest', ['run', 'test/crash', '-t', values.only], {
-  stdio: 'inherit',
-  env: {
-    ...process.env,
-    CRASH_ROUNDS: values.rounds,
-    ...(values.seed === '' ? {} : { CRASH_SEED: values.seed }),
+const { status } = spawnSync(
+  process.execPath,
+  ['node_modules/vitest/vitest.mjs', 'run', 'test/crash', '-t', values.only],
+  {
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      CRASH_ROUNDS: values.rounds,
+      ...(values.seed === '' ? {} : { CRASH_SEED: values.seed }),
+    },
   },
-})
+)
 process.exitCode = status ?? 1

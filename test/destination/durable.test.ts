@@ -1,6 +1,7 @@
 /** A destination on a queue that outlives its process: what a restart must not change. */
 
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -31,7 +32,7 @@ function setUp(script: Script = [503]) {
     onTestFinished(async () => void (await destination.close({ graceMs: 0 })))
     return destination
   }
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 9 }))
   const onDisk = () => sqliteQueue({ path: join(folder, 'outbox.sqlite'), name: 'outbox', clock })
   const reported = async (count: number): Promise<DeliveryReport> => {
     await until(async () => {

@@ -1,6 +1,7 @@
 /** Functions of a destination and of the sources of a collector: what they leave out, change, and fail for. */
 
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -268,7 +269,7 @@ describe('transform', () => {
 
 it('a process without the functions that failed sends nothing, also not the original', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'hookline-'))
-  onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+  onTestFinished(() => rm(directory, { recursive: true, force: true, maxRetries: 9 }))
   const captured = capture({ script: [200] })
   const open = (options: Partial<DestinationOptions>) =>
     createDestination({
@@ -394,7 +395,7 @@ describe('the functions of a source', () => {
 
   it('that fail: the call is accepted, its dead letter keeps the source, and a later process redrives it with the functions of then', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'hookline-'))
-    onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+    onTestFinished(() => rm(directory, { recursive: true, force: true, maxRetries: 9 }))
     const captured = capture({ script: [200] })
     const open = () => {
       const queue = sqliteQueue({ path: join(directory, 'outbox.sqlite') })

@@ -53,7 +53,7 @@ export function createHarness(blocks: readonly Block[]): Harness {
     },
     close() {
       for (const child of children) child.kill('SIGKILL')
-      rmSync(directory, { recursive: true, force: true })
+      rmSync(directory, { recursive: true, force: true, maxRetries: 9 })
     },
   }
 

@@ -1,7 +1,8 @@
 /** What the page copies, run: commands by a shell, tests by Node. */
 
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,6 +10,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { copyAsCurl, copyAsTest, quoteForScript, quoteForShell } from '../../src/inspector/page/copy.ts'
 import type { Body, Detail, Row } from '../../src/inspector/wire.ts'
+import { needs } from '../support/needs.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'hookline-copy-'))
@@ -62,9 +64,9 @@ beforeAll(() => {
   writeFileSync(join(folder, 'curl'), '#!/bin/sh\nprintf \'%s\\0\' "$@" > args\ncat > stdin\n')
   chmodSync(join(folder, 'curl'), 0o755)
   mkdirSync(join(folder, 'node_modules'))
-  symlinkSync(root, join(folder, 'node_modules/hookline'))
+  symlinkSync(root, join(folder, 'node_modules/hookline'), 'junction')
 })
-afterAll(() => rmSync(folder, { recursive: true }))
+afterAll(() => rm(folder, { recursive: true, maxRetries: 9 }))
 
 function runShell(command: string | undefined): { readonly args: string[]; readonly stdin: Buffer } {
   const env = { ...process.env, PATH: `${folder}:${process.env.PATH}` }
@@ -82,7 +84,7 @@ function posted({ args, stdin }: ReturnType<typeof runShell>): Buffer {
   return stdin
 }
 
-describe('a copy as curl', () => {
+describe('a copy as curl', needs('POSIX'), () => {
   it.each(NASTY.map((text) => [JSON.stringify(text), text]))('posts the exact text %s', (_name, text) => {
     const result = runShell(copyAsCurl(detailOf(bodyOf(Buffer.from(text)))))
     expect(String(posted(result))).toBe(text)
@@ -231,7 +233,7 @@ describe('quotes', () => {
     fc.assert(check)
   })
 
-  it('hold any text for a shell', () => {
+  it('hold any text for a shell', needs('POSIX'), () => {
     const texts = fc.array(
       fc.string({ unit: fc.constantFrom("'", '"', '\\', '$', '`', '!', '\n', ' ', 'a', '-', '😀') }),
       { minLength: 1 },

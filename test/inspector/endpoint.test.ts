@@ -2,7 +2,8 @@
 
 import { createHmac, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -137,7 +138,7 @@ describe('what happens at the parts', () => {
 
   it('a signature that is not right is neither shown nor kept in the file: it may be the secret itself', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hookline-inspector-'))
-    onTestFinished(() => rmSync(folder, { recursive: true }))
+    onTestFinished(() => rm(folder, { recursive: true, maxRetries: 9 }))
     const [path, secret] = [join(folder, 'journal.sqlite'), '8da1d119209ad36ffc81d33982c03ed48d07541b']
     const receiver = createReceiver({ secret, onError: () => {} })
     const open = () => createInspector({ receiver, keep: { path } })

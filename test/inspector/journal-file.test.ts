@@ -1,7 +1,8 @@
 /** What an inspector keeps in a file. */
 
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -10,12 +11,13 @@ import { createJournal, type JournalWriter } from '../../src/inspector/journal.t
 import { addStep, setBody } from '../../src/inspector/logged-message.ts'
 import { createLog } from '../../src/options/log.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
+import { needs } from '../support/needs.ts'
 
 const bounds = { messages: 5, bytes: 1_000_000, refused: 2, refusedBytes: 100_000 }
 
 function setUp() {
   const folder = mkdtempSync(join(tmpdir(), 'hookline-journal-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
+  onTestFinished(() => rm(folder, { recursive: true, maxRetries: 9 }))
   const path = join(folder, 'inspector.sqlite')
   const lines: string[] = []
   const write = (_: object, text: string): unknown => lines.push(text)
@@ -73,6 +75,11 @@ it('writes what has changed together, a quarter of a second later', async () => 
     body: { text: '{"userId":"user-1"}' },
   })
   again.close()
+})
+
+it('the file is for this user alone', needs('POSIX'), () => {
+  const { open, path } = setUp()
+  open().close()
   expect(statSync(path).mode & 0o777).toBe(0o600)
 })
 
@@ -138,13 +145,13 @@ it('forget leaves nothing in the files beside it, also when the disk works again
   journal.close()
 })
 
-it('a process that is killed loses at most a quarter of a second', async () => {
+it('a process that is killed loses at most a quarter of a second', needs('POSIX'), async () => {
   const { open, path } = setUp()
   const program = `
-    import { createJournal } from '${new URL('../../src/inspector/journal.ts', import.meta.url).pathname}'
+    import { createJournal } from '${new URL('../../src/inspector/journal.ts', import.meta.url).href}'
     import { statSync } from 'node:fs'
-    import { setBody } from '${new URL('../../src/inspector/logged-message.ts', import.meta.url).pathname}'
-    import { systemClock } from '${new URL('../../src/time/clock.ts', import.meta.url).pathname}'
+    import { setBody } from '${new URL('../../src/inspector/logged-message.ts', import.meta.url).href}'
+    import { systemClock } from '${new URL('../../src/time/clock.ts', import.meta.url).href}'
     const keep = ${JSON.stringify({ ...bounds, path })}
     const journal = createJournal(keep, systemClock, { write: console.log })
     const size = () => statSync(keep.path + '-wal').size

@@ -1,7 +1,8 @@
 /** An observer of a queue: beside running workers, for each engine; it changes nothing that it is not asked to change. */
 
 import { randomUUID } from 'node:crypto'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -31,7 +32,7 @@ const path = join(folder, 'jobs.sqlite')
 const prefix = `observed-${randomUUID()}`
 
 afterAll(async () => {
-  rmSync(folder, { recursive: true, maxRetries: 9 })
+  await rm(folder, { recursive: true, maxRetries: 9 })
   redis?.disconnect()
   await schema?.drop()
 })

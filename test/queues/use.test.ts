@@ -1,7 +1,8 @@
 /** An inbox and a destination never get each other's jobs, whatever their queues are called and whichever process has them. */
 
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
@@ -33,7 +34,7 @@ const folder = mkdtempSync(join(tmpdir(), 'hookline-use-'))
 const jobOf = () => ({ id: randomUUID(), body: Buffer.from('{}') })
 
 afterAll(async () => {
-  rmSync(folder, { recursive: true })
+  await rm(folder, { recursive: true, maxRetries: 9 })
   redis?.disconnect()
   await schema?.drop()
 })

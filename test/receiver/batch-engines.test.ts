@@ -1,7 +1,8 @@
 /** A batch of the most elements in an inbox on each engine: stored in one push, and each handled once. */
 
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
@@ -48,7 +49,7 @@ async function check(queue: Queue): Promise<void> {
 describe('a batch of 1000', () => {
   it('on SQLite', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'hookline-batches-'))
-    onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+    onTestFinished(() => rm(directory, { recursive: true, force: true, maxRetries: 9 }))
     await check(sqliteQueue({ path: join(directory, 'inbox.sqlite'), name: 'inbox' }))
   })
 

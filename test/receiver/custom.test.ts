@@ -1,6 +1,7 @@
 /** Custom messages: any JSON that is none of the seven, inline, in batches and with an inbox. */
 
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
@@ -246,7 +247,7 @@ describe('in an inbox', () => {
 
   it('a worker without the option makes it a dead letter, which one with it can handle', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'hookline-'))
-    onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+    onTestFinished(() => rm(directory, { recursive: true, force: true, maxRetries: 9 }))
     const open = () => sqliteQueue({ path: join(directory, 'inbox.sqlite') })
     const plain = createReceiver({ secret, inbox: open(), onError: () => {} })
     const { receiver, send, seen } = setUp({ inbox: open() })

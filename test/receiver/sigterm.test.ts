@@ -1,6 +1,7 @@
 /** The recipe for a graceful stop, as the guide has it, in a process of its own. */
 
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,13 +10,14 @@ import { fixtures } from '../../src/testing/fixtures.ts'
 import { signedRequest } from '../../src/testing/signed-request.ts'
 import { extractBlocks } from '../docs/blocks.ts'
 import { startNode } from '../docs/child.ts'
+import { needs } from '../support/needs.ts'
 import { secret } from '../support/receive.ts'
 
 const root = new URL('../../', import.meta.url)
 const cache = fileURLToPath(new URL('.cache/', root))
 mkdirSync(cache, { recursive: true })
 const directory = mkdtempSync(join(cache, 'sigterm-')) // Below package.json, so that its own name leads to what is built.
-afterAll(() => rmSync(directory, { recursive: true }))
+afterAll(() => rm(directory, { recursive: true, maxRetries: 9 }))
 
 function startRecipe() {
   const guide = readFileSync(new URL('docs/inbox.md', root), 'utf8')
@@ -54,7 +56,7 @@ function begin(port: number, message: object, agent?: Agent) {
   return { status, arrived, finish: () => sent.end(body) }
 }
 
-it('answers what is under way, refuses what is new, lets handlers end, and exits with 0', async () => {
+it('answers what is under way, refuses what is new, lets handlers end, and exits with 0', needs('POSIX'), async () => {
   const child = startRecipe()
   const port = Number((await child.printed(/"port":(\d+)/))[1])
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -80,4 +82,4 @@ it('answers what is under way, refuses what is new, lets handlers end, and exits
   const handled = [...child.stdout.matchAll(/^handled (.*)$/gm)].map(([, event]) => event)
   expect(handled.sort()).toEqual(['Just Before', 'Stored Before', 'Under Way'])
   expect(child.output).not.toContain('not handled')
-}, 30_000)
+})

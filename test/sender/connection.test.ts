@@ -12,6 +12,7 @@ import type { SenderOptions } from '../../src/sender/options.ts'
 import { createSender } from '../../src/sender/sender.ts'
 import { createCertificate } from '../../src/testing/certificates.ts'
 import { type EndpointOptions, manualClock, startEndpoint } from '../../src/testing.ts'
+import { needs } from '../support/needs.ts'
 import { until } from '../support/until.ts'
 
 async function post(url: string, options: Omit<SenderOptions, 'webhooks'> = {}) {
@@ -76,7 +77,7 @@ describe('the timeout', () => {
     })
   })
 
-  it('covers connecting: a host whose backlog is full', async () => {
+  it('covers connecting: a host whose backlog is full', needs('POSIX'), async () => {
     const program = `
       const server = require('node:net').createServer()
       server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {

@@ -55,7 +55,7 @@ test('openssl computes the same signature over the bytes that arrived', needs('o
   const endpoint = await startEndpoint()
   const directory = mkdtempSync(join(tmpdir(), 'bytes-'))
   onTestFinished(async () => {
-    rmSync(directory, { recursive: true })
+    rmSync(directory, { recursive: true, maxRetries: 9 })
     await endpoint.close()
   })
   const sender = createSender({ webhooks: [{ url: endpoint.url }], sharedSecret })

@@ -3,17 +3,20 @@
 import type { Reporter, TestModule } from 'vitest/node'
 
 const NEEDS = [
+  'Linux',
+  'POSIX',
   'awk',
   'bash',
   'curl',
+  'git',
   'grep',
   'openssl',
   'php',
   'python3',
   'ruby',
   'runuser',
-  'script',
   'sed',
+  'util-linux',
   'redis-server',
   'initdb',
   'Redis',
@@ -34,7 +37,7 @@ export class LeftOutReporter implements Reporter {
     if (leftOut.length === 0) return
     const missing = new Set(leftOut.flatMap(({ tags }) => tags.filter(isNeed)))
     console.log(
-      `Left out: ${leftOut.length} tests, which need ${[...missing].join(', ')}. Run everything with: bash .ci/run`,
+      `Left out: ${leftOut.length} tests, which need ${[...missing].join(', ')}. Run everything on Linux with: bash .ci/run`,
     )
   }
 }

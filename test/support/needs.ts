@@ -1,4 +1,4 @@
-/** What some tests need beside Node, npm and a shell. A test names it with {@link needs}, and is left out where it is missing. */
+/** What some tests need beside Node and npm. A test names it with {@link needs}, and is left out where it is missing. */
 
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
@@ -7,7 +7,10 @@ import type { Need } from './left-out.ts'
 import { findPostgres } from './postgres-server.ts'
 
 /**
- * The options of a test, or of a suite, that needs other programs or servers.
+ * The options of a test, or of a suite, that needs other programs or servers, or an operating system.
+ *
+ * `POSIX`: a shell, signals, modes and symbolic links of files, and files that can be removed while they are open. Windows has none of
+ * them, so programs that are not Node count as missing there: their tests use a shell, or compare line ends.
  *
  * @example it('agrees with openssl', needs('openssl'), () => {})
  */
@@ -17,8 +20,16 @@ export function needs(...names: readonly Need[]): { tags: Need[]; skip: boolean 
 }
 
 function isThere(name: Need): boolean {
+  if (name === 'Linux') return process.platform === 'linux'
+  if (name === 'POSIX') return process.platform !== 'win32'
   if (name === 'Redis') return inject('redisUrl') !== undefined
   if (name === 'PostgreSQL') return inject('databaseUrl') !== undefined
   if (name === 'initdb') return findPostgres() !== undefined
-  return (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, name)))
+  if (process.platform === 'win32') return false
+  if (name === 'util-linux') return process.platform === 'linux' && isOnPath('script') // That of macOS has other options.
+  return isOnPath(name)
+}
+
+function isOnPath(program: string): boolean {
+  return (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, program)))
 }

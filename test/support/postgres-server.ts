@@ -43,7 +43,7 @@ export async function createPostgres(programs: string): Promise<PostgresServer> 
     stop,
     async dispose() {
       await stop()
-      await rm(folder, { recursive: true, force: true })
+      await rm(folder, { recursive: true, force: true, maxRetries: 9 })
     },
   }
 }

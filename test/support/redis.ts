@@ -45,7 +45,7 @@ export async function privateRedis(...options: readonly string[]): Promise<Priva
     kill,
     async dispose() {
       await kill()
-      await rm(directory, { recursive: true, force: true })
+      await rm(directory, { recursive: true, force: true, maxRetries: 9 })
     },
   }
 }

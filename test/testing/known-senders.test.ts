@@ -1,7 +1,8 @@
 /** Requests in the form of each known sender: what receivers take of them, through each adapter and with each inbox. */
 
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
@@ -108,7 +109,7 @@ describe.each(SENDER_NAMES)('%s', (as) => {
 
   it('with an inbox on SQLite', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'hookline-'))
-    onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+    onTestFinished(() => rm(directory, { recursive: true, force: true, maxRetries: 9 }))
     await check(sqliteQueue({ path: join(directory, 'inbox.sqlite') }))
   })
 

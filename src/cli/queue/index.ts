@@ -127,7 +127,8 @@ function commandOf(location: string, { shown }: Place, options: Options): string
 }
 
 function quote(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+  if (/^[\w@%+=:,./-]+$/.test(word)) return word
+  return process.platform === 'win32' ? `"${word}"` : `'${word.replaceAll("'", "'\\''")}'` // No path of Windows has a quotation mark.
 }
 
 /** Options of calls that the command names otherwise. */

@@ -32,11 +32,14 @@ Examples:
 
 function list({ store: path, type, limit, json = false }: Options): void {
   const store = openStore(path)
-  for (const summary of store.list(limit, type)) {
-    if (json) printJson(jsonOf(summary))
-    else print(lineOf(summary, true))
+  try {
+    for (const summary of store.list(limit, type)) {
+      if (json) printJson(jsonOf(summary))
+      else print(lineOf(summary, true))
+    }
+  } finally {
+    store.close()
   }
-  store.close()
 }
 
 function jsonOf(request: KeptSummary): object {

@@ -6,11 +6,10 @@
  */
 
 import { randomUUID } from 'node:crypto'
-import { realpathSync } from 'node:fs'
 import { HooklineError } from '../../message/error.ts'
 import { checkOptions, requireText, whole } from '../../options/checks.ts'
 import { cannotUse } from '../../sqlite/advice.ts'
-import { inTransaction, openSqlite, prepareTables, type Tables, UnusableFile } from '../../sqlite/file.ts'
+import { inTransaction, openSqlite, prepareTables, realPathOf, type Tables, UnusableFile } from '../../sqlite/file.ts'
 import { watchFile } from '../../sqlite/watch.ts'
 import { closed, type DedupeTimes, readTimes, requireKey, TIMES_CHECKS } from '../settings.ts'
 import type { Dedupe } from '../store.ts'
@@ -163,7 +162,7 @@ function openStatements(path: string, timeoutMs: number) {
       DELETE FROM hookline_dedupe WHERE (name, key) IN
         (SELECT name, key FROM hookline_dedupe WHERE until <= :now ORDER BY until LIMIT ${2 * CLAIMS_A_PRUNING})`),
   }
-  return { file: watchFile(database, realpathSync(path)), statements }
+  return { file: watchFile(database, realPathOf(path)), statements }
 }
 
 type Statements = ReturnType<typeof openStatements>['statements']

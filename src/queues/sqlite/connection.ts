@@ -1,8 +1,8 @@
 /** The connection of this process to a file: one worker thread for all its queues, started again when it ends. */
 
-import { existsSync, realpathSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { HooklineError } from '../../message/error.ts'
-import { UnusableFile } from '../../sqlite/file.ts'
+import { realPathOf, UnusableFile } from '../../sqlite/file.ts'
 import { systemClock } from '../../time/clock.ts'
 import { TIMED_OUT, within } from '../../time/timeout.ts'
 import { lockOwner, type OwnerLock } from './owners.ts'
@@ -44,10 +44,10 @@ interface Running {
 const connections = new Map<string, ReturnType<typeof createConnection> & { queues: number }>()
 
 export function connect(path: string, name: string, startThread: StartThread): Connection {
-  if (!existsSync(path) || !connections.has(realpathSync(path))) {
+  if (!existsSync(path) || !connections.has(realPathOf(path))) {
     enterFile(path, { name }) // So that one that cannot be used is refused at once.
   }
-  const realPath = realpathSync(path)
+  const realPath = realPathOf(path)
   const entry = connections.get(realPath) ?? { queues: 0, ...createConnection(realPath, startThread) }
   connections.set(realPath, entry)
   entry.queues += 1

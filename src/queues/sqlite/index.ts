@@ -105,6 +105,6 @@ function findProgram(): URL {
   const program = url && new URL(url.endsWith('.ts') ? './worker-thread.ts' : './sqlite-worker.js', url)
   if (program && existsSync(program)) return program
   throw new UnusableFile(
-    `its worker thread needs a file of its own. Got no ${program ? program.pathname : 'import.meta.url'}. Mark hookline as external in your bundler.`,
+    `its worker thread needs a file of its own. Got no ${program ? program.href : 'import.meta.url'}. Mark hookline as external in your bundler.`,
   )
 }

@@ -4,10 +4,10 @@
  */
 
 import { randomInt } from 'node:crypto'
-import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import { connectTo, OPENING_MS, retryWhileBusy } from '../../sqlite/file.ts'
+import { connectTo, inodeOf, OPENING_MS, removeIfPossible, retryWhileBusy } from '../../sqlite/file.ts'
 import { isLocked } from '../../sqlite/watch.ts'
 import { type OpenTables, PHASE } from './tables.ts'
 
@@ -44,7 +44,7 @@ export function lockOwner(path: string): OwnerLock {
         },
         release() {
           connection.close()
-          rmSync(file, { force: true })
+          removeIfPossible(file) // Another process may be looking whether it is locked, and then removes it.
         },
       }
     }
@@ -62,10 +62,6 @@ function lock(file: string, timeoutMs: number): DatabaseSync {
     connection.close()
     throw error
   }
-}
-
-function inodeOf(path: string): number | undefined {
-  return statSync(path, { throwIfNoEntry: false })?.ino
 }
 
 export function sideFileOf(path: string, owner: number): string {
@@ -116,14 +112,6 @@ function removeIfDead(file: string): boolean {
     return true
   } catch {
     return false // It is locked, or this process may not open it.
-  }
-}
-
-function removeIfPossible(file: string): void {
-  try {
-    rmSync(file, { force: true })
-  } catch {
-    // It stays as it is, unlocked.
   }
 }
 

@@ -86,9 +86,9 @@ const TABLES: Tables = {
     ) WITHOUT ROWID, STRICT`,
 }
 
-/** Checkpoints are rare and long, so that few pushes wait for one. */
+/** Checkpoints are rare and long, so that few pushes wait for one. Without `fullfsync`, macOS leaves writes in the cache of the disk. */
 const PRAGMAS =
-  'PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = 8000'
+  'PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA secure_delete = ON; PRAGMA cache_size = -32000; PRAGMA wal_autocheckpoint = 8000'
 
 export interface OpenTables {
   readonly database: DatabaseSync

@@ -1,9 +1,8 @@
 /** Stores jobs in a transaction of the caller's, over the caller's own connection to the file, in its thread. */
 
-import { realpathSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { invalidOption, kindOf } from '../../options/checks.ts'
-import { requireSqlite } from '../../sqlite/file.ts'
+import { realPathOf, requireSqlite } from '../../sqlite/file.ts'
 import { createStored } from './stored.ts'
 import { createQueues } from './tables.ts'
 import type { Push, QueueSettings } from './thread-messages.ts'
@@ -35,7 +34,7 @@ function requireTransaction(db: object, path: string): asserts db is DatabaseSyn
   if (!(db instanceof DatabaseSync)) throw noTransaction(kindOf(db))
   const [main] = db.prepare('PRAGMA database_list').all() as { readonly file?: unknown }[]
   if (typeof main?.file !== 'string') throw noTransaction('one that reads rows as arrays')
-  if (main.file === '' || realpathSync(main.file) !== path) throw noTransaction('one to another file')
+  if (main.file === '' || realPathOf(main.file) !== path) throw noTransaction('one to another file')
   if (!db.isTransaction) throw noTransaction('one outside of a transaction')
   if (typeof db.prepare('SELECT 1 AS one').get()?.one !== 'number') throw noTransaction('one that reads big integers')
 }

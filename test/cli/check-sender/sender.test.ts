@@ -58,7 +58,7 @@ it('fails for a fault, as JSON', async () => {
   expect(code).toBe(1)
 })
 
-it('ends on Ctrl-C with what was seen so far', async () => {
+it('ends on Ctrl-C with what was seen so far', needs('POSIX'), async () => {
   const { url, child, ended } = await listen()
   await sendAll(url, 1, { method: 'PUT' })
   child.kill('SIGINT')

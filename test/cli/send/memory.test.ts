@@ -4,13 +4,14 @@ import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
+import { needs } from '../../support/needs.ts'
 import { start } from '../command.ts'
 
 const MEGABYTES = Number(process.env.SEND_MEGABYTES ?? 80)
 const LINE = `${JSON.stringify({ type: 'track', userId: 'u1', event: 'x', properties: { text: 'x'.repeat(39_900) } })}\n`
 const LINES = Math.floor((MEGABYTES * 1e6) / LINE.length)
 
-it.skipIf(process.platform !== 'linux')(`stays flat over ${MEGABYTES} MB`, { timeout: 600_000 }, async () => {
+it(`stays flat over ${MEGABYTES} MB`, { ...needs('Linux'), timeout: 600_000 }, async () => {
   const to = await startFastServer()
   const args = ['send', '-', '--concurrency', '8', '--to', to]
   // Node itself takes 100 MB before it collects garbage: with small spaces it collects soon.

@@ -177,7 +177,7 @@ it('has so many attempts under way at a time', async () => {
   expect(endpoint.connections).toBe(3)
 })
 
-it('shows a progress bar on a terminal in place of the lines after the first', needs('script'), async () => {
+it('shows a progress bar on a terminal in place of the lines after the first', needs('util-linux'), async () => {
   const endpoint = await listen([200, 500, { status: 401, body: 'no\u001b[31m' }, 401])
   const args = ['send', 'track', '--count', '4', '--to', endpoint.url]
   const { code, stdout } = await hookline(args, { env, isTerminal: true })
@@ -196,7 +196,7 @@ it.each(['', ' \n\n'])('refuses %j, which holds no message: what should have wri
   expect(code).toBe(2)
 })
 
-it('ends on Ctrl-C with the summary so far', async () => {
+it('ends on Ctrl-C with the summary so far', needs('POSIX'), async () => {
   const endpoint = await listen([200, 200, 'hang'])
   const { child, printed, ended } = await start(['send', '-', '--concurrency', '2', '--to', endpoint.url], { env })
   child.stdin?.write(`${track}\n${track}\n${track}\n`) // It stays open.
@@ -237,7 +237,7 @@ it('sends nothing to another machine without a yes', async () => {
   expect(code).toBe(2)
 })
 
-it('asks on a terminal before it sends to another machine', needs('script'), async () => {
+it('asks on a terminal before it sends to another machine', needs('util-linux'), async () => {
   const asked = await hookline(elsewhere, { env, isTerminal: true, input: 'n\n' })
   expect(asked.stdout).toMatch(/Send 3 messages to 192.0.2.1\? \[y\/N\].*Nothing was sent\./s)
   expect(asked.code).toBe(2)
@@ -255,7 +255,7 @@ it('asks for a name under localhost that is of another machine', async () => {
   expect(code).toBe(2)
 })
 
-it('says that stdout cannot be written', async () => {
+it('says that stdout cannot be written', needs('Linux'), async () => {
   const ran = promisify(execFile)('sh', ['-c', `"$0" "$1" send --help > /dev/full`, process.execPath, bin])
   await expect(ran).rejects.toMatchObject({
     code: 2,

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import ts from 'typescript'
 import { describe, expect, it } from 'vitest'
+import { needs } from '../../support/needs.ts'
 import { createFolder, hookline, jsonLines } from '../command.ts'
 import { accepts, run, write } from './code.ts'
 
@@ -97,7 +98,7 @@ describe('several sources', () => {
     expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('must hold a tracking plan') })
   })
 
-  it('are that of HOOKLINE_QUEUE without any', async () => {
+  it('are that of HOOKLINE_QUEUE without any', needs('POSIX'), async () => {
     const { m } = await files({ m: track('A', {}) })
     const link = join(await createFolder(), 'queue')
     await symlink(m, link)

@@ -1,7 +1,7 @@
 /** Plans in each form that is kept in public: through the command, the compiler and a receiver. */
 
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { createReceiver } from 'hookline'
 import { signedRequest } from 'hookline/testing'
 import ts from 'typescript'
@@ -30,7 +30,7 @@ beforeAll(async () => {
   await mkdir(join(root, '.cache/tmp'), { recursive: true })
   folder = await mkdtemp(join(root, '.cache/tmp/types-'))
 })
-afterAll(() => rm(folder, { recursive: true }))
+afterAll(() => rm(folder, { recursive: true, maxRetries: 9 }))
 
 describe.each(plans)('%s', (plan, cases) => {
   const path = join(import.meta.dirname, 'plans', plan)
@@ -89,10 +89,10 @@ it('the generated files compile under --strict, and give handlers their types', 
   const receiver = join(folder, 'receiver.ts')
   await writeFile(
     receiver,
-    `import { createReceiver } from '${join(root, 'src/index.ts')}'
+    `import { createReceiver } from '../../../src/index.ts'
 ${files
   .filter((file) => !file.includes('typescript'))
-  .map((file, at) => `import * as plan${at} from '${file}'\ncreateReceiver({ secret: 'x', ...plan${at} })`)
+  .map((file, at) => `import * as plan${at} from './${basename(file)}'\ncreateReceiver({ secret: 'x', ...plan${at} })`)
   .join('\n')}
 import { events, traits } from './plan-${nested}-zod.ts'
 const receiver = createReceiver({ secret: 'x', events, traits })

@@ -104,7 +104,7 @@ describe('lines', () => {
     await expect(readAll('-')).rejects.toThrow('SOURCE must hold messages. stdin is empty.')
   })
 
-  it.skipIf(process.platform === 'win32')('come from a pipe with a name', async () => {
+  it('come from a pipe with a name', needs('POSIX'), async () => {
     const path = newPath()
     execFileSync('mkfifo', [path])
     const [read] = await Promise.all([readAll(path), writeFile(path, `${line('A')}\n${line('B')}\n`)])

@@ -7,6 +7,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { sqliteDedupe } from '../../../src/dedupe/sqlite/index.ts'
 import { sqliteQueue } from '../../../src/queues/sqlite/index.ts'
 import { watchCommits } from '../../../src/sqlite/watch.ts'
+import { needs } from '../../support/needs.ts'
 import { until } from '../../support/until.ts'
 import {
   bodiesOf,
@@ -82,17 +83,21 @@ describe('a file that cannot be used is refused when the queue is created', () =
     )
   })
 
-  it('mounted alone, as a container mounts one file of its host: its log would lie elsewhere', async () => {
-    const path = join(dirname(newFile()), 'a name.db')
-    await sqliteQueue({ path }).close({ graceMs: 0 })
-    const escaped = path.replace(' ', '\\040')
-    replaceInFs('readFileSync', () => `29 28 8:1 /jobs.db ${escaped} rw,relatime - ext4 /dev/sda rw\n`)
-    expect(refusal(path).message).toBe(
-      `Queue default cannot use ${path}: the file is mounted alone, so its log would lie outside of the mount, and be lost. Got a mounted file. Mount its folder.`,
-    )
-    replaceInFs('readFileSync', () => `29 28 8:1 ${escaped} /elsewhere rw,relatime - ext4 /dev/sda rw\n`)
-    await sqliteQueue({ path }).close({ graceMs: 0 })
-  })
+  it(
+    'mounted alone, as a container mounts one file of its host: its log would lie elsewhere',
+    needs('Linux'),
+    async () => {
+      const path = join(dirname(newFile()), 'a name.db')
+      await sqliteQueue({ path }).close({ graceMs: 0 })
+      const escaped = path.replace(' ', '\\040')
+      replaceInFs('readFileSync', () => `29 28 8:1 /jobs.db ${escaped} rw,relatime - ext4 /dev/sda rw\n`)
+      expect(refusal(path).message).toBe(
+        `Queue default cannot use ${path}: the file is mounted alone, so its log would lie outside of the mount, and be lost. Got a mounted file. Mount its folder.`,
+      )
+      replaceInFs('readFileSync', () => `29 28 8:1 ${escaped} /elsewhere rw,relatime - ext4 /dev/sda rw\n`)
+      await sqliteQueue({ path }).close({ graceMs: 0 })
+    },
+  )
 
   it('not where the system lists neither mounts nor locks', async () => {
     const { open } = setUp({ isHere: true })
@@ -173,7 +178,7 @@ function bodiesIn(path: string): string[] {
   return (JSON.parse(printed) as string[]).sort()
 }
 
-it.each(['', '.link'])('is for this user alone, and so are the files beside it: %j', async (end) => {
+it.each(['', '.link'])('is for this user alone, and so are the files beside it: %j', needs('POSIX'), async (end) => {
   const path = newFile()
   if (end !== '') symlinkSync(path, path + end) // To a file that does not exist.
   const queue = sqliteQueue({ path: path + end })
@@ -185,7 +190,7 @@ it.each(['', '.link'])('is for this user alone, and so are the files beside it: 
   await queue.close({ graceMs: 0 })
 })
 
-describe('a file that goes away', () => {
+describe('a file that goes away', needs('POSIX'), () => {
   it('with its folder: each call says what to do, once, until it is there', async () => {
     const { path, open } = setUp({ isHere: true })
     const queue = open({ name: 'outbox' })
@@ -271,8 +276,9 @@ describe('a file that goes away', () => {
     expect(bodiesIn(path)).toEqual(['after', 'before'])
   })
 
-  it.runIf(process.platform === 'linux')(
+  it(
     'for this process alone, by a copy: a call is refused, and the next one locks it again',
+    needs('Linux'),
     async () => {
       const { path, open } = setUp({ isHere: true })
       const queue = open()
@@ -320,8 +326,9 @@ describe('a file that goes away', () => {
     expect(bodiesOf(seen)).toEqual(['before', 'after'])
   })
 
-  it.runIf(process.platform === 'linux')(
+  it(
     'but for the lock on its side file, which a copy drops: a call is refused, and no other process gets its jobs',
+    needs('Linux'),
     async () => {
       const { path, open } = setUp({ isHere: true })
       const queue = open()

@@ -4,6 +4,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { lockOwner } from '../../../src/queues/sqlite/owners.ts'
 import type { Claims, Finish, Reply, Request } from '../../../src/queues/sqlite/thread-messages.ts'
 import { type OpenFile, openForRequests } from '../../../src/queues/sqlite/thread-requests.ts'
+import { needs } from '../../support/needs.ts'
 import { HOURS_3, hurryTime, newFile, requestsOf, sideFilesOf } from './set-up.ts'
 
 const { push, claim, counts, queue } = requestsOf()
@@ -40,7 +41,7 @@ describe('an owner', () => {
   it.each([
     ['whose lock is free', (file: string) => writeFileSync(file, '')],
     ['whose side file is missing', () => {}],
-    ['that left a side file with something in it', (file: string) => new DatabaseSync(file).exec('CREATE TABLE a (b)')],
+    ['that left a side file with something in it', leaveTable],
   ])('%s is dead: its jobs are due again at once, in their order, and its claims count', (_how, leave) => {
     const path = newFile()
     const dead = open(path, 0xabc)
@@ -140,7 +141,7 @@ describe('side files', () => {
     expect(sideFilesOf(path).sort()).toEqual([...left, `jobs.db-owner-${lock.owner.toString(16)}`].sort())
   })
 
-  it('that another process removes before they are locked: another one is taken', () => {
+  it('that another process removes before they are locked: another one is taken', needs('POSIX'), () => {
     const path = newFile()
     const { exec } = DatabaseSync.prototype
     const spy = vi.spyOn(DatabaseSync.prototype, 'exec').mockImplementationOnce(function (this: DatabaseSync, sql) {
@@ -154,3 +155,9 @@ describe('side files', () => {
     expect(sideFilesOf(path)).toEqual([])
   })
 })
+
+function leaveTable(file: string): void {
+  const database = new DatabaseSync(file)
+  database.exec('CREATE TABLE a (b)')
+  database.close()
+}

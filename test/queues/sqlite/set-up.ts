@@ -1,7 +1,8 @@
 /** What the tests of a queue in a SQLite file share: files, queues on them, damage, and processes that use them. */
 
 import { randomUUID } from 'node:crypto'
-import { closeSync, mkdtempSync, openSync, readdirSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readdirSync, writeSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -23,7 +24,7 @@ export const unavailable = expect.objectContaining({ name: 'HooklineError', code
 /** A path in a folder that is removed when the test ends. */
 export function newFile(): string {
   const directory = mkdtempSync(join(tmpdir(), 'hookline-queue-'))
-  onTestFinished(() => rmSync(directory, { recursive: true, force: true, maxRetries: 9 }))
+  onTestFinished(() => rm(directory, { recursive: true, force: true, maxRetries: 9 }))
   return join(directory, 'jobs.db')
 }
 

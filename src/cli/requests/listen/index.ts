@@ -70,8 +70,14 @@ async function listen({ port, host, forward, store: path, fail, ui, ...secrets }
   const screen = createScreen(process.stdout.isTTY)
   let store = createStore(path)
   let url: string | undefined
+  const closeStore = (error: unknown): never => {
+    store.close()
+    throw error
+  }
   const page =
-    ui === undefined ? undefined : await (await import('./page.ts')).showRequests(ui, path, secret, () => url)
+    ui === undefined
+      ? undefined
+      : await (await import('./page.ts')).showRequests(ui, path, secret, () => url).catch(closeStore)
   const verifier = secret === undefined ? undefined : { secret, reasons: createReasons(secret) }
   const forwarder = forward && (await import('../forward.ts')).createForwarder(forward)
   const count = { verified: 0, mismatched: 0, unchecked: 0, lost: 0 }
@@ -104,7 +110,7 @@ async function listen({ port, host, forward, store: path, fail, ui, ...secrets }
   noteFaults(server)
   const listening = await listenOn('--port', server, port, host).catch(async (error: unknown) => {
     await page?.close()
-    throw error
+    return closeStore(error)
   })
   url = listening.origin
   const reach = isLoopback(new URL(url)) ? '' : 'Other machines can reach it. '
