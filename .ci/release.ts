@@ -16,6 +16,7 @@ const MAY_SHIP = [
   /^docs\/(pictures\/[\w-]+\.webp|[\w-]+\.svg)$/,
   /^examples\/[\w./+-]+\.ts$/,
   /^bench\/[A-Z]+\.md$/,
+  /^skills\/[a-z-]+\/SKILL\.md$/,
   /^(README|CHANGELOG|CONTRIBUTING|SECURITY)\.md$/,
   /^(LICENSE|compose\.yaml|package\.json)$/,
 ]
