@@ -22,6 +22,7 @@ const api: DefaultTheme.SidebarItem[] = existsSync(reference) ? JSON.parse(readF
 export default defineConfig({
   title: 'Hookline',
   description: 'Receive, test and send the event webhooks of a customer-data platform.',
+  head: [['link', { rel: 'icon', href: 'data:,' }]],
   base: process.env.SITE_BASE ?? LATEST,
   cleanUrls: true,
   markdown: { languageAlias: { cjs: 'js' }, anchor: { slugify: slugOf }, config: linkToRepository },
