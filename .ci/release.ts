@@ -22,6 +22,7 @@ const MAY_SHIP = [
   /^examples\/[\w./+-]+\.ts$/,
   /^skills\/[\w-]+\/SKILL\.md$/,
   /^bench\/[A-Z]+\.md$/,
+  /^skills\/[a-z-]+\/SKILL\.md$/,
   /^(README|CHANGELOG|CONTRIBUTING|SECURITY)\.md$/,
   /^(LICENSE|compose\.yaml|package\.json)$/,
 ]

@@ -1,4 +1,4 @@
-/** Every example of the help, and every block of the guides that runs the command. */
+/** Every example of the help, and every block of the guides and the skill that runs the command. */
 
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -21,7 +21,8 @@ const EXIT_CODES: readonly (readonly [line: string, code: number])[] = [
 const SENDER = ['check', '--sender']
 
 const examples = [...findCommands([]), SENDER].map((path) => ({ name: path.join(' '), examples: findExamples(path) }))
-const pages = ['README.md', ...readdirSync(new URL('docs/', root), { encoding: 'utf8' }).map((name) => `docs/${name}`)]
+const guides = readdirSync(new URL('docs/', root), { encoding: 'utf8' }).map((name) => `docs/${name}`)
+const pages = ['README.md', 'skills/hookline/SKILL.md', ...guides]
 const blocks = pages
   .filter((name) => name.endsWith('.md'))
   .flatMap((name) => extractBlocks(name, readFileSync(new URL(name, root), 'utf8')))

@@ -1,4 +1,4 @@
-/** Every code block of the README and the guides, compiled and run. */
+/** Every code block of the README, the guides and the skill, compiled and run. */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, describe, expect, test } from 'vitest'
@@ -9,7 +9,7 @@ import { wrong } from './wrong-blocks.ts'
 
 const root = new URL('../../', import.meta.url)
 const guides = readdirSync(new URL('docs/', root)).filter((name) => name.endsWith('.md'))
-const pages = ['README.md', ...guides.map((name) => `docs/${name}`)]
+const pages = ['README.md', 'skills/hookline/SKILL.md', ...guides.map((name) => `docs/${name}`)]
 const all = pages.flatMap((page) => extractBlocks(page, readFileSync(new URL(page, root), 'utf8')))
 const ELSEWHERE = ['command', 'followed'] // In test/cli/examples.test.ts and test/package/guides.test.ts.
 const blocks = all.filter((block) => !ELSEWHERE.includes(kindOf(block)))
@@ -20,7 +20,7 @@ afterAll(() => harness.close())
 /** Pages that explain and show no code. */
 const WITHOUT_BLOCKS = ['architecture', 'checks', 'compare', 'index', 'security'].map((name) => `docs/${name}.md`)
 
-test('the README and every guide that shows code has blocks', () => {
+test('the README, the skill and every guide that shows code has blocks', () => {
   const withBlocks = new Set(all.map(({ place }) => place.split(':')[0]))
 
   expect([...withBlocks].sort()).toEqual(pages.filter((page) => !WITHOUT_BLOCKS.includes(page)).sort())

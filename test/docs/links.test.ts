@@ -1,36 +1,53 @@
-/** Every link of the README and the guides that stays in the repository leads to a file, and to a heading of it. */
+/** Every link of the pages: within the repository it leads to a file, and to a heading of it; outside it has one form. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { anchorsOf, targetsOf } from '../../docs/.vitepress/links.ts'
 
 const root = new URL('../../', import.meta.url)
 const guides = readdirSync(new URL('docs/', root)).filter((name) => name.endsWith('.md'))
+const PAGES = [
+  'README.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'bench/README.md',
+  'bench/METHOD.md',
+  'skills/hookline/SKILL.md',
+  ...guides.map((name) => `docs/${name}`),
+]
+const links = PAGES.flatMap((page) => targetsOf(read(new URL(page, root))).map((target) => ({ page, target })))
+const external = links.filter(({ target }) => /^[a-z]+:/.test(target))
 
-for (const page of ['README.md', ...guides.map((name) => `docs/${name}`)]) {
-  const targets = [...read(new URL(page, root)).matchAll(/\]\((?!https?:)([^)]+)\)/g)].map(([, target = '']) => target)
+for (const { page, target } of links.filter((link) => !external.includes(link))) {
+  test(`${page} → ${target}`, () => {
+    const url = new URL(target, new URL(page, root))
+    const { hash } = url
+    url.hash = ''
 
-  for (const target of new Set(targets)) {
-    test(`${page} → ${target}`, () => {
-      const url = new URL(target, new URL(page, root))
-      const { hash } = url
-      url.hash = ''
-
-      expect(existsSync(url), 'no such file').toBe(true)
-      if (hash !== '') expect(anchors(read(url))).toContain(hash.slice(1))
-    })
-  }
+    expect(existsSync(url), 'no such file').toBe(true)
+    if (hash !== '') expect(anchorsOf(read(url))).toContain(hash.slice(1))
+  })
 }
+
+describe('links to others', () => {
+  test('are https, to a host with a domain', () => {
+    expect(external).not.toEqual([])
+    const wrong = external.filter(({ target }) => !/^https:\/\/([a-z\d-]+\.)+[a-z]{2,}(\/|$)/.test(target))
+    expect(wrong).toEqual([])
+  })
+
+  test('are written in one form: a server redirects from the others', () => {
+    const forms = Map.groupBy(new Set(external.map(({ target }) => target.replace(/#.*/, ''))), (target) =>
+      target
+        .toLowerCase()
+        .replace(/^https:\/\/(www\.)?/, '')
+        .replace(/(\.git|\/(index\.html)?)$/, ''),
+    )
+    expect([...forms.values()].filter(({ length }) => length > 1)).toEqual([])
+  })
+})
 
 function read(url: URL): string {
   return readFileSync(url, 'utf8')
-}
-
-function anchors(markdown: string): string[] {
-  return [...markdown.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
-    heading
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
-      .trim()
-      .replaceAll(' ', '-'),
-  )
 }
