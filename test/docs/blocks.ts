@@ -10,7 +10,7 @@ export interface Block {
   readonly code: string
 }
 
-export type Kind = 'script' | 'vitest' | 'node:test' | 'json' | 'shell' | 'command' | 'example'
+export type Kind = 'script' | 'vitest' | 'node:test' | 'json' | 'config' | 'shell' | 'command' | 'example'
 
 /**
  * Finds the fenced blocks.
@@ -53,10 +53,18 @@ export function kindOf({ place, language, file, code }: Block): Kind {
       return /from 'node:test'/.test(code) ? 'node:test' : 'script'
     case 'json':
       return 'json'
+    case 'dockerfile':
+    case 'ini':
+    case 'nginx':
+    case 'toml':
+    case 'yaml':
+      return 'config'
     case 'sh':
       return /\bnpx hookline\b/.test(code) ? 'command' : 'shell' // test/cli/examples.test.ts runs the command.
     default:
-      throw new Error(`${place}: no test knows blocks in '${language}'. Use ts, js, cjs, json or sh.`)
+      throw new Error(
+        `${place}: no test knows blocks in '${language}'. Use ts, js, cjs, json, sh, or one of configs.ts.`,
+      )
   }
 }
 
@@ -67,5 +75,7 @@ export function fileName(block: Block): string {
 }
 
 export function programsOf({ code, language }: Block): Need[] {
+  if (language === 'ini') return ['systemd-analyze']
+  if (language === 'nginx') return ['nginx']
   return language === 'sh' && /\bopenssl\b/.test(code) ? ['openssl'] : []
 }

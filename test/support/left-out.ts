@@ -5,7 +5,9 @@ import type { Reporter, TestModule } from 'vitest/node'
 const NEEDS = [
   'awk',
   'bash',
+  'bwrap',
   'grep',
+  'nginx',
   'openssl',
   'php',
   'python3',
@@ -13,10 +15,13 @@ const NEEDS = [
   'runuser',
   'script',
   'sed',
+  'strace',
+  'systemd-analyze',
   'redis-server',
   'initdb',
   'Redis',
   'PostgreSQL',
+  'root',
 ] as const
 
 export const TAGS: { name: string; description: string }[] = NEEDS.map((name) => ({

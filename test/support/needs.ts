@@ -19,6 +19,7 @@ export function needs(...names: readonly Need[]): { tags: Need[]; skip: boolean 
 function isThere(name: Need): boolean {
   if (name === 'Redis') return inject('redisUrl') !== undefined
   if (name === 'PostgreSQL') return inject('databaseUrl') !== undefined
+  if (name === 'root') return process.getuid?.() === 0
   if (name === 'initdb') return findPostgres() !== undefined
   return (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, name)))
 }
