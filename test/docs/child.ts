@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process'
 
 export interface Child {
+  readonly pid: number | undefined
   readonly output: string
   readonly stdout: string
   /** Resolves to its exit code, once all output is there. */
@@ -47,6 +48,7 @@ export function startProgram(program: string, args: readonly string[], { env, cw
   })
 
   return {
+    pid: child.pid,
     get output() {
       return output
     },

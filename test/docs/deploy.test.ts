@@ -24,6 +24,8 @@ import { buildImage, type Image, readGuide, recordDocker } from './image.ts'
 
 const SECRET = 'the secret of a deployment'
 const PORT = 3000
+/** The same bytes each time. */
+const MESSAGE = signedRequest(fixtures.track, SECRET)
 
 const blocks = extractBlocks('docs/deploy.md', readGuide('deploy.md'))
 const codeOf = (name: string) => blocks.find(({ file }) => file === name)?.code ?? ''
@@ -61,6 +63,12 @@ describe('the server', () => {
     await once(idle, 'connect')
     server.child.kill('SIGTERM')
     expect(await server.child.exit).toBe(0)
+  })
+
+  test('keeps an idle connection longer than the proxies of the page, with 60 s, do', async () => {
+    const server = await start()
+    const { headers } = await fetch(`http://127.0.0.1:${server.port}/healthz`)
+    expect(headers.get('keep-alive')).toBe('timeout=65')
   })
 
   test('handles a message that it had stored when it was killed', async () => {
@@ -124,17 +132,18 @@ describe('the image', needs('bwrap', 'root'), () => {
   test('runs on a read-only root, writes only to its volume, and keeps that', async () => {
     expect(options).toContain('--read-only')
     const port = await freePort()
-    const first = await image.start([...options, '--env', `PORT=${port}`])
+    const first = image.start([...options, '--env', `PORT=${port}`])
     onTestFinished(first.end)
     await first.printed(/listening/)
     expect(await get(port, '/readyz')).toEqual([200, 'ok\n'])
     expect(await post(port)).toEqual([200, '{"ok":true}'])
     await first.printed(/^track \S+ Order Completed$/m)
     expect(first.exec(exec)).toMatch(/inbox/)
+
     first.kill('SIGTERM')
     expect(await first.exit).toBe(0)
 
-    const second = await image.start([...options, '--env', `PORT=${port}`])
+    const second = image.start([...options, '--env', `PORT=${port}`])
     onTestFinished(second.end)
     await second.printed(/listening/)
     expect(await post(port)).toEqual([200, '{"ok":true,"duplicate":true}'])
@@ -143,9 +152,9 @@ describe('the image', needs('bwrap', 'root'), () => {
   })
 
   test('cannot write elsewhere', async () => {
-    const container = await image.start([...options, '--env', 'STATE_DIRECTORY=/app', '--env', 'PORT=0'])
+    const container = image.start([...options, '--env', 'STATE_DIRECTORY=/app', '--env', 'PORT=0'])
     expect(await container.exit).toBe(1)
-    expect(container.output).toMatch(/inbox\.sqlite/)
+    expect(container.output).toMatch(/cannot use \/app\/inbox\.sqlite: .*unable to open/)
   })
 
   test('listens on the port that it exposes and publishes', () => {
@@ -465,7 +474,7 @@ async function get(port: number, path: string): Promise<[number, string]> {
 }
 
 async function post(port: number): Promise<[number, string]> {
-  const answer = await fetch(`http://127.0.0.1:${port}/webhooks`, signedRequest(fixtures.track, SECRET))
+  const answer = await fetch(`http://127.0.0.1:${port}/webhooks`, MESSAGE)
   return [answer.status, await answer.text()]
 }
 

@@ -19,7 +19,7 @@ import { type Child, startProgram } from './child.ts'
 export interface Image {
   readonly exposed: number
   /** Runs it as `docker run` with these options does; of ports it knows `--env PORT=…` only. */
-  start(options: readonly string[]): Promise<Container>
+  start(options: readonly string[]): Container
   remove(): void
 }
 
@@ -46,7 +46,7 @@ const GROUP = 'root:x:0:\nnode:x:1000:\n'
 export function buildImage(dockerfile: string, context: string, registry: readonly string[]): Image {
   const folder = mkdtempSync(join(tmpdir(), 'hookline-image-'))
   const root = join(folder, 'root')
-  const env: Record<string, string> = { PATH: '/programs:/usr/bin:/bin' }
+  const env: Record<string, string> = { PATH: '/programs:/programs/node:/usr/bin:/bin' }
   let [directory, user, exposed, command] = ['/', 'root', 0, ['sh']]
   const programs = prepare(root)
 
@@ -74,44 +74,60 @@ export function buildImage(dockerfile: string, context: string, registry: readon
   }
 
   function build(line: string): void {
-    // What npm has just installed for the lock file is in its cache, by the address of the registry: no network is needed.
-    const configOf = (name: string) => execFileSync('npm', ['config', 'get', name], { encoding: 'utf8' }).trim()
-    const cache = configOf('cache')
-    const npm = { npm_config_cache: cache, npm_config_registry: configOf('registry'), npm_config_offline: 'true' }
-    const variables = { ...env, ...npm, HOME: '/root' }
-    const mounts = ['--bind', root, '/', ...programs, '--bind', cache, cache]
-    const options = [...mounts, '--chdir', directory, ...toOptions(variables), 'sh', '-euc', line]
+    // As npm is set up on this machine, which may reach its registry only through a proxy with a certificate of its own.
+    const [cache = '', userconfig = ''] = ['cache', 'userconfig'].map((name) =>
+      execFileSync('npm', ['config', 'get', name], { encoding: 'utf8' }).trim(),
+    )
+    const { NODE_EXTRA_CA_CERTS = '' } = process.env
+    const files = ['/etc/resolv.conf', '/etc/hosts', '/etc/ssl', userconfig, NODE_EXTRA_CA_CERTS].filter(
+      (path) => path !== '',
+    )
+    const outside = [...files.flatMap((path) => ['--ro-bind-try', path, path]), '--bind', cache, cache]
+    const npm = { npm_config_cache: cache, npm_config_userconfig: userconfig, npm_config_prefer_offline: 'true' }
+    const variables = toOptions({ ...env, ...npm, NODE_EXTRA_CA_CERTS, HOME: '/root' })
+    const options = [
+      '--bind',
+      root,
+      '/',
+      ...programs,
+      ...outside,
+      '--chdir',
+      directory,
+      ...variables,
+      'sh',
+      '-euc',
+      line,
+    ]
     const { status, stdout, stderr } = spawnSync('bwrap', options, { encoding: 'utf8' })
     if (status !== 0) throw new Error(`RUN ${line}: ended with ${status}\n${stdout}${stderr}`)
   }
 
   return {
     exposed,
-    async start(options) {
+    start(options) {
       const mounts = toMounts(options)
       const given = valuesOf(options, '--env').map((pair) => /^(\w+)=(.*)$/s.exec(pair)?.slice(1) as [string, string])
       const all = [...mounts, '--chdir', directory, ...toOptions({ ...env, ...Object.fromEntries(given) })]
       const as = ['--no-new-privs', ...(valuesOf(options, '--cap-drop').includes('ALL') ? ['--bounding-set=-all'] : [])]
       const run = [...all, '--', 'setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups', ...as]
       // The first process of its own namespace gets no signal that it does not handle, as in a container.
-      const child = startProgram('bwrap', [
-        '--die-with-parent',
-        '--unshare-pid',
-        '--as-pid-1',
-        '--info-fd',
-        '1',
-        ...run,
-        ...command,
-      ])
-      const [, pid] = await child.printed(/"child-pid": (\d+)/)
+      const child = startProgram('bwrap', ['--unshare-pid', '--as-pid-1', ...run, ...command])
+      const kill = (signal: NodeJS.Signals): void => {
+        const pids = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8')
+        process.kill(Number.parseInt(pids, 10), signal)
+      }
+      let isOver = false
+      child.exit.finally(() => (isOver = true)).catch(() => {})
       return {
         get output() {
           return child.output
         },
         exit: child.exit,
         printed: child.printed,
-        kill: (signal) => process.kill(Number(pid), signal),
-        end: () => child.kill('SIGKILL'),
+        kill,
+        end: () => {
+          if (!isOver) kill('SIGKILL')
+        },
         exec: (words) => execFileSync('bwrap', [...run, ...words], { encoding: 'utf8', stdio: 'pipe' }),
       }
     },
@@ -136,17 +152,20 @@ export function buildImage(dockerfile: string, context: string, registry: readon
 
 /** Makes what the base image has. @returns The options that put the programs of this machine into it. */
 function prepare(root: string): string[] {
-  for (const name of ['etc', 'proc', 'dev', 'usr', 'tmp', 'root', 'programs'])
-    mkdirSync(join(root, name), { recursive: true })
+  for (const name of ['etc', 'proc', 'dev', 'tmp', 'root']) mkdirSync(join(root, name), { recursive: true })
   for (const name of ['bin', 'lib', 'lib64']) symlinkSync(`usr/${name}`, join(root, name))
   writeFileSync(join(root, 'etc/passwd'), PASSWD)
   writeFileSync(join(root, 'etc/group'), GROUP)
   const npm = realpathSync(execFileSync('sh', ['-c', 'command -v npm'], { encoding: 'utf8' }).trim())
-  const node = realpathSync(process.execPath)
-  symlinkSync(node, join(root, 'programs/node'))
-  symlinkSync(npm, join(root, 'programs/npm'))
-  const folders = ['/usr', dirname(node), dirname(dirname(npm))]
-  return ['--clearenv', ...folders.flatMap((path) => ['--ro-bind', path, path]), '--proc', '/proc', '--dev', '/dev']
+  const bound = {
+    '/usr': '/usr',
+    '/programs/node': dirname(process.execPath),
+    '/programs/npm-package': dirname(dirname(npm)),
+  }
+  for (const target of Object.keys(bound)) mkdirSync(join(root, target), { recursive: true })
+  symlinkSync('npm-package/bin/npm-cli.js', join(root, 'programs/npm'))
+  const mounts = Object.entries(bound).flatMap(([target, path]) => ['--ro-bind', path, target])
+  return ['--clearenv', ...mounts, '--proc', '/proc', '--dev', '/dev']
 }
 
 function makeMountPoint(path: string): void {
