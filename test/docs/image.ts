@@ -23,7 +23,7 @@ export interface Image {
   remove(): void
 }
 
-export interface Container extends Pick<Child, 'output' | 'exit' | 'printed'> {
+interface Container extends Pick<Child, 'output' | 'exit' | 'printed'> {
   /** To its first process, from outside, as an engine does. */
   kill(signal: NodeJS.Signals): void
   /** Runs a command beside the first process. @throws Error when it fails. */

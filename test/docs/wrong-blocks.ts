@@ -81,7 +81,7 @@ createServer(serve(createReceiver({ secret: 'another' }))).listen(3000)`),
   ],
   ['a configuration without a name', block('toml', 'app = "receiver"'), /has the name of its file/],
   ['an instruction that does not exist', block('dockerfile', 'FROM node\nCOPPY a b', 'Dockerfile'), /COPPY/],
-  ['YAML that does not parse', block('yaml', 'services: [', 'a.yaml'), /must end with a \]/],
+  ['YAML that does not parse', block('yaml', 'services: [', 'a.yaml'), /Flow sequence/],
   ['YAML of no known form', block('yaml', 'a: 1', 'a.yaml'), /no test knows this form/],
   [
     'a key that Compose does not know',
