@@ -10,7 +10,7 @@ export interface Block {
   readonly code: string
 }
 
-export type Kind = 'script' | 'vitest' | 'node:test' | 'json' | 'shell' | 'command' | 'example' | 'followed'
+export type Kind = 'script' | 'vitest' | 'node:test' | 'json' | 'config' | 'shell' | 'command' | 'example' | 'followed'
 
 /** The guides that a test follows word for word: their commands really run, and the output and diffs that they show are compared. */
 export const FOLLOWED: readonly string[] = ['README.md', 'docs/start.md', 'docs/moving.md']
@@ -57,11 +57,17 @@ export function kindOf({ place, language, file, code }: Block): Kind {
       return /from 'node:test'/.test(code) ? 'node:test' : 'script'
     case 'json':
       return 'json'
+    case 'dockerfile':
+    case 'ini':
+    case 'nginx':
+    case 'toml':
+    case 'yaml':
+      return 'config'
     case 'sh':
       return /\bnpx hookline\b/.test(code) ? 'command' : 'shell' // test/cli/examples.test.ts runs the command.
     default:
       throw new Error(
-        `${place}: no test knows blocks in '${language}'. Use ts, js, cjs, json or sh, and text or diff in a guide that is followed.`,
+        `${place}: no test knows blocks in '${language}'. Use ts, js, cjs, json, sh, one of configs.ts, and text or diff in a guide that is followed.`,
       )
   }
 }
@@ -73,6 +79,8 @@ export function fileName(block: Block): string {
 }
 
 export function programsOf({ code, language }: Block): Need[] {
+  if (language === 'ini') return ['systemd-analyze']
+  if (language === 'nginx') return ['nginx']
   return language === 'sh' && /\bopenssl\b/.test(code) ? ['openssl'] : []
 }
 

@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process'
 
 export interface Child {
+  readonly pid: number | undefined
   readonly output: string
   readonly stdout: string
   /** Resolves to its exit code, once all output is there. */
@@ -51,6 +52,7 @@ export function startProgram(program: string, args: readonly string[], options: 
   })
 
   return {
+    pid: child.pid,
     get output() {
       return output
     },

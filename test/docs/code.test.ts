@@ -34,7 +34,7 @@ describe.concurrent('a block', { timeout: 120_000 }, () => {
 
 describe.concurrent('the test of a block can fail:', { timeout: 120_000 }, () => {
   for (const [name, block, fault] of wrong) {
-    test(`${name} ${fault === undefined ? 'passes' : 'fails'}`, async ({ expect }) => {
+    test(`${name} ${fault === undefined ? 'passes' : 'fails'}`, needs(...programsOf(block)), async ({ expect }) => {
       if (fault === undefined) await harness.check(block)
       else await expect(harness.check(block)).rejects.toThrow(fault)
     })

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Block, fileName, kindOf } from './blocks.ts'
 import { type Child, startNode } from './child.ts'
+import { checkConfig } from './configs.ts'
 import type { BlockResult } from './run-blocks.ts'
 import { checkShell } from './shell.ts'
 
@@ -26,6 +27,7 @@ const runBlocks = fileURLToPath(new URL('run-blocks.ts', import.meta.url))
 export function createHarness(blocks: readonly Block[]): Harness {
   mkdirSync(cache, { recursive: true })
   const directory = mkdtempSync(join(cache, 'docs-'))
+  const files = new Set(blocks.flatMap(({ file }) => file ?? []))
   const pathOf = (block: Block): string => join(directory, fileName(block))
   const pathsOf = (...kinds: readonly string[]) => blocks.filter((block) => kinds.includes(kindOf(block))).map(pathOf)
   for (const block of blocks) if (kindOf(block) !== 'example') writeFileSync(pathOf(block), block.code)
@@ -44,7 +46,8 @@ export function createHarness(blocks: readonly Block[]): Harness {
     async check(block) {
       const kind = kindOf(block)
       if (kind === 'example') return checkExample(block)
-      if (kind === 'shell') return refuse(block, checkShell(block.code, SECRET))
+      if (kind === 'shell') return refuse(block, checkShell(block.code, SECRET, files))
+      if (kind === 'config') return refuse(block, checkConfig(block))
       started ??= start()
       refuse(block, (await started.types)[pathOf(block)] ?? ['not type-checked'])
       if (kind === 'script') return checkScript(block, (await started.scripts)[pathOf(block)])

@@ -25,9 +25,10 @@ const packages = new Set([
  * Checks a block.
  *
  * @param secret What `$HOOKLINE_SECRET` holds while the block runs.
+ * @param files The named blocks, which a reader saves before.
  * @returns What is wrong with it.
  */
-export function checkShell(code: string, secret: string): string[] {
+export function checkShell(code: string, secret: string, files: ReadonlySet<string>): string[] {
   const { status, stderr } = spawnSync('sh', ['-n'], { input: code, encoding: 'utf8' })
   if (status !== 0) return [`sh: ${stderr.trim()}`]
   const commands = code
@@ -35,25 +36,47 @@ export function checkShell(code: string, secret: string): string[] {
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('#'))
-  const faults = commands.flatMap(checkCommand)
+  const faults = commands.flatMap((command) => checkCommand(command, files))
   const hasCurl = commands.some((command) => command.startsWith('curl '))
   const [, own = secret] = /^HOOKLINE_SECRET=(\S+)$/m.exec(code) ?? []
   return hasCurl ? [...faults, ...checkCurl(code, own)] : faults
 }
 
-function checkCommand(command: string): string[] {
+function checkCommand(command: string, files: ReadonlySet<string>): string[] {
   const words = command
     .replace(/^([A-Z_]+=\S* +)+/, '')
     .replace(/ +#.*$/, '')
     .split(/ +/)
   const [program = '', verb = '', ...rest] = words
   if (program === 'npm') return checkNpm(verb, rest)
+  if (Object.hasOwn(DEPLOYING, program)) return checkDeploying(words, files)
   if (program === 'curl' || /^(export +)?[A-Z_]+=/.test(command)) return []
   return [`'${program}': no test knows this command`]
 }
 
+/** The programs that deploy, with what each may be told. `deploy.test.ts` runs what runs without them. */
+const DEPLOYING: Readonly<Record<string, readonly string[]>> = {
+  docker: ['build', 'exec', 'run'],
+  fly: ['apps', 'deploy', 'secrets'],
+  kubectl: ['apply', 'create', 'rollout'],
+  printf: ['%s'],
+  sudo: ['install', 'npm', 'systemctl'],
+}
+
+/** What `npm init` and `npm install` make, and what a block writes itself. */
+const MADE = ['package.json', 'package-lock.json', 'secret.txt']
+
+function checkDeploying([program = '', verb = '', ...rest]: readonly string[], files: ReadonlySet<string>): string[] {
+  if (!DEPLOYING[program]?.includes(verb)) return [`${program} ${verb}: no test knows this`]
+  const named = rest.flatMap((word) => /^[\w-]+\.(?:json|mjs|service|toml|txt|ya?ml)$/.exec(word) ?? [])
+  const missing = named.filter((name) => !MADE.includes(name) && !files.has(name))
+  return missing.map((name) => `${program} ${verb}: no block is the file ${name}`)
+}
+
 function checkNpm(verb: string, words: readonly string[]): string[] {
   switch (verb) {
+    case 'init':
+      return words.join() === '--yes' ? [] : ['npm init: asks questions without --yes']
     case 'ci':
       return words.length === 0 ? [] : ['npm ci takes nothing more']
     case 'start':

@@ -73,6 +73,41 @@ createServer(serve(createReceiver({ secret: 'another' }))).listen(3000)`),
   ['a file that does not exist', block('sh', 'npm exec -- node examples/nothing.ts'), /a file that exists/],
   ['an unknown command', block('sh', 'rm -r docs'), /'rm'/],
   ['a quote that is not closed', block('sh', "npm run 'build"), /sh:/],
+  ['a subcommand that no test knows', block('sh', 'docker rmi receiver'), /no test knows this/],
+  [
+    'a file that no block shows',
+    block('sh', 'kubectl apply --filename nothing.yaml'),
+    /no block is the file nothing.yaml/,
+  ],
+  ['a configuration without a name', block('toml', 'app = "receiver"'), /has the name of its file/],
+  ['an instruction that does not exist', block('dockerfile', 'FROM node\nCOPPY a b', 'Dockerfile'), /COPPY/],
+  ['YAML that does not parse', block('yaml', 'services: [', 'a.yaml'), /Flow sequence/],
+  ['YAML of no known form', block('yaml', 'a: 1', 'a.yaml'), /no test knows this form/],
+  [
+    'a key that Compose does not know',
+    block('yaml', 'services: { a: { imagee: b } }', 'a.yaml'),
+    /additional properties/,
+  ],
+  [
+    'a field that Kubernetes does not know',
+    block('yaml', 'apiVersion: v1\nkind: Service\nspec: { ports: [{ port: 80, targetPrt: http }] }', 'a.yaml'),
+    /targetPrt/,
+  ],
+  [
+    'a field of Kubernetes of a wrong type',
+    block('yaml', 'apiVersion: apps/v1\nkind: Deployment\nspec: 1', 'a.yaml'),
+    /not assignable to type 'IDeploymentSpec'/,
+  ],
+  ['a Blueprint without a disk', block('yaml', 'services: [{ type: web }]', 'a.yaml'), /no disk/],
+  ['TOML that does not parse', block('toml', 'app = ', 'fly.toml'), /TOML/],
+  ['an app of Fly.io without a mount', block('toml', 'app = "receiver"', 'fly.toml'), /no mounts/],
+  [
+    'a unit with a key that does not exist',
+    block('ini', '[Service]\nExecStart=/usr/bin/node a.mjs\nRestartt=always', 'wrong.service'),
+    /Restartt/,
+  ],
+  ['a unit that is not hardened', block('ini', '[Service]\nExecStart=/usr/bin/node a.mjs', 'wrong.service'), /UNSAFE/],
+  ['a directive that nginx does not know', block('nginx', 'server { lissten 80; }', 'wrong.conf'), /lissten/],
   [
     'a curl without a signature',
     block('sh', "curl http://127.0.0.1:3000/webhooks -H 'content-type: application/json' --data-raw '{}'"),
@@ -93,7 +128,7 @@ function example(code: string): Block {
   return { place: 'wrong.md:example', language: 'ts', file: 'examples/testing/orders.ts', code }
 }
 
-function block(language: string, code: string): Block {
+function block(language: string, code: string, file?: string): Block {
   count += 1
-  return { place: `wrong.md:${count}`, language, code: `${code}\n` }
+  return { place: `wrong.md:${count}`, language, ...(file !== undefined && { file }), code: `${code}\n` }
 }

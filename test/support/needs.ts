@@ -24,6 +24,7 @@ function isThere(name: Need): boolean {
   if (name === 'POSIX') return process.platform !== 'win32'
   if (name === 'Redis') return inject('redisUrl') !== undefined
   if (name === 'PostgreSQL') return inject('databaseUrl') !== undefined
+  if (name === 'root') return process.getuid?.() === 0
   if (name === 'initdb') return findPostgres() !== undefined
   if (process.platform === 'win32') return false
   if (name === 'util-linux') return process.platform === 'linux' && isOnPath('script') // That of macOS has other options.
