@@ -98,14 +98,11 @@ describe.concurrent.each(Object.keys(FRAMEWORKS))('%s', { timeout: 60_000 }, (na
   })
 })
 
-describe('the receiver', () => {
-  it.each([MODULE, {}])('listens when it is the program, not when it is imported (%o)', async (form) => {
-    const folder = await createProject({ 'package.json': form })
-    await init(folder, 'node')
-    const options = { cwd: folder, env: { HOOKLINE_SECRET: 'secret', PORT: '65536' } }
-    await expect(run(process.execPath, ['webhooks.js'], options)).rejects.toThrow('ERR_SOCKET_BAD_PORT')
-    await run(process.execPath, ['-e', "import('./webhooks.js')"], options)
-  })
+it.each([MODULE, {}])('a server listens when it is started (%o)', async (form) => {
+  const folder = await createProject({ 'package.json': form })
+  await init(folder, 'node')
+  const options = { cwd: folder, env: { HOOKLINE_SECRET: 'secret', PORT: '65536' } }
+  await expect(run(process.execPath, ['webhooks'], options)).rejects.toThrow('ERR_SOCKET_BAD_PORT')
 })
 
 describe('what is there', () => {
@@ -128,12 +125,21 @@ describe('what is there', () => {
     expect(await readFile(join(folder, '.env.example'), 'utf8')).toBe('mine')
   })
 
-  it('package.json keeps its form and its test script', async () => {
+  it('both are named', async () => {
+    const folder = await createProject({ 'package.json': MODULE, 'webhooks.js': 'mine', 'webhooks.test.js': 'mine' })
+    expect((await init(folder, 'express')).stderr).toBe(
+      'error: webhooks.js and webhooks.test.js exist. Nothing was written. Move them, then run the command again.\n',
+    )
+  })
+
+  it('package.json keeps its form and the script of another test runner, which does not find the test', async () => {
     const text = '{\n\t"name": "mine",\n\t"scripts": {\n\t\t"test": "jest"\n\t}\n}\n'
     const folder = await createProject({ 'package.json': text })
     const { stdout } = await init(folder, 'express')
     expect(await readFile(join(folder, 'package.json'), 'utf8')).toBe(text)
-    expect(stdout).toContain('  node --test webhooks.test.mjs\n')
+    expect(stdout).toContain('  node --test webhooks.node-test.mjs\n')
+    const args = ['--test', '--test-reporter=tap', 'webhooks.node-test.mjs']
+    expect((await run(process.execPath, args, { cwd: folder })).stdout).toMatch(/^# pass 2$/m)
   })
 
   it('package.json gets a test script in place of the one of npm init', async () => {
@@ -163,13 +169,15 @@ describe('the framework', () => {
     expect(await readFile(join(folder, receiver), 'utf8')).toContain(line)
   })
 
-  it('next has its route in src/app where the project has src', async () => {
-    const folder = await createProject({ 'package.json': {}, 'tsconfig.json': '{}' })
+  it.each([
+    ['next', 'src/app/api/webhooks/route'],
+    ['express', 'src/webhooks'],
+  ])('%s has its files in src where the project has it: %s', async (name, stem) => {
+    const folder = await createProject({ 'package.json': MODULE, 'tsconfig.json': '{}' })
     await mkdir(join(folder, 'src'))
-    await init(folder, 'next')
-    expect(await listFiles(folder)).toEqual(
-      expect.arrayContaining(['src/app/api/webhooks/route.test.mjs', 'src/app/api/webhooks/route.ts']),
-    )
+    await init(folder, name)
+    expect(await listFiles(folder)).toEqual(expect.arrayContaining([`${stem}.test.js`, `${stem}.ts`]))
+    expect(await runTests(folder)).toMatch(/^# pass 2$/m)
   })
 
   it('next is refused where no route of it can be an ES module', async () => {

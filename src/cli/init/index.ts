@@ -45,7 +45,10 @@ async function init(named: FrameworkName | undefined, { install }: { readonly in
   const files = filesOf(framework, project)
   const existing = Object.keys(files).filter((path) => path !== ENVIRONMENT && existsSync(path))
   if (existing.length > 0) {
-    throw new UsageError(`${existing.join(' and ')} exists. Nothing was written. Move it, then run the command again.`)
+    const [verb, pronoun] = existing.length === 1 ? ['exists', 'it'] : ['exist', 'them']
+    throw new UsageError(
+      `${existing.join(' and ')} ${verb}. Nothing was written. Move ${pronoun}, then run the command again.`,
+    )
   }
   for (const [path, text] of Object.entries(files)) await write(path, text)
   await addTestScript(project)
@@ -60,7 +63,8 @@ interface Project {
   readonly manifest: Manifest
   readonly isModule: boolean
   readonly isTypeScript: boolean
-  readonly runner: 'node' | 'vitest'
+  /** Undefined for one that is not known, such as Jest. */
+  readonly runner: 'node' | 'vitest' | undefined
   readonly manager: Manager
 }
 
@@ -80,7 +84,7 @@ async function readProject(): Promise<Project> {
     manifest,
     isModule: manifest.type === 'module',
     isTypeScript: existsSync('tsconfig.json'),
-    runner: has(manifest, 'vitest') ? 'vitest' : 'node',
+    runner: runnerOf(manifest),
     manager: managerOf(manifest),
   }
 }
@@ -101,15 +105,22 @@ function has({ dependencies, devDependencies }: Manifest, name: string): boolean
   return dependencies?.[name] !== undefined || devDependencies?.[name] !== undefined
 }
 
+function runnerOf(manifest: Manifest): Project['runner'] {
+  const { test } = manifest.scripts ?? {}
+  const isOwn = test === undefined || String(test).includes('no test specified') // That of `npm init` fails.
+  if (has(manifest, 'vitest') && (isOwn || /\bvitest\b/.test(String(test)))) return 'vitest'
+  return isOwn || /\bnode\b.* --test\b/.test(String(test)) ? 'node' : undefined
+}
+
 function frameworkOf({ manifest }: Project): FrameworkName {
   return (['next', 'fastify', 'hono', 'koa', 'express'] as const).find((name) => has(manifest, name)) ?? 'node'
 }
 
 const MANAGERS = {
-  npm: { add: 'npm install', dev: '--save-dev' },
-  pnpm: { add: 'pnpm add', dev: '--save-dev' },
-  yarn: { add: 'yarn add', dev: '--dev' },
-  bun: { add: 'bun add', dev: '--dev' },
+  npm: { add: 'npm install', dev: '--save-dev', run: 'npx' },
+  pnpm: { add: 'pnpm add', dev: '--save-dev', run: 'pnpm exec' },
+  yarn: { add: 'yarn add', dev: '--dev', run: 'yarn' },
+  bun: { add: 'bun add', dev: '--dev', run: 'bunx' },
 } as const
 type Manager = keyof typeof MANAGERS
 
@@ -135,21 +146,25 @@ function managerOf({ packageManager }: Manifest): Manager {
   return isKnown(running) ? running : 'npm'
 }
 
-/** The files to write, by path. */
+/** The files to write, by path: the receiver, its test, the variables. */
 function filesOf(framework: Framework, project: Project): Record<string, string> {
   const isNext = framework === FRAMEWORKS.next
-  const { isTypeScript, runner } = project
+  const { isTypeScript, runner = 'node' } = project
   const isModule = project.isModule || isTypeScript || isNext
   // Node knows an ES module by package.json or the extension. A route of Next.js has its name from Next.js.
   const kind = project.isModule || !isTypeScript || isNext ? '' : 'm'
-  const stem = isNext && existsSync('src') && !existsSync('app') ? `src/${framework.path}` : framework.path
+  const stem = existsSync('src') && !(isNext && existsSync('app')) ? `src/${framework.path}` : framework.path
   const isTypedTest = isTypeScript && runner === 'vitest'
-  const test = `${stem}.test.${isTypedTest ? `${kind}ts` : project.isModule ? 'js' : 'mjs'}`
+  const test = isTypedTest ? `test.${kind}ts` : project.isModule ? 'test.js' : 'test.mjs'
   // TypeScript compiles an import of `.js`, which vitest finds; Node imports the file as it is named.
   const imported = `./${posix.basename(stem)}.${kind}${isTypeScript && !isTypedTest ? 'ts' : 'js'}`
   return {
     [`${stem}.${kind}${isTypeScript ? 'ts' : 'js'}`]: receiverOf(framework, isModule),
-    [test]: testOf(framework, imported, { runner, isTypeScript: isTypedTest }),
+    // Another runner must not take it for one of its own.
+    [`${stem}.${project.runner === undefined ? 'node-' : ''}${test}`]: testOf(framework, imported, {
+      runner,
+      isTypeScript: isTypedTest,
+    }),
     [ENVIRONMENT]: environmentOf(framework),
   }
 }
@@ -164,8 +179,8 @@ async function write(path: string, text: string): Promise<void> {
 }
 
 async function addTestScript({ text, manifest, runner }: Project): Promise<void> {
-  const { test } = manifest.scripts ?? {}
-  if (test !== undefined && !String(test).includes('no test specified')) return // That of `npm init` fails.
+  const { test = 'no test specified' } = manifest.scripts ?? {}
+  if (runner === undefined || !String(test).includes('no test specified')) return
   const scripts = { ...manifest.scripts, test: runner === 'vitest' ? 'vitest run' : 'node --test' }
   const [, indent = '  '] = /^([ \t]+)"/m.exec(text ?? '') ?? []
   await writeFile(MANIFEST, `${JSON.stringify({ ...manifest, scripts }, undefined, indent)}\n`)
@@ -188,15 +203,23 @@ function installPackages({ packages, types }: Framework, { manifest, manager, is
   })
 }
 
-function printNext({ isServer }: Framework, { manifest, manager }: Project, [receiver, test]: readonly string[]): void {
-  const { test: script = 'node --test' } = manifest.scripts ?? {}
-  const runsTest = /node --test|vitest|no test specified/.test(String(script))
-  const start = `
-  node --env-file=.env ${receiver}
-  With HOOKLINE_SECRET in the environment: npx hookline check http://localhost:3000/webhooks`
-  print(`
-Next:
-  ${runsTest ? `${manager} test` : `node --test ${test}`}
-  Write your handlers in ${receiver}. The guide: https://github.com/hookline/hookline#readme
-  Copy ${ENVIRONMENT} to .env, which no commit should have, and enter the shared secret.${isServer ? start : ''}`)
+function printNext(
+  framework: Framework,
+  { runner, manager, isTypeScript, isModule }: Project,
+  files: readonly string[],
+) {
+  const [receiver, test] = files
+  const { run } = MANAGERS[manager]
+  const steps = [
+    runner === undefined ? `node --test ${test}` : `${manager} test`,
+    `Write your handlers in ${receiver}. The guide: https://github.com/hookline/hookline#readme`,
+    `Copy ${ENVIRONMENT} to .env, add .env to .gitignore, and enter the shared secret.`,
+  ]
+  if (framework.isServer) {
+    steps.push(`node --env-file=.env ${receiver}`)
+    steps.push(`With HOOKLINE_SECRET in the environment: ${run} hookline check http://localhost:3000/webhooks`)
+  }
+  if (isTypeScript && !isModule)
+    steps.push('Compile with "module": "nodenext" or "preserve": older settings find no types.')
+  print(`\nNext:\n${steps.map((step) => `  ${step}`).join('\n')}`)
 }

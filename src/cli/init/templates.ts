@@ -16,23 +16,18 @@ export interface Framework {
   readonly exported: string
   /** The body of a function of the test, which posts a message signed with `secret` and returns the status of the answer. */
   readonly post: string
-  /** Whether it listens when it is the program. */
+  /** Whether it is a program that listens on `PORT`. */
   readonly isServer: boolean
 }
 
 const server = {
   path: 'webhooks',
   secret: 'process.env.HOOKLINE_SECRET',
-  exported: 'app',
+  exported: 'server',
   isServer: true,
   post: `
-  const server = app.listen(0)
-  try {
-    const { port } = server.address()
-    return (await fetch(\`http://127.0.0.1:\${port}/webhooks\`, signedRequest(fixtures.track, secret))).status
-  } finally {
-    server.close()
-  }`,
+  const { port } = server.address()
+  return (await fetch(\`http://127.0.0.1:\${port}/webhooks\`, signedRequest(fixtures.track, secret))).status`,
 }
 
 export const FRAMEWORKS = {
@@ -45,12 +40,12 @@ import express from 'express'
 import { createReceiver } from 'hookline'
 import { serve } from 'hookline/express'`,
     mount: `
-export const app = express()
+const app = express()
 
 // Before any body parser: the signature covers the exact bytes.
 app.post('/webhooks', serve(receiver))
 
-if (process.argv[1] === import.meta.filename) app.listen(process.env.PORT ?? 3000)`,
+export const server = app.listen(process.env.PORT ?? 3000)`,
   },
   koa: {
     ...server,
@@ -61,12 +56,12 @@ import { createReceiver } from 'hookline'
 import { serve } from 'hookline/koa'
 import Koa from 'koa'`,
     mount: `
-export const app = new Koa()
+const app = new Koa()
 
 // Before any body parser: the signature covers the exact bytes.
 app.use(serve(receiver, { path: '/webhooks' }))
 
-if (process.argv[1] === import.meta.filename) app.listen(process.env.PORT ?? 3000)`,
+export const server = app.listen(process.env.PORT ?? 3000)`,
   },
   fastify: {
     ...server,
@@ -80,8 +75,8 @@ import { serve } from 'hookline/fastify'`,
 export const app = Fastify()
 
 app.register(serve(receiver), { path: '/webhooks' })
-
-if (process.argv[1] === import.meta.filename) app.listen({ port: Number(process.env.PORT ?? 3000) })`,
+app.listen({ port: Number(process.env.PORT ?? 3000), host: '0.0.0.0' })`,
+    exported: 'app',
     post: `
   const { method, headers, body } = signedRequest(fixtures.track, secret)
   return (await app.inject({ method, url: '/webhooks', headers, payload: body })).statusCode`,
@@ -95,9 +90,7 @@ import { createServer } from 'node:http'
 import { createReceiver } from 'hookline'
 import { serve } from 'hookline/node'`,
     mount: `
-export const app = createServer(serve(receiver, { path: '/webhooks' }))
-
-if (process.argv[1] === import.meta.filename) app.listen(process.env.PORT ?? 3000)`,
+export const server = createServer(serve(receiver, { path: '/webhooks' })).listen(process.env.PORT ?? 3000)`,
   },
   next: {
     path: 'app/api/webhooks/route',
@@ -173,10 +166,7 @@ ${framework.mount.trim()}
 }
 
 function toCommonJs(code: string, exported: string): string {
-  const body = code
-    .replace(/^import (.+) from (.+)$/gm, 'const $1 = require($2)')
-    .replace(/^export /gm, '')
-    .replace('process.argv[1] === import.meta.filename', 'require.main === module')
+  const body = code.replace(/^import (.+) from (.+)$/gm, 'const $1 = require($2)').replace(/^export /gm, '')
   return `${body}\nmodule.exports = { ${exported} }\n`
 }
 
@@ -188,27 +178,31 @@ export interface TestSettings {
 
 /** @param receiver The file to import, `./webhooks.js`. */
 export function testOf(framework: Framework, receiver: string, { runner, isTypeScript }: TestSettings): string {
+  const { exported, post, isServer } = framework
   const isVitest = runner === 'vitest'
-  const imports = isVitest
-    ? ["import { fixtures, signedRequest } from 'hookline/testing'", "import { expect, test } from 'vitest'"]
-    : [
-        "import assert from 'node:assert/strict'",
-        "import { test } from 'node:test'",
-        "import { fixtures, signedRequest } from 'hookline/testing'",
-      ]
   const expectStatus = (call: string, status: number) =>
     isVitest ? `expect(${call}).toBe(${status})` : `assert.equal(${call}, ${status})`
+  const imports = isVitest
+    ? [
+        "import { fixtures, signedRequest } from 'hookline/testing'",
+        `import { ${isServer ? 'afterAll, ' : ''}expect, test } from 'vitest'`,
+      ]
+    : [
+        "import assert from 'node:assert/strict'",
+        `import { ${isServer ? 'after, ' : ''}test } from 'node:test'`,
+        "import { fixtures, signedRequest } from 'hookline/testing'",
+      ]
   const code = `${imports.join('\n')}
 
 process.env.HOOKLINE_SECRET = 'secret of the tests'
-const { ${framework.exported} } = await import('${receiver}')
-
+${isServer ? "process.env.PORT = '0' // Any free one.\n" : ''}const { ${exported} } = await import('${receiver}')
+${isServer ? `${isVitest ? 'afterAll' : 'after'}(() => ${exported}.close())\n` : ''}
 /** Posts a track message that is signed with this secret. Returns the status of the answer. */
 async function post(secret) {
-  ${framework.post.trim()}
+  ${post.trim()}
 }
 
-test('an authentic message is handled', async () => {
+test('an authentic message is accepted', async () => {
   ${expectStatus("await post('secret of the tests')", 200)}
 })
 
