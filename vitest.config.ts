@@ -43,6 +43,7 @@ export default defineConfig({
       'test/everywhere/**',
       'test/browser/**',
       'test/docs/code.test.ts',
+      'test/docs/deploy.test.ts',
       ...(isCrash ? [] : ['test/crash/**']),
     ],
     execArgv: ['--disable-warning=HOOKLINE_REDIS_PERSISTENCE'], // The Redis of the tests may keep no append-only file.

@@ -1,6 +1,6 @@
 /** Follows a Dockerfile without a container engine: makes the files of the image, and runs its command on them with bubblewrap. */
 
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync, execSync, spawnSync } from 'node:child_process'
 import {
   cpSync,
   existsSync,
@@ -76,7 +76,7 @@ export function buildImage(dockerfile: string, context: string, registry: readon
   function build(line: string): void {
     // As npm is set up on this machine, which may reach its registry only through a proxy with a certificate of its own.
     const [cache = '', userconfig = ''] = ['cache', 'userconfig'].map((name) =>
-      execFileSync('npm', ['config', 'get', name], { encoding: 'utf8' }).trim(),
+      execSync(`npm config get ${name}`, { encoding: 'utf8' }).trim(),
     )
     const { NODE_EXTRA_CA_CERTS = '' } = process.env
     const files = ['/etc/resolv.conf', '/etc/hosts', '/etc/ssl', userconfig, NODE_EXTRA_CA_CERTS].filter(

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { fileURLToPath } from 'node:url'
 import express from 'express'
 import ts from 'typescript'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -246,7 +247,7 @@ async function post(
 
 /** Compiles a file of this folder as a user does, and returns what the compiler says of it. */
 function compile(name: string, code: string, module: ts.ModuleKind): string[] {
-  const path = new URL(name, import.meta.url).pathname
+  const path = fileURLToPath(new URL(name, import.meta.url))
   const options = {
     module,
     strict: true,
