@@ -69,7 +69,7 @@ export function testPackage(version: string, findNode: () => Promise<string>): v
     it('holds what is built and what the README links to, and no sources', () => {
       const others = project.files.filter((path) => !/^(dist|docs|examples|bench)\//.test(path)).sort()
       const pages = ['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md']
-      expect(others).toEqual([...pages, 'compose.yaml', 'package.json'])
+      expect(others).toEqual([...pages, 'compose.yaml', 'package.json', 'skills/hookline/SKILL.md'])
       expect(project.files.filter((path) => path.startsWith('dist/'))).toEqual(
         expect.arrayContaining(['dist/index.js', 'dist/index.d.ts']),
       )
