@@ -9,6 +9,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import { FRAMEWORKS } from '../../src/cli/init/templates.ts'
+import { needs } from '../support/needs.ts'
 import { createFolder, hookline } from './command.ts'
 
 const run = promisify(execFile)
@@ -125,6 +126,32 @@ describe('what is there', () => {
     expect(await readFile(join(folder, '.env.example'), 'utf8')).toBe('mine')
   })
 
+  it.each(['webhooks.js', 'webhooks.test.js'])(
+    '%s is not written where a link leads nowhere',
+    needs('POSIX'),
+    async (name) => {
+      const folder = await createProject({ 'package.json': MODULE })
+      await symlink('nowhere', join(folder, name))
+      expect(await init(folder, 'express')).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(`${name} exists. Nothing`),
+      })
+      expect(await listFiles(folder)).toEqual(['package.json'])
+    },
+  )
+
+  it('.env.example is left as it is where it is a link that leads nowhere', needs('POSIX'), async () => {
+    const folder = await createProject({})
+    await symlink('nowhere', join(folder, '.env.example'))
+    expect(await init(folder, 'express')).toMatchObject({ code: 0 })
+  })
+
+  it('a file src is not taken for the folder of the sources', async () => {
+    const folder = await createProject({ src: 'mine' })
+    expect(await init(folder, 'express')).toMatchObject({ code: 0 })
+    expect(await listFiles(folder)).toEqual(expect.arrayContaining(['src', 'webhooks.js']))
+  })
+
   it('both are named', async () => {
     const folder = await createProject({ 'package.json': MODULE, 'webhooks.js': 'mine', 'webhooks.test.js': 'mine' })
     expect((await init(folder, 'express')).stderr).toBe(
@@ -148,6 +175,14 @@ describe('what is there', () => {
     await init(folder, 'express')
     const text = await readFile(join(folder, 'package.json'), 'utf8')
     expect(text).toBe('{\n\t"scripts": {\n\t\t"build": "tsc",\n\t\t"test": "node --test"\n\t}\n}\n')
+  })
+
+  it('package.json keeps its line ends, and may begin with a byte order mark', async () => {
+    const folder = await createProject({ 'package.json': '\uFEFF{\r\n  "name": "mine"\r\n}\r\n' })
+    await init(folder, 'express')
+    expect(await readFile(join(folder, 'package.json'), 'utf8')).toBe(
+      '{\r\n  "name": "mine",\r\n  "scripts": {\r\n    "test": "node --test"\r\n  }\r\n}\r\n',
+    )
   })
 
   it.each(['{', '[]'])('package.json with %s is refused', async (text) => {
@@ -203,12 +238,21 @@ describe('packages', () => {
     [{ 'yarn.lock': '' }, `yarn add ${version} express`],
     [{ 'bun.lock': '' }, `bun add ${version} express`],
     [{ 'package.json': { packageManager: 'pnpm@10.0.0' }, 'yarn.lock': '' }, `pnpm add ${version} express`],
+    [{ 'package.json': { packageManager: 'toString@1' } }, `npm install ${version} express`],
     [{ 'package.json': { dependencies: { express: '5' } } }, `npm install ${version}`],
     [{ 'package.json': { dependencies: { hookline: '1' } }, 'tsconfig.json': '{}' }, 'npm install express'],
   ] as const)('of a folder with %o: %s', async (files, line) => {
     const folder = await createProject(files)
     const { stderr } = await init(folder, 'express')
     expect(stderr).toMatch(new RegExp(`^Install the packages: ${line}$`, 'm'))
+  })
+
+  it.each([
+    ['npm', 'npm test'],
+    ['bun', 'bun run test'], // `bun test` is its own test runner.
+  ])('of %s: the next step is %s', async (name, step) => {
+    const folder = await createProject({ 'package.json': { packageManager: `${name}@1.0.0` } })
+    expect((await init(folder, 'express')).stdout).toContain(`\nNext:\n  ${step}\n`)
   })
 
   it('of types are for TypeScript', async () => {

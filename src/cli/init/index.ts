@@ -1,7 +1,7 @@
 /** `hookline init`: writes a receiver, its test and `.env.example` in the form that this folder has, and installs what they need. */
 
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, lstatSync, statSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join, parse, posix } from 'node:path'
 import { Argument, type Command, Option } from 'commander'
@@ -43,7 +43,7 @@ async function init(named: FrameworkName | undefined, { install }: { readonly in
     )
   }
   const files = filesOf(framework, project)
-  const existing = Object.keys(files).filter((path) => path !== ENVIRONMENT && existsSync(path))
+  const existing = Object.keys(files).filter((path) => path !== ENVIRONMENT && isThere(path))
   if (existing.length > 0) {
     const [verb, pronoun] = existing.length === 1 ? ['exists', 'it'] : ['exist', 'them']
     throw new UsageError(
@@ -95,7 +95,7 @@ const NEW_MANIFEST: Manifest = { type: 'module' }
 
 function parseManifest(text: string): Manifest {
   try {
-    const manifest: unknown = JSON.parse(text)
+    const manifest: unknown = JSON.parse(text.replace(/^\uFEFF/, '')) // Editors on Windows write a byte order mark.
     if (isObject(manifest)) return manifest
   } catch {}
   throw new UsageError(`${MANIFEST} is not JSON with an object. Mend it, then run the command again.`)
@@ -117,10 +117,10 @@ function frameworkOf({ manifest }: Project): FrameworkName {
 }
 
 const MANAGERS = {
-  npm: { add: 'npm install', dev: '--save-dev', run: 'npx' },
-  pnpm: { add: 'pnpm add', dev: '--save-dev', run: 'pnpm exec' },
-  yarn: { add: 'yarn add', dev: '--dev', run: 'yarn' },
-  bun: { add: 'bun add', dev: '--dev', run: 'bunx' },
+  npm: { add: 'npm install', dev: '--save-dev', run: 'npx', test: 'npm test' },
+  pnpm: { add: 'pnpm add', dev: '--save-dev', run: 'pnpm exec', test: 'pnpm test' },
+  yarn: { add: 'yarn add', dev: '--dev', run: 'yarn', test: 'yarn test' },
+  bun: { add: 'bun add', dev: '--dev', run: 'bunx', test: 'bun run test' },
 } as const
 type Manager = keyof typeof MANAGERS
 
@@ -134,7 +134,7 @@ const LOCK_FILES: Readonly<Record<string, Manager>> = {
 
 /** The package manager that package.json names, that has a lock file in this folder or above, or that runs this command. */
 function managerOf({ packageManager }: Manifest): Manager {
-  const isKnown = (name: string | undefined): name is Manager => name !== undefined && name in MANAGERS
+  const isKnown = (name: string | undefined): name is Manager => name !== undefined && Object.hasOwn(MANAGERS, name)
   const [named] = String(packageManager).split('@')
   if (isKnown(named)) return named
   for (let folder = process.cwd(); ; folder = dirname(folder)) {
@@ -153,7 +153,7 @@ function filesOf(framework: Framework, project: Project): Record<string, string>
   const isModule = project.isModule || isTypeScript || isNext
   // Node knows an ES module by package.json or the extension. A route of Next.js has its name from Next.js.
   const kind = project.isModule || !isTypeScript || isNext ? '' : 'm'
-  const stem = existsSync('src') && !(isNext && existsSync('app')) ? `src/${framework.path}` : framework.path
+  const stem = isFolder('src') && !(isNext && isFolder('app')) ? `src/${framework.path}` : framework.path
   const isTypedTest = isTypeScript && runner === 'vitest'
   const test = isTypedTest ? `test.${kind}ts` : project.isModule ? 'test.js' : 'test.mjs'
   // TypeScript compiles an import of `.js`, which vitest finds; Node imports the file as it is named.
@@ -169,8 +169,17 @@ function filesOf(framework: Framework, project: Project): Record<string, string>
   }
 }
 
+/** Also for a link that leads nowhere. */
+function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+}
+
 async function write(path: string, text: string): Promise<void> {
-  if (path === ENVIRONMENT && existsSync(path)) {
+  if (path === ENVIRONMENT && isThere(path)) {
     return note(`${path} exists, and is left as it is: it needs HOOKLINE_SECRET.`)
   }
   await mkdir(dirname(path), { recursive: true })
@@ -183,7 +192,8 @@ async function addTestScript({ text, manifest, runner }: Project): Promise<void>
   if (runner === undefined || !String(test).includes('no test specified')) return
   const scripts = { ...manifest.scripts, test: runner === 'vitest' ? 'vitest run' : 'node --test' }
   const [, indent = '  '] = /^([ \t]+)"/m.exec(text ?? '') ?? []
-  await writeFile(MANIFEST, `${JSON.stringify({ ...manifest, scripts }, undefined, indent)}\n`)
+  const json = `${JSON.stringify({ ...manifest, scripts }, undefined, indent)}\n`
+  await writeFile(MANIFEST, text?.includes('\r\n') ? json.replaceAll('\n', '\r\n') : json)
   print(`added the script "test" to ${MANIFEST}`)
 }
 
@@ -209,9 +219,9 @@ function printNext(
   files: readonly string[],
 ) {
   const [receiver, test] = files
-  const { run } = MANAGERS[manager]
+  const { run, test: runTests } = MANAGERS[manager]
   const steps = [
-    runner === undefined ? `node --test ${test}` : `${manager} test`,
+    runner === undefined ? `node --test ${test}` : runTests,
     `Write your handlers in ${receiver}. The guide: https://github.com/hookline/hookline#readme`,
     `Copy ${ENVIRONMENT} to .env, add .env to .gitignore, and enter the shared secret.`,
   ]
