@@ -136,8 +136,8 @@ async function writeFiles(): Promise<void> {
     'demo.css': STYLE,
     'recording.json': recording
       .replaceAll(pathToFileURL('.').href, 'file:///app') // Of the stacks of errors.
-      .replaceAll(origin, 'http://127.0.0.1:3000')
-      .replaceAll(crmOrigin, 'http://127.0.0.1:4000'),
+      .replaceAll(new URL(origin).host, '127.0.0.1:3000')
+      .replaceAll(new URL(crmOrigin).host, '127.0.0.1:4000'),
   }
   await mkdir(folder as string, { recursive: true })
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder as string, name), text)

@@ -40,6 +40,9 @@ const asked: string[] = []
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'hookline-demo-'))
   await run(process.execPath, ['docs/demo/record.ts', folder], root)
+  const recording = await readFile(join(folder, 'recording.json'), 'utf8')
+  const addresses = new Set(recording.match(/127\.0\.0\.1:\d+/g))
+  expect(addresses, 'the ports of this run').toEqual(new Set(['127.0.0.1:3000', '127.0.0.1:4000']))
   server = createServer(async ({ method, url = '' }, response) => {
     const name = url.startsWith(FOLDER) ? url.slice(FOLDER.length) || 'index.html' : undefined
     const bytes = name && (await readFile(join(folder, name)).catch(() => undefined))
