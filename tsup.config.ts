@@ -68,14 +68,13 @@ export default defineConfig({
       setup(build) {
         build.initialOptions.metafile = true
         build.onEnd(async ({ metafile }) => {
-          const names = [...Object.keys(metafile?.inputs ?? {}), ...pageInputs].map(
-            (path) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1],
-          )
-          const builtIn = [...new Set(names.filter((name) => name !== undefined))].sort()
-          const texts = builtIn.map(async (name) => {
-            const folder = `node_modules/${name}`
+          const paths = [...Object.keys(metafile?.inputs ?? {}), ...pageInputs]
+          const folders = paths.map((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0])
+          const builtIn = [...new Set(folders.filter((folder) => folder !== undefined))].sort()
+          const texts = builtIn.map(async (folder) => {
+            const { name, version, license } = JSON.parse(await readFile(`${folder}/package.json`, 'utf8'))
             const file = (await readdir(folder)).find((each) => /^licen[cs]e/i.test(each))
-            return `${name}\n\n${(await readFile(`${folder}/${file}`, 'utf8')).trim()}\n`
+            return `${name}@${version}, ${license}\n\n${(await readFile(`${folder}/${file}`, 'utf8')).trim()}\n`
           })
           await mkdir('dist', { recursive: true })
           await writeFile('dist/licences.txt', (await Promise.all(texts)).join(`\n${'-'.repeat(80)}\n\n`))

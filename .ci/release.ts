@@ -5,7 +5,7 @@
  * `--tag v1.0.0`: the tag to release. `--out <folder>`: writes the tarball, its list of packages (an SBOM), the notes and the checksums.
  */
 
-import { execFileSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -22,7 +22,6 @@ const MAY_SHIP = [
   /^examples\/[\w./+-]+\.ts$/,
   /^skills\/[\w-]+\/SKILL\.md$/,
   /^bench\/[A-Z]+\.md$/,
-  /^skills\/[a-z-]+\/SKILL\.md$/,
   /^(README|CHANGELOG|CONTRIBUTING|SECURITY)\.md$/,
   /^(LICENSE|compose\.yaml|package\.json)$/,
 ]
@@ -34,6 +33,7 @@ interface Component {
   readonly 'bom-ref': string
   readonly name: string
   readonly version: string
+  readonly externalReferences?: readonly { readonly type: string; readonly url: string }[]
   readonly licenses?: readonly { readonly license?: { readonly id?: string }; readonly expression?: string }[]
 }
 
@@ -49,6 +49,7 @@ const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
 const faults: string[] = []
 const fault = (text: string): void => void faults.push(text)
 const folder = mkdtempSync(join(tmpdir(), 'hookline-release-'))
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 
 const notes = checkVersion()
 const [{ filename, files, size }] = JSON.parse(
@@ -61,7 +62,6 @@ checkLicences(bom.components)
 await checkWorkflows()
 
 if (out !== undefined && faults.length === 0) writeRelease(out)
-rmSync(folder, { recursive: true, force: true })
 
 for (const each of faults) console.error(each)
 console.log(
@@ -111,24 +111,18 @@ function createBom(tarball: string): Bom {
         : each,
     )
   const components = [...installed.components.filter((each) => each !== own), ...builtIn]
-  return { ...installed, metadata: { ...installed.metadata, component: own }, components, dependencies }
+  // Its tarball was a file of this machine.
+  const externalReferences = own.externalReferences?.filter(({ type }) => type !== 'distribution') ?? []
+  const component = { ...own, externalReferences }
+  return { ...installed, metadata: { ...installed.metadata, component }, components, dependencies }
 }
 
-/** The packages whose licences the build has gathered. */
+/** The packages whose names, versions and licences the build has gathered. */
 function listBuiltIn(): Component[] {
   const texts = readFileSync('dist/licences.txt', 'utf8').split(/^-{80}\n\n/m)
   return texts.map((text) => {
-    const name = text.split('\n')[0] as string
-    const { version, license } = JSON.parse(readFileSync(join('node_modules', name, 'package.json'), 'utf8'))
-    const purl = `pkg:npm/${name}@${version}`
-    return {
-      'bom-ref': `${name}@${version}`,
-      type: 'library',
-      name,
-      version,
-      purl,
-      licenses: [{ license: { id: license } }],
-    }
+    const [, ref = '', name = '', version = '', id = ''] = /^((\S+)@(\S+)), (.+)\n/.exec(text) ?? []
+    return { 'bom-ref': ref, type: 'library', name, version, purl: `pkg:npm/${ref}`, licenses: [{ license: { id } }] }
   })
 }
 
@@ -174,5 +168,8 @@ function writeRelease(target: string): void {
 }
 
 function npm(...parameters: string[]): string {
-  return execFileSync('npm', parameters, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'], maxBuffer: 1e8 })
+  const { status, stdout, stderr } = spawnSync('npm', parameters, { encoding: 'utf8', maxBuffer: 1e8 })
+  if (status === 0) return stdout
+  console.error(`npm ${parameters[0]}: failed\n${stderr}`)
+  process.exit(1)
 }
