@@ -63,7 +63,7 @@ await checkWorkflows()
 
 if (out !== undefined && faults.length === 0) writeRelease(out)
 
-for (const each of faults) console.error(each)
+for (const each of faults) console.error(`ERROR: ${each}`)
 console.log(
   `${manifest.name}@${manifest.version}: ${shipped.length} files, ${size} bytes packed, ${bom.components.length} packages in the SBOM`,
 )
@@ -170,6 +170,6 @@ function writeRelease(target: string): void {
 function npm(...parameters: string[]): string {
   const { status, stdout, stderr } = spawnSync('npm', parameters, { encoding: 'utf8', maxBuffer: 1e8 })
   if (status === 0) return stdout
-  console.error(`npm ${parameters[0]}: failed\n${stderr}`)
+  console.error(`ERROR: npm ${parameters[0]} failed\n${stderr}`)
   process.exit(1)
 }

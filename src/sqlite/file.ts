@@ -50,7 +50,7 @@ export function realPathOf(path: string): string {
   }
 }
 
-/** Which file is at a path; undefined when there is none. Numbers of files on Windows do not fit into a double. */
+/** Identifies the file at a path; undefined if it does not exist. Its number does not fit into a double on Windows. */
 export function inodeOf(path: string): string | undefined {
   const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
   return stats && `${stats.dev}:${stats.ino}`

@@ -24,7 +24,7 @@ export function define(command: Command): void {
 }
 
 const HELP = `
-Writes no file that exists: then it writes nothing. Adds a test script to package.json where there is none.
+Overwrites nothing: if the receiver or its test exists, it writes no file. Adds a test script to package.json if it has none.
 
 Exit codes: 0 done, 1 the packages could not be installed, 2 wrong usage.
 
@@ -58,12 +58,12 @@ async function init(named: FrameworkName | undefined, { install }: { readonly in
 }
 
 interface Project {
-  /** Of package.json; undefined where there is none. */
+  /** The text of package.json; undefined if it does not exist. */
   readonly text: string | undefined
   readonly manifest: Manifest
   readonly isModule: boolean
   readonly isTypeScript: boolean
-  /** Undefined for one that is not known, such as Jest. */
+  /** What runs the tests; undefined if it is another, such as Jest. */
   readonly runner: 'node' | 'vitest' | undefined
   readonly manager: Manager
 }

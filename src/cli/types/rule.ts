@@ -27,7 +27,7 @@ export type AddFinding = (finding: Finding) => void
 /** Adds a finding about the schema at a path: `items[].sku`, empty for the whole. */
 export type AddPathFinding = (path: string, text: string) => void
 
-/** Of the schema with a title. */
+/** Returns a function that adds findings about the schema with this title. */
 export function findingsOf(title: string, add: AddFinding): AddPathFinding {
   return (path, text) => add({ place: path === '' ? title : `${title}: ${path}`, text })
 }
