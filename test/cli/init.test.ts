@@ -215,6 +215,14 @@ describe('the framework', () => {
     expect(await runTests(folder)).toMatch(/^# pass 2$/m)
   })
 
+  it.each([
+    ['express', true],
+    ['next', false], // Its own settings find the types.
+  ])('of %s: whether it says how to compile: %s', async (name, isSaid) => {
+    const folder = await createProject({ 'package.json': {}, 'tsconfig.json': '{}' })
+    expect((await init(folder, name)).stdout.includes('Compile with "module"')).toBe(isSaid)
+  })
+
   it('next is refused where no route of it can be an ES module', async () => {
     const folder = await createProject({ 'package.json': { type: 'commonjs' } })
     expect(await init(folder, 'next')).toMatchObject({ code: 2, stderr: expect.stringContaining('"type": "commonjs"') })

@@ -229,7 +229,7 @@ function printNext(
     steps.push(`node --env-file=.env ${receiver}`)
     steps.push(`With HOOKLINE_SECRET in the environment: ${run} hookline check http://localhost:3000/webhooks`)
   }
-  if (isTypeScript && !isModule)
+  if (isTypeScript && !isModule && framework !== FRAMEWORKS.next)
     steps.push('Compile with "module": "nodenext" or "preserve": older settings find no types.')
   print(`\nNext:\n${steps.map((step) => `  ${step}`).join('\n')}`)
 }
