@@ -169,6 +169,11 @@ describe('what is there', () => {
     expect((await run(process.execPath, args, { cwd: folder })).stdout).toMatch(/^# pass 2$/m)
   })
 
+  it('a script that tests other files than ours is named no more', async () => {
+    const folder = await createProject({ 'package.json': { ...MODULE, scripts: { test: 'node --test test/*.js' } } })
+    expect((await init(folder, 'express')).stdout).toContain('  node --test webhooks.test.js\n')
+  })
+
   it('package.json gets a test script in place of the one of npm init', async () => {
     const placeholder = { scripts: { build: 'tsc', test: 'echo "Error: no test specified" && exit 1' } }
     const folder = await createProject({ 'package.json': JSON.stringify(placeholder, undefined, '\t') })

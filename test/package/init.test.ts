@@ -18,7 +18,7 @@ describe('an empty project', () => {
 
   it('gets a receiver that is tested, starts, and passes each check', async () => {
     const { stdout } = await run('npx', ['hookline', 'init', 'express'], directory())
-    expect(stdout).toMatch(/^wrote webhooks\.js\nwrote webhooks\.test\.mjs\nwrote \.env\.example\n/)
+    expect(stdout).toMatch(/^wrote webhooks\.js\nwrote webhooks\.test\.mjs\nwrote \.env\.example\n/m)
     const { dependencies } = JSON.parse(await readFile(join(directory(), 'package.json'), 'utf8'))
     expect(Object.keys(dependencies)).toEqual(['express', 'hookline'])
 

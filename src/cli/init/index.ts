@@ -50,8 +50,8 @@ async function init(named: FrameworkName | undefined, { install }: { readonly in
       `${existing.join(' and ')} ${verb}. Nothing was written. Move ${pronoun}, then run the command again.`,
     )
   }
-  for (const [path, text] of Object.entries(files)) await write(path, text)
   await addTestScript(project)
+  for (const [path, text] of Object.entries(files)) await write(path, text)
   const isInstalled = installPackages(framework, project, install)
   printNext(framework, project, Object.keys(files))
   if (!isInstalled) process.exitCode = 1
@@ -215,13 +215,13 @@ function installPackages({ packages, types }: Framework, { manifest, manager, is
 
 function printNext(
   framework: Framework,
-  { runner, manager, isTypeScript, isModule }: Project,
+  { manifest, runner, manager, isTypeScript, isModule }: Project,
   files: readonly string[],
 ) {
   const [receiver, test] = files
   const { run, test: runTests } = MANAGERS[manager]
   const steps = [
-    runner === undefined ? `node --test ${test}` : runTests,
+    runner === undefined || /--test ./.test(String(manifest.scripts?.test)) ? `node --test ${test}` : runTests,
     `Write your handlers in ${receiver}. The guide: https://github.com/hookline/hookline#readme`,
     `Copy ${ENVIRONMENT} to .env, add .env to .gitignore, and enter the shared secret.`,
   ]
