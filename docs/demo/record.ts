@@ -18,6 +18,7 @@ const SINCE = [1, 24, 72, 168].map((hours) => hours * HOUR_MS)
 const HISTORY_PAGE = 100
 const NOTE =
   '<aside class="banner" aria-label="About this page">A recording of two hours of an app: nothing here is live. ' +
+  'Begin with its <a href="#/dead-letters">dead letters</a>. ' +
   '<a href="../inspector">About the inspector</a></aside>'
 const STYLE = `body { display: flex; flex-direction: column }
 #page { flex: 1; min-height: 0 }

@@ -60,6 +60,7 @@ const DEPLOYING: Readonly<Record<string, readonly string[]>> = {
   fly: ['apps', 'deploy', 'secrets'],
   kubectl: ['apply', 'create', 'rollout'],
   printf: ['%s'],
+  rm: ['secret.txt'],
   sudo: ['install', 'npm', 'systemctl'],
 }
 

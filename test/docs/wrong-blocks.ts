@@ -71,7 +71,7 @@ createServer(serve(createReceiver({ secret: 'another' }))).listen(3000)`),
   ['a script that exists', block('sh', 'npm run build'), undefined],
   ['a package of others', block('sh', 'npm install hookline left-pad'), /left-pad is no package of ours/],
   ['a file that does not exist', block('sh', 'npm exec -- node examples/nothing.ts'), /a file that exists/],
-  ['an unknown command', block('sh', 'rm -r docs'), /'rm'/],
+  ['an unknown command', block('sh', 'mv -f docs'), /'mv'/],
   ['a quote that is not closed', block('sh', "npm run 'build"), /sh:/],
   ['a subcommand that no test knows', block('sh', 'docker rmi receiver'), /no test knows this/],
   [

@@ -52,9 +52,9 @@ async function init(named: FrameworkName | undefined, { install }: { readonly in
   }
   await addTestScript(project)
   for (const [path, text] of Object.entries(files)) await write(path, text)
-  const isInstalled = installPackages(framework, project, install)
-  printNext(framework, project, Object.keys(files))
-  if (!isInstalled) process.exitCode = 1
+  const left = installPackages(framework, project, install)
+  printNext(framework, project, Object.keys(files), left)
+  if (install && left.length > 0) process.exitCode = 1
 }
 
 interface Project {
@@ -197,19 +197,20 @@ async function addTestScript({ text, manifest, runner }: Project): Promise<void>
   print(`added the script "test" to ${MANIFEST}`)
 }
 
-/** @returns Whether there is nothing left to install. */
+/** @returns The commands that are still to run. */
 function installPackages({ packages, types }: Framework, { manifest, manager, isTypeScript }: Project, isRun: boolean) {
   const missing = (names: readonly string[]) => names.filter((name) => !has(manifest, name))
   const own = has(manifest, 'hookline') ? [] : [`hookline@${packageJson.version}`]
   const { add, dev } = MANAGERS[manager]
   const lists = [[...own, ...missing(packages)], isTypeScript ? missing(types).map((name) => `${dev} ${name}`) : []]
   const lines = lists.filter(({ length }) => length > 0).map((list) => `${add} ${list.join(' ')}`)
-  return lines.every((line) => {
-    note(isRun ? `$ ${line}` : `Install the packages: ${line}`)
+  if (!isRun) return lines
+  return lines.filter((line) => {
+    note(`$ ${line}`)
     // By a shell, as Windows needs it for package managers. Each word is a name of this file.
-    const isInstalled = !isRun || spawnSync(line, { shell: true, stdio: ['ignore', 2, 2] }).status === 0
-    if (!isInstalled) note(`The packages could not be installed. Run: ${line}`)
-    return isInstalled
+    const isInstalled = spawnSync(line, { shell: true, stdio: ['ignore', 2, 2] }).status === 0
+    if (!isInstalled) note(`The packages could not be installed by: ${line}`)
+    return !isInstalled
   })
 }
 
@@ -217,19 +218,27 @@ function printNext(
   framework: Framework,
   { manifest, runner, manager, isTypeScript, isModule }: Project,
   files: readonly string[],
+  left: readonly string[],
 ) {
   const [receiver, test] = files
   const { run, test: runTests } = MANAGERS[manager]
+  const isNext = framework === FRAMEWORKS.next
+  const check = (path: string) =>
+    `With HOOKLINE_SECRET set, check it: ${run} hookline check http://localhost:3000${path}`
   const steps = [
+    ...left,
     runner === undefined || /--test ./.test(String(manifest.scripts?.test)) ? `node --test ${test}` : runTests,
-    `Write your handlers in ${receiver}. The guide: https://github.com/hookline/hookline#readme`,
+    `Write your handlers in ${receiver}. The guide: ${GUIDES}/start.md`,
     `Copy ${ENVIRONMENT} to .env, add .env to .gitignore, and enter the shared secret.`,
+    ...(framework.isServer ? [`node --env-file=.env ${receiver}`, check('/webhooks')] : []),
+    ...(isNext ? ['Start the app.', check('/api/webhooks')] : []),
+    ...(framework.isServer || isNext ? [] : [`Serve it: ${GUIDES}/hosts.md`]),
+    ...(isTypeScript && !isModule && !isNext
+      ? ['Compile with "module": "nodenext" or "preserve": older settings find no types.']
+      : []),
+    `Before production: ${GUIDES}/deploy.md`,
   ]
-  if (framework.isServer) {
-    steps.push(`node --env-file=.env ${receiver}`)
-    steps.push(`With HOOKLINE_SECRET in the environment: ${run} hookline check http://localhost:3000/webhooks`)
-  }
-  if (isTypeScript && !isModule && framework !== FRAMEWORKS.next)
-    steps.push('Compile with "module": "nodenext" or "preserve": older settings find no types.')
   print(`\nNext:\n${steps.map((step) => `  ${step}`).join('\n')}`)
 }
+
+const GUIDES = 'https://github.com/hookline/hookline/blob/main/docs'

@@ -136,7 +136,7 @@ describe('a file that cannot be used is refused when the queue is created', () =
     const spy = vi.spyOn(process, 'getBuiltinModule').mockReturnValue(module as object)
     onTestFinished(() => spy.mockRestore())
     const advice =
-      /: this runtime has no SQLite\. Got one without the module node:sqlite\. Run on Node, Bun .* another engine\.$/
+      /: this runtime has no SQLite\. Got one without the module node:sqlite\. Run on Node 22\.19, Bun .* another engine\.$/
     expect(refusal(path).message).toMatch(advice)
     expect(() => sqliteDedupe({ path })).toThrow(advice)
   })
