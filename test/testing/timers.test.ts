@@ -62,9 +62,10 @@ it.each<Step>(['drip', { delayMs: 60_000 }])('a step of %j that a function gives
   await endpoint.received(1)
   socket.destroy()
   await endpoint.close()
+  const before = vi.getTimerCount() // What an earlier file of this worker left behind may start some.
   gate.resolve(step)
   await new Promise((resolve) => setImmediate(resolve))
-  expect(vi.getTimerCount()).toBe(0)
+  expect(vi.getTimerCount()).toBe(before)
 })
 
 function createResponse(state: { destroyed?: boolean; socket?: { destroyed: boolean } } = {}) {
